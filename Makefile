@@ -46,7 +46,7 @@ test-image: tools-rust ## The image starts, as rayfit and as the autoscaler's ba
 	scripts/image.sh test
 
 .PHONY: test-long
-test-long: tools ## Long random runs, fresh parity cases, the lab at full size (two hours; PARTS="random parity")
+test-long: tools ## Long random runs, fresh parity cases, the lab at full size, KubeRay's own suites (three hours; PARTS="random parity")
 	scripts/test-long.sh $(PARTS)
 
 .PHONY: fmt
@@ -97,6 +97,10 @@ bench-plan: tools ## Rayfit's planner beside Ray's scheduler, into docs/benchmar
 .PHONY: compare
 compare: tools release ## Ray's own autoscaler and Rayfit on the same scripts, into docs/benchmarks.md
 	cd tests && $(GO) run ./compare --rayfit $(RELEASE) --docs $(CURDIR)/docs
+
+.PHONY: kuberay
+kuberay: tools build ## KubeRay's own end-to-end suites in the lab, with Ray's autoscaler and each mode, into docs/integrations.md
+	cd tests && $(GO) run ./kuberay --rayfit $(BIN) --results $(CURDIR)/.work/kuberay --docs $(CURDIR)/docs
 
 .PHONY: outcome
 outcome: tools-rust ## Ray's and Rayfit's strategy in simulations, into docs/outcome.md (SETS=bursts POD_START=60 IDLE=60 SEEDS=1: a table)

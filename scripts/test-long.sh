@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/parts.sh
 . scripts/parts.sh
-all=(build random faults parity lab scaling scale ray)
+all=(build random faults parity lab scaling scale ray kuberay)
 cargo=${CARGO:-cargo} go=${GO:-go}
 cases=${CASES:-5000} seed=${SEED:-$(date +%s)} count=${COUNT:-20000} rounds=${ROUNDS:-1}
 # Optimised a little, with every check that a debug build has.
@@ -80,6 +80,13 @@ scale() {
 # right.
 ray() {
   MODES=ray in_lab -run 'TestDemand|TestGrowth' ./e2e/scaling
+}
+
+# KubeRay's own end-to-end suites, with Ray's autoscaler and with Rayfit in each of its modes. The
+# results stay in .work/kuberay; `make kuberay` does the same, and writes them into the docs.
+kuberay() {
+  "$cargo" build --locked --profile "$profile" || return
+  (cd tests && "$go" run ./kuberay --rayfit "$OLDPWD/target/$profile/rayfit" --results "$OLDPWD/.work/kuberay")
 }
 
 parts=("$@")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 )
 
 const (
@@ -44,7 +45,15 @@ func (l *Lab) startNode(n int) error {
 	if err != nil {
 		return err
 	}
-	return l.start(name, []string{
+	network, link := fmt.Sprintf("127.%d.%d", l.state.Octet, n), ""
+	if l.options.PodNetwork {
+		network, link = fmt.Sprintf("198.18.%d", l.state.Octet), fmt.Sprintf("rayfit-pods%d", l.state.Octet)
+	}
+	hosts, err := l.outsideArgs()
+	if err != nil {
+		return err
+	}
+	return l.start(name, append([]string{
 		l.state.Kube, "node",
 		"--name=" + name,
 		"--kubeconfig=" + credentials,
@@ -53,15 +62,16 @@ func (l *Lab) startNode(n int) error {
 		"--memory=" + l.options.Memory,
 		"--cpu-manager=" + l.options.CPUManager,
 		"--port=" + strconv.Itoa(l.state.Ports.Kubelet+n-1),
-		"--pod-network=" + fmt.Sprintf("127.%d.%d", l.state.Octet, n),
+		"--pod-network=" + network,
+		"--pod-link=" + link,
 		"--hosts=" + l.hostsPath(),
 		"--api-server=" + loopback(l.state.Ports.APIServer),
 		"--client-ca=" + l.path("pki", "ca.crt"),
 		"--workloads=" + string(l.options.Workloads),
 		"--rayfit-binary=" + l.options.RayfitBinary,
-		"--ray-bin=" + l.state.RayBin,
+		"--path=" + strings.Trim(l.state.RayBin+":"+l.state.RedisBin, ":"),
 		"--container-env=" + markerVariable + "=" + l.Dir(),
-	}, nil)
+	}, hosts...), nil)
 }
 
 func (l *Lab) waitNode(ctx context.Context, name string) error {

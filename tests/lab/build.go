@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,11 +21,13 @@ const minGoMinor = 26
 
 // recipe says how one binary of the lab is built.
 type recipe struct {
-	name    string // of the binary, and of the module's folder beside this file
+	name    string // of the binary, and if module is empty of the module's folder beside this file
+	module  string
 	title   string
 	first   string // how long the first build takes, for the reader's patience
 	target  string
 	ldflags string
+	tests   bool // a package of tests, not a program
 }
 
 var recipes = []recipe{
@@ -76,13 +79,19 @@ func (l *Lab) build(ctx context.Context) error {
 		}
 	}
 	if l.options.Ray {
-		l.state.RayBin, err = rayEnvironment(ctx, l.say)
+		python := rayPython
+		if l.options.Serve {
+			python = rayServe
+		}
+		if l.state.RayBin, err = python.make(ctx, l.say); err != nil {
+			return err
+		}
+	}
+	if l.options.Redis {
+		l.state.RedisBin, err = redisPython.make(ctx, l.say)
 	}
 	return err
 }
-
-// rayName is what Build calls the environment with Ray.
-const rayName = "ray"
 
 // Binaries are the names that Build knows.
 func Binaries() []string {
@@ -90,15 +99,15 @@ func Binaries() []string {
 	for _, r := range recipes {
 		names = append(names, r.name)
 	}
-	return append(names, rayName)
+	return append(names, rayPython.name)
 }
 
 // Build returns the path of one of the lab's binaries, building it if the cache
 // has none for these sources and this Go version; for "ray", the bin folder of
 // the virtual environment with Ray.
 func Build(ctx context.Context, name string, progress io.Writer) (string, error) {
-	if name == rayName {
-		return rayEnvironment(ctx, newProgress(progress))
+	if name == rayPython.name {
+		return rayPython.make(ctx, newProgress(progress))
 	}
 	for _, r := range recipes {
 		if r.name == name {
@@ -111,12 +120,12 @@ func Build(ctx context.Context, name string, progress io.Writer) (string, error)
 // Missing says what Build would have to make for a name, and about how long that
 // takes; it is empty if the cache has it.
 func Missing(ctx context.Context, name string) (string, error) {
-	if name == rayName {
-		_, key, err := rayPlace(ctx)
-		if err != nil || isThere(key, rayComplete) {
+	if name == rayPython.name {
+		_, key, err := rayPython.place(ctx)
+		if err != nil || isThere(key, rayPython.complete()) {
 			return "", err
 		}
-		return "Ray " + RayVersion + ", " + rayFirst, nil
+		return "Ray " + RayVersion + ", " + rayPython.first, nil
 	}
 	for _, r := range recipes {
 		if r.name == name {
@@ -136,7 +145,7 @@ func unknown(name string) error {
 
 // place is the folder of a recipe's module, and the key of what is built of it.
 func (r recipe) place(ctx context.Context) (dir, key string, err error) {
-	if dir, err = goModule(r.name); err != nil {
+	if dir, err = goModule(cmp.Or(r.module, r.name)); err != nil {
 		return "", "", err
 	}
 	version, err := goVersion(ctx)
@@ -155,7 +164,11 @@ func (r recipe) build(ctx context.Context, say *progress) (string, error) {
 	return cached(ctx, say, key, r.name, func(path string) error {
 		what := fmt.Sprintf("building %s (%s, %s the first time)", r.name, r.title, r.first)
 		return say.during(what, func() error {
-			_, err := runGo(ctx, dir, "build", "-trimpath", "-ldflags", r.ldflags, "-o", path, r.target)
+			verb := []string{"build"}
+			if r.tests {
+				verb = []string{"test", "-c"}
+			}
+			_, err := runGo(ctx, dir, append(verb, "-trimpath", "-ldflags", r.ldflags, "-o", path, r.target)...)
 			return err
 		})
 	})

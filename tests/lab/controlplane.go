@@ -118,10 +118,7 @@ func (l *Lab) startControllerManager() error {
 		"--kubeconfig="+l.Kubeconfig(),
 		"--leader-elect=false",
 		"--secure-port=0",
-		// Endpoints on loopback are refused by the API server's validation:
-		// these controllers could only fill the events. The service proxy
-		// looks at pods itself.
-		"--controllers=*,-node-ipam-controller,-endpoints-controller,-endpointslice-controller,-endpointslice-mirroring-controller",
+		"--controllers="+l.controllers(),
 		// A test that waits for garbage collection should not wait for a rate limit.
 		"--kube-api-qps=200",
 		"--kube-api-burst=400",
@@ -132,6 +129,16 @@ func (l *Lab) startControllerManager() error {
 		// Its default lies outside the lab, and it would be made.
 		"--flex-volume-plugin-dir="+l.path("tmp", "flexvolume"),
 	), nil)
+}
+
+// controllers are those that Kubernetes has, without those that have nothing to do.
+func (l *Lab) controllers() string {
+	if l.options.PodNetwork {
+		return "*,-node-ipam-controller"
+	}
+	// Endpoints on loopback are refused by the API server's validation: these
+	// controllers could only fill the events. The service proxy looks at pods itself.
+	return "*,-node-ipam-controller,-endpoints-controller,-endpointslice-controller,-endpointslice-mirroring-controller"
 }
 
 func (l *Lab) startScheduler() error {

@@ -5,8 +5,9 @@
 // code, the KubeRay operator, cert-manager and Ray are the real ones, built
 // from Go modules and PyPI. What is played is what a container runtime and a
 // network plug-in would do: a container is a group of host processes with a
-// private view of its volumes, a pod's address is a loopback address, and a
-// small proxy stands in for kube-proxy between the API server and webhooks.
+// private view of its volumes, a pod's address is a loopback address or, with
+// [Options].PodNetwork, that of a network namespace of its own, and a small proxy
+// stands in for kube-proxy between the API server and webhooks.
 //
 // Reading order: [Options] and [Start] in options.go and lab.go; the control
 // plane in controlplane.go; how processes are started and surely ended in
@@ -22,6 +23,6 @@
 //	t.Cleanup(func() { _ = l.Stop() })
 //	_, stderr, err := l.Kubectl("apply", "-f", "raycluster.yaml")
 //
-// Invariants: everything listens on loopback only, every file is written under
+// Invariants: everything listens on loopback or in a network of pods only, every file is written under
 // Options.Dir or the build cache, and no process outlives its lab.
 package lab

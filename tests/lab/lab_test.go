@@ -130,7 +130,9 @@ spec:
     args: ['echo from $POD_IP; trap "echo asked to end; exit 0" TERM; while :; do sleep 0.1; done']
     readinessProbe: {exec: {command: [cat, /content/page]}, periodSeconds: 1}
     resources: {requests: {cpu: 500m, memory: 64Mi}, limits: {cpu: 500m, memory: 64Mi}}
-    volumeMounts: [{name: content, mountPath: /content}]
+    volumeMounts:
+    - {name: content, mountPath: /content}
+    - {name: content, mountPath: /part/of-it, subPath: page}
   volumes: [{name: content, configMap: {name: content}}]
 `
 
@@ -147,8 +149,8 @@ func TestPodIsAProcess(t *testing.T) {
 	if got := must(t, l, "logs", "-n", "smoke", "web"); !strings.HasPrefix(got, "from 127.") {
 		t.Errorf("log = %q", got)
 	}
-	inside := must(t, l, "exec", "-n", "smoke", "web", "--", "sh", "-c", "cat /content/page; ls /var/run/secrets/kubernetes.io/serviceaccount; ls /proc | grep -c '^[0-9]'")
-	if !strings.HasPrefix(inside, "one") || !strings.Contains(inside, "token") {
+	inside := must(t, l, "exec", "-n", "smoke", "web", "--", "sh", "-c", "cat /content/page /part/of-it; ls /var/run/secrets/kubernetes.io/serviceaccount; ls /proc | grep -c '^[0-9]'")
+	if !strings.HasPrefix(inside, "oneone") || !strings.Contains(inside, "token") {
 		t.Errorf("inside the container: %q", inside)
 	}
 	if _, stderr, err := l.Kubectl("exec", "-n", "smoke", "web", "--", "sh", "-c", "kill -9 $$"); err == nil || !strings.Contains(stderr, "exit code 137") {

@@ -61,9 +61,26 @@ type Options struct {
 	// Workloads is what containers are; Processes if empty.
 	Workloads Workloads `json:"workloads,omitempty"`
 
+	// PodNetwork gives each pod a network namespace of its own, with an address from
+	// 198.18.X.0/24 that the machine reaches too: several pods may bind the same port
+	// on all addresses, and EndpointSlices are filled. It is for one node with processes.
+	PodNetwork bool `json:"podNetwork,omitempty"`
+
+	// Outside is a folder with a folder for each host of the internet that pods shall
+	// find, by its name, with the files that it serves: nothing else of the internet is
+	// there. Containers trust the lab's certificate for them where they use Python's
+	// package requests. It needs PodNetwork.
+	Outside string `json:"outside,omitempty"`
+
+	// Serve puts what Ray Serve needs beside Ray, and the load generator Locust.
+	Serve bool `json:"serve,omitempty"`
+
 	// Ray puts a virtual environment with the real Ray on the PATH of Ray
 	// containers. It is made on first use, which takes minutes.
 	Ray bool `json:"ray,omitempty"`
+
+	// Redis puts redis-server and redis-cli on the PATH of containers.
+	Redis bool `json:"redis,omitempty"`
 
 	// RayfitBinary is what runs for images whose name contains "rayfit".
 	RayfitBinary string `json:"rayfitBinary,omitempty"`
@@ -124,6 +141,12 @@ func (o Options) validated() (Options, error) {
 	case Processes, NoProcesses:
 	default:
 		return o, fmt.Errorf("lab: unknown workloads %q: use %s or %s", o.Workloads, Processes, NoProcesses)
+	}
+	if o.PodNetwork && (o.Nodes != 1 || o.Workloads != Processes) {
+		return o, fmt.Errorf("lab: PodNetwork is for one node whose containers are processes: ask for that, or leave it out")
+	}
+	if o.Outside != "" && !o.PodNetwork {
+		return o, fmt.Errorf("lab: Outside needs PodNetwork: add it, or leave Outside out")
 	}
 	if o.Nodes < 0 || o.Nodes > maxNodes {
 		return o, fmt.Errorf("lab: %d nodes: use 0 to %d", o.Nodes, maxNodes)

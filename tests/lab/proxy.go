@@ -25,6 +25,7 @@ type proxy struct {
 	// they keep their inodes and are only ever overwritten.
 	hostsFiles map[string]*hostsFile
 	hostsDir   string
+	more       string // further lines of each of them
 	hostsMu    sync.Mutex
 }
 
@@ -41,11 +42,11 @@ const outside = "_"
 // may be a moment behind the test that has just seen the pod ready.
 const noBackendPatience = 300 * time.Millisecond
 
-func newProxy(hostsDir string) (*proxy, error) {
+func newProxy(hostsDir, more string) (*proxy, error) {
 	if err := os.MkdirAll(hostsDir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder of hosts files: %w", err)
 	}
-	p := &proxy{hostsDir: hostsDir, hostsFiles: map[string]*hostsFile{}}
+	p := &proxy{hostsDir: hostsDir, more: more, hostsFiles: map[string]*hostsFile{}}
 	p.store = newStore(p.writeHosts)
 	p.writeHosts()
 	return p, nil
@@ -137,9 +138,9 @@ func (p *proxy) writeHosts() {
 	if p.store != nil {
 		c = p.store.cluster()
 	}
-	p.writeHostsOf(outside, c.hosts(""))
+	p.writeHostsOf(outside, c.hosts("")+p.more)
 	for _, namespace := range c.namespaces() {
-		p.writeHostsOf(namespace, c.hosts(namespace))
+		p.writeHostsOf(namespace, c.hosts(namespace)+p.more)
 	}
 }
 
@@ -181,7 +182,7 @@ func (l *Lab) startProxy(listener *net.UnixListener) error {
 	if l.options.Detach {
 		return l.detachProxy(listener)
 	}
-	p, err := newProxy(l.hostsPath())
+	p, err := newProxy(l.hostsPath(), l.outsideHosts())
 	if err != nil {
 		return err
 	}
@@ -240,7 +241,7 @@ func ServeProxy(ctx context.Context, dir string) error {
 	if err != nil {
 		return fmt.Errorf("take the inherited listener: %w", err)
 	}
-	p, err := newProxy(l.hostsPath())
+	p, err := newProxy(l.hostsPath(), l.outsideHosts())
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (c cluster) route(host string, port int, pick func(n int) int) (string, err
 	if c.isKubelet(host, port) {
 		return loopback(port), nil
 	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+	if ip := net.ParseIP(host); ip != nil && (ip.IsLoopback() || c.isPod(host)) {
 		return net.JoinHostPort(host, strconv.Itoa(port)), nil
 	}
 	s, found := c.service(host)
@@ -51,6 +51,10 @@ func (c cluster) isKubelet(host string, port int) bool {
 		}
 	}
 	return false
+}
+
+func (c cluster) isPod(host string) bool {
+	return slices.ContainsFunc(c.pods, func(p pod) bool { return p.Status.PodIP == host })
 }
 
 // service finds a Service by its cluster IP or by its DNS name.

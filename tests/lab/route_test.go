@@ -28,11 +28,12 @@ const (
 	dying     = `{"metadata":{"name":"hook-4","namespace":"sys","labels":{"app":"hook"},"deletionTimestamp":"2026-01-01T00:00:09Z"},"status":{"phase":"Running","podIP":"127.0.1.6","conditions":[{"type":"Ready","status":"True"}]}}`
 	elsewhere = `{"metadata":{"name":"hook-5","namespace":"other","labels":{"app":"hook"}},"status":{"phase":"Running","podIP":"127.0.1.8","conditions":[{"type":"Ready","status":"True"}]}}`
 	head      = `{"metadata":{"name":"demo-head","namespace":"ray","labels":{"ray":"head"}},"status":{"phase":"Running","podIP":"127.0.1.9"}}`
+	networked = `{"metadata":{"name":"web","namespace":"sys"},"status":{"phase":"Running","podIP":"198.18.0.7"}}`
 	kubelet   = `{"metadata":{"name":"node-1"},"status":{"addresses":[{"address":"192.0.2.10"}],"daemonEndpoints":{"kubeletEndpoint":{"Port":20250}}}}`
 )
 
 func TestRoute(t *testing.T) {
-	c := clusterOf(t, hook+","+headless, strings.Join([]string{hookPod, notReady, dying, elsewhere, head}, ","), kubelet)
+	c := clusterOf(t, hook+","+headless, strings.Join([]string{hookPod, notReady, dying, elsewhere, head, networked}, ","), kubelet)
 	first := func(int) int { return 0 }
 	for _, test := range []struct {
 		name, host string
@@ -47,6 +48,8 @@ func TestRoute(t *testing.T) {
 		{"not ready but published", "head.ray.svc", 6379, "127.0.1.9:6379"},
 		{"kubelet", "192.0.2.10", 20250, "127.0.0.1:20250"},
 		{"pod itself", "127.0.1.3", 8443, "127.0.1.3:8443"},
+		{"pod with a network of its own", "198.18.0.7", 8443, "198.18.0.7:8443"},
+		{"address of no pod", "198.18.0.8", 8443, ""},
 		{"unknown port", "10.0.0.7", 8443, ""},
 		{"unknown service", "10.0.0.9", 443, ""},
 		{"another port of the node", "192.0.2.10", 22, ""},

@@ -21,6 +21,7 @@ type state struct {
 	Operator    string `json:"operator,omitempty"`
 	CertManager string `json:"certManager,omitempty"`
 	RayBin      string `json:"rayBin,omitempty"`
+	RedisBin    string `json:"redisBin,omitempty"`
 	// KubeRayCRDs and CertManagerCRDs are folders with YAML files.
 	KubeRayCRDs     string `json:"kubeRayCRDs,omitempty"`
 	CertManagerCRDs string `json:"certManagerCRDs,omitempty"`

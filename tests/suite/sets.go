@@ -24,7 +24,7 @@ type choice struct {
 const scenes = "^(a_running_pod_grows|a_pod_that_is_still_to_come_will_grow)$"
 
 // needLab are the lab's own tests that start one.
-const needLab = "^(TestAdmissionOnly|TestInterruptedStartLeavesNothing|TestPodIsAProcess)$"
+const needLab = "^(TestAdmissionOnly|TestInterruptedStartLeavesNothing|TestPodIsAProcess|TestPodsHaveNetworks)$"
 
 // chosen is what `make test` runs with a real API server: what a person with
 // kubectl meets, policies, and for each mode a cluster of real Ray that scales

@@ -16,8 +16,6 @@ type addresses struct {
 	byPod   map[string]int
 }
 
-const highestAddress = 254
-
 func newAddresses(network string) *addresses {
 	return &addresses{network: network, owner: map[int]string{}, byPod: map[string]int{}}
 }
@@ -25,8 +23,8 @@ func newAddresses(network string) *addresses {
 func (a *addresses) take(pod string) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for range highestAddress {
-		a.last = a.last%highestAddress + 1
+	for range lastPod {
+		a.last = a.last%lastPod + 1
 		if a.owner[a.last] == "" {
 			a.owner[a.last] = pod
 			a.byPod[pod] = a.last

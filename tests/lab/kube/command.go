@@ -39,7 +39,7 @@ func (o containerOptions) commandOf(c *container) (command, error) {
 		return command{}, nil
 	}
 	for i := range argv {
-		argv[i] = rayArgument(argv[i], c.address)
+		argv[i] = o.argument(argv[i], c.address)
 	}
 	return command{Path: argv[0], Argv: argv, Env: env}, nil
 }
@@ -71,24 +71,35 @@ func isBind(argument string) bool {
 	return argument == "--bind" || strings.HasPrefix(argument, "--bind=")
 }
 
-// environment is the container's, with what differs here: the API server is on
-// loopback at a port of its own, and Ray comes from a virtual environment.
+// argument is what a container is started with for what its pod says.
+func (o containerOptions) argument(given, address string) string {
+	if o.link != "" {
+		return given // nothing else is at its ports
+	}
+	return rayArgument(given, address)
+}
+
+// environment is the container's, with what differs here: Ray comes from a virtual
+// environment, and where pods have no network of their own, the API server is on
+// loopback at a port of its own.
 func (o containerOptions) environment(c *container) []string {
 	searchPath := os.Getenv("PATH")
-	if o.rayBin != "" {
-		searchPath = o.rayBin + ":" + searchPath
+	if o.path != "" {
+		searchPath = o.path + ":" + searchPath
 	}
 	env := []string{"PATH=" + searchPath, "HOME=/tmp", "LANG=C.UTF-8", "POD_IP=" + c.address, "HOSTNAME=" + c.sandbox.GetHostname()}
 	if o.extraEnv != "" {
 		env = append(env, o.extraEnv)
 	}
+	env = append(env, o.outside.environment()...)
 	host, port, _ := net.SplitHostPort(o.apiServer)
 	for _, e := range c.config.Envs {
 		value := string(e.Value)
-		switch e.Key {
-		case "KUBERNETES_SERVICE_HOST":
+		switch {
+		case o.link != "":
+		case e.Key == "KUBERNETES_SERVICE_HOST":
 			value = host
-		case "KUBERNETES_SERVICE_PORT", "KUBERNETES_SERVICE_PORT_HTTPS":
+		case e.Key == "KUBERNETES_SERVICE_PORT", e.Key == "KUBERNETES_SERVICE_PORT_HTTPS":
 			value = port
 		}
 		env = append(env, e.Key+"="+value)

@@ -44,7 +44,7 @@ func (r *processRuntime) execute(ctx context.Context, id string, argv []string, 
 		return fmt.Errorf("container %s has no process", id)
 	}
 	for i := range argv {
-		argv[i] = rayArgument(argv[i], c.address)
+		argv[i] = r.options.argument(argv[i], c.address)
 	}
 	started := make(chan error, 1)
 	var cmd *exec.Cmd
@@ -86,7 +86,7 @@ func enterNamespaces(pid int) error {
 	namespaces := []struct {
 		file string
 		kind int
-	}{{"pid", unix.CLONE_NEWPID}, {"mnt", unix.CLONE_NEWNS}}
+	}{{"pid", unix.CLONE_NEWPID}, {"net", unix.CLONE_NEWNET}, {"mnt", unix.CLONE_NEWNS}}
 	// A thread that shares its root with others may not change it.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return fmt.Errorf("separate a thread: %w", err)

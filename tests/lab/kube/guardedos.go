@@ -6,7 +6,28 @@ import (
 	"strings"
 
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/kubernetes/pkg/volume/util/hostutil"
 )
+
+// hostFiles answers what the kubelet asks about a path of which a container mounts a
+// part (subPath). kubemark's own knows no file.
+type hostFiles struct{ *hostutil.FakeHostUtil }
+
+func (hostFiles) PathExists(path string) (bool, error) {
+	_, err := os.Stat(path)
+	if os.IsNotExist(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (hostFiles) GetMode(path string) (os.FileMode, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Mode(), nil
+}
 
 // guardedOS is the kubelet's view of the file system: real below root, and
 // without effect outside of it, where the kubelet would make its well-known

@@ -22,6 +22,7 @@ import (
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	cadvisortest "k8s.io/kubernetes/pkg/kubelet/cadvisor/testing"
 	"k8s.io/kubernetes/pkg/kubemark"
+	"k8s.io/kubernetes/pkg/volume/util/hostutil"
 )
 
 // nodeOptions are the flags of the node component.
@@ -44,11 +45,16 @@ func parseNodeOptions(args []string) (nodeOptions, error) {
 	flags.IntVar(&o.port, "port", 10250, "the kubelet's port on 127.0.0.1")
 	flags.StringVar(&o.clientCA, "client-ca", "", "who may call the kubelet")
 	flags.StringVar(&o.containers.network, "pod-network", "127.0.1", "first three octets of the pods' addresses")
+	flags.StringVar(&o.containers.link, "pod-link", "", "name of the machine's interface into a network of the pods' own; pods share the machine's if empty")
 	flags.StringVar(&o.containers.hosts, "hosts", "", "folder of the files to show as /etc/hosts, by namespace")
 	flags.StringVar(&o.containers.apiServer, "api-server", "", "host:port of the API server, for pods")
 	flags.StringVar(&o.containers.rayfit, "rayfit-binary", "", "what runs for rayfit images")
-	flags.StringVar(&o.containers.rayBin, "ray-bin", "", "first on the PATH of containers")
+	flags.StringVar(&o.containers.path, "path", "", "bin folders of virtual environments, first on the PATH of containers")
 	flags.StringVar(&o.containers.extraEnv, "container-env", "", "NAME=value for each container")
+	flags.StringVar(&o.containers.outside.folder, "outside", "", "folder with a folder per host of the internet that pods find, with what it serves")
+	flags.StringVar(&o.containers.outside.certificate, "outside-cert", "", "those hosts' certificate")
+	flags.StringVar(&o.containers.outside.key, "outside-key", "", "its key")
+	flags.StringVar(&o.containers.outside.authority, "outside-ca", "", "who has signed it")
 	flags.StringVar(&workloads, "workloads", "process", "process, or none for containers on the books only")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -133,6 +139,7 @@ func newKubelet(ctx context.Context, o nodeOptions, runtime *processRuntime) (*k
 func makeReal(ctx context.Context, hollow *kubemark.HollowKubelet, client *clientset.Clientset, o nodeOptions) error {
 	deps := hollow.KubeletDeps
 	deps.OSInterface = guardedOS{root: o.dir}
+	deps.HostUtil = hostFiles{hostutil.NewFakeHostUtil(nil)}
 	if o.containers.processes {
 		deps.ProbeManager = nil // the kubelet then makes its own
 	}

@@ -70,7 +70,12 @@ func (r *processRuntime) launch(c *container) (*containerProcess, error) {
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
 		Pdeathsig:  syscall.SIGKILL,
 	}
-	err = spawn(cmd)
+	err = spawn(func() error {
+		if r.network != nil {
+			return r.network.start(c.sandboxID, cmd.Start)
+		}
+		return cmd.Start()
+	})
 	_ = building.Close()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start a container in namespaces of its own (this needs root): %w", err), log.Close())
@@ -116,10 +121,11 @@ func (r *processRuntime) viewOf(c *container, command command) (containerSpec, e
 	if command.Path == rayfitPath {
 		spec.Mounts = append(spec.Mounts, bindMount{Source: r.options.rayfit, Target: rayfitPath, ReadOnly: true})
 	}
-	if r.options.rayBin != "" {
-		home := filepath.Dir(r.options.rayBin)
+	for _, bin := range filepath.SplitList(r.options.path) {
+		home := filepath.Dir(bin)
 		spec.Mounts = append(spec.Mounts, bindMount{Source: home, Target: home, ReadOnly: true})
 	}
+	spec.Mounts = append(spec.Mounts, r.options.outside.mounts()...)
 	resolver := filepath.Join(c.dir, "resolv.conf")
 	// Names that the hosts file does not know must not be asked of anybody's
 	// DNS server: nothing answers on loopback, so looking them up fails at once.
@@ -209,8 +215,8 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return jobs
 })
 
-func spawn(cmd *exec.Cmd) error {
+func spawn(start func() error) error {
 	done := make(chan error, 1)
-	spawner() <- func() { done <- cmd.Start() }
+	spawner() <- func() { done <- start() }
 	return <-done
 }

@@ -19,11 +19,13 @@ import (
 type containerOptions struct {
 	processes bool
 	network   string // "127.0.1": pods get 127.0.1.1 and so on
+	link      string // the machine's interface into a network of the pods' own; none if empty
 	hosts     string
 	apiServer string
 	rayfit    string
-	rayBin    string
+	path      string // bin folders of virtual environments, separated by colons
 	extraEnv  string
+	outside   outsideOptions
 }
 
 // processRuntime is a container runtime whose containers are host processes in
@@ -34,6 +36,7 @@ type processRuntime struct {
 	options   containerOptions
 	dir       string
 	addresses *addresses
+	network   *podNetwork // nil if pods share the machine's
 	streaming streaming.Server
 
 	mu         sync.Mutex
@@ -67,6 +70,12 @@ func newRuntime(dir string, options containerOptions) (*processRuntime, error) {
 	if err := os.MkdirAll(r.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the containers' directory: %w", err)
 	}
+	if options.processes && options.link != "" {
+		var err error
+		if r.network, err = newPodNetwork(options.network, options.link, options.apiServer, options.outside); err != nil {
+			return nil, err
+		}
+	}
 	return r, r.serveStreams()
 }
 
@@ -76,8 +85,11 @@ func (r *processRuntime) RunPodSandbox(ctx context.Context, config *cri.PodSandb
 		return "", err
 	}
 	address, err := r.addresses.take(id)
+	if err == nil && r.network != nil {
+		err = r.network.add(id, address)
+	}
 	if err != nil {
-		return "", errors.Join(err, r.FakeRuntimeService.RemovePodSandbox(ctx, id))
+		return "", errors.Join(err, r.RemovePodSandbox(ctx, id))
 	}
 	r.Lock()
 	r.Sandboxes[id].Network.Ip = address
@@ -86,6 +98,9 @@ func (r *processRuntime) RunPodSandbox(ctx context.Context, config *cri.PodSandb
 }
 
 func (r *processRuntime) RemovePodSandbox(ctx context.Context, id string) error {
+	if r.network != nil {
+		r.network.remove(id)
+	}
 	r.addresses.give(id)
 	return r.FakeRuntimeService.RemovePodSandbox(ctx, id)
 }

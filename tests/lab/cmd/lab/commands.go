@@ -90,6 +90,8 @@ func up(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.StringVar(&o.Memory, "memory", "16Gi", "memory that each node reports")
 	with := flags.String("with", "", "add-ons, separated by commas: operator, certmanager")
 	workloads := flags.String("workloads", string(lab.Processes), "what containers are: process, or none for books only")
+	flags.BoolVar(&o.PodNetwork, "pod-network", false, "a network namespace for each pod, on one node")
+	flags.BoolVar(&o.Redis, "redis", false, "redis-server and redis-cli on the PATH of containers")
 	flags.BoolVar(&o.Ray, "ray", false, "real Ray on the PATH of Ray containers")
 	flags.StringVar(&o.RayfitBinary, "rayfit-binary", "", "what runs for images whose name contains rayfit")
 	flags.BoolVar(&o.OperatorWebhooks, "operator-webhooks", false, "the operator's own webhook on 127.0.0.1:9443, for comparisons")

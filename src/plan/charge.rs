@@ -29,8 +29,7 @@ pub(crate) fn charge(config: &ClusterConfig, own: &[Pod<'_>], history: &History)
         });
     let mut there = config.groups.map(|_| 0_u64);
     for pod in own {
-        // KubeRay makes another pod for one that has ended.
-        let counts = pod.role == PodRole::Worker && !pod.deleting && !pod.ended;
+        let counts = pod.role == PodRole::Worker && !pod.deleting;
         let counts = counts && !config.is_listed(pod.group, pod.name);
         let number = config.number(pod.group).filter(|_| counts);
         if let Some(there) = number.and_then(|number| there.get_mut(number)) {
@@ -56,11 +55,12 @@ pub(crate) fn charge(config: &ClusterConfig, own: &[Pod<'_>], history: &History)
 }
 
 /// What a cluster is charged as its objects are, without pods that are being deleted; and what of that
-/// it has without being asked: the head and the minima.
+/// it has without being asked: the head and the minima. For a pod that has ended KubeRay makes another
+/// one.
 pub fn charged(cluster: &ClusterObject, own: &OwnPods) -> (BudgetAmounts, BudgetAmounts) {
     let mut config = ClusterConfig::of(cluster);
     let history = History::default();
-    let stays = |pod: &Pod<'_>| !pod.deleting;
+    let stays = |pod: &Pod<'_>| !pod.deleting && !pod.ended;
     let all: Vec<Pod<'_>> = own.iter().filter(stays).collect();
     let now = charge(&config, &all, &history);
     for group in config.groups.iter_mut() {

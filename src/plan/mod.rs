@@ -80,6 +80,7 @@ pub use crate::plan::outcome::step::PlacementStep;
 pub use crate::plan::outcome::unmet::{
     CountedAtBase, DemandKind, GroupLimit, Shortfall, Unmet, UnmetReason,
 };
+pub use crate::plan::pressure::groups::followed_groups;
 pub use crate::plan::standby::spec::{Headroom, HeadroomRequest, ScheduledStandby};
 pub use crate::plan::strategy::Strategy;
 pub use decide::decide;

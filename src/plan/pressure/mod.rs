@@ -9,4 +9,5 @@
 //! therefore concerns nobody else.
 
 pub(crate) mod give_back;
+pub(crate) mod groups;
 pub(crate) mod relief;

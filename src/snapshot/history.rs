@@ -205,8 +205,8 @@ pub struct ResizeMemory {
     /// How often the pod could not be made smaller.
     #[serde(skip_serializing_if = "ShrinkFailures::is_none")]
     pub shrink_failures: ShrinkFailures,
-    /// What the pod was given because its memory was nearly full; absent once it has given that
-    /// back.
+    /// What the pod was given because its memory was nearly full; absent an hour after it has given
+    /// that back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub followed: Option<FollowedMemory>,
 }
@@ -221,6 +221,9 @@ pub struct FollowedMemory {
     pub since: f64,
     /// The most that it has used since then, in bytes.
     pub most: i64,
+    /// How often it has given memory back.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub times: u32,
 }
 
 /// How often a pod could not be made smaller.

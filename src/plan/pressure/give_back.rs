@@ -10,9 +10,15 @@ use crate::plan::packing::state::DecisionState;
 use crate::plan::removal::shrink::may_shrink;
 use crate::snapshot::history::FollowedMemory;
 
-/// For how many seconds memory must have been spare. Work that needed it once may need it again,
-/// and its processes may be killed if it comes too late.
+/// For how many seconds memory must have been spare the first time. Work that needed it once may need
+/// it again, and its processes may be killed if it comes too late: with each time that a pod has given
+/// memory back, it keeps it for twice as long, so that use that comes and goes does not have the pod
+/// resized again and again.
 const HOLD_S: u32 = 60;
+
+/// For how many seconds memory must have been spare at the most, and after how many seconds it is
+/// forgotten how often that was so.
+const LONGEST_S: u32 = 3600;
 
 /// Asks pods to give back what has been spare for long enough. Where it is not known how much is in
 /// use, nothing is given back while anything runs; nor where demand has made the pod grow since, which
@@ -48,7 +54,8 @@ fn follow(resize: &mut Resize, asked: i64, may: bool, now: f64) {
     let has = resize.current.memory;
     let is_back = has <= followed.from && resize.desired.memory <= has;
     if is_back && resize.progress == ResizeProgress::Finished {
-        resize.followed = None;
+        let is_old = !(0.0..f64::from(LONGEST_S)).contains(&(now - followed.since));
+        resize.followed = resize.followed.filter(|_| !is_old);
         return;
     }
     let anew = FollowedMemory {
@@ -71,12 +78,18 @@ fn follow(resize: &mut Resize, asked: i64, may: bool, now: f64) {
         return;
     }
     resize.followed = Some(followed);
-    if now - followed.since >= f64::from(HOLD_S) {
+    let hold = HOLD_S
+        .saturating_mul(1 << followed.times.min(10))
+        .min(LONGEST_S);
+    if now - followed.since >= f64::from(hold) {
         resize.ask(None, Some(then));
         resize.memory_reason = Some(MemoryReason::MostlyFree {
             bytes: followed.most,
-            seconds: HOLD_S,
+            seconds: hold,
         });
-        resize.followed = Some(anew);
+        resize.followed = Some(FollowedMemory {
+            times: anew.times.saturating_add(1),
+            ..anew
+        });
     }
 }

@@ -114,10 +114,11 @@ pub(crate) fn grant(state: &mut DecisionState, reliefs: &[Relief], now: f64) {
 
 /// What the pod has before it grows is what it comes down to at the least.
 fn remember(resize: &mut Resize, now: f64) {
-    let from = resize.followed.map(|followed| followed.from);
+    let before = resize.followed;
     resize.followed = Some(FollowedMemory {
-        from: from.unwrap_or(resize.current.memory),
+        from: before.map_or(resize.current.memory, |before| before.from),
         since: now,
         most: 0,
+        times: before.map_or(0, |before| before.times),
     });
 }

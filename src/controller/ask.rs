@@ -4,6 +4,8 @@ use super::reconciler::Reconciler;
 use crate::controller::head::address::{Head, NoHead};
 use crate::controller::head::blind;
 use crate::controller::head::credentials::CredentialsError;
+use crate::controller::head::extras::Extras;
+use crate::controller::head::memory_watch::MemoryWatch;
 use crate::gcs;
 use crate::reconcile::{Blind, HeadPod};
 use crate::snapshot::gcs::{ClusterResourceState, RayUsers};
@@ -14,7 +16,7 @@ impl Reconciler {
     pub(super) async fn ask(
         &mut self,
         head: &Result<(Head, HeadPod), NoHead>,
-        ends_unused: bool,
+        extras: &Extras,
     ) -> Result<(gcs::Client, ClusterResourceState, Option<gcs::ClientPlace>), Blind> {
         let (head, pod) = head.as_ref().map_err(|none| {
             self.metrics.gcs_is_well(&self.judge.key);
@@ -24,9 +26,11 @@ impl Reconciler {
         let client = client.map_err(|error| blind::no_credentials(pod, &error))?;
         match client.whole_state().await {
             Ok((mut state, place)) => {
-                if ends_unused {
+                if extras.ends_unused {
                     state.users = self.users(&client).await;
                 }
+                let watch = &mut self.state.memory_watch;
+                watch.fill(&client, &extras.follows, &mut state, self.clock);
                 self.metrics.gcs_is_well(&self.judge.key);
                 Ok((client, state, place))
             }
@@ -64,6 +68,7 @@ impl Reconciler {
             return Ok(client.clone());
         }
         let client = self.credentials.client(key, head).await?;
+        self.state.memory_watch = MemoryWatch::default();
         self.state.gcs = Some((head.clone(), client.clone()));
         Ok(client)
     }

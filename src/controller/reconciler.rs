@@ -18,6 +18,8 @@ use crate::controller::eligibility::EligibilityCheck;
 use crate::controller::events::{About, Announcer};
 use crate::controller::head::address::{Head, NoHead};
 use crate::controller::head::credentials::Credentials;
+use crate::controller::head::extras::Extras;
+use crate::controller::head::memory_watch::MemoryWatch;
 use crate::controller::head::{address, blind};
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::observe::{ClusterTexts, ClusterView};
@@ -78,6 +80,8 @@ pub struct ReconcilerState {
     observation: Option<Observation>,
     pub(super) gcs: Option<(Head, gcs::Client)>,
     pub(super) users: LastUsers,
+    /// How much memory is in use in its pods.
+    pub(super) memory_watch: MemoryWatch,
     /// The settings by which the cluster is scaled, and what they were made from.
     settings: RoundSettings,
     /// What budgets let it use.
@@ -94,11 +98,16 @@ struct Observation {
     texts: ClusterTexts,
     head: Result<(Head, HeadPod), NoHead>,
     unchanged: Option<UnchangedCheck>,
-    /// Whether Ray is asked who uses the cluster, which ends when nobody does.
-    ends_unused: bool,
+    /// What else Ray is asked.
+    extras: Extras,
 }
 
 impl Reconciler {
+    /// Waits until a pod is nearly full, so that it is looked at soon.
+    pub async fn nearly_full(&self) {
+        self.state.memory_watch.nearly_full().await;
+    }
+
     /// Looks at the cluster once, and acts on what it finds.
     pub async fn look(&mut self) -> Requeue {
         let key = &self.judge.key;
@@ -148,7 +157,7 @@ impl Reconciler {
                     }),
                     texts,
                     unchanged: None,
-                    ends_unused: scene.cluster["spec"]["idleTerminationOptions"].is_object(),
+                    extras: Extras::of(&scene.cluster, &self.state.settings.plan),
                 });
                 None
             }
@@ -205,6 +214,7 @@ impl Reconciler {
         self.metrics.gcs_is_well(&self.judge.key);
         self.place.note(false);
         self.state.gcs = None;
+        self.state.memory_watch = MemoryWatch::default();
         self.state.memory = RoundMemory::default();
         if let Eligibility::Leave(reason) = eligibility {
             self.log_reason(reason.to_string());
@@ -224,7 +234,7 @@ impl Reconciler {
 
     async fn act(&mut self, mut observation: Observation) -> Requeue {
         let began = Instant::now();
-        let requeue = match self.ask(&observation.head, observation.ends_unused).await {
+        let requeue = match self.ask(&observation.head, &observation.extras).await {
             Ok((client, gcs, place)) => {
                 self.log_reason(String::new());
                 let now = self.clock.wall();

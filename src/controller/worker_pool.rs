@@ -240,6 +240,7 @@ pub async fn reconcile_until_stopped(
             tokio::select! {
                 () = rest => {}
                 () = changed.notified() => sleep_until(earliest).await,
+                () = reconciler.nearly_full() => sleep_until(earliest).await,
             }
         };
         // However long the wait is, a stop ends it at once.

@@ -329,7 +329,7 @@ impl Client {
     }
 
     /// The status inside an answer: absent or 0 means success.
-    fn checked(&self, call: Call, status: Option<GcsStatus>) -> Result<(), CallError> {
+    pub(super) fn checked(&self, call: Call, status: Option<GcsStatus>) -> Result<(), CallError> {
         match status {
             Some(status) if status.code != 0 => Err(self.error(call, GcsFault::from_gcs(&status))),
             _ => Ok(()),

@@ -139,14 +139,35 @@ impl Client {
     where
         F: Future<Output = Result<Response<R>, Status>>,
     {
-        self.attempt(message, run)
+        self.attempt(message, |_| false, run)
             .await
             .map_err(|fault| self.error(call, fault))
     }
 
+    /// Sends `message`, to which there is an answer only once there is something to say; `None` if
+    /// there is nothing until the deadline.
+    pub(super) async fn wait<Q, R, F>(
+        &self,
+        call: Call,
+        message: Q,
+        run: impl FnOnce(Channel, Request<Q>) -> F,
+    ) -> Result<Option<R>, CallError>
+    where
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        let silent = |fault: &GcsFault| matches!(fault, GcsFault::Deadline(_));
+        match self.attempt(message, silent, run).await {
+            Ok(reply) => Ok(Some(reply)),
+            Err(fault) if silent(&fault) => Ok(None),
+            Err(fault) => Err(self.error(call, fault)),
+        }
+    }
+
+    /// Of faults that are `expected` nothing is concluded about the connection.
     async fn attempt<Q, R, F>(
         &self,
         message: Q,
+        expected: impl Fn(&GcsFault) -> bool,
         run: impl FnOnce(Channel, Request<Q>) -> F,
     ) -> Result<R, GcsFault>
     where
@@ -163,6 +184,7 @@ impl Client {
             Err(_) => Err(GcsFault::Deadline(deadline)),
         };
         match &result {
+            Err(fault) if expected(fault) => {}
             Err(fault) if fault.is_unanswered() => self.link().failed(generation, Instant::now()),
             _ => self.link().answered(generation),
         }

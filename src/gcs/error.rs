@@ -37,6 +37,10 @@ pub enum Call {
     Jobs,
     /// `GetAllPlacementGroup`
     PlacementGroups,
+    /// `GcsSubscriberCommandBatch`
+    Subscribe,
+    /// `GcsSubscriberPoll`
+    Reports,
 }
 
 /// A failed call.
@@ -215,6 +219,8 @@ impl Call {
             Self::Actors => "GetAllActorInfo",
             Self::Jobs => "GetAllJobInfo",
             Self::PlacementGroups => "GetAllPlacementGroup",
+            Self::Subscribe => "GcsSubscriberCommandBatch",
+            Self::Reports => "GcsSubscriberPoll",
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::plan::growth::in_use::InUse;
 use crate::plan::growth::size::{cores, from_cores, milli};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::outcome::plan::{GroupPlan, Plan, PodResize};
@@ -104,6 +105,7 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
         config: ClusterConfig::of(&snapshot.ray_cluster),
         pods: snapshot.pods.iter().map(|pod| (pod.name, pod)).collect(),
         nodes: snapshot.gcs.live(),
+        now: snapshot.seconds().unwrap_or_default(),
     };
     let mut violations = Vec::new();
     checker.groups(plan, &mut violations);
@@ -151,6 +153,8 @@ struct Checker<'a> {
     config: ClusterConfig,
     pods: HashMap<&'a str, Pod<'a>>,
     nodes: HashMap<&'a str, &'a NodeState>,
+    /// Seconds since 1970.
+    now: f64,
 }
 
 impl Checker<'_> {
@@ -255,7 +259,10 @@ impl Checker<'_> {
             .base
             .map_or((0, 0), |base| (milli(base.cpu), base.memory));
         #[expect(clippy::cast_possible_truncation, reason = "bytes, saturating")]
-        let used_memory = used("memory") as i64;
+        let asked = used("memory") as i64;
+        let in_use = node.and_then(|node| node.memory_in_use);
+        let in_use = in_use.and_then(|told| InUse::of(told, self.now));
+        let used_memory = asked.max(in_use.map_or(0, |used| used.bytes));
         let cpu = (
             resize.cpu_milli,
             resize.cpu_milli_now,

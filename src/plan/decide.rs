@@ -34,6 +34,7 @@ use crate::plan::packing::allowance::{Allowance, cost, cost_at_limits};
 use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
+use crate::plan::pressure::{give_back, relief};
 use crate::plan::removal::deadline::Leaving;
 use crate::plan::removal::enforce::Timeouts;
 use crate::plan::removal::keep::Keep;
@@ -153,7 +154,9 @@ impl<'a> Decision<'a> {
         enforce::enforce_group_maxima(&mut state);
         enforce::enforce_cluster_maximum(&mut state);
         let leaving = self.leaving(&state, &config, &leftovers, now);
+        let reliefs = relief::reserve(&mut state);
         let left = serve(&mut state, &demands);
+        relief::grant(&mut state, &reliefs, now);
         let (standby, only_ready) = self.standby(&mut state, &demands, &leftovers, now);
         problems.extend(standby.is_none().then(ready::given_up));
         let waits = |pod: &Pod<'_>| pod.is_unschedulable() && !only_ready.contains(pod.name);
@@ -181,17 +184,14 @@ impl<'a> Decision<'a> {
             now,
         };
         let unneeded_since = self.idle(&mut state, timeouts);
-        match self.settings.shrink_after_s.filter(|_| self.is_rayfit()) {
-            Some(seconds) => {
-                let hold = Hold {
-                    seconds,
-                    demand_waits,
-                    now,
-                };
-                shrink::shrink(&mut state, hold);
-            }
-            None => shrink::forget(&mut state),
-        }
+        let shrinks = self.settings.shrink_after_s.filter(|_| self.is_rayfit());
+        let hold = shrinks.map(|seconds| Hold {
+            seconds,
+            demand_waits,
+            now,
+        });
+        shrink::run(&mut state, hold);
+        give_back::give_back(&mut state, now);
         if self.is_rayfit() && demand_waits {
             vain::give_up(&mut state);
             let context = RoomContext {
@@ -250,6 +250,7 @@ impl<'a> Decision<'a> {
             history: &self.snapshot.history,
             strategy: self.settings.strategy,
             deferred_s: self.settings.deferred_s,
+            follows_memory: self.settings.follow_memory && self.is_rayfit(),
             config,
             reader: &reader,
             kube_nodes: &kube_nodes,

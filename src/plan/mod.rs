@@ -15,6 +15,7 @@
 //!   Kubernetes node
 //! - `memory`: what a decision stores for the next one, and what the next one concludes from it
 //! - `removal`: which nodes are removed: those above a maximum before packing, idle ones after it
+//! - `pressure`: pods that grow because their memory is nearly full, and give that back
 //! - `packing`: which demand goes to which node, and which new nodes are needed
 //! - `standby`: what is kept ready though no demand needs it: headroom, and the minima of schedules
 //! - `conclude`: from packed nodes to the plan and its reasons
@@ -45,6 +46,7 @@ mod memory;
 mod nodes;
 mod outcome;
 mod packing;
+mod pressure;
 mod removal;
 pub mod schema;
 mod serve;
@@ -61,8 +63,8 @@ pub use crate::plan::outcome::block_reason::BlockReason;
 pub use crate::plan::outcome::budget_use::BudgetUse;
 pub use crate::plan::outcome::cause::{Departure, DepartureReason, RemovalCause};
 pub use crate::plan::outcome::plan::{
-    ClusterEnd, ClusterEndPolicy, Deletion, GroupPlan, LeavingNode, NodeDrain, NodeHold, Plan,
-    PlanWait, PodResize, RayletSync,
+    ClusterEnd, ClusterEndPolicy, Deletion, GroupPlan, LeavingNode, MemoryReason, NodeDrain,
+    NodeHold, Plan, PlanWait, PodResize, RayletSync,
 };
 pub use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 pub use crate::plan::outcome::problem_reason::{
@@ -78,11 +80,12 @@ pub use crate::plan::outcome::step::PlacementStep;
 pub use crate::plan::outcome::unmet::{
     CountedAtBase, DemandKind, GroupLimit, Shortfall, Unmet, UnmetReason,
 };
+pub use crate::plan::pressure::groups::followed_groups;
 pub use crate::plan::standby::spec::{Headroom, HeadroomRequest, ScheduledStandby};
 pub use crate::plan::strategy::Strategy;
 pub use decide::decide;
 pub use schema::PlanLine;
 pub use settings::{
-    DRAIN_TIMEOUT_S, KEEP_SMALL_S, LEARN_GAPS, MAX_WORKERS, PlanSettings, SHRINK_AFTER_S, ScaleUp,
-    UNSCHEDULABLE_S,
+    DRAIN_TIMEOUT_S, FOLLOW_MEMORY, KEEP_SMALL_S, LEARN_GAPS, MAX_WORKERS, PlanSettings,
+    SHRINK_AFTER_S, ScaleUp, UNSCHEDULABLE_S,
 };

@@ -8,6 +8,10 @@ use crate::plan::strategy::Strategy;
 
 /// The settings of a decision, besides the snapshot.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "settings that do not depend on each other"
+)]
 pub struct PlanSettings {
     /// Whether to decide as Ray does, or with Rayfit's improvements.
     pub strategy: Strategy,
@@ -39,6 +43,9 @@ pub struct PlanSettings {
     pub deferred_s: f64,
     /// Whether small pods are kept by the gaps between bursts of work (strategy rayfit).
     pub learn_gaps: bool,
+    /// Whether pods grow when the memory that is really in use comes near to what they have
+    /// (strategy rayfit).
+    pub follow_memory: bool,
     /// Room to keep free for demand to come (strategy rayfit).
     pub headroom: Arc<Headroom>,
     /// What is kept ready at certain hours (strategy rayfit).
@@ -74,6 +81,9 @@ pub const SHRINK_AFTER_S: u32 = 15;
 /// otherwise.
 pub const LEARN_GAPS: bool = false;
 
+/// Whether pods grow with the memory that is really in use where no RayPolicy says otherwise.
+pub const FOLLOW_MEMORY: bool = true;
+
 /// For how many seconds small pods are kept at the most where no RayPolicy says otherwise.
 pub const KEEP_SMALL_S: u32 = 900;
 
@@ -92,6 +102,7 @@ impl Default for PlanSettings {
             keep_small_s: Some(KEEP_SMALL_S.into()),
             deferred_s: 0.0,
             learn_gaps: LEARN_GAPS,
+            follow_memory: FOLLOW_MEMORY,
             headroom: Arc::default(),
             schedules: Arc::default(),
             budgets: Arc::default(),

@@ -29,6 +29,8 @@
 //!   in either direction. Ray only tells the raylets of resizes that it remembers.
 //! - **shrinking in place**: A pod that has grown gives up what it has not used for a while. Ray
 //!   leaves it at its size.
+//! - **memory in use**: A pod whose work uses nearly all of its memory grows before that is killed,
+//!   and gives back later what it does not use. Ray goes by what work has asked for.
 //! - **small pods stay**: Half of what idle pods below their resize limits cost less is spent on
 //!   keeping few of them for long. Ray removes all after the same time.
 //! - **room for what waits**: Idle nodes go before their timeout where demand that waits can run

@@ -75,6 +75,7 @@ pub struct PartialReconcile {
     pub(crate) keep_small_seconds: Option<u32>,
     pub(crate) deferred_seconds: Option<u32>,
     pub(crate) learn_gaps: Option<bool>,
+    pub(crate) follow_memory: Option<bool>,
     pub(crate) headroom: Option<Arc<Headroom>>,
     pub(crate) schedules: Option<Arc<[ScheduledStandby]>>,
     pub(crate) budget: Option<Budget>,
@@ -150,6 +151,10 @@ impl PartialReconcile {
             self.deferred_seconds.as_ref(),
         );
         write(&mut settings.in_place.learn_gaps, self.learn_gaps.as_ref());
+        write(
+            &mut settings.in_place.follow_memory,
+            self.follow_memory.as_ref(),
+        );
         write(&mut settings.headroom, self.headroom.as_ref());
         write(&mut settings.schedules, self.schedules.as_ref());
         // Each budget holds for all that its policy matches, whatever other policies say.

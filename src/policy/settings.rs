@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{Limits, Modes};
 use crate::budget::limit::{Budget, BudgetShare};
 use crate::plan::{
-    DRAIN_TIMEOUT_S, Headroom, KEEP_SMALL_S, LEARN_GAPS, MAX_WORKERS, SHRINK_AFTER_S, ScaleUp,
-    ScheduledStandby, Strategy, UNSCHEDULABLE_S,
+    DRAIN_TIMEOUT_S, FOLLOW_MEMORY, Headroom, KEEP_SMALL_S, LEARN_GAPS, MAX_WORKERS,
+    SHRINK_AFTER_S, ScaleUp, ScheduledStandby, Strategy, UNSCHEDULABLE_S,
 };
 use crate::ray::ReconcileMode;
 
@@ -77,6 +77,8 @@ pub struct InPlaceSettings {
     pub deferred_seconds: u32,
     /// Whether that time is learnt from the gaps between bursts of work.
     pub learn_gaps: bool,
+    /// Whether pods grow with the memory that is really in use.
+    pub follow_memory: bool,
 }
 
 /// The delay after a failed request, which doubles each time. `None` stands for the value of
@@ -188,6 +190,7 @@ impl Default for InPlaceSettings {
             keep_small_seconds: KEEP_SMALL_S,
             deferred_seconds: 0,
             learn_gaps: LEARN_GAPS,
+            follow_memory: FOLLOW_MEMORY,
         }
     }
 }

@@ -207,6 +207,7 @@ fn reconcile(
         keep_small_seconds: number(in_place.keep_small_seconds),
         deferred_seconds: number(in_place.deferred_seconds),
         learn_gaps: in_place.learn_gaps,
+        follow_memory: in_place.follow_memory,
         headroom: standby::headroom(written, faults),
         schedules: standby::schedules(written, faults),
         budget: budget::budget(written, policy, faults),

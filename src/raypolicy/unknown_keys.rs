@@ -80,6 +80,7 @@ const KEYS: &[&str] = &[
     "minReplicas",
     "keepSmallSeconds",
     "learnGaps",
+    "followMemory",
     "budget",
     "budgetShare",
     "cpu",

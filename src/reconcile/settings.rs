@@ -73,6 +73,7 @@ impl RoundSettings {
                 keep_small_s: unless_zero(in_place.keep_small_seconds),
                 deferred_s: in_place.deferred_seconds.into(),
                 learn_gaps: in_place.learn_gaps,
+                follow_memory: in_place.follow_memory && policy.strategy.is_rayfit(),
                 headroom: Arc::clone(&policy.headroom),
                 schedules: Arc::clone(&policy.schedules),
                 // What budgets allow is known when the cluster is looked at.
@@ -167,6 +168,7 @@ mod tests {
                 keep_small_seconds: 0,
                 deferred_seconds: 4,
                 learn_gaps: false,
+                follow_memory: true,
             },
             back_off: BackOffPolicy {
                 initial_seconds: Some(3),
@@ -189,6 +191,8 @@ mod tests {
             keep_small_s: None,
             deferred_s: 4.0,
             learn_gaps: false,
+            // Strategy `ray` decides as Ray does.
+            follow_memory: false,
             headroom,
             schedules: Arc::default(),
             budgets: Arc::default(),

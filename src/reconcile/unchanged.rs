@@ -18,6 +18,10 @@ use crate::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
 /// For how many seconds at most no round is made while looks show the same state.
 pub const REST_S: f64 = 10.0;
 
+/// Memory in use that differs by less than these bytes is the same: it is never at rest where
+/// anything runs, and no pod is so small that it matters.
+const IN_USE_STEP: i64 = 16 << 20;
+
 /// The state of a Ray cluster in which there is nothing to do.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UnchangedCheck {
@@ -135,7 +139,8 @@ fn age(snapshot: &mut Snapshot, seconds: f64) {
     }
 }
 
-/// A hash of everything that the GCS reports, except for how long Ray nodes have been idle.
+/// A hash of everything that the GCS reports, except for how long Ray nodes have been idle, and for
+/// small changes of the memory in use.
 fn sum(state: &ClusterResourceState) -> u64 {
     let ClusterResourceState {
         node_states,
@@ -168,8 +173,11 @@ fn of_node(node: &NodeState) -> u64 {
         status,
         idle_duration_ms: _,
         labels,
+        memory_in_use,
     } = node;
     let mut hasher = DefaultHasher::new();
+    let in_use = memory_in_use.map(|told| told.bytes.div_euclid(IN_USE_STEP));
+    in_use.hash(&mut hasher);
     (node_id, instance_id, ray_node_type_name).hash(&mut hasher);
     (dynamic_labels, labels, std::mem::discriminant(status)).hash(&mut hasher);
     for amounts in [available_resources, total_resources] {

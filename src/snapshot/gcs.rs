@@ -83,6 +83,32 @@ pub struct NodeState {
     /// Labels that the Ray node keeps.
     #[serde(deserialize_with = "nullable")]
     pub labels: BTreeMap<String, String>,
+    /// How much memory is really in use in its pod, where Rayfit asks for that and Ray has said it:
+    /// the GCS passes it on from the node's dashboard agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_in_use: Option<MemoryInUse>,
+}
+
+/// How much memory is really in use in a pod.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MemoryInUse {
+    /// The bytes, without cached files, as Ray's memory monitor counts them.
+    pub bytes: i64,
+    /// By how many bytes it has grown a second since the report before; 0 if it has not, or if
+    /// there was none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rise_per_s: i64,
+    /// When Rayfit was told, in seconds since 1970.
+    pub at: f64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
+fn is_zero(count: &i64) -> bool {
+    *count == 0
 }
 
 /// The status of a Ray node.

@@ -205,6 +205,25 @@ pub struct ResizeMemory {
     /// How often the pod could not be made smaller.
     #[serde(skip_serializing_if = "ShrinkFailures::is_none")]
     pub shrink_failures: ShrinkFailures,
+    /// What the pod was given because its memory was nearly full; absent an hour after it has given
+    /// that back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub followed: Option<FollowedMemory>,
+}
+
+/// Memory that a pod was given because what it had was nearly full.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FollowedMemory {
+    /// The memory that the pod had before, in bytes.
+    pub from: i64,
+    /// Since when it has had memory to spare, in seconds since 1970.
+    pub since: f64,
+    /// The most that it has used since then, in bytes.
+    pub most: i64,
+    /// How often it has given memory back.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub times: u32,
 }
 
 /// How often a pod could not be made smaller.

@@ -2,8 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use rayfit::controller::clock::Clock;
+use rayfit::controller::head::memory_watch::MemoryWatch;
 use rayfit::controller::offload::offload_if;
-use rayfit::gcs::{Client, Counted, Endpoint, Excess, GcsFault, GcsLimits, Unusable, read_state};
+use rayfit::gcs::{
+    Client, Counted, Endpoint, Excess, GcsFault, GcsLimits, Subscription, Unusable, read_state,
+};
 use rayfit::plan::{PlanSettings, decide};
 use serde_json::json;
 
@@ -247,4 +251,124 @@ async fn long_decisions_of_others_hold_nobody_up() {
     for one in long {
         assert!(one.await.is_ok());
     }
+}
+
+/// A cluster of so many nodes with work, whose pods could grow.
+fn busy(count: u8) -> messages::ClusterResourceState {
+    let node = |number: u8| messages::NodeState {
+        node_id: vec![number; 28],
+        instance_id: format!("w-{number}"),
+        ray_node_type_name: "cpu".to_owned(),
+        status: messages::NodeStatus::Running.into(),
+        ..Default::default()
+    };
+    messages::ClusterResourceState {
+        node_states: (1..=count).map(node).collect(),
+        ..Default::default()
+    }
+}
+
+fn hex(number: u8) -> String {
+    format!("{number:02x}").repeat(28)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_is_said_about_memory_only_what_was_asked_is_kept() {
+    let liar = playing(busy(2)).await;
+    let client = client(&liar);
+    let groups = ["cpu".to_owned()].into();
+    let mut watch = MemoryWatch::default();
+    let look = async |watch: &mut MemoryWatch| {
+        let mut state = client.cluster_resource_state().await.unwrap();
+        watch.fill(&client, &groups, &mut state, Clock::default());
+        state.node_states
+    };
+    look(&mut watch).await;
+    while liar
+        .played()
+        .subscribed
+        .values()
+        .all(std::collections::BTreeSet::is_empty)
+    {
+        tokio::task::yield_now().await;
+    }
+    {
+        let mut played = liar.played();
+        let key = format!("RAY_REPORTER:{}", hex(1)).into_bytes();
+        // About a node that nobody asked about, sent all the same.
+        for keys in played.subscribed.values_mut() {
+            keys.insert(format!("RAY_REPORTER:{}", hex(9)).into_bytes());
+        }
+        played.publish_memory(&hex(9), 1, 2, 3.0);
+        for nonsense in ["", "{", "[1]", r#"{"now": 1, "mem": [1e999]}"#, "\u{0}"] {
+            played.publish(&key, nonsense.to_owned());
+        }
+        played.publish_memory(&hex(2), u64::MAX, u64::MAX, 3.0);
+        played.publish_memory(&hex(1), 900, 1000, 3.0);
+    }
+    let nodes = loop {
+        let nodes = look(&mut watch).await;
+        if nodes.iter().any(|node| node.memory_in_use.is_some()) {
+            break nodes;
+        }
+        tokio::task::yield_now().await;
+    };
+    let known = nodes.iter().filter_map(|node| node.memory_in_use);
+    assert_eq!(known.map(|told| told.bytes).collect::<Vec<_>>(), [900]);
+    drop(watch);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reports_that_are_too_large_end_nothing_else() {
+    let liar = playing(busy(1)).await;
+    let client = client(&liar);
+    let mut subscription = Subscription::new(|| 1);
+    let nodes = [rayfit::snapshot::NodeId::from([1; 28])].into();
+    client.subscribe(&mut subscription, &nodes).await.unwrap();
+    let key = format!("RAY_REPORTER:{}", hex(1)).into_bytes();
+    liar.played().publish(&key, "x".repeat(2 << 20));
+    let longest = Duration::from_mins(1);
+    let fault = client
+        .reports(&mut subscription, longest)
+        .await
+        .unwrap_err();
+    assert!(matches!(fault.fault, GcsFault::TooLarge(_)), "{fault}");
+    assert!(client.cluster_resource_state().await.is_ok());
+    assert_eq!(liar.played().connections, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_is_asked_about_so_many_nodes_at_a_time_only() {
+    let large = playing(busy(200)).await;
+    let client = client(&large);
+    let mut state = client.cluster_resource_state().await.unwrap();
+    let groups = ["cpu".to_owned()].into();
+    let mut watch = MemoryWatch::default();
+    watch.fill(&client, &groups, &mut state, Clock::default());
+    let asked = loop {
+        let most = large
+            .played()
+            .subscribed
+            .values()
+            .map(std::collections::BTreeSet::len)
+            .max();
+        match most {
+            Some(most) if most > 0 => break most,
+            _ => tokio::task::yield_now().await,
+        }
+    };
+    assert_eq!(asked, 128);
+    // It is asked no more once nothing may grow there.
+    watch.fill(
+        &client,
+        &std::collections::BTreeSet::new(),
+        &mut state,
+        Clock::default(),
+    );
+    assert!(
+        state
+            .node_states
+            .iter()
+            .all(|node| node.memory_in_use.is_none())
+    );
 }

@@ -11,6 +11,7 @@ mod idle_end_parity;
 mod judge;
 mod malformed;
 mod manifests;
+mod memory_in_use;
 mod outcome;
 #[path = "../outcome/mod.rs"]
 mod outcome_support;

@@ -17,6 +17,7 @@ fn ours() -> DescriptorPool {
         "common.proto",
         "gcs.proto",
         "gcs_service.proto",
+        "pubsub.proto",
     ];
     compiler.open_files(files).unwrap().descriptor_pool()
 }

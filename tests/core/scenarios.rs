@@ -205,7 +205,9 @@ fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
     pod
 }
 
-/// `free`: what is free where not all is; `idle`: seconds; `total`: what it has where not its size.
+/// `free`: what is free where not all is; `idle`: seconds; `total`: what it has where not its size;
+/// `inUse`: the memory that is really in use, `rise`: by how much it grows a second, `told`: how many
+/// seconds ago.
 fn ray_node(name: &str, group: &str, of: &Value, spec: &Value) -> Value {
     let size = |key: &str| {
         Quantity::from_json(
@@ -232,10 +234,21 @@ fn ray_node(name: &str, group: &str, of: &Value, spec: &Value) -> Value {
     let idle = of["idle"].as_i64().unwrap_or(0) * 1000;
     let id: Vec<u8> = name.bytes().cycle().take(28).collect();
     let id = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, id);
-    json!({
+    let mut node = json!({
         "nodeId": id, "instanceId": name, "rayNodeTypeName": group, "totalResources": total, "availableResources": free,
         "status": if of["draining"] == true { "DRAINING" } else if idle > 0 { "IDLE" } else { "RUNNING" }, "idleDurationMs": idle.to_string(), "labels": spec["labels"],
-    })
+    });
+    let bytes = |key: &str| Quantity::from_json(&of[key]).map_or(0, whole);
+    if !of["inUse"].is_null() {
+        let now: Timestamp = NOW.parse().unwrap();
+        let at = now.as_second() - of["told"].as_i64().unwrap_or(0);
+        node["memoryInUse"] = json!({"bytes": bytes("inUse"), "risePerS": bytes("rise"), "at": at});
+    }
+    node
+}
+
+fn whole(quantity: Quantity) -> i64 {
+    i64::try_from(quantity.nanos() / 1_000_000_000).unwrap()
 }
 
 /// `{CPU: 1, where: {zone: [a]}}`

@@ -7,7 +7,7 @@
     reason = "each test binary includes it and uses a part of it"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -17,6 +17,7 @@ use hyper_util::service::TowerToHyperService;
 use rayfit::gcs::Address;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tonic::service::Routes;
@@ -36,6 +37,9 @@ use messages::autoscaler_state_service_server::{
 };
 use rpc::internal_kv_gcs_service_server::{InternalKvGcsService, InternalKvGcsServiceServer};
 use rpc::node_info_gcs_service_server::{NodeInfoGcsService, NodeInfoGcsServiceServer};
+use rpc::observability_pub_sub_service_server::{
+    ObservabilityPubSubService, ObservabilityPubSubServiceServer,
+};
 
 /// What the played GCS has, and what it was told.
 #[derive(Default)]
@@ -61,6 +65,14 @@ pub struct Played {
     pub headers: Vec<String>,
     /// How many connections there have been.
     pub connections: usize,
+    /// What each subscriber wants, by its id.
+    pub subscribed: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
+    /// What was published, oldest first.
+    pub published: Vec<rpc::PubMessage>,
+    /// Wakes who waits for that.
+    pub news: Arc<Notify>,
+    /// How often somebody has asked for it.
+    pub polls: usize,
 }
 
 /// A played GCS that listens. It ends, and its connections with it, when it is dropped.
@@ -138,7 +150,8 @@ async fn accept(listener: TcpListener, played: Arc<Mutex<Played>>, tls: Option<T
 async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: Service) {
     let routes = Routes::new(AutoscalerStateServiceServer::new(service.clone()))
         .add_service(NodeInfoGcsServiceServer::new(service.clone()))
-        .add_service(InternalKvGcsServiceServer::new(service));
+        .add_service(InternalKvGcsServiceServer::new(service.clone()))
+        .add_service(ObservabilityPubSubServiceServer::new(service));
     // However the connection ends is no matter of the server's.
     let _ = Builder::new(TokioExecutor::new())
         .http2_only()
@@ -182,6 +195,25 @@ impl Service {
 }
 
 impl Played {
+    /// Publishes how much memory is in use on a node, as its dashboard agent does.
+    pub fn publish_memory(&mut self, node: &str, used: u64, total: u64, now: f64) {
+        let json = serde_json::json!({"now": now, "mem": [total, total.saturating_sub(used), 1.0, used], "workers": [{"pid": 1}]});
+        self.publish(format!("RAY_REPORTER:{node}").as_bytes(), json.to_string());
+    }
+
+    pub fn publish(&mut self, key: &[u8], json: String) {
+        let usage = rpc::NodeResourceUsage { json };
+        self.published.push(rpc::PubMessage {
+            channel_type: rpc::ChannelType::RayNodeResourceUsageChannel.into(),
+            key_id: key.to_vec(),
+            inner_message: Some(rpc::pub_message::InnerMessage::NodeResourceUsageMessage(
+                usage,
+            )),
+            sequence_id: i64::try_from(self.published.len()).unwrap() + 1,
+        });
+        self.news.notify_waiters();
+    }
+
     fn verdict(&self, shown: Option<&[u8]>) -> Result<(), Status> {
         if let Some((code, message, details)) = &self.failure {
             let details = details.clone().into_bytes().into();
@@ -311,5 +343,58 @@ impl InternalKvGcsService for Service {
         }
         let status = Some(rpc::GcsStatus::default());
         Ok(Response::new(rpc::InternalKvPutReply { status, added }))
+    }
+}
+
+#[tonic::async_trait]
+impl ObservabilityPubSubService for Service {
+    async fn gcs_subscriber_command_batch(
+        &self,
+        request: Request<rpc::GcsSubscriberCommandBatchRequest>,
+    ) -> Result<Response<rpc::GcsSubscriberCommandBatchReply>, Status> {
+        use rpc::command::CommandMessageOneOf::{SubscribeMessage, UnsubscribeMessage};
+        let asked = self.enter(request).await?;
+        let mut played = self.played();
+        let keys = played.subscribed.entry(asked.subscriber_id).or_default();
+        for command in asked.commands {
+            match command.command_message_one_of {
+                Some(SubscribeMessage(_)) => keys.insert(command.key_id),
+                Some(UnsubscribeMessage(_)) => keys.remove(&command.key_id),
+                None => false,
+            };
+        }
+        let reply = rpc::GcsSubscriberCommandBatchReply::default();
+        Ok(Response::new(reply))
+    }
+
+    async fn gcs_subscriber_poll(
+        &self,
+        request: Request<rpc::GcsSubscriberPollRequest>,
+    ) -> Result<Response<rpc::GcsSubscriberPollReply>, Status> {
+        let asked = self.enter(request).await?;
+        self.played().polls += 1;
+        loop {
+            let news = Arc::clone(&self.played().news);
+            let news = news.notified();
+            tokio::pin!(news);
+            news.as_mut().enable();
+            let pub_messages: Vec<rpc::PubMessage> = {
+                let played = self.played();
+                let keys = played.subscribed.get(&asked.subscriber_id);
+                let is_wanted = |message: &&rpc::PubMessage| {
+                    message.sequence_id > asked.max_processed_sequence_id
+                        && keys.is_some_and(|keys| keys.contains(&message.key_id))
+                };
+                played.published.iter().filter(is_wanted).cloned().collect()
+            };
+            if !pub_messages.is_empty() {
+                return Ok(Response::new(rpc::GcsSubscriberPollReply {
+                    pub_messages,
+                    publisher_id: b"gcs".to_vec(),
+                    status: None,
+                }));
+            }
+            news.await;
+        }
     }
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strconv"
 
 	"rayfit.dev/rayfit/tests/lab"
@@ -78,6 +79,10 @@ type Group struct {
 	// Drain is how many seconds Ray drains when its pod is deleted; Ray's own 30 if
 	// zero.
 	Drain int
+	// Limited containers have a real cgroup with their memory limit.
+	Limited bool
+	// Env is more of the environment of the Ray container.
+	Env map[string]string
 	// ResizeTimeout is how many seconds a resize may take; 60 if zero.
 	ResizeTimeout int
 }
@@ -176,6 +181,12 @@ func (c Cluster) group(g Group) rig.Object {
 	}
 	if g.Drain > 0 {
 		env = append(env, map[string]any{"name": "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S", "value": strconv.Itoa(g.Drain)})
+	}
+	if g.Limited {
+		env = append(env, map[string]any{"name": "LAB_MEMORY_CGROUP", "value": "true"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Env)) {
+		env = append(env, map[string]any{"name": name, "value": g.Env[name]})
 	}
 	if g.MaxCPU > 0 {
 		env = append(env, rig.WorkerStart(g.MaxCPU)...)

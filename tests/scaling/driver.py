@@ -64,6 +64,33 @@ def nap(batch, count, seconds, **options):
     kept.setdefault(batch, []).extend(attempt.options(**options).remote(batch, seconds) for _ in range(count))
 
 
+@ray.remote(max_retries=0)
+def climber(batch, mebibytes, a_second):
+    held = []
+    while len(held) * 16 < mebibytes:
+        held.append(b"x" * (16 << 20))
+        time.sleep(16 / a_second)
+    check_in(batch, batch)
+    del held[len(held) // 8 :]
+    check_in(f"{batch}-less", f"{batch}-less")
+
+
+def climb(batch, mebibytes, a_second, **options):
+    """Starts a task that uses ever more memory, so many mebibytes more a second. It
+    checks in when it is there; then it frees most of it, and checks in under
+    the batch's name with -less."""
+    kept.setdefault(batch, []).append(climber.options(**options).remote(batch, mebibytes, a_second))
+
+
+def fate(batch):
+    """How a task ended: "well", or the name of what was raised."""
+    try:
+        ray.get(kept[batch])
+    except ray.exceptions.RayError as error:
+        return type(error).__name__
+    return "well"
+
+
 def group(batch, bundles, strategy):
     """Makes a placement group with a task in each of its bundles."""
     made = placement_group(bundles, strategy=strategy)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::play_gcs::{Played, PlayedGcs, messages, rpc};
 use rayfit::gcs::{
     Address, Call, CallError, Client, DrainCall, Endpoint, GcsFault, GcsLimits, Material,
-    RayletSize, TokenSource,
+    RayletSize, Subscription, TokenSource,
 };
 use rayfit::snapshot::NodeId;
 use rayfit::snapshot::autoscaling_state::{AutoscalingState, PendingRequest};
@@ -432,5 +432,49 @@ async fn clones_share_a_connection() {
     });
     let answers: Vec<Result<(), CallError>> = futures_util::future::join_all(calls).await;
     assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+    assert_eq!(gcs.played().connections, 1);
+}
+
+#[tokio::test]
+async fn reports_of_the_wanted_nodes_arrive_once_each() {
+    let gcs = PlayedGcs::start(Played::default()).await;
+    let client = client(gcs.address(), GcsLimits::default());
+    let mut subscription = Subscription::new(|| 9);
+    let [one, two] = [node_id(1), node_id(2)];
+    let publish = |node: NodeId, used| {
+        let now = 1_768_392_000.0;
+        gcs.played()
+            .publish_memory(&node.to_string(), used, 1 << 30, now);
+    };
+    client
+        .subscribe(&mut subscription, &[one].into())
+        .await
+        .unwrap();
+    publish(two, 5);
+    publish(one, 7);
+    publish(one, 8);
+    let mut heard = async |longest| {
+        let reports = client.reports(&mut subscription, longest).await.unwrap();
+        let used = |reports: Vec<rayfit::gcs::MemoryReport>| {
+            let used = reports.into_iter().map(|report| (report.node, report.used));
+            used.collect::<Vec<_>>()
+        };
+        reports.map(used)
+    };
+    let long = Duration::from_mins(1);
+    assert_eq!(heard(long).await, Some(vec![(one, 7), (one, 8)]));
+    assert_eq!(heard(Duration::from_millis(50)).await, None);
+    publish(one, 9);
+    assert_eq!(heard(long).await, Some(vec![(one, 9)]));
+    client
+        .subscribe(&mut subscription, &[two].into())
+        .await
+        .unwrap();
+    publish(one, 10);
+    publish(two, 11);
+    let reports = client.reports(&mut subscription, long).await.unwrap();
+    assert_eq!(reports.unwrap()[0].node, two);
+    // That nothing was to be said is no fault of the connection.
+    assert!(client.cluster_resource_state().await.is_ok());
     assert_eq!(gcs.played().connections, 1);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::real_ray::{HEAD, Ray, TURN, client_with};
-use rayfit::gcs::{Client, DrainCall, Endpoint, GcsFault, RayletSize, TokenSource};
+use rayfit::gcs::{Client, DrainCall, Endpoint, GcsFault, RayletSize, Subscription, TokenSource};
 use rayfit::snapshot::NodeId;
 use rayfit::snapshot::autoscaling_state::{
     AutoscalingState, FailedRequest, PendingInstance, PendingRequest,
@@ -64,6 +64,7 @@ async fn every_call_does_what_it_says() {
 
     resizes(&client, node).await;
     keys(&client).await;
+    memory_in_use(&client, node).await;
     reports(&client, &ray).await;
     faults(&client, node).await;
     drains(&client, &ray).await;
@@ -97,6 +98,20 @@ async fn resizes(client: &Client, node: NodeId) {
     let totals = client.resize_raylet(node, only_cpu).await.unwrap();
     assert_eq!(totals["memory"].to_string(), (3_u64 << 30).to_string());
     until(client, "2 CPUs", |state| is_all(head(state), "CPU", 2.0)).await;
+}
+
+async fn memory_in_use(client: &Client, node: NodeId) {
+    let mut subscription = Subscription::new(|| fastrand::u8(..));
+    let nodes = [node].into();
+    client.subscribe(&mut subscription, &nodes).await.unwrap();
+    let longest = Duration::from_mins(2);
+    let first = client.reports(&mut subscription, longest).await.unwrap();
+    let first = first.expect("a dashboard agent reports every five seconds")[0];
+    assert_eq!(first.node, node);
+    assert!((1 << 20..first.total).contains(&first.used), "{first:?}");
+    let second = client.reports(&mut subscription, longest).await.unwrap();
+    let second = second.expect("and again")[0];
+    assert!((1.0..60.0).contains(&(second.at - first.at)), "{second:?}");
 }
 
 async fn keys(client: &Client) {

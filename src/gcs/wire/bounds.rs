@@ -225,6 +225,21 @@ impl GcsAnswer for rpc::GetAllPlacementGroupReply {
     };
 }
 
+/// The text of a report takes no more memory than its bytes, which are bounded.
+const PUBLISHED: Shape = listed(
+    size_of::<rpc::PubMessage>(),
+    Counted::Tasks,
+    &[(2, Field::Text)],
+);
+
+impl GcsAnswer for rpc::GcsSubscriberPollReply {
+    const SHAPE: &'static Shape = &Shape {
+        size: 0,
+        counted: None,
+        fields: &[(1, Field::Message(&PUBLISHED)), (2, Field::Text)],
+    };
+}
+
 impl GcsAnswer for wire::ResizeRayletResourceInstancesReply {
     const SHAPE: &'static Shape = &Shape {
         size: 0,
@@ -248,7 +263,8 @@ plain!(
     rpc::DrainNodeReply,
     rpc::InternalKvGetReply,
     rpc::InternalKvPutReply,
-    rpc::InternalKvDelReply
+    rpc::InternalKvDelReply,
+    rpc::GcsSubscriberCommandBatchReply
 );
 
 /// Whether an answer of this shape may be decoded.

@@ -35,6 +35,7 @@ impl From<wire::NodeState> for gcs::NodeState {
             status,
             idle_duration_ms: node.idle_duration_ms,
             labels: node.labels,
+            memory_in_use: None,
         }
     }
 }

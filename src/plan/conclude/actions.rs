@@ -103,6 +103,7 @@ fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
             memory_bytes: then.memory,
             raylet_first: then.is_below(now),
             spare_seconds: resize.shrinks_for.map(whole_seconds),
+            memory_reason: resize.memory_reason,
         })
     };
     decided.state.in_order().filter_map(resize).collect()

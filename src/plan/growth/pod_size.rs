@@ -2,6 +2,7 @@
 //! (Ray, `ippr_provider.py`, `_get_ippr_status_from_pod`.)
 
 use crate::plan::growth::container::ContainerAmounts;
+use crate::plan::growth::in_use::InUse;
 use crate::plan::growth::resize::{Resize, ResizeLimits, ResizeProgress};
 use crate::plan::growth::size::{Size, bytes, cores};
 use crate::plan::growth::suggestion;
@@ -28,6 +29,8 @@ pub(crate) struct Around {
     pub(crate) memory: ResizeMemory,
     /// How much of the pod is in use, as its raylet reports it.
     pub(crate) used: Size,
+    /// How much memory is really in use, if that is known and followed.
+    pub(crate) in_use: Option<InUse>,
 }
 
 /// The resize of a pod whose group may grow. Returns an error where Ray's loop would abort.
@@ -59,6 +62,12 @@ pub(crate) fn resize(
         shrink_failures: around.memory.shrink_failures,
         spare: around.memory.spare,
         shrinks_for: None,
+        in_use: around.in_use,
+        followed: around
+            .memory
+            .followed
+            .filter(|_| around.strategy.is_rayfit()),
+        memory_reason: None,
         kept_for: None,
         of_gaps: None,
     };
@@ -68,7 +77,11 @@ pub(crate) fn resize(
     fail(&mut resize, around);
     resize.noted_sync = resize.is_to_sync();
     if around.strategy.is_rayfit() {
-        bound(&mut resize, around.used);
+        let mut used = around.used;
+        if let Some(really) = around.in_use {
+            used.memory = used.memory.max(really.bytes);
+        }
+        bound(&mut resize, used);
     }
     if around.strategy.is_rayfit() {
         wait_after_failure(&mut resize, around);
@@ -316,6 +329,7 @@ mod tests {
                 deferred_s: 0.0,
                 memory: ResizeMemory::default(),
                 used: size,
+                in_use: None,
             };
             let resize = resize(&Pod::of(&pod), limits, size, around).unwrap();
             (resize.resizing_at, resize.failed_at)

@@ -2,11 +2,13 @@
 //! `v2/schema.py`, `IPPRStatus`.)
 
 use crate::plan::growth::headroom::NodeHeadroom;
+use crate::plan::growth::in_use::InUse;
 use crate::plan::growth::size::Size;
 use crate::plan::list::{KubeNodeIndex, List};
+use crate::plan::outcome::plan::MemoryReason;
 use crate::plan::outcome::resize_note::ResizeNote;
 use crate::plan::outcome::standby_reason::GapsSeen;
-use crate::snapshot::history::{ShrinkFailures, SpareCpu};
+use crate::snapshot::history::{FollowedMemory, ShrinkFailures, SpareCpu};
 
 /// The limits up to which a group's pods may be resized in place.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -84,6 +86,12 @@ pub(crate) struct Resize {
     pub(crate) spare: Option<SpareCpu>,
     /// For how many seconds the CPU was spare that the pod is now asked to give up.
     pub(crate) shrinks_for: Option<f64>,
+    /// How much memory is really in use, if that is known and followed.
+    pub(crate) in_use: Option<InUse>,
+    /// What the pod was given because its memory was nearly full.
+    pub(crate) followed: Option<FollowedMemory>,
+    /// Why the pod is now asked to have another amount of memory, if that is for what is in use.
+    pub(crate) memory_reason: Option<MemoryReason>,
     /// For how many seconds the pod is kept while it is idle, if that is longer than others because
     /// it is small.
     pub(crate) kept_for: Option<f64>,

@@ -182,6 +182,7 @@ fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &PlannedNode) -> Opt
         failed_at: before.failed_at.filter(|_| !done),
         spare: resize.spare,
         shrink_failures: resize.shrink_failures,
+        followed: resize.followed,
     };
     let grown =
         resize.failed_at.is_none() && !resize.base.is_below(resize.current) && before.failures == 0;
@@ -189,6 +190,7 @@ fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &PlannedNode) -> Opt
         || memory.suggested_at.is_some()
         || memory.failures > 0
         || memory.spare.is_some()
+        || memory.followed.is_some()
         || memory.shrink_failures.lately(decided.now) > 0)
         .then_some(memory)
 }

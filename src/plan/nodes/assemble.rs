@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::growth::headroom::NodeHeadroom;
+use crate::plan::growth::in_use::InUse;
 use crate::plan::growth::pod_size;
 use crate::plan::growth::pod_size::Around;
 use crate::plan::growth::resize::Resize;
@@ -32,6 +33,8 @@ pub(crate) struct NodeAssembly<'d> {
     pub(crate) strategy: Strategy,
     /// For how many seconds a deferred resize is left as it is.
     pub(crate) deferred_s: f64,
+    /// Whether the memory that is really in use counts.
+    pub(crate) follows_memory: bool,
     pub(crate) config: &'d ClusterConfig,
     pub(crate) reader: &'d NodeReader<'d>,
     /// The Kubernetes nodes, by name.
@@ -134,6 +137,7 @@ impl NodeAssembly<'_> {
             deferred_s: self.deferred_s,
             memory,
             used: used(row),
+            in_use: self.in_use(row),
         };
         let mut resize = pod_size::resize(pod, resize_limits, base, around)?;
         if let Some(id) = node.ray_id() {
@@ -141,6 +145,11 @@ impl NodeAssembly<'_> {
         }
         resize.kube_node = pod.node.and_then(|node| self.kube_nodes.get(node)).copied();
         Ok(Some(resize))
+    }
+
+    fn in_use(&self, row: &Row<'_>) -> Option<InUse> {
+        let told = row.ray.and_then(|ray| ray.memory_in_use);
+        InUse::of(told.filter(|_| self.follows_memory)?, self.now)
     }
 }
 

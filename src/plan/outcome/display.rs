@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::plan::outcome::plan::{
-    ClusterEnd, ClusterEndPolicy, GroupPlan, LeavingNode, Plan, PodResize, RayletSync,
+    ClusterEnd, ClusterEndPolicy, GroupPlan, LeavingNode, MemoryReason, Plan, PodResize, RayletSync,
 };
 use crate::plan::outcome::unmet::amount_text;
 use crate::plan::strategy::Strategy;
@@ -151,9 +151,10 @@ impl PodResize {
             format!("back to {to} CPU, {more}")
         } else {
             let sizes = format!("{from} -> {to} CPU, {less} -> {more}");
-            match self.spare_seconds {
-                Some(seconds) => format!("{sizes} (the rest was spare for {seconds} s)"),
-                None => sizes,
+            match (self.spare_seconds, self.memory_reason) {
+                (Some(seconds), _) => format!("{sizes} (the rest was spare for {seconds} s)"),
+                (None, Some(reason)) => format!("{sizes} ({reason})"),
+                (None, None) => sizes,
             }
         }
     }
@@ -175,6 +176,25 @@ impl PodResize {
     pub fn is_rollback(&self) -> bool {
         self.cpu_milli == self.cpu_milli_now && self.memory_bytes == self.memory_bytes_now
     }
+}
+
+impl fmt::Display for MemoryReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NearlyFull { bytes } => write!(f, "{} is in use", mebibytes(bytes)),
+            Self::MostlyFree { bytes, seconds } => {
+                let most = mebibytes(bytes);
+                write!(f, "no more than {most} was in use for {seconds} s")
+            }
+        }
+    }
+}
+
+/// Bytes in whole mebibytes, because what is in use is never round.
+fn mebibytes(bytes: i64) -> String {
+    const MEBIBYTE: i64 = 1 << 20;
+    let up = bytes.max(0).saturating_add(MEBIBYTE - 1);
+    memory(up - up % MEBIBYTE)
 }
 
 impl fmt::Display for LeavingNode {

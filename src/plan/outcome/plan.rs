@@ -129,6 +129,29 @@ pub struct PodResize {
     /// resized for another reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spare_seconds: Option<u32>,
+    /// Why the pod gets another amount of memory, where that is for what is really in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_reason: Option<MemoryReason>,
+}
+
+/// Why a pod gets another amount of memory, by what is really in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum MemoryReason {
+    /// What the pod has is nearly full, or will be soon.
+    #[serde(rename_all = "camelCase")]
+    NearlyFull {
+        /// The bytes in use.
+        bytes: i64,
+    },
+    /// The pod was given more because its memory was nearly full, and it is not any more.
+    #[serde(rename_all = "camelCase")]
+    MostlyFree {
+        /// The most bytes in use in that time.
+        bytes: i64,
+        /// For how many seconds that was so.
+        seconds: u32,
+    },
 }
 
 /// A raylet that is to be told the size of its pod.

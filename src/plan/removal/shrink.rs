@@ -2,9 +2,10 @@
 //! been spare for long enough.
 //!
 //! Ray leaves a pod at the size to which it has grown until the pod is removed. A small pod costs
-//! little to keep, and it grows again within a second, without a new pod. Ray's report does not say
-//! how much memory is really in use, so memory comes down only in a pod in which nothing has run
-//! for as long. The kubelet refuses that if the pod still uses more.
+//! little to keep, and it grows again within a second, without a new pod. Memory comes down only in a
+//! pod in which nothing has run for as long, to no less than what is really in use, where that is known.
+//! The kubelet refuses it if the pod uses more. (What a pod was given because its memory was nearly
+//! full comes down in `pressure`.)
 
 use crate::plan::demand::names::Name;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
@@ -46,12 +47,20 @@ impl Hold {
     }
 }
 
+/// Shrinks, or forgets what pods had to spare, where pods do not shrink.
+pub(crate) fn run(state: &mut DecisionState, hold: Option<Hold>) {
+    match hold {
+        Some(hold) => shrink(state, hold),
+        None => forget(state),
+    }
+}
+
 /// Notes how much CPU each pod has to spare, and asks the pods to shrink whose CPU has been spare
 /// for long enough.
 ///
 /// The hold is watched in two halves. A pod whose need was higher in the first half than in the
 /// second waits for one half more, so that it shrinks once instead of step by step.
-pub(crate) fn shrink(state: &mut DecisionState, hold: Hold) {
+fn shrink(state: &mut DecisionState, hold: Hold) {
     let Some(cpu) = state.cpu else { return };
     for node in state.nodes.iter_mut() {
         let spare = spare(node, needed(node, cpu), hold);
@@ -82,8 +91,7 @@ pub(crate) fn shrink(state: &mut DecisionState, hold: Hold) {
     }
 }
 
-/// Forgets what pods had to spare, where pods do not shrink.
-pub(crate) fn forget(state: &mut DecisionState) {
+fn forget(state: &mut DecisionState) {
     let resizes = state.nodes.iter_mut();
     for resize in resizes.filter_map(|node| node.resize.as_mut()) {
         resize.spare = None;
@@ -133,7 +141,7 @@ pub(crate) fn about_to_go(resize: &Resize, now: f64) -> f64 {
 }
 
 /// Whether nothing else goes on with the size of the pod.
-fn may_shrink(resize: &Resize) -> bool {
+pub(crate) fn may_shrink(resize: &Resize) -> bool {
     resize.raylet.is_some()
         && resize.progress == ResizeProgress::Finished
         && resize.resizing_at.is_none()
@@ -159,7 +167,8 @@ fn smallest(resize: &Resize, cpu: f64, now_s: f64) -> Size {
             now.cpu
         },
         memory: if failures < 1 && cpu < SAME {
-            base.memory.min(now.memory)
+            let in_use = resize.in_use.map_or(0, |used| used.right(base.memory));
+            base.memory.max(in_use).min(now.memory)
         } else {
             now.memory
         },

@@ -263,6 +263,11 @@ pub struct InPlace {
     /// that its group has had, once some have been seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learn_gaps: Option<bool>,
+
+    /// Whether a pod grows when the memory that is really in use comes near to what it has, before
+    /// Ray or the kernel kills its work; true if it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow_memory: Option<bool>,
 }
 
 /// The delay after a failed request, which doubles each time.

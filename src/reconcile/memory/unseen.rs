@@ -133,6 +133,7 @@ mod tests {
             memory_bytes_now: 0,
             raylet_first: false,
             spare_seconds: None,
+            memory_reason: None,
         };
         let plan = Plan {
             resizes: vec![resize],

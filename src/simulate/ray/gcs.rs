@@ -154,6 +154,7 @@ impl Ray {
             },
             idle_duration_ms: if idle { idle_ms } else { 0 },
             labels: labels.collect(),
+            memory_in_use: None,
         }
     }
 }

@@ -33,6 +33,7 @@ type containerSpec struct {
 	User    int64
 	Group   int64
 	Groups  []int64
+	Cgroup  string // the list of its processes, if it has one
 }
 
 // bindMount shows a host file or directory at a path in the container.
@@ -48,6 +49,9 @@ func enterContainer() error {
 	var spec containerSpec
 	if err := json.Unmarshal([]byte(os.Getenv(specVariable)), &spec); err != nil {
 		return fmt.Errorf("read the container's specification: %w", err)
+	}
+	if err := join(spec.Cgroup); err != nil {
+		return err
 	}
 	if err := buildRoot(spec.Root, spec.Mounts); err != nil {
 		return err

@@ -29,6 +29,8 @@ type containerProcess struct {
 	logs *containerLog
 	// alone is true if process 1 alone is asked to end, as in a real container.
 	alone bool
+	// memory is its cgroup, if it has one.
+	memory *memoryCgroup
 }
 
 // stopAlone is the variable of a container whose process 1 alone is asked to
@@ -44,6 +46,14 @@ func (r *processRuntime) launch(c *container) (*containerProcess, error) {
 	spec, err := r.viewOf(c, command)
 	if err != nil {
 		return nil, err
+	}
+	memory, err := newMemoryCgroup(c, command.Env)
+	if err != nil {
+		return nil, err
+	}
+	if memory != nil {
+		spec.Cgroup = memory.procs()
+		spec.Mounts = append(spec.Mounts, bindMount{Source: memory.dir, Target: memory.seenAt, ReadOnly: true})
 	}
 	encoded, err := json.Marshal(spec)
 	if err != nil {
@@ -84,7 +94,7 @@ func (r *processRuntime) launch(c *container) (*containerProcess, error) {
 	// may run anything for it. The other end is closed then, or when it dies.
 	_, _ = io.Copy(io.Discard, built)
 	alone := slices.ContainsFunc(command.Env, func(e string) bool { return strings.HasPrefix(e, stopAlone+"=") })
-	return &containerProcess{pid: cmd.Process.Pid, done: make(chan struct{}), cmd: cmd, logs: log, alone: alone}, nil
+	return &containerProcess{pid: cmd.Process.Pid, done: make(chan struct{}), cmd: cmd, logs: log, alone: alone, memory: memory}, nil
 }
 
 // viewOf says what the container sees of the file system.
@@ -161,6 +171,9 @@ func hostsOf(dir, namespace string) (string, error) {
 func (p *containerProcess) wait() (code int32, reason string) {
 	_ = p.cmd.Wait()
 	_ = p.logs.Close()
+	if p.memory != nil {
+		p.memory.remove()
+	}
 	defer close(p.done)
 	code = exitCode(p.cmd.ProcessState)
 	if code == 0 {

@@ -1,0 +1,333 @@
+//! Hearing of the memory that is really in use in the pods of a cluster.
+//!
+//! Only nodes are asked about that have work and whose pods could grow. A task of its own waits for
+//! their reports, so that no look waits for any. What it costs is bounded: by the nodes that all
+//! clusters together hear of, by the size of an answer, and by the pause between two. A GCS that does
+//! not answer, or answers nonsense, is asked ever more rarely; nothing else in its cluster changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::task::AbortHandle;
+use tokio::time::sleep;
+
+use crate::controller::clock::Clock;
+use crate::gcs::{CallError, Client, MemoryReport, Subscription};
+use crate::snapshot::NodeId;
+use crate::snapshot::gcs::{ClusterResourceState, MemoryInUse, NodeState, NodeStatus};
+
+/// The most nodes of a cluster that are heard of at a time.
+const OF_A_CLUSTER: usize = 128;
+
+/// The most nodes that a process hears of at a time, as long as each cluster has one: a report is
+/// thirty kilobytes and comes every five seconds.
+const OF_A_PROCESS: usize = 2_000;
+
+/// After how many seconds it is the turn of other nodes, where there are too many: a pod that has been
+/// heard of once is known for half a minute.
+const TURN_S: f64 = 20.0;
+
+/// For how long idle nodes are still heard of, in milliseconds, because their pods may shrink.
+const IDLE_MS: i64 = 60_000;
+
+/// The longest wait for a report. Agents report every five seconds; where none does, the GCS may have
+/// been restarted, and is told anew which reports are wanted.
+const SILENCE: Duration = Duration::from_secs(20);
+
+/// The pause after each answer.
+const BETWEEN: Duration = Duration::from_millis(250);
+
+/// The first and the longest pause after a failed call.
+const RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(5));
+
+/// From which share of its memory on, in percent, a node is worth a look at once.
+const WORTH_A_LOOK: i64 = 80;
+
+/// For how many seconds the pace is taken to last.
+const SOON_S: i64 = 10;
+
+/// The times between two reports, in seconds, from which a pace follows.
+const PACE_S: std::ops::RangeInclusive<f64> = 1.0..=60.0;
+
+/// How many clusters of this process hear of memory now.
+static HEARING: AtomicUsize = AtomicUsize::new(0);
+
+/// What is known of the memory in use in a cluster. Nothing is heard any more once it is dropped.
+#[derive(Debug, Default)]
+pub struct MemoryWatch {
+    heard: Arc<Heard>,
+    task: Option<Hearing>,
+}
+
+#[derive(Debug, Default)]
+struct Heard {
+    reports: Mutex<BTreeMap<NodeId, Known>>,
+    nearly_full: Notify,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    told: MemoryInUse,
+    /// When that was by the node's own clock, in seconds.
+    node_time: f64,
+}
+
+/// The task, which ends when this is dropped.
+#[derive(Debug)]
+struct Hearing {
+    wanted: watch::Sender<BTreeSet<NodeId>>,
+    task: AbortHandle,
+}
+
+impl Drop for Hearing {
+    fn drop(&mut self) {
+        self.task.abort();
+        HEARING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl MemoryWatch {
+    /// Adds what is known to the state of a cluster, and sees to it that the nodes are heard of that
+    /// may grow: those of `groups`.
+    pub fn fill(
+        &mut self,
+        client: &Client,
+        groups: &BTreeSet<String>,
+        state: &mut ClusterResourceState,
+        clock: Clock,
+    ) {
+        let all = wanted(groups, &state.node_states);
+        if all.is_empty() {
+            self.task = None;
+            return;
+        }
+        let task = self.task.get_or_insert_with(|| {
+            HEARING.fetch_add(1, Ordering::Relaxed);
+            let (wanted, receiver) = watch::channel(BTreeSet::new());
+            let task = hear(client.clone(), receiver, Arc::clone(&self.heard), clock);
+            let task = tokio::spawn(task).abort_handle();
+            Hearing { wanted, task }
+        });
+        let share = OF_A_PROCESS / HEARING.load(Ordering::Relaxed).max(1);
+        let now = turn(&all, share.clamp(1, OF_A_CLUSTER), clock.wall());
+        task.wanted.send_if_modified(|before| {
+            let is_new = *before != now;
+            *before = now;
+            is_new
+        });
+        let mut known = self.heard.reports();
+        known.retain(|node, _| all.contains(node));
+        for node in &mut state.node_states {
+            let id: Option<NodeId> = node.node_id.parse().ok();
+            node.memory_in_use = id.and_then(|id| Some(known.get(&id)?.told));
+        }
+    }
+
+    /// Waits until a node is nearly full, as far as Ray's own count goes.
+    pub async fn nearly_full(&self) {
+        self.heard.nearly_full.notified().await;
+    }
+}
+
+/// The nodes of such groups that have work, or had it a moment ago.
+fn wanted(groups: &BTreeSet<String>, nodes: &[NodeState]) -> BTreeSet<NodeId> {
+    let has_work = |node: &&NodeState| match node.status {
+        NodeStatus::Running => true,
+        NodeStatus::Idle => node.idle_duration_ms < IDLE_MS,
+        NodeStatus::Unspecified | NodeStatus::Dead | NodeStatus::Draining => false,
+    };
+    let nodes = nodes.iter().filter(has_work);
+    let nodes = nodes.filter(|node| groups.contains(&node.ray_node_type_name));
+    nodes.filter_map(|node| node.node_id.parse().ok()).collect()
+}
+
+/// The nodes whose turn it is, where not all can be heard of at a time.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "seconds since 1970"
+)]
+fn turn(all: &BTreeSet<NodeId>, most: usize, now: f64) -> BTreeSet<NodeId> {
+    if all.len() <= most {
+        return all.clone();
+    }
+    let turns = (now / TURN_S) as usize;
+    let first = turns.wrapping_mul(most).checked_rem(all.len()).unwrap_or(0);
+    let nodes = all.iter().cycle().skip(first);
+    nodes.take(most).copied().collect()
+}
+
+/// Hears of the wanted nodes for as long as they are wanted.
+async fn hear(
+    client: Client,
+    mut wanted: watch::Receiver<BTreeSet<NodeId>>,
+    heard: Arc<Heard>,
+    clock: Clock,
+) {
+    let mut pause = RETRY.0;
+    loop {
+        let mut has_heard = false;
+        let ended = subscribed(&client, &mut wanted, &heard, clock, &mut has_heard).await;
+        if has_heard {
+            pause = RETRY.0;
+        }
+        if let Err(error) = ended {
+            tracing::debug!(%error, "not told how much memory is in use");
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(RETRY.1);
+    }
+}
+
+/// Returns when nothing was heard for long: the GCS may have forgotten the subscription.
+async fn subscribed(
+    client: &Client,
+    wanted: &mut watch::Receiver<BTreeSet<NodeId>>,
+    heard: &Heard,
+    clock: Clock,
+    has_heard: &mut bool,
+) -> Result<(), CallError> {
+    let mut subscription = Subscription::new(|| fastrand::u8(..));
+    loop {
+        let nodes = wanted.borrow_and_update().clone();
+        client.subscribe(&mut subscription, &nodes).await?;
+        let reports = tokio::select! {
+            reports = client.reports(&mut subscription, SILENCE) => reports?,
+            _ = wanted.changed() => continue,
+        };
+        let Some(reports) = reports else {
+            return Ok(());
+        };
+        *has_heard |= !reports.is_empty();
+        heard.take(&reports, &nodes, clock.wall());
+        sleep(BETWEEN).await;
+    }
+}
+
+impl Heard {
+    fn reports(&self) -> MutexGuard<'_, BTreeMap<NodeId, Known>> {
+        // No code panics while it holds the lock.
+        self.reports.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the reports about the nodes that were asked about.
+    fn take(&self, reports: &[MemoryReport], nodes: &BTreeSet<NodeId>, now: f64) {
+        let mut known = self.reports();
+        for report in reports.iter().filter(|report| nodes.contains(&report.node)) {
+            let told = told(report, known.get(&report.node), now);
+            let soon = told
+                .rise_per_s
+                .saturating_mul(SOON_S)
+                .saturating_add(told.bytes);
+            if soon.saturating_mul(100) >= report.total.saturating_mul(WORTH_A_LOOK) {
+                self.nearly_full.notify_one();
+            }
+            let node_time = report.at;
+            known.insert(report.node, Known { told, node_time });
+        }
+    }
+}
+
+/// What a report says, with the pace since the one before.
+#[expect(clippy::cast_possible_truncation, reason = "saturates")]
+#[expect(clippy::cast_precision_loss, reason = "a pace need not be exact")]
+fn told(report: &MemoryReport, before: Option<&Known>, now: f64) -> MemoryInUse {
+    let since = before.map(|before| (before.told.bytes, report.at - before.node_time));
+    let since = since.filter(|(_, seconds)| PACE_S.contains(seconds));
+    let pace = since.map_or(0.0, |(bytes, seconds)| {
+        report.used.saturating_sub(bytes) as f64 / seconds
+    });
+    MemoryInUse {
+        bytes: report.used,
+        rise_per_s: pace.max(0.0) as i64,
+        at: now,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u8) -> NodeId {
+        NodeId::from([number; 28])
+    }
+
+    fn node(number: u8, group: &str, status: NodeStatus, idle_duration_ms: i64) -> NodeState {
+        NodeState {
+            node_id: id(number).to_string(),
+            ray_node_type_name: group.to_owned(),
+            status,
+            idle_duration_ms,
+            ..NodeState::default()
+        }
+    }
+
+    fn report(number: u8, used: i64, at: f64) -> MemoryReport {
+        MemoryReport {
+            node: id(number),
+            used,
+            total: 1000,
+            at,
+        }
+    }
+
+    #[test]
+    fn only_nodes_with_work_that_may_grow_are_asked_about() {
+        let nodes = [
+            node(1, "cpu", NodeStatus::Running, 0),
+            node(2, "other", NodeStatus::Running, 0),
+            node(3, "cpu", NodeStatus::Idle, 5_000),
+            node(4, "cpu", NodeStatus::Idle, 90_000),
+            node(5, "cpu", NodeStatus::Dead, 0),
+            node(6, "cpu", NodeStatus::Draining, 0),
+        ];
+        let groups = ["cpu".to_owned()].into();
+        assert_eq!(wanted(&groups, &nodes), [id(1), id(3)].into());
+        assert_eq!(wanted(&BTreeSet::new(), &nodes), BTreeSet::new());
+    }
+
+    #[test]
+    fn where_there_are_too_many_each_has_its_turn() {
+        let all: BTreeSet<NodeId> = (0..10).map(id).collect();
+        assert_eq!(turn(&all, 10, 0.0), all);
+        let mut seen = BTreeSet::new();
+        for second in [0.0, TURN_S, 2.0 * TURN_S, 3.0 * TURN_S] {
+            let now = turn(&all, 3, second);
+            assert_eq!(now.len(), 3);
+            seen.extend(now);
+        }
+        assert_eq!(seen, all);
+    }
+
+    #[tokio::test]
+    async fn a_look_is_asked_for_when_a_node_is_nearly_full_or_soon_will_be() {
+        let heard = Heard::default();
+        let nodes = [id(1)].into();
+        let is_asked = || {
+            let asked = heard.nearly_full.notified();
+            tokio::time::timeout(Duration::ZERO, asked)
+        };
+        heard.take(&[report(1, 500, 10.0), report(2, 999, 10.0)], &nodes, 100.0);
+        assert!(
+            is_asked().await.is_err(),
+            "nobody asked about the other one"
+        );
+        assert_eq!(heard.reports().len(), 1);
+        heard.take(&[report(1, 600, 15.0)], &nodes, 105.0);
+        assert!(is_asked().await.is_ok(), "800 in ten seconds");
+        let told = heard.reports()[&id(1)].told;
+        assert_eq!((told.bytes, told.rise_per_s), (600, 20));
+        for (number, node_time) in [(550, 20.0), (5_000, 20.0), (9_000, 9e9), (1, f64::MIN)] {
+            heard.take(&[report(1, number, node_time)], &nodes, 110.0);
+            let told = heard.reports()[&id(1)].told;
+            assert_eq!(
+                (told.bytes, told.rise_per_s),
+                (number, 0),
+                "no pace to believe"
+            );
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Memory that is really in use: pods grow before it is full, and give back later what they then
+//! no longer use.
+//!
+//! Takes the memory in use of each pod, as Ray reports it, and gives back resizes of memory alone. What
+//! work asks for and what it uses are different things: a task that asks for no memory at all is killed
+//! all the same when its pod is full. Room for work that runs comes before room for demand that waits.
+//! A pod never grows beyond its resize limits, what its Kubernetes node has left, and budgets, and
+//! never comes down below what is in use with some to spare. What a tenant reports about its pods
+//! therefore concerns nobody else.
+
+pub(crate) mod give_back;
+pub(crate) mod groups;
+pub(crate) mod relief;

@@ -1,9 +1,12 @@
 //! The client of the GCS against a played one: what is sent and read, and what happens when the
 //! GCS is slow, away, somebody else, or speaks nonsense.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::play_gcs::{Played, PlayedGcs, messages, rpc};
+use rayfit::controller::clock::Clock;
+use rayfit::controller::head::memory_watch::fill_once;
 use rayfit::gcs::{
     Address, Call, CallError, Client, DrainCall, Endpoint, GcsFault, GcsLimits, Material,
     RayletSize, Subscription, TokenSource,
@@ -477,4 +480,22 @@ async fn reports_of_the_wanted_nodes_arrive_once_each() {
     // That nothing was to be said is no fault of the connection.
     assert!(client.cluster_resource_state().await.is_ok());
     assert_eq!(gcs.played().connections, 1);
+}
+
+#[tokio::test]
+async fn who_looks_once_is_told_how_much_memory_is_in_use() {
+    let mut played = with_one_node();
+    let node = &mut played.state.node_states[0];
+    node.status = messages::NodeStatus::Running.into();
+    node.ray_node_type_name = "cpu".to_owned();
+    played.publish_memory(&node_id(7).to_string(), 900, 1000, 1.0);
+    let gcs = PlayedGcs::start(played).await;
+    let client = client(gcs.address(), GcsLimits::default());
+    let mut state = client.cluster_resource_state().await.unwrap();
+    let groups = ["cpu".to_owned()].into();
+    fill_once(&client, &groups, &mut state, Clock::default()).await;
+    let told = state.node_states[0].memory_in_use.unwrap();
+    assert_eq!(told.bytes, 900);
+    let subscribed: Vec<_> = gcs.played().subscribed.values().cloned().collect();
+    assert_eq!(subscribed, [BTreeSet::new()], "nothing is kept for it");
 }

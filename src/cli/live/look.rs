@@ -17,9 +17,12 @@ use crate::controller::clock::Clock;
 use crate::controller::head::address;
 use crate::controller::head::address::Head;
 use crate::controller::head::credentials::Credentials;
+use crate::controller::head::extras::Extras;
+use crate::controller::head::memory_watch;
 use crate::controller::observe::Key;
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 use crate::gcs::{self, Address};
+use crate::plan::PlanSettings;
 use crate::ray::ippr;
 use crate::reconcile::effects::effect::ERROR_KEY;
 use crate::snapshot::allowed::ray_cluster;
@@ -160,6 +163,8 @@ async fn ask(
     if cluster["spec"]["idleTerminationOptions"].is_object() {
         state.users = gcs.users().await.ok();
     }
+    let extras = Extras::of(cluster, &PlanSettings::default());
+    memory_watch::fill_once(&gcs, &extras.follows, &mut state, Clock::default()).await;
     let error = gcs.kv_get("", ERROR_KEY).await?.unwrap_or_default();
     Ok((state, String::from_utf8_lossy(&error).into_owned()))
 }

@@ -245,12 +245,15 @@ fn line(what: &str, (count, unmet): (u64, u64), placed: &[Placed]) -> [String; 4
     ]
 }
 
-/// Idle pods that are kept, with the reason.
+/// Idle pods that are kept, and pods that are nearly full, with the reason.
 fn kept(report: &PlanReport) -> String {
     let kept = |node: &&NodeReport| {
         matches!(
             node.reason,
-            NodeRemark::Kept(_) | NodeRemark::Released { .. } | NodeRemark::KeptSmall { .. }
+            NodeRemark::Kept(_)
+                | NodeRemark::Released { .. }
+                | NodeRemark::KeptSmall { .. }
+                | NodeRemark::NearlyFull { .. }
         )
     };
     let lines = report.nodes.iter().filter(kept);

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::controller::clock::Clock;
 use crate::gcs::{CallError, Client, MemoryReport, Subscription};
@@ -36,6 +36,9 @@ const IDLE_MS: i64 = 60_000;
 /// The longest wait for a report. Agents report every five seconds; where none does, the GCS may have
 /// been restarted, and is told anew which reports are wanted.
 const SILENCE: Duration = Duration::from_secs(20);
+
+/// How long who looks once waits for reports, which come every five seconds.
+const ONCE: Duration = Duration::from_secs(6);
 
 /// The pause after each answer.
 const BETWEEN: Duration = Duration::from_millis(250);
@@ -118,18 +121,45 @@ impl MemoryWatch {
             *before = now;
             is_new
         });
-        let mut known = self.heard.reports();
-        known.retain(|node, _| all.contains(node));
-        for node in &mut state.node_states {
-            let id: Option<NodeId> = node.node_id.parse().ok();
-            node.memory_in_use = id.and_then(|id| Some(known.get(&id)?.told));
-        }
+        self.heard.reports().retain(|node, _| all.contains(node));
+        self.heard.fill(state);
     }
 
     /// Waits until a node is nearly full, as far as Ray's own count goes.
     pub async fn nearly_full(&self) {
         self.heard.nearly_full.notified().await;
     }
+}
+
+/// Adds to the state of a cluster how much memory is in use, for who looks only once: waits until each
+/// node has reported, at the most for a little longer than that takes.
+pub async fn fill_once(
+    client: &Client,
+    groups: &BTreeSet<String>,
+    state: &mut ClusterResourceState,
+    clock: Clock,
+) {
+    let all = wanted(groups, &state.node_states);
+    let nodes = turn(&all, OF_A_CLUSTER, clock.wall());
+    if nodes.is_empty() {
+        return;
+    }
+    let heard = Heard::default();
+    let mut subscription = Subscription::new(|| fastrand::u8(..));
+    let reported = async {
+        client.subscribe(&mut subscription, &nodes).await?;
+        while heard.reports().len() < nodes.len() {
+            let Some(reports) = client.reports(&mut subscription, ONCE).await? else {
+                break;
+            };
+            heard.take(&reports, &nodes, clock.wall());
+        }
+        Ok::<(), CallError>(())
+    };
+    // Whoever has not reported by then is not known.
+    let _ = timeout(ONCE, reported).await;
+    let _ = client.subscribe(&mut subscription, &BTreeSet::new()).await;
+    heard.fill(state);
 }
 
 /// The nodes of such groups that have work, or had it a moment ago.
@@ -208,6 +238,15 @@ async fn subscribed(
 }
 
 impl Heard {
+    /// Adds what is known to the state of a cluster.
+    fn fill(&self, state: &mut ClusterResourceState) {
+        let known = self.reports();
+        for node in &mut state.node_states {
+            let id: Option<NodeId> = node.node_id.parse().ok();
+            node.memory_in_use = id.and_then(|id| Some(known.get(&id)?.told));
+        }
+    }
+
     fn reports(&self) -> MutexGuard<'_, BTreeMap<NodeId, Known>> {
         // No code panics while it holds the lock.
         self.reports.lock().unwrap_or_else(PoisonError::into_inner)

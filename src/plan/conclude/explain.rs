@@ -226,7 +226,17 @@ fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<NodeRemark> {
         return Some(NodeRemark::Stopping);
     }
     let resize = node.resize.as_ref()?;
-    why_not_grown(decided, resize)
+    let why = why_not_grown(decided, resize);
+    let has = resize.current.memory;
+    let in_use = resize.in_use.filter(|used| used.fills(has));
+    match in_use.filter(|_| !resize.is_to_send() && !node.is_idle()) {
+        Some(used) => Some(NodeRemark::NearlyFull {
+            used: used.bytes,
+            has,
+            why: why.map(Box::new),
+        }),
+        None => why,
+    }
 }
 
 fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::plan::outcome::cause::RemovalCause;
+use crate::plan::outcome::display::{mebibytes, memory};
 use crate::plan::outcome::json_text::text_in_json;
 use crate::plan::outcome::standby_reason::{GapsSeen, StandbyReason};
 use crate::quantity::Quantity;
@@ -67,6 +68,15 @@ pub enum NodeRemark {
         seconds: i64,
         /// How many of the gaps between bursts of work ended in that time, if it was learnt from them.
         of_gaps: Option<GapsSeen>,
+    },
+    /// Its memory is nearly full, and it does not grow.
+    NearlyFull {
+        /// The bytes in use.
+        used: i64,
+        /// The bytes that it has.
+        has: i64,
+        /// Why it does not grow, or does not grow further.
+        why: Option<Box<NodeRemark>>,
     },
     /// It has all that it may have.
     AtResizeLimit,
@@ -145,6 +155,11 @@ impl fmt::Display for NodeRemark {
                     }
                     None => Ok(()),
                 }
+            }
+            Self::NearlyFull { used, has, why } => {
+                let (used, has) = (mebibytes(*used), memory(*has));
+                write!(f, "{used} of its {has} memory is in use")?;
+                why.iter().try_for_each(|why| write!(f, "; {why}"))
             }
             Self::NoBudget => f.write_str("budgets leave nothing for it to grow"),
             Self::AtResizeLimit => f.write_str("at its resize limit"),

@@ -2,7 +2,7 @@
 //!
 //! An action is announced once, when it was taken. A condition (a demand that cannot be met, a
 //! resize that waits) is announced when it begins, and not again while it holds or shortly after it
-//! held. [`done`] and [`conditions`] put the texts together, of what plans and effects say of themselves:
+//! held. `done` and `conditions` put the texts together, of what plans and effects say of themselves:
 //! the texts of reasons and causes are in the planner's `outcome`, those of failures in `effects`.
 
 pub(crate) mod conditions;

@@ -43,7 +43,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&o.folder, "results", "", "a folder for the results, to which those of a run are added, and for the logs of its pods")
 	flag.IntVar(&o.atOnce, "at-once", 4, "how many tests run at the same time")
 	flag.Parse()
-	if o.folder == "" || flag.NArg() > 0 || o.atOnce < 1 {
+	if o.folder == "" || *rayfit == "" && *modes != "" || flag.NArg() > 0 || o.atOnce < 1 {
 		return fmt.Errorf("usage: kuberay --rayfit FILE --results FOLDER [--docs FOLDER] [--modes ray,central] [--suites %s] [--run PATTERN] [--at-once N]", all[0])
 	}
 	o.suites = words(*suites)

@@ -351,7 +351,7 @@ mod tests {
             granted: cpu(granted),
             wants: cpu(wants),
             weight: 1,
-            priority: 0,
+            ..Grant::default()
         };
         grants.clusters.insert("b".to_owned(), entry);
     }

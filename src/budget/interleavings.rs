@@ -44,6 +44,8 @@ enum Step {
     Write(usize, Fate),
     /// It uses as much as it wants and may.
     Use(usize),
+    /// Its owner sees more than it uses: pods that are there no more.
+    SeeMore(usize, u64),
     /// Work of it ends.
     Free(usize, u64),
     /// It gives back what it uses above its limit.
@@ -154,6 +156,7 @@ impl World {
                 cluster.uses = cluster.uses.max(cluster.wants.min(limit));
                 cluster.seen = cluster.seen.max(cluster.uses);
             }
+            Step::SeeMore(at, amount) => self.clusters[at].seen += amount,
             Step::Free(at, amount) => {
                 let cluster = &mut self.clusters[at];
                 cluster.uses = cluster.uses.saturating_sub(amount);
@@ -225,6 +228,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (at(), 0..5_usize).prop_map(|(at, ago)| Step::Observe(at, ago)),
         5 => (at(), fate).prop_map(|(at, fate)| Step::Write(at, fate)),
         5 => at().prop_map(Step::Use),
+        1 => (at(), 0..60_u64).prop_map(|(at, amount)| Step::SeeMore(at, amount)),
         2 => (at(), 0..60_u64).prop_map(|(at, amount)| Step::Free(at, amount)),
         2 => at().prop_map(Step::GiveBack),
         1 => at().prop_map(Step::TakeOver),

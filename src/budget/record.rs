@@ -29,6 +29,10 @@ pub struct Grant {
     /// How much the cluster may use.
     #[serde(with = "as_list")]
     pub granted: BudgetAmounts,
+    /// What it uses besides, because that comes without being asked for and nothing was left: others
+    /// make room for it, and it may not use it for anything else.
+    #[serde(with = "as_list", skip_serializing_if = "is_none")]
+    pub excess: BudgetAmounts,
     /// How much it wanted when the entry was written.
     #[serde(with = "as_list")]
     pub wants: BudgetAmounts,
@@ -58,6 +62,10 @@ mod as_list {
     }
 }
 
+fn is_none(amounts: &BudgetAmounts) -> bool {
+    *amounts == BudgetAmounts::default()
+}
+
 impl Grant {
     fn is_hungry(&self) -> bool {
         !self.wants.is_within(self.granted)
@@ -83,6 +91,12 @@ impl Grants {
     pub fn sum(&self) -> BudgetAmounts {
         let granted = self.clusters.values().map(|entry| entry.granted);
         granted.fold(BudgetAmounts::default(), BudgetAmounts::plus)
+    }
+
+    /// The sum of all grants, and of what is used besides.
+    pub fn used(&self) -> BudgetAmounts {
+        let excess = self.clusters.values().map(|entry| entry.excess);
+        excess.fold(self.sum(), BudgetAmounts::plus)
     }
 
     /// The sum of what all want.
@@ -117,23 +131,23 @@ impl Grants {
         BudgetAmounts::of([share(0), share(1), share(2)])
     }
 
-    /// Whether a cluster other than this one waits for more, or more is granted than there is: then
-    /// nobody may keep more than its share.
+    /// Whether a cluster other than this one waits for more, or more is used than there is: then nobody
+    /// may keep more than its share.
     pub fn is_contended(&self, total: BudgetAmounts, cluster: &str) -> bool {
         let mut others = self
             .clusters
             .iter()
             .filter(|(uid, _)| uid.as_str() != cluster);
-        others.any(|(_, entry)| entry.is_hungry()) || !self.sum().is_within(total)
+        others.any(|(_, entry)| entry.is_hungry()) || !self.used().is_within(total)
     }
 
     /// The entry that the owner of a cluster wants to have, if it is to be written: the cluster
     /// needs more than it is granted, or others wait and it has more than its share, or they do not
     /// know what it wants.
     ///
-    /// An entry is raised by no more than what is left of `total`, except to what the cluster uses
-    /// already: pods for minima come without being asked for, and others are there before the budget
-    /// is. It is lowered to no less than the cluster uses.
+    /// An entry is raised by no more than what is left of `total`. What the cluster uses beyond that is
+    /// its excess: pods for minima come without being asked for, and others are there before the
+    /// budget is. An entry is lowered to no less than the cluster uses.
     pub fn entry_to_write(
         &self,
         total: BudgetAmounts,
@@ -148,15 +162,18 @@ impl Grants {
             return None;
         }
         let target = self.target(total, cluster, of);
-        let left = total.minus(self.sum());
-        let raised = target.max(before.granted).min(before.granted.plus(left));
+        let left = total.minus(self.used().minus(before.excess));
+        let most = before.granted.plus(left);
+        let raised = target.max(before.granted).min(most);
         let granted = if contended {
             raised.min(target.max(of.uses))
         } else {
             raised
         };
+        let granted = granted.max(of.uses.min(most));
         let entry = Grant {
-            granted: granted.max(of.uses),
+            granted,
+            excess: of.uses.minus(granted),
             wants: coarse(of.wants),
             weight: of.weight,
             priority: of.priority,
@@ -193,6 +210,7 @@ mod tests {
         let large = BudgetAmounts::of([1 << 50; 3]);
         let entry = Grant {
             granted: large,
+            excess: large,
             wants: large,
             weight: 1000,
             priority: -1_000_000,

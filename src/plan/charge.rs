@@ -1,7 +1,7 @@
 //! What budgets are charged for a cluster: what its pods hold, and what it was asked for or a plan
 //! asks for besides.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::budget::amounts::BudgetAmounts;
 use crate::plan::growth::container::ContainerAmounts;
@@ -16,8 +16,8 @@ use crate::snapshot::history::{History, InstanceStatus};
 use crate::snapshot::pod::{Pod, PodRole};
 
 /// What a cluster is charged now. A pod is charged as the largest of what its spec asks for, what
-/// was allocated to it and what it has, until it has ended; a replica that was asked for and has no
-/// pod yet, as its pod template asks; so is a launch that was decided on and not asked for yet.
+/// was allocated to it and what it has, until it has ended; a replica that was requested and has no
+/// pod yet, as its pod template asks; so is a launch that was decided on and not requested yet.
 pub(crate) fn charge(config: &ClusterConfig, own: &[Pod<'_>], history: &History) -> BudgetAmounts {
     let group = |pod: &Pod<'_>| config.groups.get(config.number(pod.group)?);
     let held = own
@@ -27,22 +27,29 @@ pub(crate) fn charge(config: &ClusterConfig, own: &[Pod<'_>], history: &History)
             gpus: group(pod).map_or(0, gpus),
             ..asked(pod.requests())
         });
-    let mut there = config.groups.map(|_| 0_u64);
+    let known: HashSet<&str> = (history.instances.iter())
+        .filter_map(|instance| instance.pod.as_deref())
+        .collect();
+    let mut nodes = config.groups.map(|_| Nodes::default());
     for pod in own {
         let counts = pod.role == PodRole::Worker && !pod.deleting;
         let counts = counts && !config.is_listed(pod.group, pod.name);
         let number = config.number(pod.group).filter(|_| counts);
-        if let Some(there) = number.and_then(|number| there.get_mut(number)) {
-            *there += 1;
+        if let Some(nodes) = number.and_then(|number| nodes.get_mut(number)) {
+            nodes.there += 1;
+            nodes.unknown += u64::from(!known.contains(pod.name));
         }
     }
-    let workers = config.groups.iter().zip(there);
+    for launch in &history.instances {
+        let is_requested = launch.status == InstanceStatus::Requested && launch.pod.is_none();
+        let number = config.number(&launch.group).filter(|_| is_requested);
+        if let Some(nodes) = number.and_then(|number| nodes.get_mut(number)) {
+            nodes.requested = nodes.requested.saturating_add(launch.count);
+        }
+    }
+    let workers = config.groups.iter().zip(nodes);
     let workers = workers.filter(|(group, _)| !group.is_head);
-    let awaited = workers.map(|(group, there)| {
-        let replicas = group.replicas.unwrap_or(0).max(group.min_replicas);
-        let replicas = replicas.clamp(0, group.max_replicas.max(0));
-        cost(group).times(group.nodes(replicas).saturating_sub(there))
-    });
+    let awaited = workers.map(|(group, nodes)| cost(group).times(nodes.awaited(group)));
     let queued = history.instances.iter();
     let queued = queued.filter(|launch| launch.status == InstanceStatus::Queued);
     let queued = queued.filter_map(|launch| {
@@ -52,6 +59,31 @@ pub(crate) fn charge(config: &ClusterConfig, own: &[Pod<'_>], history: &History)
     held.chain(awaited)
         .chain(queued)
         .fold(BudgetAmounts::default(), BudgetAmounts::plus)
+}
+
+/// The nodes of a group.
+#[derive(Debug, Clone, Copy, Default)]
+struct Nodes {
+    /// Pods that are there to stay.
+    there: u64,
+    /// Those of them that are not remembered: each may be one that was requested.
+    unknown: u64,
+    /// Nodes that were requested, as is remembered.
+    requested: u64,
+}
+
+impl Nodes {
+    /// How many pods are still to come. Whoever has lowered `replicas` since they were requested has not
+    /// ended the request: the planner asks for them again, as far as the group may have them.
+    fn awaited(self, group: &GroupConfig) -> u64 {
+        let most = group.max_replicas.max(0);
+        let replicas = group.replicas.unwrap_or(0).max(group.min_replicas);
+        let by_replicas = group
+            .nodes(replicas.clamp(0, most))
+            .saturating_sub(self.there);
+        let by_request = self.requested.saturating_sub(self.unknown);
+        by_replicas.max(by_request.min(group.nodes(most).saturating_sub(self.there)))
+    }
 }
 
 /// What a cluster is charged as its objects are, without pods that are being deleted; and what of that

@@ -38,18 +38,18 @@ impl SimulatedBudget {
         }
     }
 
-    /// What a cluster is granted, given its UID.
-    pub fn granted(&self, uid: &str) -> BudgetAmounts {
+    /// What a cluster uses at the most, as the record knows it, given its UID.
+    pub fn recorded(&self, uid: &str) -> BudgetAmounts {
         let entry = self.record.clusters.get(uid);
-        entry.map(|entry| entry.granted).unwrap_or_default()
+        entry.map_or_else(BudgetAmounts::default, |entry| {
+            entry.granted.plus(entry.excess)
+        })
     }
 
-    /// Whether more is granted than there is: a cluster used more than its grant, because its users asked
+    /// Whether more is used than there is: a cluster uses more than its grant, because its users asked
     /// for that, and others have not come down yet.
     pub fn is_overdrawn(&self) -> bool {
-        let grants = self.record.clusters.values().map(|entry| entry.granted);
-        let sum = grants.fold(BudgetAmounts::default(), BudgetAmounts::plus);
-        !sum.is_within(self.budget.total)
+        !self.record.used().is_within(self.budget.total)
     }
 
     /// The version of the record; empty if there is none.

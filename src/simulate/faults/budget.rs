@@ -9,10 +9,14 @@ use crate::budget::amounts::BudgetAmounts;
 use crate::budget::limit::Budget;
 use crate::plan;
 use crate::simulate::budget::SimulatedBudget;
+use crate::simulate::moment::Moment;
 use crate::simulate::world::World;
 
 /// The memory that goes with a core, in GiB.
 pub(super) const MEMORY_GI: i64 = 4;
+
+/// For how many seconds a scaler may not have seen what users have set: no fault stops watches for longer.
+const UNSEEN_S: f64 = 60.0;
 
 /// A budget over the cluster and another one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,9 +33,9 @@ pub struct SceneBudget {
 pub(super) struct BudgetSeen {
     own: BudgetAmounts,
     other: BudgetAmounts,
-    /// Whether users have set more replicas than the cluster is granted. What follows from that before the
-    /// scaler has written it down is not its doing.
-    is_overrun: bool,
+    /// When users last set more replicas than the cluster used. What follows from that before the
+    /// scaler has seen it and written it down is not its doing.
+    overrun: Option<Moment>,
 }
 
 impl SceneBudget {
@@ -59,7 +63,10 @@ impl BudgetSeen {
             *self = Self {
                 own,
                 other: budget.used,
-                is_overrun: self.is_overrun || !own.is_within(self.own),
+                overrun: match own.is_within(self.own) {
+                    true => self.overrun,
+                    false => Some(world.now),
+                },
             };
         }
     }
@@ -82,9 +89,9 @@ impl BudgetSeen {
         );
         let sum = own.plus(budget.used);
         let known = own.min(budget.budget.total);
-        if known.is_within(budget.granted(&world.uid())) {
-            self.is_overrun = false;
-        }
+        let is_recorded = known.is_within(budget.recorded(&world.uid()));
+        self.overrun =
+            (self.overrun).filter(|since| !is_recorded || world.now.since(*since) < UNSEEN_S);
         let bounds = sum.list().into_iter().zip(budget.budget.total.list());
         let is_above: Vec<bool> = bounds.map(|(sum, total)| sum > total).collect();
         let own = before.own.list().into_iter().zip(own.list());
@@ -96,7 +103,7 @@ impl BudgetSeen {
         let broken = has_grown
             .zip(is_above)
             .any(|((own, other), above)| above && (own || other && !is_overdrawn));
-        if broken && !self.is_overrun && !has_faulty_group(world) {
+        if broken && self.overrun.is_none() && !has_faulty_group(world) {
             return Err(WorldViolation::AboveBudget {
                 own: self.own,
                 other: self.other,

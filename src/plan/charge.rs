@@ -35,7 +35,14 @@ pub(crate) fn charge(config: &ClusterConfig, own: &[Pod<'_>], history: &History)
         let counts = pod.role == PodRole::Worker && !pod.deleting;
         let counts = counts && !config.is_listed(pod.group, pod.name);
         let number = config.number(pod.group).filter(|_| counts);
-        if let Some(nodes) = number.and_then(|number| nodes.get_mut(number)) {
+        let place =
+            number.and_then(|number| Some((config.groups.get(number)?, nodes.get_mut(number)?)));
+        let Some((group, nodes)) = place else {
+            continue;
+        };
+        // The planner asks for another pod for one that has ended. Of a replica of several hosts KubeRay
+        // makes all pods again without being asked.
+        if !pod.ended || group.hosts <= 1 {
             nodes.there += 1;
             nodes.unknown += u64::from(!known.contains(pod.name));
         }

@@ -311,6 +311,7 @@ impl<'a> Decision<'a> {
             allowance,
             max_nodes: config.max_nodes,
             max_workers: self.settings.max_workers,
+            unread_nodes: config.unread_nodes,
             is_cut: false,
             work: WorkBudget::new(BUDGET),
             conserve_gpus: self.settings.conserve_gpus,

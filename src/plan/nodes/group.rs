@@ -88,6 +88,8 @@ pub(crate) struct ClusterConfig {
     positions: HashMap<String, GroupIndex>,
     /// The names of the groups that are in the RayCluster and cannot be read.
     pub(crate) unread: HashSet<String>,
+    /// How many nodes those groups have, as far as they say so.
+    pub(crate) unread_nodes: u64,
     /// What keeps Ray from reading the configuration. Ray would do nothing at all.
     pub(crate) problems: Vec<Problem>,
 }
@@ -105,6 +107,10 @@ impl ClusterConfig {
                 Ok(read) => config.add(read),
                 Err(fault) => {
                     config.unread.extend(group.name.clone());
+                    config.unread_nodes += nodes(
+                        group.replicas.max(group.min_replicas).unwrap_or(0),
+                        hosts(group),
+                    );
                     config.problems.push(Problem {
                         at: ProblemPlace::Field(group.path().to_string()),
                         reason: fault.into(),
@@ -221,8 +227,7 @@ impl ClusterConfig {
 fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
     let name = group.name.as_deref().ok_or(GroupError::NoName)?;
     let resources = group.resources.as_ref().map_err(Clone::clone)?;
-    let hosts = group.hosts.unwrap_or(1).max(0).unsigned_abs();
-    let hosts = hosts.min(MOST_NODES);
+    let hosts = hosts(group);
     let (min_replicas, max_replicas) = replicas(group)?;
     let nodes = |replicas: i64| nodes(replicas, hosts);
     Ok(GroupConfig {
@@ -255,6 +260,11 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
         suspended: group.suspended,
         scale_gates: group.scale_gates.clone(),
     })
+}
+
+fn hosts(group: &GroupSpec) -> u64 {
+    let hosts = group.hosts.unwrap_or(1).max(0).unsigned_abs();
+    hosts.min(MOST_NODES)
 }
 
 fn nodes(replicas: i64, hosts: u64) -> u64 {

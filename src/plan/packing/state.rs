@@ -42,6 +42,8 @@ pub(crate) struct DecisionState {
     pub(crate) max_nodes: u64,
     /// No launch takes the number of workers above this.
     pub(crate) max_workers: u64,
+    /// How many nodes the groups have that cannot be read, whether they are in `nodes` or not.
+    pub(crate) unread_nodes: u64,
     /// Whether a launch was cut short by `max_workers`.
     pub(crate) is_cut: bool,
     pub(crate) conserve_gpus: bool,
@@ -148,9 +150,20 @@ impl DecisionState {
 
     /// How many more workers may be launched, in all groups together.
     pub(crate) fn places(&self) -> u64 {
-        let workers = self.in_order().filter(|node| node.stays() && !node.head);
-        let there = workers.fold(0, |sum: u64, node| sum.saturating_add(node.count));
-        self.max_workers.saturating_sub(there)
+        let (mut there, mut unread) = (0_u64, 0_u64);
+        for node in self.in_order().filter(|node| node.stays() && !node.head) {
+            let sum = match node.group() {
+                Some(_) => &mut there,
+                None => &mut unread,
+            };
+            *sum = sum.saturating_add(node.count);
+        }
+        let unread = match self.strategy.is_rayfit() {
+            true => unread.max(self.unread_nodes),
+            false => unread,
+        };
+        self.max_workers
+            .saturating_sub(there.saturating_add(unread))
     }
 
     /// Whether a node has room that is kept ready, or is one of those that a schedule may keep.

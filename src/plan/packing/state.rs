@@ -158,10 +158,9 @@ impl DecisionState {
             };
             *sum = sum.saturating_add(node.count);
         }
-        let unread = match self.strategy.is_rayfit() {
-            true => unread.max(self.unread_nodes),
-            false => unread,
-        };
+        if self.strategy.is_rayfit() {
+            unread = unread.max(self.unread_nodes);
+        }
         self.max_workers
             .saturating_sub(there.saturating_add(unread))
     }

@@ -63,9 +63,10 @@ impl BudgetSeen {
             *self = Self {
                 own,
                 other: budget.used,
-                overrun: match own.is_within(self.own) {
-                    true => self.overrun,
-                    false => Some(world.now),
+                overrun: if own.is_within(self.own) {
+                    self.overrun
+                } else {
+                    Some(world.now)
                 },
             };
         }

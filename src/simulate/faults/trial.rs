@@ -27,8 +27,8 @@ const START_S: f64 = 600.0;
 const SERVED_S: f64 = 500.0;
 
 /// How long after the last job something may still be done, beyond the idle timeout, in seconds: the
-/// longest back-off, and what is removed one after the other.
-const SETTLING_S: f64 = 100.0;
+/// longest back-off, and what is made smaller, kept and removed, one after the other.
+const SETTLING_S: f64 = 140.0;
 
 /// For how long nothing must be done after that, in seconds.
 const QUIET_S: f64 = 40.0;

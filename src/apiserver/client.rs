@@ -12,6 +12,7 @@ use tower::buffer::BufferLayer;
 use tower::{BoxError, Service};
 
 use super::patience::Patience;
+use super::server_time::ServerTime;
 
 /// The user agent, as audit logs show it.
 const NAME: &str = concat!("rayfit/", env!("CARGO_PKG_VERSION"));
@@ -32,11 +33,13 @@ pub fn is_no_pod(error: &anyhow::Error) -> bool {
     )
 }
 
-/// A client, and the waiting time after `Retry-After` that all of its requests share.
+/// A client, the waiting time after `Retry-After` that all of its requests share, and what they show of the
+/// API server's clock.
 #[derive(Clone)]
 pub struct ApiServer {
     client: Client,
     patience: Patience,
+    time: ServerTime,
 }
 
 impl ApiServer {
@@ -63,10 +66,11 @@ impl ApiServer {
         config.read_timeout = Some(SILENCE);
         config.reset_reader_on_write = true;
         let builder = ClientBuilder::try_from(config)?.with_layer(&BufferLayer::new(BUFFER));
-        let patience = Patience::default();
+        let (patience, time) = (Patience::default(), ServerTime::default());
         Ok(Self {
-            client: builder.with_layer(&patience).build(),
+            client: builder.with_layer(&time).with_layer(&patience).build(),
             patience,
+            time,
         })
     }
 
@@ -79,11 +83,12 @@ impl ApiServer {
         B: hyper::body::Body<Data = hyper::body::Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let patience = Patience::default();
-        let builder = ClientBuilder::new(service, namespace).with_layer(&patience);
+        let (patience, time) = (Patience::default(), ServerTime::default());
+        let builder = ClientBuilder::new(service, namespace).with_layer(&time);
         Self {
-            client: builder.build(),
+            client: builder.with_layer(&patience).build(),
             patience,
+            time,
         }
     }
 
@@ -95,5 +100,10 @@ impl ApiServer {
     /// The waiting time that all requests of the client share.
     pub fn patience(&self) -> Patience {
         self.patience.clone()
+    }
+
+    /// What is known of the API server's clock.
+    pub fn time(&self) -> ServerTime {
+        self.time.clone()
     }
 }

@@ -4,6 +4,7 @@
 //!
 //! - [`client`]: a client that repeats no request by itself, and waits for no answer for ever
 //! - [`patience`]: `Retry-After` in one answer holds for every request of the client
+//! - [`server_time`]: the API server's clock, as its answers show it
 //! - [`gate`]: requests about clusters keep to one rate, and the clusters take turns
 //! - [`informers`]: what the process watches, each collection of objects once for all who read it
 //! - `informer`, [`pages`]: the one loop that lists and watches; objects are read one by one
@@ -21,6 +22,7 @@ pub mod pages;
 pub mod patience;
 mod readers;
 pub mod selection;
+pub mod server_time;
 
 pub use client::ApiServer;
 pub use gate::{Gate, Pass};
@@ -28,6 +30,7 @@ pub use health::{Beacon, Watches};
 pub use informers::{Informers, Reading};
 pub use patience::Patience;
 pub use selection::{ObjectName, Selection, WatchEvent};
+pub use server_time::ServerTime;
 
 /// Selects the pods of Rayfit's webhooks.
 pub fn own_pods() -> kube::core::Selector {

@@ -30,7 +30,7 @@ impl Reconciler {
                     state.users = self.users(&client).await;
                 }
                 let watch = &mut self.state.memory_watch;
-                watch.fill(&client, &extras.follows, &mut state, self.clock);
+                watch.fill(&client, &extras.follows, &mut state, &self.clock);
                 self.metrics.gcs_is_well(&self.judge.key);
                 Ok((client, state, place))
             }

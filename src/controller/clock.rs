@@ -1,43 +1,55 @@
 //! The clocks of the controller.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-/// A wall clock, and a steady clock that never jumps.
-#[derive(Debug, Clone, Copy)]
+use crate::apiserver::ServerTime;
+
+/// A wall clock, which is the API server's where that is known, and a steady clock that never jumps.
+#[derive(Debug, Clone)]
 pub struct Clock {
     start: Instant,
+    time: ServerTime,
 }
 
 impl Default for Clock {
     fn default() -> Self {
         Self {
             start: Instant::now(),
+            time: ServerTime::default(),
         }
     }
 }
 
 impl Clock {
+    /// A clock that goes by the API server's.
+    pub fn of_server(time: ServerTime) -> Self {
+        Self {
+            time,
+            ..Self::default()
+        }
+    }
+
     /// Seconds since 1970.
-    pub fn wall(self) -> f64 {
-        #[expect(clippy::disallowed_methods, reason = "the shell's clock")]
-        let now = SystemTime::now();
-        now.duration_since(UNIX_EPOCH)
-            .map_or(0.0, |since| since.as_secs_f64())
+    pub fn wall(&self) -> f64 {
+        self.time.now()
     }
 
     /// Seconds since some moment, by a clock that never jumps.
-    pub fn steady(self) -> f64 {
+    pub fn steady(&self) -> f64 {
         self.start.elapsed().as_secs_f64()
     }
 
     /// The wall clock's time in RFC 3339.
-    pub fn rfc3339(self) -> String {
-        Self::timestamp().to_string()
+    pub fn rfc3339(&self) -> String {
+        let since = SignedDuration::try_from_secs_f64(self.wall()).unwrap_or_default();
+        Timestamp::from_duration(since)
+            .unwrap_or_default()
+            .to_string()
     }
 
-    /// The wall clock's time as Kubernetes writes it.
+    /// The own machine's time as Kubernetes writes it.
     pub fn timestamp() -> Timestamp {
         #[expect(clippy::disallowed_methods, reason = "the shell's clock")]
         Timestamp::now()

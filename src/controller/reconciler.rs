@@ -313,13 +313,13 @@ impl Reconciler {
             state: &self.state.permission,
             judge: &self.judge,
             pods: &pods,
-            clock: self.clock,
+            clock: &self.clock,
         };
         let performer = Performer {
             writer: &self.writer,
             gcs,
             permission: &permission,
-            clock: self.clock,
+            clock: &self.clock,
         };
         let done = performer.all(round.chains.clone()).await;
         if done.iter().any(Done::is_stale) {
@@ -333,7 +333,7 @@ impl Reconciler {
     async fn decide(&mut self, snapshot: &Snapshot, is_slow: bool) -> (Round, RoundSettings) {
         if !self.state.limits.is_empty() {
             let (judge, memory) = (&self.judge, &mut self.state.memory);
-            read_anew(judge, &self.writer, memory, snapshot, self.clock).await;
+            read_anew(judge, &self.writer, memory, snapshot, &self.clock).await;
         }
         let (round, settings) = self.within(snapshot, is_slow).await;
         let limits = self.budgets.keep(&self.writer).await;

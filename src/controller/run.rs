@@ -11,6 +11,7 @@ use crate::apiserver::{ApiServer, Gate, Informers};
 use crate::controller::act::writer::Requests;
 use crate::controller::budget::desk::BudgetDesk;
 use crate::controller::busy_count::BusyCount;
+use crate::controller::clock::Clock;
 use crate::controller::eligibility;
 use crate::controller::events::Announcer;
 use crate::controller::head::credentials::Credentials;
@@ -98,6 +99,7 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
         is_ours: eligibility::images(&options.image),
         tuning: Tuning::Policies(in_force),
         announcer,
+        clock: Clock::of_server(api.time()),
         metrics: measures.clone(),
         busy_count: BusyCount::default(),
     };

@@ -58,6 +58,8 @@ pub struct WorkerPool {
     pub tuning: Tuning,
     /// Publishes Events.
     pub announcer: Announcer,
+    /// The clock.
+    pub clock: Clock,
     /// The metrics.
     pub metrics: RoundMetrics,
     /// The busy count.
@@ -190,7 +192,7 @@ impl WorkerPool {
             writer: Writer::new(self.requests.clone(), key.clone(), fence),
             credentials: self.credentials.clone(),
             tuning: self.tuning.clone(),
-            budgets: ClusterBudgets::new(&entry.uid, Some(self.desk.clone()), Clock::default()),
+            budgets: ClusterBudgets::new(&entry.uid, Some(self.desk.clone()), self.clock.clone()),
             about: About {
                 key: key.clone(),
                 uid: entry.uid.to_string(),
@@ -198,7 +200,7 @@ impl WorkerPool {
             announcer: self.announcer.clone(),
             driver_log: DriverLog::none(),
             metrics: self.metrics.clone(),
-            clock: Clock::default(),
+            clock: self.clock.clone(),
             place: self.busy_count.join(),
             state: ReconcilerState::default(),
         };

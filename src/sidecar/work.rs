@@ -91,6 +91,7 @@ struct Sidecar {
     key: Key,
     role: ScalerRole,
     writer: Writer,
+    clock: Clock,
 }
 
 impl Sidecar {
@@ -111,6 +112,7 @@ impl Sidecar {
                         key,
                         role: ScalerRole::Sidecar { head_uid },
                         writer,
+                        clock: Clock::of_server(api.time()),
                     };
                 }
                 Err(error) => {
@@ -170,7 +172,7 @@ impl Sidecar {
     fn begin(&self, cluster: &Value) -> ScalingTasks {
         let (tell, changes) = mpsc::unbounded_channel();
         let observed = Observed::new(tell);
-        let clock = Clock::default();
+        let clock = self.clock.clone();
         let busy_count = BusyCount::default();
         let reconciler = Reconciler {
             judge: EligibilityCheck {
@@ -182,7 +184,7 @@ impl Sidecar {
             writer: self.writer.clone(),
             credentials: Credentials::Environment(self.options.variable),
             tuning: Tuning::Fixed(Box::default()),
-            budgets: ClusterBudgets::new("", None, Clock::default()),
+            budgets: ClusterBudgets::new("", None, clock.clone()),
             about: About {
                 key: self.key.clone(),
                 uid: cluster["metadata"]["uid"]
@@ -194,7 +196,7 @@ impl Sidecar {
             driver_log: DriverLog::of_session(
                 self.options.session.clone(),
                 self.options.head_pod.clone().unwrap_or_default(),
-                clock,
+                clock.clone(),
             ),
             metrics: RoundMetrics::default(),
             clock,

@@ -39,6 +39,13 @@ impl Moment {
         Self(self.0.saturating_add(later))
     }
 
+    /// So many seconds later, or earlier if that is negative.
+    #[must_use]
+    pub fn shifted(self, seconds: f64) -> Self {
+        let earlier = Self(0).plus(-seconds);
+        Self(self.plus(seconds).0.saturating_sub(earlier.0))
+    }
+
     /// The seconds since the beginning.
     pub fn seconds(self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "milliseconds of some years")]

@@ -6,6 +6,7 @@ use crate::plan::Strategy;
 use crate::plan::check::{self, Violation};
 use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::observed::cadence;
+use crate::reconcile::observed::clock_skew::ClockSkew;
 use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
 use crate::reconcile::{
     Blind, Done, Effect, Eligibility, Failure, Handover, HandoverStep, HeadPod, Meaning, Round,
@@ -22,6 +23,9 @@ use crate::snapshot::gcs::ClusterResourceState;
 
 /// How long a look waits for a head, or for the hand-over.
 const RETRY_S: f64 = 1.0;
+
+/// The seconds between two renewals of its Leases.
+const RENEWED_S: f64 = 5.0;
 
 /// A scaler of one cluster.
 #[derive(Debug, Clone)]
@@ -52,6 +56,10 @@ pub struct Scaler {
     pub is_busy: bool,
     /// By how many seconds its clock is ahead.
     pub clock_ahead_s: f64,
+    /// What it knows of the API server's clock.
+    skew: ClockSkew,
+    /// When it last heard that.
+    heard: Option<Moment>,
     /// Whether rounds that could be spared are made too, for who compares.
     pub spares_none: bool,
     /// The rules that plans broke, for who wants plans checked here too.
@@ -83,6 +91,8 @@ impl Scaler {
             busy_clusters: 1,
             is_busy: true,
             clock_ahead_s: 0.0,
+            skew: ClockSkew::default(),
+            heard: None,
             spares_none: false,
             broken: None,
             last_look: Moment::START,
@@ -123,6 +133,7 @@ impl Scaler {
             return;
         }
         self.last_look = world.now;
+        self.renew_leases(world);
         if !self.may_act(world) {
             return self.look_after(RETRY_S, world);
         }
@@ -284,6 +295,10 @@ impl Scaler {
             if done.iter().any(shows) {
                 world.learn_cluster();
             }
+            let has_answered = |done: &Done| done.effect.is_kubernetes() && done.result.is_ok();
+            if done.iter().any(has_answered) {
+                self.hear_time(world);
+            }
             self.finish(&round, &done, world);
         }
     }
@@ -358,9 +373,29 @@ impl Scaler {
         self.finish(&round, &[], world);
     }
 
-    /// The time by its own clock, in seconds since 1970.
+    /// Hears what time it is by the API server's clock, as every answer of that says.
+    fn hear_time(&mut self, world: &World) {
+        let own = world.now.epoch_seconds() + self.clock_ahead_s;
+        self.skew.heard(world.now.epoch_seconds().floor(), own, own);
+        self.heard = Some(world.now);
+    }
+
+    /// Its Leases are renewed every few seconds, whatever else it does.
+    fn renew_leases(&mut self, world: &World) {
+        let is_due = |heard: Moment| world.now.since(heard) >= RENEWED_S;
+        if self.cut.is_none() && self.heard.is_none_or(is_due) {
+            self.hear_time(world);
+        }
+    }
+
+    /// The time by its clock, in seconds since 1970.
     fn clock(&self, world: &World) -> f64 {
-        world.now.epoch_seconds() + self.clock_ahead_s
+        world.now.epoch_seconds() + self.ahead_s()
+    }
+
+    /// How many seconds it is ahead of the API server's clock, as far as it does not know.
+    fn ahead_s(&self) -> f64 {
+        self.clock_ahead_s - self.skew.ahead_s()
     }
 
     fn reach(&self, world: &World) -> Reach {
@@ -373,7 +408,7 @@ impl Scaler {
 
     /// The same, as snapshots have it.
     fn time(&self, world: &World) -> String {
-        world.now.plus(self.clock_ahead_s).precise()
+        world.now.shifted(self.ahead_s()).precise()
     }
 
     fn finish(&mut self, round: &Round, done: &[Done], world: &mut World) {

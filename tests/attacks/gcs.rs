@@ -280,7 +280,7 @@ async fn whatever_is_said_about_memory_only_what_was_asked_is_kept() {
     let mut watch = MemoryWatch::default();
     let look = async |watch: &mut MemoryWatch| {
         let mut state = client.cluster_resource_state().await.unwrap();
-        watch.fill(&client, &groups, &mut state, Clock::default());
+        watch.fill(&client, &groups, &mut state, &Clock::default());
         state.node_states
     };
     look(&mut watch).await;
@@ -344,7 +344,7 @@ async fn a_cluster_is_asked_about_so_many_nodes_at_a_time_only() {
     let mut state = client.cluster_resource_state().await.unwrap();
     let groups = ["cpu".to_owned()].into();
     let mut watch = MemoryWatch::default();
-    watch.fill(&client, &groups, &mut state, Clock::default());
+    watch.fill(&client, &groups, &mut state, &Clock::default());
     let asked = loop {
         let most = large
             .played()
@@ -363,7 +363,7 @@ async fn a_cluster_is_asked_about_so_many_nodes_at_a_time_only() {
         &client,
         &std::collections::BTreeSet::new(),
         &mut state,
-        Clock::default(),
+        &Clock::default(),
     );
     assert!(
         state

@@ -493,7 +493,7 @@ async fn who_looks_once_is_told_how_much_memory_is_in_use() {
     let client = client(gcs.address(), GcsLimits::default());
     let mut state = client.cluster_resource_state().await.unwrap();
     let groups = ["cpu".to_owned()].into();
-    fill_once(&client, &groups, &mut state, Clock::default()).await;
+    fill_once(&client, &groups, &mut state, &Clock::default()).await;
     let told = state.node_states[0].memory_in_use.unwrap();
     assert_eq!(told.bytes, 900);
     let subscribed: Vec<_> = gcs.played().subscribed.values().cloned().collect();

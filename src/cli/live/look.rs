@@ -164,7 +164,7 @@ async fn ask(
         state.users = gcs.users().await.ok();
     }
     let extras = Extras::of(cluster, &PlanSettings::default());
-    memory_watch::fill_once(&gcs, &extras.follows, &mut state, Clock::default()).await;
+    memory_watch::fill_once(&gcs, &extras.follows, &mut state, &Clock::default()).await;
     let error = gcs.kv_get("", ERROR_KEY).await?.unwrap_or_default();
     Ok((state, String::from_utf8_lossy(&error).into_owned()))
 }

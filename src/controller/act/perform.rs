@@ -25,7 +25,7 @@ pub struct Performer<'a> {
     /// The write permission for effects on pods and Ray nodes.
     pub permission: &'a WritePermission<'a>,
     /// The clock.
-    pub clock: Clock,
+    pub clock: &'a Clock,
 }
 
 impl Performer<'_> {

@@ -34,7 +34,7 @@ pub struct WritePermission<'a> {
     /// The cluster's pods, as observed at the beginning of the round.
     pub pods: &'a OwnPods,
     /// The clock.
-    pub clock: Clock,
+    pub clock: &'a Clock,
 }
 
 impl WritePermission<'_> {

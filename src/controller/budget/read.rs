@@ -22,7 +22,7 @@ pub async fn read_anew(
     writer: &Writer,
     memory: &mut RoundMemory,
     snapshot: &Snapshot,
-    clock: Clock,
+    clock: &Clock,
 ) {
     if !memory.needs_read(&snapshot.pods, clock.wall()) {
         return;

@@ -100,7 +100,7 @@ impl MemoryWatch {
         client: &Client,
         groups: &BTreeSet<String>,
         state: &mut ClusterResourceState,
-        clock: Clock,
+        clock: &Clock,
     ) {
         let all = wanted(groups, &state.node_states);
         if all.is_empty() {
@@ -110,7 +110,12 @@ impl MemoryWatch {
         let task = self.task.get_or_insert_with(|| {
             HEARING.fetch_add(1, Ordering::Relaxed);
             let (wanted, receiver) = watch::channel(BTreeSet::new());
-            let task = hear(client.clone(), receiver, Arc::clone(&self.heard), clock);
+            let task = hear(
+                client.clone(),
+                receiver,
+                Arc::clone(&self.heard),
+                clock.clone(),
+            );
             let task = tokio::spawn(task).abort_handle();
             Hearing { wanted, task }
         });
@@ -137,7 +142,7 @@ pub async fn fill_once(
     client: &Client,
     groups: &BTreeSet<String>,
     state: &mut ClusterResourceState,
-    clock: Clock,
+    clock: &Clock,
 ) {
     let all = wanted(groups, &state.node_states);
     let nodes = turn(&all, OF_A_CLUSTER, clock.wall());
@@ -200,7 +205,7 @@ async fn hear(
     let mut pause = RETRY.0;
     loop {
         let mut has_heard = false;
-        let ended = subscribed(&client, &mut wanted, &heard, clock, &mut has_heard).await;
+        let ended = subscribed(&client, &mut wanted, &heard, &clock, &mut has_heard).await;
         if has_heard {
             pause = RETRY.0;
         }
@@ -217,7 +222,7 @@ async fn subscribed(
     client: &Client,
     wanted: &mut watch::Receiver<BTreeSet<NodeId>>,
     heard: &Heard,
-    clock: Clock,
+    clock: &Clock,
     has_heard: &mut bool,
 ) -> Result<(), CallError> {
     let mut subscription = Subscription::new(|| fastrand::u8(..));

@@ -4,6 +4,7 @@
 pub(crate) mod activity;
 pub mod blind;
 pub mod cadence;
+pub mod clock_skew;
 pub mod outage;
 pub(crate) mod stabilisation;
 pub mod users;

@@ -239,6 +239,10 @@ impl<'a> FaultTrial<'a> {
                     let until = last.plus(idle_s.max(KEEP_SMALL_S) + SETTLING_S);
                     Phase::Settling { last, until }
                 }
+                // What could not be served for now has been served after all.
+                Phase::Settling { .. } if self.world.ray.is_running() => Phase::Serving {
+                    calm: self.world.now,
+                },
                 Phase::Settling { last, until } => {
                     if self.next_at().is_some_and(|next| next <= until) {
                         return self.step().map(|()| true);

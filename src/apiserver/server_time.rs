@@ -1,0 +1,163 @@
+//! The API server's clock, as the header `Date` of its answers shows it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use hyper::header::DATE;
+use hyper::{HeaderMap, Request, Response};
+use k8s_openapi::jiff::fmt::rfc2822;
+use kube::client::Body;
+use tower::{Layer, Service, ServiceExt as _};
+
+use crate::reconcile::observed::clock_skew::ClockSkew;
+
+/// A difference of so many seconds is logged, once it changes by as much.
+const LOGGED_S: f64 = 10.0;
+
+/// What is known of the API server's clock. All clones know the same.
+#[derive(Debug, Clone, Default)]
+pub struct ServerTime {
+    known: Arc<Mutex<Known>>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    skew: ClockSkew,
+    logged_s: f64,
+}
+
+impl ServerTime {
+    /// The time by the API server's clock, as far as it is known, in seconds since 1970.
+    pub fn now(&self) -> f64 {
+        own_now() - self.ahead_s()
+    }
+
+    /// How many seconds the own clock is ahead; 0 if it is in step.
+    fn ahead_s(&self) -> f64 {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.skew.ahead_s()
+    }
+
+    /// Takes in the headers of an answer.
+    fn hear(&self, headers: &HeaderMap, asked: f64) {
+        let Some(date) = date(headers) else {
+            return;
+        };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.skew.heard(date, asked, own_now());
+        let ahead_s = known.skew.ahead_s();
+        if (ahead_s - known.logged_s).abs() >= LOGGED_S {
+            known.logged_s = ahead_s;
+            tracing::warn!(
+                ahead_s,
+                "this machine's clock differs from the API server's, whose time is used"
+            );
+        }
+    }
+}
+
+fn own_now() -> f64 {
+    #[expect(clippy::disallowed_methods, reason = "the shell's clock")]
+    let now = SystemTime::now();
+    now.duration_since(UNIX_EPOCH)
+        .map_or(0.0, |since| since.as_secs_f64())
+}
+
+/// The header `Date`, in seconds since 1970.
+fn date(headers: &HeaderMap) -> Option<f64> {
+    let text = headers.get(DATE)?.to_str().ok()?;
+    let parser = rfc2822::DateTimeParser::new();
+    let date = parser.parse_timestamp(text).ok()?;
+    #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 are exact")]
+    let seconds = date.as_second() as f64;
+    Some(seconds)
+}
+
+impl<S> Layer<S> for ServerTime {
+    type Service = Timed<S>;
+
+    fn layer(&self, inner: S) -> Timed<S> {
+        Timed {
+            inner,
+            time: self.clone(),
+        }
+    }
+}
+
+/// A client that learns the API server's time from its answers.
+#[derive(Debug, Clone)]
+pub struct Timed<S> {
+    inner: S,
+    time: ServerTime,
+}
+
+impl<S, B> Service<Request<Body>> for Timed<S>
+where
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = Response<B>;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<Response<B>, S::Error>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (inner, time) = (self.inner.clone(), self.time.clone());
+        async move {
+            let asked = own_now();
+            let answer = inner.oneshot(request).await?;
+            time.hear(answer.headers(), asked);
+            Ok(answer)
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apiserver::ApiServer;
+
+    fn headers(date: &str) -> HeaderMap {
+        HeaderMap::from_iter([(DATE, date.parse().unwrap())])
+    }
+
+    #[test]
+    fn the_date_of_an_answer_is_read_and_what_is_none_is_not() {
+        assert_eq!(
+            date(&headers("Wed, 14 Jan 2026 12:00:00 GMT")),
+            Some(1_768_392_000.0)
+        );
+        for text in [
+            "",
+            "yesterday",
+            "14.01.2026",
+            "Wed, 99 Jan 2026 12:00:00 GMT",
+        ] {
+            assert_eq!(date(&headers(text)), None, "{text}");
+        }
+        assert_eq!(date(&HeaderMap::new()), None);
+    }
+
+    /// With the client that everything uses: its own clock is months ahead of this API server's.
+    #[tokio::test]
+    async fn the_time_is_the_servers_where_the_clocks_differ() {
+        let answer = |_: Request<Body>| async {
+            let answer = Response::builder().header(DATE, "Wed, 14 Jan 2026 12:00:00 GMT");
+            answer.body(Body::from(b"{}".to_vec()))
+        };
+        let api = ApiServer::through(tower::service_fn(answer), "rayfit");
+        let time = api.time();
+        assert!((time.now() - own_now()).abs() < 1.0);
+        let asked = Request::get("/version").body(Vec::new()).unwrap();
+        api.client().request_text(asked).await.unwrap();
+        let now = time.now();
+        assert!((1_768_391_990.0..1_768_392_010.0).contains(&now), "{now}");
+    }
+}

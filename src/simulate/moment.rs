@@ -1,9 +1,10 @@
-//! Virtual time.
+//! Virtual time, and clocks that may be wrong.
 
 use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
 
+use crate::reconcile::observed::clock_skew::ClockSkew;
 use crate::snapshot::moment;
 
 /// When every simulation begins, in seconds since 1970: 2026-01-14T12:00:00Z. The date is fixed so
@@ -92,6 +93,58 @@ impl Moment {
         let milliseconds = (self.epoch_seconds() * 1000.0).round() as i64;
         let date = Timestamp::from_millisecond(milliseconds);
         date.map(|date| date.to_string()).unwrap_or_default()
+    }
+}
+
+/// The seconds between two renewals of Leases, whatever else a process does.
+const RENEWED_S: f64 = 5.0;
+
+/// The clock of a process.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ScalerClock {
+    /// By how many seconds it is ahead.
+    pub ahead_s: f64,
+    skew: ClockSkew,
+    /// When the API server last answered.
+    heard: Option<Moment>,
+}
+
+impl ScalerClock {
+    /// A clock that is ahead by so many seconds, of a process that has heard nothing yet.
+    pub fn ahead(ahead_s: f64) -> Self {
+        Self {
+            ahead_s,
+            ..Self::default()
+        }
+    }
+
+    /// Hears what time it is by the API server's clock, as every answer of that says.
+    pub fn hear(&mut self, now: Moment) {
+        let own = now.epoch_seconds() + self.ahead_s;
+        self.skew.heard(now.epoch_seconds().floor(), own, own);
+        self.heard = Some(now);
+    }
+
+    /// Hears it by the renewal of Leases, if that is due.
+    pub fn renew(&mut self, now: Moment) {
+        if self.heard.is_none_or(|at| now.since(at) >= RENEWED_S) {
+            self.hear(now);
+        }
+    }
+
+    /// The time by this clock, in seconds since 1970.
+    pub fn seconds(&self, now: Moment) -> f64 {
+        now.epoch_seconds() + self.beyond_s()
+    }
+
+    /// The same, as snapshots have it.
+    pub fn text(&self, now: Moment) -> String {
+        now.shifted(self.beyond_s()).precise()
+    }
+
+    /// How many seconds it is ahead of the API server's clock without knowing it.
+    fn beyond_s(&self) -> f64 {
+        self.ahead_s - self.skew.ahead_s()
     }
 }
 

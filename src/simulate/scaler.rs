@@ -6,7 +6,6 @@ use crate::plan::Strategy;
 use crate::plan::check::{self, Violation};
 use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::observed::cadence;
-use crate::reconcile::observed::clock_skew::ClockSkew;
 use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
 use crate::reconcile::{
     Blind, Done, Effect, Eligibility, Failure, Handover, HandoverStep, HeadPod, Meaning, Round,
@@ -14,7 +13,7 @@ use crate::reconcile::{
 };
 use crate::simulate::idle::{IdleRound, ProofContext, Seen, interval_s};
 use crate::simulate::keeping::{LimitChange, Reach, ScalerBudgets};
-use crate::simulate::moment::Moment;
+use crate::simulate::moment::{Moment, ScalerClock};
 use crate::simulate::observed::snapshot;
 use crate::simulate::sending::{Cut, Performing, Trust};
 use crate::simulate::world::World;
@@ -23,9 +22,6 @@ use crate::snapshot::gcs::ClusterResourceState;
 
 /// How long a look waits for a head, or for the hand-over.
 const RETRY_S: f64 = 1.0;
-
-/// The seconds between two renewals of its Leases.
-const RENEWED_S: f64 = 5.0;
 
 /// A scaler of one cluster.
 #[derive(Debug, Clone)]
@@ -54,12 +50,8 @@ pub struct Scaler {
     pub busy_clusters: usize,
     /// Whether the last look found the cluster busy.
     pub is_busy: bool,
-    /// By how many seconds its clock is ahead.
-    pub clock_ahead_s: f64,
-    /// What it knows of the API server's clock.
-    skew: ClockSkew,
-    /// When it last heard that.
-    heard: Option<Moment>,
+    /// Its clock.
+    pub clock: ScalerClock,
     /// Whether rounds that could be spared are made too, for who compares.
     pub spares_none: bool,
     /// The rules that plans broke, for who wants plans checked here too.
@@ -90,9 +82,7 @@ impl Scaler {
             is_retired: false,
             busy_clusters: 1,
             is_busy: true,
-            clock_ahead_s: 0.0,
-            skew: ClockSkew::default(),
-            heard: None,
+            clock: ScalerClock::default(),
             spares_none: false,
             broken: None,
             last_look: Moment::START,
@@ -133,7 +123,9 @@ impl Scaler {
             return;
         }
         self.last_look = world.now;
-        self.renew_leases(world);
+        if self.cut.is_none() {
+            self.clock.renew(world.now);
+        }
         if !self.may_act(world) {
             return self.look_after(RETRY_S, world);
         }
@@ -144,11 +136,11 @@ impl Scaler {
         if self.cut.is_some() {
             return self.blind(world);
         }
-        let now = self.clock(world);
+        let now = self.clock.seconds(world.now);
         if self.is_unchanged(None, now, world) {
             return self.rest(world);
         }
-        let time = self.time(world);
+        let time = self.clock.text(world.now);
         let foreseen = self
             .idle
             .take_if(|idle| idle.foresees(Seen::of(world), &time));
@@ -256,7 +248,7 @@ impl Scaler {
     /// The next call of a chain has arrived: the world does it, and answers. Nothing of the process runs
     /// for so many seconds, if any.
     pub fn answered(&mut self, look: u64, chain: usize, frozen_s: f64, world: &mut World) {
-        let now = (world.now, self.clock(world));
+        let now = (world.now, self.clock.seconds(world.now));
         if look != self.looked {
             return;
         }
@@ -297,7 +289,7 @@ impl Scaler {
             }
             let has_answered = |done: &Done| done.effect.is_kubernetes() && done.result.is_ok();
             if done.iter().any(has_answered) {
-                self.hear_time(world);
+                self.clock.hear(world.now);
             }
             self.finish(&round, &done, world);
         }
@@ -341,7 +333,7 @@ impl Scaler {
             token: self.token,
             trust: self.trust,
             cut: self.cut,
-            clock_ahead_s: self.clock_ahead_s,
+            clock: ScalerClock::ahead(self.clock.ahead_s),
             spares_none: self.spares_none,
             broken: self.broken.clone(),
             rounds: self.rounds,
@@ -369,50 +361,20 @@ impl Scaler {
             kind: GcsKind::Unreachable,
             reason: "it does not answer".to_owned(),
         };
-        let round = blind(&self.memory, &why, self.clock(world));
+        let round = blind(&self.memory, &why, self.clock.seconds(world.now));
         self.finish(&round, &[], world);
-    }
-
-    /// Hears what time it is by the API server's clock, as every answer of that says.
-    fn hear_time(&mut self, world: &World) {
-        let own = world.now.epoch_seconds() + self.clock_ahead_s;
-        self.skew.heard(world.now.epoch_seconds().floor(), own, own);
-        self.heard = Some(world.now);
-    }
-
-    /// Its Leases are renewed every few seconds, whatever else it does.
-    fn renew_leases(&mut self, world: &World) {
-        let is_due = |heard: Moment| world.now.since(heard) >= RENEWED_S;
-        if self.cut.is_none() && self.heard.is_none_or(is_due) {
-            self.hear_time(world);
-        }
-    }
-
-    /// The time by its clock, in seconds since 1970.
-    fn clock(&self, world: &World) -> f64 {
-        world.now.epoch_seconds() + self.ahead_s()
-    }
-
-    /// How many seconds it is ahead of the API server's clock, as far as it does not know.
-    fn ahead_s(&self) -> f64 {
-        self.clock_ahead_s - self.skew.ahead_s()
     }
 
     fn reach(&self, world: &World) -> Reach {
         Reach {
             cut: self.cut,
             trust: self.trust,
-            now: self.clock(world),
+            now: self.clock.seconds(world.now),
         }
     }
 
-    /// The same, as snapshots have it.
-    fn time(&self, world: &World) -> String {
-        world.now.shifted(self.ahead_s()).precise()
-    }
-
     fn finish(&mut self, round: &Round, done: &[Done], world: &mut World) {
-        let now = self.clock(world);
+        let now = self.clock.seconds(world.now);
         let (settings, random) = (&self.settings, &mut world.random);
         // What it would announce interests nobody here.
         let _ = (self.memory).fold(round, done, settings, now, || random.f64());
@@ -422,13 +384,16 @@ impl Scaler {
     /// No round is made.
     fn rest(&mut self, world: &mut World) {
         let busy = self.idle.as_ref().is_some_and(IdleRound::is_busy);
-        self.memory.is_the_same(busy, self.clock(world));
+        self.memory.is_the_same(busy, self.clock.seconds(world.now));
         self.requeue(busy, world);
     }
 
     fn requeue(&mut self, busy: bool, world: &mut World) {
         self.is_busy = busy;
-        let (busy, now) = (busy.then_some(self.busy_clusters), self.clock(world));
+        let (busy, now) = (
+            busy.then_some(self.busy_clusters),
+            self.clock.seconds(world.now),
+        );
         self.look_after(interval_s(&self.settings, &self.memory, busy, now), world);
     }
 }

@@ -201,7 +201,7 @@ impl FaultTrial<'_> {
 
     fn set_clocks(&mut self, ahead_s: f64) {
         for scaler in self.controllers.scalers() {
-            scaler.clock_ahead_s = ahead_s;
+            scaler.clock.ahead_s = ahead_s;
         }
     }
 

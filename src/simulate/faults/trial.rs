@@ -280,9 +280,8 @@ impl<'a> FaultTrial<'a> {
         self.began = Some(began);
         for fault in &self.faults {
             let at = began.plus(fault.at);
-            let end = at.plus(fault.kind.seconds());
             self.steps.push((at, Step::Begins, fault.kind));
-            self.steps.push((end, Step::Ends, fault.kind));
+            (self.steps).push((at.plus(fault.kind.seconds()), Step::Ends, fault.kind));
         }
         self.steps.sort_by_key(|(at, ..)| std::cmp::Reverse(*at));
     }
@@ -310,11 +309,8 @@ impl<'a> FaultTrial<'a> {
         // Ray leaves the pods of a group that was removed as they are.
         let is_rayfit = self.scene.settings.strategy.is_rayfit();
         let counts = |of: &str| is_rayfit || self.world.group_spec(of).is_some();
-        let pods = self
-            .world
-            .workers()
-            .filter(|pod| counts(pod.group()))
-            .count();
+        let workers = self.world.workers();
+        let pods = workers.filter(|pod| counts(pod.group())).count();
         let is_needed = self.unservable() > 0;
         // Every pod has a core that is kept ready, or is of the same replica as one that has.
         let hosts = self.scene.groups.iter().map(|group| group.hosts).max();

@@ -221,9 +221,12 @@ pub struct FollowedMemory {
     pub since: f64,
     /// The most that it has used since then, in bytes.
     pub most: i64,
-    /// How often it has given memory back.
+    /// How often it has needed more again after it had given memory back.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub times: u32,
+    /// Whether it has given memory back since it grew.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gave_back: bool,
 }
 
 /// How often a pod could not be made smaller.

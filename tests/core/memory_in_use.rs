@@ -154,6 +154,19 @@ fn a_task_that_climbs_is_never_full_and_its_pod_comes_down_once_it_frees_memory(
 }
 
 #[test]
+fn what_is_freed_in_parts_is_given_back_in_parts_without_a_longer_wait() {
+    let mut used: Vec<i64> = climb(300 * MI, 2560 * MI, 40 * MI).collect();
+    used.extend([1400 * MI; 70]);
+    used.extend([600 * MI; 120]);
+    let resizes = play(&used).resizes;
+    let [.., half, back] = &*resizes else {
+        panic!("{resizes:?}")
+    };
+    assert_eq!((half.1, back.1), (2 * GI, GI), "{resizes:?}");
+    assert!((60..90).contains(&(back.0 - half.0)), "{resizes:?}");
+}
+
+#[test]
 fn memory_that_swings_does_not_make_the_pod_swing() {
     // Up and down by a gibibyte, every forty seconds.
     let swing = |second: i64| {

@@ -11,13 +11,13 @@ use crate::plan::removal::shrink::may_shrink;
 use crate::snapshot::history::FollowedMemory;
 
 /// For how many seconds memory must have been spare the first time. Work that needed it once may need
-/// it again, and its processes may be killed if it comes too late: with each time that a pod has given
-/// memory back, it keeps it for twice as long, so that use that comes and goes does not have the pod
-/// resized again and again.
+/// it again, and its processes may be killed if it comes too late: with each time that a pod has needed
+/// more again after it had given memory back, it keeps it for twice as long, so that use that comes and
+/// goes does not have the pod resized again and again.
 const HOLD_S: u32 = 60;
 
 /// For how many seconds memory must have been spare at the most, and after how many seconds it is
-/// forgotten how often that was so.
+/// forgotten that a pod has given memory back.
 const LONGEST_S: u32 = 3600;
 
 /// Asks pods to give back what has been spare for long enough. Where it is not known how much is in
@@ -88,7 +88,7 @@ fn follow(resize: &mut Resize, asked: i64, may: bool, now: f64) {
             seconds: hold,
         });
         resize.followed = Some(FollowedMemory {
-            times: anew.times.saturating_add(1),
+            gave_back: true,
             ..anew
         });
     }

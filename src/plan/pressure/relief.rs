@@ -119,6 +119,9 @@ fn remember(resize: &mut Resize, now: f64) {
         from: before.map_or(resize.current.memory, |before| before.from),
         since: now,
         most: 0,
-        times: before.map_or(0, |before| before.times),
+        times: before.map_or(0, |before| {
+            before.times.saturating_add(u32::from(before.gave_back))
+        }),
+        gave_back: false,
     });
 }

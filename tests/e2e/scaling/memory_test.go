@@ -65,7 +65,8 @@ func fateOf(t *testing.T, d *scaling.Driver, batch string) string {
 // hasMemory waits until a pod has so much.
 func hasMemory(t *testing.T, w *scaling.World, name, amount string) {
 	t.Helper()
-	until(t, w, "pod "+name+" has "+amount, func() error {
+	// Memory that is freed in parts is given back in parts, each after a minute.
+	err := w.UntilWithin(t.Context(), 2*scaling.Patience, "pod "+name+" has "+amount, func() error {
 		pod, err := w.Pod(name)
 		if err != nil {
 			return err
@@ -75,4 +76,7 @@ func hasMemory(t *testing.T, w *scaling.World, name, amount string) {
 		}
 		return nil
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -13,7 +13,7 @@ use super::way::Way;
 use super::workload::{self, WorldArgs};
 use crate::report::json::pretty;
 use crate::simulate::report::page;
-use crate::simulate::report::table::{LEGEND, StudyTable, headline};
+use crate::simulate::report::table::{StudyTable, headline, legend};
 use crate::simulate::study::{MOST_SIMULATIONS, Study, StudyRow};
 use crate::simulate::vary::Variation;
 
@@ -112,5 +112,8 @@ fn text(study: &Study, rows: &[StudyRow]) -> String {
         table.line(line);
     }
     let (name, headline) = (&study.trace.name, headline(study, rows));
-    format!("{name}: {headline}\n\n{table}\n{}\n", LEGEND.join("\n"))
+    format!(
+        "{name}: {headline}\n\n{table}\n{}\n",
+        legend(study).join("\n")
+    )
 }

@@ -1,8 +1,37 @@
 //! What a scaler observes of the world.
 
+use crate::plan::{PlanSettings, followed_groups};
+use crate::simulate::moment::ScalerClock;
 use crate::simulate::world::World;
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::{API_VERSION, ClusterId, History, KIND, NodeLoads, OwnPods, Snapshot};
+
+/// What the GCS says of the cluster, with the memory in use where it counts; `None` if it does not
+/// answer. Reports are dated by the clock of the process.
+pub fn gcs_state(
+    world: &World,
+    settings: &PlanSettings,
+    clock: &ScalerClock,
+) -> Option<ClusterResourceState> {
+    let mut gcs = world.gcs_state()?;
+    if gcs
+        .node_states
+        .iter()
+        .all(|node| node.memory_in_use.is_none())
+    {
+        return Some(gcs);
+    }
+    let followed = followed_groups(&world.view.cluster, settings);
+    let ahead_s = clock.seconds(world.now) - world.now.epoch_seconds();
+    for node in &mut gcs.node_states {
+        let is_followed = followed.contains(&node.ray_node_type_name);
+        node.memory_in_use = node.memory_in_use.filter(|_| is_followed);
+        if let Some(told) = &mut node.memory_in_use {
+            told.at += ahead_s;
+        }
+    }
+    Some(gcs)
+}
 
 /// The state of the cluster, as watchers have its objects, and with what the GCS says.
 pub fn snapshot(

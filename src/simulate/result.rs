@@ -42,6 +42,8 @@ pub struct SimulationResult {
     pub resizes: u64,
     /// Jobs that ran when their pod was taken from them.
     pub harmed: u64,
+    /// Processes of jobs that were killed because a pod had too little memory.
+    pub out_of_memory: u64,
     /// Writes of the scaler to the API server.
     pub api_writes: u64,
     /// Drains and resizes of raylets.
@@ -132,6 +134,7 @@ impl SimulationResult {
             pods: ledger.pods_made,
             resizes: ledger.resizes,
             harmed: ledger.harmed,
+            out_of_memory: ledger.out_of_memory,
             api_writes: ledger.api_calls,
             gcs_writes: ledger.gcs_calls,
             rounds: scaler.rounds,

@@ -77,7 +77,7 @@ impl Run {
             }
             event => self.world.happen(event),
         }
-        if event == WorldEvent::Watched {
+        if self.world.wakes(event) {
             self.scaler.wake(&mut self.world);
         }
         true
@@ -102,9 +102,12 @@ impl Run {
             let Some(event) = self.world.peek() else {
                 return;
             };
-            let moves = matches!(event, WorldEvent::Submitted(_) | WorldEvent::JobEnds { .. });
+            let (is_new, before) = (
+                matches!(event, WorldEvent::Submitted(_)),
+                self.world.ray.jobs.left,
+            );
             self.step();
-            if moves {
+            if is_new || self.world.ray.jobs.left != before {
                 last = self.world.now;
                 let ended = jobs - self.world.ray.jobs.left;
                 if ended >= reported + jobs.div_ceil(100) {

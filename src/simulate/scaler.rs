@@ -14,7 +14,7 @@ use crate::reconcile::{
 use crate::simulate::idle::{IdleRound, ProofContext, Seen, interval_s};
 use crate::simulate::keeping::{LimitChange, Reach, ScalerBudgets};
 use crate::simulate::moment::{Moment, ScalerClock};
-use crate::simulate::observed::snapshot;
+use crate::simulate::observed::{gcs_state, snapshot};
 use crate::simulate::sending::{Cut, Performing, Trust};
 use crate::simulate::world::World;
 use crate::simulate::world::queue::WorldEvent;
@@ -148,7 +148,8 @@ impl Scaler {
             if let Some((then, since)) = foreseen.and_then(IdleRound::foreseen) {
                 (then.snapshot, then.round, since)
             } else {
-                let Some(gcs) = world.gcs_state() else {
+                let plan = &self.settings.plan;
+                let Some(gcs) = gcs_state(world, plan, &self.clock) else {
                     return self.blind(world);
                 };
                 if gcs.node_states.is_empty() {

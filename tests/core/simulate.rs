@@ -8,7 +8,7 @@ use rayfit::reconcile::RoundSettings;
 use rayfit::simulate::result::SimulationResult;
 use rayfit::simulate::run::run;
 use rayfit::simulate::settings::{NodePool, WorldSettings};
-use rayfit::simulate::trace::{self, Job, JobDemand, JobShape, Trace};
+use rayfit::simulate::trace::{self, Job, JobDemand, JobShape, MemoryUse, Trace};
 use rayfit::snapshot::amounts::Amounts;
 use serde_json::{Value, json};
 
@@ -449,4 +449,90 @@ fn long_traces_lose_nothing() {
     let work: f64 = bursts.jobs.iter().map(|job| job.seconds).sum();
     within(result.cpu_hours.work * 3600.0, work - 0.1, work + 0.1);
     within(result.cpu_hours.paid, result.cpu_hours.work, f64::INFINITY);
+}
+
+/// A task in a pod of 4 GiB that climbs to 10 GiB, and frees most of it again.
+fn climbing() -> Job {
+    let climb = (0_u32..100).map(|second| (f64::from(second), 300 + 100 * u64::from(second)));
+    let memory = climb
+        .chain([(120.0, 800)])
+        .map(|(at, mebibytes)| MemoryUse {
+            at,
+            bytes: mebibytes << 20,
+        });
+    Job {
+        memory: memory.collect(),
+        ..job(0.0, 300.0, JobDemand::Task(cpus(1.0)))
+    }
+}
+
+/// A cluster whose pods may grow to 16 GiB and no more cores, with the memory monitor on or off.
+fn growing_in_memory(monitor: bool) -> Value {
+    let mut cluster = cluster(&[("cpu", 1, 1, 1)]);
+    let limits = json!({"max-cpu": 1, "max-memory": "16Gi", "resize-timeout": 60});
+    let annotation = json!({"groups": {"cpu": limits}}).to_string();
+    cluster["metadata"]["annotations"] = json!({"ray.io/ippr": annotation});
+    let refresh = if monitor { "250" } else { "0" };
+    cluster["spec"]["workerGroupSpecs"][0]["template"]["spec"]["containers"][0]["env"] =
+        json!([{"name": "RAY_memory_monitor_refresh_ms", "value": refresh}]);
+    cluster
+}
+
+#[test]
+fn a_pod_grows_with_the_memory_that_is_really_in_use_and_gives_it_back() {
+    let settings = WorldSettings::default();
+    let trace = trace(vec![climbing()]);
+    let of = |cluster: &Value, strategy| simulate(cluster, &trace, &settings, strategy);
+
+    let saved = of(&growing_in_memory(false), Strategy::Rayfit);
+    assert_eq!((saved.out_of_memory, saved.jobs.ended), (0, 1));
+    let mut keeps = climbing();
+    keeps.memory.pop();
+    let kept = simulate(
+        &growing_in_memory(false),
+        &self::trace(vec![keeps]),
+        &settings,
+        Strategy::Rayfit,
+    );
+    assert_eq!((kept.out_of_memory, kept.jobs.ended), (0, 1));
+    // Two minutes of twelve GiB.
+    within(kept.gib_hours.paid - saved.gib_hours.paid, 0.3, 0.5);
+
+    // Three retries, and the kernel kills each time.
+    let killed = of(&growing_in_memory(false), Strategy::Ray);
+    assert_eq!((killed.out_of_memory, killed.jobs.lost), (4, 1));
+
+    // The monitor of Ray 2.60 goes by the memory that the pod started with, and kills the only task for
+    // good.
+    let monitored = of(&growing_in_memory(true), Strategy::Rayfit);
+    assert_eq!((monitored.out_of_memory, monitored.jobs.lost), (1, 1));
+}
+
+#[test]
+fn the_monitor_kills_the_newest_and_tries_it_again_while_another_one_runs() {
+    // Two tasks of 2.5 GiB in a pod of 4 GiB: one after the other they would fit.
+    let hungry = |at: f64| Job {
+        memory: vec![
+            MemoryUse {
+                at: 0.0,
+                bytes: 1 << 30,
+            },
+            MemoryUse {
+                at: 10.0,
+                bytes: 5 << 29,
+            },
+        ],
+        ..job(at, 30.0, JobDemand::Task(cpus(0.5)))
+    };
+    let trace = trace(vec![hungry(0.0), hungry(1.0)]);
+    for strategy in BOTH {
+        let result = simulate(
+            &cluster(&[("cpu", 1, 1, 1)]),
+            &trace,
+            &WorldSettings::default(),
+            strategy,
+        );
+        assert_eq!(result.jobs.ended, 2, "{strategy:?}");
+        assert!((1..=3).contains(&result.out_of_memory), "{result:?}");
+    }
 }

@@ -16,8 +16,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::controller::clock::Clock;
 use crate::gcs::{CallError, Client, MemoryReport, Subscription};
+use crate::reconcile::observed::memory_report::KnownMemory;
 use crate::snapshot::NodeId;
-use crate::snapshot::gcs::{ClusterResourceState, MemoryInUse, NodeState, NodeStatus};
+use crate::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
 
 /// The most nodes of a cluster that are heard of at a time.
 const OF_A_CLUSTER: usize = 128;
@@ -46,15 +47,6 @@ const BETWEEN: Duration = Duration::from_millis(250);
 /// The first and the longest pause after a failed call.
 const RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(5));
 
-/// From which share of its memory on, in percent, a node is worth a look at once.
-const WORTH_A_LOOK: i64 = 80;
-
-/// For how many seconds the pace is taken to last.
-const SOON_S: i64 = 10;
-
-/// The times between two reports, in seconds, from which a pace follows.
-const PACE_S: std::ops::RangeInclusive<f64> = 1.0..=60.0;
-
 /// How many clusters of this process hear of memory now.
 static HEARING: AtomicUsize = AtomicUsize::new(0);
 
@@ -67,15 +59,8 @@ pub struct MemoryWatch {
 
 #[derive(Debug, Default)]
 struct Heard {
-    reports: Mutex<BTreeMap<NodeId, Known>>,
+    reports: Mutex<BTreeMap<NodeId, KnownMemory>>,
     nearly_full: Notify,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Known {
-    told: MemoryInUse,
-    /// When that was by the node's own clock, in seconds.
-    node_time: f64,
 }
 
 /// The task, which ends when this is dropped.
@@ -252,7 +237,7 @@ impl Heard {
         }
     }
 
-    fn reports(&self) -> MutexGuard<'_, BTreeMap<NodeId, Known>> {
+    fn reports(&self) -> MutexGuard<'_, BTreeMap<NodeId, KnownMemory>> {
         // No code panics while it holds the lock.
         self.reports.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -261,33 +246,13 @@ impl Heard {
     fn take(&self, reports: &[MemoryReport], nodes: &BTreeSet<NodeId>, now: f64) {
         let mut known = self.reports();
         for report in reports.iter().filter(|report| nodes.contains(&report.node)) {
-            let told = told(report, known.get(&report.node), now);
-            let soon = told
-                .rise_per_s
-                .saturating_mul(SOON_S)
-                .saturating_add(told.bytes);
-            if soon.saturating_mul(100) >= report.total.saturating_mul(WORTH_A_LOOK) {
+            let before = known.get(&report.node);
+            let heard = KnownMemory::of(report.used, report.at, before, now);
+            if heard.is_worth_a_look(report.total) {
                 self.nearly_full.notify_one();
             }
-            let node_time = report.at;
-            known.insert(report.node, Known { told, node_time });
+            known.insert(report.node, heard);
         }
-    }
-}
-
-/// What a report says, with the pace since the one before.
-#[expect(clippy::cast_possible_truncation, reason = "saturates")]
-#[expect(clippy::cast_precision_loss, reason = "a pace need not be exact")]
-fn told(report: &MemoryReport, before: Option<&Known>, now: f64) -> MemoryInUse {
-    let since = before.map(|before| (before.told.bytes, report.at - before.node_time));
-    let since = since.filter(|(_, seconds)| PACE_S.contains(seconds));
-    let pace = since.map_or(0.0, |(bytes, seconds)| {
-        report.used.saturating_sub(bytes) as f64 / seconds
-    });
-    MemoryInUse {
-        bytes: report.used,
-        rise_per_s: pace.max(0.0) as i64,
-        at: now,
     }
 }
 

@@ -210,7 +210,10 @@ fn resized(scene: &Scene, world: &World, patch: &PodPatch) -> Result<(), WorldVi
     let Some(group) = known else {
         return Ok(());
     };
-    let used = world.used(&patch.pod);
+    let mut used = world.used(&patch.pod);
+    if scene.settings.strategy.is_rayfit() {
+        used[1] = used[1].max(world.reported_memory(&patch.pod));
+    }
     let parts = ["thousandths of a core", "bytes of memory"];
     for (part, unit) in parts.into_iter().enumerate() {
         let (size, most) = (pod.size()[part], group.most()[part]);

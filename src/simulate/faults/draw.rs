@@ -39,6 +39,11 @@ pub fn plan(seed: u64) -> FaultPlan {
     }
     let has_budget = draw.one_in(4) && scene.settings.strategy.is_rayfit();
     scene.settings.budget = has_budget.then(|| draw.budget());
+    if draw.one_in(3) {
+        for job in scene.jobs.iter_mut().filter(|job| job.bundles.is_none()) {
+            job.uses_gi = draw.uses(job.cpu, job.seconds);
+        }
+    }
     faults.sort_by(|one, other| one.at.total_cmp(&other.at));
     FaultPlan { scene, faults }
 }
@@ -180,9 +185,25 @@ impl Draw {
             } else {
                 0.0
             },
+            uses_gi: Vec::new(),
             actor: (1..3).contains(&kind),
             bundles: (kind == 0).then(|| self.one_of(&bundles)),
         }
+    }
+
+    /// The memory that a job uses: it climbs in steps to its share of a pod at the most, and may free it
+    /// again.
+    fn uses(&mut self, cpu: f64, seconds: f64) -> Vec<(f64, f64)> {
+        let steps = self.0.u32(1..=6);
+        let most = 4.0 * cpu * self.one_of(&[0.2, 0.5, 0.9]);
+        let part = |step: u32| f64::from(step) / f64::from(steps);
+        let mut uses: Vec<(f64, f64)> = (1..=steps)
+            .map(|step| (seconds * 0.7 * (part(step) - part(1)), most * part(step)))
+            .collect();
+        if self.0.bool() {
+            uses.push((seconds * 0.75, 0.1));
+        }
+        uses
     }
 
     fn kind(&mut self) -> FaultKind {

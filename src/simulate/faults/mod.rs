@@ -9,7 +9,7 @@
 //! - [`violation`]: the rules; [`checker`] checks them after every event
 //! - [`neighbours`]: several clusters at the same time, whose requests pass one gate
 //! - [`trial`]: one simulation with faults, and what happens after the last of them; `inject` has what
-//!   each fault does, `servable` which jobs have to be served
+//!   each fault does, `servable` what must be so in the end
 //!
 //! Invariant: equal plans give equal results.
 

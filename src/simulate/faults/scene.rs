@@ -11,7 +11,7 @@ use crate::quantity::Quantity;
 use crate::reconcile::RoundSettings;
 use crate::reconcile::settings::{BackoffSettings, Pace};
 use crate::simulate::settings::{NodePool, WorldSettings};
-use crate::simulate::trace::{Job, JobDemand, JobShape, PlacementStrategy, Trace};
+use crate::simulate::trace::{Job, JobDemand, JobShape, MemoryUse, PlacementStrategy, Trace};
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod_object::{OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus};
 
@@ -101,6 +101,9 @@ pub struct SceneJob {
     /// The memory that it takes, in GiB.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub memory_gi: f64,
+    /// The memory that it really uses: pairs of seconds since it started, and GiB from then on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uses_gi: Vec<(f64, f64)>,
     /// Whether it is an actor.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub actor: bool,
@@ -254,7 +257,7 @@ impl SceneJob {
             after: Vec::new(),
             seconds: self.seconds,
             demand,
-            memory: Vec::new(),
+            memory: self.uses_gi.iter().map(|(at, gi)| uses(*at, *gi)).collect(),
             output: 0,
             // Whoever loses a node tries again.
             retries: 1000,
@@ -262,9 +265,23 @@ impl SceneJob {
     }
 }
 
+fn uses(at: f64, gi: f64) -> MemoryUse {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float is cast to the nearest number that there is"
+    )]
+    let bytes = (gi * GI) as u64;
+    MemoryUse { at, bytes }
+}
+
+/// Without Ray's memory monitor, which would take away jobs for good.
 fn container(name: &str, cores: i64) -> Value {
     let size = json!({"cpu": cores.to_string(), "memory": format!("{}Gi", MEMORY_GI * cores)});
-    json!({"name": name, "image": "ray:2.60.0", "resources": {"limits": size, "requests": size}})
+    json!({
+        "name": name, "image": "ray:2.60.0", "resources": {"limits": size, "requests": size},
+        "env": [{"name": "RAY_memory_monitor_refresh_ms", "value": "0"}],
+    })
 }
 
 /// A pod that says that it is of the cluster, and is somebody else's.

@@ -1,13 +1,63 @@
-//! Which jobs that wait could run: only those count as not served.
+//! What must be so after the last fault: jobs that could run are served, and then nothing is left to do.
 
 use super::checker::max_replicas;
 use super::trial::FaultTrial;
+use super::violation::WorldViolation;
+use crate::simulate::moment::Moment;
 use crate::simulate::ray::Ray;
 use crate::simulate::ray::jobs::{JobState, Need, SimulatedJob};
 use crate::simulate::ray::resources::Bundle;
 use crate::simulate::trace::PlacementStrategy;
 
+/// How long after the last fault and the last submission jobs may wait that could run, in seconds:
+/// the longest back-off and the longest node's start several times over, and the work itself. It is
+/// less than the time after which a launch counts as failed.
+const SERVED_S: f64 = 500.0;
+
 impl FaultTrial<'_> {
+    /// No job that could run waits any more, or not yet for too long.
+    pub(super) fn is_served_in_time(&self, calm: Moment) -> Result<(), WorldViolation> {
+        let seconds = self.world.now.since(calm);
+        if seconds > SERVED_S {
+            let jobs = self.waiting();
+            return Err(WorldViolation::NotServed { jobs, seconds });
+        }
+        Ok(())
+    }
+
+    /// After the last job everything has come to rest.
+    pub(super) fn is_at_rest(&self, last: Moment, settled: Moment) -> Result<(), WorldViolation> {
+        let standby = self.scene.settings.standby.clone().unwrap_or_default();
+        let seconds = self.world.now.since(last);
+        if let Some((at, entry)) = &self.checker.last_change
+            && *at > settled
+        {
+            let entry = entry.to_string();
+            return Err(WorldViolation::NotQuiet { entry, seconds });
+        }
+        let wanted = usize::try_from(self.world.least_workers()).unwrap_or_default();
+        // Ray leaves the pods of a group that was removed as they are.
+        let is_rayfit = self.scene.settings.strategy.is_rayfit();
+        let counts = |of: &str| is_rayfit || self.world.group_spec(of).is_some();
+        let workers = self.world.workers();
+        let pods = workers.filter(|pod| counts(pod.group())).count();
+        let is_needed = self.unservable() > 0;
+        // Every pod has a core that is kept ready, or is of the same replica as one that has.
+        let hosts = self.scene.groups.iter().map(|group| group.hosts).max();
+        let ready = if is_rayfit { standby.cpus_beside(0) } else { 0 };
+        let ready = usize::try_from(ready * hosts.unwrap_or(1)).unwrap_or_default();
+        let most = wanted + ready;
+        if !(wanted..=most).contains(&pods) && !is_needed {
+            return Err(WorldViolation::NotScaledDown {
+                pods,
+                wanted,
+                most,
+                seconds,
+            });
+        }
+        Ok(())
+    }
+
     /// How many jobs wait that fit in pods as the groups make them.
     pub(super) fn waiting(&self) -> usize {
         self.ready().filter(|job| self.fits(job)).count()

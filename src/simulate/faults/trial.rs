@@ -21,11 +21,6 @@ use crate::simulate::world::{World, WorldView};
 /// How long the cluster may take to come up, in seconds.
 const START_S: f64 = 600.0;
 
-/// How long after the last fault and the last submission jobs may wait that could run, in seconds:
-/// the longest back-off and the longest node's start several times over, and the work itself. It is
-/// less than the time after which a launch counts as failed.
-const SERVED_S: f64 = 500.0;
-
 /// How long after the last job something may still be done, beyond the idle timeout, in seconds: the
 /// longest back-off, and what is made smaller, kept and removed, one after the other.
 const SETTLING_S: f64 = 140.0;
@@ -286,48 +281,6 @@ impl<'a> FaultTrial<'a> {
         self.steps.sort_by_key(|(at, ..)| std::cmp::Reverse(*at));
     }
 
-    fn is_served_in_time(&self, calm: Moment) -> Result<(), WorldViolation> {
-        let seconds = self.world.now.since(calm);
-        if seconds > SERVED_S {
-            let jobs = self.waiting();
-            return Err(WorldViolation::NotServed { jobs, seconds });
-        }
-        Ok(())
-    }
-
-    /// After the last job everything has come to rest.
-    fn is_at_rest(&self, last: Moment, settled: Moment) -> Result<(), WorldViolation> {
-        let standby = self.scene.settings.standby.clone().unwrap_or_default();
-        let seconds = self.world.now.since(last);
-        if let Some((at, entry)) = &self.checker.last_change
-            && *at > settled
-        {
-            let entry = entry.to_string();
-            return Err(WorldViolation::NotQuiet { entry, seconds });
-        }
-        let wanted = usize::try_from(self.world.least_workers()).unwrap_or_default();
-        // Ray leaves the pods of a group that was removed as they are.
-        let is_rayfit = self.scene.settings.strategy.is_rayfit();
-        let counts = |of: &str| is_rayfit || self.world.group_spec(of).is_some();
-        let workers = self.world.workers();
-        let pods = workers.filter(|pod| counts(pod.group())).count();
-        let is_needed = self.unservable() > 0;
-        // Every pod has a core that is kept ready, or is of the same replica as one that has.
-        let hosts = self.scene.groups.iter().map(|group| group.hosts).max();
-        let ready = if is_rayfit { standby.cpus_beside(0) } else { 0 };
-        let ready = usize::try_from(ready * hosts.unwrap_or(1)).unwrap_or_default();
-        let most = wanted + ready;
-        if !(wanted..=most).contains(&pods) && !is_needed {
-            return Err(WorldViolation::NotScaledDown {
-                pods,
-                wanted,
-                most,
-                seconds,
-            });
-        }
-        Ok(())
-    }
-
     /// Lets the next event or the next fault happen, and checks what came of it.
     fn step(&mut self) -> Result<(), WorldViolation> {
         self.happened = None;
@@ -377,6 +330,8 @@ impl<'a> FaultTrial<'a> {
             }
             let view = self.world.view.clone();
             self.views.push_back((self.world.now, view));
+        }
+        if self.world.wakes(event) {
             self.controllers.wake(&mut self.world);
         }
     }

@@ -101,6 +101,7 @@ impl Ray {
 
     pub(super) fn wait(&mut self, job: usize) {
         self.touch();
+        self.jobs.all[job].is_delayed = false;
         match &self.jobs.all[job].need {
             Need::Shape(shape) => self.queues.entry(*shape).or_default().push_back(job),
             Need::Gang { .. } => self.gangs.push_back(job),
@@ -186,6 +187,9 @@ impl Ray {
             let node = &mut self.nodes[share.node];
             node.used.add(&share.bundle);
             node.running += 1;
+            if !job.memory.is_empty() && !node.with_memory.contains(&number) {
+                node.with_memory.push(number);
+            }
             if is_gang {
                 node.gangs.push(number);
             } else if node.idle_processes > 0 {
@@ -215,7 +219,7 @@ impl Ray {
         self.drop_inputs(number, now);
     }
 
-    fn give_back(&mut self, number: usize, now: Moment) {
+    pub(super) fn give_back(&mut self, number: usize, now: Moment) {
         self.touch();
         let job = &mut self.jobs.all[number];
         let is_reused = !job.is_actor && matches!(job.need, Need::Shape(_));
@@ -234,6 +238,7 @@ impl Ray {
                 node.idle_processes = (node.idle_processes + 1).min(most);
             }
             node.gangs.retain(|gang| *gang != number);
+            node.with_memory.retain(|job| *job != number);
             if node.is_idle() {
                 node.idle_since = now;
             }

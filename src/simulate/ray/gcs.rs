@@ -69,9 +69,10 @@ impl Ray {
             label_selectors: vec![LabelSelector::default()],
             ..ResourceRequest::default()
         };
-        let reported = |(number, node)| self.reported.get(&number).unwrap_or(node);
-        let alive = self.living().map(reported);
-        let alive = alive.map(|node| self.node_state(node, now));
+        let alive = self.living().map(|(number, node)| NodeState {
+            memory_in_use: node.memory.map(|known| known.told),
+            ..self.node_state(self.reported.get(&number).unwrap_or(node), now)
+        });
         ClusterResourceState {
             node_states: alive.chain(self.dead.iter().cloned()).collect(),
             pending_resource_requests: self

@@ -2,7 +2,7 @@
 
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::resources::{Bundle, ResourceNames};
-use crate::simulate::trace::{JobDemand, PlacementStrategy, Trace};
+use crate::simulate::trace::{JobDemand, MemoryUse, PlacementStrategy, Trace};
 
 /// How far a job is.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,6 +61,12 @@ pub struct SimulatedJob {
     pub attempt: u32,
     /// How often it may be tried again.
     pub retries: u32,
+    /// The memory that it really uses, in the order of time; empty where that is not known.
+    pub memory: Vec<MemoryUse>,
+    /// How often its process was killed because there was too little memory.
+    pub memory_kills: u32,
+    /// Whether it waits until it is tried again after that.
+    pub is_delayed: bool,
     /// Where what it returned is, and how many wait for it.
     pub output: JobOutput,
     /// What has to happen until it is ready: its own submission, and the end of each parent.
@@ -132,6 +138,9 @@ impl Jobs {
                 ended: None,
                 attempt: 0,
                 retries: job.retries,
+                memory: job.memory.clone(),
+                memory_kills: 0,
+                is_delayed: false,
                 output: if job.output >= LARGE {
                     JobOutput::Large
                 } else {

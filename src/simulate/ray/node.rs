@@ -1,5 +1,6 @@
 //! A Ray node.
 
+use crate::reconcile::observed::memory_report::KnownMemory;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::resources::Bundle;
 use crate::snapshot::NodeId;
@@ -30,6 +31,12 @@ pub struct RayNode {
     pub idle_processes: usize,
     /// The placement groups that have bundles on it, by the number of the job.
     pub gangs: Vec<usize>,
+    /// The jobs on it that are known to use memory, by number.
+    pub with_memory: Vec<usize>,
+    /// What its agent last said of the memory in use.
+    pub memory: Option<KnownMemory>,
+    /// From how many bytes in use on its memory monitor kills; `None` where that is off.
+    pub monitor_bytes: Option<i64>,
     /// Since when nothing runs on it.
     pub idle_since: Moment,
     /// How far it is.

@@ -37,7 +37,8 @@ pub struct Grain {
 /// What is compared of a trial, in whole grains; the smaller the better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TrialScore {
-    /// Jobs that never ran, were lost, or ran when their pod went.
+    /// Jobs that never ran, were lost, or ran when their pod went, and processes for which there was too
+    /// little memory.
     pub failed: u64,
     /// The cost.
     pub cost: u64,
@@ -89,6 +90,7 @@ impl Trial {
         let jobs = self.result.jobs;
         let lost = u64::try_from(jobs.lost + jobs.unfinished).unwrap_or(u64::MAX);
         lost.saturating_add(self.result.harmed)
+            .saturating_add(self.result.out_of_memory)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::report::html::{document, escaped};
 use crate::simulate::report::axis::number_of;
 use crate::simulate::report::curve::{self, CurveAxes};
 use crate::simulate::report::table::{
-    LEGEND, StudyTable, duration, headline, row_name, strategy_name,
+    StudyTable, duration, headline, legend, row_name, strategy_name,
 };
 use crate::simulate::report::{chart, tradeoff};
 use crate::simulate::settings::NodePool;
@@ -87,7 +87,7 @@ fn table(out: &mut String, study: &Study, rows: &[StudyRow]) {
         out.push_str("</tr>\n");
     }
     out.push_str("</tbody></table></div>\n");
-    for sentence in LEGEND {
+    for sentence in legend(study) {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(sentence));
     }
 }

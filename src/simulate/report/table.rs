@@ -7,14 +7,21 @@ use crate::simulate::result::{Cost, SimulationResult};
 use crate::simulate::study::{Study, StudyRow};
 use crate::simulate::trace::Trace;
 
-/// What the titles of the columns mean.
-pub const LEGEND: [&str; 3] = [
+/// What the titles of the columns mean that are always there.
+const LEGEND: [&str; 3] = [
     "WAIT: from when a job was ready until it started, as the mean, the median, and what 99 of 100 jobs \
      waited at most.",
     "OF WORK: CPU-hours of worker pods as a multiple of what jobs asked for. HARMED: jobs that ran when \
      their pod went.",
     "LOST: those of them that were not tried again, and jobs that waited for these.",
 ];
+
+/// The title of the column for processes that were killed, and what it means.
+const KILLED: (&str, &str) = (
+    "OUT OF MEMORY",
+    "OUT OF MEMORY: processes of jobs that the kernel or Ray's memory monitor killed because their pod \
+     had too little.",
+);
 
 /// Titles, and for each simulation a line of as many cells. A cell that says nothing is empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +37,7 @@ impl StudyTable {
     pub fn of(study: &Study, rows: &[StudyRow]) -> Self {
         let has_gpus = rows.iter().any(|row| row.result.gpu_hours.paid > 0.0);
         let has_nodes = !study.world.pools.is_empty();
+        let has_memory = has_memory(&study.trace);
         let fields = study.variations.iter();
         let mut titles: Vec<String> = fields.map(|one| one.field.to_string()).collect();
         let mut add = |names: &[&str]| titles.extend(names.iter().map(|name| (*name).to_owned()));
@@ -48,18 +56,14 @@ impl StudyTable {
         if has_nodes {
             add(&["NODE-HOURS"]);
         }
-        add(&[
-            "PODS",
-            "RESIZES",
-            "HARMED",
-            "LOST",
-            "UNFINISHED",
-            "WAIT TO FIRST",
-            "COST TO FIRST",
-        ]);
+        add(&["PODS", "RESIZES", "HARMED"]);
+        if has_memory {
+            add(&[KILLED.0]);
+        }
+        add(&["LOST", "UNFINISHED", "WAIT TO FIRST", "COST TO FIRST"]);
         let lines = rows.iter().map(|row| {
             let first = rows.first().unwrap_or(row);
-            cells(row, &first.result, has_gpus, has_nodes)
+            cells(row, &first.result, [has_gpus, has_nodes, has_memory])
         });
         Self {
             titles,
@@ -68,7 +72,19 @@ impl StudyTable {
     }
 }
 
-fn cells(row: &StudyRow, first: &SimulationResult, has_gpus: bool, has_nodes: bool) -> Vec<String> {
+/// What the titles of the columns mean, in sentences.
+pub fn legend(study: &Study) -> Vec<&'static str> {
+    let killed = has_memory(&study.trace).then_some(KILLED.1);
+    LEGEND.into_iter().chain(killed).collect()
+}
+
+/// Whether it is known of any job how much memory it uses.
+fn has_memory(trace: &Trace) -> bool {
+    trace.jobs.iter().any(|job| !job.memory.is_empty())
+}
+
+fn cells(row: &StudyRow, first: &SimulationResult, has: [bool; 3]) -> Vec<String> {
+    let [has_gpus, has_nodes, has_memory] = has;
     let result = &row.result;
     let mut cells: Vec<String> = row.set.iter().map(|(_, value)| value.to_string()).collect();
     cells.push(strategy_name(row.strategy).to_owned());
@@ -80,6 +96,7 @@ fn cells(row: &StudyRow, first: &SimulationResult, has_gpus: bool, has_nodes: bo
     cells.extend(has_gpus.then(|| format!("{:.2}", result.gpu_hours.paid)));
     cells.extend(has_nodes.then(|| format!("{:.2}", result.node_hours)));
     cells.extend([result.pods, result.resizes, result.harmed].map(|count| count.to_string()));
+    cells.extend(has_memory.then(|| result.out_of_memory.to_string()));
     cells.extend([result.jobs.lost, result.jobs.unfinished].map(|count| count.to_string()));
     cells.push(change(result.wait.mean, first.wait.mean));
     cells.push(change(result.cpu_hours.paid, first.cpu_hours.paid));

@@ -26,6 +26,9 @@ pub struct SimulatedGroup {
     pub gpus: i64,
     /// The resources with which its Ray nodes start.
     pub resources: Vec<(String, f64)>,
+    /// From which share of the memory that a pod started with its memory monitor kills; `None` where the
+    /// monitor is off.
+    pub monitor: Option<f64>,
     /// The labels of its Ray nodes.
     pub labels: Vec<(String, String)>,
 }
@@ -98,9 +101,25 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGr
             .and_then(|spec| PodSpec::deserialize(spec).ok())
             .unwrap_or_default(),
         gpus: gpus(template),
+        monitor: monitor(template),
         resources: resources.collect(),
         labels: group.labels.clone(),
     })
+}
+
+/// From which share of the memory on Ray's monitor kills. It keeps what it begins with, up to Ray 2.60.
+/// (`threshold_memory_monitor.cc`, `ray_config_def.h`)
+fn monitor(template: Option<&Value>) -> Option<f64> {
+    let entries = template.and_then(|spec| spec.pointer("/containers/0/env"));
+    let entries = entries.and_then(Value::as_array).into_iter().flatten();
+    let value = |name: &str| {
+        let mut entries = entries.clone();
+        let entry = entries.find(|entry| entry["name"] == name)?;
+        entry["value"].as_str()?.trim().parse().ok()
+    };
+    let is_off = value("RAY_memory_monitor_refresh_ms") == Some(0.0);
+    let share = value("RAY_memory_usage_threshold").unwrap_or(0.95);
+    (!is_off).then_some(share)
 }
 
 /// The GPUs that the limits of a pod's first container name, whoever makes them.

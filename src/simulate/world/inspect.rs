@@ -8,6 +8,9 @@ use super::state::World;
 use crate::snapshot::cluster_object::{ClusterObject, GroupSpec};
 use crate::snapshot::{ClusterId, OwnPods};
 
+/// The seconds between two reports of the memory in use, rounded up.
+const REPORT_S: i64 = 6;
+
 impl World {
     /// The RayCluster as it is stored.
     pub fn stored_cluster(&self) -> &Value {
@@ -59,6 +62,17 @@ impl World {
     pub fn workers(&self) -> impl Iterator<Item = &SimulatedPod> {
         let pods = self.present.values().map(|pod| &self.pods[*pod]);
         pods.filter(|pod| !pod.is_head)
+    }
+
+    /// The bytes in use in a pod, as both of the last two reports said at least.
+    pub fn reported_memory(&self, pod: &str) -> i64 {
+        let is_here = |number: usize| self.pods[number].name() == pod;
+        let node = self.ray.living().find(|(_, node)| is_here(node.pod));
+        let known = node.and_then(|(_, node)| node.memory);
+        known.map_or(0, |known| {
+            let rise = known.told.rise_per_s.saturating_mul(REPORT_S);
+            known.told.bytes.saturating_sub(rise)
+        })
     }
 
     /// The thousandths of cores and the bytes of memory that jobs use in a pod.

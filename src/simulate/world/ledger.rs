@@ -60,6 +60,8 @@ pub struct CostLedger {
     pub resizes: u64,
     /// Jobs that were running when their node was lost.
     pub harmed: u64,
+    /// Processes of jobs that were killed because there was too little memory.
+    pub out_of_memory: u64,
     /// Calls of the API server that the scaler made.
     pub api_calls: u64,
     /// Calls of the GCS that changed something.

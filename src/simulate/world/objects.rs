@@ -118,6 +118,12 @@ impl SimulatedPod {
             .fold(Amounts::default(), Amounts::plus)
     }
 
+    /// The bytes of memory that its containers have been given.
+    pub fn memory(&self) -> i64 {
+        let memory = self.limits().memory.unwrap_or_default();
+        i64::try_from(memory.ceil_units()).unwrap_or(i64::MAX)
+    }
+
     /// The kubelet allocates what the spec asks for.
     pub fn allocate(&mut self) {
         let containers = self.object.spec.containers.iter();

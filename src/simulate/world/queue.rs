@@ -18,6 +18,19 @@ pub enum WorldEvent {
         /// The number of the attempt, from 1.
         attempt: u32,
     },
+    /// A running job uses another amount of memory, if this is still the same attempt.
+    MemoryStep {
+        /// The number of the job.
+        job: usize,
+        /// The number of the attempt, from 1.
+        attempt: u32,
+        /// The number of the amount, from 0.
+        step: u32,
+    },
+    /// Agents report the memory in use on their nodes.
+    MemoryReport,
+    /// A job is tried again whose process was killed.
+    Retried(usize),
     /// KubeRay's operator looks at the RayCluster.
     Operator,
     /// The scheduler looks at the pods that are not bound.

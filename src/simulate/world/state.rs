@@ -64,6 +64,9 @@ pub struct World {
     pub(super) is_watched: bool,
     pub(super) is_pulled: bool,
     pub(super) is_scanning: bool,
+    pub(super) is_reporting: bool,
+    /// Whether a node was nearly full when the memory in use was last reported.
+    pub(super) is_nearly_full: bool,
 }
 
 impl World {
@@ -100,6 +103,8 @@ impl World {
             is_watched: false,
             is_pulled: false,
             is_scanning: false,
+            is_reporting: false,
+            is_nearly_full: false,
             settings,
         };
         world.set_cluster(prepared(cluster))?;
@@ -177,6 +182,9 @@ impl World {
                 self.ray.end(job, attempt, self.now);
                 self.ray_changed();
             }
+            WorldEvent::MemoryStep { job, attempt, step } => self.memory_step(job, attempt, step),
+            WorldEvent::MemoryReport => self.report_memory(),
+            WorldEvent::Retried(job) => self.retried(job),
             WorldEvent::Operator => self.operate(),
             WorldEvent::Scheduler => self.schedule_pods(),
             WorldEvent::PodRuns(pod) => self.pod_runs(pod),
@@ -283,6 +291,7 @@ impl World {
             started.started = Some(self.now.plus(begins));
             let (seconds, attempt) = (begins + started.seconds, started.attempt);
             self.after(seconds, WorldEvent::JobEnds { job, attempt });
+            self.follow_memory(job);
         }
         for pod in self.ray.ending() {
             self.after(self.settings.ray_stop_s, WorldEvent::RayEnds(pod));

@@ -11,6 +11,16 @@ use crate::snapshot::cluster_object::ClusterObject;
 use crate::snapshot::kube_node::{KubeNodeSpec, KubeNodeStatus, NodeMetadata};
 
 impl World {
+    /// Whether a controller looks at once because of an event: watches show something new, or a node's
+    /// memory is nearly full.
+    pub fn wakes(&self, event: WorldEvent) -> bool {
+        match event {
+            WorldEvent::Watched => true,
+            WorldEvent::MemoryReport => self.is_nearly_full,
+            _ => false,
+        }
+    }
+
     /// An object has changed, of which watchers will hear.
     pub(super) fn objects_changed(&mut self) {
         if !self.is_watched {

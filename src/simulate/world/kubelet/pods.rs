@@ -1,8 +1,8 @@
 //! The kubelets: pods start, end, and get new sizes.
 
-use super::state::World;
 use crate::simulate::ray::node::{RayNode, RayNodeStage};
 use crate::simulate::ray::resources::Bundle;
+use crate::simulate::world::World;
 use crate::simulate::world::objects::{fits, left};
 use crate::simulate::world::queue::WorldEvent;
 use crate::simulate::world::trouble::ResizeRefusal;
@@ -17,7 +17,7 @@ const RAYLET_TOLD_S: f64 = 0.1;
 
 impl World {
     /// The containers of a pod run.
-    pub(super) fn pod_runs(&mut self, number: usize) {
+    pub(in crate::simulate::world) fn pod_runs(&mut self, number: usize) {
         let pod = &mut self.pods[number];
         if pod.is_gone || pod.is_deleting() || pod.phase() != "Pending" {
             return;
@@ -43,7 +43,7 @@ impl World {
     }
 
     /// The Ray node of a pod takes work.
-    pub(super) fn ray_joins(&mut self, number: usize) {
+    pub(in crate::simulate::world) fn ray_joins(&mut self, number: usize) {
         let pod = &self.pods[number];
         if pod.is_gone || pod.is_deleting() || pod.phase() != "Running" {
             return;
@@ -67,6 +67,8 @@ impl World {
             let marks = self.ray.names.number(HEAD_RESOURCE);
             total.set(marks, 10_000);
         }
+        let limit = pod.memory();
+        let monitor_bytes = group.monitor.map(|share| part(limit, share));
         let mut id = [0; 28];
         id[20..].copy_from_slice(&(self.ray.nodes.len() as u64 + 1).to_be_bytes());
         self.ray.join(RayNode {
@@ -81,6 +83,9 @@ impl World {
             objects: 0,
             idle_processes: 0,
             gangs: Vec::new(),
+            with_memory: Vec::new(),
+            memory: None,
+            monitor_bytes,
             idle_since: self.now,
             stage: RayNodeStage::Alive,
             is_ending: false,
@@ -89,7 +94,7 @@ impl World {
     }
 
     /// The raylet of a pod has ended.
-    pub(super) fn ray_ends(&mut self, number: usize) {
+    pub(in crate::simulate::world) fn ray_ends(&mut self, number: usize) {
         if let Some(node) = self.ray.node_of(number) {
             self.lose_ray_node(node);
             let ends = self.settings.pod_end_s;
@@ -100,13 +105,13 @@ impl World {
     }
 
     /// The containers of a pod have ended.
-    pub(super) fn pod_ends(&mut self, number: usize) {
+    pub(in crate::simulate::world) fn pod_ends(&mut self, number: usize) {
         self.ray.end_headless(number);
         self.end_pod(number, "Succeeded");
     }
 
     /// The containers of a pod have ended, in one phase or the other.
-    pub(super) fn end_pod(&mut self, number: usize, phase: &str) {
+    pub(in crate::simulate::world) fn end_pod(&mut self, number: usize, phase: &str) {
         let pod = &mut self.pods[number];
         if pod.is_gone || pod.has_ended() {
             return;
@@ -120,7 +125,7 @@ impl World {
     }
 
     /// Somebody asks for a pod to be deleted.
-    pub(super) fn delete_pod(&mut self, number: usize) {
+    pub(in crate::simulate::world) fn delete_pod(&mut self, number: usize) {
         let stamp = self.now.timestamp();
         let pod = &mut self.pods[number];
         if !pod.is_deleting() {
@@ -138,7 +143,7 @@ impl World {
     }
 
     /// A deleted pod is gone.
-    pub(super) fn pod_gone(&mut self, number: usize) {
+    pub(in crate::simulate::world) fn pod_gone(&mut self, number: usize) {
         if let Some(node) = self.ray.node_of(number) {
             self.lose_ray_node(node);
         }
@@ -158,19 +163,19 @@ impl World {
         self.count_cost();
     }
 
-    pub(super) fn lose_ray_node(&mut self, node: usize) {
+    pub(in crate::simulate::world) fn lose_ray_node(&mut self, node: usize) {
         self.ledger.harmed += self.ray.lose(node, self.now) as u64;
         self.ray_changed();
     }
 
     /// What pods can request of the node of a pod.
-    pub(super) fn allocatable_of(&self, pod: usize) -> Option<Amounts> {
+    pub(in crate::simulate::world) fn allocatable_of(&self, pod: usize) -> Option<Amounts> {
         let node = self.pods[pod].node?;
         Some(self.settings.pools[self.nodes[node].pool].allocatable)
     }
 
     /// The kubelet of a pod admits its new size if the node has room for it, and otherwise defers it.
-    pub(super) fn kubelet(&mut self, number: usize) {
+    pub(in crate::simulate::world) fn kubelet(&mut self, number: usize) {
         let pod = &self.pods[number];
         if pod.is_gone || pod.is_deleting() || pod.phase() != "Running" {
             return;
@@ -229,11 +234,15 @@ impl World {
     }
 
     /// The containers of a pod have their new size.
-    pub(super) fn resized(&mut self, number: usize, generation: i64) {
-        let pod = &mut self.pods[number];
+    pub(in crate::simulate::world) fn resized(&mut self, number: usize, generation: i64) {
+        let pod = &self.pods[number];
         if pod.is_gone || pod.object.metadata.generation != Some(generation) {
             return;
         }
+        if self.is_in_use(number) {
+            return self.wait_for_memory(number, generation);
+        }
+        let pod = &mut self.pods[number];
         pod.actuate();
         self.ledger.resizes += 1;
         let node = pod.node;
@@ -241,6 +250,17 @@ impl World {
         self.objects_changed();
         self.count_cost();
     }
+}
+
+/// A part of so many bytes.
+fn part(bytes: i64, share: f64) -> i64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        reason = "a float is cast to the nearest number that there is"
+    )]
+    let part = (bytes as f64 * share) as i64;
+    part
 }
 
 /// The kubelet's own message. (`pkg/kubelet/allocation`, and the errors of its admission.)

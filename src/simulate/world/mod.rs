@@ -13,6 +13,7 @@ mod inspect;
 mod kubelet;
 pub mod ledger;
 pub mod log;
+mod memory_reports;
 pub mod objects;
 mod operator;
 pub mod queue;

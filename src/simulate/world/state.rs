@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::group::{SimulatedGroup, SimulatedGroupError, groups};
 use super::ledger::{Capacity, CostLedger, Point};
 use super::log::EventLog;
+use super::memory_reports::MemoryReports;
 use super::objects::{SimulatedNode, SimulatedPod, WorldView};
 use super::queue::{EventQueue, WorldEvent};
 use super::trouble::Trouble;
@@ -64,9 +65,7 @@ pub struct World {
     pub(super) is_watched: bool,
     pub(super) is_pulled: bool,
     pub(super) is_scanning: bool,
-    pub(super) is_reporting: bool,
-    /// Whether a node was nearly full when the memory in use was last reported.
-    pub(super) is_nearly_full: bool,
+    pub(super) memory_reports: MemoryReports,
 }
 
 impl World {
@@ -103,8 +102,7 @@ impl World {
             is_watched: false,
             is_pulled: false,
             is_scanning: false,
-            is_reporting: false,
-            is_nearly_full: false,
+            memory_reports: MemoryReports::default(),
             settings,
         };
         world.set_cluster(prepared(cluster))?;

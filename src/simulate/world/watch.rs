@@ -16,7 +16,7 @@ impl World {
     pub fn wakes(&self, event: WorldEvent) -> bool {
         match event {
             WorldEvent::Watched => true,
-            WorldEvent::MemoryReport => self.is_nearly_full,
+            WorldEvent::MemoryReport => self.memory_reports.is_nearly_full,
             _ => false,
         }
     }

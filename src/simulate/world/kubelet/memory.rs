@@ -24,8 +24,8 @@ impl World {
     }
 
     fn report_later(&mut self) {
-        if !self.is_reporting {
-            self.is_reporting = true;
+        if !self.memory_reports.is_due {
+            self.memory_reports.is_due = true;
             self.at(self.now.next_multiple(REPORT_S), WorldEvent::MemoryReport);
         }
     }
@@ -79,8 +79,8 @@ impl World {
     pub(in crate::simulate::world) fn report_memory(&mut self) {
         let pods = &self.pods;
         let total = |pod: usize| pods[pod].memory();
-        self.is_nearly_full = self.ray.report_memory(self.now, total);
-        self.is_reporting = false;
+        self.memory_reports.is_nearly_full = self.ray.report_memory(self.now, total);
+        self.memory_reports.is_due = false;
         if self.ray.reports_memory(self.now) {
             self.report_later();
         }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::budget::BudgetSeen;
+use super::harm::HarmWatch;
 use super::scene::Scene;
 use super::violation::WorldViolation;
 use crate::policy::settings::RAYFIT_ACCOUNTS;
@@ -11,7 +12,7 @@ use crate::reconcile::effects::effect::{ClusterPatch, PodPatch};
 use crate::simulate::moment::Moment;
 use crate::simulate::replicas::controllers::Controllers;
 use crate::simulate::world::World;
-use crate::simulate::world::log::{DeletionCause, LogEntry};
+use crate::simulate::world::log::LogEntry;
 
 /// The most writes to the API server within a minute. These clusters have at most a dozen pods, each
 /// of which may be resized up and down once in some seconds, by two writes.
@@ -32,6 +33,7 @@ pub struct Checker {
     gcs_calls: VecDeque<Moment>,
     log: VecDeque<(Moment, LogEntry)>,
     pub(super) budget: BudgetSeen,
+    harm: HarmWatch,
 }
 
 impl Checker {
@@ -42,7 +44,7 @@ impl Checker {
             .collect()
     }
 
-    /// Takes in what was done since it was last called.
+    /// Takes in what was done since it was last called; `is_disturbed` is whether anything is wrong.
     ///
     /// # Errors
     ///
@@ -52,6 +54,7 @@ impl Checker {
         scene: &Scene,
         world: &mut World,
         controllers: &mut Controllers,
+        is_disturbed: bool,
     ) -> Result<(), WorldViolation> {
         while let Some((at, entry)) = world.log.take() {
             let is_report = matches!(&entry, LogEntry::Called { effect, .. } if matches!(**effect, Effect::Report(_)));
@@ -62,8 +65,10 @@ impl Checker {
                 self.log.push_back((at, entry.clone()));
             }
             self.count(at, &entry)?;
-            judge(scene, world, &entry)?;
+            self.harm.judge((at, &entry), scene, world)?;
+            judge(scene, world, &entry, self.harm.has_lied(at))?;
         }
+        self.harm.look(scene, world, is_disturbed);
         self.budget.check(world)?;
         let mut scalers = controllers.scalers();
         if let Some(broken) = scalers.find_map(|scaler| scaler.broken.as_mut()?.pop()) {
@@ -86,7 +91,7 @@ impl Checker {
                 !matches!(**effect, Effect::Report(_) | Effect::PutError(_))
             }
             LogEntry::Claimed(_) | LogEntry::Deleted { .. } => true,
-            LogEntry::Denied { .. } | LogEntry::Fault(_) => false,
+            LogEntry::Denied { .. } | LogEntry::MemoryKill { .. } | LogEntry::Fault(_) => false,
         };
         if is_change {
             self.last_change = Some((at, entry.clone()));
@@ -110,17 +115,13 @@ impl Checker {
     }
 }
 
-fn judge(scene: &Scene, world: &World, entry: &LogEntry) -> Result<(), WorldViolation> {
+fn judge(
+    scene: &Scene,
+    world: &World,
+    entry: &LogEntry,
+    has_lied: bool,
+) -> Result<(), WorldViolation> {
     match entry {
-        LogEntry::Deleted {
-            name,
-            cause: DeletionCause::Listed,
-            jobs,
-            ..
-        } if *jobs > 0 && scene.settings.strategy.is_rayfit() => Err(WorldViolation::DeletesBusy {
-            pod: name.clone(),
-            jobs: *jobs,
-        }),
         LogEntry::Denied { user, why } if user == RAYFIT_ACCOUNTS[0] => {
             Err(WorldViolation::Denied(why.clone()))
         }
@@ -133,7 +134,7 @@ fn judge(scene: &Scene, world: &World, entry: &LogEntry) -> Result<(), WorldViol
             ..
         } => match &**effect {
             Effect::PatchCluster(patch) => patched(scene, world, patch),
-            Effect::ResizePod(patch) => resized(scene, world, patch),
+            Effect::ResizePod(patch) => resized(scene, world, patch, has_lied),
             _ => Ok(()),
         },
         _ => Ok(()),
@@ -202,7 +203,13 @@ pub(super) fn max_replicas(world: &World, group: &str) -> i64 {
     group.map_or(0, |group| group.max_replicas.unwrap_or(i64::MAX))
 }
 
-fn resized(scene: &Scene, world: &World, patch: &PodPatch) -> Result<(), WorldViolation> {
+/// `has_lied` is whether the GCS has said lately that less is in use.
+fn resized(
+    scene: &Scene,
+    world: &World,
+    patch: &PodPatch,
+    has_lied: bool,
+) -> Result<(), WorldViolation> {
     let Some(pod) = world.pod(&patch.pod) else {
         return Ok(());
     };
@@ -213,6 +220,9 @@ fn resized(scene: &Scene, world: &World, patch: &PodPatch) -> Result<(), WorldVi
     let mut used = world.used(&patch.pod);
     if scene.settings.strategy.is_rayfit() {
         used[1] = used[1].max(world.reported_memory(&patch.pod));
+    }
+    if has_lied {
+        used = [0; 2];
     }
     let parts = ["thousandths of a core", "bytes of memory"];
     for (part, unit) in parts.into_iter().enumerate() {

@@ -10,7 +10,7 @@ use crate::simulate::trace::PlacementStrategy;
 use crate::simulate::world::trouble::{Answer, CallKind, LostWatches, ResizeRefusal};
 
 /// In how many seconds from the first job on jobs are submitted and faults begin.
-const SPAN_S: f64 = 90.0;
+pub(super) const SPAN_S: f64 = 90.0;
 
 /// The most faults of a plan.
 const MOST_FAULTS: usize = 5;
@@ -44,25 +44,27 @@ pub fn plan(seed: u64) -> FaultPlan {
             job.uses_gi = draw.uses(job.cpu, job.seconds);
         }
     }
+    draw.what_came_last(&mut scene, &mut faults);
     faults.sort_by(|one, other| one.at.total_cmp(&other.at));
     FaultPlan { scene, faults }
 }
 
-struct Draw(fastrand::Rng);
+/// Draws by one seed.
+pub(super) struct Draw(pub(super) fastrand::Rng);
 
 impl Draw {
     /// Seconds in whole tenths, which are easy to read.
-    fn seconds(&mut self, from: f64, to: f64) -> f64 {
+    pub(super) fn seconds(&mut self, from: f64, to: f64) -> f64 {
         let seconds = from + self.0.f64() * (to - from);
         (seconds * 10.0).round() / 10.0
     }
 
     /// Whether it is the one case in so many.
-    fn one_in(&mut self, many: usize) -> bool {
+    pub(super) fn one_in(&mut self, many: usize) -> bool {
         self.0.usize(..many) == 0
     }
 
-    fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
+    pub(super) fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.0.usize(..of.len())]
     }
 

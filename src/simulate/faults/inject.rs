@@ -8,7 +8,7 @@ use crate::ray::ippr::ANNOTATION;
 use crate::simulate::moment::Moment;
 use crate::simulate::world::WorldView;
 use crate::simulate::world::log::LogEntry;
-use crate::simulate::world::trouble::BadAnswer;
+use crate::simulate::world::trouble::{BadAnswer, CallEvent};
 
 impl FaultTrial<'_> {
     pub(super) fn say(&mut self, text: String) {
@@ -55,13 +55,6 @@ impl FaultTrial<'_> {
                 world.trouble.refused = Some((of, answer));
             }
             FaultKind::WatchStops { of, .. } => world.trouble.lost = Some(of),
-            FaultKind::WatchRepeats { ago } => {
-                let is_old = |(at, _): &&(Moment, WorldView)| world.now.since(*at) >= ago;
-                if let Some((_, view)) = self.views.iter().rev().find(is_old) {
-                    world.repeat(view);
-                    self.controllers.wake(world);
-                }
-            }
             FaultKind::GcsAway { .. } | FaultKind::GcsRestarts { .. } => {
                 world.trouble.is_gcs_away = true;
             }
@@ -122,7 +115,32 @@ impl FaultTrial<'_> {
             | FaultKind::ReplicaStops { .. }
             | FaultKind::ReplicaCut { .. }
             | FaultKind::ReplicaFrozen { .. } => self.begin_of_replica(kind),
+            FaultKind::WatchRepeats { .. }
+            | FaultKind::WatchOvertaken { .. }
+            | FaultKind::GcsLies { .. }
+            | FaultKind::AtCall { .. } => self.begin_to_mislead(kind),
             FaultKind::ClockAhead { by, .. } => self.set_clocks(by),
+        }
+    }
+
+    /// What is so, and what the scaler knows, are not the same.
+    fn begin_to_mislead(&mut self, kind: FaultKind) {
+        let world = &mut self.world;
+        match kind {
+            FaultKind::WatchRepeats { ago } => {
+                let is_old = |(at, _): &&(Moment, WorldView)| world.now.since(*at) >= ago;
+                if let Some((_, view)) = self.views.iter().rev().find(is_old) {
+                    world.repeat(view);
+                    self.controllers.wake(world);
+                }
+            }
+            FaultKind::WatchOvertaken { of, lag, .. } => {
+                world.watch_again();
+                world.trouble.slow = Some((of, lag));
+            }
+            FaultKind::GcsLies { lie, .. } => world.lie(Some(lie)),
+            FaultKind::AtCall { of, event, .. } => world.trouble.at_call = Some((of, event)),
+            _ => {}
         }
     }
 
@@ -147,7 +165,17 @@ impl FaultTrial<'_> {
             FaultKind::ScalerDies { .. } => self.die(self.controllers.working()),
             FaultKind::CallsFail { .. } => world.trouble.answers.clear(),
             FaultKind::WatchLags { .. } => world.settings.watch_lag_s = usual.watch_lag_s,
-            FaultKind::WatchStops { .. } => world.watch_again(),
+            FaultKind::WatchStops { .. } | FaultKind::WatchOvertaken { .. } => world.watch_again(),
+            FaultKind::GcsLies { .. } => world.lie(None),
+            FaultKind::AtCall { event, .. } => {
+                world.trouble.at_call = None;
+                if event == CallEvent::MaximaLowered {
+                    for group in 0..self.scene.groups.len() {
+                        let max = self.scene.groups[group].max;
+                        self.set(group, "maxReplicas", json!(max));
+                    }
+                }
+            }
             FaultKind::GcsAway { .. } => world.trouble.is_gcs_away = false,
             FaultKind::GcsRestarts { .. } => {
                 world.trouble.is_gcs_away = false;

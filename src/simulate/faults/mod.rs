@@ -3,10 +3,12 @@
 //! A simulation takes a [`plan::FaultPlan`]: a scene and a list of faults, which are also lines of JSON that
 //! a person can write. It returns the first rule that was broken, with the last entries of the log.
 //!
-//! - [`plan`]: faults, and when, as data; [`draw`] makes such a plan from a seed
+//! - [`plan`]: faults, and when, as data; [`draw`] makes such a plan from a seed,
+//!   `draw_last` what it got last
 //! - [`scene`]: the cluster, the jobs and the world in which they happen; [`standby`] has what a policy
 //!   keeps ready there, [`budget`] what it may use together with another cluster
-//! - [`violation`]: the rules; [`checker`] checks them after every event
+//! - [`violation`]: the rules; [`checker`] checks them after every event, with `harm` for the work that
+//!   runs
 //! - [`neighbours`]: several clusters at the same time, whose requests pass one gate
 //! - [`trial`]: one simulation with faults, and what happens after the last of them; `inject` has what
 //!   each fault does, `servable` what must be so in the end
@@ -16,6 +18,8 @@
 pub mod budget;
 pub mod checker;
 pub mod draw;
+mod draw_last;
+mod harm;
 mod inject;
 pub mod neighbours;
 pub mod plan;

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
+use crate::simulate::ray::lies::GcsLie;
 use crate::simulate::sending::Cut;
-use crate::simulate::world::trouble::{Answer, CallKind, LostWatches, ResizeRefusal};
+use crate::simulate::world::trouble::{Answer, CallEvent, CallKind, LostWatches, ResizeRefusal};
 
 /// What goes wrong in a simulation.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -76,6 +77,15 @@ pub enum FaultKind {
         /// For how long.
         seconds: f64,
     },
+    /// Watchers hear of changes of some objects later than of others, which so overtake them.
+    WatchOvertaken {
+        /// Of which they hear later.
+        of: LostWatches,
+        /// How much later, in seconds.
+        lag: f64,
+        /// For how long.
+        seconds: f64,
+    },
     /// Watchers hear nothing of some objects, or of all, until they list again.
     WatchStops {
         /// Of which.
@@ -97,6 +107,23 @@ pub enum FaultKind {
     /// The GCS is started anew, and does not answer until it runs. Nodes and jobs go on.
     GcsRestarts {
         /// For how long.
+        seconds: f64,
+    },
+    /// The GCS says what is not so.
+    GcsLies {
+        /// What it says.
+        lie: GcsLie,
+        /// For how long.
+        seconds: f64,
+    },
+    /// Something happens when the next call of a kind is on its way, if there is one in time. Maxima
+    /// that are lowered by it are set back in the end.
+    AtCall {
+        /// The kind.
+        of: CallKind,
+        /// What happens.
+        event: CallEvent,
+        /// Until when there must be such a call.
         seconds: f64,
     },
     /// Kubelets resize nothing.
@@ -256,6 +283,9 @@ impl FaultKind {
             Self::ScalerDies { .. } | Self::CallsFail { .. } => 30.0,
             Self::CallsRefused { seconds, .. }
             | Self::WatchLags { seconds, .. }
+            | Self::WatchOvertaken { seconds, .. }
+            | Self::GcsLies { seconds, .. }
+            | Self::AtCall { seconds, .. }
             | Self::WatchStops { seconds, .. }
             | Self::GcsAway { seconds }
             | Self::GcsRestarts { seconds }

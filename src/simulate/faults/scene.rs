@@ -67,6 +67,23 @@ pub struct SceneSettings {
     /// Whether the webhook checks changes of the RayCluster.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub judged: bool,
+    /// How pods that can be resized are kept small, if not as usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_place: Option<SceneInPlace>,
+}
+
+/// How pods that can be resized are kept small; 0 seconds stand for never.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SceneInPlace {
+    /// After how long CPU that was spare is given up.
+    pub shrink_after_seconds: u32,
+    /// For how long small pods are kept at the most.
+    pub keep_small_seconds: u32,
+    /// Whether that is learnt from the gaps between bursts.
+    pub learn_gaps: bool,
+    /// Whether pods grow with the memory in use.
+    pub follow_memory: bool,
 }
 
 /// A worker group.
@@ -142,6 +159,13 @@ impl Scene {
         settings.budgets = budget.map(SceneBudget::budget).collect();
         // What is kept for long makes a trial long.
         settings.plan.keep_small_s = Some(KEEP_SMALL_S);
+        if let Some(in_place) = &self.settings.in_place {
+            let unless_zero = |seconds: u32| (seconds > 0).then(|| f64::from(seconds));
+            settings.plan.shrink_after_s = unless_zero(in_place.shrink_after_seconds);
+            settings.plan.keep_small_s = unless_zero(in_place.keep_small_seconds);
+            settings.plan.learn_gaps = in_place.learn_gaps;
+            settings.plan.follow_memory = in_place.follow_memory;
+        }
         if let Some(max) = self.settings.max_workers {
             settings.plan.max_workers = max;
         }

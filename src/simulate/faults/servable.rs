@@ -8,6 +8,7 @@ use crate::simulate::ray::Ray;
 use crate::simulate::ray::jobs::{JobState, Need, SimulatedJob};
 use crate::simulate::ray::resources::Bundle;
 use crate::simulate::trace::PlacementStrategy;
+use crate::simulate::world::group::SimulatedGroup;
 
 /// How long after the last fault and the last submission jobs may wait that could run, in seconds:
 /// the longest back-off and the longest node's start several times over, and the work itself. It is
@@ -58,14 +59,14 @@ impl FaultTrial<'_> {
         Ok(())
     }
 
-    /// How many jobs wait that fit in pods as the groups make them.
+    /// How many jobs wait that fit in pods as the groups make them, or in pods that have grown.
     pub(super) fn waiting(&self) -> usize {
-        self.ready().filter(|job| self.fits(job)).count()
+        self.ready().filter(|job| self.is_servable(job)).count()
     }
 
-    /// How many jobs wait that fit only in pods that have grown, or nowhere any more.
+    /// How many jobs wait that fit nowhere any more.
     pub(super) fn unservable(&self) -> usize {
-        self.ready().filter(|job| !self.fits(job)).count()
+        self.ready().filter(|job| !self.is_servable(job)).count()
     }
 
     fn ready(&self) -> impl Iterator<Item = &SimulatedJob> {
@@ -73,8 +74,15 @@ impl FaultTrial<'_> {
         jobs.filter(|job| job.state == JobState::Ready)
     }
 
-    /// Whether new pods of the groups would hold a job, if nothing else ran.
-    fn fits(&self, job: &SimulatedJob) -> bool {
+    /// Whether pods of the groups could hold a job, if nothing else ran. Ray's own autoscaler may wait for
+    /// ever for pods to grow.
+    fn is_servable(&self, job: &SimulatedJob) -> bool {
+        let grows = self.scene.settings.strategy.is_rayfit() && self.world.is_growth_allowed();
+        self.fits(job, false) || grows && self.fits(job, true)
+    }
+
+    /// The same, of pods as the groups make them, or of pods that have grown.
+    fn fits(&self, job: &SimulatedJob, grown: bool) -> bool {
         let (ray, one) = (&self.world.ray, PlacementStrategy::Pack);
         let (bundles, strategy) = match &job.need {
             Need::Shape(shape) => (std::slice::from_ref(&ray.jobs.shapes[*shape]), one),
@@ -87,19 +95,56 @@ impl FaultTrial<'_> {
         room = room.saturating_sub(self.world.least_workers());
         let mut places = 0;
         for group in workers() {
-            let each = places_in(&bundles[0], &group.resources, ray);
+            let (resources, pods) = if grown {
+                self.grown(group)
+            } else {
+                (group.resources.clone(), i64::MAX)
+            };
+            let each = places_in(&bundles[0], &resources, ray);
             let each = if strategy == PlacementStrategy::StrictSpread {
                 each.min(1)
             } else {
                 each
             };
-            let most = max_replicas(&self.world, &group.name).min(room / group.hosts) * group.hosts;
+            let most = max_replicas(&self.world, &group.name)
+                .min(room / group.hosts)
+                .min(pods / group.hosts)
+                * group.hosts;
             if each > 0 && most > 0 {
                 places += each * most;
                 room -= most;
             }
         }
         usize::try_from(places).unwrap_or_default() >= bundles.len()
+    }
+}
+
+impl FaultTrial<'_> {
+    /// What a pod of a group has that has grown as far as it may, and for how many such pods there are
+    /// Kubernetes nodes beside that of the head.
+    fn grown(&self, group: &SimulatedGroup) -> (Vec<(String, f64)>, i64) {
+        let mut groups = self.scene.groups.iter();
+        let Some(known) = groups.find(|known| known.name == group.name) else {
+            return (group.resources.clone(), i64::MAX);
+        };
+        #[expect(clippy::cast_precision_loss, reason = "Ray counts in floats too")]
+        let [cores, bytes] = known.most().map(|most| most as f64);
+        let mut resources = group.resources.clone();
+        for (name, amount) in &mut resources {
+            match name.as_str() {
+                "CPU" => *amount = cores / 1000.0,
+                "memory" => *amount = bytes,
+                _ => {}
+            }
+        }
+        let on_each = self.scene.settings.node_cores * 1000 / known.most()[0].max(1);
+        let nodes = self
+            .world
+            .settings
+            .pools
+            .iter()
+            .map(|pool| i64::from(pool.max));
+        (resources, on_each * (nodes.sum::<i64>() - 1))
     }
 }
 

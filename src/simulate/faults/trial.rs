@@ -25,6 +25,10 @@ const START_S: f64 = 600.0;
 /// longest back-off, and what is made smaller, kept and removed, one after the other.
 const SETTLING_S: f64 = 140.0;
 
+/// How much longer that is after lies of the GCS, in seconds: a drain that was accepted by another node
+/// is asked for again after five minutes.
+const LIED_S: f64 = 330.0;
+
 /// For how long nothing must be done after that, in seconds.
 const QUIET_S: f64 = 40.0;
 
@@ -96,6 +100,8 @@ pub(super) struct FaultTrial<'a> {
     /// Faults that begin or end, the last one first.
     pub(super) steps: Vec<(Moment, Step, FaultKind)>,
     pub(super) dying: Option<Dying>,
+    /// What is wrong now.
+    ongoing: Vec<FaultKind>,
     /// The event that happened last, if it was not a fault.
     pub(super) happened: Option<WorldEvent>,
     /// What will go wrong, once jobs are submitted.
@@ -172,6 +178,7 @@ impl<'a> FaultTrial<'a> {
             checker: Checker::default(),
             steps: Vec::new(),
             dying: None,
+            ongoing: Vec::new(),
             happened: None,
             faults: plan.faults.clone(),
             phase: Phase::Starting,
@@ -231,7 +238,16 @@ impl<'a> FaultTrial<'a> {
                     let last = self.world.now.max(Moment::at(standby.ends()));
                     // Pods below their resize limits are kept for longer than others.
                     let idle_s = f64::from(self.scene.settings.idle_timeout_seconds);
-                    let until = last.plus(idle_s.max(KEEP_SMALL_S) + SETTLING_S);
+                    let kept = self.scene.settings.in_place.as_ref();
+                    let keep_s =
+                        kept.map_or(KEEP_SMALL_S, |kept| f64::from(kept.keep_small_seconds));
+                    let lies = |fault: &Fault| matches!(fault.kind, FaultKind::GcsLies { .. });
+                    let lied_s = if self.faults.iter().any(lies) {
+                        LIED_S
+                    } else {
+                        0.0
+                    };
+                    let until = last.plus(idle_s.max(keep_s) + SETTLING_S + lied_s);
                     Phase::Settling { last, until }
                 }
                 // What could not be served for now has been served after all.
@@ -292,6 +308,10 @@ impl<'a> FaultTrial<'a> {
             self.world.pass_to(due);
             if let Some((_, step, kind)) = self.steps.pop() {
                 self.carry_out(step, kind);
+                match step {
+                    Step::Begins => self.ongoing.push(kind),
+                    Step::Ends => self.ongoing.retain(|of| *of != kind),
+                }
                 self.checker.budget.rebase(&self.world);
             }
         } else if let Some(event) = self.world.advance() {
@@ -306,7 +326,12 @@ impl<'a> FaultTrial<'a> {
             budget.pass(&first, since.unwrap_or(0.0), self.world.now);
         }
         (self.seen)(&self.world, self.began);
-        (self.checker).check(&self.scene, &mut self.world, &mut self.controllers)
+        if std::mem::take(&mut self.world.trouble.has_met_call) {
+            self.checker.budget.rebase(&self.world);
+        }
+        let is_disturbed = !self.ongoing.is_empty();
+        let (world, controllers) = (&mut self.world, &mut self.controllers);
+        (self.checker).check(&self.scene, world, controllers, is_disturbed)
     }
 
     fn happen(&mut self, event: WorldEvent) {

@@ -6,13 +6,44 @@ use crate::plan::check;
 /// A rule that was broken.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum WorldViolation {
-    /// A pod was listed for deletion, and jobs ran on it when KubeRay deleted it.
+    /// A pod was deleted on which jobs ran, because it was listed, or because another host of its replica
+    /// had ended after a drain.
     #[error("pod {pod} was deleted because of the scaler while {jobs} jobs ran on it")]
     DeletesBusy {
         /// The pod.
         pod: String,
         /// How many jobs.
         jobs: usize,
+    },
+    /// A pod was stopped before the time that its jobs had to end.
+    #[error(
+        "the Ray node of pod {pod} was stopped while {jobs} jobs ran on it, which had more time"
+    )]
+    StopsBusy {
+        /// The pod.
+        pod: String,
+        /// How many jobs.
+        jobs: usize,
+    },
+    /// Work was killed for memory in a pod that could have grown in time.
+    #[error(
+        "work in pod {pod} was killed for memory {seconds:.0} s after a report that it would be full"
+    )]
+    NotRelieved {
+        /// The pod.
+        pod: String,
+        /// For how many seconds it could have grown.
+        seconds: f64,
+    },
+    /// A pod was resized again and again.
+    #[error("pod {pod} was resized {count} times within a minute, more than {most}")]
+    ResizedOften {
+        /// The pod.
+        pod: String,
+        /// How often.
+        count: usize,
+        /// How often it may be.
+        most: usize,
     },
     /// A list of pods to delete names something that was never a pod of the group.
     #[error("workersToDelete of group {group} names {pod}, which was never a pod of it")]

@@ -67,7 +67,7 @@ impl Ray {
     }
 
     /// Something changes.
-    pub(super) fn touch(&mut self) {
+    pub fn touch(&mut self) {
         self.has_changed = true;
         self.version += 1;
     }

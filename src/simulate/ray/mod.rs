@@ -8,6 +8,7 @@
 mod cluster;
 mod gcs;
 pub mod jobs;
+pub mod lies;
 mod memory;
 pub mod node;
 mod objects;

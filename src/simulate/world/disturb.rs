@@ -1,13 +1,14 @@
 //! Disturbances: calls with wrong answers, a GCS that starts anew, pods and nodes that are lost,
 //! objects that people change.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::log::LogEntry;
 use super::objects::SimulatedPod;
 use super::state::World;
-use super::trouble::Answer;
+use super::trouble::{Answer, CallEvent, CallKind};
 use crate::reconcile::{Effect, Failure, Reply};
+use crate::simulate::ray::lies::GcsLie;
 use crate::simulate::ray::resources::ResourceNames;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::NodeId;
@@ -24,6 +25,7 @@ impl World {
     ///
     /// What is called refuses, as the real one would, or does not answer as it should.
     pub fn call(&mut self, effect: &Effect) -> Result<Reply, Failure> {
+        self.meet(effect);
         let is_kubernetes = effect.is_kubernetes();
         let (is_done, result) = if !is_kubernetes && self.trouble.is_gcs_away {
             (false, Err(Answer::Silence.failure(false)))
@@ -43,6 +45,41 @@ impl World {
             result: result.clone(),
         });
         result
+    }
+
+    /// A call arrives. What was to happen at such a call happens before it is carried out.
+    fn meet(&mut self, effect: &Effect) {
+        let meets = |(of, _): &mut (CallKind, CallEvent)| of.is_of(effect);
+        let Some((_, event)) = self.trouble.at_call.take_if(meets) else {
+            return;
+        };
+        self.trouble.has_met_call = true;
+        self.log.add(self.now, || {
+            LogEntry::Fault(format!("while {effect} is on its way: {event:?}"))
+        });
+        let pod = pod_of(effect);
+        match event {
+            CallEvent::PodDeleted => pod.into_iter().for_each(|pod| self.remove_named(&pod)),
+            CallEvent::PodFails => pod.into_iter().for_each(|pod| self.fail_named(&pod)),
+            CallEvent::NotesRemoved => self.remove_notes(),
+            CallEvent::ReplicasZero => self.set_all("replicas", |_| json!(0)),
+            CallEvent::ReplicasThree => self.set_all("replicas", |_| json!(3)),
+            CallEvent::ListsEmptied => self.set_all("scaleStrategy", |_| json!({})),
+            CallEvent::MaximaLowered => {
+                self.set_all("maxReplicas", |group| group["minReplicas"].clone());
+            }
+            CallEvent::GcsRestarts => self.gcs_restarted(),
+        }
+    }
+
+    /// Somebody sets a field of all worker groups.
+    fn set_all(&mut self, field: &str, value: impl Fn(&Value) -> Value) {
+        self.edit(|cluster| {
+            let groups = cluster.pointer_mut("/spec/workerGroupSpecs");
+            for group in groups.and_then(Value::as_array_mut).into_iter().flatten() {
+                group[field] = value(group);
+            }
+        });
     }
 
     /// Writes the hand-over record.
@@ -92,6 +129,9 @@ impl World {
             ..NodeState::default()
         });
         state.node_states.extend(strange);
+        if let Some(lie) = self.trouble.lie {
+            lie.tell(&mut state, &format!("{}-head", self.name()));
+        }
         Some(state)
     }
 
@@ -106,6 +146,12 @@ impl World {
         };
         self.ray.forget(self.now, registered);
         self.ray_changed();
+    }
+
+    /// The GCS tells a lie from now on, or none any more.
+    pub fn lie(&mut self, lie: Option<GcsLie>) {
+        self.trouble.lie = lie;
+        self.ray.touch();
     }
 
     /// The people's change of the RayCluster. What admission refuses changes nothing.
@@ -124,6 +170,25 @@ impl World {
         Some(self.pods[number].name().to_owned())
     }
 
+    /// People delete the pod of a name, if there is one.
+    fn remove_named(&mut self, name: &str) {
+        if let Some(number) = self.pod_named(name).filter(|pod| !self.pods[*pod].is_head) {
+            self.delete_pod(number);
+        }
+    }
+
+    /// The containers of the pod of a name end with an error, if they run.
+    fn fail_named(&mut self, name: &str) {
+        let number = self.pod_named(name);
+        let runs = |pod: &usize| {
+            let pod = &self.pods[*pod];
+            !pod.is_head && !pod.is_deleting() && pod.phase() == "Running"
+        };
+        if let Some(number) = number.filter(runs) {
+            self.fail(number);
+        }
+    }
+
     /// Ray's notes about resizes are removed from all pods.
     pub fn remove_notes(&mut self) {
         for number in self.present.values() {
@@ -136,11 +201,15 @@ impl World {
     /// name.
     pub fn fail_pod(&mut self, pick: usize) -> Option<String> {
         let number = self.pick_worker(pick, |pod| pod.phase() == "Running")?;
+        self.fail(number);
+        Some(self.pods[number].name().to_owned())
+    }
+
+    fn fail(&mut self, number: usize) {
         if let Some(node) = self.ray.node_of(number) {
             self.lose_ray_node(node);
         }
         self.end_pod(number, "Failed");
-        Some(self.pods[number].name().to_owned())
     }
 
     /// A Kubernetes node without the head is gone with its pods. Returns its name.
@@ -243,6 +312,20 @@ impl World {
         for pod in deferred.collect::<Vec<_>>() {
             self.after(0.0, WorldEvent::Kubelet(pod));
         }
+    }
+}
+
+/// The pod that a call is about: the first one that it lists, where it is about the RayCluster.
+fn pod_of(effect: &Effect) -> Option<String> {
+    match effect {
+        Effect::NotePod(patch) | Effect::ResizePod(patch) => Some(patch.pod.clone()),
+        Effect::ResizeRaylet(resize) => Some(resize.pod.clone()),
+        Effect::Drain(drain) => Some(drain.pod.clone()),
+        Effect::PatchCluster(patch) => {
+            let mut listed = patch.changes.iter().flat_map(|change| &change.deletions);
+            listed.next().map(|deletion| deletion.pod.clone())
+        }
+        Effect::DeleteCluster(_) | Effect::Report(_) | Effect::PutError(_) => None,
     }
 }
 

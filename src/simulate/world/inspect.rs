@@ -5,7 +5,9 @@ use serde_json::Value;
 use super::group::SimulatedGroup;
 use super::objects::SimulatedPod;
 use super::state::World;
+use crate::quantity::Quantity;
 use crate::snapshot::cluster_object::{ClusterObject, GroupSpec};
+use crate::snapshot::gcs::MemoryInUse;
 use crate::snapshot::{ClusterId, OwnPods};
 
 /// The seconds between two reports of the memory in use, rounded up.
@@ -62,6 +64,37 @@ impl World {
     pub fn workers(&self) -> impl Iterator<Item = &SimulatedPod> {
         let pods = self.present.values().map(|pod| &self.pods[*pod]);
         pods.filter(|pod| !pod.is_head)
+    }
+
+    /// How many jobs run in a pod.
+    pub fn jobs_on(&self, pod: &str) -> usize {
+        let is_here = |number: usize| self.pods[number].name() == pod;
+        let node = self.ray.living().find(|(_, node)| is_here(node.pod));
+        node.map_or(0, |(_, node)| node.running)
+    }
+
+    /// What the last report said of the memory in use in a pod.
+    pub fn told_memory(&self, pod: &str) -> Option<MemoryInUse> {
+        let is_here = |number: usize| self.pods[number].name() == pod;
+        let mut living = self.ray.living();
+        let (_, node) = living.find(|(_, node)| is_here(node.pod))?;
+        node.memory.map(|known| known.told)
+    }
+
+    /// Whether the Kubernetes node of a pod has so many bytes of memory left.
+    pub fn has_memory_beside(&self, pod: &str, bytes: i64) -> bool {
+        let node = self.pod(pod).and_then(|pod| pod.node);
+        let Some(node) = node else {
+            return self.settings.pools.is_empty();
+        };
+        let (free, _) = self.room(node);
+        free.memory.unwrap_or_default() >= Quantity::from_units(bytes)
+    }
+
+    /// Whether the RayCluster lets pods grow.
+    pub fn is_growth_allowed(&self) -> bool {
+        let annotations = &self.stored_cluster()["metadata"]["annotations"];
+        annotations.get(crate::ray::ippr::ANNOTATION).is_some()
     }
 
     /// The bytes in use in a pod, as both of the last two reports said at least.

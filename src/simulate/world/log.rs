@@ -29,6 +29,11 @@ pub enum LogEntry {
         /// How many jobs ran on it.
         jobs: usize,
     },
+    /// The process of a job was killed because its pod had too little memory.
+    MemoryKill {
+        /// The name of the pod.
+        pod: String,
+    },
     /// The webhook has denied a change of the RayCluster.
     Denied {
         /// Who wanted to change it.
@@ -79,7 +84,10 @@ impl LogEntry {
         match self {
             Self::Called { effect, .. } => effect.is_kubernetes(),
             Self::Claimed(_) => true,
-            Self::Deleted { .. } | Self::Denied { .. } | Self::Fault(_) => false,
+            Self::Deleted { .. }
+            | Self::MemoryKill { .. }
+            | Self::Denied { .. }
+            | Self::Fault(_) => false,
         }
     }
 }
@@ -121,6 +129,9 @@ impl fmt::Display for LogEntry {
                 f,
                 "KubeRay deletes {name} ({cause:?}), on which {jobs} jobs run"
             ),
+            Self::MemoryKill { pod } => {
+                write!(f, "work is killed, because the memory of {pod} is full")
+            }
             Self::Denied { user, why } => write!(f, "the webhook denies {user}: {why}"),
             Self::Fault(text) => f.write_str(text),
         }

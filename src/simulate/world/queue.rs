@@ -62,6 +62,8 @@ pub enum WorldEvent {
     Pull,
     /// Watchers get the changes of objects.
     Watched,
+    /// Watchers get the changes of objects of which they hear later than of others.
+    WatchedLate,
     /// The scaler looks at the cluster, unless another look has been set since.
     Look {
         /// The number of the scaler.

@@ -1,6 +1,6 @@
 //! The state of the world, and what happens in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Value, json};
 
@@ -66,6 +66,8 @@ pub struct World {
     pub(super) is_pulled: bool,
     pub(super) is_scanning: bool,
     pub(super) memory_reports: MemoryReports,
+    /// What watchers hear of some objects later than of others, and when.
+    pub(super) late_views: VecDeque<(Moment, WorldView)>,
 }
 
 impl World {
@@ -103,6 +105,7 @@ impl World {
             is_pulled: false,
             is_scanning: false,
             memory_reports: MemoryReports::default(),
+            late_views: VecDeque::new(),
             settings,
         };
         world.set_cluster(prepared(cluster))?;
@@ -199,6 +202,7 @@ impl World {
                 self.ray.pull();
             }
             WorldEvent::Watched => self.watched(),
+            WorldEvent::WatchedLate => self.watched_late(),
             WorldEvent::Look { .. } | WorldEvent::Answered { .. } | WorldEvent::Lease(_) => {}
         }
     }

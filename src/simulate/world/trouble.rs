@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::reconcile::Effect;
 use crate::reconcile::effects::failure::{ApiStatus, Failure, GcsKind};
+use crate::simulate::ray::lies::GcsLie;
 
 /// What is wrong with a world now.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +26,50 @@ pub struct Trouble {
     pub quota_cores: Option<i64>,
     /// What kubelets say to every resize.
     pub resizes: Option<ResizeRefusal>,
+    /// What the GCS says that is not so.
+    pub lie: Option<GcsLie>,
+    /// Of which objects watchers hear later than of others, and by how many seconds.
+    pub slow: Option<(LostWatches, f64)>,
+    /// What happens when the next call of a kind arrives, just before it is carried out.
+    pub at_call: Option<(CallKind, CallEvent)>,
+    /// Whether that has just happened.
+    pub has_met_call: bool,
+}
+
+/// What happens at the worst moment: when a call is on its way that was decided on before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CallEvent {
+    /// People delete the pod that the call is about.
+    PodDeleted,
+    /// The containers of that pod end with an error.
+    PodFails,
+    /// People remove the notes of all pods.
+    NotesRemoved,
+    /// A tool writes 0 `replicas` of all groups.
+    ReplicasZero,
+    /// A tool writes 3 `replicas` of all groups.
+    ReplicasThree,
+    /// A tool empties the lists of pods to delete.
+    ListsEmptied,
+    /// People let all groups have no more replicas than their minima.
+    MaximaLowered,
+    /// The GCS starts anew, and has forgotten loads, demand and sizes.
+    GcsRestarts,
+}
+
+impl CallEvent {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::PodDeleted,
+        Self::PodFails,
+        Self::NotesRemoved,
+        Self::ReplicasZero,
+        Self::ReplicasThree,
+        Self::ListsEmptied,
+        Self::MaximaLowered,
+        Self::GcsRestarts,
+    ];
 }
 
 /// Objects that are watched.

@@ -15,7 +15,7 @@ impl World {
     /// memory is nearly full.
     pub fn wakes(&self, event: WorldEvent) -> bool {
         match event {
-            WorldEvent::Watched => true,
+            WorldEvent::Watched | WorldEvent::WatchedLate => true,
             WorldEvent::MemoryReport => self.memory_reports.is_nearly_full,
             _ => false,
         }
@@ -35,6 +35,41 @@ impl World {
             return;
         }
         self.is_watched = false;
+        let present = self.stored();
+        let slow = self.trouble.slow;
+        if let Some((_, lag_s)) = slow {
+            let at = self.now.plus(lag_s);
+            self.late_views.push_back((at, present.clone()));
+            self.at(at, WorldEvent::WatchedLate);
+        }
+        let hears = |of: LostWatches| {
+            let is_meant = |which: LostWatches| which == of || which == LostWatches::All;
+            !lost.is_some_and(is_meant) && !slow.is_some_and(|(which, _)| is_meant(which))
+        };
+        self.hear(present, hears);
+    }
+
+    /// Watchers of the objects that lag hear what was so then.
+    pub(super) fn watched_late(&mut self) {
+        let mut due = None;
+        let now = self.now;
+        while let Some((at, _)) = self.late_views.front()
+            && *at <= now
+        {
+            due = self.late_views.pop_front();
+        }
+        let lost = self.trouble.lost;
+        let (Some((_, then)), Some((slow, _))) = (due, self.trouble.slow) else {
+            return;
+        };
+        self.hear(then, |of| {
+            let is_meant = |which: LostWatches| which == of || which == LostWatches::All;
+            is_meant(slow) && !lost.is_some_and(is_meant)
+        });
+    }
+
+    /// The objects as they are stored.
+    fn stored(&self) -> WorldView {
         let pods = self
             .present
             .values()
@@ -57,19 +92,37 @@ impl World {
             },
         });
         let before = &self.view;
+        WorldView {
+            cluster: if is_same(&before.cluster, &self.cluster) {
+                before.cluster.clone()
+            } else {
+                Rc::new(self.cluster.clone())
+            },
+            pods: Rc::new(self.strangers.iter().cloned().chain(pods).collect()),
+            nodes: (!self.settings.pools.is_empty()).then(|| Rc::new(nodes.collect())),
+            version: before.version,
+        }
+    }
+
+    /// Watchers hear of the objects that are meant. A RayCluster of an older version is not believed.
+    fn hear(&mut self, told: WorldView, hears: impl Fn(LostWatches) -> bool) {
+        let before = &self.view;
+        let is_newer = version(&told.cluster) >= version(&before.cluster);
         self.view = WorldView {
-            cluster: match lost {
-                Some(LostWatches::RayCluster) => before.cluster.clone(),
-                _ if is_same(&before.cluster, &self.cluster) => before.cluster.clone(),
-                _ => Rc::new(self.cluster.clone()),
+            cluster: if hears(LostWatches::RayCluster) && is_newer {
+                told.cluster
+            } else {
+                before.cluster.clone()
             },
-            pods: match lost {
-                Some(LostWatches::Pods) => before.pods.clone(),
-                _ => Rc::new(self.strangers.iter().cloned().chain(pods).collect()),
+            pods: if hears(LostWatches::Pods) {
+                told.pods
+            } else {
+                before.pods.clone()
             },
-            nodes: match lost {
-                Some(LostWatches::Nodes) => before.nodes.clone(),
-                _ => (!self.settings.pools.is_empty()).then(|| Rc::new(nodes.collect())),
+            nodes: if hears(LostWatches::Nodes) {
+                told.nodes
+            } else {
+                before.nodes.clone()
             },
             version: before.version + 1,
         };
@@ -78,6 +131,8 @@ impl World {
     /// Watchers hear again of everything.
     pub fn watch_again(&mut self) {
         self.trouble.lost = None;
+        self.trouble.slow = None;
+        self.late_views.clear();
         self.is_watched = false;
         self.objects_changed();
     }
@@ -102,6 +157,11 @@ impl World {
 
 /// Whether a RayCluster is of the same version.
 fn is_same(one: &ClusterObject, other: &ClusterObject) -> bool {
-    let version = |of: &ClusterObject| of.object().pointer("/metadata/resourceVersion").cloned();
     version(one).is_some() && version(one) == version(other)
+}
+
+/// The version of a RayCluster. That of this world is a number.
+fn version(of: &ClusterObject) -> Option<u64> {
+    let version = of.object().pointer("/metadata/resourceVersion")?;
+    version.as_str()?.parse().ok()
 }

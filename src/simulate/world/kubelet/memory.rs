@@ -2,6 +2,7 @@
 
 use crate::simulate::ray::jobs::JobState;
 use crate::simulate::world::World;
+use crate::simulate::world::log::LogEntry;
 use crate::simulate::world::queue::WorldEvent;
 
 /// The interval at which agents report. (`REPORTER_UPDATE_INTERVAL_MS`: the dashboard's agents report
@@ -55,10 +56,14 @@ impl World {
     fn relieve(&mut self, nodes: &[usize]) {
         let mut has_killed = false;
         for node in nodes {
-            let limit = self.pods[self.ray.nodes[*node].pod].memory();
+            let pod = &self.pods[self.ray.nodes[*node].pod];
+            let limit = pod.memory();
+            let name = pod.name().to_owned();
             while let Some(kill) = self.ray.relieve(*node, limit, self.now) {
                 has_killed = true;
                 self.ledger.out_of_memory += 1;
+                self.log
+                    .add(self.now, || LogEntry::MemoryKill { pod: name.clone() });
                 if let Some(pause) = kill.again_s {
                     self.after(pause, WorldEvent::Retried(kill.job));
                 }

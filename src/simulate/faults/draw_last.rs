@@ -1,0 +1,124 @@
+//! What plans by seed got last: settings of pods in place, jobs that need growth, and faults that mislead.
+
+use super::budget::MEMORY_GI;
+use super::draw::{Draw, SPAN_S};
+use super::plan::{Fault, FaultKind};
+use super::scene::{Scene, SceneInPlace, SceneJob};
+use crate::simulate::ray::lies::GcsLie;
+use crate::simulate::world::trouble::{CallEvent, CallKind, LostWatches};
+
+impl Draw {
+    /// In a part of the scenes: other settings of pods in place, jobs that need a pod that has grown, and
+    /// what else can go wrong.
+    pub(super) fn what_came_last(&mut self, scene: &mut Scene, faults: &mut Vec<Fault>) {
+        if self.one_in(3) {
+            scene.settings.in_place = Some(SceneInPlace {
+                shrink_after_seconds: self.one_of(&[0, 10, 15, 40]),
+                keep_small_seconds: self.one_of(&[0, 60, 120, 200]),
+                learn_gaps: self.0.bool(),
+                follow_memory: !self.one_in(4),
+            });
+        }
+        let grown: Vec<i64> = scene
+            .groups
+            .iter()
+            .filter_map(|group| group.max_cores)
+            .collect();
+        if let Some(cores) = grown.iter().copied().max()
+            && self.one_in(3)
+        {
+            self.needs_growth(&mut scene.jobs, cores);
+        }
+        let follows = (scene.settings.in_place.as_ref()).is_none_or(|one| one.follow_memory);
+        if follows
+            && scene.settings.strategy.is_rayfit()
+            && grown.len() == scene.groups.len()
+            && let Some(cores) = grown.iter().copied().min()
+            && self.one_in(2)
+        {
+            self.climbs(&mut scene.jobs, cores);
+        }
+        if self.one_in(2) {
+            let count = self.0.usize(1..=2);
+            faults.extend((0..count).map(|_| self.later_kind()));
+            // What Ray's own strategy makes of lies is its own; the rest is for scripts only.
+            let is_rayfit = scene.settings.strategy.is_rayfit();
+            faults.retain(|fault| match fault.kind {
+                FaultKind::GcsLies { lie, .. } => is_rayfit && lie != GcsLie::OtherPods,
+                FaultKind::HeadLost => false,
+                _ => true,
+            });
+        }
+    }
+
+    /// One or two tasks get a size that only a pod has that has grown so far.
+    fn needs_growth(&mut self, jobs: &mut [SceneJob], cores: i64) {
+        let count = self.0.usize(1..=2);
+        let tasks = jobs.iter_mut().filter(|job| job.bundles.is_none());
+        for job in tasks.take(count) {
+            #[expect(clippy::cast_precision_loss, reason = "some cores")]
+            let cpu = cores as f64;
+            (job.cpu, job.memory_gi) = (cpu, 0.0);
+        }
+    }
+
+    /// The memory that a task uses climbs to more than its share of a pod, and less than a pod of so many
+    /// cores can have.
+    fn climbs(&mut self, jobs: &mut [SceneJob], cores: i64) {
+        #[expect(clippy::cast_precision_loss, reason = "some GiB")]
+        let most = (cores * MEMORY_GI) as f64 * self.one_of(&[0.4, 0.6, 0.8]);
+        let steps = self.0.u32(6..=30);
+        let pause = self.seconds(1.0, 6.0);
+        if let Some(job) = jobs.iter_mut().rfind(|job| job.bundles.is_none()) {
+            let part = |step: u32| f64::from(step) / f64::from(steps);
+            let steps = (1..=steps).map(|step| (pause * f64::from(step - 1), most * part(step)));
+            job.uses_gi = steps.collect();
+            job.seconds = job.uses_gi.last().map_or(10.0, |(at, _)| at + 10.0);
+        }
+    }
+
+    fn later_kind(&mut self) -> Fault {
+        let at = self.seconds(0.0, SPAN_S);
+        let seconds = self.seconds(5.0, 60.0);
+        let pick = self.0.usize(..100);
+        let kind = match self.0.usize(..14) {
+            0..=3 => FaultKind::GcsLies {
+                lie: self.one_of(&GcsLie::ALL),
+                seconds,
+            },
+            4..=6 => FaultKind::WatchOvertaken {
+                of: self.one_of(&[
+                    LostWatches::RayCluster,
+                    LostWatches::Pods,
+                    LostWatches::Nodes,
+                ]),
+                lag: self.seconds(0.2, 15.0),
+                seconds,
+            },
+            7..=9 => FaultKind::AtCall {
+                of: self.one_of(&CallKind::ALL),
+                event: self.one_of(&CallEvent::ALL),
+                seconds: 60.0,
+            },
+            10 => FaultKind::CallsSlow {
+                takes: self.seconds(0.1, 3.5),
+                seconds,
+            },
+            11 => FaultKind::NodeDrained { pick, seconds },
+            12 => FaultKind::NodesFilled { seconds },
+            _ => self.rare_kind(seconds),
+        };
+        Fault { at, kind }
+    }
+
+    fn rare_kind(&mut self, seconds: f64) -> FaultKind {
+        if self.one_in(3) {
+            return FaultKind::HeadLost;
+        }
+        FaultKind::ResourcesRequested {
+            cpu: self.one_of(&[1.0, 2.0]),
+            bundles: self.0.i64(1..5),
+            seconds,
+        }
+    }
+}

@@ -87,7 +87,7 @@ pub struct BlockMemory {
 }
 
 /// Since when nobody has used a cluster.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct UnusedMemory {
     /// Since then, in seconds since 1970; absent while somebody does.
@@ -95,6 +95,12 @@ pub struct UnusedMemory {
     pub since: Option<f64>,
     /// The latest end of a driver that was seen while nobody used it, in milliseconds since 1970.
     pub last_job_end_ms: u64,
+    /// When it was last known who uses it, in seconds since 1970 and up to 20 s too early.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known_at: Option<f64>,
+    /// The UID of the head pod of which that was known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head: Option<String>,
 }
 
 /// What is remembered of a placement group whose pods did not all get a Kubernetes node.

@@ -63,7 +63,7 @@ pub use crate::plan::outcome::block_reason::BlockReason;
 pub use crate::plan::outcome::budget_use::BudgetUse;
 pub use crate::plan::outcome::cause::{Departure, DepartureReason, RemovalCause};
 pub use crate::plan::outcome::plan::{
-    ClusterEnd, ClusterEndPolicy, Deletion, GroupPlan, LeavingNode, MemoryReason, NodeDrain,
+    ClusterEnd, ClusterEndPolicy, Deletion, ExcessNode, GroupPlan, MemoryReason, NodeDrain,
     NodeHold, Plan, PlanWait, PodResize, RayletSync,
 };
 pub use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};

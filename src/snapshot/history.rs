@@ -31,14 +31,14 @@ pub struct History {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bursts: BTreeMap<String, Vec<BurstMemory>>,
     /// By group, how many nodes are launched at once at the most, since more were refused.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub launch_caps: BTreeMap<String, u64>,
+    #[serde(alias = "launchCaps", skip_serializing_if = "BTreeMap::is_empty")]
+    pub launch_limits: BTreeMap<String, u64>,
     /// Groups that could not be served.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub blocked: BTreeMap<String, BlockMemory>,
     /// Nodes above a maximum that were asked to leave, by the name of the pod.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub leaving: BTreeMap<String, LeavingMemory>,
+    #[serde(alias = "leaving", skip_serializing_if = "BTreeMap::is_empty")]
+    pub excess: BTreeMap<String, ExcessMemory>,
     /// Placement groups whose pods did not all get a Kubernetes node, by their titles.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub gangs: BTreeMap<String, GangMemory>,
@@ -116,7 +116,7 @@ pub struct GangMemory {
 /// What is remembered of a node above a maximum that was asked to leave.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct LeavingMemory {
+pub struct ExcessMemory {
     /// When it was first asked to leave, in seconds since 1970.
     pub since: f64,
     /// When it was last stopped because its time was over, in seconds since 1970.

@@ -34,8 +34,8 @@ pub(super) fn text(key: &Key, look: &Look, settings: &PlanSettings) -> String {
         text += &kept(&report);
     }
     text += &budgets(&plan, settings);
-    for node in &plan.leaving {
-        let _ = writeln!(text, "\nleaving: {node}");
+    for node in &plan.excess {
+        let _ = writeln!(text, "\nabove the maximum: {node}");
     }
     if let Some(users) = &snapshot.gcs.users {
         let (drivers, actors) = (users.drivers, users.detached_actors);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::plan::conclude::words;
+use crate::plan::conclude::describe;
 use crate::plan::decided::Decided;
 use crate::plan::demand::requests::Demand;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
@@ -71,7 +71,7 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> (Vec<DemandReport>, Vec<Standb
         DemandReport {
             kind,
             index,
-            demand: words::demand(demand),
+            demand: describe::demand(demand),
             count: units.max(unmet.get(&(kind, index)).copied().unwrap_or(0)),
             placed: in_words(&decided.state, placed),
             unmet: unmet.get(&(kind, index)).copied().unwrap_or(0),
@@ -91,7 +91,7 @@ fn ready(state: &DecisionState, kept: &StandbyDemand, rooms: Places) -> StandbyR
             .collect(),
     };
     StandbyReport {
-        demand: words::standby(state, kept),
+        demand: describe::standby(state, kept),
         count: kept.count,
         placed: in_words(state, places),
         unmet: kept.left,

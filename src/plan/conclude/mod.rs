@@ -5,10 +5,10 @@
 //! [at once](launch), and what happens to pods whose group was [removed](orphans).
 
 pub(crate) mod actions;
+pub(crate) mod describe;
 pub(crate) mod drains;
 pub(crate) mod explain;
 pub(crate) mod holds;
 pub(crate) mod launch;
 pub(crate) mod orphans;
 pub(crate) mod reasons;
-pub(crate) mod words;

@@ -117,7 +117,7 @@ impl<'a> Decision<'a> {
             }
         }
         let plan = actions::plan(snapshot, self.settings, &decided);
-        let report = explain::report(&decided, &plan);
+        let report = explain::report(snapshot, &decided, &plan);
         (plan, report)
     }
 

@@ -268,6 +268,11 @@ pub struct InPlace {
     /// Ray or the kernel kills its work; true if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow_memory: Option<bool>,
+
+    /// Whether an idle pod goes before its idle timeout where demand that waits could use its room;
+    /// true if it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub make_room: Option<bool>,
 }
 
 /// The delay after a failed request, which doubles each time.

@@ -248,7 +248,7 @@ pub struct InPlace {
     #[schemars(range(min = 0, max = 86_400))]
     pub shrink_after_seconds: Option<i64>,
 
-    /// The longest time for which an idle pod is kept that is below its resize limits; 120 if it
+    /// The longest time for which an idle pod is kept that is below its resize limits; 900 if it
     /// is left out, and 0 keeps it no longer than other pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 86_400))]

@@ -117,7 +117,7 @@ impl<'a> Decision<'a> {
             }
         }
         let plan = actions::plan(snapshot, self.settings, &decided);
-        let report = explain::report(&decided, &plan);
+        let report = explain::report(snapshot, &decided, &plan);
         (plan, report)
     }
 
@@ -194,12 +194,10 @@ impl<'a> Decision<'a> {
         give_back::give_back(&mut state, now);
         if self.is_rayfit() && demand_waits {
             vain::give_up(&mut state);
-            let context = RoomContext {
-                own: self.own,
-                draining: &leftovers.draining,
-                now,
-            };
-            make_room(&mut state, &context, &left);
+            if self.settings.make_room {
+                let context = RoomContext::new(self.own, &leftovers.draining, now);
+                make_room(&mut state, &context, &left);
+            }
         }
         state.hold_back();
         problems.extend(state.is_cut.then(|| enforce::cut_short(state.max_workers)));

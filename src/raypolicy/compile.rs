@@ -208,6 +208,7 @@ fn reconcile(
         deferred_seconds: number(in_place.deferred_seconds),
         learn_gaps: in_place.learn_gaps,
         follow_memory: in_place.follow_memory,
+        make_room: in_place.make_room,
         headroom: standby::headroom(written, faults),
         schedules: standby::schedules(written, faults),
         budget: budget::budget(written, policy, faults),

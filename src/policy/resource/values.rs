@@ -248,7 +248,7 @@ pub struct InPlace {
     #[schemars(range(min = 0, max = 86_400))]
     pub shrink_after_seconds: Option<i64>,
 
-    /// The longest time for which an idle pod is kept that is below its resize limits; 120 if it
+    /// The longest time for which an idle pod is kept that is below its resize limits; 900 if it
     /// is left out, and 0 keeps it no longer than other pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 86_400))]
@@ -268,6 +268,11 @@ pub struct InPlace {
     /// Ray or the kernel kills its work; true if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow_memory: Option<bool>,
+
+    /// Whether an idle pod goes before its idle timeout where demand that waits could use its room;
+    /// true if it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub make_room: Option<bool>,
 }
 
 /// The delay after a failed request, which doubles each time.

@@ -19,7 +19,7 @@ fn moves() -> Vec<Move> {
                 Move::Ask(who, 0),
                 Move::Ask(who, 1),
                 Move::Serve(who),
-                Move::CallAnswer(who),
+                Move::Answer(who),
             ]);
         }
         moves.extend([

@@ -62,7 +62,7 @@ pub(super) enum Move {
     /// The API server handles a request.
     Serve(usize),
     /// A replica receives the answer.
-    CallAnswer(usize),
+    Answer(usize),
     /// A replica gives up waiting for an answer. Its request may still arrive, or not.
     Lose(usize),
     /// The request that a replica has given up arrives.
@@ -80,7 +80,7 @@ impl Move {
             | Self::Ask(who, _)
             | Self::Serve(who)
             | Self::Arrive(who)
-            | Self::CallAnswer(who)
+            | Move::Answer(who)
             | Self::Lose(who)
             | Self::Restart(who) => Some(who),
         }
@@ -119,7 +119,7 @@ impl SimulatedLeases {
     pub(super) fn new() -> Self {
         let mut world = Self::of([1, 1]);
         for who in [0, 1, 0, 1] {
-            for step in [Move::Ask(who, 0), Move::Serve(who), Move::CallAnswer(who)] {
+            for step in [Move::Ask(who, 0), Move::Serve(who), Move::Answer(who)] {
                 world = world.after(step).unwrap();
             }
         }
@@ -150,7 +150,7 @@ impl SimulatedLeases {
                 next.replicas[who].request = Some(request);
                 served.then_some(next)
             }
-            Move::CallAnswer(who) => next.answer(who).then_some(next),
+            Move::Answer(who) => next.answer(who).then_some(next),
             Move::Lose(who) => {
                 let replica = &mut next.replicas[who];
                 replica.late = Some(replica.request.take()?);
@@ -283,7 +283,7 @@ impl SimulatedLeases {
 
     /// Whether the move tells a replica that it has released the other one's Lease.
     pub(super) fn hears_of_a_burial(&self, step: Move) -> bool {
-        let Move::CallAnswer(who) = step else {
+        let Move::Answer(who) = step else {
             return false;
         };
         self.replicas[who].request.as_ref().is_some_and(|request| {

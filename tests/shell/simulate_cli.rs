@@ -80,7 +80,7 @@ fn limits_and_policies_are_varied() {
     assert_eq!(rows.len(), 4);
     assert_eq!(rows[3]["set"][0][0], "cpu/max-cpu");
     let number = |row: usize, pointer: &str| rows[row].pointer(pointer).unwrap().as_f64().unwrap();
-    assert!(number(0, "/result/resizes") == 0.0 && number(2, "/result/resizes") > 0.0);
+    assert!(number(0, "/result/resizes") < 0.5 && number(2, "/result/resizes") > 0.0);
     assert!(
         number(1, "/toFirst/cpuHours") > 0.1,
         "headroom costs: {}",
@@ -95,7 +95,7 @@ fn limits_and_policies_are_varied() {
         (paid - slack - work).abs() < 0.02,
         "{paid} - {slack} is the work of {work}"
     );
-    assert_eq!(number(0, "/toFirst/cpuHours"), 0.0);
+    assert!(number(0, "/toFirst/cpuHours").abs() < 1e-9);
 }
 
 #[test]

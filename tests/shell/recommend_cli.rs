@@ -93,9 +93,11 @@ fn policies_have_a_patch_of_their_own() {
         recommend(&arguments.chain(more.iter().copied()).collect::<Vec<&str>>())
     };
     let found = with(&["-o", "json"]).json();
-    assert_eq!(
-        (&found["seeds"], &found["simulations"]),
-        (&2.into(), &12.into())
+    assert_eq!(found["seeds"], 2);
+    let simulations = found["simulations"].as_u64().unwrap();
+    assert!(
+        simulations <= 12 && simulations.is_multiple_of(2),
+        "{simulations}"
     );
     let front = found["front"].as_array().unwrap();
     let changed = front

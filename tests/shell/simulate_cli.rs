@@ -87,10 +87,10 @@ fn limits_and_policies_are_varied() {
         run.out
     );
     let (paid, slack) = (
-        number(1, "/result/cpuHours/paid"),
-        number(1, "/result/cpuHours/slack"),
+        number(3, "/result/cpuHours/paid"),
+        number(3, "/result/cpuHours/slack"),
     );
-    let work = number(1, "/result/cpuHours/work");
+    let work = number(3, "/result/cpuHours/work");
     assert!(
         (paid - slack - work).abs() < 0.02,
         "{paid} - {slack} is the work of {work}"

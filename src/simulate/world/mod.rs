@@ -18,6 +18,7 @@ pub mod objects;
 mod operator;
 pub mod queue;
 mod scheduler;
+mod settle;
 mod state;
 pub mod trouble;
 mod watch;

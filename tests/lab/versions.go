@@ -4,7 +4,7 @@ package lab
 // pins the same version in its go.mod; TestVersionsAgree compares them, so that
 // messages and documentation cannot drift from what is built.
 const (
-	KubernetesVersion  = "1.37.0"
+	KubernetesVersion  = "1.37.2"
 	KubeRayVersion     = "1.6.2"
 	CertManagerVersion = "1.21.2"
 	RayVersion         = "2.60.0"

@@ -20,11 +20,14 @@ type state struct {
 	Assets      string `json:"assets,omitempty"`
 	Operator    string `json:"operator,omitempty"`
 	CertManager string `json:"certManager,omitempty"`
+	Kueue       string `json:"kueue,omitempty"`
 	RayBin      string `json:"rayBin,omitempty"`
 	RedisBin    string `json:"redisBin,omitempty"`
 	// KubeRayCRDs and CertManagerCRDs are folders with YAML files.
 	KubeRayCRDs     string `json:"kubeRayCRDs,omitempty"`
 	CertManagerCRDs string `json:"certManagerCRDs,omitempty"`
+	// KueueManifests is a folder with a kustomization.
+	KueueManifests string `json:"kueueManifests,omitempty"`
 }
 
 type stored struct {

@@ -7,6 +7,7 @@ const (
 	KubernetesVersion  = "1.37.2"
 	KubeRayVersion     = "1.6.2"
 	CertManagerVersion = "1.21.2"
+	KueueVersion       = "0.19.2"
 	RayVersion         = "2.60.0"
 	HelmVersion        = "4.3.1"
 	// LocustVersion is the one that KubeRay's tests ask for.
@@ -22,4 +23,5 @@ const (
 	KubeRayModule     = "github.com/ray-project/kuberay/ray-operator"
 	CertManagerModule = "github.com/cert-manager/cert-manager"
 	HelmModule        = "helm.sh/helm/v4"
+	KueueModule       = "sigs.k8s.io/kueue"
 )

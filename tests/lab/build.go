@@ -50,6 +50,14 @@ var recipes = []recipe{
 		target: KueueModule + "/cmd/kueue", ldflags: "-s -w",
 	},
 	{
+		name: "vpa-admission-controller", module: "vpa", title: "the VerticalPodAutoscaler " + VPAVersion, first: "about 2 min",
+		target: VPAModule + "/pkg/admission-controller", ldflags: "-s -w",
+	},
+	{
+		name: "vpa-updater", module: "vpa", title: "the VerticalPodAutoscaler " + VPAVersion, first: "about 2 min",
+		target: VPAModule + "/pkg/updater", ldflags: "-s -w",
+	},
+	{
 		name: "helm", title: "Helm " + HelmVersion, first: "about 2 min",
 		target: HelmModule + "/cmd/helm", ldflags: "-s -w",
 	},
@@ -87,6 +95,17 @@ func (l *Lab) build(ctx context.Context) error {
 			return err
 		}
 		if l.state.KueueManifests, err = kueueManifests(ctx); err != nil {
+			return err
+		}
+	}
+	if l.options.has(WithVPA) {
+		if l.state.VPAAdmission, err = Build(ctx, vpaAdmission, l.options.Progress); err != nil {
+			return err
+		}
+		if l.state.VPAUpdater, err = Build(ctx, VPAUpdater, l.options.Progress); err != nil {
+			return err
+		}
+		if l.state.VPAManifests, err = vpaManifests(ctx); err != nil {
 			return err
 		}
 	}
@@ -231,11 +250,11 @@ func runGo(ctx context.Context, dir string, args ...string) ([]byte, error) {
 }
 
 // Module returns the folder of a Go module that the lab depends on, KubeRayModule,
-// CertManagerModule or KueueModule, in the module cache: its CRDs, samples and charts.
+// CertManagerModule, KueueModule or VPAModule, in the module cache: its CRDs, samples and charts.
 func Module(ctx context.Context, module string) (string, error) {
-	name := map[string]string{KubeRayModule: "operator", CertManagerModule: "certmanager", KueueModule: "kueue"}[module]
+	name := map[string]string{KubeRayModule: "operator", CertManagerModule: "certmanager", KueueModule: "kueue", VPAModule: "vpa"}[module]
 	if name == "" {
-		return "", fmt.Errorf("module %s is not one of the lab's: use KubeRayModule, CertManagerModule or KueueModule", module)
+		return "", fmt.Errorf("module %s is not one of the lab's: use KubeRayModule, CertManagerModule, KueueModule or VPAModule", module)
 	}
 	dir, err := goModule(name)
 	if err != nil {

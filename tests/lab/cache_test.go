@@ -129,6 +129,7 @@ func TestVersionsAgree(t *testing.T) {
 		"operator":    KubeRayModule + " v" + KubeRayVersion,
 		"certmanager": CertManagerModule + " v" + CertManagerVersion,
 		"kueue":       KueueModule + " v" + KueueVersion,
+		"vpa":         VPAModule + " v" + VPAVersion,
 		"helm":        HelmModule + " v" + HelmVersion,
 	} {
 		content, err := os.ReadFile(filepath.Join(folder, "go.mod"))

@@ -151,6 +151,11 @@ func (l *Lab) startAddOns(ctx context.Context) error {
 			return err
 		}
 	}
+	if l.options.has(WithVPA) {
+		if err := l.startVPA(ctx); err != nil {
+			return err
+		}
+	}
 	if l.options.has(WithKueue) {
 		return l.startKueue(ctx)
 	}

@@ -33,9 +33,10 @@ const (
 	WithOperator    = "operator"
 	WithCertManager = "certmanager"
 	WithKueue       = "kueue"
+	WithVPA         = "vpa"
 )
 
-var addOns = []string{WithOperator, WithCertManager, WithKueue}
+var addOns = []string{WithOperator, WithCertManager, WithKueue, WithVPA}
 
 // Options describe the lab to start. The zero value of each field is usable,
 // except for Dir.
@@ -59,7 +60,7 @@ type Options struct {
 	// infeasible. The lab gives no pod CPUs of its own.
 	CPUManager string `json:"cpuManager,omitempty"`
 
-	// With lists add-ons: WithOperator, WithCertManager, WithKueue.
+	// With lists add-ons: WithOperator, WithCertManager, WithKueue, WithVPA.
 	With []string `json:"with,omitempty"`
 
 	// Workloads is what containers are; Processes if empty.

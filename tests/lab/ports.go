@@ -15,18 +15,21 @@ const (
 
 // ports of the lab's components, all on 127.0.0.1.
 type ports struct {
-	APIServer   int `json:"apiServer"`
-	EtcdClient  int `json:"etcdClient"`
-	EtcdPeer    int `json:"etcdPeer"`
-	Operator    int `json:"operator"`
-	Health      int `json:"health"`
-	CertManager int `json:"certManager"`
-	Kubelet     int `json:"kubelet"` // the first node's; the next ones follow
+	APIServer    int `json:"apiServer"`
+	EtcdClient   int `json:"etcdClient"`
+	EtcdPeer     int `json:"etcdPeer"`
+	Operator     int `json:"operator"`
+	Health       int `json:"health"`
+	CertManager  int `json:"certManager"`
+	VPAWebhook   int `json:"vpaWebhook"`
+	VPAAdmission int `json:"vpaAdmission"`
+	VPAUpdater   int `json:"vpaUpdater"`
+	Kubelet      int `json:"kubelet"` // the first node's; the next ones follow
 }
 
 func freePorts(nodes int) (ports, error) {
 	var p ports
-	for _, port := range []*int{&p.APIServer, &p.EtcdClient, &p.EtcdPeer, &p.Operator, &p.Health, &p.CertManager} {
+	for _, port := range []*int{&p.APIServer, &p.EtcdClient, &p.EtcdPeer, &p.Operator, &p.Health, &p.CertManager, &p.VPAWebhook, &p.VPAAdmission, &p.VPAUpdater} {
 		free, err := freeRange(1)
 		if err != nil {
 			return p, err

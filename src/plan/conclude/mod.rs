@@ -5,6 +5,7 @@
 //! [at once](launch), and what happens to pods whose group was [removed](orphans).
 
 pub(crate) mod actions;
+pub(crate) mod deletions;
 pub(crate) mod describe;
 pub(crate) mod drains;
 pub(crate) mod explain;

@@ -107,14 +107,14 @@ pub fn thinned<T: Copy>(points: &[T], most: usize, demand: fn(&T) -> f64) -> Vec
 }
 
 /// What is called how in the legend: what is used, waited for, there and paid for.
-pub(super) type Names = [&'static str; 4];
+pub(super) type SeriesNames = [&'static str; 4];
 
-const NAMES: Names = ["jobs use", "jobs wait for", "Ray has", "worker pods have"];
+const NAMES: SeriesNames = ["jobs use", "jobs wait for", "Ray has", "worker pods have"];
 
 /// A lane of demand and capacity: the areas of demand lie under the lines of capacity.
 pub(super) fn level_lane(
     (title, axis, height): (&'static str, &Axis, f64),
-    names: Names,
+    names: SeriesNames,
     levels: &[(f64, Level)],
     unit: f64,
 ) -> Lane {

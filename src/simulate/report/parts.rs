@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::report::html::escaped;
 use crate::simulate::report::axis::{Axis, number_of};
 use crate::simulate::report::chart::svg_of_least;
-use crate::simulate::report::curve::{GIB, Names, greatest, level_lane, most, thinned};
+use crate::simulate::report::curve::{GIB, SeriesNames, greatest, level_lane, most, thinned};
 use crate::simulate::report::lanes::{Lane, Lanes, Track};
 use crate::simulate::report::table::duration;
 use crate::simulate::result::SimulationResult;
@@ -56,7 +56,7 @@ impl Parts {
         }
     }
 
-    fn names(self) -> Names {
+    fn names(self) -> SeriesNames {
         match self {
             Self::Groups => ["jobs use", "jobs wait for", "Ray has", "its pods have"],
             Self::Pools => [

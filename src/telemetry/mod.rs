@@ -7,6 +7,7 @@ pub mod logs;
 pub mod metrics;
 pub mod reviews;
 mod saved;
+mod sizes;
 mod watches;
 
 pub use metrics::Metrics;

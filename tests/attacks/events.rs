@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rayfit::apiserver::{Informers, Watches};
-use rayfit::controller::observe::Reach;
+use rayfit::controller::observe::WatchScope;
 use rayfit::controller::tuning::InForce;
 use rayfit::controller::{self, ControllerOptions};
 use rayfit::reconcile::ownership::lease::record::Terms;
@@ -144,7 +144,7 @@ impl Controller {
     ) -> Self {
         let (stop, stopped) = watch::channel(false);
         let options = ControllerOptions {
-            reach: Reach::Everything,
+            reach: WatchScope::Everything,
             lease_namespace: "rayfit-system".to_owned(),
             replica: replica.to_owned(),
             shards,

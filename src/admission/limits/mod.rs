@@ -57,7 +57,7 @@ const SLOW: Duration = Duration::from_secs(1);
 
 /// The remaining capacity that requests share.
 #[derive(Debug)]
-pub struct Budget {
+pub struct AdmissionCapacity {
     limits: AdmissionLimits,
     reviews: Arc<Semaphore>,
     bodies: Shares,
@@ -75,7 +75,7 @@ pub struct Held {
     memory: Option<Share>,
 }
 
-impl Budget {
+impl AdmissionCapacity {
     /// The full capacity.
     pub fn new(limits: AdmissionLimits) -> Self {
         let pieces = limits.bodies / PIECE;

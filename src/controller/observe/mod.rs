@@ -9,4 +9,4 @@ pub mod watch;
 
 pub use store::Key;
 pub use texts::{ClusterTexts, ClusterView};
-pub use watch::{Observed, Reach};
+pub use watch::{Observed, WatchScope};

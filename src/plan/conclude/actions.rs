@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::plan::conclude::launch::LaunchBounds;
 use crate::plan::conclude::reasons::Reasons;
-use crate::plan::conclude::{drains, holds, launch, orphans, words};
+use crate::plan::conclude::{describe, drains, holds, launch, orphans};
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::milli;
@@ -41,7 +41,7 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
     let running = |node: &PlannedNode| node.head && node.stage() == Stage::Running;
     if decided.state.in_order().any(running) {
         plan.drains = drains::drains(snapshot, settings, decided);
-        plan.leaving = drains::leaving(decided);
+        plan.excess = drains::excess(decided);
         plan.holds = holds::holds(settings, decided);
         plan.resizes = resizes(decided);
         plan.groups = groups(snapshot, settings, decided);
@@ -169,7 +169,7 @@ fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
 fn groups(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decided<'_>) -> Vec<GroupPlan> {
     let bounds = LaunchBounds {
         scale_up: settings.scale_up,
-        caps: &snapshot.history.launch_caps,
+        limits: &snapshot.history.launch_limits,
         own: decided.own,
         now: decided.now,
     };
@@ -392,7 +392,7 @@ fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
             kind,
             index,
             count,
-            demand: words::demand(demand),
+            demand: describe::demand(demand),
             reasons,
         })
     };

@@ -109,7 +109,7 @@ impl NodeReader<'_> {
                     .get(label)
                     .filter(|label| self.labels.contains(label))?;
                 // A value that no request names is different from all values that requests name.
-                Some((label, self.names.get(value).unwrap_or(Name(u32::MAX))))
+                Some((label, self.names.get(value).unwrap_or(Name::UNNAMED)))
             })
             .collect();
         known.sort_unstable();

@@ -22,6 +22,7 @@ mod nodes;
 pub mod objects;
 mod operator;
 pub mod queue;
+mod settle;
 mod state;
 pub mod trouble;
 mod watch;

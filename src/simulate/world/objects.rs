@@ -122,6 +122,19 @@ impl SimulatedPod {
             .fold(Amounts::default(), Amounts::plus)
     }
 
+    /// What is paid for it, in cores, bytes and GPUs: as long as it has a Kubernetes node and has not ended.
+    /// The head is not counted.
+    #[expect(clippy::cast_precision_loss, reason = "costs are reckoned in floats")]
+    pub fn paid(&self) -> Option<(f64, f64, f64)> {
+        if self.is_head || self.bound.is_none() || self.has_ended() {
+            return None;
+        }
+        let size = self.limits().max(self.allocated());
+        let cpus = size.cpu.map_or(0.0, |cpu| cpu.ceil_milli() as f64 / 1000.0);
+        let memory = size.memory.map_or(0.0, |memory| memory.ceil_units() as f64);
+        Some((cpus, memory, self.gpus as f64))
+    }
+
     /// The bytes of memory that its containers have been given.
     pub fn memory(&self) -> i64 {
         let memory = self.limits().memory.unwrap_or_default();

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::group::{SimulatedGroup, SimulatedGroupError, groups};
-use super::ledger::{Capacity, CostLedger, Point};
+use super::ledger::{Capacity, CostLedger};
 use super::log::EventLog;
 use super::machines::Machines;
 use super::memory_reports::MemoryReports;
-use super::objects::WorldView;
+use super::objects::{SimulatedPod, WorldView};
 use super::queue::{EventQueue, WorldEvent};
 use super::trouble::Trouble;
 use crate::ray::ReconcileMode;
@@ -15,7 +15,6 @@ use crate::simulate::budget::SimulatedBudget;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::Ray;
 use crate::simulate::ray::node::RayNodeStage;
-use crate::simulate::ray::resources::float;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
 use crate::snapshot::cluster_object::{ClusterObject, DEFAULT_IDLE_TIMEOUT_S};
@@ -132,6 +131,9 @@ impl World {
     /// The next thing that happens by itself, and the world at its moment.
     pub fn advance(&mut self) -> Option<WorldEvent> {
         let (at, event) = self.queue.take()?;
+        if at > self.now {
+            self.settle();
+        }
         self.now = at.max(self.now);
         Some(event)
     }
@@ -153,9 +155,11 @@ impl World {
 
     /// Goes on to a moment before which nothing happens, and adds up the costs until then.
     pub fn pass_to(&mut self, moment: Moment) {
+        self.settle();
         self.now = moment.max(self.now);
         self.ledger.set(self.ledger.rate(), self.now);
         self.draw();
+        self.settle();
     }
 
     /// Sets an event so many seconds from now.
@@ -323,14 +327,11 @@ impl World {
     #[expect(clippy::cast_precision_loss, reason = "costs are reckoned in floats")]
     pub(super) fn count_cost(&mut self) {
         let mut rate = Capacity::default();
-        for pod in self.own().map(|pod| &self.machines.pods[pod]) {
-            if pod.is_head || pod.bound.is_none() || pod.has_ended() {
-                continue;
-            }
-            let size = pod.limits().max(pod.allocated());
-            rate.cpus += size.cpu.map_or(0.0, |cpu| cpu.ceil_milli() as f64 / 1000.0);
-            rate.memory += size.memory.map_or(0.0, |memory| memory.ceil_units() as f64);
-            rate.gpus += pod.gpus as f64;
+        let pods = self.own().map(|pod| &self.machines.pods[pod]);
+        for (cpus, memory, gpus) in pods.filter_map(SimulatedPod::paid) {
+            rate.cpus += cpus;
+            rate.memory += memory;
+            rate.gpus += gpus;
         }
         rate.nodes = self
             .machines
@@ -340,24 +341,6 @@ impl World {
             .count() as f64;
         self.ledger.set(rate, self.now);
         self.draw();
-    }
-
-    pub(super) fn draw(&mut self) {
-        let usage = self
-            .ray
-            .names
-            .find("CPU")
-            .map(|cpu| self.ray.demand_of(cpu));
-        let usage = usage.unwrap_or_default();
-        let rate = self.ledger.rate();
-        self.ledger.draw(Point {
-            at: self.now.seconds(),
-            waiting: float(usage.waiting),
-            used: float(usage.used),
-            total: float(usage.total),
-            cores: rate.cpus,
-            nodes: rate.nodes,
-        });
     }
 }
 

@@ -82,7 +82,7 @@ pub const SHRINK_AFTER_S: u32 = 15;
 
 /// Whether small pods are kept by the gaps between bursts of work where no RayPolicy says
 /// otherwise.
-pub const LEARN_GAPS: bool = false;
+pub const LEARN_GAPS: bool = true;
 
 /// Whether pods grow with the memory that is really in use where no RayPolicy says otherwise.
 pub const FOLLOW_MEMORY: bool = true;

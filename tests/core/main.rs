@@ -12,6 +12,7 @@ mod judge;
 mod malformed;
 mod manifests;
 mod memory_in_use;
+mod mutants;
 mod outcome;
 #[path = "../outcome/mod.rs"]
 mod outcome_support;

@@ -13,6 +13,7 @@ use crate::plan::memory::remember;
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::nodes::standby_role::StandbyRole;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::{Deletion, GroupPlan, Plan, PlanWait, PodResize, RayletSync};
 use crate::plan::outcome::resize_note::PodNote;
@@ -219,9 +220,11 @@ fn groups(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decided<'_>) -
 fn ready(decided: &Decided<'_>, group: GroupIndex) -> Vec<StandbyLaunch> {
     let mut launches: Vec<StandbyLaunch> = Vec::new();
     for node in decided.state.in_order() {
-        let is_one = node.only_ready && node.group() == Some(group);
-        let kept = node.standby.filter(|_| is_one);
-        let Some(kept) = kept.and_then(|number| decided.standby.get(number)) else {
+        let StandbyRole::Launched(kept) = node.standby else {
+            continue;
+        };
+        let kept = decided.standby.get(kept);
+        let Some(kept) = kept.filter(|_| node.group() == Some(group)) else {
             continue;
         };
         let same = launches

@@ -9,7 +9,8 @@ use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{from_cores, milli};
 use crate::plan::list::{GroupIndex, ListPosition, StandbyIndex};
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{Fate, KeptReason, PlannedNode};
+use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::nodes::standby_role::KeptReason;
 use crate::plan::outcome::plan::Plan;
 use crate::plan::outcome::remark::{NodeRemark, ResizedResource};
 use crate::plan::outcome::report::{

@@ -112,7 +112,7 @@ impl FaultTrial<'_> {
                 self.say(format!("drained: {drained:?}"));
             }
             FaultKind::NodesFilled { .. } => world.fill_nodes(),
-            FaultKind::QuotaSet { cores, .. } => world.trouble.quota_cores = Some(cores),
+            FaultKind::QuotaSet { cores, .. } => world.set_quota(Some(cores)),
             FaultKind::ResourcesRequested { cpu, bundles, .. } => {
                 let bundle = world.ray.names.bundle([("CPU", cpu)]);
                 world.ray.request(vec![(bundle, bundles)]);
@@ -176,7 +176,7 @@ impl FaultTrial<'_> {
             FaultKind::CallsRefused { .. } => world.trouble.refused = None,
             FaultKind::NodeDrained { .. } => world.uncordon_nodes(),
             FaultKind::NodesFilled { .. } => world.empty_nodes(),
-            FaultKind::QuotaSet { .. } => world.trouble.quota_cores = None,
+            FaultKind::QuotaSet { .. } => world.set_quota(None),
             FaultKind::ResourcesRequested { .. } => world.ray.request(Vec::new()),
             FaultKind::ClockAhead { .. } => self.set_clocks(0.0),
             FaultKind::CallsSlow { .. } => world.settings.call_s = usual.call_s,

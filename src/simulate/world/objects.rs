@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use crate::quantity::Quantity;
 use crate::simulate::moment::Moment;
-use crate::snapshot::KubeNode;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::cluster_object::ClusterObject;
 use crate::snapshot::pod_object::{PodCondition, PodObject};
 use crate::snapshot::requests::requests;
+use crate::snapshot::{KubeNode, NodeLoads};
 
 /// The objects as watchers have them.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +19,8 @@ pub struct WorldView {
     pub pods: Rc<Vec<PodObject>>,
     /// The Kubernetes nodes; `None` where there is room for everything.
     pub nodes: Option<Rc<Vec<KubeNode>>>,
+    /// What pods of other clusters request of each of them.
+    pub loads: Rc<NodeLoads>,
     /// The number of this view; it grows with each change.
     pub version: u64,
 }
@@ -26,6 +28,8 @@ pub struct WorldView {
 /// A pod, with what its object does not say.
 #[derive(Debug, Clone)]
 pub struct SimulatedPod {
+    /// The number of its cluster.
+    pub cluster: usize,
     /// The pod as the API server has it.
     pub object: PodObject,
     /// The GPUs that it takes of its node.

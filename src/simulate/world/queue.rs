@@ -62,6 +62,8 @@ pub enum WorldEvent {
     Pull,
     /// Watchers get the changes of objects.
     Watched,
+    /// Watchers hear what pods of other clusters take of the nodes.
+    LoadsWatched,
     /// The scaler looks at the cluster, unless another look has been set since.
     Look {
         /// The number of the scaler.

@@ -238,7 +238,7 @@ impl World {
 
     /// What the worker pods of each group have.
     fn paid_sums(&self, groups: &mut Sums) {
-        for pod in self.present.values().map(|pod| &self.pods[*pod]) {
+        for pod in self.own().map(|pod| &self.machines.pods[pod]) {
             if let Some((cpus, memory, gpus)) = pod.paid() {
                 let sum = groups.of(pod.group());
                 sum.paid.add(Three { cpus, memory, gpus });
@@ -251,14 +251,19 @@ impl World {
     /// first pool whose nodes can hold it, as for the node autoscaler.
     fn pool_sums(&self) -> Sums {
         let mut sums = Sums::default();
-        let pools = &self.settings.pools;
+        let pools = &self.machines.pools;
         for pool in pools {
             sums.of(&pool.name);
         }
         if pools.is_empty() {
             return sums;
         }
-        for node in self.nodes.iter().filter(|node| node.removed.is_none()) {
+        for node in self
+            .machines
+            .nodes
+            .iter()
+            .filter(|node| node.removed.is_none())
+        {
             let pool = &pools[node.pool];
             let (sum, has) = (sums.of(&pool.name), three(pool.allocatable, pool.gpus));
             sum.paid.add(has);
@@ -267,10 +272,11 @@ impl World {
                 sum.total.add(has);
             }
         }
-        for pod in self.present.values().map(|pod| &self.pods[*pod]) {
+        let machines = &self.machines;
+        for pod in machines.all().map(|pod| &machines.pods[pod]) {
             let (wanted, gpus) = (pod.requests(), pod.gpus);
             if let Some(node) = pod.node.filter(|_| !pod.has_ended()) {
-                let name = &pools[self.nodes[node].pool].name;
+                let name = &pools[self.machines.nodes[node].pool].name;
                 sums.of(name).used.add(three(wanted, gpus));
             } else if pod.bound.is_none() && !pod.is_deleting() {
                 let mut able = pools.iter();

@@ -1,14 +1,13 @@
 //! The state of the world, and what happens in it.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 use super::group::{SimulatedGroup, SimulatedGroupError, groups};
 use super::ledger::{Capacity, CostLedger};
 use super::log::EventLog;
+use super::machines::Machines;
 use super::memory_reports::MemoryReports;
-use super::objects::{SimulatedNode, SimulatedPod, WorldView};
+use super::objects::{SimulatedPod, WorldView};
 use super::queue::{EventQueue, WorldEvent};
 use super::trouble::Trouble;
 use crate::ray::ReconcileMode;
@@ -47,23 +46,22 @@ pub struct World {
     pub outgoing: Option<Vec<WorldEvent>>,
     /// Everything random.
     pub random: fastrand::Rng,
+    /// The Kubernetes nodes, and the pods on them.
+    pub(super) machines: Machines,
+    /// The number of the cluster among those that share them.
+    pub number: usize,
     pub(super) queue: EventQueue,
     pub(super) cluster: ClusterObject,
     pub(super) version: u64,
     pub(super) groups: Vec<SimulatedGroup>,
     /// The groups that were removed: their pods may still be there.
     pub(super) former: Vec<SimulatedGroup>,
-    /// All pods that there ever were.
-    pub(super) pods: Vec<SimulatedPod>,
-    /// The pods that exist, by name.
-    pub(super) present: BTreeMap<String, usize>,
-    pub(super) nodes: Vec<SimulatedNode>,
     /// How many jobs are still to be submitted.
     pub(super) submissions: usize,
-    /// Whether watchers, the operator, the GCS or the node autoscaler will act on a change anyway.
+    /// Whether watchers or the GCS will act on a change anyway.
     pub(super) is_watched: bool,
     pub(super) is_pulled: bool,
-    pub(super) is_scanning: bool,
+    pub(super) are_loads_watched: bool,
     pub(super) memory_reports: MemoryReports,
 }
 
@@ -78,6 +76,22 @@ impl World {
         trace: &Trace,
         settings: WorldSettings,
     ) -> Result<Self, SimulatedGroupError> {
+        let machines = Machines::new(&settings.pools);
+        Self::beside(cluster, trace, settings, machines)
+    }
+
+    /// The same, on nodes that other clusters use too. The RayCluster has a UID and a namespace and name
+    /// of its own.
+    ///
+    /// # Errors
+    ///
+    /// A group of the RayCluster cannot be read.
+    pub fn beside(
+        cluster: &Value,
+        trace: &Trace,
+        settings: WorldSettings,
+        mut machines: Machines,
+    ) -> Result<Self, SimulatedGroupError> {
         let mut world = Self {
             now: Moment::START,
             ledger: CostLedger::default(),
@@ -88,28 +102,22 @@ impl World {
             log: EventLog::default(),
             strangers: Vec::new(),
             outgoing: None,
+            number: machines.join(),
+            machines,
             random: fastrand::Rng::with_seed(settings.seed.wrapping_add(1)),
             queue: EventQueue::default(),
             cluster: ClusterObject::default(),
             version: 0,
             groups: Vec::new(),
             former: Vec::new(),
-            pods: Vec::new(),
-            present: BTreeMap::new(),
-            nodes: Vec::new(),
             submissions: 0,
             is_watched: false,
             is_pulled: false,
-            is_scanning: false,
+            are_loads_watched: false,
             memory_reports: MemoryReports::default(),
             settings,
         };
         world.set_cluster(prepared(cluster))?;
-        for pool in 0..world.settings.pools.len() {
-            for _ in 0..world.settings.pools[pool].min {
-                world.add_node(pool, true);
-            }
-        }
         let head = world
             .groups
             .iter()
@@ -203,6 +211,7 @@ impl World {
                 self.ray.pull();
             }
             WorldEvent::Watched => self.watched(),
+            WorldEvent::LoadsWatched => self.loads_watched(),
             WorldEvent::Look { .. } | WorldEvent::Answered { .. } | WorldEvent::Lease(_) => {}
         }
     }
@@ -251,6 +260,11 @@ impl World {
         self.cluster_text("/metadata/name").unwrap_or_default()
     }
 
+    /// The namespace of the RayCluster.
+    pub fn namespace(&self) -> String {
+        self.cluster_text("/metadata/namespace").unwrap_or_default()
+    }
+
     pub(super) fn cluster_text(&self, pointer: &str) -> Option<String> {
         let text = self
             .cluster
@@ -262,7 +276,8 @@ impl World {
 
     /// The number of the pod that has this name now.
     pub(super) fn pod_named(&self, name: &str) -> Option<usize> {
-        self.present.get(name).copied()
+        let own = self.machines.present.get(self.number)?;
+        own.get(name).copied()
     }
 
     /// Stores the RayCluster as it was changed.
@@ -308,27 +323,18 @@ impl World {
         self.draw();
     }
 
-    pub(super) fn node_ready(&mut self, number: usize) {
-        let node = &mut self.nodes[number];
-        if node.removed.is_none() {
-            node.is_ready = true;
-            node.empty_since = Some(self.now);
-            self.after(0.0, WorldEvent::Scheduler);
-            self.objects_changed();
-        }
-    }
-
     /// Counts from now on what worker pods and nodes take now.
     #[expect(clippy::cast_precision_loss, reason = "costs are reckoned in floats")]
     pub(super) fn count_cost(&mut self) {
         let mut rate = Capacity::default();
-        let pods = self.present.values().map(|pod| &self.pods[*pod]);
+        let pods = self.own().map(|pod| &self.machines.pods[pod]);
         for (cpus, memory, gpus) in pods.filter_map(SimulatedPod::paid) {
             rate.cpus += cpus;
             rate.memory += memory;
             rate.gpus += gpus;
         }
         rate.nodes = self
+            .machines
             .nodes
             .iter()
             .filter(|node| node.removed.is_none())

@@ -35,11 +35,15 @@ impl World {
             return;
         }
         self.is_watched = false;
-        let pods = self
-            .present
-            .values()
-            .map(|pod| self.pods[*pod].object.clone());
+        self.view = self.seen(lost);
+    }
+
+    /// What watchers have from now on, where they hear nothing of some objects.
+    fn seen(&self, lost: Option<LostWatches>) -> WorldView {
+        let pods = self.own();
+        let pods = pods.map(|pod| self.machines.pods[pod].object.clone());
         let nodes = self
+            .machines
             .nodes
             .iter()
             .filter(|node| node.is_ready && node.removed.is_none());
@@ -53,11 +57,11 @@ impl World {
                 taints: Vec::new(),
             },
             status: KubeNodeStatus {
-                allocatable: self.settings.pools[node.pool].allocatable,
+                allocatable: self.machines.pools[node.pool].allocatable,
             },
         });
         let before = &self.view;
-        self.view = WorldView {
+        WorldView {
             cluster: match lost {
                 Some(LostWatches::RayCluster) => before.cluster.clone(),
                 _ if is_same(&before.cluster, &self.cluster) => before.cluster.clone(),
@@ -69,10 +73,14 @@ impl World {
             },
             nodes: match lost {
                 Some(LostWatches::Nodes) => before.nodes.clone(),
-                _ => (!self.settings.pools.is_empty()).then(|| Rc::new(nodes.collect())),
+                _ => (!self.machines.pools.is_empty()).then(|| Rc::new(nodes.collect())),
+            },
+            loads: match lost {
+                Some(LostWatches::Pods) => before.loads.clone(),
+                _ => Rc::new(self.machines.loads_beside(self.number)),
             },
             version: before.version + 1,
-        };
+        }
     }
 
     /// Watchers hear again of everything.

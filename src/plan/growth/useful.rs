@@ -28,6 +28,7 @@ pub(crate) fn useful(from: Size, most: Size, base: Size, needed: Size) -> Size {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "whole numbers")]
 mod tests {
     use super::*;
 

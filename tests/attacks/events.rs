@@ -18,8 +18,9 @@ use tokio::time::{sleep, timeout};
 use crate::play_gcs::{Played, PlayedGcs, messages, rpc};
 use crate::played_api::PlayedApi;
 
-/// Far more than anything here takes.
-const DEADLINE: Duration = Duration::from_secs(30);
+/// Far more than anything here takes: the longest is a record of budgets that others write at the same
+/// time, which is written again after up to 30 s.
+const DEADLINE: Duration = Duration::from_secs(90);
 
 pub(crate) fn cluster_path(namespace: &str) -> String {
     format!("/apis/ray.io/v1/namespaces/{namespace}/rayclusters/ray")

@@ -268,6 +268,48 @@ fn no_folder_has_too_many_files_to_keep_in_mind() {
     }
 }
 
+/// The paths in backquotes that a page names below `src`, `tests` or another folder at the top.
+fn paths(text: &str) -> impl Iterator<Item = &str> {
+    let quoted = text.split('`').skip(1).step_by(2);
+    quoted.filter(|quoted| {
+        let is_path = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+        let top = quoted.split('/').next().unwrap_or_default();
+        quoted.contains('/') && quoted.chars().all(is_path) && TOPS.contains(&top)
+    })
+}
+
+/// The folders at the top of which the map tells.
+const TOPS: [&str; 8] = [
+    "src",
+    "tests",
+    "docs",
+    "scripts",
+    "manifests",
+    "benches",
+    "fuzz",
+    "proto",
+];
+
+#[test]
+fn the_map_has_every_folder_and_no_other() {
+    let map = read(&root().join("CONTRIBUTING.md"));
+    for path in paths(&map) {
+        assert!(
+            root().join(path).exists(),
+            "CONTRIBUTING.md names {path}: there is no such folder or file"
+        );
+    }
+    let files = files(&src());
+    let folders: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+    for folder in folders {
+        let path = folder.strip_prefix(root()).unwrap().to_str().unwrap();
+        assert!(
+            path == "src" || map.contains(&format!("`{path}/`")),
+            "CONTRIBUTING.md has no {path}/ in its map"
+        );
+    }
+}
+
 #[test]
 fn main_stays_small() {
     let lines = read(&src().join("main.rs")).lines().count();

@@ -6,7 +6,7 @@ use rayfit::simulate::report::page::html;
 use rayfit::simulate::settings::WorldSettings;
 use rayfit::simulate::study::{Study, StudyRow};
 use rayfit::simulate::trace;
-use rayfit::simulate::world::ledger::curves::{Level, MOST_PARTS, PartCurve, PartPoint};
+use rayfit::simulate::world::ledger::curves::{CurveLevel, MOST_PARTS, PartCurve, PartPoint};
 use rayfit::yaml;
 use roxmltree::{Document, Node, ParsingOptions};
 
@@ -251,7 +251,7 @@ fn pages_are_bounded() {
     assert!(one.len() < 100_000, "{}", one.len());
     let all = html(&study, &vec![row.clone(); 500]);
     assert!(all.len() < 10_000_000, "{}", all.len());
-    let level = |number: u32| Level {
+    let level = |number: u32| CurveLevel {
         waiting: f64::from(number * 7919 % 1000),
         used: f64::from(number * 6007 % 1000),
         total: f64::from(number * 9973 % 2000),

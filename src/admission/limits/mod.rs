@@ -1,4 +1,7 @@
 //! Limits on what one request, and all requests together, may use.
+//!
+//! In: the length and source of a request. Out: the right to read and check it, or a refusal. Invariant: one source cannot
+//! take all that there is.
 
 pub mod refusal;
 pub mod turns;

@@ -1,4 +1,7 @@
 //! Observation: which objects are watched, what is kept of them, and where.
+//!
+//! In: the events of watches. Out: the cluster, pods and nodes as last seen, and which clusters have changed. Invariant:
+//! objects belong to a cluster by namespace, name and UID.
 
 pub mod kept;
 mod scaled;

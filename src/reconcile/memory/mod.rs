@@ -1,4 +1,7 @@
 //! What a process remembers of a cluster from round to round. All of it may be lost at any time.
+//!
+//! In: rounds and the results of their calls. Out: what the next round knows. Invariant: a call whose result is not known
+//! counts as if it may have happened.
 
 pub mod backoff;
 pub mod reported;

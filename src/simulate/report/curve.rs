@@ -7,7 +7,7 @@ use crate::simulate::report::chart::svg;
 use crate::simulate::report::lanes::{Lane, Lanes, Track};
 use crate::simulate::report::table::{duration, row_name};
 use crate::simulate::study::StudyRow;
-use crate::simulate::world::ledger::curves::{Level, Point};
+use crate::simulate::world::ledger::curves::{CurveLevel, Point};
 
 /// The most points of a chart that are drawn. More would not be seen.
 pub const MOST_POINTS: usize = 600;
@@ -65,14 +65,14 @@ impl CurveAxes {
 }
 
 /// The highest of what is drawn.
-pub(super) fn most(level: Level) -> f64 {
+pub(super) fn most(level: CurveLevel) -> f64 {
     (level.used + level.waiting)
         .max(level.total)
         .max(level.paid)
 }
 
-fn cpus_of(point: &Point) -> Level {
-    Level {
+fn cpus_of(point: &Point) -> CurveLevel {
+    CurveLevel {
         waiting: point.waiting,
         used: point.used,
         total: point.total,
@@ -115,10 +115,10 @@ const NAMES: SeriesNames = ["jobs use", "jobs wait for", "Ray has", "worker pods
 pub(super) fn level_lane(
     (title, axis, height): (&'static str, &Axis, f64),
     names: SeriesNames,
-    levels: &[(f64, Level)],
+    levels: &[(f64, CurveLevel)],
     unit: f64,
 ) -> Lane {
-    let track = |class, name, is_area, of: fn(&Level) -> f64| Track {
+    let track = |class, name, is_area, of: fn(&CurveLevel) -> f64| Track {
         class,
         name,
         is_area,
@@ -144,7 +144,7 @@ pub(super) fn level_lane(
 /// The chart of a simulation. `id` is unique on its page.
 pub fn chart(id: &str, row: &StudyRow, axes: &CurveAxes, most_points: usize) -> String {
     let points = thinned(&row.result.curve, most_points, demand);
-    let levels = |of: fn(&Point) -> Level| -> Vec<(f64, Level)> {
+    let levels = |of: fn(&Point) -> CurveLevel| -> Vec<(f64, CurveLevel)> {
         points.iter().map(|point| (point.at, of(point))).collect()
     };
     let count = |title, class, axis: &Axis, is_area, of: fn(&Point) -> f64| Lane {

@@ -9,7 +9,7 @@ use crate::simulate::report::curve::{GIB, SeriesNames, greatest, level_lane, mos
 use crate::simulate::report::lanes::{Lane, Lanes, Track};
 use crate::simulate::report::table::duration;
 use crate::simulate::result::SimulationResult;
-use crate::simulate::world::ledger::curves::{Level, PartCurve, PartPoint};
+use crate::simulate::world::ledger::curves::{CurveLevel, PartCurve, PartPoint};
 
 /// As wide as a small phone, so that the text of a chart is legible there without scrolling.
 const WIDTH: f64 = 328.0;
@@ -76,7 +76,7 @@ impl Parts {
     }
 }
 
-fn demand(level: Level) -> f64 {
+fn demand(level: CurveLevel) -> f64 {
     level.used + level.waiting
 }
 
@@ -164,7 +164,7 @@ fn chart(
     let moments: Vec<(f64, PartPoint)> = (points.iter().map(|point| (point.at, *point)))
         .chain(last)
         .collect();
-    let levels = |of: fn(&PartPoint) -> Level| -> Vec<(f64, Level)> {
+    let levels = |of: fn(&PartPoint) -> CurveLevel| -> Vec<(f64, CurveLevel)> {
         moments.iter().map(|(at, point)| (*at, of(point))).collect()
     };
     let names = parts.names();

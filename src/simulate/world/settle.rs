@@ -1,7 +1,7 @@
 //! What is wanted and used at a moment, by worker group and by node pool.
 
 use super::ledger::Capacity;
-use super::ledger::curves::{Level, MOST_PARTS, OTHERS, Part, PartPoint, Point};
+use super::ledger::curves::{CurveLevel, MOST_PARTS, OTHERS, Part, PartPoint, Point};
 use super::objects::fits;
 use super::state::World;
 use crate::ray::Resource;
@@ -62,8 +62,8 @@ struct Sum {
 }
 
 impl Sum {
-    fn level(&self, of: fn(&Three) -> f64) -> Level {
-        Level {
+    fn level(&self, of: fn(&Three) -> f64) -> CurveLevel {
+        CurveLevel {
             waiting: of(&self.waiting),
             used: of(&self.used),
             total: of(&self.total),

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// How much of one resource is wanted and there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Level {
+pub struct CurveLevel {
     /// What is waited for. Of a group: by jobs that fit a pod of it, though others may get them. Of a node
     /// pool: by pods that are to get a node of it.
     pub waiting: f64,
@@ -36,9 +36,9 @@ pub struct Point {
     /// The jobs that wait.
     pub waiting_jobs: f64,
     /// The bytes of memory.
-    pub memory: Level,
+    pub memory: CurveLevel,
     /// The GPUs.
-    pub gpus: Level,
+    pub gpus: CurveLevel,
 }
 
 /// One point of the curves of a worker group or a node pool.
@@ -48,11 +48,11 @@ pub struct PartPoint {
     /// Seconds since the beginning.
     pub at: f64,
     /// The cores.
-    pub cpus: Level,
+    pub cpus: CurveLevel,
     /// The bytes of memory.
-    pub memory: Level,
+    pub memory: CurveLevel,
     /// The GPUs.
-    pub gpus: Level,
+    pub gpus: CurveLevel,
     /// The pods of the group that have a Kubernetes node; the nodes of the pool.
     pub count: f64,
 }
@@ -215,9 +215,9 @@ mod tests {
     use super::*;
 
     fn point(at: f64, used: f64) -> PartPoint {
-        let cpus = Level {
+        let cpus = CurveLevel {
             used,
-            ..Level::default()
+            ..CurveLevel::default()
         };
         PartPoint {
             at,

@@ -48,7 +48,7 @@ struct Arguments {
     #[arg(long, value_delimiter = ',')]
     idle: Vec<u32>,
 
-    /// Seeds [default: 1,2,3]
+    /// Seeds [default: 1]
     #[arg(long, value_delimiter = ',')]
     seeds: Vec<u64>,
 

@@ -4,6 +4,8 @@
 //! without copying the objects in it, [`skip`] allows from the raw bytes what needs no check,
 //! [`tree`] parses the fields that are read, [`decide`] asks the core, and [`response`] writes the
 //! answer. [`mod@router`] connects them. All except the router and the limits are pure.
+//!
+//! Invariant: a review that fails in any way ends alone, and is answered.
 
 pub mod audit;
 pub mod deadline;

@@ -15,7 +15,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::decide::{Decision, Engine, decide};
 use super::limits::refusal::Refusal;
-use super::limits::{AdmissionLimits, Budget};
+use super::limits::{AdmissionCapacity, AdmissionLimits};
 use super::response::RenderError;
 use super::review::{Review, ReviewError};
 use super::tree::TreeBudget;
@@ -33,7 +33,7 @@ pub struct Admission {
     /// ones.
     pub policy: Arc<ArcSwap<EffectivePolicy>>,
     engine: Engine,
-    budget: Budget,
+    budget: AdmissionCapacity,
     metrics: Arc<Metrics>,
 }
 
@@ -58,7 +58,7 @@ impl Admission {
         Self {
             policy,
             engine,
-            budget: Budget::new(limits),
+            budget: AdmissionCapacity::new(limits),
             metrics,
         }
     }

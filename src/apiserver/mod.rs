@@ -10,6 +10,9 @@
 //! - `informer`, [`pages`]: the one loop that lists and watches; objects are read one by one
 //! - [`backoff`]: how long to wait after a failure
 //! - [`health`]: which watches are well, since when they are not, and why
+//!
+//! In: requests of the controller, the audit and the certificates. Out: answers, and lists that are kept up to date.
+//! Invariant: nobody sends past the gate what others have to wait for there.
 
 pub mod backoff;
 pub mod client;

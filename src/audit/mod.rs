@@ -6,6 +6,9 @@
 //! Objects are followed by watches. When policies change, an exemption ends, or ten minutes have
 //! passed, all objects are listed and checked again, a page at a time. Only the results are kept,
 //! not the objects.
+//!
+//! In: policies, facts and pages of stored objects. Out: statuses, reports and `failurePolicy`. Invariant: nobody else
+//! writes these while this replica holds the Lease.
 
 mod board;
 pub mod closing;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::simulation::{DAY, World, newest};
+use super::simulation::{DAY, SimulatedCerts, newest};
 
 #[derive(Debug, Clone)]
 enum Event {
@@ -18,7 +18,7 @@ enum Event {
     EditConfiguration(usize),
 }
 
-fn handle(world: &mut World, event: &Event) {
+fn handle(world: &mut SimulatedCerts, event: &Event) {
     match event {
         Event::Act(replica) => world.act(*replica),
         Event::ActAlone(replica, times) => world.act_alone(*replica, *times),
@@ -57,7 +57,7 @@ proptest! {
 
     #[test]
     fn no_interleaving_opens_a_gap((replicas, events) in history()) {
-        let mut world = World::new(replicas);
+        let mut world = SimulatedCerts::new(replicas);
         for event in &events {
             handle(&mut world, event);
             world.assert_no_gap();
@@ -69,7 +69,7 @@ proptest! {
 
 #[test]
 fn the_first_start_does_not_wait() {
-    let mut world = World::new(2);
+    let mut world = SimulatedCerts::new(2);
     for _ in 0..40 {
         (0..2).for_each(|replica| world.act(replica));
     }
@@ -84,7 +84,7 @@ fn the_first_start_does_not_wait() {
 
 #[test]
 fn an_authority_is_replaced_in_good_time_and_leaves() {
-    let mut world = World::new(3);
+    let mut world = SimulatedCerts::new(3);
     world.run_fairly(200);
     world.assert_settled();
     let first = world.secret.1.current.clone();
@@ -100,7 +100,7 @@ fn an_authority_is_replaced_in_good_time_and_leaves() {
 /// bundle, and a replica that rested meanwhile would not be told of that moment.
 #[test]
 fn nobody_rests_while_a_renewal_is_only_kept_back() {
-    let mut world = World::new(2);
+    let mut world = SimulatedCerts::new(2);
     world.run_fairly(200);
     world.assert_settled();
     let before = world.secret.1.leaf.clone();
@@ -114,7 +114,7 @@ fn nobody_rests_while_a_renewal_is_only_kept_back() {
 
 #[test]
 fn a_pod_that_does_not_answer_keeps_its_authority_trusted() {
-    let mut world = World::new(2);
+    let mut world = SimulatedCerts::new(2);
     world.run_fairly(200);
     let trusted = newest(&world.configurations["mutating"]).anchors[0]
         .id

@@ -15,12 +15,12 @@ pub(super) struct Version {
     superseded: Option<Duration>,
 }
 
-pub(super) struct World {
+pub(super) struct SimulatedCerts {
     pub(super) uptime: Duration,
     pub(super) made: usize,
     pub(super) secret: (u64, Contents),
     pub(super) configurations: BTreeMap<String, Vec<Version>>,
-    pub(super) replicas: Vec<Replica>,
+    pub(super) replicas: Vec<CertReplica>,
 }
 
 /// How far a replica is in its round.
@@ -31,14 +31,14 @@ enum Phase {
     Decided(Box<View>, u64, CertificateStep),
 }
 
-pub(super) struct Replica {
+pub(super) struct CertReplica {
     pod: String,
     memory: Memory,
     pub(super) serving: Option<Leaf>,
     phase: Phase,
 }
 
-impl World {
+impl SimulatedCerts {
     pub(super) fn new(replicas: usize) -> Self {
         let empty = || {
             vec![Version {
@@ -62,8 +62,8 @@ impl World {
         world
     }
 
-    fn new_replica(&mut self) -> Replica {
-        Replica {
+    fn new_replica(&mut self) -> CertReplica {
+        CertReplica {
             pod: self.fresh("pod"),
             memory: Memory::default(),
             serving: None,
@@ -91,7 +91,7 @@ impl World {
 
     pub(super) fn crash(&mut self, replica: usize) {
         let pod = self.replicas[replica].pod.clone();
-        self.replicas[replica] = Replica {
+        self.replicas[replica] = CertReplica {
             pod,
             ..self.new_replica()
         };

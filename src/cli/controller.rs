@@ -2,7 +2,7 @@
 
 use crate::audit;
 use crate::controller::ControllerOptions;
-use crate::controller::observe::Reach;
+use crate::controller::observe::WatchScope;
 use crate::manifests::names;
 use crate::reconcile::ownership::lease::record::Terms;
 
@@ -51,9 +51,9 @@ impl ControllerArgs {
     pub(super) fn options(self, image: &str) -> ControllerOptions {
         ControllerOptions {
             reach: if self.namespaces.is_empty() {
-                Reach::Everything
+                WatchScope::Everything
             } else {
-                Reach::Namespaces(self.namespaces)
+                WatchScope::Namespaces(self.namespaces)
             },
             lease_namespace: self.lease_namespace,
             replica: self.replica.unwrap_or_else(made_up),

@@ -16,7 +16,7 @@ use super::workload::{self, WorldArgs};
 use crate::plan::Strategy;
 use crate::ray::RayObject;
 use crate::report::json::pretty;
-use crate::simulate::recommend::bounds::Bounds;
+use crate::simulate::recommend::bounds::{Bounds, SearchField};
 use crate::simulate::recommend::recommendation::{Recommendation, RecommendationGoal};
 use crate::simulate::recommend::search::{MOST_SIMULATIONS, Search};
 use crate::simulate::recommend::space::Space;
@@ -34,6 +34,7 @@ use crate::simulate::report::recommendation::Report;
     rayfit recommend trace.jsonl --cluster ray.yaml --max-wait 10         # the cheapest that waits no longer\n  \
     rayfit recommend trace.jsonl --cluster ray.yaml --max-cost 25         # the fastest that costs no more\n  \
     rayfit recommend trace.jsonl --cluster ray.yaml --within maxReplicas=1..20 --within podCpus=today\n  \
+    rayfit recommend trace.jsonl --cluster ray.yaml --strategy rayfit --seeds 5   # how much is chance\n  \
     rayfit recommend trace.jsonl --cluster ray.yaml --choose 3 -o patch > patch.yaml\n  \
     rayfit recommend ray/demo --for 2h                                    # a live cluster, recorded first")]
 pub(super) struct RecommendCommand {
@@ -51,14 +52,20 @@ pub(super) struct RecommendCommand {
     #[arg(long, value_enum)]
     strategy: Option<Way>,
 
-    /// The bounds of a field: idleTimeoutSeconds, minReplicas, maxReplicas, podCpus or resizeCpus, or
-    /// `today` to leave it as it is; can be repeated
+    /// The bounds of a field: idleTimeoutSeconds, minReplicas, maxReplicas, podCpus or resizeCpus, with strategy
+    /// rayfit also keepSmallSeconds, shrinkAfterSeconds or headroomCpus of the RayPolicy; or `today` to leave
+    /// it as it is; can be repeated
     #[arg(long, value_name = "FIELD=LOW..HIGH")]
     within: Vec<Bounds>,
 
     /// The most simulations
     #[arg(long, value_name = "COUNT", default_value_t = 200, value_parser = simulations)]
     simulations: usize,
+
+    /// With how many seeds each choice is simulated, from --seed on: figures are means over them. Each seed
+    /// counts as a simulation
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=20))]
+    seeds: u32,
 
     /// Take the cheapest choice whose mean wait is no longer
     #[arg(long, value_name = "SECONDS", value_parser = workload::seconds)]
@@ -97,8 +104,10 @@ enum Format {
     Text,
     /// Everything, for programs
     Json,
-    /// The patch alone, for kubectl patch --type json --patch-file
+    /// The patch of the RayCluster alone, for kubectl patch --type json --patch-file
     Patch,
+    /// The patch of the RayPolicy alone, for kubectl patch --type merge --patch-file
+    PolicyPatch,
 }
 
 fn simulations(text: &str) -> Result<usize, String> {
@@ -135,12 +144,30 @@ impl RecommendCommand {
             (Format::Json, _) => pretty(&report.json()),
             (Format::Patch, Some(chosen)) => {
                 let patch = report.bare_patch(chosen);
-                if patch.trim() == "[]" {
-                    outcome::warn("this choice is what holds today: there is nothing to patch");
+                let policy = report.policy_patch(chosen);
+                match (patch.trim() == "[]", policy.is_some()) {
+                    (true, true) => outcome::warn(
+                        "this choice changes the RayPolicy alone: print that with -o policy-patch",
+                    ),
+                    (true, false) => {
+                        outcome::warn("this choice is what holds today: there is nothing to patch");
+                    }
+                    (false, true) => outcome::warn(
+                        "this choice changes the RayPolicy too: print that patch with -o policy-patch",
+                    ),
+                    (false, false) => {}
                 }
                 patch
             }
-            (Format::Patch, None) => bail!("no choice is as wanted: look at all without -o patch"),
+            (Format::PolicyPatch, Some(chosen)) => {
+                report.policy_patch(chosen).unwrap_or_else(|| {
+                    outcome::warn("this choice changes nothing of the RayPolicy");
+                    "{}\n".to_owned()
+                })
+            }
+            (Format::Patch | Format::PolicyPatch, None) => {
+                bail!("no choice is as wanted: look at all without -o patch")
+            }
             (Format::Text, chosen) => text(&report, chosen),
         };
         anstream::stdout().write_all(text.as_bytes())?;
@@ -160,10 +187,6 @@ impl RecommendCommand {
         };
         let world = self.world.world()?;
         let ruled = self.world.ruled(&cluster)?;
-        let space = Space::of(&cluster, &trace, &world.pools, &self.within);
-        if space.parameters.is_empty() {
-            bail!("there is nothing to search within these bounds: widen --within");
-        }
         let mut reconciler = ruled.reconciler;
         let is_ours = RayObject::parse(&cluster).is_some_and(|ray| ray.reconcile_mode().is_ours());
         reconciler.plan.strategy = match self.strategy {
@@ -171,6 +194,23 @@ impl RecommendCommand {
             None if is_ours => reconciler.plan.strategy,
             None => Strategy::Ray,
         };
+        let space = Space::of(&cluster, &trace, &world.pools, &self.within).with_policy(
+            &reconciler,
+            &trace,
+            &self.within,
+        );
+        if space.parameters.is_empty() {
+            bail!("there is nothing to search within these bounds: widen --within");
+        }
+        let is_policy = |one: &&Bounds| matches!(one.field, SearchField::Policy(_));
+        if let Some(bounds) = self.within.iter().find(is_policy)
+            && reconciler.plan.strategy == Strategy::Ray
+        {
+            bail!(
+                "{} is of RayPolicies, which strategy ray does not heed: add --strategy rayfit",
+                bounds.field
+            );
+        }
         Ok(Search {
             space,
             trace,
@@ -178,6 +218,7 @@ impl RecommendCommand {
             reconciler,
             admission: ruled.admission,
             simulations: self.simulations,
+            seeds: self.seeds,
             gpu_weight: self.gpu_weight,
         })
     }

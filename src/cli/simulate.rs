@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Outcome;
 use super::progress::Progress;
@@ -27,6 +27,7 @@ use crate::simulate::vary::Variation;
 #[command(after_help = "Examples:\n  \
     rayfit simulate examples/trace.jsonl --cluster examples/good.yaml\n  \
     rayfit simulate trace.jsonl --cluster ray.yaml --vary idleTimeoutSeconds=10,60,300\n  \
+    rayfit simulate trace.jsonl --cluster ray.yaml --strategy rayfit --vary keepSmallSeconds=0,120,900\n  \
     rayfit simulate trace.jsonl --cluster ray.yaml --nodes pools.yaml --strategy rayfit\n  \
     rayfit simulate trace.jsonl --cluster ray.yaml -o html > simulation.html\n  \
     rayfit simulate trace.jsonl --cluster ray.yaml -o json > simulation.json")]
@@ -44,9 +45,11 @@ pub(super) struct SimulateCommand {
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Way::Rayfit, Way::Ray])]
     strategy: Vec<Way>,
 
-    /// A field and the values to try: idleTimeoutSeconds, minReplicas, maxReplicas, podStartSeconds or
-    /// nodeStartSeconds; can be repeated, and then every combination is tried
-    #[arg(long, value_name = "FIELD=VALUE,...")]
+    /// A field and the values to try: idleTimeoutSeconds, minReplicas, maxReplicas, the resize limits max-cpu
+    /// and max-memory, keepSmallSeconds, shrinkAfterSeconds and headroomCpus of RayPolicies, podStartSeconds
+    /// or nodeStartSeconds; can be repeated, and then every combination is tried. `GROUP/maxReplicas` is that
+    /// of one worker group
+    #[arg(long, value_name = "[GROUP/]FIELD=VALUE,...")]
     vary: Vec<Variation>,
 
     /// How to print it
@@ -75,6 +78,7 @@ impl SimulateCommand {
         if count > MOST_SIMULATIONS {
             bail!("these are {count} simulations: vary less, up to {MOST_SIMULATIONS}");
         }
+        study.check()?;
         let mut progress = Progress::new("simulated");
         let rows = study.run(&mut |part| progress.share(part));
         drop(progress);
@@ -83,7 +87,7 @@ impl SimulateCommand {
             Format::Text => text(&study, &rows),
             Format::Json => pretty(&json!({
                 "apiVersion": "rayfit.dev/v1alpha1", "kind": "Simulation",
-                "trace": study.trace.name, "jobs": study.trace.jobs.len(), "rows": rows,
+                "trace": study.trace.name, "jobs": study.trace.jobs.len(), "rows": written(&rows),
             })),
             Format::Html => page::html(&study, &rows),
         };
@@ -102,6 +106,17 @@ impl SimulateCommand {
             variations: self.vary.clone(),
         })
     }
+}
+
+/// The simulations for programs, each with how much more it took than the first one.
+fn written(rows: &[StudyRow]) -> Vec<Value> {
+    let first = rows.first();
+    let row = |row: &StudyRow| {
+        let mut written = json!(row);
+        written["toFirst"] = json!(first.map(|first| row.result.more_than(&first.result)));
+        written
+    };
+    rows.iter().map(row).collect()
 }
 
 fn text(study: &Study, rows: &[StudyRow]) -> String {

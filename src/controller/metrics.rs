@@ -8,6 +8,7 @@ use crate::budget::record::Grants;
 use crate::controller::observe::Key;
 use crate::gcs::GcsFault;
 use crate::ray::ReconcileMode;
+use crate::ray::group::HEAD_NAME;
 use crate::reconcile::{Done, Effect, Meaning, Reply, Round};
 use crate::telemetry::controller::{DemandCount, ScalingMetrics};
 
@@ -70,13 +71,20 @@ impl RoundMetrics {
         }
     }
 
-    /// Records the cluster's pending and unmet demand, and what its pods do not take of their resize
-    /// limits.
+    /// Records the cluster's pending and unmet demand, how large its workers are, and what its pods do
+    /// not take of their resize limits.
     pub fn decided(&self, key: &Key, round: &Round) {
         let below = round.report.groups.iter();
         let below = below.filter_map(|group| group.below_limits);
         self.metrics
             .below_limits(&key.to_string(), below, Instant::now());
+        // A decision that was given up, or one about a cluster that cannot be observed, has no report:
+        // what was last known holds until the next one.
+        if !round.report.groups.is_empty() {
+            let workers = (round.report.groups.iter()).filter(|group| group.name != HEAD_NAME);
+            let sizes = workers.filter_map(|group| group.sizes);
+            self.metrics.sizes(&key.to_string(), sizes);
+        }
         let pending = round.report.demands.iter().map(|demand| demand.count).sum();
         let unmet = round.report.demands.iter().map(|demand| demand.unmet).sum();
         self.metrics

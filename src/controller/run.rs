@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 use super::lease::{Fence, keeper, stored};
-use super::observe::{Observed, Reach};
+use super::observe::{Observed, WatchScope};
 use super::tuning::{InForce, Tuning};
 use crate::apiserver::{ApiServer, Gate, Informers};
 use crate::controller::act::writer::Requests;
@@ -28,7 +28,7 @@ const EVENTS_SHARE: u32 = 10;
 #[derive(Debug, Clone)]
 pub struct ControllerOptions {
     /// Which objects are watched.
-    pub reach: Reach,
+    pub reach: WatchScope,
     /// The namespace of the Leases.
     pub lease_namespace: String,
     /// The name of this replica, which no other replica has.

@@ -14,7 +14,7 @@ pub struct Node {
     /// Its labels.
     pub labels: Vec<(String, String)>,
     /// Its taints that keep pods off (`NoSchedule` and `NoExecute`).
-    pub taints: Vec<Taint>,
+    pub taints: Vec<NodeTaint>,
     /// Cordoned.
     pub unschedulable: bool,
     /// CPU that pods can have, in cores; zero if the node does not say.
@@ -25,7 +25,7 @@ pub struct Node {
 
 /// A taint that keeps pods off.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Taint {
+pub struct NodeTaint {
     /// Its key.
     pub key: String,
     /// Its value, empty if it has none.
@@ -79,12 +79,12 @@ fn texts(map: &Fields) -> Vec<(String, String)> {
         .collect()
 }
 
-fn taints(spec: &Fields) -> Vec<Taint> {
+fn taints(spec: &Fields) -> Vec<NodeTaint> {
     let text = |taint: &Fields, key| text_at(taint, key).unwrap_or_default().to_owned();
     list_at(spec, "taints")
         .iter()
         .filter_map(Value::as_object)
-        .map(|taint| Taint {
+        .map(|taint| NodeTaint {
             key: text(taint, "key"),
             value: text(taint, "value"),
             effect: text(taint, "effect"),

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::node::{Node, Taint};
+use super::node::{Node, NodeTaint};
 use crate::ray::{Fields, list_at, object_at, text_at};
 
 /// What a pod template asks of a node.
@@ -67,15 +67,15 @@ impl<'a> Demands<'a> {
         })
     }
 
-    fn tolerates(&self, taint: &Taint) -> bool {
+    fn tolerates(&self, taint: &NodeTaint) -> bool {
         self.tolerations
             .iter()
             .any(|toleration| toleration.covers(taint))
     }
 }
 
-fn cordon() -> Taint {
-    Taint {
+fn cordon() -> NodeTaint {
+    NodeTaint {
         key: CORDON.to_owned(),
         value: String::new(),
         effect: "NoSchedule".to_owned(),
@@ -94,7 +94,7 @@ impl<'a> Toleration<'a> {
     }
 
     /// An empty effect covers every effect, an empty key with `Exists` every taint.
-    fn covers(&self, taint: &Taint) -> bool {
+    fn covers(&self, taint: &NodeTaint) -> bool {
         let key = self.key.is_empty() || self.key == taint.key;
         let effect = self.effect.is_empty() || self.effect == taint.effect;
         key && effect

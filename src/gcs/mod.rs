@@ -7,6 +7,9 @@
 //!
 //! Messages that would crash a GCS cannot be expressed with these types: a node id that is not 28
 //! bytes, and a version of the cluster's state that is newer than its own.
+//!
+//! In: an endpoint with its credentials, and what is to be asked or told. Out: Rayfit's own types, or a [`CallError`].
+//! Invariant: no answer costs more memory or time than its bounds, whatever the other side sends.
 
 mod address;
 mod calls;

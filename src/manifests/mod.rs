@@ -7,6 +7,8 @@
 //! Webhooks and controller are two Deployments with two accounts: the controller, which reads the
 //! answers of tenants' GCSs, has no permissions for webhook configurations or the authority's key,
 //! and the webhooks have none to scale clusters or to read their Secrets.
+//!
+//! Invariant: equal options give equal objects.
 
 pub mod access;
 pub mod certificates;

@@ -1,5 +1,8 @@
 //! The object audit: stored objects are checked as if they were created now, for the background
 //! audit, the status of policies, and `rayfit rollout`. Pure.
+//!
+//! In: stored objects, policies and facts. Out: counts and findings by policy. Invariant: an object that cannot be read
+//! ends the audit of no other one.
 
 mod judged;
 pub mod open_report;

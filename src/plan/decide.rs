@@ -35,7 +35,7 @@ use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
 use crate::plan::pressure::{give_back, relief};
-use crate::plan::removal::deadline::Leaving;
+use crate::plan::removal::deadline::DrainingExcess;
 use crate::plan::removal::enforce::Timeouts;
 use crate::plan::removal::keep::Keep;
 use crate::plan::removal::make_room::{RoomContext, make_room};
@@ -53,18 +53,18 @@ pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport
     let own: Vec<Pod<'_>> = snapshot.pods.iter().collect();
     let now = snapshot.seconds().unwrap_or_default();
     let mut wanted = Wanted::default();
-    let mut leaving = BTreeMap::new();
+    let mut departing = BTreeMap::new();
     let config = ClusterConfig::read(&snapshot.ray_cluster, settings.strategy);
     if settings.strategy.is_rayfit() {
         wanted = Wanted::at(&settings.headroom, &settings.schedules, now);
-        leaving = departures(snapshot, &own, &config, (settings.drain_timeout_s, now));
-        wanted.replace(leaving.values(), &snapshot.gcs);
+        departing = departures(snapshot, &own, &config, (settings.drain_timeout_s, now));
+        wanted.replace(departing.values(), &snapshot.gcs);
     }
     let mut decision = Decision {
         snapshot,
         settings,
         wanted,
-        departures: leaving,
+        departures: departing,
         own: &own,
         allowance: None,
     };
@@ -117,7 +117,7 @@ impl<'a> Decision<'a> {
             }
         }
         let plan = actions::plan(snapshot, self.settings, &decided);
-        let report = explain::report(&decided, &plan);
+        let report = explain::report(snapshot, &decided, &plan);
         (plan, report)
     }
 
@@ -153,7 +153,7 @@ impl<'a> Decision<'a> {
         enforce::enforce_minima(&mut state);
         enforce::enforce_group_maxima(&mut state);
         enforce::enforce_cluster_maximum(&mut state);
-        let leaving = self.leaving(&state, &config, &leftovers, now);
+        let excess = self.excess(&state, &config, &leftovers, now);
         let reliefs = relief::reserve(&mut state);
         let left = serve(&mut state, &demands);
         relief::grant(&mut state, &reliefs, now);
@@ -194,12 +194,10 @@ impl<'a> Decision<'a> {
         give_back::give_back(&mut state, now);
         if self.is_rayfit() && demand_waits {
             vain::give_up(&mut state);
-            let context = RoomContext {
-                own: self.own,
-                draining: &leftovers.draining,
-                now,
-            };
-            make_room(&mut state, &context, &left);
+            if self.settings.make_room {
+                let context = RoomContext::new(self.own, &leftovers.draining, now);
+                make_room(&mut state, &context, &left);
+            }
         }
         state.hold_back();
         problems.extend(state.is_cut.then(|| enforce::cut_short(state.max_workers)));
@@ -215,7 +213,7 @@ impl<'a> Decision<'a> {
             at_work,
             bursts,
             evidence,
-            leaving,
+            excess,
             gangs: gangs.remembered(),
             departures: self.departures.clone(),
             problems,
@@ -329,20 +327,20 @@ impl<'a> Decision<'a> {
             .map(|group| until(group).filter(|_| self.is_rayfit()))
     }
 
-    fn leaving(
+    fn excess(
         &self,
         state: &DecisionState,
         config: &ClusterConfig,
         leftovers: &Leftovers<'_>,
         now: f64,
-    ) -> Vec<Leaving> {
+    ) -> Vec<DrainingExcess> {
         if !self.is_rayfit() {
             return Vec::new();
         }
-        let remembered = &self.snapshot.history.leaving;
+        let remembered = &self.snapshot.history.excess;
         let times = (self.settings.drain_timeout_s, now);
         let gcs = &self.snapshot.gcs;
-        deadline::leaving(state, config, leftovers, gcs, remembered, times)
+        deadline::excess_nodes(state, config, leftovers, gcs, remembered, times)
     }
 
     fn headrooms(

@@ -12,7 +12,7 @@ use crate::plan::nodes::rows::Leftovers;
 use crate::plan::outcome::cause::Departure;
 use crate::plan::outcome::problem::Problem;
 use crate::plan::packing::state::DecisionState;
-use crate::plan::removal::deadline::Leaving;
+use crate::plan::removal::deadline::DrainingExcess;
 use crate::plan::standby::ready::StandbyDemand;
 use crate::snapshot::history::{BurstMemory, GangMemory};
 use crate::snapshot::pod::Pod;
@@ -36,7 +36,7 @@ pub(crate) struct Decided<'a> {
     /// What the objects say of groups that cannot be served.
     pub(crate) evidence: Evidence<'a>,
     /// The draining nodes above a maximum.
-    pub(crate) leaving: Vec<Leaving>,
+    pub(crate) excess: Vec<DrainingExcess>,
     /// The placement groups that have been given up.
     pub(crate) gangs: BTreeMap<String, GangMemory>,
     /// The pods that are about to leave with their Kubernetes node, by name.

@@ -62,8 +62,9 @@ pub(crate) use crate::plan::memory::availability::is_overdue;
 pub use crate::plan::outcome::block_reason::BlockReason;
 pub use crate::plan::outcome::budget_use::BudgetUse;
 pub use crate::plan::outcome::cause::{Departure, DepartureReason, RemovalCause};
+pub(crate) use crate::plan::outcome::display::mebibytes;
 pub use crate::plan::outcome::plan::{
-    ClusterEnd, ClusterEndPolicy, Deletion, GroupPlan, LeavingNode, MemoryReason, NodeDrain,
+    ClusterEnd, ClusterEndPolicy, Deletion, ExcessNode, GroupPlan, MemoryReason, NodeDrain,
     NodeHold, Plan, PlanWait, PodResize, RayletSync,
 };
 pub use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
@@ -72,7 +73,8 @@ pub use crate::plan::outcome::problem_reason::{
 };
 pub use crate::plan::outcome::remark::{NodeRemark, ResizedResource};
 pub use crate::plan::outcome::report::{
-    BelowLimits, DemandReport, GroupReport, NodeReport, Placed, PlanReport, StandbyReport,
+    BelowLimits, CpuAndMemory, DemandReport, GroupReport, GroupSizes, NodeReport, Placed,
+    PlanReport, StandbyReport,
 };
 pub use crate::plan::outcome::resize_note::{PodNote, ResizeNote, STATUS_ANNOTATION};
 pub use crate::plan::outcome::standby_reason::{StandbyLaunch, StandbyReason};
@@ -86,6 +88,6 @@ pub use crate::plan::strategy::Strategy;
 pub use decide::decide;
 pub use schema::PlanLine;
 pub use settings::{
-    DRAIN_TIMEOUT_S, FOLLOW_MEMORY, KEEP_SMALL_S, LEARN_GAPS, MAX_WORKERS, PlanSettings,
+    DRAIN_TIMEOUT_S, FOLLOW_MEMORY, KEEP_SMALL_S, LEARN_GAPS, MAKE_ROOM, MAX_WORKERS, PlanSettings,
     SHRINK_AFTER_S, ScaleUp, UNSCHEDULABLE_S,
 };

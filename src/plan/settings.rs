@@ -46,6 +46,9 @@ pub struct PlanSettings {
     /// Whether pods grow when the memory that is really in use comes near to what they have
     /// (strategy rayfit).
     pub follow_memory: bool,
+    /// Whether idle pods go before their idle timeout where demand that waits could use their room
+    /// (strategy rayfit).
+    pub make_room: bool,
     /// Room to keep free for demand to come (strategy rayfit).
     pub headroom: Arc<Headroom>,
     /// What is kept ready at certain hours (strategy rayfit).
@@ -79,10 +82,13 @@ pub const SHRINK_AFTER_S: u32 = 15;
 
 /// Whether small pods are kept by the gaps between bursts of work where no RayPolicy says
 /// otherwise.
-pub const LEARN_GAPS: bool = false;
+pub const LEARN_GAPS: bool = true;
 
 /// Whether pods grow with the memory that is really in use where no RayPolicy says otherwise.
 pub const FOLLOW_MEMORY: bool = true;
+
+/// Whether idle pods make room for demand that waits where no RayPolicy says otherwise.
+pub const MAKE_ROOM: bool = true;
 
 /// For how many seconds small pods are kept at the most where no RayPolicy says otherwise.
 pub const KEEP_SMALL_S: u32 = 900;
@@ -103,6 +109,7 @@ impl Default for PlanSettings {
             deferred_s: 0.0,
             learn_gaps: LEARN_GAPS,
             follow_memory: FOLLOW_MEMORY,
+            make_room: MAKE_ROOM,
             headroom: Arc::default(),
             schedules: Arc::default(),
             budgets: Arc::default(),

@@ -3,6 +3,9 @@
 //!
 //! A `RayPolicy` is stored as [`resource`] says, read once by [`raypolicy`](crate::raypolicy) into
 //! a [`Policy`], and combined with the others into the [`Settings`] for one object by [`Policies`].
+//!
+//! In: RayPolicies that were read. Out: the settings for one object, by folding the policies that match it. Invariant:
+//! the order in which policies were read does not matter.
 
 pub(crate) mod compiled;
 mod effective;

@@ -1,6 +1,6 @@
 //! Compiled selectors: labels, compared as Kubernetes does, and names with `*`.
 
-use super::resource::{LabelExpression, LabelOperator, LabelSelector};
+use super::resource::{LabelExpression, ScopeOperator, ScopeSelector};
 use crate::ray::label;
 
 /// Requirements on labels, all of which must hold.
@@ -10,7 +10,7 @@ pub struct Labels(Vec<Requirement>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Requirement {
     key: String,
-    operator: LabelOperator,
+    operator: ScopeOperator,
     values: Vec<String>,
 }
 
@@ -30,11 +30,11 @@ pub enum SelectorFault {
 
 impl Labels {
     /// Compiles a selector.
-    pub fn compile(selector: &LabelSelector) -> Result<Self, SelectorFault> {
+    pub fn compile(selector: &ScopeSelector) -> Result<Self, SelectorFault> {
         let plain = selector.match_labels.iter().map(|(key, value)| {
             requirement(&LabelExpression {
                 key: key.clone(),
-                operator: LabelOperator::In,
+                operator: ScopeOperator::In,
                 values: vec![value.clone()],
             })
         });
@@ -65,7 +65,7 @@ fn requirement(expression: &LabelExpression) -> Result<Requirement, SelectorFaul
     if let Some(wrong) = values.iter().find(|value| !label::is_value(value)) {
         return Err(SelectorFault::Value(key.clone(), wrong.clone()));
     }
-    let takes_values = matches!(operator, LabelOperator::In | LabelOperator::NotIn);
+    let takes_values = matches!(operator, ScopeOperator::In | ScopeOperator::NotIn);
     if takes_values == values.is_empty() {
         return Err(SelectorFault::Values(key.clone()));
     }
@@ -80,10 +80,10 @@ impl Requirement {
     fn holds(&self, label: Option<&str>) -> bool {
         let listed = || label.is_some_and(|label| self.values.iter().any(|value| value == label));
         match self.operator {
-            LabelOperator::In => listed(),
-            LabelOperator::NotIn => !listed(),
-            LabelOperator::Exists => label.is_some(),
-            LabelOperator::DoesNotExist => label.is_none(),
+            ScopeOperator::In => listed(),
+            ScopeOperator::NotIn => !listed(),
+            ScopeOperator::Exists => label.is_some(),
+            ScopeOperator::DoesNotExist => label.is_none(),
         }
     }
 }
@@ -130,25 +130,25 @@ mod tests {
 
     use super::*;
 
-    fn expression(key: &str, operator: LabelOperator, values: &[&str]) -> LabelSelector {
-        LabelSelector {
+    fn expression(key: &str, operator: ScopeOperator, values: &[&str]) -> ScopeSelector {
+        ScopeSelector {
             match_expressions: vec![LabelExpression {
                 key: key.to_owned(),
                 operator,
                 values: values.iter().map(|&value| value.to_owned()).collect(),
             }],
-            ..LabelSelector::default()
+            ..ScopeSelector::default()
         }
     }
 
-    fn holds(selector: &LabelSelector, label: Option<&'static str>) -> bool {
+    fn holds(selector: &ScopeSelector, label: Option<&'static str>) -> bool {
         let labels = Labels::compile(selector).unwrap();
         labels.match_labels(|key| label.filter(|_| key == "team"))
     }
 
     #[test]
     fn labels_are_compared_as_kubernetes_does() {
-        use LabelOperator::{DoesNotExist, Exists, In, NotIn};
+        use ScopeOperator::{DoesNotExist, Exists, In, NotIn};
         for (operator, values, a, b, absent) in [
             (In, &["a"][..], true, false, false),
             (NotIn, &["a"], false, true, true),
@@ -159,7 +159,7 @@ mod tests {
             let found = [Some("a"), Some("b"), None].map(|label| holds(&selector, label));
             assert_eq!(found, [a, b, absent], "{operator:?}");
         }
-        assert!(holds(&LabelSelector::default(), None));
+        assert!(holds(&ScopeSelector::default(), None));
     }
 
     #[test]
@@ -168,15 +168,15 @@ mod tests {
             Labels::compile(&expression(key, operator, values)).map(|_| ())
         };
         assert_eq!(
-            compile("team", LabelOperator::In, &[]),
+            compile("team", ScopeOperator::In, &[]),
             Err(SelectorFault::Values("team".to_owned()))
         );
         assert_eq!(
-            compile("team", LabelOperator::Exists, &["a"]),
+            compile("team", ScopeOperator::Exists, &["a"]),
             Err(SelectorFault::Values("team".to_owned()))
         );
-        assert!(compile("te am", LabelOperator::Exists, &[]).is_err());
-        assert!(compile("team", LabelOperator::In, &["a b"]).is_err());
+        assert!(compile("te am", ScopeOperator::Exists, &[]).is_err());
+        assert!(compile("team", ScopeOperator::In, &["a b"]).is_err());
     }
 
     #[test]

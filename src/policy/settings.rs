@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Limits, Modes};
 use crate::budget::limit::{Budget, BudgetShare};
 use crate::plan::{
-    DRAIN_TIMEOUT_S, FOLLOW_MEMORY, Headroom, KEEP_SMALL_S, LEARN_GAPS, MAX_WORKERS,
+    DRAIN_TIMEOUT_S, FOLLOW_MEMORY, Headroom, KEEP_SMALL_S, LEARN_GAPS, MAKE_ROOM, MAX_WORKERS,
     SHRINK_AFTER_S, ScaleUp, ScheduledStandby, Strategy, UNSCHEDULABLE_S,
 };
 use crate::ray::ReconcileMode;
@@ -79,6 +79,8 @@ pub struct InPlaceSettings {
     pub learn_gaps: bool,
     /// Whether pods grow with the memory that is really in use.
     pub follow_memory: bool,
+    /// Whether idle pods go before their idle timeout where demand that waits could use their room.
+    pub make_room: bool,
 }
 
 /// The delay after a failed request, which doubles each time. `None` stands for the value of
@@ -191,6 +193,7 @@ impl Default for InPlaceSettings {
             deferred_seconds: 0,
             learn_gaps: LEARN_GAPS,
             follow_memory: FOLLOW_MEMORY,
+            make_room: MAKE_ROOM,
         }
     }
 }

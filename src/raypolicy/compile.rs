@@ -62,7 +62,7 @@ fn scope(written: Option<&resource::Match>, faults: &mut Faults) -> Option<Scope
     let Some(written) = written else {
         return Some(Scope::default());
     };
-    let mut labels = |selector: &Option<resource::LabelSelector>, key: &str| {
+    let mut labels = |selector: &Option<resource::ScopeSelector>, key: &str| {
         let compiled = selector.as_ref().map(Labels::compile).transpose();
         compiled
             .map_err(|fault| faults.add(Weight::Whole, format!("spec.match.{key}"), fault))
@@ -208,6 +208,7 @@ fn reconcile(
         deferred_seconds: number(in_place.deferred_seconds),
         learn_gaps: in_place.learn_gaps,
         follow_memory: in_place.follow_memory,
+        make_room: in_place.make_room,
         headroom: standby::headroom(written, faults),
         schedules: standby::schedules(written, faults),
         budget: budget::budget(written, policy, faults),
@@ -221,7 +222,7 @@ fn reconcile(
 }
 
 /// Both numbers, unless one is beyond its bounds.
-fn scale_up(written: &resource::ScaleUp) -> Option<ScaleUp> {
+fn scale_up(written: &resource::ScaleUpSpec) -> Option<ScaleUp> {
     let number = |written: i64| u32::try_from(written).ok().filter(|number| *number > 0);
     Some(ScaleUp {
         max_pods: number(written.max_pods)?.into(),

@@ -4,6 +4,9 @@
 //! together. The other files find problems that its author should know:
 //! unknown keys (`unknown_keys`), selectors that match nothing (`vacuous`) and limits that users
 //! can avoid (`avoidable`). [`review`] combines all of them for the admission of policies.
+//!
+//! In: an object of kind RayPolicy. Out: a [`Policy`](crate::policy::Policy), or what is wrong with it and where. Invariant:
+//! a part that is wrong takes no other part with it, unless without it the policy would match more.
 
 pub(crate) mod avoidable;
 pub mod budget;

@@ -80,7 +80,7 @@ fn too_many(count: usize, most: usize, place: &str, faults: &mut Faults) {
     }
 }
 
-fn room(written: &resource::Headroom, place: &str, faults: &mut Faults) -> Headroom {
+fn room(written: &resource::HeadroomSpec, place: &str, faults: &mut Faults) -> Headroom {
     let percent = written.share_percent.unwrap_or(0);
     let in_range = u32::try_from(percent)
         .ok()
@@ -112,7 +112,7 @@ fn whole(amount: Quantity) -> u32 {
 }
 
 fn request(
-    written: &resource::HeadroomRequest,
+    written: &resource::HeadroomRequestSpec,
     place: &str,
     faults: &mut Faults,
 ) -> Option<HeadroomRequest> {

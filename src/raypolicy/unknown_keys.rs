@@ -81,6 +81,7 @@ const KEYS: &[&str] = &[
     "keepSmallSeconds",
     "learnGaps",
     "followMemory",
+    "makeRoom",
     "budget",
     "budgetShare",
     "cpu",

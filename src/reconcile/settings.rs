@@ -74,6 +74,7 @@ impl RoundSettings {
                 deferred_s: in_place.deferred_seconds.into(),
                 learn_gaps: in_place.learn_gaps,
                 follow_memory: in_place.follow_memory && policy.strategy.is_rayfit(),
+                make_room: in_place.make_room,
                 headroom: Arc::clone(&policy.headroom),
                 schedules: Arc::clone(&policy.schedules),
                 // What budgets allow is known when the cluster is looked at.
@@ -169,6 +170,7 @@ mod tests {
                 deferred_seconds: 4,
                 learn_gaps: false,
                 follow_memory: true,
+                make_room: false,
             },
             back_off: BackOffPolicy {
                 initial_seconds: Some(3),
@@ -193,6 +195,7 @@ mod tests {
             learn_gaps: false,
             // Strategy `ray` decides as Ray does.
             follow_memory: false,
+            make_room: false,
             headroom,
             schedules: Arc::default(),
             budgets: Arc::default(),

@@ -1,6 +1,8 @@
 //! Findings and the catalogue in formats for people and programs. Everything here returns text and
 //! prints nothing. Styles are ANSI codes, which the caller removes where the output is not a
 //! terminal.
+//!
+//! In: findings, verdicts or the catalogue of rules. Out: text. Invariant: text from objects cannot pass for Rayfit's own.
 
 pub mod catalogue;
 pub mod diff;

@@ -19,7 +19,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-use super::guard::{Guarded, Progress};
+use super::guard::{ExchangeProgress, Guarded};
 use super::shutdown::{Phase, Shutdown};
 use crate::shares::{ConnectionSource, Share};
 
@@ -65,7 +65,7 @@ impl Server {
     /// Returns no error, because misbehaving clients are not a failure of the server.
     pub(super) async fn serve(self, stream: TcpStream, source: ConnectionSource, place: Share) {
         let _ = stream.set_nodelay(true);
-        let progress = Arc::new(Progress::new(place));
+        let progress = Arc::new(ExchangeProgress::new(place));
         let Some(acceptor) = &self.tls else {
             return self.serve_http(stream, source, progress).await;
         };
@@ -81,8 +81,12 @@ impl Server {
         }
     }
 
-    async fn serve_http<S>(&self, stream: S, source: ConnectionSource, progress: Arc<Progress>)
-    where
+    async fn serve_http<S>(
+        &self,
+        stream: S,
+        source: ConnectionSource,
+        progress: Arc<ExchangeProgress>,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let stream = Guarded::new(stream, progress.clone(), self.times.head, self.times.write);
@@ -131,7 +135,7 @@ struct Requests {
     router: Router,
     shutdown: Arc<Shutdown>,
     source: ConnectionSource,
-    progress: Arc<Progress>,
+    progress: Arc<ExchangeProgress>,
 }
 
 impl Requests {
@@ -158,11 +162,11 @@ impl Requests {
 /// The body of a request, which reports when it is complete.
 struct Noticed {
     body: Incoming,
-    progress: Arc<Progress>,
+    progress: Arc<ExchangeProgress>,
 }
 
 impl Noticed {
-    fn new(body: Incoming, progress: Arc<Progress>) -> Self {
+    fn new(body: Incoming, progress: Arc<ExchangeProgress>) -> Self {
         if body.is_end_stream() {
             progress.body_came();
         }

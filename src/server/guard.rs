@@ -22,7 +22,7 @@ use crate::shares::Share;
 /// The number counts state changes; its remainder modulo four is the state. So one atomic operation
 /// updates the state and identifies the request.
 #[derive(Debug)]
-pub struct Progress {
+pub struct ExchangeProgress {
     state: AtomicU64,
     place: Share,
 }
@@ -33,7 +33,7 @@ const BODY: u64 = 2;
 const BUSY: u64 = 3;
 const STATES: u64 = 4;
 
-impl Progress {
+impl ExchangeProgress {
     /// The state of a connection that has sent nothing yet and holds `place`.
     pub fn new(place: Share) -> Self {
         Self {
@@ -91,7 +91,7 @@ impl Progress {
 #[derive(Debug)]
 pub struct Guarded<S> {
     stream: S,
-    progress: std::sync::Arc<Progress>,
+    progress: std::sync::Arc<ExchangeProgress>,
     head: Duration,
     write: Duration,
     head_timer: Option<(u64, Pin<Box<Sleep>>)>,
@@ -103,7 +103,7 @@ impl<S> Guarded<S> {
     /// for the client to read.
     pub fn new(
         stream: S,
-        progress: std::sync::Arc<Progress>,
+        progress: std::sync::Arc<ExchangeProgress>,
         head: Duration,
         write: Duration,
     ) -> Self {
@@ -243,7 +243,7 @@ mod tests {
     fn connection() -> (
         tokio::io::DuplexStream,
         Guarded<tokio::io::DuplexStream>,
-        Arc<Progress>,
+        Arc<ExchangeProgress>,
     ) {
         let (client, server) = tokio::io::duplex(64);
         let shares = Shares::new(ShareBounds {
@@ -252,7 +252,7 @@ mod tests {
             patience: Duration::ZERO,
         });
         let place = shares.take(ConnectionSource::default(), 1).unwrap();
-        let progress = Arc::new(Progress::new(place));
+        let progress = Arc::new(ExchangeProgress::new(place));
         let guarded = Guarded::new(server, progress.clone(), HEAD_TIME, WRITE_TIME);
         (client, guarded, progress)
     }

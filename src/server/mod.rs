@@ -8,6 +8,9 @@
 //! A port accepts a bounded number of connections. When there are more, connections that wait for
 //! their client give way ([`crate::shares`]): those in a handshake, with incomplete headers or
 //! bodies, or idle.
+//!
+//! In: connections. Out: requests for a router. Invariant: a request that was begun is answered before the process ends,
+//! or its time is over.
 
 pub mod connection;
 pub mod facts;

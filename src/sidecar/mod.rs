@@ -3,6 +3,9 @@
 //! KubeRay starts that container as `/bin/bash -c -- "ray kuberay-autoscaler .."`, whatever its
 //! image is. In Rayfit's image `/bin/bash` is Rayfit itself, so that setting the image is enough on
 //! every version of KubeRay.
+//!
+//! In: the command line of Ray's container. Out: the same calls as the controller's, about one cluster. Invariant: it
+//! writes only while the hand-over says that it scales the cluster.
 
 mod command;
 mod start;

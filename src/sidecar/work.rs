@@ -27,7 +27,7 @@ use crate::controller::eligibility::EligibilityCheck;
 use crate::controller::events::{About, Announcer};
 use crate::controller::head::credentials::Credentials;
 use crate::controller::metrics::RoundMetrics;
-use crate::controller::observe::{Key, Observed, Reach};
+use crate::controller::observe::{Key, Observed, WatchScope};
 use crate::controller::reconciler::{Reconciler, ReconcilerState};
 use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::Tuning;
@@ -207,7 +207,7 @@ impl Sidecar {
         let (stop, stopped) = watch::channel(false);
         let watching = observed
             .clone()
-            .watch(self.informers.clone(), Reach::PodsOf(self.key.clone()));
+            .watch(self.informers.clone(), WatchScope::PodsOf(self.key.clone()));
         ScalingTasks {
             observed,
             busy_count,

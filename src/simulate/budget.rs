@@ -7,8 +7,8 @@ use crate::budget::keeper::WriteEnd;
 use crate::budget::limit::{Budget, BudgetShare};
 use crate::budget::record::Grants;
 
-/// A budget over the simulated cluster and another one, which is simulated as far as its use of the
-/// budget goes.
+/// A budget over the simulated cluster and others: those of a shared world, or one that is simulated
+/// as far as its use of the budget goes.
 #[derive(Debug, Clone)]
 pub struct SimulatedBudget {
     /// The budget.
@@ -18,7 +18,8 @@ pub struct SimulatedBudget {
     /// What the other cluster uses.
     pub used: BudgetAmounts,
     record: Grants,
-    other: BudgetBook,
+    /// What the other cluster knows of the budget; `None` where other clusters of the world use it.
+    other: Option<BudgetBook>,
 }
 
 /// The UID of the other cluster.
@@ -34,8 +35,27 @@ impl SimulatedBudget {
             wants,
             used: BudgetAmounts::default(),
             record: Grants::default(),
-            other,
+            other: Some(other),
         }
+    }
+
+    /// A budget of several clusters of one world, of which nothing is granted yet. Who plays the world
+    /// sets what the others use before something happens to one of them.
+    pub fn shared(budget: Budget) -> Self {
+        Self {
+            other: None,
+            ..Self::new(budget, Vec::new())
+        }
+    }
+
+    /// Whether other clusters of the world use it.
+    pub fn is_shared(&self) -> bool {
+        self.other.is_none()
+    }
+
+    /// Whether more is granted than there is.
+    pub fn is_overgranted(&self) -> bool {
+        !self.record.sum().is_within(self.budget.total)
     }
 
     /// What a cluster uses at the most, as the record knows it, given its UID.
@@ -85,10 +105,12 @@ impl SimulatedBudget {
         if !self.record.clusters.contains_key(first) {
             return;
         }
+        let Some(mut book) = self.other.take() else {
+            return;
+        };
         let now = now.epoch_seconds();
         let wants = self.wants.iter().rev().find(|(from, _)| *from <= since);
         let wants = wants.map_or_else(BudgetAmounts::default, |(_, wants)| *wants);
-        let mut book = std::mem::take(&mut self.other);
         self.show(&mut book, now);
         let limit = book.limits(now).first().map(|one| one.limit);
         self.used = wants.min(limit.unwrap_or_default());
@@ -104,6 +126,6 @@ impl SimulatedBudget {
             };
             book.wrote(write, end, now, 0.0);
         }
-        self.other = book;
+        self.other = Some(book);
     }
 }

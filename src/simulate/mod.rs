@@ -11,7 +11,7 @@
 //! - [`scaler`]: the reconciler in this world; `idle` has which rounds of it need not be made, [`sending`]
 //!   the calls of those that are
 //! - [`observed`]: what it observes
-//! - [`budget`]: a budget over the cluster and another one; `keeping` has how the reconciler keeps to it
+//! - [`budget`]: a budget over the cluster and others; `keeping` has how the reconciler keeps to it
 //! - [`replicas`]: several processes, and the Leases by which one of them scales the cluster
 //! - [`gate`]: the requests of several clusters on their way to one API server
 //! - [`run`]: one simulation from beginning to end

@@ -4,7 +4,7 @@ use crate::plan::{PlanSettings, followed_groups};
 use crate::simulate::moment::ScalerClock;
 use crate::simulate::world::World;
 use crate::snapshot::gcs::ClusterResourceState;
-use crate::snapshot::{API_VERSION, ClusterId, History, KIND, NodeLoads, OwnPods, Snapshot};
+use crate::snapshot::{API_VERSION, ClusterId, History, KIND, OwnPods, Snapshot};
 
 /// What the GCS says of the cluster, with the memory in use where it counts; `None` if it does not
 /// answer. Reports are dated by the clock of the process.
@@ -50,7 +50,7 @@ pub fn snapshot(
         ray_cluster: (*view.cluster).clone(),
         pods,
         nodes: view.nodes.as_ref().map(|nodes| (**nodes).clone()),
-        loads: NodeLoads::new(),
+        loads: (*view.loads).clone(),
         gcs,
         history: history.clone(),
     }

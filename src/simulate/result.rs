@@ -7,7 +7,8 @@ use crate::simulate::ray::jobs::{JobState, SimulatedJob};
 use crate::simulate::scaler::Scaler;
 use crate::simulate::trace::Trace;
 use crate::simulate::world::World;
-use crate::simulate::world::ledger::Point;
+use crate::simulate::world::ledger::Integral;
+use crate::simulate::world::ledger::curves::{PartCurve, Point};
 
 const HOUR_S: f64 = 3600.0;
 const GIB: f64 = 1_073_741_824.0;
@@ -52,6 +53,10 @@ pub struct SimulationResult {
     pub rounds: u64,
     /// Demand and capacity over time, counted from the first submission.
     pub curve: Vec<Point>,
+    /// The same by worker group.
+    pub groups: Vec<PartCurve>,
+    /// What pods request of each node pool, and what its nodes have.
+    pub pools: Vec<PartCurve>,
 }
 
 /// How many jobs came to which end.
@@ -82,12 +87,51 @@ pub struct WaitSummary {
 
 /// An amount of resource-hours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", into = "WrittenCost")]
 pub struct Cost {
     /// What worker pods had.
     pub paid: f64,
     /// What jobs asked for while they ran.
     pub work: f64,
+    /// What worker pods had and no job used.
+    pub slack: f64,
+}
+
+/// A cost as programs read it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenCost {
+    paid: f64,
+    work: f64,
+    slack: f64,
+    of_work: Option<f64>,
+}
+
+impl From<Cost> for WrittenCost {
+    fn from(cost: Cost) -> Self {
+        Self {
+            paid: cost.paid,
+            work: cost.work,
+            slack: cost.slack,
+            of_work: cost.ratio(),
+        }
+    }
+}
+
+/// How much more one simulation took than another one; less is below 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Difference {
+    /// The mean wait, in seconds.
+    pub mean_wait: f64,
+    /// CPU-hours of worker pods.
+    pub cpu_hours: f64,
+    /// GiB-hours of worker pods.
+    pub gib_hours: f64,
+    /// GPU-hours of worker pods.
+    pub gpu_hours: f64,
+    /// Hours of Kubernetes nodes.
+    pub node_hours: f64,
 }
 
 impl Cost {
@@ -107,7 +151,12 @@ impl SimulationResult {
         let ledger = &world.ledger;
         let ends = jobs.iter().filter_map(|job| job.ended);
         let makespan = ends.max().map_or(0.0, |end| end.since(began));
-        let work = |resource: &str| trace.work(resource) / HOUR_S;
+        let cost = |resource: &str, unit: f64, of: fn(&Integral) -> f64| Cost {
+            paid: of(&ledger.integral) / unit / HOUR_S,
+            work: trace.work(resource) / HOUR_S / unit,
+            slack: of(&ledger.slack) / unit / HOUR_S,
+        };
+        let from = began.seconds();
         Self {
             jobs: JobCounts {
                 ended,
@@ -118,18 +167,9 @@ impl SimulationResult {
             wait_by_tenth: tenths(jobs, world.now),
             makespan,
             endless_makespan: Trace::span(&trace.runs()),
-            cpu_hours: Cost {
-                paid: ledger.integral.cpus / HOUR_S,
-                work: work("CPU"),
-            },
-            gib_hours: Cost {
-                paid: ledger.integral.memory / GIB / HOUR_S,
-                work: work("memory") / GIB,
-            },
-            gpu_hours: Cost {
-                paid: ledger.integral.gpus / HOUR_S,
-                work: work("GPU"),
-            },
+            cpu_hours: cost("CPU", 1.0, |sums| sums.cpus),
+            gib_hours: cost("memory", GIB, |sums| sums.memory),
+            gpu_hours: cost("GPU", 1.0, |sums| sums.gpus),
             node_hours: ledger.integral.nodes / HOUR_S,
             pods: ledger.pods_made,
             resizes: ledger.resizes,
@@ -138,12 +178,20 @@ impl SimulationResult {
             api_writes: ledger.api_calls,
             gcs_writes: ledger.gcs_calls,
             rounds: scaler.rounds,
-            curve: (ledger.points.iter())
-                .map(|point| Point {
-                    at: point.at - began.seconds(),
-                    ..*point
-                })
-                .collect(),
+            curve: ledger.curves.cluster(from),
+            groups: ledger.curves.groups(from),
+            pools: ledger.curves.pools(from),
+        }
+    }
+
+    /// How much more this took than another simulation.
+    pub fn more_than(&self, other: &Self) -> Difference {
+        Difference {
+            mean_wait: self.wait.mean - other.wait.mean,
+            cpu_hours: self.cpu_hours.paid - other.cpu_hours.paid,
+            gib_hours: self.gib_hours.paid - other.gib_hours.paid,
+            gpu_hours: self.gpu_hours.paid - other.gpu_hours.paid,
+            node_hours: self.node_hours - other.node_hours,
         }
     }
 }

@@ -55,6 +55,7 @@ pub fn run(
     run.until_done(trace.jobs.len(), progress);
     run.pass((run.world.longest_idle_s() + TAIL_S).max(settings.tail_s));
     run.until_small(kept_s);
+    run.world.pass_to(run.world.now);
     Ok(SimulationResult::of(trace, &run.world, &run.scaler, began))
 }
 

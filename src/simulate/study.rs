@@ -9,7 +9,7 @@ use crate::simulate::result::SimulationResult;
 use crate::simulate::run::run;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
-use crate::simulate::vary::{Field, Variation};
+use crate::simulate::vary::{Variation, VariationError, Varied};
 use crate::simulate::world::group::SimulatedGroupError;
 
 /// The most simulations of one study.
@@ -54,6 +54,16 @@ impl Study {
         values.fold(self.strategies.len(), usize::saturating_mul)
     }
 
+    /// Whether everything that is varied changes something.
+    ///
+    /// # Errors
+    ///
+    /// Something would not, or makes no sense for this cluster.
+    pub fn check(&self) -> Result<(), VariationError> {
+        let mut all = self.variations.iter();
+        all.try_for_each(|one| one.check(&self.cluster, &self.world, &self.strategies))
+    }
+
     /// Runs all simulations. `progress` hears the share that is done, from 0 to 1.
     ///
     /// # Errors
@@ -69,11 +79,17 @@ impl Study {
         let mut rows = Vec::new();
         for set in combinations {
             let (mut cluster, mut world) = (self.cluster.clone(), self.world.clone());
-            for (field, value) in &set {
-                field.set(*value, &mut cluster, &mut world);
+            let mut reconciler = self.reconciler.clone();
+            for (variation, value) in &set {
+                let to = Varied {
+                    cluster: &mut cluster,
+                    world: &mut world,
+                    reconciler: &mut reconciler,
+                };
+                variation.set(*value, to);
             }
             for strategy in &self.strategies {
-                let mut reconciler = self.reconciler.clone();
+                let mut reconciler = reconciler.clone();
                 reconciler.plan.strategy = *strategy;
                 let mut part = |part: f64| progress((done + part) / all);
                 let result = run(&cluster, &self.trace, &world, reconciler, &mut part)?;
@@ -82,7 +98,7 @@ impl Study {
                     strategy: *strategy,
                     set: set
                         .iter()
-                        .map(|(field, value)| (field.to_string(), *value))
+                        .map(|(variation, value)| (variation.to_string(), *value))
                         .collect(),
                     result,
                 });
@@ -92,18 +108,17 @@ impl Study {
     }
 
     /// Every combination of values; one without any if nothing is varied.
-    fn combinations(&self) -> Vec<Vec<(Field, f64)>> {
-        let mut all: Vec<Vec<(Field, f64)>> = vec![Vec::new()];
-        for Variation { field, values } in &self.variations {
-            let with = |set: &Vec<(Field, f64)>| {
-                let set = set.clone();
-                values.iter().map(move |value| {
+    fn combinations(&self) -> Vec<Vec<(&Variation, f64)>> {
+        let mut all: Vec<Vec<(&Variation, f64)>> = vec![Vec::new()];
+        for variation in &self.variations {
+            let before = std::mem::take(&mut all);
+            for set in before {
+                for value in &variation.values {
                     let mut set = set.clone();
-                    set.push((*field, *value));
-                    set
-                })
-            };
-            all = all.iter().flat_map(with).collect();
+                    set.push((variation, *value));
+                    all.push(set);
+                }
+            }
         }
         all
     }

@@ -31,14 +31,14 @@ pub struct History {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bursts: BTreeMap<String, Vec<BurstMemory>>,
     /// By group, how many nodes are launched at once at the most, since more were refused.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub launch_caps: BTreeMap<String, u64>,
+    #[serde(alias = "launchCaps", skip_serializing_if = "BTreeMap::is_empty")]
+    pub launch_limits: BTreeMap<String, u64>,
     /// Groups that could not be served.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub blocked: BTreeMap<String, BlockMemory>,
     /// Nodes above a maximum that were asked to leave, by the name of the pod.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub leaving: BTreeMap<String, LeavingMemory>,
+    #[serde(alias = "leaving", skip_serializing_if = "BTreeMap::is_empty")]
+    pub excess: BTreeMap<String, ExcessMemory>,
     /// Placement groups whose pods did not all get a Kubernetes node, by their titles.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub gangs: BTreeMap<String, GangMemory>,
@@ -87,7 +87,7 @@ pub struct BlockMemory {
 }
 
 /// Since when nobody has used a cluster.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct UnusedMemory {
     /// Since then, in seconds since 1970; absent while somebody does.
@@ -95,6 +95,12 @@ pub struct UnusedMemory {
     pub since: Option<f64>,
     /// The latest end of a driver that was seen while nobody used it, in milliseconds since 1970.
     pub last_job_end_ms: u64,
+    /// When it was last known who uses it, in seconds since 1970 and up to 20 s too early.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known_at: Option<f64>,
+    /// The UID of the head pod of which that was known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head: Option<String>,
 }
 
 /// What is remembered of a placement group whose pods did not all get a Kubernetes node.
@@ -110,7 +116,7 @@ pub struct GangMemory {
 /// What is remembered of a node above a maximum that was asked to leave.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct LeavingMemory {
+pub struct ExcessMemory {
     /// When it was first asked to leave, in seconds since 1970.
     pub since: f64,
     /// When it was last stopped because its time was over, in seconds since 1970.

@@ -14,7 +14,8 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::budgets::BudgetMetrics;
 use super::saved::SavedInPlace;
-use crate::plan::BelowLimits;
+use super::sizes::WorkerSizes;
+use crate::plan::{BelowLimits, GroupSizes};
 
 /// Upper bounds of the round histogram, in seconds.
 const ROUND: [f64; 12] = [
@@ -45,6 +46,7 @@ pub struct ScalingMetrics {
     shards_held: Gauge,
     capacity: Histogram,
     saved: SavedInPlace,
+    sizes: WorkerSizes,
     /// Those of budgets.
     pub budgets: BudgetMetrics,
     wants: Mutex<HashMap<String, Want>>,
@@ -117,6 +119,7 @@ impl Default for ScalingMetrics {
             shards_held: Gauge::default(),
             capacity: Histogram::new(CAPACITY),
             saved: SavedInPlace::default(),
+            sizes: WorkerSizes::default(),
             budgets: BudgetMetrics::default(),
             wants: Mutex::default(),
             silent: Mutex::default(),
@@ -199,6 +202,7 @@ impl ScalingMetrics {
             self.capacity.clone(),
         );
         self.saved.register(registry);
+        self.sizes.register(registry);
         self.budgets.register(registry);
     }
 
@@ -301,10 +305,16 @@ impl ScalingMetrics {
         self.saved.note(cluster, groups, now);
     }
 
+    /// Records how large the worker groups of a cluster are now.
+    pub fn sizes(&self, cluster: &str, groups: impl Iterator<Item = GroupSizes>) {
+        self.sizes.note(cluster, groups);
+    }
+
     /// Records that a cluster is no longer scaled here.
     pub fn forget(&self, cluster: &str) {
         self.gcs_is_well(cluster, Instant::now());
         self.saved.note(cluster, std::iter::empty(), Instant::now());
+        self.sizes.note(cluster, std::iter::empty());
         let mut wants = lock(&self.wants);
         wants.remove(cluster);
         self.sum(&wants);

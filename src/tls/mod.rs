@@ -5,6 +5,8 @@
 //! mounted Secret, as cert-manager fills it) and the self-managed certificates of this process. The
 //! next handshake uses the new pair; open connections keep theirs. [`clients`] decides which
 //! callers may connect.
+//!
+//! Invariant: a pair that cannot be used never replaces one that can.
 
 pub mod clients;
 pub mod config;

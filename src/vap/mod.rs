@@ -5,6 +5,8 @@
 //! expression that fails affects no other rule. [`variables`] has the variables that the
 //! expressions use; the expressions themselves are next to the rules ([`crate::rules::Cel`]).
 //! [`defaults`] holds the two defaults that an API server can fill in by itself.
+//!
+//! Invariant: a policy finds nothing that the webhook does not find.
 
 pub mod defaults;
 mod matching;

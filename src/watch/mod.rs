@@ -4,6 +4,9 @@
 //! A kind of facts that cannot be read, or that has not been confirmed for minutes, is unknown, and
 //! rules that need it report nothing. Policies are different: the last known ones stay in force,
 //! because forgetting them would change which objects are denied.
+//!
+//! In: lists and watches of the API server. Out: policies and facts as values. Invariant: a fact that is not known to be
+//! true now is not known.
 
 mod change;
 mod facts;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rayfit::apiserver::{Informers, Watches};
-use rayfit::controller::observe::Reach;
+use rayfit::controller::observe::WatchScope;
 use rayfit::controller::tuning::InForce;
 use rayfit::controller::{self, ControllerOptions};
 use rayfit::reconcile::ownership::lease::record::Terms;
@@ -18,8 +18,9 @@ use tokio::time::{sleep, timeout};
 use crate::play_gcs::{Played, PlayedGcs, messages, rpc};
 use crate::played_api::PlayedApi;
 
-/// Far more than anything here takes.
-const DEADLINE: Duration = Duration::from_secs(30);
+/// Far more than anything here takes: the longest is a record of budgets that others write at the same
+/// time, which is written again after up to 30 s.
+const DEADLINE: Duration = Duration::from_secs(90);
 
 pub(crate) fn cluster_path(namespace: &str) -> String {
     format!("/apis/ray.io/v1/namespaces/{namespace}/rayclusters/ray")
@@ -144,7 +145,7 @@ impl Controller {
     ) -> Self {
         let (stop, stopped) = watch::channel(false);
         let options = ControllerOptions {
-            reach: Reach::Everything,
+            reach: WatchScope::Everything,
             lease_namespace: "rayfit-system".to_owned(),
             replica: replica.to_owned(),
             shards,

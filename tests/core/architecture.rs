@@ -2,7 +2,7 @@
 //! short, folders are small, the map is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::architecture_support::imports::{Modules, Target};
 use crate::architecture_support::{circles, files, page, read, root, src};
@@ -268,10 +268,84 @@ fn no_folder_has_too_many_files_to_keep_in_mind() {
     }
 }
 
+/// The paths in backquotes that a page names below `src`, `tests` or another folder at the top.
+fn paths(text: &str) -> impl Iterator<Item = &str> {
+    let quoted = text.split('`').skip(1).step_by(2);
+    quoted.filter(|quoted| {
+        let is_path = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+        let top = quoted.split('/').next().unwrap_or_default();
+        quoted.contains('/') && quoted.chars().all(is_path) && TOPS.contains(&top)
+    })
+}
+
+/// The folders at the top of which the map tells.
+const TOPS: [&str; 8] = [
+    "src",
+    "tests",
+    "docs",
+    "scripts",
+    "manifests",
+    "benches",
+    "fuzz",
+    "proto",
+];
+
+#[test]
+fn the_map_has_every_folder_and_no_other() {
+    let map = read(&root().join("CONTRIBUTING.md"));
+    for path in paths(&map) {
+        assert!(
+            root().join(path).exists(),
+            "CONTRIBUTING.md names {path}: there is no such folder or file"
+        );
+    }
+    let files = files(&src());
+    let folders: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+    for folder in folders {
+        let path = folder.strip_prefix(root()).unwrap().to_str().unwrap();
+        assert!(
+            path == "src" || map.contains(&format!("`{path}/`")),
+            "CONTRIBUTING.md has no {path}/ in its map"
+        );
+    }
+}
+
 #[test]
 fn main_stays_small() {
     let lines = read(&src().join("main.rs")).lines().count();
     assert!(lines < 25, "{lines} lines: the library is where things go");
+}
+
+/// The names of types that a file makes visible outside of itself.
+fn type_names(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let visible = words.next()?;
+        if visible != "pub" && !visible.starts_with("pub(") {
+            return None;
+        }
+        // `pub(in a::b)` is two words.
+        let kind = words.by_ref().find(|word| !word.ends_with(')'))?;
+        let is_type = matches!(kind, "struct" | "enum" | "trait" | "type");
+        let name = words.next().filter(|_| is_type)?;
+        name.split(|c: char| !c.is_alphanumeric()).next()
+    })
+}
+
+#[test]
+fn no_two_types_have_one_name() {
+    let mut known: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for path in files(&src()) {
+        for name in type_names(&read(&path)) {
+            let other = known.insert(name.to_owned(), path.clone());
+            assert!(
+                other.is_none(),
+                "{} and {} both have a type {name}: both can be in one sentence",
+                path.display(),
+                other.unwrap_or_default().display()
+            );
+        }
+    }
 }
 
 /// Folders whose modules the page on the architecture names, beside those at the top.

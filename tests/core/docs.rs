@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rayfit::manifests::{Certificates, ManifestOptions, objects};
+use rayfit::policy::resource;
+use rayfit::policy::settings::ReconcileSettings;
 use rayfit::report::{catalogue, page};
 use serde_json::Value;
 
@@ -154,4 +156,93 @@ fn texts(list: &Value) -> Vec<String> {
     let list = list.as_array().into_iter().flatten();
     list.filter_map(|text| Some(text.as_str()?.to_owned()))
         .collect()
+}
+
+/// Each "if it is left out" in the definition of RayPolicy, and each right column of the table in
+/// docs/policy.md, says what the code takes.
+#[test]
+fn values_that_are_left_out_are_documented_as_the_code_takes_them() {
+    let settings = ReconcileSettings::default();
+    let (in_place, share) = (settings.in_place, settings.budget_share);
+    let expected: BTreeMap<&str, String> = [
+        (
+            "maxWorkersPerCluster",
+            settings.max_workers_per_cluster.to_string(),
+        ),
+        (
+            "unschedulableSeconds",
+            settings.unschedulable_seconds.to_string(),
+        ),
+        (
+            "drainTimeoutSeconds",
+            settings.drain_timeout_seconds.to_string(),
+        ),
+        (
+            "inPlace.shrinkAfterSeconds",
+            in_place.shrink_after_seconds.to_string(),
+        ),
+        (
+            "inPlace.keepSmallSeconds",
+            in_place.keep_small_seconds.to_string(),
+        ),
+        (
+            "inPlace.deferredSeconds",
+            in_place.deferred_seconds.to_string(),
+        ),
+        ("inPlace.followMemory", in_place.follow_memory.to_string()),
+        ("inPlace.makeRoom", in_place.make_room.to_string()),
+        ("budgetShare.weight", share.weight.to_string()),
+        ("budgetShare.priority", share.priority.to_string()),
+    ]
+    .into();
+    let definition = resource::definition();
+    let schema = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/reconcile";
+    let mut found = BTreeMap::new();
+    left_out(definition.pointer(schema).unwrap(), "", &mut found);
+    let found: BTreeMap<&str, String> =
+        found.iter().map(|(k, v)| (k.as_str(), v.clone())).collect();
+    assert_eq!(
+        found, expected,
+        "the definition of RayPolicy (src/policy/resource)"
+    );
+    let page = read("docs/policy.md");
+    let also = [
+        ("inPlace.learnGaps", in_place.learn_gaps.to_string()),
+        ("conserveGpus", settings.conserve_gpus.to_string()),
+        ("holdBusyNodes", settings.hold_busy_nodes.to_string()),
+    ];
+    // The row of budgetShare has both of its fields.
+    let rows = expected
+        .into_iter()
+        .filter(|(field, _)| !field.starts_with("budgetShare"));
+    for (field, value) in rows.chain(also) {
+        let row = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{field}` |")));
+        let row = row.unwrap_or_else(|| panic!("docs/policy.md has no row for {field}"));
+        let said = row.trim_end_matches('|').rsplit('|').next().unwrap().trim();
+        assert_eq!(said.replace(',', ""), value, "docs/policy.md: {field}");
+    }
+}
+
+/// What fields of a schema say that they are when they are left out, by their path. Lists are left
+/// out: what an entry of a list is without a field is no setting.
+fn left_out(schema: &Value, path: &str, found: &mut BTreeMap<String, String>) {
+    let Some(fields) = schema["properties"].as_object() else {
+        return;
+    };
+    for (name, field) in fields {
+        let path = if path.is_empty() {
+            name.clone()
+        } else {
+            format!("{path}.{name}")
+        };
+        let text = field["description"].as_str().unwrap_or_default();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some((before, _)) = text.split_once(" if it is left out") {
+            let value = before.rsplit(' ').next().unwrap();
+            found.insert(path.clone(), value.to_owned());
+        }
+        left_out(field, &path, found);
+    }
 }

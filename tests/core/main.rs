@@ -27,5 +27,6 @@ mod simulate;
 mod simulate_agrees;
 mod simulate_faults;
 mod simulate_neighbours;
+mod simulate_shared;
 mod simulation_page;
 mod traces;

@@ -75,6 +75,7 @@ fn search(cluster: &Value, trace: Trace, pod_start: f64, bounds: &[&str]) -> Sea
         },
         admission: Settings::default(),
         simulations: 24,
+        seeds: 1,
         gpu_weight: 20.0,
     }
 }
@@ -269,7 +270,7 @@ fn patches_change_what_they_say() {
         .remove("autoscalerOptions");
     let search = search(&today, bursts(3, 40, 100.0, 20.0), 7.0, &[]);
     let parameters = &search.space.parameters;
-    for field in SearchField::ALL {
+    for field in SearchField::OF_GROUPS {
         assert!(
             parameters.iter().any(|one| one.field == field),
             "{field} is not searched"
@@ -300,4 +301,108 @@ fn patches_change_what_they_say() {
     }
     let patch = ChoicePatch::of(&search.space, &search.space.today());
     assert_eq!(patch, ChoicePatch::default());
+}
+
+/// A search over RayPolicies too: pods of a core that may grow to eight, bursts with gaps.
+fn with_policy(seeds: u32) -> Search {
+    let mut today = cluster(20, &[group("cpu", 0, 10)]);
+    let limits =
+        json!({"groups": {"cpu": {"max-cpu": "8", "max-memory": "32Gi", "resize-timeout": 60}}});
+    today["metadata"]["annotations"] = json!({"ray.io/ippr": limits.to_string()});
+    let fixed = [
+        "podCpus=today",
+        "resizeCpus=today",
+        "minReplicas=today",
+        "maxReplicas=today",
+        "idleTimeoutSeconds=today",
+    ];
+    let mut search = search(&today, bursts(8, 8, 150.0, 20.0), 60.0, &fixed);
+    search.reconciler = RoundSettings::default();
+    search.seeds = seeds;
+    search.space = search
+        .space
+        .with_policy(&search.reconciler, &search.trace, &[]);
+    search
+}
+
+/// Keep times, shrinking and headroom are searched with strategy rayfit, and change the RayPolicy alone.
+#[test]
+fn fields_of_policies_are_searched() {
+    let search = with_policy(1);
+    let fields: Vec<&str> = (search.space.parameters.iter())
+        .map(|one| one.field.name())
+        .collect();
+    assert_eq!(
+        fields,
+        ["keepSmallSeconds", "shrinkAfterSeconds", "headroomCpus"]
+    );
+    let searched = search.run(&mut |_| {}).unwrap();
+    let has = |patch: &ChoicePatch, name: &str| patch.changes.iter().any(|one| one.field == name);
+    let mut differ = 0;
+    for trial in &searched.trials[1..] {
+        assert!(trial.patch.patch.0.is_empty(), "{:?}", trial.patch);
+        let policy = trial.patch.policy_patch().unwrap();
+        let reconcile = &policy["spec"]["reconcile"];
+        let is_set = |pointer: &str| reconcile.pointer(pointer).is_some_and(Value::is_u64);
+        let patch = &trial.patch;
+        assert_eq!(
+            is_set("/inPlace/keepSmallSeconds"),
+            has(patch, "keepSmallSeconds")
+        );
+        assert_eq!(
+            is_set("/inPlace/shrinkAfterSeconds"),
+            has(patch, "shrinkAfterSeconds")
+        );
+        assert_eq!(is_set("/headroom/cpus"), has(patch, "headroomCpus"));
+        differ += usize::from(trial.result != searched.today().result);
+    }
+    assert!(differ > 3, "they are simulated, not only written: {differ}");
+    let strategy_ray = Space::of(&search.space.cluster, &search.trace, &[], &[]);
+    let mut settings = RoundSettings::default();
+    settings.plan.strategy = Strategy::Ray;
+    let same = strategy_ray
+        .clone()
+        .with_policy(&settings, &search.trace, &[]);
+    assert_eq!(same, strategy_ray, "Ray heeds no RayPolicy");
+}
+
+/// With several seeds figures are means, the risk counts seeds, and as many simulations are made in all.
+#[test]
+fn several_seeds_tell_chance_from_gain() {
+    let (one, three) = (with_policy(1), with_policy(3));
+    let (first, searched) = (
+        one.run(&mut |_| {}).unwrap(),
+        three.run(&mut |_| {}).unwrap(),
+    );
+    assert!(searched.trials.len() <= three.simulations / 3);
+    let today = searched.today();
+    assert_eq!(
+        today.by_seed[0],
+        first.today().by_seed[0],
+        "the same first seed"
+    );
+    let waits: Vec<f64> = today.by_seed.iter().map(|one| one.wait.mean).collect();
+    assert!(
+        waits
+            .windows(2)
+            .any(|two| two[0].total_cmp(&two[1]).is_ne()),
+        "{waits:?}"
+    );
+    let mean = waits.iter().sum::<f64>() / 3.0;
+    assert!((today.result.wait.mean - mean).abs() < 1e-9);
+    let risk = Risk::of(&searched, today);
+    assert_eq!(
+        (risk.better_seeds, risk.seeds),
+        (0, 3),
+        "nothing is better than itself"
+    );
+    for trial in &searched.trials {
+        let risk = Risk::of(&searched, trial);
+        assert!(risk.better_seeds <= risk.seeds && risk.seeds == 3);
+    }
+    assert_eq!(
+        searched,
+        three.run(&mut |_| {}).unwrap(),
+        "equal on every run"
+    );
 }

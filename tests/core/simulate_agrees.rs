@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use rayfit::policy::settings::{InPlaceSettings, ReconcileSettings};
 use rayfit::reconcile::RoundSettings;
+use rayfit::simulate::faults::neighbours::{self, GateRate};
 use rayfit::simulate::faults::plan::FaultPlan;
 use rayfit::simulate::faults::scene::SceneJob;
 use rayfit::simulate::faults::trial::{Staging, watched};
@@ -217,10 +218,42 @@ impl Seen {
     }
 }
 
+fn settings() -> Settings {
+    let settings = std::fs::read_to_string(folder().join("settings.json")).unwrap();
+    serde_json::from_str(&settings).unwrap()
+}
+
+/// In the lab they are on the same nodes, and one controller scales both.
+#[test]
+fn two_tenants_of_one_world_do_what_each_does_alone() {
+    let (settings, names) = (settings(), ["tenant-a", "tenant-b"]);
+    let script = |name: &str| std::fs::read_to_string(folder().join(format!("{name}.jsonl")));
+    let plans = names.map(|name| FaultPlan::read(&script(name).unwrap()).unwrap());
+    let stagings = plans.iter().map(|plan| staging(plan, &settings)).collect();
+    let mut seen = plans.clone().map(|plan| Seen {
+        jobs: plan.scene.jobs,
+        ..Seen::default()
+    });
+    let mut shown: Vec<_> = (seen.iter_mut())
+        .map(|seen| |world: &World, began: Option<Moment>| seen.look(world, began))
+        .collect();
+    // The controller's own rate.
+    let rate = GateRate {
+        rate: 50,
+        burst: 100,
+    };
+    let result = neighbours::watched(&plans, stagings, rate, &mut shown).unwrap();
+    assert_eq!(result.failed, None);
+    drop(shown);
+    for (name, seen) in names.iter().zip(&seen) {
+        let kept = std::fs::read_to_string(folder().join(format!("{name}.deeds"))).unwrap();
+        assert_eq!(seen.lines(), kept, "{name}");
+    }
+}
+
 #[test]
 fn the_simulator_does_what_is_done_in_the_lab() {
-    let settings = std::fs::read_to_string(folder().join("settings.json")).unwrap();
-    let settings: Settings = serde_json::from_str(&settings).unwrap();
+    let settings = settings();
     let is_written = std::env::vars_os().any(|(key, how)| key == "RAYFIT_DEEDS" && how == "write");
     let mut scripts = 0;
     for entry in std::fs::read_dir(folder()).unwrap() {

@@ -121,8 +121,9 @@ const TOO_MANY: FaultKind = FaultKind::CallsRefused {
 fn neighbours_that_hang_or_are_asked_for_patience_are_felt_no_more_than_others() {
     let usual = felt_of(0, HANG);
     for felt in [felt_of(11, HANG), felt_of(1, TOO_MANY)] {
+        // Without faults, too, chance lets a cluster wait a little longer or shorter beside others.
         let is_no_more =
-            felt.waits_s < usual.waits_s + 0.5 && felt.at_gate_s < usual.at_gate_s + 1.0;
+            felt.waits_s < usual.waits_s.max(0.0) + 0.5 && felt.at_gate_s < usual.at_gate_s + 1.0;
         println!("{felt:?}, and usually {usual:?}");
         assert!(is_no_more, "{felt:?}, and usually {usual:?}");
     }

@@ -46,6 +46,18 @@ var recipes = []recipe{
 		target: ".", ldflags: "-s -w",
 	},
 	{
+		name: "kueue", title: "Kueue " + KueueVersion, first: "about 4 min",
+		target: KueueModule + "/cmd/kueue", ldflags: "-s -w",
+	},
+	{
+		name: "vpa-admission-controller", module: "vpa", title: "the VerticalPodAutoscaler " + VPAVersion, first: "about 2 min",
+		target: VPAModule + "/pkg/admission-controller", ldflags: "-s -w",
+	},
+	{
+		name: "vpa-updater", module: "vpa", title: "the VerticalPodAutoscaler " + VPAVersion, first: "about 2 min",
+		target: VPAModule + "/pkg/updater", ldflags: "-s -w",
+	},
+	{
 		name: "helm", title: "Helm " + HelmVersion, first: "about 2 min",
 		target: HelmModule + "/cmd/helm", ldflags: "-s -w",
 	},
@@ -75,6 +87,25 @@ func (l *Lab) build(ctx context.Context) error {
 			return err
 		}
 		if l.state.CertManagerCRDs, err = crdFolder(ctx, CertManagerModule, "deploy/crds"); err != nil {
+			return err
+		}
+	}
+	if l.options.has(WithKueue) {
+		if l.state.Kueue, err = Build(ctx, "kueue", l.options.Progress); err != nil {
+			return err
+		}
+		if l.state.KueueManifests, err = kueueManifests(ctx); err != nil {
+			return err
+		}
+	}
+	if l.options.has(WithVPA) {
+		if l.state.VPAAdmission, err = Build(ctx, vpaAdmission, l.options.Progress); err != nil {
+			return err
+		}
+		if l.state.VPAUpdater, err = Build(ctx, VPAUpdater, l.options.Progress); err != nil {
+			return err
+		}
+		if l.state.VPAManifests, err = vpaManifests(ctx); err != nil {
 			return err
 		}
 	}
@@ -218,12 +249,12 @@ func runGo(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	return stdout.Bytes(), nil
 }
 
-// Module returns the folder of a Go module that the lab depends on, KubeRayModule
-// or CertManagerModule, in the module cache: its CRDs, samples and charts.
+// Module returns the folder of a Go module that the lab depends on, KubeRayModule,
+// CertManagerModule, KueueModule or VPAModule, in the module cache: its CRDs, samples and charts.
 func Module(ctx context.Context, module string) (string, error) {
-	name := map[string]string{KubeRayModule: "operator", CertManagerModule: "certmanager"}[module]
+	name := map[string]string{KubeRayModule: "operator", CertManagerModule: "certmanager", KueueModule: "kueue", VPAModule: "vpa"}[module]
 	if name == "" {
-		return "", fmt.Errorf("module %s is not one of the lab's: use KubeRayModule or CertManagerModule", module)
+		return "", fmt.Errorf("module %s is not one of the lab's: use KubeRayModule, CertManagerModule, KueueModule or VPAModule", module)
 	}
 	dir, err := goModule(name)
 	if err != nil {

@@ -128,6 +128,8 @@ func TestVersionsAgree(t *testing.T) {
 		"kube":        "k8s.io/kubernetes v" + KubernetesVersion,
 		"operator":    KubeRayModule + " v" + KubeRayVersion,
 		"certmanager": CertManagerModule + " v" + CertManagerVersion,
+		"kueue":       KueueModule + " v" + KueueVersion,
+		"vpa":         VPAModule + " v" + VPAVersion,
 		"helm":        HelmModule + " v" + HelmVersion,
 	} {
 		content, err := os.ReadFile(filepath.Join(folder, "go.mod"))

@@ -147,7 +147,17 @@ func (l *Lab) startAddOns(ctx context.Context) error {
 		}
 	}
 	if l.options.has(WithOperator) {
-		return l.startOperator(ctx)
+		if err := l.startOperator(ctx); err != nil {
+			return err
+		}
+	}
+	if l.options.has(WithVPA) {
+		if err := l.startVPA(ctx); err != nil {
+			return err
+		}
+	}
+	if l.options.has(WithKueue) {
+		return l.startKueue(ctx)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Workloads says what a container on a lab node is.
@@ -31,7 +32,11 @@ const (
 const (
 	WithOperator    = "operator"
 	WithCertManager = "certmanager"
+	WithKueue       = "kueue"
+	WithVPA         = "vpa"
 )
+
+var addOns = []string{WithOperator, WithCertManager, WithKueue, WithVPA}
 
 // Options describe the lab to start. The zero value of each field is usable,
 // except for Dir.
@@ -55,7 +60,7 @@ type Options struct {
 	// infeasible. The lab gives no pod CPUs of its own.
 	CPUManager string `json:"cpuManager,omitempty"`
 
-	// With lists add-ons: WithOperator, WithCertManager.
+	// With lists add-ons: WithOperator, WithCertManager, WithKueue, WithVPA.
 	With []string `json:"with,omitempty"`
 
 	// Workloads is what containers are; Processes if empty.
@@ -131,8 +136,8 @@ func (o Options) validated() (Options, error) {
 		return o, fmt.Errorf("lab: AdmissionOnly excludes nodes and add-ons: drop one of the two")
 	}
 	for _, w := range o.With {
-		if w != WithOperator && w != WithCertManager {
-			return o, fmt.Errorf("lab: unknown add-on %q: use %s or %s", w, WithOperator, WithCertManager)
+		if !slices.Contains(addOns, w) {
+			return o, fmt.Errorf("lab: unknown add-on %q: use %s", w, strings.Join(addOns, ", "))
 		}
 	}
 	switch o.Workloads {
@@ -141,6 +146,9 @@ func (o Options) validated() (Options, error) {
 	case Processes, NoProcesses:
 	default:
 		return o, fmt.Errorf("lab: unknown workloads %q: use %s or %s", o.Workloads, Processes, NoProcesses)
+	}
+	if o.needsPods() && (o.Nodes < 1 || o.Workloads != Processes) {
+		return o, fmt.Errorf("lab: %s runs as a pod: ask for a node whose containers are processes, or leave it out", WithKueue)
 	}
 	if o.PodNetwork && (o.Nodes != 1 || o.Workloads != Processes) {
 		return o, fmt.Errorf("lab: PodNetwork is for one node whose containers are processes: ask for that, or leave it out")

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"sync"
 )
 
 // Ports are taken from below the range that the kernel uses for outgoing
-// connections: a port found free there stays free until its component binds it.
+// connections, and claimed: a port that was found here belongs to this process until
+// it ends, also while the component that has it restarts. Other labs and tests on
+// this machine find another one.
 const (
 	lowestPort  = 20000
 	highestPort = 29999
@@ -15,18 +18,21 @@ const (
 
 // ports of the lab's components, all on 127.0.0.1.
 type ports struct {
-	APIServer   int `json:"apiServer"`
-	EtcdClient  int `json:"etcdClient"`
-	EtcdPeer    int `json:"etcdPeer"`
-	Operator    int `json:"operator"`
-	Health      int `json:"health"`
-	CertManager int `json:"certManager"`
-	Kubelet     int `json:"kubelet"` // the first node's; the next ones follow
+	APIServer    int `json:"apiServer"`
+	EtcdClient   int `json:"etcdClient"`
+	EtcdPeer     int `json:"etcdPeer"`
+	Operator     int `json:"operator"`
+	Health       int `json:"health"`
+	CertManager  int `json:"certManager"`
+	VPAWebhook   int `json:"vpaWebhook"`
+	VPAAdmission int `json:"vpaAdmission"`
+	VPAUpdater   int `json:"vpaUpdater"`
+	Kubelet      int `json:"kubelet"` // the first node's; the next ones follow
 }
 
 func freePorts(nodes int) (ports, error) {
 	var p ports
-	for _, port := range []*int{&p.APIServer, &p.EtcdClient, &p.EtcdPeer, &p.Operator, &p.Health, &p.CertManager} {
+	for _, port := range []*int{&p.APIServer, &p.EtcdClient, &p.EtcdPeer, &p.Operator, &p.Health, &p.CertManager, &p.VPAWebhook, &p.VPAAdmission, &p.VPAUpdater} {
 		free, err := freeRange(1)
 		if err != nil {
 			return p, err
@@ -46,21 +52,48 @@ func freeRange(count int) (int, error) {
 	const attempts = 200
 	for range attempts {
 		first := lowestPort + rand.IntN(highestPort-lowestPort-count)
-		if rangeIsFree(first, count) {
+		if claimRange(first, count) {
 			return first, nil
 		}
 	}
 	return 0, fmt.Errorf("no %d free ports between %d and %d on 127.0.0.1: stop other labs", count, lowestPort, highestPort)
 }
 
-func rangeIsFree(first, count int) bool {
+// claims are the sockets by which others see that a port is this process's. Their
+// names are in Linux' abstract namespace, so they end with the process.
+var claims struct {
+	sync.Mutex
+	held []net.Listener
+}
+
+// claimRange claims neighbouring ports if they are free and nobody else has claimed
+// any of them.
+func claimRange(first, count int) bool {
+	claims.Lock()
+	defer claims.Unlock()
+	before := len(claims.held)
 	for port := first; port < first+count; port++ {
-		listener, err := net.Listen("tcp", loopback(port))
-		if err != nil {
+		claim, err := net.Listen("unix", fmt.Sprintf("@rayfit-lab-port-%d", port))
+		if err == nil {
+			claims.held = append(claims.held, claim)
+		}
+		if err != nil || !isFree(port) {
+			for _, claim := range claims.held[before:] {
+				_ = claim.Close()
+			}
+			claims.held = claims.held[:before]
 			return false
 		}
-		_ = listener.Close()
 	}
+	return true
+}
+
+func isFree(port int) bool {
+	listener, err := net.Listen("tcp", loopback(port))
+	if err != nil {
+		return false
+	}
+	_ = listener.Close()
 	return true
 }
 

@@ -64,6 +64,11 @@ func (l *Lab) restartOthers(ctx context.Context) error {
 			return err
 		}
 	}
+	if l.options.has(WithVPA) {
+		if err := l.runVPA(ctx); err != nil {
+			return err
+		}
+	}
 	if l.options.has(WithOperator) {
 		return l.startOperator(ctx)
 	}

@@ -16,15 +16,22 @@ type state struct {
 	Octet int `json:"octet"`
 	// Kube is the multi-call binary; Assets a folder of foreign binaries used
 	// instead of it.
-	Kube        string `json:"kube,omitempty"`
-	Assets      string `json:"assets,omitempty"`
-	Operator    string `json:"operator,omitempty"`
-	CertManager string `json:"certManager,omitempty"`
-	RayBin      string `json:"rayBin,omitempty"`
-	RedisBin    string `json:"redisBin,omitempty"`
+	Kube         string `json:"kube,omitempty"`
+	Assets       string `json:"assets,omitempty"`
+	Operator     string `json:"operator,omitempty"`
+	CertManager  string `json:"certManager,omitempty"`
+	Kueue        string `json:"kueue,omitempty"`
+	VPAAdmission string `json:"vpaAdmission,omitempty"`
+	VPAUpdater   string `json:"vpaUpdater,omitempty"`
+	RayBin       string `json:"rayBin,omitempty"`
+	RedisBin     string `json:"redisBin,omitempty"`
 	// KubeRayCRDs and CertManagerCRDs are folders with YAML files.
 	KubeRayCRDs     string `json:"kubeRayCRDs,omitempty"`
 	CertManagerCRDs string `json:"certManagerCRDs,omitempty"`
+	// KueueManifests is a folder with a kustomization.
+	KueueManifests string `json:"kueueManifests,omitempty"`
+	// VPAManifests is a folder with YAML files.
+	VPAManifests string `json:"vpaManifests,omitempty"`
 }
 
 type stored struct {

@@ -4,9 +4,11 @@ package lab
 // pins the same version in its go.mod; TestVersionsAgree compares them, so that
 // messages and documentation cannot drift from what is built.
 const (
-	KubernetesVersion  = "1.37.0"
+	KubernetesVersion  = "1.37.2"
 	KubeRayVersion     = "1.6.2"
 	CertManagerVersion = "1.21.2"
+	KueueVersion       = "0.19.2"
+	VPAVersion         = "1.8.1"
 	RayVersion         = "2.60.0"
 	HelmVersion        = "4.3.1"
 	// LocustVersion is the one that KubeRay's tests ask for.
@@ -21,5 +23,7 @@ const (
 const (
 	KubeRayModule     = "github.com/ray-project/kuberay/ray-operator"
 	CertManagerModule = "github.com/cert-manager/cert-manager"
+	VPAModule         = "k8s.io/autoscaler/vertical-pod-autoscaler"
 	HelmModule        = "helm.sh/helm/v4"
+	KueueModule       = "sigs.k8s.io/kueue"
 )

@@ -1,7 +1,7 @@
 //! Workloads that are made: the same ones on every machine. Only whole numbers are drawn.
 
 use fastrand::Rng;
-use rayfit::simulate::trace::{Job, JobDemand, JobShape, PlacementStrategy, Trace};
+use rayfit::simulate::trace::{Job, JobDemand, JobShape, MemoryUse, PlacementStrategy, Trace};
 
 const GIB: f64 = 1_073_741_824.0;
 
@@ -99,6 +99,35 @@ pub fn gangs() -> Trace {
         at += make.random.u32(60..=600);
     }
     make.trace("gangs")
+}
+
+/// Tasks of one CPU that ask for no memory and use up to four GiB each: all at once, or more and more while
+/// they run.
+pub fn hungry() -> Trace {
+    let mut make = Maker::new(15);
+    let mut at = 0;
+    while at < 2 * HOUR_S {
+        for _ in 0..make.random.u32(2..=12) {
+            let seconds = make.random.u32(60..=400);
+            make.add(at, seconds, JobDemand::Task(cpus(1.0)));
+            let steps = make.random.u32(1..=4);
+            let (most, grows) = (make.random.u32(1..=4), make.random.bool());
+            let step = |number: u32| MemoryUse {
+                at: f64::from(seconds * number / steps),
+                bytes: (u64::from(if grows {
+                    most * (number + 1) / steps
+                } else {
+                    most
+                }) << 30)
+                    .max(1 << 28),
+            };
+            if let Some(job) = make.jobs.last_mut() {
+                job.memory = (0..if grows { steps } else { 1 }).map(step).collect();
+            }
+        }
+        at += make.random.u32(120..=900);
+    }
+    make.trace("hungry")
 }
 
 /// Waves of tasks that ask for half a CPU to six, and for half a GiB to twelve.

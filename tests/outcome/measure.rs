@@ -52,6 +52,7 @@ pub fn measure(
     });
     let vary = |field, values: &[u32]| Variation {
         field,
+        group: None,
         values: values.iter().copied().map(f64::from).collect(),
     };
     let mut study = Study {

@@ -47,6 +47,7 @@ fn rows(set: &SetFigures, pod_start: u32) -> Vec<StudyRow> {
             cpu_hours: Cost {
                 paid: CPU_HOURS.mean(figures),
                 work: set.work,
+                ..Cost::default()
             },
             ..SimulationResult::default()
         },

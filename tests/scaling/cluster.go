@@ -53,6 +53,9 @@ type Cluster struct {
 	// Patience is for how many seconds a worker looks for a head that has gone;
 	// Ray's own 60 if zero.
 	Patience int
+	// Queue is Kueue's LocalQueue that admits the cluster, if any, and Priority its
+	// WorkloadPriorityClass.
+	Queue, Priority string
 	// Unmanned clusters have worker containers in which nothing runs.
 	Unmanned bool
 }
@@ -114,6 +117,13 @@ func (c Cluster) Object() rig.Object {
 	object.Set("spec.workerGroupSpecs", groups)
 	if growth := c.growth(); growth != "" {
 		object.Set("metadata.annotations[ray.io/ippr]", growth)
+	}
+	if c.Queue != "" {
+		object.Set("metadata.labels[kueue.x-k8s.io/queue-name]", c.Queue).
+			Set("metadata.annotations[kueue.x-k8s.io/elastic-job]", "true")
+	}
+	if c.Priority != "" {
+		object.Set("metadata.labels[kueue.x-k8s.io/priority-class]", c.Priority)
 	}
 	if c.Token {
 		object.Set("spec.authOptions.mode", "token")

@@ -70,6 +70,57 @@ fn programs_get_everything_and_the_same_each_time() {
     assert_ne!(other.json()["today"], found["today"]);
 }
 
+/// With strategy rayfit, what a choice changes in the RayPolicy is a patch of its own; with several seeds it
+/// is said on how many of them a choice was better.
+#[test]
+fn policies_have_a_patch_of_their_own() {
+    let only = [
+        "idleTimeoutSeconds",
+        "minReplicas",
+        "maxReplicas",
+        "podCpus",
+        "resizeCpus",
+    ];
+    let mut arguments = vec![
+        "--strategy".to_owned(),
+        "rayfit".into(),
+        "--seeds".into(),
+        "2".into(),
+    ];
+    arguments.extend(only.map(|field| format!("--within={field}=today")));
+    let with = |more: &[&str]| {
+        let arguments = arguments.iter().map(String::as_str);
+        recommend(&arguments.chain(more.iter().copied()).collect::<Vec<&str>>())
+    };
+    let found = with(&["-o", "json"]).json();
+    assert_eq!(found["seeds"], 2);
+    let simulations = found["simulations"].as_u64().unwrap();
+    assert!(
+        simulations <= 12 && simulations.is_multiple_of(2),
+        "{simulations}"
+    );
+    let front = found["front"].as_array().unwrap();
+    let changed = front
+        .iter()
+        .position(|choice| choice["policyPatch"].is_object());
+    let changed = changed.expect("a choice with another policy");
+    assert_eq!(front[changed]["risk"]["seeds"], 2);
+    let number = (changed + 1).to_string();
+    let run = with(&["--choose", &number, "-o", "policy-patch"]);
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    assert!(run.out.starts_with("spec:\n  reconcile:\n"), "{}", run.out);
+    let shown = with(&["--choose", &number]).out;
+    assert!(
+        shown.ends_with(&run.out) && shown.contains("BETTER ON"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("kubectl patch raypolicy NAME --type merge"),
+        "{shown}"
+    );
+    assert!(!shown.contains("kubectl patch raycluster"), "{shown}");
+}
+
 /// kubectl takes the patch, and makes of the cluster what it says.
 #[test]
 #[expect(
@@ -118,6 +169,11 @@ fn mistakes_are_reported_with_what_to_write() {
             vec!["--within", "minReplicas"],
             "write for example idleTimeoutSeconds=30..600",
         ),
+        (
+            vec!["--within", "keepSmallSeconds=0..60"],
+            "strategy ray does not heed: add --strategy rayfit",
+        ),
+        (vec!["--seeds", "0"], "0 is not in 1..=20"),
         (vec!["--max-wait", "soon"], "write seconds from 0 to 86400"),
         (vec!["--max-cost=-1"], "write hours from 0 to 1e9"),
         (

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use crate::played_cluster::api::api;
 use crate::played_cluster::{Group, START, Setup, Task, World};
 use proptest::prelude::*;
-use rayfit::plan::LeavingNode;
+use rayfit::plan::ExcessNode;
 use rayfit::plan::check::check;
 use rayfit::reconcile::{
     Chain, Done, Effect, Failure, RoundMemory, RoundSettings, UnchangedCheck, round,
@@ -560,9 +560,9 @@ impl Run {
     }
 
     /// What the next plan says of the nodes that are leaving.
-    fn leaving(&self) -> Vec<LeavingNode> {
+    fn excess(&self) -> Vec<ExcessNode> {
         let snapshot = self.world.snapshot(self.memory.history.clone());
-        round(&snapshot, &self.memory, &self.settings).plan.leaving
+        round(&snapshot, &self.memory, &self.settings).plan.excess
     }
 }
 
@@ -571,9 +571,9 @@ fn what_is_above_a_maximum_has_ten_minutes_to_finish() {
     let mut run = above_its_maximum(|_| {});
     run.rounds(599);
     assert_eq!(run.workers(), 3, "they work");
-    let leaving = run.leaving();
-    assert_eq!(leaving.len(), 2);
-    for node in leaving {
+    let excess = run.excess();
+    assert_eq!(excess.len(), 2);
+    for node in excess {
         assert_eq!(node.holds["CPU"].to_bits(), 1.0_f64.to_bits());
         let stop_at = node.stop_at - START;
         assert!((600.0..660.0).contains(&stop_at), "{stop_at}");
@@ -591,8 +591,8 @@ fn what_is_above_a_maximum_has_ten_minutes_to_finish() {
         2,
         "once each"
     );
-    assert_eq!(run.leaving(), []);
-    assert!(run.memory.history.leaving.is_empty());
+    assert_eq!(run.excess(), []);
+    assert!(run.memory.history.excess.is_empty());
 }
 
 #[test]
@@ -626,11 +626,11 @@ fn without_time_what_is_above_a_maximum_is_stopped_at_once() {
 fn nothing_is_stopped_once_the_maximum_is_raised_again() {
     let mut run = above_its_maximum(|settings| settings.plan.drain_timeout_s = 60.0);
     run.rounds(30);
-    assert_eq!(run.leaving().len(), 2);
+    assert_eq!(run.excess().len(), 2);
     run.world.edit("cpu", "maxReplicas", 2);
     run.rounds(1);
     assert_eq!(
-        run.leaving().len(),
+        run.excess().len(),
         1,
         "the other one has drained without need"
     );

@@ -64,6 +64,40 @@ fn programs_get_everything_and_the_same_each_time() {
     assert_eq!(simulate(&arguments).out, run.out);
 }
 
+/// Resize limits and fields of RayPolicies change what comes of it, and each simulation says how much more it
+/// took than the first one.
+#[test]
+fn limits_and_policies_are_varied() {
+    let run = simulate(&[
+        "--strategy=rayfit",
+        "--vary=cpu/max-cpu=2,8",
+        "--vary=headroomCpus=0,16",
+        "-o=json",
+    ]);
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    let study = run.json();
+    let rows = study["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 4);
+    assert_eq!(rows[3]["set"][0][0], "cpu/max-cpu");
+    let number = |row: usize, pointer: &str| rows[row].pointer(pointer).unwrap().as_f64().unwrap();
+    assert!(number(0, "/result/resizes") < 0.5 && number(2, "/result/resizes") > 0.0);
+    assert!(
+        number(1, "/toFirst/cpuHours") > 0.1,
+        "headroom costs: {}",
+        run.out
+    );
+    let (paid, slack) = (
+        number(3, "/result/cpuHours/paid"),
+        number(3, "/result/cpuHours/slack"),
+    );
+    let work = number(3, "/result/cpuHours/work");
+    assert!(
+        (paid - slack - work).abs() < 0.02,
+        "{paid} - {slack} is the work of {work}"
+    );
+    assert!(number(0, "/toFirst/cpuHours").abs() < 1e-9);
+}
+
 #[test]
 fn readers_get_a_page() {
     let run = simulate(&["--strategy", "rayfit", "-o", "html"]);
@@ -123,6 +157,19 @@ fn mistakes_are_reported_with_what_to_write() {
             vec!["--vary", &many, "--vary", &more],
             "these are 600 simulations: vary less, up to 500",
         ),
+        (
+            vec!["--strategy", "ray", "--vary", "keepSmallSeconds=60"],
+            "strategy ray does not heed: add --strategy rayfit",
+        ),
+        (
+            vec!["--vary", "gpu/max-cpu=4"],
+            "there is no worker group \"gpu\" to vary; there are: \"cpu\"",
+        ),
+        (
+            vec!["--vary", "max-cpu=1"],
+            "its pods start with 2; write no less",
+        ),
+        (vec!["--vary", "nodeStartSeconds=9"], "--nodes pools.yaml"),
         (vec!["--pod-start", "soon"], "write seconds from 0 to 86400"),
         (vec!["--strategy", "fast"], "[possible values: rayfit, ray]"),
     ] {

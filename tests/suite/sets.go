@@ -48,7 +48,7 @@ var chosen = []choice{
 // longest are the packages of the rest that are to begin first, and loaded those
 // that are to begin last, because they hold Rayfit to figures under load.
 var (
-	longest = []string{"e2e/scaling", "e2e/kuberay", "e2e/vap", "e2e/rights"}
+	longest = []string{"e2e/scaling", "e2e/kueue", "e2e/kuberay", "e2e/vap", "e2e/rights"}
 	loaded  = []string{"e2e/install", "e2e/agrees"}
 )
 

@@ -1,4 +1,7 @@
 //! Limits on what one request, and all requests together, may use.
+//!
+//! In: the length and source of a request. Out: the right to read and check it, or a refusal. Invariant: one source cannot
+//! take all that there is.
 
 pub mod refusal;
 pub mod turns;
@@ -57,7 +60,7 @@ const SLOW: Duration = Duration::from_secs(1);
 
 /// The remaining capacity that requests share.
 #[derive(Debug)]
-pub struct Budget {
+pub struct AdmissionCapacity {
     limits: AdmissionLimits,
     reviews: Arc<Semaphore>,
     bodies: Shares,
@@ -75,7 +78,7 @@ pub struct Held {
     memory: Option<Share>,
 }
 
-impl Budget {
+impl AdmissionCapacity {
     /// The full capacity.
     pub fn new(limits: AdmissionLimits) -> Self {
         let pieces = limits.bodies / PIECE;

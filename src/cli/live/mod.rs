@@ -1,5 +1,8 @@
 //! Reading live clusters with the permissions of the person who runs the command. Nothing is
 //! changed.
+//!
+//! In: the name of a cluster and a kubeconfig. Out: a snapshot, or why there is none. Invariant: what is read is what
+//! the controller would read.
 
 mod forward;
 mod list;

@@ -6,7 +6,9 @@ use super::overview::{resize_conditions, scaler};
 use crate::cli::live::Look;
 use crate::cli::table::Table;
 use crate::controller::observe::Key;
-use crate::plan::{NodeRemark, NodeReport, Placed, Plan, PlanReport, PlanSettings, decide};
+use crate::plan::{
+    CpuAndMemory, NodeRemark, NodeReport, Placed, Plan, PlanReport, PlanSettings, decide, mebibytes,
+};
 use crate::quantity::Quantity;
 use crate::ray::{Kind, RayObject, Resource};
 use crate::snapshot::Snapshot;
@@ -24,6 +26,10 @@ pub(super) fn text(key: &Key, look: &Look, settings: &PlanSettings) -> String {
     let (plan, report) = decide(snapshot, settings);
     let mut text = head(key, look);
     let _ = write!(text, "\n{}", groups(snapshot, &report));
+    let sizes = sizes(&report, look.unreachable.is_none());
+    if !sizes.is_empty() {
+        let _ = write!(text, "\n{sizes}");
+    }
     let pods = pods(snapshot);
     if !pods.is_empty() {
         let _ = write!(text, "\n{pods}");
@@ -34,8 +40,8 @@ pub(super) fn text(key: &Key, look: &Look, settings: &PlanSettings) -> String {
         text += &kept(&report);
     }
     text += &budgets(&plan, settings);
-    for node in &plan.leaving {
-        let _ = writeln!(text, "\nleaving: {node}");
+    for node in &plan.excess {
+        let _ = writeln!(text, "\nabove the maximum: {node}");
     }
     if let Some(users) = &snapshot.gcs.users {
         let (drivers, actors) = (users.drivers, users.detached_actors);
@@ -134,6 +140,36 @@ fn groups(snapshot: &Snapshot, report: &PlanReport) -> Table {
                 .limit
                 .map(|limit| limit.to_string())
                 .unwrap_or_default(),
+        ]);
+    }
+    table
+}
+
+/// How large the pods of each group are in sum, how much of that is in use if Ray says so, and how
+/// large they could become.
+fn sizes(report: &PlanReport, is_told: bool) -> Table {
+    let mut table = Table::new(&[
+        "GROUP",
+        "CPU",
+        "IN USE",
+        "AT LIMITS",
+        "MEMORY",
+        "IN USE",
+        "AT LIMITS",
+    ]);
+    let cpu = |sum: CpuAndMemory| Quantity::from_milli(sum.cpu_milli).display_cpu();
+    let memory = |sum: CpuAndMemory| mebibytes(sum.memory_bytes);
+    for group in &report.groups {
+        let Some(sizes) = group.sizes else { continue };
+        let in_use = |text: String| if is_told { text } else { String::new() };
+        table.line([
+            group.name.clone(),
+            cpu(sizes.has),
+            in_use(cpu(sizes.in_use)),
+            cpu(sizes.up_to),
+            memory(sizes.has),
+            in_use(memory(sizes.in_use)),
+            memory(sizes.up_to),
         ]);
     }
     table
@@ -294,6 +330,46 @@ fn unmet(plan: &Plan) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{GroupReport, GroupSizes};
+
+    #[test]
+    fn a_group_is_shown_with_its_size_and_what_ray_says_of_its_use() {
+        let amounts = |cpu_milli: i64, memory_bytes: i64| CpuAndMemory {
+            cpu_milli,
+            memory_bytes,
+        };
+        let group = |name: &str, sizes| GroupReport {
+            name: name.to_owned(),
+            running: 2,
+            pending: 0,
+            launch: 0,
+            remove: 0,
+            max: 4,
+            limit: None,
+            below_limits: None,
+            sizes,
+        };
+        let sizes_of_cpu = GroupSizes {
+            has: amounts(4000, 8 << 30),
+            in_use: amounts(2500, (3 << 30) + 5),
+            up_to: amounts(16_000, 32 << 30),
+        };
+        let report = PlanReport {
+            groups: vec![group("cpu", Some(sizes_of_cpu)), group("gpu", None)],
+            ..PlanReport::default()
+        };
+        let line = |is_told| {
+            let text = sizes(&report, is_told).to_string();
+            assert_eq!(text.lines().count(), 2, "{text}");
+            let words = text.lines().nth(1).unwrap().split_whitespace();
+            words.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            line(true),
+            ["cpu", "4", "2500m", "16", "8Gi", "3073Mi", "32Gi"]
+        );
+        assert_eq!(line(false), ["cpu", "4", "-", "16", "8Gi", "-", "32Gi"]);
+    }
 
     #[test]
     fn small_pods_are_among_those_that_are_kept() {

@@ -1,4 +1,6 @@
 //! `rayfit status`: what runs, what is pending, and what cannot be done.
+//!
+//! In: what a person may read of a live cluster. Out: text. Invariant: nothing is written.
 
 mod detail;
 mod overview;

@@ -1,5 +1,7 @@
 //! Kubernetes Events on RayClusters. They are published beside the rounds, so that no round waits
 //! for them, and within one budget for each cluster and one for all.
+//!
+//! In: Events as data. Out: Events in the API server. Invariant: no cluster uses up the budget of the others.
 
 mod desk;
 mod outbox;

@@ -1,4 +1,7 @@
 //! Observation: which objects are watched, what is kept of them, and where.
+//!
+//! In: the events of watches. Out: the cluster, pods and nodes as last seen, and which clusters have changed. Invariant:
+//! objects belong to a cluster by namespace, name and UID.
 
 pub mod kept;
 mod scaled;
@@ -9,4 +12,4 @@ pub mod watch;
 
 pub use store::Key;
 pub use texts::{ClusterTexts, ClusterView};
-pub use watch::{Observed, Reach};
+pub use watch::{Observed, WatchScope};

@@ -17,7 +17,7 @@ use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 
 /// Which objects are watched.
 #[derive(Debug, Clone)]
-pub enum Reach {
+pub enum WatchScope {
     /// All namespaces, and Kubernetes nodes.
     Everything,
     /// These namespaces only, and no Kubernetes nodes.
@@ -72,10 +72,10 @@ impl Observed {
     }
 
     /// Watches for ever. Failures are tried again; a panic in one watch ends all of them.
-    pub async fn watch(self, informers: Informers, reach: Reach) {
+    pub async fn watch(self, informers: Informers, reach: WatchScope) {
         let mut watches = JoinSet::new();
         match reach {
-            Reach::Everything => {
+            WatchScope::Everything => {
                 let all = Part::default;
                 watches.spawn(
                     self.clone()
@@ -84,7 +84,7 @@ impl Observed {
                 watches.spawn(self.clone().follow::<WatchedPods>(informers.clone(), all()));
                 watches.spawn(self.clone().follow::<WatchedNodes>(informers, all()));
             }
-            Reach::Namespaces(names) => {
+            WatchScope::Namespaces(names) => {
                 for namespace in names {
                     let part = Part {
                         namespace: Some(namespace),
@@ -97,7 +97,7 @@ impl Observed {
                     watches.spawn(self.clone().follow::<WatchedPods>(informers.clone(), part));
                 }
             }
-            Reach::PodsOf(cluster) => {
+            WatchScope::PodsOf(cluster) => {
                 let part = Part {
                     namespace: Some(cluster.namespace.to_string()),
                     selector: Some(format!("{CLUSTER_LABEL}={}", cluster.name)),

@@ -12,14 +12,14 @@ use super::generated::ray::rpc::autoscaler as wire;
 use crate::gcs::excess::{Counted, ENTRIES, Excess, MEMORY, RECORDED_MEMORY, TEXT};
 
 /// A kind of message: what one takes in memory, and which fields take more.
-pub(in crate::gcs) struct Shape {
+pub(in crate::gcs) struct MessageShape {
     size: usize,
     counted: Option<Counted>,
     fields: &'static [(u64, Field)],
 }
 
 enum Field {
-    Message(&'static Shape),
+    Message(&'static MessageShape),
     /// An entry of a map, with the size of a key and its value.
     Entry(usize),
     Text,
@@ -30,15 +30,15 @@ enum Field {
 /// An answer whose shape is known.
 pub(in crate::gcs) trait GcsAnswer {
     /// It.
-    const SHAPE: &'static Shape;
+    const SHAPE: &'static MessageShape;
     /// The memory that it may take.
     const MEMORY: usize = MEMORY;
 }
 
 /// Messages in lists, which have capacity for twice as many in the worst case.
-const fn listed(size: usize, counted: Counted, fields: &'static [(u64, Field)]) -> Shape {
+const fn listed(size: usize, counted: Counted, fields: &'static [(u64, Field)]) -> MessageShape {
     let counted = Some(counted);
-    Shape {
+    MessageShape {
         size: 2 * size,
         counted,
         fields,
@@ -48,27 +48,27 @@ const fn listed(size: usize, counted: Counted, fields: &'static [(u64, Field)]) 
 const AMOUNT: Field = Field::Entry(size_of::<(String, f64)>());
 const LABEL: Field = Field::Entry(size_of::<(String, String)>());
 
-const PLAIN: Shape = Shape {
+const PLAIN: MessageShape = MessageShape {
     size: 0,
     counted: None,
     fields: &[],
 };
-const NAMED: Shape = Shape {
+const NAMED: MessageShape = MessageShape {
     size: 0,
     counted: None,
     fields: &[(1, Field::Text), (2, Field::Text)],
 };
-const CONDITION: Shape = listed(
+const CONDITION: MessageShape = listed(
     size_of::<rpc::LabelSelectorConstraint>(),
     Counted::Parts,
     &[(1, Field::Text), (3, Field::Texts)],
 );
-const SELECTOR: Shape = listed(
+const SELECTOR: MessageShape = listed(
     size_of::<rpc::LabelSelector>(),
     Counted::Parts,
     &[(1, Field::Message(&CONDITION))],
 );
-const PLACEMENT: Shape = listed(
+const PLACEMENT: MessageShape = listed(
     size_of::<wire::PlacementConstraint>(),
     Counted::Parts,
     &[(1, Field::Message(&NAMED)), (2, Field::Message(&NAMED))],
@@ -78,27 +78,27 @@ const REQUEST_FIELDS: &[(u64, Field)] = &[
     (2, Field::Message(&PLACEMENT)),
     (3, Field::Message(&SELECTOR)),
 ];
-const BUNDLE: Shape = listed(
+const BUNDLE: MessageShape = listed(
     size_of::<wire::ResourceRequest>(),
     Counted::Parts,
     REQUEST_FIELDS,
 );
-const REQUEST: Shape = Shape {
+const REQUEST: MessageShape = MessageShape {
     size: 0,
     counted: None,
     fields: REQUEST_FIELDS,
 };
-const BY_COUNT: Shape = listed(
+const BY_COUNT: MessageShape = listed(
     size_of::<wire::ResourceRequestByCount>(),
     Counted::Requests,
     &[(1, Field::Message(&REQUEST))],
 );
-const WAY: Shape = listed(
+const WAY: MessageShape = listed(
     size_of::<wire::BundleSelector>(),
     Counted::Parts,
     &[(1, Field::Message(&BUNDLE))],
 );
-const GANG: Shape = listed(
+const GANG: MessageShape = listed(
     size_of::<wire::GangResourceRequest>(),
     Counted::Gangs,
     &[
@@ -107,12 +107,12 @@ const GANG: Shape = listed(
         (3, Field::Message(&WAY)),
     ],
 );
-const CONSTRAINT: Shape = listed(
+const CONSTRAINT: MessageShape = listed(
     size_of::<wire::ClusterResourceConstraint>(),
     Counted::Gangs,
     &[(1, Field::Message(&BY_COUNT))],
 );
-const NODE: Shape = listed(
+const NODE: MessageShape = listed(
     size_of::<wire::NodeState>(),
     Counted::Nodes,
     &[
@@ -125,7 +125,7 @@ const NODE: Shape = listed(
         (13, LABEL),
     ],
 );
-const STATE: Shape = Shape {
+const STATE: MessageShape = MessageShape {
     size: 0,
     counted: None,
     fields: &[
@@ -137,14 +137,14 @@ const STATE: Shape = Shape {
 };
 
 impl GcsAnswer for wire::GetClusterResourceStateReply {
-    const SHAPE: &'static Shape = &Shape {
+    const SHAPE: &'static MessageShape = &MessageShape {
         size: 0,
         counted: None,
         fields: &[(1, Field::Message(&STATE))],
     };
 }
 
-const TASK_INFO: Shape = Shape {
+const TASK_INFO: MessageShape = MessageShape {
     size: 0,
     counted: None,
     fields: &[
@@ -156,12 +156,12 @@ const TASK_INFO: Shape = Shape {
         (26, Field::Text),
     ],
 };
-const TASK_STATES: Shape = Shape {
+const TASK_STATES: MessageShape = MessageShape {
     size: 0,
     counted: None,
     fields: &[(14, Field::Entry(size_of::<(i32, i64)>()))],
 };
-const TASK: Shape = listed(
+const TASK: MessageShape = listed(
     size_of::<rpc::TaskEvents>(),
     Counted::Tasks,
     &[
@@ -170,30 +170,30 @@ const TASK: Shape = listed(
         (4, Field::Message(&TASK_STATES)),
     ],
 );
-const ACTOR: Shape = listed(
+const ACTOR: MessageShape = listed(
     size_of::<rpc::ActorTableData>(),
     Counted::Tasks,
     &[(1, Field::Text), (19, Field::Text)],
 );
-const JOB_CONFIG: Shape = Shape {
+const JOB_CONFIG: MessageShape = MessageShape {
     size: size_of::<rpc::JobConfig>(),
     counted: None,
     fields: &[(5, Field::Text)],
 };
-const JOB: Shape = listed(
+const JOB: MessageShape = listed(
     size_of::<rpc::JobTableData>(),
     Counted::Tasks,
     &[(1, Field::Text), (6, Field::Message(&JOB_CONFIG))],
 );
-const GROUP_BUNDLE: Shape = listed(size_of::<rpc::Bundle>(), Counted::Parts, &[(2, AMOUNT)]);
-const GROUP: Shape = listed(
+const GROUP_BUNDLE: MessageShape = listed(size_of::<rpc::Bundle>(), Counted::Parts, &[(2, AMOUNT)]);
+const GROUP: MessageShape = listed(
     size_of::<rpc::PlacementGroupTableData>(),
     Counted::Gangs,
     &[(1, Field::Text), (3, Field::Message(&GROUP_BUNDLE))],
 );
 
 impl GcsAnswer for rpc::GetTaskEventsReply {
-    const SHAPE: &'static Shape = &Shape {
+    const SHAPE: &'static MessageShape = &MessageShape {
         size: 0,
         counted: None,
         fields: &[(2, Field::Message(&TASK))],
@@ -202,7 +202,7 @@ impl GcsAnswer for rpc::GetTaskEventsReply {
 }
 
 impl GcsAnswer for rpc::GetAllActorInfoReply {
-    const SHAPE: &'static Shape = &Shape {
+    const SHAPE: &'static MessageShape = &MessageShape {
         size: 0,
         counted: None,
         fields: &[(2, Field::Message(&ACTOR))],
@@ -210,7 +210,7 @@ impl GcsAnswer for rpc::GetAllActorInfoReply {
 }
 
 impl GcsAnswer for rpc::GetAllJobInfoReply {
-    const SHAPE: &'static Shape = &Shape {
+    const SHAPE: &'static MessageShape = &MessageShape {
         size: 0,
         counted: None,
         fields: &[(2, Field::Message(&JOB))],
@@ -218,7 +218,7 @@ impl GcsAnswer for rpc::GetAllJobInfoReply {
 }
 
 impl GcsAnswer for rpc::GetAllPlacementGroupReply {
-    const SHAPE: &'static Shape = &Shape {
+    const SHAPE: &'static MessageShape = &MessageShape {
         size: 0,
         counted: None,
         fields: &[(2, Field::Message(&GROUP))],
@@ -226,14 +226,14 @@ impl GcsAnswer for rpc::GetAllPlacementGroupReply {
 }
 
 /// The text of a report takes no more memory than its bytes, which are bounded.
-const PUBLISHED: Shape = listed(
+const PUBLISHED: MessageShape = listed(
     size_of::<rpc::PubMessage>(),
     Counted::Tasks,
     &[(2, Field::Text)],
 );
 
 impl GcsAnswer for rpc::GcsSubscriberPollReply {
-    const SHAPE: &'static Shape = &Shape {
+    const SHAPE: &'static MessageShape = &MessageShape {
         size: 0,
         counted: None,
         fields: &[(1, Field::Message(&PUBLISHED)), (2, Field::Text)],
@@ -241,7 +241,7 @@ impl GcsAnswer for rpc::GcsSubscriberPollReply {
 }
 
 impl GcsAnswer for wire::ResizeRayletResourceInstancesReply {
-    const SHAPE: &'static Shape = &Shape {
+    const SHAPE: &'static MessageShape = &MessageShape {
         size: 0,
         counted: None,
         fields: &[(1, AMOUNT)],
@@ -252,7 +252,7 @@ impl GcsAnswer for wire::ResizeRayletResourceInstancesReply {
 macro_rules! plain {
     ($($answer:ty),*) => {
         $(impl GcsAnswer for $answer {
-            const SHAPE: &'static Shape = &PLAIN;
+            const SHAPE: &'static MessageShape = &PLAIN;
         })*
     };
 }
@@ -268,14 +268,14 @@ plain!(
 );
 
 /// Whether an answer of this shape may be decoded.
-pub(in crate::gcs) fn check(bytes: &[u8], shape: &Shape) -> Result<(), Excess> {
+pub(in crate::gcs) fn check(bytes: &[u8], shape: &MessageShape) -> Result<(), Excess> {
     check_within(bytes, shape, MEMORY)
 }
 
 /// Whether an answer of this shape may be decoded into so much memory.
 pub(in crate::gcs) fn check_within(
     bytes: &[u8],
-    shape: &Shape,
+    shape: &MessageShape,
     memory: usize,
 ) -> Result<(), Excess> {
     let mut scan = Scan {
@@ -292,7 +292,7 @@ struct Scan {
 }
 
 impl Scan {
-    fn message(&mut self, mut bytes: &[u8], shape: &Shape) -> Result<(), Excess> {
+    fn message(&mut self, mut bytes: &[u8], shape: &MessageShape) -> Result<(), Excess> {
         self.take(shape.size)?;
         if let Some(counted) = shape.counted {
             self.count(counted)?;

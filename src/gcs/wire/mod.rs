@@ -2,6 +2,9 @@
 //!
 //! The conversions are total: everything that a GCS sends, within [`bounds`], can be converted;
 //! unknown enum values count as unspecified.
+//!
+//! Invariant: a message that is within the bounds always becomes a value, and one that is not becomes an error
+//! before it takes memory.
 
 mod autoscaling_state;
 pub(super) mod bounds;

@@ -1,10 +1,10 @@
 //! From packed nodes to the actions of a plan.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::plan::conclude::launch::LaunchBounds;
 use crate::plan::conclude::reasons::Reasons;
-use crate::plan::conclude::{drains, holds, launch, orphans, words};
+use crate::plan::conclude::{deletions, describe, drains, holds, launch, orphans};
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::milli;
@@ -13,8 +13,8 @@ use crate::plan::memory::remember;
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
-use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::outcome::plan::{Deletion, GroupPlan, Plan, PlanWait, PodResize, RayletSync};
+use crate::plan::nodes::standby_role::StandbyRole;
+use crate::plan::outcome::plan::{GroupPlan, Plan, PlanWait, PodResize, RayletSync};
 use crate::plan::outcome::resize_note::PodNote;
 use crate::plan::outcome::standby_reason::StandbyLaunch;
 use crate::plan::outcome::unmet::{Unmet, UnmetReason};
@@ -41,7 +41,7 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
     let running = |node: &PlannedNode| node.head && node.stage() == Stage::Running;
     if decided.state.in_order().any(running) {
         plan.drains = drains::drains(snapshot, settings, decided);
-        plan.leaving = drains::leaving(decided);
+        plan.excess = drains::excess(decided);
         plan.holds = holds::holds(settings, decided);
         plan.resizes = resizes(decided);
         plan.groups = groups(snapshot, settings, decided);
@@ -169,7 +169,7 @@ fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
 fn groups(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decided<'_>) -> Vec<GroupPlan> {
     let bounds = LaunchBounds {
         scale_up: settings.scale_up,
-        caps: &snapshot.history.launch_caps,
+        limits: &snapshot.history.launch_limits,
         own: decided.own,
         now: decided.now,
     };
@@ -177,7 +177,7 @@ fn groups(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decided<'_>) -
     let launches = decided.state.count(|node| node.fate == Fate::Launch);
     let cancelled = decided.state.count(is_cancelled);
     let awaited = decided.state.count(is_awaited);
-    let mut deletions = deletions(decided);
+    let mut deletions = deletions::deletions(decided);
     let observed = observed(decided);
     let replaced = replaced(decided);
     let mut plans: Vec<GroupPlan> = workers(decided)
@@ -219,9 +219,11 @@ fn groups(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decided<'_>) -
 fn ready(decided: &Decided<'_>, group: GroupIndex) -> Vec<StandbyLaunch> {
     let mut launches: Vec<StandbyLaunch> = Vec::new();
     for node in decided.state.in_order() {
-        let is_one = node.only_ready && node.group() == Some(group);
-        let kept = node.standby.filter(|_| is_one);
-        let Some(kept) = kept.and_then(|number| decided.standby.get(number)) else {
+        let StandbyRole::Launched(kept) = node.standby else {
+            continue;
+        };
+        let kept = decided.standby.get(kept);
+        let Some(kept) = kept.filter(|_| node.group() == Some(group)) else {
             continue;
         };
         let same = launches
@@ -246,67 +248,6 @@ fn is_cancelled(node: &PlannedNode) -> bool {
 /// Whether KubeRay was asked for a launch that is still needed and has no pod yet.
 fn is_awaited(node: &PlannedNode) -> bool {
     node.stage() == Stage::Requested && node.stays()
-}
-
-/// The pods to delete, by group: pending pods that are to be removed, and pods whose Ray node has
-/// stopped; of a multi-host replica neither while Ray runs in another host of it.
-fn deletions(decided: &Decided<'_>) -> HashMap<GroupIndex, Vec<Deletion>> {
-    let config = &decided.config;
-    let mut deletions: HashMap<GroupIndex, Vec<Deletion>> = HashMap::new();
-    let mut delete = |group: GroupIndex, pod: &str, cause| {
-        let config = config.groups.get(group);
-        if config.is_some_and(|config| !config.to_delete.contains(pod)) {
-            let pod = pod.to_owned();
-            deletions
-                .entry(group)
-                .or_default()
-                .push(Deletion { pod, cause });
-        }
-    };
-    let busy = running_replicas(decided);
-    for node in decided.state.in_order() {
-        if let Fate::Remove(cause) = node.fate
-            && node.is_deleted()
-            && let (Some(group), Some(pod)) = (node.group(), node.pod())
-            && node.replica().is_none_or(|of| !busy.contains(&(group, of)))
-        {
-            delete(group, pod, cause);
-        }
-    }
-    for pod in &decided.leftovers.stopped {
-        let Some(group) = config.number(pod.group) else {
-            continue;
-        };
-        let is_whole = pod.replica.is_none_or(|of| !busy.contains(&(group, of)));
-        if pod.role == PodRole::Worker && is_whole {
-            delete(group, pod.name, RemovalCause::Stopped);
-        }
-    }
-    deletions
-}
-
-/// The multi-host replicas of which Ray still runs in one host or more. KubeRay deletes a whole
-/// replica as soon as one of its pods is to be deleted, so deletions wait until Ray has stopped in
-/// all of its hosts.
-fn running_replicas<'a>(decided: &'a Decided<'_>) -> HashSet<(GroupIndex, &'a str)> {
-    let state = &decided.state;
-    if !state.strategy.is_rayfit() {
-        return HashSet::new();
-    }
-    let is_slice = |group: &GroupIndex| {
-        let group = state.groups.get(*group);
-        group.is_some_and(|group| group.config.hosts > 1)
-    };
-    let runs = |node: &&PlannedNode| matches!(node.stage(), Stage::Running | Stage::Stopping);
-    let running = state.in_order().filter(runs);
-    let running = running.filter_map(|node| Some((node.group()?, node.replica()?)));
-    let draining = decided.leftovers.draining.iter();
-    let draining =
-        draining.filter_map(|pod| Some((decided.config.number(pod.group)?, pod.replica?)));
-    running
-        .chain(draining)
-        .filter(|(group, _)| is_slice(group))
-        .collect()
 }
 
 /// By group, how many pods drain because they are about to leave with their Kubernetes node.
@@ -392,7 +333,7 @@ fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
             kind,
             index,
             count,
-            demand: words::demand(demand),
+            demand: describe::demand(demand),
             reasons,
         })
     };

@@ -3,8 +3,8 @@
 use crate::plan::decided::Decided;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::outcome::plan::{LeavingNode, NodeDrain};
-use crate::plan::removal::deadline::Leaving;
+use crate::plan::outcome::plan::{ExcessNode, NodeDrain};
+use crate::plan::removal::deadline::DrainingExcess;
 use crate::plan::settings::PlanSettings;
 use crate::snapshot::Snapshot;
 
@@ -15,7 +15,7 @@ pub(crate) fn drains(
     decided: &Decided<'_>,
 ) -> Vec<NodeDrain> {
     let state = &decided.state;
-    let remembered = &snapshot.history.leaving;
+    let remembered = &snapshot.history.excess;
     let stop_at = |pod: &str, cause| match cause {
         // Ray stops what is above a maximum together with its work.
         RemovalCause::GroupMax | RemovalCause::ClusterMax if !state.strategy.is_rayfit() => {
@@ -42,7 +42,7 @@ pub(crate) fn drains(
             departure: decided.departures.get(pod).cloned(),
         })
     };
-    let overdue = decided.leaving.iter();
+    let overdue = decided.excess.iter();
     let overdue = overdue.filter(|node| node.is_stopped(decided.now));
     let stops = overdue.map(|node| NodeDrain {
         pod: node.pod.clone(),
@@ -57,8 +57,8 @@ pub(crate) fn drains(
 }
 
 /// The nodes above a maximum that drain.
-pub(crate) fn leaving(decided: &Decided<'_>) -> Vec<LeavingNode> {
-    let node = |node: &Leaving| LeavingNode {
+pub(crate) fn excess(decided: &Decided<'_>) -> Vec<ExcessNode> {
+    let node = |node: &DrainingExcess| ExcessNode {
         pod: node.pod.clone(),
         group: group_name(decided, node),
         cause: RemovalCause::GroupMax,
@@ -66,10 +66,10 @@ pub(crate) fn leaving(decided: &Decided<'_>) -> Vec<LeavingNode> {
         stop_at: node.stop_at,
         holds: node.holds.clone(),
     };
-    decided.leaving.iter().map(node).collect()
+    decided.excess.iter().map(node).collect()
 }
 
-fn group_name(decided: &Decided<'_>, node: &Leaving) -> String {
+fn group_name(decided: &Decided<'_>, node: &DrainingExcess) -> String {
     let group = decided.state.groups.get(node.group);
     group.map_or_else(String::new, |group| group.config.name.clone())
 }

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::plan::conclude::words;
+use crate::plan::conclude::{describe, sizes};
 use crate::plan::decided::Decided;
 use crate::plan::demand::requests::Demand;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{from_cores, milli};
 use crate::plan::list::{GroupIndex, ListPosition, StandbyIndex};
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{Fate, KeptReason, PlannedNode};
+use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::nodes::standby_role::KeptReason;
 use crate::plan::outcome::plan::Plan;
 use crate::plan::outcome::remark::{NodeRemark, ResizedResource};
 use crate::plan::outcome::report::{
@@ -21,12 +22,13 @@ use crate::plan::packing::allowance::Allowance;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::standby::ready::{StandbyDemand, StandbyKind};
 use crate::quantity::Quantity;
+use crate::snapshot::Snapshot;
 
 /// How many pods a report names, where one reason holds for many.
 const NAMED: usize = 3;
 
 /// Returns the report of a decision.
-pub(crate) fn report(decided: &Decided<'_>, plan: &Plan) -> PlanReport {
+pub(crate) fn report(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -> PlanReport {
     if decided.state.work.is_over() {
         // A decision that was given up has no reasons to report.
         return PlanReport::default();
@@ -35,7 +37,7 @@ pub(crate) fn report(decided: &Decided<'_>, plan: &Plan) -> PlanReport {
     PlanReport {
         demands,
         standby,
-        groups: groups(decided),
+        groups: groups(snapshot, decided),
         nodes: nodes(decided),
     }
 }
@@ -71,7 +73,7 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> (Vec<DemandReport>, Vec<Standb
         DemandReport {
             kind,
             index,
-            demand: words::demand(demand),
+            demand: describe::demand(demand),
             count: units.max(unmet.get(&(kind, index)).copied().unwrap_or(0)),
             placed: in_words(&decided.state, placed),
             unmet: unmet.get(&(kind, index)).copied().unwrap_or(0),
@@ -91,7 +93,7 @@ fn ready(state: &DecisionState, kept: &StandbyDemand, rooms: Places) -> StandbyR
             .collect(),
     };
     StandbyReport {
-        demand: words::standby(state, kept),
+        demand: describe::standby(state, kept),
         count: kept.count,
         placed: in_words(state, places),
         unmet: kept.left,
@@ -113,13 +115,14 @@ fn group_name(state: &DecisionState, group: Option<GroupIndex>) -> String {
     group.map_or_else(String::new, |group| group.config.name.clone())
 }
 
-fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
+fn groups(snapshot: &Snapshot, decided: &Decided<'_>) -> Vec<GroupReport> {
     let state = &decided.state;
     let running = state.count(|node| node.stays() && node.stage() == Stage::Running);
     let launch = state.count(|node| node.fate == Fate::Launch);
     let pending = state.count(|node| node.fate == Fate::Stay && node.stage() != Stage::Running);
     let remove = state.count(|node| !node.stays());
     let mut below = below_limits(state);
+    let mut sizes = sizes::by_group(snapshot, decided);
     let groups = state.groups.enumerate().map(|(number, group)| {
         let group = &group.config;
         let (running, pending, launch) = (
@@ -138,6 +141,7 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
             max: group.max,
             limit: full.then_some(GroupLimit::MaxReplicas(group.max_replicas)),
             below_limits: below.remove(&number),
+            sizes: sizes.remove(&number),
         }
     });
     groups.collect()

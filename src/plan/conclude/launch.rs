@@ -22,19 +22,17 @@ pub(crate) struct LaunchBounds<'a> {
     /// How fast the cluster may grow.
     pub(crate) scale_up: Option<ScaleUp>,
     /// By group, how many nodes are launched at once at the most, since more were refused.
-    pub(crate) caps: &'a BTreeMap<String, u64>,
+    pub(crate) limits: &'a BTreeMap<String, u64>,
     pub(crate) own: &'a [Pod<'a>],
     /// The time of the decision, in seconds since 1970.
     pub(crate) now: f64,
 }
 
 impl LaunchBounds<'_> {
-    /// How many nodes may be launched now. Pods count from the moment at which they were made, so
+    /// How many nodes may be launched now; `None` if as many as wanted. Pods count from the moment at which they were made, so
     /// that a restart forgets none of them, and launches without a pod count as made now.
-    fn allowance(&self, state: &DecisionState) -> u64 {
-        let Some(ScaleUp { max_pods, per_s }) = self.scale_up else {
-            return u64::MAX;
-        };
+    fn allowance(&self, state: &DecisionState) -> Option<u64> {
+        let ScaleUp { max_pods, per_s } = self.scale_up?;
         let is_recent = |created: f64| self.now - created < f64::from(per_s);
         let recent = self
             .own
@@ -42,7 +40,7 @@ impl LaunchBounds<'_> {
             .filter(|pod| pod.role == PodRole::Worker && pod.created().is_some_and(is_recent));
         let asked = state.count(|node| node.stage() == Stage::Requested && node.stays());
         let asked = asked.into_iter().fold(0, u64::saturating_add);
-        max_pods.saturating_sub(asked.saturating_add(recent.count() as u64))
+        Some(max_pods.saturating_sub(asked.saturating_add(recent.count() as u64)))
     }
 }
 
@@ -125,33 +123,33 @@ fn all_needed(
         matches!(node.stage(), Stage::Requested | Stage::Allocated) && node.fate == Fate::Stay
     });
     let mut allowance = bounds.allowance(state);
-    let most = bounds.scale_up.map_or(0, |scale_up| scale_up.max_pods);
+    let most = bounds.scale_up.map(|scale_up| scale_up.max_pods);
     let bounded = |(number, group): (GroupIndex, &PlannedGroup)| {
+        let hosts = group.config.hosts;
         let taken = present.count(number).saturating_add(group.draining);
         let places = group.config.max.saturating_sub(taken);
-        let pace = running
-            .count(number)
-            .max(1)
-            .saturating_sub(coming.count(number));
-        let pace = if conservative { pace } else { u64::MAX };
+        let mut count = needed.count(number).min(places);
+        if conservative {
+            let running = running.count(number).max(1);
+            count = count.min(running.saturating_sub(coming.count(number)));
+        }
         // A replica of more hosts than may be launched at once comes when nothing else has come.
-        let left = if allowance == most {
-            allowance.max(group.config.hosts)
-        } else {
-            allowance
-        };
-        // A part of a replica would never be asked for, and so the cap never be lifted.
-        let cap = bounds.caps.get(&group.config.name).copied();
-        let cap = cap.map_or(u64::MAX, |cap| cap.max(group.config.hosts));
-        let count = needed.count(number).min(places).min(pace);
-        let count = count.min(cap).min(left);
+        if let Some(left) = allowance {
+            count = count.min(if allowance == most {
+                left.max(hosts)
+            } else {
+                left
+            });
+        }
+        // A part of a replica would never be asked for, and so the limit never be lifted.
+        if let Some(limit) = bounds.limits.get(&group.config.name) {
+            count = count.min((*limit).max(hosts));
+        }
         // KubeRay makes whole replicas, so a part of one is not asked for.
-        let count = if count < needed.count(number) && group.config.hosts > 1 {
-            count - count.checked_rem(group.config.hosts).unwrap_or(0)
-        } else {
-            count
-        };
-        allowance = allowance.saturating_sub(count);
+        if count < needed.count(number) && hosts > 1 {
+            count -= count.checked_rem(hosts).unwrap_or(0);
+        }
+        allowance = allowance.map(|left| left.saturating_sub(count));
         count
     };
     state.groups.enumerate().map(bounded).collect()

@@ -1,14 +1,16 @@
 //! From packed nodes to what is to be done, and why.
 //!
 //! This module takes the results of the phases. It gives back the plan ([`actions`]) and its report
-//! ([`explain`], [`reasons`]). Only two things are still decided here: how many pods are asked for
+//! ([`explain`], [`reasons`], [`sizes`]). Only two things are still decided here: how many pods are asked for
 //! [at once](launch), and what happens to pods whose group was [removed](orphans).
 
 pub(crate) mod actions;
+pub(crate) mod deletions;
+pub(crate) mod describe;
 pub(crate) mod drains;
 pub(crate) mod explain;
 pub(crate) mod holds;
 pub(crate) mod launch;
 pub(crate) mod orphans;
 pub(crate) mod reasons;
-pub(crate) mod words;
+pub(crate) mod sizes;

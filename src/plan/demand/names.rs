@@ -20,6 +20,12 @@ pub(crate) struct Names {
     implicit: (u32, u32),
 }
 
+impl Name {
+    /// What stands for every text that no request names: no node that is read has a label or a resource
+    /// of that number, since there are never so many texts.
+    pub(crate) const UNNAMED: Self = Self(u32::MAX);
+}
+
 impl Names {
     /// Numbers the texts in their order.
     pub(crate) fn of(texts: BTreeSet<&str>) -> Self {

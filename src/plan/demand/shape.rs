@@ -40,9 +40,9 @@ pub(crate) struct LabelCondition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LabelPlacement {
     /// Not on a node with that label; sets the label to that value on its own node.
-    Apart(Name, Name),
+    AntiAffinity(Name, Name),
     /// Together with others; this only counts in the order of packing.
-    Together(Name, Name),
+    Affinity(Name, Name),
     /// An empty constraint, which only counts in the order of packing.
     Nothing,
 }
@@ -50,7 +50,7 @@ pub(crate) enum LabelPlacement {
 impl Shape {
     /// Reads a request, all of whose texts are in `names`.
     pub(crate) fn of(request: &ResourceRequest, names: &Names) -> Self {
-        let known = |text: &str| names.get(text).unwrap_or(Name(u32::MAX));
+        let known = |text: &str| names.get(text).unwrap_or(Name::UNNAMED);
         let needs: Vec<(Name, f64)> = request
             .resources_bundle
             .iter()
@@ -112,11 +112,11 @@ impl Shape {
     }
 
     /// The label that a node must not have, with the value that the shape sets.
-    pub(crate) fn apart(&self) -> impl Iterator<Item = (Name, Name)> {
+    pub(crate) fn anti_affinity(&self) -> impl Iterator<Item = (Name, Name)> {
         self.placement
             .iter()
             .filter_map(|placement| match placement {
-                LabelPlacement::Apart(label, value) => Some((*label, *value)),
+                LabelPlacement::AntiAffinity(label, value) => Some((*label, *value)),
                 _ => None,
             })
     }
@@ -142,8 +142,8 @@ impl Shape {
         }
         for placement in &self.placement {
             code.extend(match placement {
-                LabelPlacement::Apart(label, value) => [1, label.0.into(), value.0.into()],
-                LabelPlacement::Together(label, value) => [2, label.0.into(), value.0.into()],
+                LabelPlacement::AntiAffinity(label, value) => [1, label.0.into(), value.0.into()],
+                LabelPlacement::Affinity(label, value) => [2, label.0.into(), value.0.into()],
                 LabelPlacement::Nothing => [3, 0, 0],
             });
         }
@@ -161,9 +161,9 @@ impl Shape {
 
 fn placement(constraint: &PlacementConstraint, known: &impl Fn(&str) -> Name) -> LabelPlacement {
     if let Some(label) = &constraint.anti_affinity {
-        LabelPlacement::Apart(known(&label.label_name), known(&label.label_value))
+        LabelPlacement::AntiAffinity(known(&label.label_name), known(&label.label_value))
     } else if let Some(label) = &constraint.affinity {
-        LabelPlacement::Together(known(&label.label_name), known(&label.label_value))
+        LabelPlacement::Affinity(known(&label.label_name), known(&label.label_value))
     } else {
         LabelPlacement::Nothing
     }

@@ -12,4 +12,5 @@ pub(crate) mod pod_size;
 pub(crate) mod resize;
 pub(crate) mod size;
 pub(crate) mod suggestion;
+pub(crate) mod useful;
 pub(crate) mod wait;

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::suggestion;
-use crate::plan::memory::{at_work, availability, blocked, bursts, growth_backoff, leaving};
+use crate::plan::memory::{at_work, availability, blocked, bursts, excess, growth_backoff};
 use crate::plan::nodes::life::{NodeLife, RayInPod, Stage};
 use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::nodes::standby_role::StandbyRole;
 use crate::plan::outcome::plan::Plan;
 use crate::snapshot::Snapshot;
 use crate::snapshot::history::{History, Instance, InstanceStatus, ResizeMemory, StandbyMemory};
@@ -34,12 +35,12 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
         growth_backoffs: growth_backoff::after(before, decided),
         at_work: at_work::after(decided),
         bursts: bursts::after(decided),
-        launch_caps: (before.launch_caps.iter())
+        launch_limits: (before.launch_limits.iter())
             .filter(|(group, _)| decided.config.number(group).is_some())
             .map(|(group, cap)| (group.clone(), *cap))
             .collect(),
         blocked: blocked::after(before, decided),
-        leaving: leaving::after(before, decided, plan),
+        excess: excess::after(before, decided, plan),
         gangs: decided.gangs.clone(),
         unused: None,
         departing: (decided.departures.iter())
@@ -63,9 +64,9 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
 /// What is remembered of an idle node that is, or was, needed for headroom.
 fn standby(node: &PlannedNode) -> Option<StandbyMemory> {
     let is_idle = node.is_idle() && node.stays();
-    let is_known = node.standby.is_some() || node.released_at.is_some();
+    let is_known = node.standby != StandbyRole::None;
     (is_idle && is_known).then_some(StandbyMemory {
-        released_at: node.released_at,
+        released_at: node.standby.released_at(),
     })
 }
 

@@ -14,7 +14,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::kube_node::{Taint, TaintMeaning};
 use crate::snapshot::pod::{Pod, PodRole};
 
-/// For how many seconds a kubelet may be silent before its node counts as leaving: a restart takes
+/// For how many seconds a kubelet may be silent before its node counts as departure: a restart takes
 /// some of them.
 const SILENT_S: f64 = 60.0;
 
@@ -27,7 +27,7 @@ const DISRUPTION: &str = "DisruptionTarget";
 
 /// Why a node leaves, since when, and when it is gone, each if it is known.
 #[derive(Debug, Clone)]
-struct Leaving {
+struct ExpectedDeparture {
     reason: DepartureReason,
     since: Option<f64>,
     gone_at: Gone,
@@ -54,8 +54,8 @@ pub(crate) fn departures(
 ) -> BTreeMap<String, Departure> {
     let nodes = snapshot.nodes.iter().flatten();
     let nodes = nodes.filter(|node| !node.is_open());
-    let nodes = nodes.filter_map(|node| Some((node.metadata.name.as_str(), leaving(node, now)?)));
-    let nodes: HashMap<&str, Leaving> = nodes.collect();
+    let nodes = nodes.filter_map(|node| Some((node.metadata.name.as_str(), expected(node, now)?)));
+    let nodes: HashMap<&str, ExpectedDeparture> = nodes.collect();
     let mut found = BTreeMap::new();
     for pod in own {
         let is_ours = pod.role == PodRole::Worker
@@ -66,13 +66,13 @@ pub(crate) fn departures(
             continue;
         }
         let by_node = pod.node.and_then(|node| nodes.get(node)).cloned();
-        let Some(leaving) = by_node.or_else(|| disrupted(pod)) else {
+        let Some(expected) = by_node.or_else(|| disrupted(pod)) else {
             continue;
         };
         let known = snapshot.history.departing.get(pod.name).copied();
-        let since = known.or(leaving.since).unwrap_or(now).min(now);
+        let since = known.or(expected.since).unwrap_or(now).min(now);
         let killed_at = pod.killed_at();
-        let gone_at = match leaving.gone_at {
+        let gone_at = match expected.gone_at {
             _ if killed_at.is_some() => killed_at,
             Gone::At(at) => Some(at),
             Gone::After(seconds) => Some(since + seconds),
@@ -81,7 +81,7 @@ pub(crate) fn departures(
         let departure = Departure {
             pod: pod.name.to_owned(),
             group: pod.group.to_owned(),
-            reason: leaving.reason,
+            reason: expected.reason,
             since,
             gone_at: gone_at.unwrap_or(since + assumed_s),
             is_known: gone_at.is_some(),
@@ -129,7 +129,7 @@ fn add_other_hosts(
     }
 }
 
-fn leaving(node: &KubeNode, now: f64) -> Option<Leaving> {
+fn expected(node: &KubeNode, now: f64) -> Option<ExpectedDeparture> {
     let name = &node.metadata.name;
     let of_taint = |taint: &Taint| {
         let tainted = || DepartureReason::NodeTainted {
@@ -138,7 +138,7 @@ fn leaving(node: &KubeNode, now: f64) -> Option<Leaving> {
         };
         let since = taint.added();
         match (taint.meaning()?, since) {
-            (TaintMeaning::Leaves(seconds), since) => Some(Leaving {
+            (TaintMeaning::Leaves(seconds), since) => Some(ExpectedDeparture {
                 reason: match taint.key.as_str() {
                     "node.kubernetes.io/unschedulable" => {
                         DepartureReason::NodeCordoned(name.clone())
@@ -151,7 +151,7 @@ fn leaving(node: &KubeNode, now: f64) -> Option<Leaving> {
             (TaintMeaning::Unreachable, Some(since))
                 if taint.effect == "NoExecute" && now - since >= SILENT_S =>
             {
-                Some(Leaving {
+                Some(ExpectedDeparture {
                     reason: tainted(),
                     since: Some(since),
                     gone_at: Gone::At(since + EVICTED_AFTER_S),
@@ -162,9 +162,9 @@ fn leaving(node: &KubeNode, now: f64) -> Option<Leaving> {
     };
     // The taint that says the most: with a time, or at least with its own reason.
     let taints = node.spec.taints.iter().filter_map(of_taint);
-    let best = taints.max_by_key(|leaving| {
-        let is_timed = !matches!(leaving.gone_at, Gone::Unknown);
-        let is_plain = matches!(leaving.reason, DepartureReason::NodeCordoned(_));
+    let best = taints.max_by_key(|departure| {
+        let is_timed = !matches!(departure.gone_at, Gone::Unknown);
+        let is_plain = matches!(departure.reason, DepartureReason::NodeCordoned(_));
         (is_timed, !is_plain)
     });
     let reason = if node.metadata.deletion_timestamp.is_some() {
@@ -174,7 +174,7 @@ fn leaving(node: &KubeNode, now: f64) -> Option<Leaving> {
     } else {
         return best;
     };
-    let without_time = Leaving {
+    let without_time = ExpectedDeparture {
         reason,
         since: None,
         gone_at: Gone::Unknown,
@@ -182,9 +182,9 @@ fn leaving(node: &KubeNode, now: f64) -> Option<Leaving> {
     Some(best.unwrap_or(without_time))
 }
 
-fn disrupted(pod: &Pod<'_>) -> Option<Leaving> {
+fn disrupted(pod: &Pod<'_>) -> Option<ExpectedDeparture> {
     let condition = pod.condition(DISRUPTION).filter(|one| one.is_true())?;
-    Some(Leaving {
+    Some(ExpectedDeparture {
         reason: DepartureReason::Disrupted(condition.reason.clone().unwrap_or_default()),
         since: None,
         gone_at: Gone::Unknown,

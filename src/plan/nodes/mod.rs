@@ -14,4 +14,5 @@ pub(crate) mod node;
 pub(crate) mod problems;
 pub(crate) mod raylet;
 pub(crate) mod rows;
+pub(crate) mod standby_role;
 pub(crate) mod view;

@@ -3,8 +3,9 @@
 use crate::plan::demand::names::Name;
 use crate::plan::demand::shape::ShapeId;
 use crate::plan::growth::resize::Resize;
-use crate::plan::list::{DemandIndex, GroupIndex, NodeIndex, StandbyIndex};
+use crate::plan::list::{DemandIndex, GroupIndex, NodeIndex};
 use crate::plan::nodes::life::{ExistingNode, NodeLife, RayInPod, Raylet, Stage};
+use crate::plan::nodes::standby_role::{KeptReason, StandbyRole};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::step::PlacementStep;
 
@@ -86,10 +87,6 @@ pub(crate) type SizeNames = (Option<Name>, Option<Name>);
 
 /// A Ray node, or several equal ones, with what packing and resizing change of it.
 #[derive(Debug, Clone)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "facts that do not depend on each other"
-)]
 pub(crate) struct PlannedNode {
     pub(crate) group: NodeGroup,
     pub(crate) head: bool,
@@ -126,23 +123,10 @@ pub(crate) struct PlannedNode {
     pub(crate) count: u64,
     /// The number under which it, or the node that it was split off, was made.
     pub(crate) born: NodeIndex,
-    /// What is kept ready for which it is needed, if it is.
-    pub(crate) standby: Option<StandbyIndex>,
-    /// Whether it is launched to be ready only.
-    pub(crate) only_ready: bool,
-    /// Since when it has not been needed on standby any more, in seconds since 1970.
-    pub(crate) released_at: Option<f64>,
+    /// What it is to what is kept ready.
+    pub(crate) standby: StandbyRole,
     /// Why it is kept though it has been idle for long enough to go.
     pub(crate) kept: Option<KeptReason>,
-}
-
-/// Why a node is kept though it has been idle for long enough to go.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum KeptReason {
-    /// It is kept ready for that.
-    Standby(StandbyIndex),
-    /// It was needed on standby until then, in seconds since 1970.
-    Released(f64),
 }
 
 impl PlannedNode {

@@ -9,6 +9,7 @@ use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::life::{ExistingNode, NodeLife, RayInPod, Raylet, Stage};
 use crate::plan::nodes::node::{Fate, NodeGroup, NodeResource, PlannedNode};
 use crate::plan::nodes::rows::Row;
+use crate::plan::nodes::standby_role::StandbyRole;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{ClusterResourceState, NodeState, ResourceRequest};
 
@@ -109,7 +110,7 @@ impl NodeReader<'_> {
                     .get(label)
                     .filter(|label| self.labels.contains(label))?;
                 // A value that no request names is different from all values that requests name.
-                Some((label, self.names.get(value).unwrap_or(Name(u32::MAX))))
+                Some((label, self.names.get(value).unwrap_or(Name::UNNAMED)))
             })
             .collect();
         known.sort_unstable();
@@ -165,9 +166,7 @@ fn empty(group: NodeGroup) -> PlannedNode {
         class: [None; 2],
         count: 1,
         born: NodeIndex::at(0),
-        standby: None,
-        only_ready: false,
-        released_at: None,
+        standby: StandbyRole::None,
         kept: None,
     }
 }

@@ -1,9 +1,9 @@
-//! A plan in words, for people.
+//! A plan in describe, for people.
 
 use std::fmt;
 
 use crate::plan::outcome::plan::{
-    ClusterEnd, ClusterEndPolicy, GroupPlan, LeavingNode, MemoryReason, Plan, PodResize, RayletSync,
+    ClusterEnd, ClusterEndPolicy, ExcessNode, GroupPlan, MemoryReason, Plan, PodResize, RayletSync,
 };
 use crate::plan::outcome::unmet::amount_text;
 use crate::plan::strategy::Strategy;
@@ -46,8 +46,8 @@ impl fmt::Display for Plan {
             let what = if hold.holds { "mark" } else { "unmark" };
             writeln!(f, "  {what} {} for node autoscalers", hold.pod)?;
         }
-        for node in &self.leaving {
-            writeln!(f, "  leaving: {node}")?;
+        for node in &self.excess {
+            writeln!(f, "  above the maximum: {node}")?;
         }
         for departure in &self.departures {
             writeln!(f, "  about to leave: {departure}")?;
@@ -143,7 +143,7 @@ impl GroupPlan {
 }
 
 impl PodResize {
-    /// The present and the new size in words, for people.
+    /// The present and the new size in describe, for people.
     pub fn sizes(&self) -> String {
         let (from, to) = (cpu(self.cpu_milli_now), cpu(self.cpu_milli));
         let (less, more) = (memory(self.memory_bytes_now), memory(self.memory_bytes));
@@ -159,7 +159,7 @@ impl PodResize {
         }
     }
 
-    /// The present size of the pod in words, for people.
+    /// The present size of the pod in describe, for people.
     pub fn size_now(&self) -> String {
         let (cpu, memory) = (cpu(self.cpu_milli_now), memory(self.memory_bytes_now));
         format!("{cpu} CPU, {memory}")
@@ -197,7 +197,7 @@ pub(crate) fn mebibytes(bytes: i64) -> String {
     memory(up - up % MEBIBYTE)
 }
 
-impl fmt::Display for LeavingNode {
+impl fmt::Display for ExcessNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pod, group, .. } = self;
         let holds = self.holds.iter();
@@ -221,7 +221,7 @@ impl fmt::Display for LeavingNode {
 }
 
 impl RayletSync {
-    /// The size in words, for people.
+    /// The size in describe, for people.
     pub fn size(&self) -> String {
         let (cpu, memory) = (cpu(self.cpu_milli), memory(self.memory_bytes));
         format!("{cpu} CPU, {memory}")

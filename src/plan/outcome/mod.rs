@@ -5,6 +5,8 @@
 //!
 //! This module only holds data. Other modules of the planner make it, and the controller carries it
 //! out. Nothing is decided here.
+//!
+//! In: nothing but values. Invariant: whatever a plan does or leaves has a reason here that a person can read.
 
 pub(crate) mod block_reason;
 pub(crate) mod budget_use;

@@ -45,7 +45,7 @@ pub struct Plan {
     pub drains: Vec<NodeDrain>,
     /// The Ray nodes above a maximum that drain and are there until their work has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub leaving: Vec<LeavingNode>,
+    pub excess: Vec<ExcessNode>,
     /// The pods that are about to leave with their Kubernetes node, or by an eviction.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub departures: Vec<Departure>,
@@ -205,7 +205,7 @@ pub struct NodeDrain {
 /// when its time is over.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct LeavingNode {
+pub struct ExcessNode {
     /// The name of its pod.
     pub pod: String,
     /// The name of its group.

@@ -34,7 +34,7 @@ pub struct DemandReport {
     pub kind: DemandKind,
     /// The position of the demand in the list of its kind, in Ray's report.
     pub index: usize,
-    /// The demand in words, for people.
+    /// The demand in describe, for people.
     pub demand: String,
     /// How many units the demand has.
     pub count: u64,
@@ -48,7 +48,7 @@ pub struct DemandReport {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StandbyReport {
-    /// What is kept ready, and why, in words, for people.
+    /// What is kept ready, and why, in describe, for people.
     pub demand: String,
     /// For how many requests there is to be room, or how many nodes there are to be.
     pub count: u64,
@@ -95,6 +95,72 @@ pub struct GroupReport {
     /// that is nothing. Ray's autoscaler would leave these pods at their limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub below_limits: Option<BelowLimits>,
+    /// How large its pods are; absent if none of them has a Kubernetes node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<GroupSizes>,
+}
+
+/// How large the pods of a group are that have a Kubernetes node, in sum, for the container in which
+/// Ray runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupSizes {
+    /// What they have: their limits as Kubernetes has given them, or requests where there are none.
+    pub has: CpuAndMemory,
+    /// What of that is in use: what work has asked Ray for, or of memory what is really in use, where
+    /// that is more and Ray reports it. No pod counts with more than it has.
+    pub in_use: CpuAndMemory,
+    /// What they would have at their resize limits; the same as `has` if they cannot grow.
+    pub up_to: CpuAndMemory,
+}
+
+impl GroupSizes {
+    /// The sums of both.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            has: self.has.plus(other.has),
+            in_use: self.in_use.plus(other.in_use),
+            up_to: self.up_to.plus(other.up_to),
+        }
+    }
+}
+
+/// Amounts of CPU and memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CpuAndMemory {
+    /// Thousandths of cores.
+    pub cpu_milli: i64,
+    /// Bytes of memory.
+    pub memory_bytes: i64,
+}
+
+impl CpuAndMemory {
+    /// The sum.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.join(other, i64::saturating_add)
+    }
+
+    /// The larger amount of each.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        self.join(other, i64::max)
+    }
+
+    /// The smaller amount of each.
+    #[must_use]
+    pub fn min(self, other: Self) -> Self {
+        self.join(other, i64::min)
+    }
+
+    fn join(self, other: Self, both: fn(i64, i64) -> i64) -> Self {
+        Self {
+            cpu_milli: both(self.cpu_milli, other.cpu_milli),
+            memory_bytes: both(self.memory_bytes, other.memory_bytes),
+        }
+    }
 }
 
 /// What pods do not take of their resize limits.
@@ -122,7 +188,7 @@ pub struct NodeReport {
 }
 
 impl PlacementStep {
-    /// The step in words, for people.
+    /// The step in describe, for people.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Free => "free resources",
@@ -182,6 +248,7 @@ impl fmt::Display for PlanReport {
                 max,
                 limit,
                 below_limits,
+                sizes: _,
             } = group;
             write!(
                 f,

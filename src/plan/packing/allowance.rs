@@ -124,15 +124,15 @@ impl Allowance {
         if resize.progress == ResizeProgress::New && resize.current.is_below(resize.desired) {
             let goal = self.within(None).bound(resize.current, resize.desired);
             resize.ask(Some(goal.cpu), Some(goal.memory));
-            self.grow(resize, goal);
+            self.grow(resize.current, goal);
         }
     }
 
     /// Takes what a pod gains when it grows.
-    pub(crate) fn grow(&mut self, resize: &Resize, goal: Size) {
+    pub(crate) fn grow(&mut self, from: Size, goal: Size) {
         self.take(size(Size {
-            cpu: goal.cpu - resize.current.cpu,
-            memory: goal.memory - resize.current.memory,
+            cpu: goal.cpu - from.cpu,
+            memory: goal.memory - from.memory,
         }));
     }
 

@@ -120,7 +120,7 @@ impl FitTrial {
         if !admits(shape, &self.labels) || self.forbids(shape) {
             return 0;
         }
-        let count = if shape.apart().next().is_some() {
+        let count = if shape.anti_affinity().next().is_some() {
             // The first unit sets the label that keeps the next one off this node.
             count.min(1)
         } else {
@@ -132,7 +132,7 @@ impl FitTrial {
             self.fill(shape, count, source, rules)
         };
         if taken > 0 {
-            for label in shape.apart() {
+            for label in shape.anti_affinity() {
                 if !self.labels.contains(&label) {
                     self.labels.push(label);
                 }
@@ -145,7 +145,7 @@ impl FitTrial {
     /// value, Ray asserts and gives up the whole round; here the node is simply not suitable.)
     fn forbids(&self, shape: &Shape) -> bool {
         shape
-            .apart()
+            .anti_affinity()
             .any(|(label, _)| self.labels.iter().any(|(name, _)| *name == label))
     }
 

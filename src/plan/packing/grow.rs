@@ -3,9 +3,11 @@
 use std::collections::HashSet;
 
 use crate::plan::growth::headroom::NodeHeadroom;
-use crate::plan::growth::resize::Resize;
+use crate::plan::growth::resize::{Resize, ResizeProgress};
+use crate::plan::growth::size::Size;
+use crate::plan::growth::useful::useful;
 use crate::plan::list::NodeIndex;
-use crate::plan::nodes::node::PlannedNode;
+use crate::plan::nodes::node::{Placement, PlannedNode, SizeNames};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::pack::{Packing, StepNodes};
 use crate::plan::packing::placing::show_size;
@@ -32,12 +34,33 @@ impl Packing<'_> {
     }
 
     fn can_grow(&self, number: NodeIndex) -> bool {
-        let resize = self.node(number).and_then(|node| node.resize.as_ref());
-        resize.is_some_and(|resize| {
-            let room = self.room(resize);
-            let goal = resize.goal(room.as_ref());
-            resize.can_grow() && (room.is_none() || resize.current.is_below(goal))
+        let Some(node) = self.node(number) else {
+            return false;
+        };
+        node.resize.as_ref().is_some_and(|resize| {
+            let knows_room = self.room(resize).is_some();
+            let may = resize.can_grow() && !knows_room;
+            let (from, goal) = self.span(node, resize);
+            (resize.can_grow() || self.has_grown(node, resize)) && (may || from.is_below(goal))
         })
+    }
+
+    /// Whether demand that was served before in this round has made the pod grow, so that it may grow
+    /// further. (With Ray's strategy it has grown as far as it may.)
+    fn has_grown(&self, node: &PlannedNode, resize: &Resize) -> bool {
+        let grew = |take: &Placement| take.step == PlacementStep::Grow;
+        let is_asked = resize.progress == ResizeProgress::New;
+        self.state.strategy.is_rayfit() && is_asked && node.takes.iter().any(grew)
+    }
+
+    /// The size that a pod has, or was asked to have in this round, and the size to which it may grow.
+    fn span(&self, node: &PlannedNode, resize: &Resize) -> (Size, Size) {
+        let room = self.room(resize);
+        if self.has_grown(node, resize) {
+            (resize.has(), resize.most(room.as_ref()))
+        } else {
+            (resize.current, resize.goal(room.as_ref()))
+        }
     }
 
     /// How far a pod may grow: what its Kubernetes node has left, if that is known, and what budgets
@@ -74,12 +97,11 @@ impl Packing<'_> {
             .map(|number| (*number, self.changed.get(number).cloned()))
             .collect();
         for number in growing {
-            let room = self
-                .node(*number)
-                .and_then(|node| self.room(node.resize.as_ref()?));
-            self.change(*number, |node, names| {
-                show_size(node, names, |resize| resize.goal(room.as_ref()));
-            });
+            let span = |node: &PlannedNode| Some(self.span(node, node.resize.as_ref()?));
+            let Some((_, goal)) = self.node(*number).and_then(span) else {
+                continue;
+            };
+            self.change(*number, |node, names| show_size(node, names, |_| goal));
         }
         let (picked, rest) = self.pick_existing(StepNodes::Only(PlacementStep::Grow), growing);
         let grown: HashSet<NodeIndex> = picked.iter().copied().collect();
@@ -98,25 +120,48 @@ impl Packing<'_> {
         (picked, rest)
     }
 
+    /// Asks a pod to grow: as far as that is of use, or with Ray's strategy as far as it may.
     fn ask(&mut self, number: NodeIndex) {
-        let room = self
-            .node(number)
-            .and_then(|node| self.room(node.resize.as_ref()?));
-        let mut headrooms = std::mem::take(&mut self.headrooms);
-        let mut allowance = self.allowance.take();
-        self.change(number, |node, _| {
+        let names = (self.state.cpu, self.state.memory);
+        let is_rayfit = self.state.strategy.is_rayfit();
+        let asked = self.node(number).and_then(|node| {
+            let resize = node.resize.as_ref()?;
+            let (from, most) = self.span(node, resize);
+            let needed = needed(node, names).filter(|_| is_rayfit);
+            let goal = needed.map_or(most, |needed| useful(from, most, resize.base, needed));
+            Some((resize.kube_node, from, goal))
+        });
+        let Some((kube_node, from, goal)) = asked else {
+            return;
+        };
+        if let Some(headroom) = kube_node.and_then(|at| self.headrooms.get_mut(at)) {
+            headroom.give(from, goal);
+        }
+        if let Some(allowance) = &mut self.allowance {
+            allowance.grow(from, goal);
+        }
+        self.change(number, |node, names| {
             if let Some(resize) = &mut node.resize {
-                let goal = resize.goal(room.as_ref());
-                if let Some(headroom) = resize.kube_node.and_then(|at| headrooms.get_mut(at)) {
-                    headroom.give(resize.current, goal);
-                }
-                if let Some(allowance) = &mut allowance {
-                    allowance.grow(resize, goal);
-                }
                 resize.ask(Some(goal.cpu), Some(goal.memory));
             }
+            if is_rayfit {
+                show_size(node, names, |_| goal);
+            }
         });
-        self.headrooms = headrooms;
-        self.allowance = allowance;
     }
+}
+
+/// How much of its CPU and memory a node needs for what runs in it and what was placed on it.
+fn needed(node: &PlannedNode, names: SizeNames) -> Option<Size> {
+    let of = |name| {
+        let amount = node.amount(name)?;
+        let total = amount.total?;
+        let free = amount.free.into_iter().flatten().reduce(f64::min);
+        Some(total - free.unwrap_or(total))
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
+    Some(Size {
+        cpu: of(names.0?)?,
+        memory: of(names.1?)?.ceil() as i64,
+    })
 }

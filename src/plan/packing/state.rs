@@ -168,7 +168,7 @@ impl DecisionState {
     /// Whether a node has room that is kept ready, or is one of those that a schedule may keep.
     pub(crate) fn is_on_standby(&self, node: &PlannedNode) -> bool {
         let floor = self.group(node).and_then(|group| group.floor);
-        node.standby.is_some() || floor.is_some()
+        node.standby.needed_for().is_some() || floor.is_some()
     }
 
     /// By number, the nodes that demand or the minimum of their group needs.

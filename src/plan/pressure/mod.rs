@@ -7,6 +7,8 @@
 //! A pod never grows beyond its resize limits, what its Kubernetes node has left, and budgets, and
 //! never comes down below what is in use with some to spare. What a tenant reports about its pods
 //! therefore concerns nobody else.
+//!
+//! Invariant: a pod never gets less memory than is in use in it, nor more than its resize limits.
 
 pub(crate) mod give_back;
 pub(crate) mod groups;

@@ -77,7 +77,7 @@ fn take(state: &mut DecisionState, number: NodeIndex, in_use: InUse) -> Option<i
         memory,
     };
     if let Some(allowance) = &mut state.allowance {
-        allowance.grow(resize, then);
+        allowance.grow(now, then);
     }
     let kube_node = resize.kube_node;
     if let Some(headroom) = kube_node.and_then(|at| state.headrooms.get_mut(at)) {

@@ -12,7 +12,7 @@ use crate::plan::nodes::node::PlannedNode;
 use crate::plan::nodes::rows::Leftovers;
 use crate::plan::packing::state::DecisionState;
 use crate::snapshot::gcs::ClusterResourceState;
-use crate::snapshot::history::LeavingMemory;
+use crate::snapshot::history::ExcessMemory;
 use crate::snapshot::pod::Pod;
 
 /// After how many seconds a node that was stopped and still drains is stopped again. Raylets take
@@ -21,7 +21,7 @@ const STOP_AGAIN_S: f64 = 60.0;
 
 /// A draining node of a group that is above its maximum.
 #[derive(Debug)]
-pub(crate) struct Leaving {
+pub(crate) struct DrainingExcess {
     pub(crate) pod: String,
     pub(crate) group: GroupIndex,
     pub(crate) node_id: String,
@@ -32,7 +32,7 @@ pub(crate) struct Leaving {
     pub(crate) holds: BTreeMap<String, f64>,
 }
 
-impl Leaving {
+impl DrainingExcess {
     /// Whether the node is to be stopped now.
     pub(crate) fn is_stopped(&self, now: f64) -> bool {
         let again = |at: f64| now - at >= STOP_AGAIN_S;
@@ -42,14 +42,14 @@ impl Leaving {
 
 /// The draining nodes that their groups have above their maxima, those first that were asked to
 /// leave first. A group whose maximum was raised again has none, whatever was asked before.
-pub(crate) fn leaving(
+pub(crate) fn excess_nodes(
     state: &DecisionState,
     config: &ClusterConfig,
     leftovers: &Leftovers<'_>,
     gcs: &ClusterResourceState,
-    remembered: &BTreeMap<String, LeavingMemory>,
+    remembered: &BTreeMap<String, ExcessMemory>,
     (timeout, now): (f64, f64),
-) -> Vec<Leaving> {
+) -> Vec<DrainingExcess> {
     let mut excess: ByGroup<u64> = (state.groups.iter())
         .zip(state.count(PlannedNode::stays))
         .map(|(group, staying)| {
@@ -64,7 +64,7 @@ pub(crate) fn leaving(
         let memory = remembered.get(pod.name).copied();
         let since = memory.map_or(now, |memory| memory.since.min(now));
         let is_above = excess.count(group) > 0 && !config.is_listed(pod.group, pod.name);
-        is_above.then(|| Leaving {
+        is_above.then(|| DrainingExcess {
             pod: pod.name.to_owned(),
             group,
             node_id: ray.node_id.clone(),
@@ -74,11 +74,11 @@ pub(crate) fn leaving(
             holds: ray.held(),
         })
     };
-    let mut leaving: Vec<Leaving> = leftovers.draining.iter().filter_map(of).collect();
-    leaving.sort_by(|one, other| {
+    let mut excess_nodes: Vec<DrainingExcess> = leftovers.draining.iter().filter_map(of).collect();
+    excess_nodes.sort_by(|one, other| {
         (one.since.total_cmp(&other.since)).then_with(|| one.pod.cmp(&other.pod))
     });
-    leaving.retain(|node| {
+    excess_nodes.retain(|node| {
         let left = excess.get_mut(node.group);
         left.is_some_and(|left| {
             let is_above = *left > 0;
@@ -86,5 +86,5 @@ pub(crate) fn leaving(
             is_above
         })
     });
-    leaving
+    excess_nodes
 }

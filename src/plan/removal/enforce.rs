@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::plan::list::{GroupIndex, NodeIndex};
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{Fate, KeptReason, PlannedNode};
+use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::nodes::standby_role::KeptReason;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
@@ -236,9 +237,16 @@ fn kept(
     now: f64,
 ) -> Option<KeptReason> {
     let of_floor = floor.filter(|floor| counted <= floor.nodes);
-    let standby = of_floor.map(|floor| floor.standby).or(node.standby);
+    let standby = of_floor
+        .map(|floor| floor.standby)
+        .or(node.standby.needed_for());
     let is_late = |released: &f64| now - released <= timeout;
-    let released = || node.released_at.filter(is_late).map(KeptReason::Released);
+    let released = || {
+        node.standby
+            .released_at()
+            .filter(is_late)
+            .map(KeptReason::Released)
+    };
     standby.map(KeptReason::Standby).or_else(released)
 }
 

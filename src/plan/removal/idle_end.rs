@@ -6,6 +6,17 @@ use crate::plan::strategy::Strategy;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::RayUsers;
 use crate::snapshot::history::UnusedMemory;
+use crate::snapshot::pod::PodRole;
+
+/// How long it may be unknown who uses a cluster, in seconds, before the time for which nobody did
+/// counts from the beginning. It covers a controller that was busy, and not a cluster that was suspended
+/// meanwhile or a clock that was set forward. (Ray's autoscaler goes by a clock that does not jump, and
+/// ends with its head.)
+const LONGEST_GAP_S: f64 = 60.0;
+
+/// How old, in seconds, the time may be at which that was last known: what is remembered changes no
+/// more often, so that rounds of a cluster at rest can be spared.
+const NOTED_S: f64 = 20.0;
 
 /// Whether the cluster is to end now, and since when nobody has used it. Where it is not known who
 /// does, somebody does.
@@ -18,7 +29,8 @@ pub(crate) fn decide(
     let Some(options) = spec.and_then(|spec| spec.idle_end.as_ref()) else {
         return (None, None);
     };
-    let mut memory = snapshot.history.unused.unwrap_or_default();
+    let mut memory = snapshot.history.unused.clone().unwrap_or_default();
+    observe(&mut memory, head(snapshot), now);
     let users = snapshot.gcs.users.filter(|users| !is_used(users, strategy));
     let Some(users) = users else {
         memory.since = None;
@@ -45,6 +57,30 @@ pub(crate) fn decide(
     (end, Some(memory))
 }
 
+/// Remembers that the cluster is observed now. What was known before counts only if it is of the same
+/// head, and not from too long ago.
+fn observe(memory: &mut UnusedMemory, head: Option<&str>, now: f64) {
+    let age = memory.known_at.map_or(0.0, |at| now - at);
+    let is_same_head = memory.known_at.is_none() || memory.head.as_deref() == head;
+    if !is_same_head || !(0.0..=LONGEST_GAP_S).contains(&age) {
+        memory.since = None;
+        memory.known_at = None;
+    }
+    if memory.known_at.is_none_or(|at| now - at >= NOTED_S) {
+        memory.known_at = Some(now);
+    }
+    if memory.head.as_deref() != head {
+        memory.head = head.map(str::to_owned);
+    }
+}
+
+/// The UID of the head pod.
+fn head(snapshot: &Snapshot) -> Option<&str> {
+    let heads = snapshot.pods.iter();
+    let mut heads = heads.filter(|pod| pod.role == PodRole::Head && !pod.deleting && !pod.ended);
+    heads.next().map(|pod| pod.uid())
+}
+
 /// Ray counts drivers only, so a cluster that serves from detached actors ends under its users.
 fn is_used(users: &RayUsers, strategy: Strategy) -> bool {
     users.drivers > 0 || strategy.is_rayfit() && users.detached_actors > 0
@@ -56,6 +92,54 @@ mod tests {
 
     use super::*;
     use crate::snapshot::History;
+
+    /// A moment of the cluster, which nobody uses, with what is remembered of those before.
+    fn moment(memory: Option<UnusedMemory>, head: &str) -> Snapshot {
+        let head = json!({"metadata": {"name": head, "uid": head,
+            "labels": {"ray.io/cluster": "c", "ray.io/node-type": "head"}}});
+        let mut snapshot: Snapshot = serde_json::from_value(json!({
+            "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot",
+            "time": "2026-01-14T12:00:00Z", "gcs": {}, "pods": [head], "rayCluster": {
+                "metadata": {"name": "c", "namespace": "ray"},
+                "spec": {"idleTerminationOptions": {"timeoutSeconds": 300}}}}))
+        .unwrap();
+        snapshot.gcs.users = Some(RayUsers::default());
+        snapshot.history.unused = memory;
+        snapshot
+    }
+
+    #[test]
+    fn only_time_counts_in_which_it_was_known_that_nobody_used_the_cluster() {
+        let round = |memory, head: &str, now| decide(&moment(memory, head), Strategy::Rayfit, now);
+        // Whether the cluster ends at a last moment, after one every ten seconds until the first.
+        let ends = |quiet: f64, head: &str, last: f64| {
+            let mut memory = None;
+            let mut now = 0.0;
+            while now <= quiet {
+                let (end, next) = round(memory, "one", now);
+                assert!(end.is_none(), "{now}");
+                (memory, now) = (next, now + 10.0);
+            }
+            round(memory, head, last).0.is_some()
+        };
+        assert!(ends(290.0, "one", 300.0));
+        assert!(
+            !ends(290.0, "two", 300.0),
+            "another head has run no driver yet"
+        );
+        assert!(ends(260.0, "one", 310.0), "a controller that was busy");
+        assert!(!ends(290.0, "one", 400.0), "nobody knows what was between");
+        assert!(!ends(20.0, "one", 10_000.0), "a clock that was set forward");
+        assert!(!ends(290.0, "one", 0.0), "a clock that was set back");
+    }
+
+    #[test]
+    fn what_is_remembered_seldom_changes() {
+        let first = decide(&moment(None, "one"), Strategy::Rayfit, 0.0).1;
+        let at = |now| decide(&moment(first.clone(), "one"), Strategy::Rayfit, now).1;
+        assert_eq!(at(19.0), first);
+        assert_ne!(at(20.0), first);
+    }
 
     fn ends(
         options: &Value,
@@ -73,6 +157,7 @@ mod tests {
                 unused: Some(UnusedMemory {
                     since: Some(unused_since),
                     last_job_end_ms: 10,
+                    ..UnusedMemory::default()
                 }),
                 ..History::default()
             },

@@ -39,6 +39,12 @@ pub(crate) struct RoomContext<'a> {
     pub(crate) now: f64,
 }
 
+impl<'a> RoomContext<'a> {
+    pub(crate) fn new(own: &'a [Pod<'a>], draining: &'a [&'a Pod<'a>], now: f64) -> Self {
+        Self { own, draining, now }
+    }
+}
+
 /// Removes idle nodes in whose room the demand in `left` could run, or a pod that the scheduler
 /// cannot place and that demand needs.
 pub(crate) fn make_room(
@@ -130,9 +136,9 @@ impl Rooms {
         let goes = |node: &&PlannedNode| matches!(node.fate, Fate::Remove(_));
         let removed = state.in_order().filter(goes);
         let removed = removed.filter_map(|node| pods.get(node.pod()?).copied());
-        let mut leaving: HashMap<&str, &Pod<'_>> = HashMap::new();
+        let mut going: HashMap<&str, &Pod<'_>> = HashMap::new();
         for pod in draining.chain(deleted).chain(removed) {
-            if leaving.insert(pod.name, pod).is_none()
+            if going.insert(pod.name, pod).is_none()
                 && let Some(left) = place(pod).and_then(|at| rooms.left.get_mut(at))
             {
                 left.put(pod.requests());

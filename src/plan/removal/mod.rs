@@ -12,6 +12,9 @@
 //!
 //! The hosts of one replica are removed together or not at all. Nodes that leave against the planner's
 //! will are marked where they are read, in `nodes`.
+//!
+//! In: nodes with the demand that was placed on them, and what is remembered of them. Out: the fate of each node, and
+//! the resizes of those that give up something. Invariant: a node goes at once or not at all, and has one cause.
 
 pub(crate) mod deadline;
 pub(crate) mod enforce;

@@ -31,7 +31,7 @@ pub(crate) fn launches(state: &mut DecisionState) {
                 && node.fate == Fate::Stay
                 && matches!(node.stage(), Stage::Queued | Stage::Requested)
                 && node.is_unneeded()
-                && node.standby.is_none()
+                && node.standby.needed_for().is_none()
         };
         let Some(node) = state.nodes.get(number).filter(is_given_up) else {
             continue;

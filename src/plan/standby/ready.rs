@@ -8,6 +8,7 @@ use crate::plan::demand::shape::Shape;
 use crate::plan::list::{DemandIndex, GroupIndex, List, ListPosition, NodeIndex, StandbyIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode};
+use crate::plan::nodes::standby_role::StandbyRole;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::outcome::standby_reason::StandbyReason;
@@ -76,7 +77,7 @@ pub(crate) fn keep_ready(
     if claims.is_short() {
         give_way::give_way(state, claims.cores_short);
         for node in state.nodes.iter_mut() {
-            node.standby = None;
+            node.standby = StandbyRole::None;
         }
         for group in state.groups.iter_mut() {
             group.floor = None;
@@ -157,7 +158,7 @@ fn minima(
             .then(|| state.launch(number, launched))
             .flatten()
         {
-            state.nodes[entry].standby = Some(kept.upcoming(0));
+            state.nodes[entry].standby = StandbyRole::Needed(kept.upcoming(0));
             state.order.push(entry);
         }
         state.groups[number].floor = Some(Floor {
@@ -308,14 +309,16 @@ fn take_back(
         let node = &mut state.nodes[number];
         let (takes, count) = (std::mem::take(&mut node.takes), node.count);
         let standby = takes.iter().find_map(|take| demands.behind(take.demand));
-        let standby = node.standby.or(standby.map(StandbyIndex::at));
-        if let Some(was) = before.get(number).or_else(|| before.get(node.born)) {
+        let standby = (node.standby.needed_for()).or(standby.map(StandbyIndex::at));
+        let is_launched = if let Some(was) = before.get(number).or_else(|| before.get(node.born)) {
             node.clone_from(was);
+            matches!(was.standby, StandbyRole::Launched(_))
         } else {
             node.placed = [Vec::new(), Vec::new()];
-            node.only_ready = true;
-        }
-        (node.takes, node.count, node.standby) = (takes, count, standby);
+            true
+        };
+        (node.takes, node.count) = (takes, count);
+        node.standby = StandbyRole::of(standby, is_launched);
     }
 }
 
@@ -324,9 +327,11 @@ fn take_back(
 fn remember(state: &mut DecisionState, context: &StandbyContext<'_>) {
     for node in state.nodes.iter_mut() {
         let known = node.pod().and_then(|pod| context.remembered.get(pod));
-        node.released_at = known
-            .filter(|_| node.is_idle() && node.standby.is_none() && node.fate == Fate::Stay)
-            .map(|memory| memory.released_at.unwrap_or(context.now).min(context.now));
+        let is_free = node.is_idle() && node.fate == Fate::Stay;
+        if let Some(memory) = known.filter(|_| is_free && node.standby.needed_for().is_none()) {
+            let released = memory.released_at.unwrap_or(context.now);
+            node.standby = StandbyRole::Released(released.min(context.now));
+        }
     }
 }
 

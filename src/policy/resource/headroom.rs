@@ -12,7 +12,7 @@ use super::amount::Amount;
 /// one counts; requests are kept besides.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Headroom {
+pub struct HeadroomSpec {
     /// CPUs to keep free, in percent of those that are in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000))]
@@ -25,13 +25,13 @@ pub struct Headroom {
     /// Requests for which room is kept free.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20))]
-    pub requests: Vec<HeadroomRequest>,
+    pub requests: Vec<HeadroomRequestSpec>,
 }
 
 /// A request for which room is kept free.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct HeadroomRequest {
+pub struct HeadroomRequestSpec {
     /// What one task or actor asks Ray for, for example CPU: 4, GPU: 1, memory: 16Gi.
     #[schemars(extend("minProperties" = 1, "maxProperties" = 20))]
     pub resources: BTreeMap<String, Amount>,
@@ -85,5 +85,5 @@ pub struct Schedule {
     /// The headroom while the hours last. Where more than one headroom holds, the largest value of
     /// each kind counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub headroom: Option<Headroom>,
+    pub headroom: Option<HeadroomSpec>,
 }

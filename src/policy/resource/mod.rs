@@ -25,12 +25,12 @@ use serde_json::Value;
 
 pub use amount::Amount;
 pub use exemption::{ExemptObjects, ExemptionSpec};
-pub use headroom::{Headroom, HeadroomRequest, Schedule};
-pub use scope::{LabelExpression, LabelOperator, LabelSelector, Match};
+pub use headroom::{HeadroomRequestSpec, HeadroomSpec, Schedule};
+pub use scope::{LabelExpression, Match, ScopeOperator, ScopeSelector};
 pub use status::{Condition, Offender, RayPolicyStatus, RuleCount};
 pub use values::{
-    BackOff, Budget, BudgetShare, ContainerSize, Defaults, LimitsSpec, RayfitContainer, Reconcile,
-    ScaleUp,
+    BackOff, BudgetShareSpec, BudgetSpec, ContainerSize, Defaults, LimitsSpec, RayfitContainer,
+    Reconcile, ScaleUpSpec,
 };
 
 use super::Mode;

@@ -13,11 +13,11 @@ pub struct Match {
     /// Labels of the object's namespace. A namespace can be named by its label
     /// kubernetes.io/metadata.name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace_selector: Option<LabelSelector>,
+    pub namespace_selector: Option<ScopeSelector>,
 
     /// Labels of the object itself. Whoever writes the object chooses them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub object_selector: Option<LabelSelector>,
+    pub object_selector: Option<ScopeSelector>,
 
     /// Names of objects; * stands for any text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -36,7 +36,7 @@ pub struct Match {
 /// Requirements on labels, all of which must hold; an empty selector matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct LabelSelector {
+pub struct ScopeSelector {
     /// Labels with their values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 50))]
@@ -61,7 +61,7 @@ pub struct LabelExpression {
     pub key: String,
 
     /// How the label is compared.
-    pub operator: LabelOperator,
+    pub operator: ScopeOperator,
 
     /// The values of the operators In and `NotIn`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -71,7 +71,7 @@ pub struct LabelExpression {
 
 /// How a label is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-pub enum LabelOperator {
+pub enum ScopeOperator {
     /// The label exists, with one of the values.
     In,
     /// The label does not exist, or has another value.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::amount::Amount;
-use super::headroom::{Headroom, Schedule};
+use super::headroom::{HeadroomSpec, Schedule};
 use crate::plan::Strategy;
 use crate::ray::ReconcileMode;
 
@@ -146,7 +146,7 @@ pub struct Reconcile {
 
     /// How many pods are launched in how many seconds at the most (strategy rayfit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scale_up: Option<ScaleUp>,
+    pub scale_up: Option<ScaleUpSpec>,
 
     /// The seconds after which a pending pod that no Kubernetes node takes blocks its group, so that
     /// demand goes to other groups; 180 if it is left out (strategy rayfit).
@@ -171,7 +171,7 @@ pub struct Reconcile {
 
     /// Room that is kept free for demand to come (strategy rayfit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub headroom: Option<Headroom>,
+    pub headroom: Option<HeadroomSpec>,
 
     /// What is kept ready at certain hours (strategy rayfit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -181,11 +181,11 @@ pub struct Reconcile {
     /// How much all clusters together may use that this policy matches and that are scaled in mode
     /// central (strategy rayfit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget: Option<Budget>,
+    pub budget: Option<BudgetSpec>,
 
     /// Which part of budgets a cluster gets while others want more too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget_share: Option<BudgetShare>,
+    pub budget_share: Option<BudgetShareSpec>,
 
     /// The delay after a failed request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -195,7 +195,7 @@ pub struct Reconcile {
 /// How much clusters may use together. What is left out is not bounded.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Budget {
+pub struct BudgetSpec {
     /// CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Amount>,
@@ -213,7 +213,7 @@ pub struct Budget {
 /// Which part of budgets a cluster gets while others want more too.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct BudgetShare {
+pub struct BudgetShareSpec {
     /// Its weight among clusters of the same priority; 1 if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000))]
@@ -228,7 +228,7 @@ pub struct BudgetShare {
 /// How fast clusters grow.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ScaleUp {
+pub struct ScaleUpSpec {
     /// The most pods that are launched in the time below.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_pods: i64,
@@ -248,7 +248,7 @@ pub struct InPlace {
     #[schemars(range(min = 0, max = 86_400))]
     pub shrink_after_seconds: Option<i64>,
 
-    /// The longest time for which an idle pod is kept that is below its resize limits; 120 if it
+    /// The longest time for which an idle pod is kept that is below its resize limits; 900 if it
     /// is left out, and 0 keeps it no longer than other pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 86_400))]
@@ -268,6 +268,11 @@ pub struct InPlace {
     /// Ray or the kernel kills its work; true if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow_memory: Option<bool>,
+
+    /// Whether an idle pod goes before its idle timeout where demand that waits could use its room;
+    /// true if it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub make_room: Option<bool>,
 }
 
 /// The delay after a failed request, which doubles each time.

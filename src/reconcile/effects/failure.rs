@@ -133,8 +133,9 @@ impl Failure {
             _ if self.meaning() == Meaning::Forbidden
                 && matches!(effect, Effect::DeleteCluster(_)) =>
             {
-                "give Rayfit the permission that the message names (rayfit manifests \
-                 --delete-idle-clusters); it is tried again"
+                "give who is named there the permission to delete RayClusters (in mode central with \
+                 rayfit manifests --delete-idle-clusters; in mode sidecar with a Role and a \
+                 RoleBinding of your own for the ServiceAccount of the head pod); it is tried again"
             }
             _ => self.meaning().advice(),
         };

@@ -4,6 +4,8 @@
 //! outside it. Each effect is safe to repeat: a process that is killed between two effects leaves
 //! in the objects what the next process needs. [What a failure means](failure) decides what is done
 //! next, and what users are told to do.
+//!
+//! Invariant: effects of one cluster concern no object of another one.
 
 pub mod chain;
 pub(crate) mod done;

@@ -62,7 +62,7 @@ pub(crate) enum ConditionKey {
         reason: ReasonIdentity,
     },
     /// A node above a maximum that still has work.
-    Leaving { pod: String },
+    Excess { pod: String },
     /// Nobody uses the cluster any more.
     Ends,
     /// A pod that is about to leave with its Kubernetes node.

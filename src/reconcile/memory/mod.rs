@@ -1,4 +1,7 @@
 //! What a process remembers of a cluster from round to round. All of it may be lost at any time.
+//!
+//! In: rounds and the results of their calls. Out: what the next round knows. Invariant: a call whose result is not known
+//! counts as if it may have happened.
 
 pub mod backoff;
 pub mod reported;
@@ -145,11 +148,11 @@ impl RoundMemory {
                 _ => None,
             })
             .collect();
-        self.history.leaving.retain(|pod, leaving| {
+        self.history.excess.retain(|pod, node| {
             let is_asked = drained.contains(pod.as_str());
             let is_new = |at: &f64| at.total_cmp(&round.at).is_eq();
-            leaving.stopped_at = leaving.stopped_at.filter(|at| is_asked || !is_new(at));
-            is_asked || !is_new(&leaving.since)
+            node.stopped_at = node.stopped_at.filter(|at| is_asked || !is_new(at));
+            is_asked || !is_new(&node.since)
         });
         let groups = round.plan.groups.iter();
         let launching: BTreeSet<&str> = groups
@@ -208,9 +211,9 @@ impl RoundMemory {
 
     /// Lets a group launch more at once after a launch that was bounded was admitted.
     fn launched(&mut self, change: &GroupChange) {
-        let cap = self.history.launch_caps.get_mut(&change.group);
-        if let Some(cap) = cap.filter(|cap| change.launches >= **cap) {
-            *cap = cap.saturating_mul(2);
+        let limit = self.history.launch_limits.get_mut(&change.group);
+        if let Some(limit) = limit.filter(|limit| change.launches >= **limit) {
+            *limit = limit.saturating_mul(2);
         }
     }
 
@@ -276,8 +279,8 @@ impl RoundMemory {
         for change in refused.filter(|_| known) {
             self.history.unavailable.insert(change.group.clone(), now);
             // Where so many at once are refused, a part of them may be admitted.
-            let cap = (change.launches / 2).max(1);
-            self.history.launch_caps.insert(change.group.clone(), cap);
+            let limit = (change.launches / 2).max(1);
+            (self.history.launch_limits).insert(change.group.clone(), limit);
         }
     }
 

@@ -1,6 +1,9 @@
 //! Whether this process scales a cluster: whether it may do so at all ([`eligibility`]), whether it
 //! owns the cluster now ([`handover`]), and which replica of the controller scales it ([`lease`]). At most one autoscaler acts on a cluster,
 //! whichever process is killed or delayed.
+//!
+//! In: the RayCluster, its pods, and Leases. Out: whether this process may write. Invariant: where that is not known, it
+//! may not.
 
 pub mod eligibility;
 pub mod handover;

@@ -1,7 +1,7 @@
 //! The conditions that are worth an Event while they hold: demand that cannot be met, faults in the
 //! objects, resizes that wait or have failed.
 
-use crate::plan::{ClusterEnd, Departure, LeavingNode, Plan, Problem, ResizeNote, Unmet};
+use crate::plan::{ClusterEnd, Departure, ExcessNode, Plan, Problem, ResizeNote, Unmet};
 use crate::reconcile::events::driver_log::Message;
 use crate::reconcile::events::event::{ClusterEvent, ConditionKey, TrackedCondition};
 use crate::snapshot::Snapshot;
@@ -22,8 +22,8 @@ pub(crate) fn conditions(snapshot: &Snapshot, plan: &Plan) -> Vec<TrackedConditi
     let problems = plan.problems.iter().map(problem);
     let mut conditions: Vec<TrackedCondition> = unmet.chain(problems).collect();
     let now = snapshot.seconds().unwrap_or_default();
-    let leaving = plan.leaving.iter();
-    conditions.extend(leaving.filter_map(|node| above_maximum(node, now)));
+    let excess = plan.excess.iter();
+    conditions.extend(excess.filter_map(|node| above_maximum(node, now)));
     conditions.extend(plan.departures.iter().map(departs));
     conditions.extend(plan.end.iter().map(ends));
     conditions.extend(snapshot.pods.iter().filter_map(pending_resize));
@@ -57,10 +57,10 @@ fn problem(problem: &Problem) -> TrackedCondition {
 }
 
 /// The condition of a node above a maximum that waits for its work.
-fn above_maximum(node: &LeavingNode, now: f64) -> Option<TrackedCondition> {
+fn above_maximum(node: &ExcessNode, now: f64) -> Option<TrackedCondition> {
     let pod = &node.pod;
     (now - node.since >= WORKS_S).then(|| TrackedCondition {
-        topic: ConditionKey::Leaving { pod: pod.clone() },
+        topic: ConditionKey::Excess { pod: pod.clone() },
         event: ClusterEvent::warning("AboveMaximum", "Scaling", node.to_string()).on(pod),
         message: None,
     })

@@ -4,6 +4,9 @@
 //! resize that waits) is announced when it begins, and not again while it holds or shortly after it
 //! held. `done` and `conditions` put the texts together, of what plans and effects say of themselves:
 //! the texts of reasons and causes are in the planner's `outcome`, those of failures in `effects`.
+//!
+//! In: a round and its results. Out: the Events that are new. Invariant: one condition is announced once while it lasts,
+//! and its number of Events is bounded.
 
 pub(crate) mod conditions;
 pub(crate) mod done;

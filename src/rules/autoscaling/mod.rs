@@ -1,4 +1,6 @@
 //! RF2xx: autoscaling, and what KubeRay or the API server refuses in any cluster.
+//!
+//! In: an object. Out: findings. Invariant: a field of a wrong type is the API server's to refuse, and no finding.
 
 pub mod cpu_unknown;
 pub mod custom_command;

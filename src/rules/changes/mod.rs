@@ -1,4 +1,6 @@
 //! RF3xx: changes, checked on updates only.
+//!
+//! In: an object and what was stored of it before. Out: findings. Invariant: an object that is created has none.
 
 pub mod group_removed;
 pub mod limit_lowered;

@@ -1,4 +1,6 @@
 //! RF1xx: in-place resize, for objects that carry `ray.io/ippr`.
+//!
+//! In: an object with the annotation. Out: findings. Invariant: an object without the annotation has none.
 
 pub mod autoscaler_version;
 pub mod autoscaling_off;

@@ -21,7 +21,9 @@ pub static RULE: Rule = Rule {
     what: "Adds up the head and the maximum number of workers of all groups, each at its resize \
            limit in `ray.io/ippr` if it has one, and compares the sum with each \
            `reconcile.budget` that holds for the cluster. Only for clusters in mode `central`, in \
-           which budgets hold. What containers without a limit may take is not counted.",
+           which budgets hold. What containers without a limit may take is not counted, nor are \
+           GPUs. Each cluster is compared alone: of several clusters that exceed a budget only \
+           together, the metric `rayfit_budget_wanted` tells, and `rayfit status` of each.",
     why: "The cluster will never have all the workers that it asks for: what is beyond the budget, \
           which other clusters share, is not launched.",
     bad: r#"

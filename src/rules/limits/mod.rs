@@ -1,4 +1,6 @@
 //! RF5xx: limits, checked only where a RayPolicy sets them.
+//!
+//! In: an object, and the limits of its policies. Out: findings. Invariant: without a policy nothing is reported.
 
 pub mod budget;
 pub mod cluster_size;

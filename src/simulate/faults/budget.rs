@@ -31,7 +31,7 @@ pub struct SceneBudget {
 /// What was used when the budget was checked last.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct BudgetSeen {
-    own: BudgetAmounts,
+    pub(super) own: BudgetAmounts,
     other: BudgetAmounts,
     /// When users last set more replicas than the cluster used. What follows from that before the
     /// scaler has seen it and written it down is not its doing.
@@ -100,10 +100,16 @@ impl BudgetSeen {
         let has_grown = has_grown.map(|((before, now), least)| now > before && now > least);
         let other = before.other.list().into_iter().zip(budget.used.list());
         let has_grown = has_grown.zip(other.map(|(before, now)| now > before));
-        let is_overdrawn = budget.is_overdrawn();
+        // What another simulated cluster does is checked with it; this one may use its grant meanwhile.
+        let (own_counts, other_counts) = if budget.is_shared() {
+            (!is_recorded, false)
+        } else {
+            (true, !budget.is_overdrawn())
+        };
         let broken = has_grown
             .zip(is_above)
-            .any(|((own, other), above)| above && (own || other && !is_overdrawn));
+            .any(|((own, other), above)| above && (own && own_counts || other && other_counts));
+        let broken = broken || budget.is_overgranted();
         if broken && self.overrun.is_none() && !has_faulty_group(world) {
             return Err(WorldViolation::AboveBudget {
                 own: self.own,

@@ -11,6 +11,23 @@ use crate::simulate::world::log::LogEntry;
 use crate::simulate::world::trouble::{BadAnswer, CallEvent};
 
 impl FaultTrial<'_> {
+    /// The process is killed, with what is under way.
+    pub(super) fn die(&mut self, replica: usize) {
+        let Some(dying) = self.dying.take() else {
+            return;
+        };
+        self.say(format!(
+            "the scaler is killed, calls done: {}",
+            dying.is_done
+        ));
+        if dying.is_done {
+            for effect in self.controllers.calls(replica) {
+                let _ = self.world.call(&effect);
+            }
+        }
+        (self.controllers).kill(replica, dying.seconds, &mut self.world);
+    }
+
     pub(super) fn say(&mut self, text: String) {
         self.world.log.add(self.world.now, || LogEntry::Fault(text));
     }
@@ -105,7 +122,7 @@ impl FaultTrial<'_> {
                 self.say(format!("drained: {drained:?}"));
             }
             FaultKind::NodesFilled { .. } => world.fill_nodes(),
-            FaultKind::QuotaSet { cores, .. } => world.trouble.quota_cores = Some(cores),
+            FaultKind::QuotaSet { cores, .. } => world.set_quota(Some(cores)),
             FaultKind::ResourcesRequested { cpu, bundles, .. } => {
                 let bundle = world.ray.names.bundle([("CPU", cpu)]);
                 world.ray.request(vec![(bundle, bundles)]);
@@ -204,7 +221,7 @@ impl FaultTrial<'_> {
             FaultKind::CallsRefused { .. } => world.trouble.refused = None,
             FaultKind::NodeDrained { .. } => world.uncordon_nodes(),
             FaultKind::NodesFilled { .. } => world.empty_nodes(),
-            FaultKind::QuotaSet { .. } => world.trouble.quota_cores = None,
+            FaultKind::QuotaSet { .. } => world.set_quota(None),
             FaultKind::ResourcesRequested { .. } => world.ray.request(Vec::new()),
             FaultKind::ClockAhead { .. } => self.set_clocks(0.0),
             FaultKind::CallsSlow { .. } => world.settings.call_s = usual.call_s,

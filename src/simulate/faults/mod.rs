@@ -9,7 +9,8 @@
 //!   keeps ready there, [`budget`] what it may use together with another cluster
 //! - [`violation`]: the rules; [`checker`] checks them after every event, with `harm` for the work that
 //!   runs
-//! - [`neighbours`]: several clusters at the same time, whose requests pass one gate
+//! - [`neighbours`]: several clusters at the same time, whose requests pass one gate; `shared` has what
+//!   those of one world share
 //! - [`trial`]: one simulation with faults, and what happens after the last of them; `inject` has what
 //!   each fault does, `servable` what must be so in the end
 //!
@@ -25,6 +26,7 @@ pub mod neighbours;
 pub mod plan;
 pub mod scene;
 mod servable;
+mod shared;
 pub mod standby;
 pub mod trial;
 pub mod violation;

@@ -1,15 +1,16 @@
-//! Several clusters that one process scales: each has its own world, jobs and faults, and their
-//! requests to the API server pass one gate.
+//! Several clusters that one process scales: each has its own jobs and faults, and their requests to the
+//! API server pass one gate. Each has a world of its own, or all of them share one.
 
 use super::plan::{FaultKind, FaultPlan};
+use super::shared::{SharedParts, with_one_budget};
 use super::trial::{Failed, FaultTrial, Staging};
 use super::violation::WorldViolation;
 use crate::flow_control::requests::{AT_ONCE, OF_ONE};
 use crate::simulate::gate::{Passed, SimulatedGate};
 use crate::simulate::moment::Moment;
-use crate::simulate::world::World;
 use crate::simulate::world::group::SimulatedGroupError;
 use crate::simulate::world::queue::WorldEvent;
+use crate::simulate::world::{Machines, World};
 
 /// What the process may send to the API server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,24 +40,80 @@ pub struct Neighbourhood {
 /// A group of a scene cannot be read.
 pub fn trial(plans: &[FaultPlan], rate: GateRate) -> Result<Neighbourhood, SimulatedGroupError> {
     let plans: Vec<FaultPlan> = plans.iter().map(without_process).collect();
-    let mut seen: Vec<_> = plans
-        .iter()
-        .map(|_| |_: &World, _: Option<Moment>| {})
-        .collect();
+    let stagings = plans.iter().map(staging).collect();
+    let mut seen = vec![|_: &World, _: Option<Moment>| {}; plans.len()];
+    played(&plans, stagings, rate, None, &mut seen)
+}
+
+/// The same in one world: the clusters are of several tenants, each with a namespace, and their pods are on
+/// the same Kubernetes nodes, which are as the first scene says. A budget is over all of them.
+///
+/// # Errors
+///
+/// A group of a scene cannot be read.
+pub fn shared(plans: &[FaultPlan], rate: GateRate) -> Result<Neighbourhood, SimulatedGroupError> {
+    let mut plans: Vec<FaultPlan> = plans.iter().map(without_process).collect();
+    with_one_budget(&mut plans);
+    let stagings = plans.iter().map(staging).collect();
+    let mut seen = vec![|_: &World, _: Option<Moment>| {}; plans.len()];
+    watched(&plans, stagings, rate, &mut seen)
+}
+
+/// Tries plans in one world, whose nodes are as the first staging says, and shows the part of each cluster
+/// after each thing that happens to it.
+///
+/// # Errors
+///
+/// A group of a scene cannot be read.
+pub fn watched<S: FnMut(&World, Option<Moment>)>(
+    plans: &[FaultPlan],
+    mut stagings: Vec<Staging>,
+    rate: GateRate,
+    seen: &mut [S],
+) -> Result<Neighbourhood, SimulatedGroupError> {
+    let pools = stagings.first().map(|one| one.world.pools.clone());
+    let pools = pools.unwrap_or_default();
+    for staging in &mut stagings {
+        staging.world.pools.clone_from(&pools);
+    }
+    let machines = Machines::new(&pools);
+    played(plans, stagings, rate, Some(machines), seen)
+}
+
+fn staging(plan: &FaultPlan) -> Staging {
+    Staging {
+        reconciler: plan.scene.reconciler(),
+        world: plan.scene.world(),
+        spares_none: false,
+    }
+}
+
+fn played<S: FnMut(&World, Option<Moment>)>(
+    plans: &[FaultPlan],
+    stagings: Vec<Staging>,
+    rate: GateRate,
+    mut machines: Option<Machines>,
+    seen: &mut [S],
+) -> Result<Neighbourhood, SimulatedGroupError> {
     let mut clusters = Vec::with_capacity(plans.len());
-    for (plan, seen) in plans.iter().zip(&mut seen) {
-        let staging = Staging {
-            reconciler: plan.scene.reconciler(),
-            world: plan.scene.world(),
-            spares_none: false,
+    for ((plan, staging), seen) in plans.iter().zip(stagings).zip(seen) {
+        let mut trial = match &mut machines {
+            None => FaultTrial::new(plan, staging, seen)?,
+            Some(machines) => {
+                let lent = std::mem::take(machines);
+                let mut trial = FaultTrial::beside(plan, staging, lent, seen)?;
+                trial.world.exchange(machines);
+                trial.world.budget = None;
+                trial
+            }
         };
-        let mut trial = FaultTrial::new(plan, staging, seen)?;
         trial.world.outgoing = Some(Vec::new());
         clusters.push(trial);
     }
     let mut neighbours = Neighbours {
         clusters,
         gate: SimulatedGate::new(rate.rate, rate.burst),
+        shared: machines.map(|machines| SharedParts::new(plans, machines)),
     };
     let failed = neighbours.run().err();
     let failed = failed.map(|(number, violation)| {
@@ -92,13 +149,17 @@ fn waits(cluster: &FaultTrial<'_>) -> Vec<Option<f64>> {
 struct Neighbours<'a> {
     clusters: Vec<FaultTrial<'a>>,
     gate: SimulatedGate,
+    /// What they share, if they are in one world.
+    shared: Option<SharedParts>,
 }
 
 impl Neighbours<'_> {
     fn run(&mut self) -> Result<(), (usize, WorldViolation)> {
         while self.clusters.iter().any(|cluster| !cluster.is_over()) {
             let clusters = self.clusters.iter().enumerate();
-            let clusters = clusters.filter(|(_, cluster)| !cluster.is_over());
+            // In a world that others still use, a cluster goes on when it has nothing left to do.
+            let goes_on = |of: &FaultTrial<'_>| self.shared.is_some() || !of.is_over();
+            let clusters = clusters.filter(|(_, cluster)| goes_on(cluster));
             let clusters =
                 clusters.filter_map(|(number, cluster)| Some((cluster.next_at()?, number)));
             let (gate, cluster) = (self.gate.next_at(), clusters.min());
@@ -126,7 +187,18 @@ impl Neighbours<'_> {
         for scaler in cluster.controllers.scalers() {
             scaler.busy_clusters = busy.max(1);
         }
-        cluster.go_on()?;
+        let act = |cluster: &mut FaultTrial<'_>| {
+            if cluster.is_over() {
+                cluster.step()
+            } else {
+                cluster.go_on().map(|_| ())
+            }
+        };
+        match &mut self.shared {
+            Some(shared) => shared.with(&mut self.clusters, number, act)?,
+            None => act(cluster)?,
+        }
+        let cluster = &mut self.clusters[number];
         let now = cluster.world.now;
         if let Some(event @ WorldEvent::Answered { .. }) = cluster.happened {
             self.gate.answered((number, event));

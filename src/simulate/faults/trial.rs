@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::budget::SceneBudget;
 use super::checker::Checker;
@@ -16,7 +16,7 @@ use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
 use crate::simulate::world::group::SimulatedGroupError;
 use crate::simulate::world::queue::WorldEvent;
-use crate::simulate::world::{World, WorldView};
+use crate::simulate::world::{Machines, World, WorldView};
 
 /// How long the cluster may take to come up, in seconds.
 const START_S: f64 = 600.0;
@@ -154,9 +154,21 @@ impl<'a> FaultTrial<'a> {
         staging: Staging,
         seen: &'a mut dyn FnMut(&World, Option<Moment>),
     ) -> Result<Self, SimulatedGroupError> {
+        let machines = Machines::new(&staging.world.pools);
+        Self::beside(plan, staging, machines, seen)
+    }
+
+    /// A simulation on nodes that the clusters of others use too. Its world has them.
+    pub(super) fn beside(
+        plan: &FaultPlan,
+        staging: Staging,
+        machines: Machines,
+        seen: &'a mut dyn FnMut(&World, Option<Moment>),
+    ) -> Result<Self, SimulatedGroupError> {
         let scene = plan.scene.clone();
         let trace = scene.trace();
-        let mut world = World::new(&scene.cluster(), &trace, staging.world.clone())?;
+        let cluster = tenant(scene.cluster(), machines.clusters());
+        let mut world = World::beside(&cluster, &trace, staging.world.clone(), machines)?;
         world.log.is_kept = true;
         world.budget = scene.settings.budget.as_ref().map(SceneBudget::simulated);
         if scene.settings.stranger {
@@ -298,7 +310,7 @@ impl<'a> FaultTrial<'a> {
     }
 
     /// Lets the next event or the next fault happen, and checks what came of it.
-    fn step(&mut self) -> Result<(), WorldViolation> {
+    pub(super) fn step(&mut self) -> Result<(), WorldViolation> {
         self.happened = None;
         let next = self.world.next_at();
         let due = self.steps.last().map(|(at, ..)| *at);
@@ -360,21 +372,13 @@ impl<'a> FaultTrial<'a> {
             self.controllers.wake(&mut self.world);
         }
     }
+}
 
-    /// The process is killed, with what is under way.
-    pub(super) fn die(&mut self, replica: usize) {
-        let Some(dying) = self.dying.take() else {
-            return;
-        };
-        self.say(format!(
-            "the scaler is killed, calls done: {}",
-            dying.is_done
-        ));
-        if dying.is_done {
-            for effect in self.controllers.calls(replica) {
-                let _ = self.world.call(&effect);
-            }
-        }
-        (self.controllers).kill(replica, dying.seconds, &mut self.world);
+/// The RayCluster of one of several tenants, each of which has a namespace.
+fn tenant(mut cluster: Value, number: usize) -> Value {
+    if number > 0 {
+        cluster["metadata"]["namespace"] = json!(format!("ray-{number}"));
+        cluster["metadata"]["uid"] = json!(format!("cluster-{number}"));
     }
+    cluster
 }

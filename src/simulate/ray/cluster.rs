@@ -113,25 +113,15 @@ impl Ray {
         self.living().any(|(_, node)| node.running > 0)
     }
 
-    /// How much waits, and how much is in use and there, of a resource, in ten-thousandths.
-    pub fn demand_of(&self, resource: usize) -> Usage {
-        let mut usage = Usage::default();
-        for (shape, queue) in &self.queues {
-            let count = i64::try_from(queue.len()).unwrap_or(i64::MAX);
-            let each = self.jobs.shapes[*shape].get(resource);
-            usage.waiting = usage.waiting.saturating_add(each.saturating_mul(count));
-        }
-        for job in &self.gangs {
-            if let Need::Gang { bundles, .. } = &self.jobs.all[*job].need {
-                let sum: i64 = bundles.iter().map(|bundle| bundle.get(resource)).sum();
-                usage.waiting = usage.waiting.saturating_add(sum);
-            }
-        }
-        for (_, node) in self.living() {
-            usage.used = usage.used.saturating_add(node.used.get(resource));
-            usage.total = usage.total.saturating_add(node.total.get(resource));
-        }
-        usage
+    /// The shapes of tasks and actors that wait, and how many of each do.
+    pub fn waiting_shapes(&self) -> impl Iterator<Item = (&Bundle, usize)> {
+        let queues = self.queues.iter().filter(|(_, queue)| !queue.is_empty());
+        queues.map(|(shape, queue)| (&self.jobs.shapes[*shape], queue.len()))
+    }
+
+    /// What each placement group asks for that waits.
+    pub fn waiting_gangs(&self) -> impl Iterator<Item = &Need> {
+        self.gangs.iter().map(|job| &self.jobs.all[*job].need)
     }
 
     /// Starts what fits, and returns the jobs that started.
@@ -363,15 +353,4 @@ impl Ray {
         }
         node.total.clone()
     }
-}
-
-/// How much of a resource waits, is in use, and is there, in ten-thousandths.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// What jobs wait for.
-    pub waiting: i64,
-    /// What jobs use.
-    pub used: i64,
-    /// What the nodes have.
-    pub total: i64,
 }

@@ -15,4 +15,4 @@ mod objects;
 mod placing;
 pub mod resources;
 
-pub use cluster::{Ray, Usage};
+pub use cluster::Ray;

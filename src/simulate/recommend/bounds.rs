@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::simulate::vary::PolicyField;
 use crate::text::nearest;
 
 /// A field that the search sets.
@@ -19,6 +20,8 @@ pub enum SearchField {
     PodCpus,
     /// The cores up to which a pod may grow in place; its memory goes with them.
     ResizeCpus,
+    /// A field of the RayPolicy that holds for the cluster.
+    Policy(PolicyField),
 }
 
 /// The bounds of one field, for every group that has it.
@@ -68,7 +71,19 @@ fn names() -> String {
 
 impl SearchField {
     /// All fields.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 8] = [
+        Self::IdleTimeoutSeconds,
+        Self::MinReplicas,
+        Self::MaxReplicas,
+        Self::PodCpus,
+        Self::ResizeCpus,
+        Self::Policy(PolicyField::KeepSmallSeconds),
+        Self::Policy(PolicyField::ShrinkAfterSeconds),
+        Self::Policy(PolicyField::HeadroomCpus),
+    ];
+
+    /// Those that a worker group can have.
+    pub const OF_GROUPS: [Self; 5] = [
         Self::IdleTimeoutSeconds,
         Self::MinReplicas,
         Self::MaxReplicas,
@@ -84,14 +99,18 @@ impl SearchField {
             Self::MaxReplicas => "maxReplicas",
             Self::PodCpus => "podCpus",
             Self::ResizeCpus => "resizeCpus",
+            Self::Policy(field) => field.name(),
         }
     }
 
     /// The lowest and the highest value that it can have, and how to say that.
     fn extent(self) -> (f64, f64, &'static str) {
         match self {
-            Self::IdleTimeoutSeconds => (0.0, 86_400.0, "whole seconds from 0 to 86400"),
-            Self::MinReplicas | Self::MaxReplicas => {
+            Self::IdleTimeoutSeconds
+            | Self::Policy(PolicyField::KeepSmallSeconds | PolicyField::ShrinkAfterSeconds) => {
+                (0.0, 86_400.0, "whole seconds from 0 to 86400")
+            }
+            Self::MinReplicas | Self::MaxReplicas | Self::Policy(PolicyField::HeadroomCpus) => {
                 (0.0, 100_000.0, "whole numbers from 0 to 100000")
             }
             Self::PodCpus | Self::ResizeCpus => (1.0, 10_000.0, "whole numbers from 1 to 10000"),

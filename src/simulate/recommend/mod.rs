@@ -2,7 +2,9 @@
 //!
 //! - [`bounds`]: the bounds within which it searches
 //! - [`space`]: what can be set on a RayCluster, and the values to try
+//! - [`policy_space`]: what can be set of the RayPolicy that holds for it
 //! - [`patch`]: what a choice of values changes, as a JSON patch and in words
+//! - [`seeds`]: the mean of simulations that differ in their seed
 //! - [`trial`]: the result of a choice, and which of two is better
 //! - [`front`]: the choices that no other choice beats, and the knee among them
 //! - [`search`]: which choices are tried, one after the other
@@ -14,7 +16,9 @@
 pub mod bounds;
 pub mod front;
 pub mod patch;
+pub mod policy_space;
 pub mod recommendation;
 pub mod search;
+pub mod seeds;
 pub mod space;
 pub mod trial;

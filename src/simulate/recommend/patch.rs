@@ -15,6 +15,8 @@ use super::bounds::SearchField;
 use super::space::{Choice, SearchedGroup, Space};
 use crate::quantity::Quantity;
 use crate::ray::ippr::ANNOTATION;
+use crate::reconcile::RoundSettings;
+use crate::simulate::vary::PolicyField;
 
 /// One field that changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -23,7 +25,7 @@ pub struct Change {
     /// The worker group; `None` for the whole cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// The field, as it is written in the RayCluster.
+    /// The field, as it is written in the RayCluster, or the RayPolicy.
     pub field: &'static str,
     /// What it is today; `None` if it is absent.
     pub from: Option<String>,
@@ -46,6 +48,8 @@ impl fmt::Display for Change {
 pub struct ChoicePatch {
     /// The patch of the RayCluster.
     pub patch: Patch,
+    /// What changes in the RayPolicy that holds for the cluster.
+    pub policy: Vec<(PolicyField, u32)>,
     /// The same in words.
     pub changes: Vec<Change>,
 }
@@ -64,7 +68,7 @@ impl ChoicePatch {
         );
         for (at, group) in space.groups.iter().enumerate() {
             let chosen = |field| draft.chosen(choice, field, Some(at));
-            let [idle, min, max, size, limit] = SearchField::ALL.map(chosen);
+            let [idle, min, max, size, limit] = SearchField::OF_GROUPS.map(chosen);
             let before = draft.out.patch.0.len();
             draft.idle(Some(group), idle);
             draft.replicas(group, "minReplicas", min, size);
@@ -77,7 +81,35 @@ impl ChoicePatch {
             let pointer = ippr_pointer();
             draft.add(&pointer, Value::String(ippr.to_string()));
         }
+        for field in PolicyField::ALL {
+            draft.policy(
+                field,
+                draft.chosen(choice, SearchField::Policy(field), None),
+            );
+        }
         draft.out
+    }
+
+    /// Sets what changes in the RayPolicy.
+    pub fn apply_policy(&self, settings: &mut RoundSettings) {
+        for (field, value) in &self.policy {
+            field.set(f64::from(*value), settings);
+        }
+    }
+
+    /// The patch of the RayPolicy: a merge patch, since no list is in it. `None` where nothing changes.
+    pub fn policy_patch(&self) -> Option<Value> {
+        let mut reconcile = Map::new();
+        for (field, value) in &self.policy {
+            let (part, key) = match field {
+                PolicyField::KeepSmallSeconds => ("inPlace", "keepSmallSeconds"),
+                PolicyField::ShrinkAfterSeconds => ("inPlace", "shrinkAfterSeconds"),
+                PolicyField::HeadroomCpus => ("headroom", "cpus"),
+            };
+            let part = reconcile.entry(part).or_insert_with(|| json!({}));
+            part[key] = json!(value);
+        }
+        (!reconcile.is_empty()).then(|| json!({"spec": {"reconcile": reconcile}}))
     }
 
     /// The RayCluster as it would be.
@@ -227,6 +259,25 @@ impl PatchDraft<'_> {
             }
         }
         self.ippr = Some(ippr);
+    }
+
+    fn policy(&mut self, field: PolicyField, chosen: Option<Chosen>) {
+        let Some(chosen) = chosen.filter(|chosen| chosen.differs()) else {
+            return;
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a float is cast to the nearest number that there is"
+        )]
+        let value = chosen.value as u32;
+        self.out.policy.push((field, value));
+        self.out.changes.push(Change {
+            group: None,
+            field: field.name(),
+            from: Some(whole(chosen.today).to_string()),
+            to: value.to_string(),
+        });
     }
 
     fn at(&self, pointer: &str) -> Option<&Value> {

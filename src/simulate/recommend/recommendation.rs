@@ -79,6 +79,10 @@ pub struct Risk {
     pub parts: usize,
     /// By how much it was longer in the worst of them, in seconds; 0 if it was in none.
     pub worst_by: f64,
+    /// With how many seeds the choice was better than today.
+    pub better_seeds: usize,
+    /// All seeds.
+    pub seeds: usize,
 }
 
 impl Risk {
@@ -92,6 +96,8 @@ impl Risk {
             worse_parts: by.len(),
             parts: today.len(),
             worst_by: by.into_iter().fold(0.0, f64::max),
+            better_seeds: searched.better_seeds(trial),
+            seeds: trial.by_seed.len(),
         }
     }
 }

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use super::front::{front, nearest};
 use super::patch::ChoicePatch;
+use super::seeds;
 use super::space::{Choice, Space};
-use super::trial::{Grain, Trial, TrialScore};
+use super::trial::{Grain, Trial, TrialScore, cost};
 use crate::facts::Facts;
 use crate::judge::judge;
 use crate::policy::Settings;
@@ -38,6 +39,8 @@ pub struct Search {
     pub admission: Settings,
     /// The most simulations.
     pub simulations: usize,
+    /// With how many seeds each choice is simulated, from that of the world on; at least 1.
+    pub seeds: u32,
     /// How many CPU-hours a GPU-hour counts for.
     pub gpu_weight: f64,
 }
@@ -51,6 +54,8 @@ pub struct Searched {
     pub grain: Grain,
     /// Choices that were not simulated because admission would refuse them.
     pub refused: usize,
+    /// How many CPU-hours a GPU-hour counts for.
+    pub gpu_weight: f64,
     /// Which trials are within the bounds.
     within: Vec<bool>,
 }
@@ -69,6 +74,18 @@ impl Searched {
         let score = |trial: &Trial| self.grain.score(trial);
         let trial = self.trials.get(trial);
         trial.is_some_and(|trial| score(trial).beats(&score(self.today())))
+    }
+
+    /// With how many of the seeds a trial was better than today's settings.
+    pub fn better_seeds(&self, trial: &Trial) -> usize {
+        let changes = trial.patch.changes.len();
+        let score = |result, changes| {
+            self.grain
+                .score_of(result, cost(result, self.gpu_weight), changes)
+        };
+        let both = trial.by_seed.iter().zip(&self.today().by_seed);
+        both.filter(|(one, today)| score(one, changes).beats(&score(today, 0)))
+            .count()
     }
 
     /// Today's settings.
@@ -95,6 +112,7 @@ impl Search {
                 grain: Grain::of(&today),
                 trials: vec![today],
                 refused: 0,
+                gpu_weight: self.gpu_weight,
                 within: vec![is_within],
             },
             progress,
@@ -113,28 +131,42 @@ impl Search {
         progress: &mut dyn FnMut(f64),
     ) -> Result<Trial, SimulatedGroupError> {
         let cluster = patch.apply(&self.space.cluster);
-        #[expect(clippy::cast_precision_loss, reason = "some thousands")]
-        let (done, all) = (done as f64, self.simulations.max(1) as f64);
-        let mut part = |part: f64| progress(((done + part) / all).min(1.0));
-        let world = WorldSettings {
-            tail_s: self.space.longest_idle_s() + TAIL_S,
-            ..self.world.clone()
-        };
-        let mut result = run(
-            &cluster,
-            &self.trace,
-            &world,
-            self.reconciler.clone(),
-            &mut part,
-        )?;
-        // Thousands of curves would not be small.
-        result.curve = Vec::new();
+        let mut reconciler = self.reconciler.clone();
+        patch.apply_policy(&mut reconciler);
+        let mut by_seed = Vec::new();
+        for number in 0..self.seeds.max(1) {
+            let world = WorldSettings {
+                seed: self.world.seed.wrapping_add(number.into()),
+                tail_s: self.space.longest_idle_s() + TAIL_S + self.space.longest_keep_s(),
+                ..self.world.clone()
+            };
+            #[expect(clippy::cast_precision_loss, reason = "some thousands")]
+            let (done, all) = (done as f64, self.most_choices() as f64);
+            let mut part = |part: f64| {
+                let part = (f64::from(number) + part) / f64::from(self.seeds.max(1));
+                progress(((done + part) / all).min(1.0));
+            };
+            let mut result = run(&cluster, &self.trace, &world, reconciler.clone(), &mut part)?;
+            // Thousands of curves would not be small.
+            result.curve = Vec::new();
+            result.groups = Vec::new();
+            result.pools = Vec::new();
+            by_seed.push(result);
+        }
+        let result = seeds::mean(&by_seed);
         Ok(Trial {
-            cost: result.cpu_hours.paid + self.gpu_weight * result.gpu_hours.paid,
+            cost: cost(&result, self.gpu_weight),
             choice,
             patch,
             result,
+            by_seed,
         })
+    }
+
+    /// How many choices can be tried: each takes as many simulations as there are seeds.
+    pub fn most_choices(&self) -> usize {
+        let seeds = usize::try_from(self.seeds).unwrap_or(usize::MAX).max(1);
+        (self.simulations / seeds).max(1)
     }
 
     /// Whether admission would refuse what a choice makes of the cluster, and does not refuse today's.
@@ -169,7 +201,7 @@ impl Walk<'_> {
 
     /// Simulates a choice, unless that was done already, or admission would refuse it.
     fn try_out(&mut self, choice: Choice) {
-        if !self.has_left(self.search.simulations)
+        if !self.has_left(self.search.most_choices())
             || !self.search.space.is_within(&choice)
             || !self.tried.insert(choice.clone())
         {
@@ -191,7 +223,7 @@ impl Walk<'_> {
     fn singly(&mut self) {
         let (space, start) = (&self.search.space, self.search.space.start());
         let longest = space.parameters.iter().map(|one| one.values.len()).max();
-        let most = (self.search.simulations * SINGLE.0 / SINGLE.1).max(2);
+        let most = (self.search.most_choices() * SINGLE.0 / SINGLE.1).max(2);
         let steps = std::iter::successors(Some(1), |step: &usize| step.checked_mul(2));
         for step in steps.take_while(|step| *step < longest.unwrap_or(0)) {
             for at in 0..start.len() {
@@ -208,7 +240,7 @@ impl Walk<'_> {
     /// nothing new, or there are no simulations left.
     fn around(&mut self) {
         let mut expanded: HashSet<usize> = HashSet::new();
-        while self.has_left(self.search.simulations) {
+        while self.has_left(self.search.most_choices()) {
             let front = front(&self.found.scores());
             let trials = front.iter().map(|at| &self.found.trials[*at]);
             let places: Vec<(f64, f64)> = trials.map(Trial::place).collect();

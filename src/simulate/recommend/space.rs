@@ -163,7 +163,42 @@ impl Space {
     }
 }
 
+/// The bounds that users give for a field; of several the last.
+fn given(bounds: &[Bounds], field: SearchField) -> Option<&Bounds> {
+    bounds.iter().rev().find(|one| one.field == field)
+}
+
 impl Parameter {
+    /// A parameter with those of these values that are within its bounds, which are `range` unless users
+    /// give others. Nothing if there is no choice.
+    pub(super) fn of(
+        (field, group): (SearchField, Option<usize>),
+        today: f64,
+        bounds: &[Bounds],
+        range: (f64, f64),
+        values: &[f64],
+    ) -> Option<Self> {
+        let given = given(bounds, field);
+        let range = given.map_or(Some(range), |given| given.range)?;
+        let (low, high) = range;
+        let mut values: Vec<f64> = values.to_vec();
+        values.extend(given.map(|_| [low, high]).into_iter().flatten());
+        values.retain(|value| (low..=high).contains(value));
+        values.push(today);
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        let today = values
+            .iter()
+            .position(|value| value.total_cmp(&today).is_eq())?;
+        (values.len() > 1).then_some(Self {
+            field,
+            group,
+            values,
+            today,
+            range,
+        })
+    }
+
     fn is_within(&self, at: usize) -> bool {
         let (low, high) = self.range;
         (self.values.get(at)).is_some_and(|value| (low..=high).contains(value))
@@ -181,8 +216,6 @@ struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    /// A parameter with those of these values that are within its bounds, which are `range` unless
-    /// users give others. Nothing if there is no choice.
     fn parameter(
         &self,
         (field, group): (SearchField, Option<usize>),
@@ -190,25 +223,7 @@ impl Draft<'_> {
         range: (f64, f64),
         values: &[f64],
     ) -> Option<Parameter> {
-        let given = self.given(field);
-        let range = given.map_or(Some(range), |given| given.range)?;
-        let (low, high) = range;
-        let mut values: Vec<f64> = values.to_vec();
-        values.extend(given.map(|_| [low, high]).into_iter().flatten());
-        values.retain(|value| (low..=high).contains(value));
-        values.push(today);
-        values.sort_by(f64::total_cmp);
-        values.dedup();
-        let today = values
-            .iter()
-            .position(|value| value.total_cmp(&today).is_eq())?;
-        (values.len() > 1).then_some(Parameter {
-            field,
-            group,
-            values,
-            today,
-            range,
-        })
+        Parameter::of((field, group), today, self.bounds, range, values)
     }
 
     fn idle(&self, group: Option<usize>, today: f64) -> Option<Parameter> {
@@ -301,9 +316,8 @@ impl Draft<'_> {
         self.given(field)?.range.map(|(_, high)| high)
     }
 
-    /// The bounds that users give for a field; of several the last.
     fn given(&self, field: SearchField) -> Option<&Bounds> {
-        self.bounds.iter().rev().find(|one| one.field == field)
+        given(self.bounds, field)
     }
 }
 
@@ -347,7 +361,7 @@ fn max_replicas(spec: &GroupSpec) -> f64 {
 }
 
 /// Numbers of replicas up to the highest, closer to each other where there are few.
-fn counts(high: f64) -> Vec<f64> {
+pub(super) fn counts(high: f64) -> Vec<f64> {
     let powers = std::iter::successors(Some(1.0), |count: &f64| Some(count * 2.0));
     let powers = powers.take_while(|count| *count <= high);
     let mut counts: Vec<f64> = powers.flat_map(|count| [count, 1.5 * count]).collect();

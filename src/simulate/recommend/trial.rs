@@ -20,8 +20,10 @@ pub struct Trial {
     pub choice: Choice,
     /// What it changes.
     pub patch: ChoicePatch,
-    /// What came of it, without the curve.
+    /// What came of it, as the mean over all seeds, without curves.
     pub result: SimulationResult,
+    /// What came of it with each seed, without curves.
+    pub by_seed: Vec<SimulationResult>,
     /// CPU-hours, with GPU-hours at their weight.
     pub cost: f64,
 }
@@ -63,13 +65,18 @@ impl Grain {
 
     /// The score of a trial.
     pub fn score(&self, trial: &Trial) -> TrialScore {
-        let result = &trial.result;
+        let changes = trial.patch.changes.len();
+        self.score_of(&trial.result, trial.cost, changes)
+    }
+
+    /// The score of one simulation.
+    pub fn score_of(&self, result: &SimulationResult, cost: f64, changes: usize) -> TrialScore {
         TrialScore {
-            failed: trial.failed(),
-            cost: whole(trial.cost / self.cost),
+            failed: failed(result),
+            cost: whole(cost / self.cost),
             mean: whole(result.wait.mean / self.mean),
             p99: whole(result.wait.p99 / self.p99),
-            changes: trial.patch.changes.len(),
+            changes,
         }
     }
 
@@ -87,11 +94,20 @@ impl Trial {
 
     /// Jobs that never ran, were lost, or ran when their pod went.
     pub fn failed(&self) -> u64 {
-        let jobs = self.result.jobs;
-        let lost = u64::try_from(jobs.lost + jobs.unfinished).unwrap_or(u64::MAX);
-        lost.saturating_add(self.result.harmed)
-            .saturating_add(self.result.out_of_memory)
+        failed(&self.result)
     }
+}
+
+/// What a simulation cost, where a GPU-hour counts for so many CPU-hours.
+pub fn cost(result: &SimulationResult, gpu_weight: f64) -> f64 {
+    result.cpu_hours.paid + gpu_weight * result.gpu_hours.paid
+}
+
+fn failed(result: &SimulationResult) -> u64 {
+    let jobs = result.jobs;
+    let lost = u64::try_from(jobs.lost + jobs.unfinished).unwrap_or(u64::MAX);
+    lost.saturating_add(result.harmed)
+        .saturating_add(result.out_of_memory)
 }
 
 impl TrialScore {

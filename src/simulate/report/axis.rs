@@ -88,6 +88,11 @@ impl Axis {
         (0..=self.steps).map(tick).collect()
     }
 
+    /// The value at its end.
+    pub fn end(&self) -> f64 {
+        self.low + f64::from(self.steps) * self.step
+    }
+
     /// Where on the axis a value is, from 0 to 1.
     pub fn part(&self, value: f64) -> f64 {
         let length = f64::from(self.steps) * self.step;

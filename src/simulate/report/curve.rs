@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use crate::simulate::report::axis::{Axis, number_of};
-use crate::simulate::report::chart::{Frame, coordinate, svg};
+use crate::simulate::report::chart::svg;
+use crate::simulate::report::lanes::{Lane, Lanes, Track};
 use crate::simulate::report::table::{duration, row_name};
 use crate::simulate::study::StudyRow;
-use crate::simulate::world::ledger::Point;
+use crate::simulate::world::ledger::curves::{CurveLevel, Point};
 
 /// The most points of a chart that are drawn. More would not be seen.
 pub const MOST_POINTS: usize = 600;
@@ -15,12 +16,19 @@ pub const MOST_POINTS: usize = 600;
 const MOMENTS: u32 = 10;
 
 const WIDTH: f64 = 640.0;
+pub(super) const GIB: f64 = 1_073_741_824.0;
 
 /// The axes of charts that are to be compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CurveAxes {
-    time: Axis,
+    /// The time since the first submission.
+    pub time: Axis,
     cpus: Axis,
+    /// Only where there are GPUs, or jobs ask for any.
+    gpus: Option<Axis>,
+    /// Only where jobs ask for memory.
+    memory: Option<Axis>,
+    jobs: Axis,
     /// Only where Kubernetes nodes are simulated.
     nodes: Option<Axis>,
 }
@@ -28,17 +36,47 @@ pub struct CurveAxes {
 impl CurveAxes {
     /// Axes on which all points of these simulations are.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a StudyRow>, has_nodes: bool) -> Self {
-        let (mut time, mut cpus, mut nodes) = (1.0_f64, 1.0_f64, 1.0_f64);
+        let (mut time, mut cpus, mut nodes, mut jobs) = (1.0_f64, 1.0_f64, 1.0_f64, 1.0_f64);
+        let (mut gpus, mut memory, mut has_memory) = (0.0_f64, 0.0_f64, false);
         for point in rows.into_iter().flat_map(|row| &row.result.curve) {
             time = time.max(point.at);
-            cpus = cpus.max(demand(point)).max(point.total).max(point.cores);
+            cpus = cpus.max(most(cpus_of(point)));
+            gpus = gpus.max(most(point.gpus));
+            memory = memory.max(most(point.memory));
+            has_memory |= point.memory.used + point.memory.waiting > 0.0;
+            jobs = jobs.max(point.waiting_jobs);
             nodes = nodes.max(point.nodes);
         }
         Self {
             time: Axis::of_time(time),
             cpus: Axis::from_zero(cpus, "CPUs"),
+            gpus: (gpus > 0.0).then(|| Axis::of_count(gpus, "GPUs")),
+            memory: has_memory.then(|| Axis::of_count(memory / GIB, "GiB")),
+            jobs: Axis::of_count(jobs, "jobs"),
             nodes: has_nodes.then(|| Axis::of_count(nodes, "nodes")),
         }
+    }
+
+    /// How many lines and areas a chart has.
+    pub fn tracks(&self) -> usize {
+        let resources = 1 + usize::from(self.gpus.is_some()) + usize::from(self.memory.is_some());
+        4 * resources + 1 + usize::from(self.nodes.is_some())
+    }
+}
+
+/// The highest of what is drawn.
+pub(super) fn most(level: CurveLevel) -> f64 {
+    (level.used + level.waiting)
+        .max(level.total)
+        .max(level.paid)
+}
+
+fn cpus_of(point: &Point) -> CurveLevel {
+    CurveLevel {
+        waiting: point.waiting,
+        used: point.used,
+        total: point.total,
+        paid: point.cores,
     }
 }
 
@@ -49,7 +87,7 @@ fn demand(point: &Point) -> f64 {
 
 /// Up to `most` of the points. Of each stretch that with the most demand and the last one stay, so
 /// that no peak of demand is lost, and what holds at its end.
-pub fn thinned(points: &[Point], most: usize) -> Vec<Point> {
+pub fn thinned<T: Copy>(points: &[T], most: usize, demand: fn(&T) -> f64) -> Vec<T> {
     if points.len() <= most {
         return points.to_vec();
     }
@@ -68,114 +106,95 @@ pub fn thinned(points: &[Point], most: usize) -> Vec<Point> {
     kept
 }
 
+/// What is called how in the legend: what is used, waited for, there and paid for.
+pub(super) type SeriesNames = [&'static str; 4];
+
+const NAMES: SeriesNames = ["jobs use", "jobs wait for", "Ray has", "worker pods have"];
+
+/// A lane of demand and capacity: the areas of demand lie under the lines of capacity.
+pub(super) fn level_lane(
+    (title, axis, height): (&'static str, &Axis, f64),
+    names: SeriesNames,
+    levels: &[(f64, CurveLevel)],
+    unit: f64,
+) -> Lane {
+    let track = |class, name, is_area, of: fn(&CurveLevel) -> f64| Track {
+        class,
+        name,
+        is_area,
+        values: (levels.iter())
+            .map(|(at, level)| (*at, of(level) / unit))
+            .collect(),
+    };
+    Lane {
+        title,
+        axis: axis.clone(),
+        height,
+        tracks: vec![
+            track("waiting", names[1], true, |level| {
+                level.used + level.waiting
+            }),
+            track("used", names[0], true, |level| level.used),
+            track("cores", names[3], false, |level| level.paid),
+            track("total", names[2], false, |level| level.total),
+        ],
+    }
+}
+
 /// The chart of a simulation. `id` is unique on its page.
 pub fn chart(id: &str, row: &StudyRow, axes: &CurveAxes, most_points: usize) -> String {
-    let points = thinned(&row.result.curve, most_points);
-    let frame = Frame {
-        left: 48.0,
-        top: 50.0,
-        right: WIDTH - 16.0,
-        bottom: 240.0,
+    let points = thinned(&row.result.curve, most_points, demand);
+    let levels = |of: fn(&Point) -> CurveLevel| -> Vec<(f64, CurveLevel)> {
+        points.iter().map(|point| (point.at, of(point))).collect()
     };
-    let nodes_frame = Frame {
-        top: 272.0,
-        bottom: 322.0,
-        ..frame
+    let count = |title, class, axis: &Axis, is_area, of: fn(&Point) -> f64| Lane {
+        title,
+        axis: axis.clone(),
+        height: 50.0,
+        tracks: vec![Track {
+            class,
+            name: "",
+            is_area,
+            values: points.iter().map(|point| (point.at, of(point))).collect(),
+        }],
     };
-    let mut body = String::new();
-    legend(&mut body, axes.nodes.is_some());
-    frame.draw_height(&mut body, &axes.cpus, axes.cpus.unit);
-    let lowest = axes.nodes.as_ref().map_or(&frame, |axis| {
-        nodes_frame.draw_height(&mut body, axis, "Kubernetes nodes");
-        &nodes_frame
-    });
-    let time = format!("time since the first submission ({})", axes.time.unit);
-    Frame {
-        top: frame.top,
-        ..*lowest
-    }
-    .draw_width(&mut body, &axes.time, &time);
-    let mut line =
-        |class: &str, frame: &Frame, axis: &Axis, value: fn(&Point) -> f64, is_area: bool| {
-            let at = |point: &Point| (frame.x(&axes.time, point.at), frame.y(axis, value(point)));
-            let path = steps(points.iter().map(at), is_area.then_some(frame.bottom));
-            let _ = write!(body, "<path class=\"{class}\" d=\"{path}\"/>");
-        };
-    line("waiting", &frame, &axes.cpus, demand, true);
-    line("used", &frame, &axes.cpus, |point| point.used, true);
-    line("cores", &frame, &axes.cpus, |point| point.cores, false);
-    line("total", &frame, &axes.cpus, |point| point.total, false);
-    if let Some(axis) = &axes.nodes {
-        line("nodes", &nodes_frame, axis, |point| point.nodes, false);
-    }
-    let size = (WIDTH, lowest.bottom + 42.0);
+    let mut lanes = vec![level_lane(
+        ("CPUs", &axes.cpus, 190.0),
+        NAMES,
+        &levels(cpus_of),
+        1.0,
+    )];
+    lanes.extend(axes.gpus.as_ref().map(|axis| {
+        level_lane(
+            ("GPUs", axis, 80.0),
+            NAMES,
+            &levels(|point| point.gpus),
+            1.0,
+        )
+    }));
+    lanes.extend(axes.memory.as_ref().map(|axis| {
+        let levels = levels(|point| point.memory);
+        level_lane(("memory (GiB)", axis, 80.0), NAMES, &levels, GIB)
+    }));
+    let jobs = |point: &Point| point.waiting_jobs;
+    lanes.push(count("jobs that wait", "waiting", &axes.jobs, true, jobs));
+    lanes.extend(axes.nodes.as_ref().map(|axis| {
+        count("Kubernetes nodes", "nodes", axis, false, |point| {
+            point.nodes
+        })
+    }));
+    let lanes = Lanes {
+        width: WIDTH,
+        time: axes.time.clone(),
+        lanes,
+    };
+    let (body, height) = lanes.draw();
     let title = format!("Demand and capacity over time: {}", row_name(row));
-    svg(id, size, &title, &description(row, axes), &body)
-}
-
-/// What is drawn how, in the order from left to right.
-fn legend(out: &mut String, has_nodes: bool) {
-    let areas = [("used", "used by jobs"), ("waiting", "waited for")];
-    let mut lines = vec![("total", "Ray's CPUs"), ("cores", "cores of worker pods")];
-    lines.extend(has_nodes.then_some(("nodes", "nodes")));
-    let mut x = 48.0;
-    for (class, text) in areas {
-        let (from, after) = (coordinate(x), coordinate(x + 18.0));
-        let _ = write!(
-            out,
-            "<rect class=\"{class}\" x=\"{from}\" y=\"6\" width=\"12\" height=\"12\"/>\
-             <text x=\"{after}\" y=\"16\">{text}</text>"
-        );
-        x += 112.0;
-    }
-    for (class, text) in lines {
-        let (from, after) = (coordinate(x), coordinate(x + 30.0));
-        let _ = write!(
-            out,
-            "<path class=\"{class}\" d=\"M{from} 12h24\"/><text x=\"{after}\" y=\"16\">{text}</text>"
-        );
-        x += if class == "cores" { 176.0 } else { 112.0 };
-    }
-}
-
-/// A path on which each value holds until the next one; as an area, down to `bottom`.
-fn steps(places: impl Iterator<Item = (f64, f64)>, bottom: Option<f64>) -> String {
-    let mut path = String::new();
-    let mut last: Option<(String, String)> = None;
-    let mut drawn = String::new();
-    for (x, y) in places {
-        let (x, y) = (coordinate(x), coordinate(y));
-        match &last {
-            None => {
-                let start = bottom.map_or_else(|| y.clone(), coordinate);
-                let _ = write!(path, "M{x} {start}");
-                if bottom.is_some() {
-                    let _ = write!(path, "V{y}");
-                }
-                drawn.clone_from(&x);
-            }
-            Some((_, before)) if *before != y => {
-                if drawn != x {
-                    let _ = write!(path, "H{x}");
-                    drawn.clone_from(&x);
-                }
-                let _ = write!(path, "V{y}");
-            }
-            Some(_) => {}
-        }
-        last = Some((x, y));
-    }
-    if let Some((x, _)) = last.filter(|(x, _)| *x != drawn) {
-        let _ = write!(path, "H{x}");
-    }
-    if let Some(bottom) = bottom.filter(|_| !path.is_empty()) {
-        let _ = write!(path, "V{}Z", coordinate(bottom));
-    }
-    path
+    svg(id, (WIDTH, height), &title, &description(row, axes), &body)
 }
 
 /// The point at which something is greatest, the first of equal ones.
-fn greatest(points: &[Point], value: fn(&Point) -> f64) -> Option<&Point> {
+pub(super) fn greatest<T>(points: &[T], value: impl Fn(&T) -> f64) -> Option<&T> {
     points.iter().reduce(|most, point| {
         if value(point) > value(most) {
             point
@@ -198,11 +217,51 @@ fn description(row: &StudyRow, axes: &CurveAxes) -> String {
     add("Waited for", "CPUs", |point| point.waiting);
     add("Ray has", "CPUs", |point| point.total);
     add("Worker pods have", "cores", |point| point.cores);
+    if axes.gpus.is_some() {
+        add("Jobs use and wait for", "GPUs", |point| {
+            point.gpus.used + point.gpus.waiting
+        });
+        add("Worker pods have", "GPUs", |point| point.gpus.paid);
+    }
+    if axes.memory.is_some() {
+        add("Jobs use and wait for", "GiB of memory", |point| {
+            (point.memory.used + point.memory.waiting) / GIB
+        });
+        add("Worker pods have", "GiB", |point| point.memory.paid / GIB);
+    }
+    add("Waiting", "jobs", |point| point.waiting_jobs);
     if axes.nodes.is_some() {
         add("Kubernetes nodes", "nodes", |point| point.nodes);
     }
     parts.push("The table below the chart has its main points.".to_owned());
     parts.join(" ")
+}
+
+/// A column of the table, and its value at a point.
+type Column = (&'static str, fn(&Point) -> f64);
+
+fn columns(axes: &CurveAxes) -> Vec<Column> {
+    let mut columns: Vec<Column> = vec![
+        ("Used (CPUs)", |point| point.used),
+        ("Waited for (CPUs)", |point| point.waiting),
+        ("Ray's CPUs", |point| point.total),
+        ("Cores of worker pods", |point| point.cores),
+    ];
+    if axes.gpus.is_some() {
+        columns.push(("Used (GPUs)", |point| point.gpus.used));
+        columns.push(("Waited for (GPUs)", |point| point.gpus.waiting));
+        columns.push(("GPUs of worker pods", |point| point.gpus.paid));
+    }
+    if axes.memory.is_some() {
+        columns.push(("Used (GiB)", |point| point.memory.used / GIB));
+        columns.push(("Waited for (GiB)", |point| point.memory.waiting / GIB));
+        columns.push(("GiB of worker pods", |point| point.memory.paid / GIB));
+    }
+    columns.push(("Jobs that wait", |point| point.waiting_jobs));
+    if axes.nodes.is_some() {
+        columns.push(("Kubernetes nodes", |point| point.nodes));
+    }
+    columns
 }
 
 /// The main points of the chart as a table: moments at equal distances, and those with the most demand
@@ -218,17 +277,18 @@ pub fn main_points(row: &StudyRow, axes: &CurveAxes) -> String {
             (first.at + part * (last.at - first.at), "")
         })
         .collect();
-    let mut peak =
-        |value, name| moments.extend(greatest(points, value).map(|point| (point.at, name)));
+    let mut peak = |value: fn(&Point) -> f64, name| {
+        moments.extend(greatest(points, value).map(|point| (point.at, name)));
+    };
     peak(demand, "most demand");
     peak(|point| point.cores, "most cores");
     moments.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let columns = columns(axes);
     let mut out = String::from(
-        "<table><thead><tr><th>At</th><th class=\"n\">Used (CPUs)</th><th class=\"n\">Waited for (CPUs)</th>\
-         <th class=\"n\">Ray's CPUs</th><th class=\"n\">Cores of worker pods</th>",
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Main points\"><table><thead><tr><th>At</th>",
     );
-    if axes.nodes.is_some() {
-        out.push_str("<th class=\"n\">Kubernetes nodes</th>");
+    for (name, _) in &columns {
+        let _ = write!(out, "<th class=\"n\">{name}</th>");
     }
     out.push_str("</tr></thead><tbody>");
     for (at, name) in moments {
@@ -237,8 +297,6 @@ pub fn main_points(row: &StudyRow, axes: &CurveAxes) -> String {
         let Some(point) = points.get(number.saturating_sub(1)) else {
             continue;
         };
-        let mut values = vec![point.used, point.waiting, point.total, point.cores];
-        values.extend(axes.nodes.as_ref().map(|_| point.nodes));
         let (at, name) = (
             duration(at),
             if name.is_empty() {
@@ -248,12 +306,12 @@ pub fn main_points(row: &StudyRow, axes: &CurveAxes) -> String {
             },
         );
         let _ = write!(out, "<tr><td>{at}{name}</td>");
-        for value in values {
-            let _ = write!(out, "<td class=\"n\">{}</td>", number_of(value));
+        for (_, value) in &columns {
+            let _ = write!(out, "<td class=\"n\">{}</td>", number_of(value(point)));
         }
         out.push_str("</tr>\n");
     }
-    out.push_str("</tbody></table>\n");
+    out.push_str("</tbody></table></div>\n");
     out
 }
 
@@ -278,21 +336,13 @@ mod tests {
                 point(f64::from(number), 1.0, waiting)
             })
             .collect();
-        let kept = thinned(&points, MOST_POINTS);
+        let kept = thinned(&points, MOST_POINTS, demand);
         assert!((300..=MOST_POINTS).contains(&kept.len()), "{}", kept.len());
         assert!(kept.contains(&points[4321]) && kept.contains(&points[9999]));
         assert!(kept.is_sorted_by(|one, other| one.at < other.at));
         assert_eq!(
-            thinned(&points[..MOST_POINTS], MOST_POINTS).len(),
+            thinned(&points[..MOST_POINTS], MOST_POINTS, demand).len(),
             MOST_POINTS
         );
-    }
-
-    #[test]
-    fn a_value_holds_until_the_next_one() {
-        let places = [(0.0, 9.0), (2.0, 5.0), (3.0, 5.0), (4.0, 9.0), (6.0, 9.0)];
-        assert_eq!(steps(places.into_iter(), None), "M0 9H2V5H4V9H6");
-        assert_eq!(steps(places.into_iter(), Some(9.0)), "M0 9V9H2V5H4V9H6V9Z");
-        assert_eq!(steps([].into_iter(), Some(9.0)), "");
     }
 }

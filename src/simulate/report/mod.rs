@@ -3,7 +3,9 @@
 //!
 //! - [`table`]: the results of each simulation, in columns
 //! - [`axis`], [`chart`]: axes with round numbers, and what SVG charts have in common
-//! - [`curve`]: demand and capacity of one simulation over time
+//! - [`lanes`]: several quantities over the same time, one under the other
+//! - [`curve`], [`parts`]: demand and capacity of one simulation over time: of the whole cluster, and of
+//!   each worker group and node pool
 //! - [`tradeoff`]: cost against waiting, of all simulations
 //! - [`page`]: all of this as one HTML page
 //! - [`recommendation`]: what a search has found
@@ -11,7 +13,9 @@
 pub mod axis;
 pub mod chart;
 pub mod curve;
+pub mod lanes;
 pub mod page;
+pub mod parts;
 pub mod recommendation;
 pub mod table;
 pub mod tradeoff;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::table::{change, duration, jobs, strategy_name};
+use super::table::{duration, jobs, strategy_name, to_first};
 use crate::plan::Strategy;
 use crate::simulate::recommend::patch::{Change, written};
 use crate::simulate::recommend::recommendation::{Recommendation, Risk};
@@ -34,12 +34,17 @@ impl Report<'_> {
         let (search, today) = (self.search, &self.searched.today().result);
         let jobs = jobs(&search.trace);
         format!(
-            "{} on {}, scaled by {}: {jobs}, {:.2} CPU-hours of work, {} if nothing ever waited",
+            "{} on {}, scaled by {}: {jobs}, {:.2} CPU-hours of work, {} if nothing ever waited{}",
             search.trace.name,
             self.place(),
             strategy_name(self.strategy()),
             today.cpu_hours.work,
             duration(today.endless_makespan),
+            if search.seeds > 1 {
+                format!("; figures are means over {} seeds", search.seeds)
+            } else {
+                String::new()
+            },
         )
     }
 
@@ -65,13 +70,9 @@ impl Report<'_> {
                 .into_iter()
                 .flatten(),
         );
-        titles.extend([
-            "WAIT TO TODAY",
-            "COST TO TODAY",
-            "WORSE IN",
-            "BY",
-            "CHANGES",
-        ]);
+        titles.extend(["WAIT TO TODAY", "COST TO TODAY", "WORSE IN", "BY"]);
+        titles.extend((self.search.seeds > 1).then_some("BETTER ON"));
+        titles.push("CHANGES");
         let mut rows: Vec<(Option<usize>, usize)> = (self.shown().into_iter())
             .map(|at| (Some(at), self.recommendation.trials[at]))
             .collect();
@@ -85,6 +86,11 @@ impl Report<'_> {
         }
         let lines = rows.into_iter().map(|(at, trial)| self.cells(at, trial));
         (titles, lines.collect())
+    }
+
+    fn simulations(&self) -> usize {
+        let trials = self.searched.trials.iter();
+        trials.map(|trial| trial.by_seed.len()).sum()
     }
 
     fn has_gpus(&self) -> bool {
@@ -117,18 +123,25 @@ impl Report<'_> {
             cells.extend([result.gpu_hours.paid, trial.cost].map(|hours| format!("{hours:.2}")));
         }
         if number == 0 {
-            cells.extend([const { String::new() }; 5]);
+            let empty = 5 + usize::from(self.search.seeds > 1);
+            cells.extend(std::iter::repeat_n(String::new(), empty));
             return cells;
         }
         let risk = Risk::of(self.searched, trial);
         let by = (risk.worse_parts > 0).then(|| format!("{:.1} s", risk.worst_by));
         cells.extend([
             format!("{:+.1} s", wait.mean - today.result.wait.mean),
-            change(trial.cost, today.cost),
+            to_first(
+                format!("{:+.2}", trial.cost - today.cost),
+                trial.cost,
+                today.cost,
+            ),
             format!("{} of {}", risk.worse_parts, risk.parts),
             by.unwrap_or_default(),
-            self.describe(&trial.patch.changes),
         ]);
+        let seeds = format!("{} of {} seeds", risk.better_seeds, risk.seeds);
+        cells.extend((self.search.seeds > 1).then_some(seeds));
+        cells.push(self.describe(&trial.patch.changes));
         cells
     }
 
@@ -168,8 +181,14 @@ impl Report<'_> {
         let mut out = String::from(
             "WAIT: from when a job was ready until it started, as the mean. P99: what 99 of 100 jobs waited at \
              most.\nWORSE IN: in how many parts of the trace (by arrival, each as many jobs) the mean wait was \
-             longer than today,\nand by how much at the most.\n",
+             longer than today,\nand by how much at the most.\nCOST TO TODAY: in CPU-hours, and in percent.\n",
         );
+        if self.search.seeds > 1 {
+            out.push_str(
+                "BETTER ON: with how many seeds the choice was better than today's settings in waiting or cost, and \
+                 worse in neither.\n",
+            );
+        }
         if self.has_gpus() {
             let weight = self.search.gpu_weight;
             let _ = writeln!(
@@ -202,7 +221,7 @@ impl Report<'_> {
                 "With every choice {failed} jobs never ran or were harmed; rayfit simulate says which."
             ));
         }
-        if self.searched.trials.len() >= self.search.simulations {
+        if self.searched.trials.len() >= self.search.most_choices() {
             let count = self.search.simulations;
             said.push(format!(
                 "All {count} simulations were used: with more (--simulations) there may be better choices."
@@ -278,6 +297,22 @@ impl Report<'_> {
         for change in changes {
             let _ = writeln!(out, "  {change}");
         }
+        if !trial.patch.patch.0.is_empty() {
+            self.cluster_patch(&mut out, at);
+        }
+        if let Some(policy) = self.policy_patch(at) {
+            let _ = write!(
+                out,
+                "\nin the RayPolicy that holds for this cluster, with the patch below, which -o policy-patch prints \
+                 alone:\n  kubectl patch raypolicy NAME --type merge --patch-file policy-patch.yaml --dry-run=server\n  \
+                 kubectl patch raypolicy NAME --type merge --patch-file policy-patch.yaml\n\
+                 It holds for all clusters that the RayPolicy selects.\n\n{policy}"
+            );
+        }
+        out
+    }
+
+    fn cluster_patch(&self, out: &mut String, at: usize) {
         let text = |pointer| self.search.space.cluster.pointer(pointer)?.as_str();
         let (name, namespace) = (text("/metadata/name"), text("/metadata/namespace"));
         let name = name.unwrap_or("NAME");
@@ -303,13 +338,18 @@ impl Report<'_> {
         }
         out.push('\n');
         out.push_str(&self.bare_patch(at));
-        out
     }
 
     /// The patch of a choice alone, as YAML.
     pub fn bare_patch(&self, at: usize) -> String {
         let trial = &self.searched.trials[self.recommendation.trials[at]];
         yaml::write(&written(&trial.patch.patch))
+    }
+
+    /// The patch of the RayPolicy alone, as YAML; `None` where a choice changes nothing there.
+    pub fn policy_patch(&self, at: usize) -> Option<String> {
+        let trial = &self.searched.trials[self.recommendation.trials[at]];
+        trial.patch.policy_patch().map(|patch| yaml::write(&patch))
     }
 
     /// Everything, for programs.
@@ -334,7 +374,7 @@ impl Report<'_> {
             "apiVersion": "rayfit.dev/v1alpha1", "kind": "Recommendation",
             "trace": search.trace.name, "jobs": search.trace.jobs.len(), "rayCluster": self.place(),
             "strategy": strategy_name(self.strategy()), "gpuWeight": search.gpu_weight,
-            "simulations": self.searched.trials.len(), "refused": self.searched.refused,
+            "simulations": self.simulations(), "seeds": search.seeds, "refused": self.searched.refused,
             "searched": parameters.collect::<Vec<Value>>(),
             "today": self.trial(self.searched.today()),
             "front": choices.collect::<Vec<Value>>(),
@@ -345,11 +385,14 @@ impl Report<'_> {
     fn trial(&self, trial: &Trial) -> Value {
         let mut result = json!(trial.result);
         if let Some(fields) = result.as_object_mut() {
-            fields.remove("curve");
+            for curves in ["curve", "groups", "pools"] {
+                fields.remove(curves);
+            }
         }
         json!({
             "changes": trial.patch.changes, "cost": trial.cost, "result": result,
             "risk": Risk::of(self.searched, trial), "patch": written(&trial.patch.patch),
+            "policyPatch": trial.patch.policy_patch(),
         })
     }
 }

@@ -8,11 +8,13 @@ use crate::simulate::study::{Study, StudyRow};
 use crate::simulate::trace::Trace;
 
 /// What the titles of the columns mean that are always there.
-const LEGEND: [&str; 3] = [
+const LEGEND: [&str; 5] = [
     "WAIT: from when a job was ready until it started, as the mean, the median, and what 99 of 100 jobs \
      waited at most.",
-    "OF WORK: CPU-hours of worker pods as a multiple of what jobs asked for. HARMED: jobs that ran when \
-     their pod went.",
+    "CPU-HOURS: of worker pods; OF WORK: as a multiple of what jobs asked for; SLACK: those of them that no \
+     job used.",
+    "WAIT TO FIRST, COST TO FIRST: mean wait and CPU-hours, more or less than those of the first line.",
+    "HARMED: jobs that ran when their pod went.",
     "LOST: those of them that were not tried again, and jobs that waited for these.",
 ];
 
@@ -35,35 +37,32 @@ pub struct StudyTable {
 impl StudyTable {
     /// The table of a study. Columns that say nothing about it are left out.
     pub fn of(study: &Study, rows: &[StudyRow]) -> Self {
-        let has_gpus = rows.iter().any(|row| row.result.gpu_hours.paid > 0.0);
-        let has_nodes = !study.world.pools.is_empty();
-        let has_memory = has_memory(&study.trace);
+        let has = Shown::of(study, rows);
         let fields = study.variations.iter();
-        let mut titles: Vec<String> = fields.map(|one| one.field.to_string()).collect();
+        let mut titles: Vec<String> = fields.map(ToString::to_string).collect();
         let mut add = |names: &[&str]| titles.extend(names.iter().map(|name| (*name).to_owned()));
-        add(&[
-            "STRATEGY",
-            "WAIT",
-            "P50",
-            "P99",
-            "MAKESPAN",
-            "CPU-HOURS",
-            "OF WORK",
-        ]);
-        if has_gpus {
-            add(&["GPU-HOURS"]);
+        add(&["STRATEGY", "WAIT", "P50", "P99", "MAKESPAN"]);
+        add(&["CPU-HOURS", "OF WORK", "SLACK"]);
+        if has.memory_work {
+            add(&["GIB-HOURS", "GIB OF WORK", "GIB SLACK"]);
         }
-        if has_nodes {
+        if has.gpus {
+            add(&["GPU-HOURS", "GPU OF WORK", "GPU SLACK"]);
+        }
+        if has.nodes {
             add(&["NODE-HOURS"]);
         }
         add(&["PODS", "RESIZES", "HARMED"]);
-        if has_memory {
+        if has.memory_use {
             add(&[KILLED.0]);
         }
         add(&["LOST", "UNFINISHED", "WAIT TO FIRST", "COST TO FIRST"]);
+        if has.gpus {
+            add(&["GPU TO FIRST"]);
+        }
         let lines = rows.iter().map(|row| {
             let first = rows.first().unwrap_or(row);
-            cells(row, &first.result, [has_gpus, has_nodes, has_memory])
+            cells(row, &first.result, has)
         });
         Self {
             titles,
@@ -83,24 +82,94 @@ fn has_memory(trace: &Trace) -> bool {
     trace.jobs.iter().any(|job| !job.memory.is_empty())
 }
 
-fn cells(row: &StudyRow, first: &SimulationResult, has: [bool; 3]) -> Vec<String> {
-    let [has_gpus, has_nodes, has_memory] = has;
+/// Which columns say something.
+#[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "columns, each of which is there or not"
+)]
+struct Shown {
+    /// Jobs ask for memory.
+    memory_work: bool,
+    /// Pods have GPUs.
+    gpus: bool,
+    /// Kubernetes nodes are simulated.
+    nodes: bool,
+    /// It is known how much memory jobs use.
+    memory_use: bool,
+}
+
+impl Shown {
+    fn of(study: &Study, rows: &[StudyRow]) -> Self {
+        let any = |is: fn(&SimulationResult) -> bool| rows.iter().any(|row| is(&row.result));
+        Self {
+            memory_work: any(|result| result.gib_hours.work > 0.0),
+            gpus: any(|result| result.gpu_hours.paid > 0.0),
+            nodes: !study.world.pools.is_empty(),
+            memory_use: has_memory(&study.trace),
+        }
+    }
+}
+
+fn cells(row: &StudyRow, first: &SimulationResult, has: Shown) -> Vec<String> {
     let result = &row.result;
     let mut cells: Vec<String> = row.set.iter().map(|(_, value)| value.to_string()).collect();
     cells.push(strategy_name(row.strategy).to_owned());
     let wait = result.wait;
     cells.extend([wait.mean, wait.p50, wait.p99].map(|seconds| format!("{seconds:.1} s")));
     cells.push(duration(result.makespan));
-    cells.push(format!("{:.2}", result.cpu_hours.paid));
-    cells.push(times(result.cpu_hours));
-    cells.extend(has_gpus.then(|| format!("{:.2}", result.gpu_hours.paid)));
-    cells.extend(has_nodes.then(|| format!("{:.2}", result.node_hours)));
+    cells.extend(hours(result.cpu_hours));
+    cells.extend(
+        has.memory_work
+            .then(|| hours(result.gib_hours))
+            .into_iter()
+            .flatten(),
+    );
+    cells.extend(
+        has.gpus
+            .then(|| hours(result.gpu_hours))
+            .into_iter()
+            .flatten(),
+    );
+    cells.extend(has.nodes.then(|| format!("{:.2}", result.node_hours)));
     cells.extend([result.pods, result.resizes, result.harmed].map(|count| count.to_string()));
-    cells.extend(has_memory.then(|| result.out_of_memory.to_string()));
+    cells.extend(has.memory_use.then(|| result.out_of_memory.to_string()));
     cells.extend([result.jobs.lost, result.jobs.unfinished].map(|count| count.to_string()));
-    cells.push(change(result.wait.mean, first.wait.mean));
-    cells.push(change(result.cpu_hours.paid, first.cpu_hours.paid));
+    let (more, gpus) = (result.more_than(first), first.gpu_hours.paid);
+    cells.push(to_first(
+        format!("{:+.1} s", more.mean_wait),
+        result.wait.mean,
+        first.wait.mean,
+    ));
+    let cpus = (result.cpu_hours.paid, first.cpu_hours.paid);
+    cells.push(to_first(format!("{:+.2}", more.cpu_hours), cpus.0, cpus.1));
+    let gpus = has.gpus.then(|| {
+        to_first(
+            format!("{:+.2}", more.gpu_hours),
+            result.gpu_hours.paid,
+            gpus,
+        )
+    });
+    cells.extend(gpus);
     cells
+}
+
+/// What was paid for, that as a multiple of the work, and what was not used.
+fn hours(cost: Cost) -> [String; 3] {
+    [
+        format!("{:.2}", cost.paid),
+        times(cost),
+        format!("{:.2}", cost.slack),
+    ]
+}
+
+/// A difference as such, and in percent.
+pub(super) fn to_first(more: String, now: f64, before: f64) -> String {
+    match change(now, before) {
+        percent if percent.is_empty() => more,
+        percent if percent == SAME => percent,
+        percent => format!("{more} ({percent})"),
+    }
 }
 
 /// How many jobs a trace has, in words.
@@ -147,6 +216,9 @@ fn times(cost: Cost) -> String {
         .unwrap_or_default()
 }
 
+/// What is said of amounts that do not differ.
+const SAME: &str = "same";
+
 /// How much more or less than before; nothing where that says nothing.
 pub(super) fn change(now: f64, before: f64) -> String {
     if before <= 0.0 {
@@ -154,7 +226,7 @@ pub(super) fn change(now: f64, before: f64) -> String {
     }
     let percent = (now / before - 1.0) * 100.0;
     if percent.abs() < 0.05 {
-        "same".to_owned()
+        SAME.to_owned()
     } else {
         format!("{percent:+.1} %")
     }

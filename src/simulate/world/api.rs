@@ -15,6 +15,7 @@ use crate::reconcile::effects::failure::{ApiStatus, GcsKind, PATCH_DOES_NOT_FIT}
 use crate::reconcile::{Effect, Failure, Reply};
 use crate::simulate::ray::resources::{fixed, float};
 use crate::simulate::world::log::LogEntry;
+use crate::simulate::world::machines::Notice;
 use crate::simulate::world::objects::{fits, left};
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::NodeId;
@@ -70,7 +71,7 @@ impl World {
         let pod =
             pod.ok_or_else(|| refused(404, &format!("pods {:?} not found", patch.pod), &[]))?;
         let uid = patch.body.pointer("/metadata/uid").and_then(Value::as_str);
-        let stored = self.pods[pod].object.metadata.uid.as_deref();
+        let stored = self.machines.pods[pod].object.metadata.uid.as_deref();
         if uid.is_some() && uid != stored {
             return Err(refused(
                 409,
@@ -86,12 +87,20 @@ impl World {
         let annotations = patch.body.pointer("/metadata/annotations");
         let note = annotations.and_then(|all| all.get(crate::plan::STATUS_ANNOTATION));
         if let Some(note) = note {
-            let stored = &mut self.pods[pod].object.metadata.annotations.resize_status;
+            let stored = &mut self.machines.pods[pod]
+                .object
+                .metadata
+                .annotations
+                .resize_status;
             *stored = note.as_str().map(str::to_owned);
             self.objects_changed();
         }
         if let Some(holds) = annotations.and_then(|all| all.get("rayfit.dev/holds-node")) {
-            let stored = &mut self.pods[pod].object.metadata.annotations.holds_node;
+            let stored = &mut self.machines.pods[pod]
+                .object
+                .metadata
+                .annotations
+                .holds_node;
             *stored = holds.as_str().map(str::to_owned);
             self.objects_changed();
         }
@@ -100,7 +109,7 @@ impl World {
 
     fn resize_pod(&mut self, patch: &PodPatch) -> Result<Reply, Failure> {
         let number = self.patched_pod(patch)?;
-        let mut resized = self.pods[number].clone();
+        let mut resized = self.machines.pods[number].clone();
         let changes = patch
             .body
             .pointer("/spec/containers")
@@ -135,18 +144,19 @@ impl World {
         {
             return Err(node_capacity(resized.wanted(), allocatable));
         }
-        if resized.object.spec == self.pods[number].object.spec {
+        if resized.object.spec == self.machines.pods[number].object.spec {
             return Ok(Reply::Ok);
         }
-        let (wanted, before) = (resized.wanted(), self.pods[number].wanted());
+        let (wanted, before) = (resized.wanted(), self.machines.pods[number].wanted());
         if wanted.cpu > before.cpu && self.exceeds_quota(left(wanted, before).cpu) {
             return Err(refused(403, EXCEEDED_QUOTA, &[]));
         }
         let generation = resized.object.metadata.generation.unwrap_or(0) + 1;
         resized.object.metadata.generation = Some(generation);
-        self.pods[number] = resized;
+        self.machines.pods[number] = resized;
         self.after(self.settings.call_s, WorldEvent::Kubelet(number));
         self.objects_changed();
+        self.tell_others(self.number, Notice::Loads);
         Ok(Reply::Ok)
     }
 
@@ -169,21 +179,6 @@ impl World {
             why: why.clone(),
         });
         Some(why)
-    }
-
-    /// Whether the quota of the namespace has no room for so much more CPU.
-    pub(super) fn exceeds_quota(&self, more: Option<Quantity>) -> bool {
-        let Some(cores) = self.trouble.quota_cores else {
-            return false;
-        };
-        let pods = self.present.values().map(|pod| &self.pods[*pod]);
-        let pods = pods.filter(|pod| !pod.has_ended());
-        let more = Amounts {
-            cpu: more,
-            memory: None,
-        };
-        let sum = pods.fold(more, |sum, pod| sum.plus(pod.wanted()));
-        sum.cpu.unwrap_or_default() > Quantity::from_units(cores)
     }
 
     /// The Ray node with that id, if it is alive.

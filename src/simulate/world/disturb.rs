@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::log::LogEntry;
+use super::machines::Notice;
 use super::objects::SimulatedPod;
 use super::state::World;
 use super::trouble::{Answer, CallEvent, CallKind};
@@ -167,12 +168,15 @@ impl World {
     pub fn remove_pod(&mut self, pick: usize) -> Option<String> {
         let number = self.pick_worker(pick, |_| true)?;
         self.delete_pod(number);
-        Some(self.pods[number].name().to_owned())
+        Some(self.machines.pods[number].name().to_owned())
     }
 
     /// People delete the pod of a name, if there is one.
     fn remove_named(&mut self, name: &str) {
-        if let Some(number) = self.pod_named(name).filter(|pod| !self.pods[*pod].is_head) {
+        if let Some(number) = self
+            .pod_named(name)
+            .filter(|pod| !self.machines.pods[*pod].is_head)
+        {
             self.delete_pod(number);
         }
     }
@@ -181,7 +185,7 @@ impl World {
     fn fail_named(&mut self, name: &str) {
         let number = self.pod_named(name);
         let runs = |pod: &usize| {
-            let pod = &self.pods[*pod];
+            let pod = &self.machines.pods[*pod];
             !pod.is_head && !pod.is_deleting() && pod.phase() == "Running"
         };
         if let Some(number) = number.filter(runs) {
@@ -191,8 +195,12 @@ impl World {
 
     /// Ray's notes about resizes are removed from all pods.
     pub fn remove_notes(&mut self) {
-        for number in self.present.values() {
-            self.pods[*number].object.metadata.annotations.resize_status = None;
+        for number in self.own().collect::<Vec<_>>() {
+            self.machines.pods[number]
+                .object
+                .metadata
+                .annotations
+                .resize_status = None;
         }
         self.objects_changed();
     }
@@ -202,7 +210,7 @@ impl World {
     pub fn fail_pod(&mut self, pick: usize) -> Option<String> {
         let number = self.pick_worker(pick, |pod| pod.phase() == "Running")?;
         self.fail(number);
-        Some(self.pods[number].name().to_owned())
+        Some(self.machines.pods[number].name().to_owned())
     }
 
     fn fail(&mut self, number: usize) {
@@ -215,28 +223,29 @@ impl World {
     /// A Kubernetes node without the head is gone with its pods. Returns its name.
     pub fn lose_node(&mut self, pick: usize) -> Option<String> {
         let node = self.pick_node(pick)?;
-        self.nodes[node].removed = Some(self.now);
-        for pod in self.bound_to(node) {
-            self.pod_gone(pod);
+        self.machines.nodes[node].removed = Some(self.now);
+        for pod in self.machines.bound_to(node) {
+            self.tell(self.machines.pods[pod].cluster, Notice::Gone(pod));
         }
-        self.objects_changed();
-        Some(self.nodes[node].name.clone())
+        self.nodes_changed();
+        Some(self.machines.nodes[node].name.clone())
     }
 
     /// People drain a Kubernetes node without the head: its pods are deleted, and no pod is bound to
     /// it. Returns its name.
     pub fn drain_node(&mut self, pick: usize) -> Option<String> {
         let node = self.pick_node(pick)?;
-        self.nodes[node].is_cordoned = true;
-        for pod in self.bound_to(node) {
-            self.delete_pod(pod);
+        self.machines.nodes[node].is_cordoned = true;
+        for pod in self.machines.bound_to(node) {
+            self.tell(self.machines.pods[pod].cluster, Notice::Evicted(pod));
         }
-        Some(self.nodes[node].name.clone())
+        self.tell_others(self.number, Notice::Nodes);
+        Some(self.machines.nodes[node].name.clone())
     }
 
     /// Pods can be bound to every Kubernetes node again.
     pub fn uncordon_nodes(&mut self) {
-        for node in &mut self.nodes {
+        for node in &mut self.machines.nodes {
             node.is_cordoned = false;
         }
         self.after(0.0, WorldEvent::Scheduler);
@@ -244,22 +253,21 @@ impl World {
 
     /// One of the Kubernetes nodes on which the head is not.
     fn pick_node(&self, pick: usize) -> Option<usize> {
-        let has_head = |node: usize| self.pods_on(node).any(|pod| self.pods[pod].is_head);
-        let there = self.nodes.iter().enumerate();
+        let has_head = |node: usize| {
+            self.machines
+                .pods_on(node)
+                .any(|pod| self.machines.pods[pod].is_head)
+        };
+        let there = self.machines.nodes.iter().enumerate();
         let there = there.filter(|(_, node)| node.is_ready && node.removed.is_none());
         let there = there.map(|(number, _)| number);
         picked(there.filter(|node| !has_head(*node)), pick)
     }
 
-    fn bound_to(&self, node: usize) -> Vec<usize> {
-        let on = |pod: &usize| self.pods[*pod].node == Some(node);
-        self.present.values().copied().filter(on).collect()
-    }
-
     /// People delete the head pod, and Ray with everything that it knows.
     pub fn lose_head(&mut self) {
-        let mut present = self.present.values().copied();
-        if let Some(head) = present.find(|pod| self.pods[*pod].is_head) {
+        let head = self.own().find(|pod| self.machines.pods[*pod].is_head);
+        if let Some(head) = head {
             self.delete_pod(head);
         }
     }
@@ -268,8 +276,8 @@ impl World {
     pub(super) fn head_gone(&mut self) {
         self.trouble.is_gcs_away = true;
         self.ray.end_head();
-        let running = |pod: &usize| self.pods[*pod].phase() == "Running";
-        let running: Vec<usize> = self.present.values().copied().filter(running).collect();
+        let running = |pod: &usize| self.machines.pods[*pod].phase() == "Running";
+        let running: Vec<usize> = self.own().filter(running).collect();
         for worker in running {
             self.after(self.settings.reconnect_s, WorldEvent::PodEnds(worker));
         }
@@ -279,24 +287,24 @@ impl World {
     /// One of the workers that are not being deleted, of those that `is_one` says are meant.
     fn pick_worker(&self, pick: usize, is_one: impl Fn(&SimulatedPod) -> bool) -> Option<usize> {
         let is_one = |number: &usize| {
-            let pod = &self.pods[*number];
+            let pod = &self.machines.pods[*number];
             !pod.is_head && !pod.is_deleting() && is_one(pod)
         };
-        picked(self.present.values().copied().filter(is_one), pick)
+        picked(self.own().filter(is_one), pick)
     }
 
     /// Pods of others take all CPU that there is.
     pub fn fill_nodes(&mut self) {
-        for node in 0..self.nodes.len() {
-            let (free, _) = self.room(node);
-            self.nodes[node].filled.cpu = free.cpu;
+        for node in 0..self.machines.nodes.len() {
+            let (free, _) = self.machines.room(node);
+            self.machines.nodes[node].filled.cpu = free.cpu;
         }
     }
 
     /// The pods of others are gone from all nodes.
     pub fn empty_nodes(&mut self) {
-        for node in 0..self.nodes.len() {
-            self.nodes[node].filled = Amounts::default();
+        for node in 0..self.machines.nodes.len() {
+            self.machines.nodes[node].filled = Amounts::default();
             self.capacity_was_freed(Some(node));
         }
     }
@@ -304,11 +312,11 @@ impl World {
     /// Kubelets look again at the resizes that they deferred.
     pub fn kubelets_retry(&mut self) {
         let is_deferred = |pod: &usize| {
-            let conditions = self.pods[*pod].object.status.conditions.iter();
+            let conditions = self.machines.pods[*pod].object.status.conditions.iter();
             let mut reasons = conditions.filter_map(|one| one.reason.as_deref());
             reasons.any(|reason| reason == "Deferred")
         };
-        let deferred = self.present.values().copied().filter(is_deferred);
+        let deferred = self.own().filter(is_deferred);
         for pod in deferred.collect::<Vec<_>>() {
             self.after(0.0, WorldEvent::Kubelet(pod));
         }

@@ -26,8 +26,8 @@ impl World {
 
     /// The cluster's pods as they are stored.
     pub fn own_pods(&self) -> OwnPods {
-        let pods = self.present.values();
-        let pods = pods.map(|pod| self.pods[*pod].object.clone());
+        let pods = self.own();
+        let pods = pods.map(|pod| self.machines.pods[pod].object.clone());
         let id = ClusterId::of(self.cluster.object());
         OwnPods::divide(id, pods).0
     }
@@ -57,25 +57,27 @@ impl World {
 
     /// The newest pod that has or had a name.
     pub fn pod(&self, name: &str) -> Option<&SimulatedPod> {
-        self.pods.iter().rev().find(|pod| pod.name() == name)
+        let own = self.machines.pods.iter().rev();
+        let mut own = own.filter(|pod| pod.cluster == self.number);
+        own.find(|pod| pod.name() == name)
     }
 
     /// The worker pods that exist.
     pub fn workers(&self) -> impl Iterator<Item = &SimulatedPod> {
-        let pods = self.present.values().map(|pod| &self.pods[*pod]);
+        let pods = self.own().map(|pod| &self.machines.pods[pod]);
         pods.filter(|pod| !pod.is_head)
     }
 
     /// How many jobs run in a pod.
     pub fn jobs_on(&self, pod: &str) -> usize {
-        let is_here = |number: usize| self.pods[number].name() == pod;
+        let is_here = |number: usize| self.machines.pods[number].name() == pod;
         let node = self.ray.living().find(|(_, node)| is_here(node.pod));
         node.map_or(0, |(_, node)| node.running)
     }
 
     /// What the last report said of the memory in use in a pod.
     pub fn told_memory(&self, pod: &str) -> Option<MemoryInUse> {
-        let is_here = |number: usize| self.pods[number].name() == pod;
+        let is_here = |number: usize| self.machines.pods[number].name() == pod;
         let mut living = self.ray.living();
         let (_, node) = living.find(|(_, node)| is_here(node.pod))?;
         node.memory.map(|known| known.told)
@@ -85,9 +87,9 @@ impl World {
     pub fn has_memory_beside(&self, pod: &str, bytes: i64) -> bool {
         let node = self.pod(pod).and_then(|pod| pod.node);
         let Some(node) = node else {
-            return self.settings.pools.is_empty();
+            return self.machines.pools.is_empty();
         };
-        let (free, _) = self.room(node);
+        let (free, _) = self.machines.room(node);
         free.memory.unwrap_or_default() >= Quantity::from_units(bytes)
     }
 
@@ -99,7 +101,7 @@ impl World {
 
     /// The bytes in use in a pod, as both of the last two reports said at least.
     pub fn reported_memory(&self, pod: &str) -> i64 {
-        let is_here = |number: usize| self.pods[number].name() == pod;
+        let is_here = |number: usize| self.machines.pods[number].name() == pod;
         let node = self.ray.living().find(|(_, node)| is_here(node.pod));
         let known = node.and_then(|(_, node)| node.memory);
         known.map_or(0, |known| {
@@ -110,7 +112,7 @@ impl World {
 
     /// The thousandths of cores and the bytes of memory that jobs use in a pod.
     pub fn used(&self, pod: &str) -> [i64; 2] {
-        let is_here = |number: usize| self.pods[number].name() == pod;
+        let is_here = |number: usize| self.machines.pods[number].name() == pod;
         let node = self.ray.nodes.iter().rfind(|node| is_here(node.pod));
         let used = |name: &str| {
             let number = self.ray.names.find(name)?;

@@ -5,6 +5,9 @@
 //! show them, what the GCS reports, and what all of it cost. Nothing here knows the scaler. Invariant:
 //! events happen in the order of time, each at a moment that follows from the settings and the seed
 //! alone, so equal simulations are equal in everything.
+//!
+//! A [`World`] is the world around one cluster. Several of them may share their [`Machines`] (nodes, pods,
+//! quotas): each has them while something happens to it, and leaves notices for the others.
 
 mod api;
 mod disturb;
@@ -13,14 +16,17 @@ mod inspect;
 mod kubelet;
 pub mod ledger;
 pub mod log;
+pub mod machines;
 mod memory_reports;
+mod nodes;
 pub mod objects;
 mod operator;
 pub mod queue;
-mod scheduler;
+mod settle;
 mod state;
 pub mod trouble;
 mod watch;
 
+pub use machines::Machines;
 pub use objects::WorldView;
 pub use state::World;

@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use crate::quantity::Quantity;
 use crate::simulate::moment::Moment;
-use crate::snapshot::KubeNode;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::cluster_object::ClusterObject;
 use crate::snapshot::pod_object::{PodCondition, PodObject};
 use crate::snapshot::requests::requests;
+use crate::snapshot::{KubeNode, NodeLoads};
 
 /// The objects as watchers have them.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +19,8 @@ pub struct WorldView {
     pub pods: Rc<Vec<PodObject>>,
     /// The Kubernetes nodes; `None` where there is room for everything.
     pub nodes: Option<Rc<Vec<KubeNode>>>,
+    /// What pods of other clusters request of each of them.
+    pub loads: Rc<NodeLoads>,
     /// The number of this view; it grows with each change.
     pub version: u64,
 }
@@ -26,6 +28,8 @@ pub struct WorldView {
 /// A pod, with what its object does not say.
 #[derive(Debug, Clone)]
 pub struct SimulatedPod {
+    /// The number of its cluster.
+    pub cluster: usize,
     /// The pod as the API server has it.
     pub object: PodObject,
     /// The GPUs that it takes of its node.
@@ -116,6 +120,19 @@ impl SimulatedPod {
             .filter_map(|status| status.resources)
             .map(|given| given.limits.or(given.requests))
             .fold(Amounts::default(), Amounts::plus)
+    }
+
+    /// What is paid for it, in cores, bytes and GPUs: as long as it has a Kubernetes node and has not ended.
+    /// The head is not counted.
+    #[expect(clippy::cast_precision_loss, reason = "costs are reckoned in floats")]
+    pub fn paid(&self) -> Option<(f64, f64, f64)> {
+        if self.is_head || self.bound.is_none() || self.has_ended() {
+            return None;
+        }
+        let size = self.limits().max(self.allocated());
+        let cpus = size.cpu.map_or(0.0, |cpu| cpu.ceil_milli() as f64 / 1000.0);
+        let memory = size.memory.map_or(0.0, |memory| memory.ceil_units() as f64);
+        Some((cpus, memory, self.gpus as f64))
     }
 
     /// The bytes of memory that its containers have been given.

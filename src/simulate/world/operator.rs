@@ -30,7 +30,7 @@ impl World {
         }
         for group in self.groups.clone() {
             let pods = self.pods_of(&group.name);
-            if pods.iter().any(|pod| self.pods[*pod].is_awaited) {
+            if pods.iter().any(|pod| self.machines.pods[*pod].is_awaited) {
                 continue;
             }
             let done = if group.hosts > 1 {
@@ -40,9 +40,10 @@ impl World {
             };
             if !done {
                 // It returns an error, and is called again.
-                let delay = match self.trouble.quota_cores {
-                    Some(_) => AFTER_REFUSAL_S,
-                    None => self.settings.operator_s,
+                let delay = if self.has_quota() {
+                    AFTER_REFUSAL_S
+                } else {
+                    self.settings.operator_s
                 };
                 return self.after(delay, WorldEvent::Operator);
             }
@@ -50,13 +51,15 @@ impl World {
     }
 
     fn pods_of(&self, group: &str) -> Vec<usize> {
-        let of_group = |pod: &usize| self.pods[*pod].group() == group;
-        self.present.values().copied().filter(of_group).collect()
+        let of_group = |pod: &usize| self.machines.pods[*pod].group() == group;
+        self.own().filter(of_group).collect()
     }
 
     /// Acts on a group of single pods. Returns whether it came to the end.
     fn operate_pods(&mut self, group: &SimulatedGroup, pods: &[usize]) -> bool {
-        let ended = pods.iter().filter(|pod| self.pods[**pod].has_ended());
+        let ended = pods
+            .iter()
+            .filter(|pod| self.machines.pods[**pod].has_ended());
         let ended: Vec<usize> = ended.copied().collect();
         if !ended.is_empty() {
             self.delete_and_wait(&ended, DeletionCause::Ended);
@@ -64,7 +67,7 @@ impl World {
         }
         let is_listed = |pod: usize| {
             let mut names = group.to_delete.iter();
-            names.any(|name| *name == self.pods[pod].name())
+            names.any(|name| *name == self.machines.pods[pod].name())
         };
         let others = pods.iter().filter(|pod| !is_listed(**pod)).count();
         // By name, of whatever group they are.
@@ -80,7 +83,12 @@ impl World {
     fn operate_replicas(&mut self, group: &SimulatedGroup, pods: &[usize]) -> bool {
         let mut replicas: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for pod in pods {
-            let replica = self.pods[*pod].object.metadata.labels.replica.clone();
+            let replica = self.machines.pods[*pod]
+                .object
+                .metadata
+                .labels
+                .replica
+                .clone();
             replicas
                 .entry(replica.unwrap_or_default())
                 .or_default()
@@ -92,11 +100,12 @@ impl World {
             self.delete_and_wait(&incomplete, DeletionCause::Replica);
             return false;
         }
-        let has_ended = |pods: &Vec<usize>| pods.iter().any(|pod| self.pods[*pod].has_ended());
+        let has_ended =
+            |pods: &Vec<usize>| pods.iter().any(|pod| self.machines.pods[*pod].has_ended());
         let (ended, others): (Vec<_>, Vec<_>) = replicas.into_values().partition(has_ended);
         self.delete_and_wait(&ended.concat(), DeletionCause::Replica);
         let is_listed = |pods: &Vec<usize>| {
-            let mut names = pods.iter().map(|pod| self.pods[*pod].name());
+            let mut names = pods.iter().map(|pod| self.machines.pods[*pod].name());
             names.any(|name| group.to_delete.iter().any(|listed| listed == name))
         };
         let (listed, others): (Vec<_>, Vec<_>) = others.into_iter().partition(is_listed);
@@ -110,8 +119,8 @@ impl World {
 
     fn delete_and_wait(&mut self, pods: &[usize], cause: DeletionCause) {
         for pod in pods {
-            self.pods[*pod].is_awaited = true;
-            if !self.pods[*pod].is_deleting() {
+            self.machines.pods[*pod].is_awaited = true;
+            if !self.machines.pods[*pod].is_deleting() {
                 self.note_deletion(*pod, cause);
             }
             self.delete_pod(*pod);
@@ -119,7 +128,7 @@ impl World {
     }
 
     fn note_deletion(&mut self, number: usize, cause: DeletionCause) {
-        let pod = &self.pods[number];
+        let pod = &self.machines.pods[number];
         let node = self.ray.node_of(number);
         self.log.add(self.now, || LogEntry::Deleted {
             name: pod.name().to_owned(),
@@ -165,7 +174,7 @@ impl World {
         name: String,
         replica: Option<String>,
     ) -> usize {
-        let number = self.pods.len();
+        let number = self.machines.pods.len();
         let is_head = group.name == crate::ray::group::HEAD_NAME;
         let mut spec = group.pod.clone();
         // What KubeRay sets where Ray's autoscaler v2 scales. (`common/pod.go`.)
@@ -199,12 +208,13 @@ impl World {
             }],
             ..PodMetadata::default()
         };
-        self.pods.push(SimulatedPod {
+        self.machines.pods.push(SimulatedPod {
             object: PodObject {
                 metadata,
                 spec,
                 status,
             },
+            cluster: self.number,
             gpus: group.gpus,
             node: None,
             bound: None,
@@ -212,7 +222,9 @@ impl World {
             is_head,
             is_gone: false,
         });
-        self.present.insert(name, number);
+        if let Some(own) = self.machines.present.get_mut(self.number) {
+            own.insert(name, number);
+        }
         self.objects_changed();
         number
     }

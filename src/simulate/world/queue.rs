@@ -64,6 +64,8 @@ pub enum WorldEvent {
     Watched,
     /// Watchers get the changes of objects of which they hear later than of others.
     WatchedLate,
+    /// Watchers hear what pods of other clusters take of the nodes.
+    LoadsWatched,
     /// The scaler looks at the cluster, unless another look has been set since.
     Look {
         /// The number of the scaler.

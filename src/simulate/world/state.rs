@@ -1,14 +1,15 @@
 //! The state of the world, and what happens in it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
 use super::group::{SimulatedGroup, SimulatedGroupError, groups};
-use super::ledger::{Capacity, CostLedger, Point};
+use super::ledger::{Capacity, CostLedger};
 use super::log::EventLog;
+use super::machines::Machines;
 use super::memory_reports::MemoryReports;
-use super::objects::{SimulatedNode, SimulatedPod, WorldView};
+use super::objects::{SimulatedPod, WorldView};
 use super::queue::{EventQueue, WorldEvent};
 use super::trouble::Trouble;
 use crate::ray::ReconcileMode;
@@ -16,7 +17,6 @@ use crate::simulate::budget::SimulatedBudget;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::Ray;
 use crate::simulate::ray::node::RayNodeStage;
-use crate::simulate::ray::resources::float;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
 use crate::snapshot::cluster_object::{ClusterObject, DEFAULT_IDLE_TIMEOUT_S};
@@ -48,23 +48,22 @@ pub struct World {
     pub outgoing: Option<Vec<WorldEvent>>,
     /// Everything random.
     pub random: fastrand::Rng,
+    /// The Kubernetes nodes, and the pods on them.
+    pub(super) machines: Machines,
+    /// The number of the cluster among those that share them.
+    pub number: usize,
     pub(super) queue: EventQueue,
     pub(super) cluster: ClusterObject,
     pub(super) version: u64,
     pub(super) groups: Vec<SimulatedGroup>,
     /// The groups that were removed: their pods may still be there.
     pub(super) former: Vec<SimulatedGroup>,
-    /// All pods that there ever were.
-    pub(super) pods: Vec<SimulatedPod>,
-    /// The pods that exist, by name.
-    pub(super) present: BTreeMap<String, usize>,
-    pub(super) nodes: Vec<SimulatedNode>,
     /// How many jobs are still to be submitted.
     pub(super) submissions: usize,
-    /// Whether watchers, the operator, the GCS or the node autoscaler will act on a change anyway.
+    /// Whether watchers or the GCS will act on a change anyway.
     pub(super) is_watched: bool,
     pub(super) is_pulled: bool,
-    pub(super) is_scanning: bool,
+    pub(super) are_loads_watched: bool,
     pub(super) memory_reports: MemoryReports,
     /// What watchers hear of some objects later than of others, and when.
     pub(super) late_views: VecDeque<(Moment, WorldView)>,
@@ -81,6 +80,22 @@ impl World {
         trace: &Trace,
         settings: WorldSettings,
     ) -> Result<Self, SimulatedGroupError> {
+        let machines = Machines::new(&settings.pools);
+        Self::beside(cluster, trace, settings, machines)
+    }
+
+    /// The same, on nodes that other clusters use too. The RayCluster has a UID and a namespace and name
+    /// of its own.
+    ///
+    /// # Errors
+    ///
+    /// A group of the RayCluster cannot be read.
+    pub fn beside(
+        cluster: &Value,
+        trace: &Trace,
+        settings: WorldSettings,
+        mut machines: Machines,
+    ) -> Result<Self, SimulatedGroupError> {
         let mut world = Self {
             now: Moment::START,
             ledger: CostLedger::default(),
@@ -91,29 +106,23 @@ impl World {
             log: EventLog::default(),
             strangers: Vec::new(),
             outgoing: None,
+            number: machines.join(),
+            machines,
             random: fastrand::Rng::with_seed(settings.seed.wrapping_add(1)),
             queue: EventQueue::default(),
             cluster: ClusterObject::default(),
             version: 0,
             groups: Vec::new(),
             former: Vec::new(),
-            pods: Vec::new(),
-            present: BTreeMap::new(),
-            nodes: Vec::new(),
             submissions: 0,
             is_watched: false,
             is_pulled: false,
-            is_scanning: false,
+            are_loads_watched: false,
             memory_reports: MemoryReports::default(),
             late_views: VecDeque::new(),
             settings,
         };
         world.set_cluster(prepared(cluster))?;
-        for pool in 0..world.settings.pools.len() {
-            for _ in 0..world.settings.pools[pool].min {
-                world.add_node(pool, true);
-            }
-        }
         let head = world
             .groups
             .iter()
@@ -127,6 +136,9 @@ impl World {
     /// The next thing that happens by itself, and the world at its moment.
     pub fn advance(&mut self) -> Option<WorldEvent> {
         let (at, event) = self.queue.take()?;
+        if at > self.now {
+            self.settle();
+        }
         self.now = at.max(self.now);
         Some(event)
     }
@@ -148,9 +160,11 @@ impl World {
 
     /// Goes on to a moment before which nothing happens, and adds up the costs until then.
     pub fn pass_to(&mut self, moment: Moment) {
+        self.settle();
         self.now = moment.max(self.now);
         self.ledger.set(self.ledger.rate(), self.now);
         self.draw();
+        self.settle();
     }
 
     /// Sets an event so many seconds from now.
@@ -203,6 +217,7 @@ impl World {
             }
             WorldEvent::Watched => self.watched(),
             WorldEvent::WatchedLate => self.watched_late(),
+            WorldEvent::LoadsWatched => self.loads_watched(),
             WorldEvent::Look { .. } | WorldEvent::Answered { .. } | WorldEvent::Lease(_) => {}
         }
     }
@@ -251,6 +266,11 @@ impl World {
         self.cluster_text("/metadata/name").unwrap_or_default()
     }
 
+    /// The namespace of the RayCluster.
+    pub fn namespace(&self) -> String {
+        self.cluster_text("/metadata/namespace").unwrap_or_default()
+    }
+
     pub(super) fn cluster_text(&self, pointer: &str) -> Option<String> {
         let text = self
             .cluster
@@ -262,7 +282,8 @@ impl World {
 
     /// The number of the pod that has this name now.
     pub(super) fn pod_named(&self, name: &str) -> Option<usize> {
-        self.present.get(name).copied()
+        let own = self.machines.present.get(self.number)?;
+        own.get(name).copied()
     }
 
     /// Stores the RayCluster as it was changed.
@@ -308,54 +329,24 @@ impl World {
         self.draw();
     }
 
-    pub(super) fn node_ready(&mut self, number: usize) {
-        let node = &mut self.nodes[number];
-        if node.removed.is_none() {
-            node.is_ready = true;
-            node.empty_since = Some(self.now);
-            self.after(0.0, WorldEvent::Scheduler);
-            self.objects_changed();
-        }
-    }
-
     /// Counts from now on what worker pods and nodes take now.
     #[expect(clippy::cast_precision_loss, reason = "costs are reckoned in floats")]
     pub(super) fn count_cost(&mut self) {
         let mut rate = Capacity::default();
-        for pod in self.present.values().map(|pod| &self.pods[*pod]) {
-            if pod.is_head || pod.bound.is_none() || pod.has_ended() {
-                continue;
-            }
-            let size = pod.limits().max(pod.allocated());
-            rate.cpus += size.cpu.map_or(0.0, |cpu| cpu.ceil_milli() as f64 / 1000.0);
-            rate.memory += size.memory.map_or(0.0, |memory| memory.ceil_units() as f64);
-            rate.gpus += pod.gpus as f64;
+        let pods = self.own().map(|pod| &self.machines.pods[pod]);
+        for (cpus, memory, gpus) in pods.filter_map(SimulatedPod::paid) {
+            rate.cpus += cpus;
+            rate.memory += memory;
+            rate.gpus += gpus;
         }
         rate.nodes = self
+            .machines
             .nodes
             .iter()
             .filter(|node| node.removed.is_none())
             .count() as f64;
         self.ledger.set(rate, self.now);
         self.draw();
-    }
-
-    pub(super) fn draw(&mut self) {
-        let usage = self
-            .ray
-            .names
-            .find("CPU")
-            .map(|cpu| self.ray.demand_of(cpu));
-        let usage = usage.unwrap_or_default();
-        let rate = self.ledger.rate();
-        self.ledger.draw(Point {
-            at: self.now.seconds(),
-            waiting: float(usage.waiting),
-            used: float(usage.used),
-            total: float(usage.total),
-            cores: rate.cpus,
-            nodes: rate.nodes,
-        });
     }
 }
 

@@ -22,8 +22,6 @@ pub struct Trouble {
     pub refused: Option<(CallKind, Answer)>,
     /// Of which objects watchers hear nothing.
     pub lost: Option<LostWatches>,
-    /// How many cores the pods of the namespace may request, if there is a quota.
-    pub quota_cores: Option<i64>,
     /// What kubelets say to every resize.
     pub resizes: Option<ResizeRefusal>,
     /// What the GCS says that is not so.

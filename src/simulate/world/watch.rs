@@ -46,7 +46,7 @@ impl World {
             let is_meant = |which: LostWatches| which == of || which == LostWatches::All;
             !lost.is_some_and(is_meant) && !slow.is_some_and(|(which, _)| is_meant(which))
         };
-        self.hear(present, hears);
+        self.take_in(present, hears);
     }
 
     /// Watchers of the objects that lag hear what was so then.
@@ -62,7 +62,7 @@ impl World {
         let (Some((_, then)), Some((slow, _))) = (due, self.trouble.slow) else {
             return;
         };
-        self.hear(then, |of| {
+        self.take_in(then, |of| {
             let is_meant = |which: LostWatches| which == of || which == LostWatches::All;
             is_meant(slow) && !lost.is_some_and(is_meant)
         });
@@ -70,11 +70,10 @@ impl World {
 
     /// The objects as they are stored.
     fn stored(&self) -> WorldView {
-        let pods = self
-            .present
-            .values()
-            .map(|pod| self.pods[*pod].object.clone());
+        let pods = self.own();
+        let pods = pods.map(|pod| self.machines.pods[pod].object.clone());
         let nodes = self
+            .machines
             .nodes
             .iter()
             .filter(|node| node.is_ready && node.removed.is_none());
@@ -88,7 +87,7 @@ impl World {
                 taints: Vec::new(),
             },
             status: KubeNodeStatus {
-                allocatable: self.settings.pools[node.pool].allocatable,
+                allocatable: self.machines.pools[node.pool].allocatable,
             },
         });
         let before = &self.view;
@@ -99,22 +98,24 @@ impl World {
                 Rc::new(self.cluster.clone())
             },
             pods: Rc::new(self.strangers.iter().cloned().chain(pods).collect()),
-            nodes: (!self.settings.pools.is_empty()).then(|| Rc::new(nodes.collect())),
+            nodes: (!self.machines.pools.is_empty()).then(|| Rc::new(nodes.collect())),
+            loads: Rc::new(self.machines.loads_beside(self.number)),
             version: before.version,
         }
     }
 
     /// Watchers hear of the objects that are meant. A RayCluster of an older version is not believed.
-    fn hear(&mut self, told: WorldView, hears: impl Fn(LostWatches) -> bool) {
+    fn take_in(&mut self, told: WorldView, hears: impl Fn(LostWatches) -> bool) {
         let before = &self.view;
         let is_newer = version(&told.cluster) >= version(&before.cluster);
+        let hears_pods = hears(LostWatches::Pods);
         self.view = WorldView {
             cluster: if hears(LostWatches::RayCluster) && is_newer {
                 told.cluster
             } else {
                 before.cluster.clone()
             },
-            pods: if hears(LostWatches::Pods) {
+            pods: if hears_pods {
                 told.pods
             } else {
                 before.pods.clone()
@@ -123,6 +124,11 @@ impl World {
                 told.nodes
             } else {
                 before.nodes.clone()
+            },
+            loads: if hears_pods {
+                told.loads
+            } else {
+                before.loads.clone()
             },
             version: before.version + 1,
         };

@@ -1,4 +1,7 @@
 //! RayClusters, pods and nodes of Kubernetes: which of their fields are kept, and what decisions read from them.
+//!
+//! In: objects as the API server sends them. Out: the fields that decisions read, in types of their own. Invariant: what
+//! is kept decides as the whole object does.
 
 pub mod cluster_object;
 pub mod idle_end;

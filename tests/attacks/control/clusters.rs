@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rayfit::apiserver::{ApiServer, Informers, Watches};
-use rayfit::controller::observe::Reach;
+use rayfit::controller::observe::WatchScope;
 use rayfit::controller::tuning::InForce;
 use rayfit::controller::{ControllerOptions, Surroundings, run};
 use rayfit::reconcile::ownership::lease::record::Terms;
@@ -61,7 +61,7 @@ impl Controller {
             api: server,
         };
         let options = ControllerOptions {
-            reach: Reach::Everything,
+            reach: WatchScope::Everything,
             lease_namespace: "rayfit-system".to_owned(),
             replica: replica.to_owned(),
             shards,

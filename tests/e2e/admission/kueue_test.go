@@ -14,7 +14,7 @@ const (
 
 // What Kueue writes when a queue has room for a cluster, and when it takes the
 // room away again (Kueue, raycluster_controller.go: RunWithPodSetsInfo and
-// RestorePodSetsInfo). Kueue itself does not run here.
+// RestorePodSetsInfo). Kueue is played here; e2e/kueue has the real one.
 const (
 	released = `[{"op": "replace", "path": "/spec/suspend", "value": false},
 		{"op": "add", "path": "/spec/headGroupSpec/template/spec/nodeSelector", "value": {"pool": "research"}},

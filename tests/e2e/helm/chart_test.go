@@ -138,7 +138,7 @@ func TestTheChartMakesWhatTheCommandPrints(t *testing.T) {
 func template(t *testing.T, values ...string) string {
 	t.Helper()
 	namespace := "rayfit-system"
-	args := []string{"template", "rayfit", chart, "--kube-version=1.37.0", "--set=createNamespace=true"}
+	args := []string{"template", "rayfit", chart, "--kube-version=1.37.2", "--set=createNamespace=true"}
 	for _, value := range values {
 		if name, ok := strings.CutPrefix(value, "namespace="); ok {
 			namespace = name

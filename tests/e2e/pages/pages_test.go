@@ -46,6 +46,7 @@ var windows = []window{
 	{"a desk", 1280, 900, "light"},
 	{"a desk at night", 1280, 900, "dark"},
 	{"a phone", 390, 844, "light"},
+	{"a small phone", 360, 640, "light"},
 }
 
 // TestPages opens each kind of page in each window: it loads nothing, runs
@@ -55,6 +56,7 @@ func TestPages(t *testing.T) {
 	pages := map[string][]string{
 		"simulate":           {"simulate", trace, "--cluster=" + good, "--vary=idleTimeoutSeconds=10,60,300", "-o=html"},
 		"simulate one":       {"simulate", trace, "--cluster=" + good, "--strategy=rayfit", "-o=html"},
+		"simulate parts":     partsArguments(t),
 		"simulate a hostile": {"simulate", hostileTrace(t), "--cluster=" + good, "-o=html"},
 		"rollout":            {"rollout", root + "examples/bad.yaml", good, "-o=html"},
 	}
@@ -78,6 +80,13 @@ func TestPages(t *testing.T) {
 				}
 				if strings.HasPrefix(name, "simulate") && len(seen.images) == 0 {
 					t.Error("the page draws nothing")
+				}
+				if name == "simulate parts" {
+					for _, want := range []string{"of cpu", "of gpu", "of cpu-nodes", "of gpu-nodes"} {
+						if !strings.Contains(strings.Join(seen.images, "\n")+"\n", want) {
+							t.Errorf("no drawing is %s: %q", want, seen.images)
+						}
+					}
 				}
 				if name == "simulate a hostile" && !strings.Contains(seen.title, hostile) {
 					t.Errorf("the title is %q, without the trace's name", seen.title)
@@ -154,6 +163,42 @@ func page(t *testing.T, args []string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// partsArguments are of a simulation with two worker groups, of which one has
+// GPUs, on two node pools, with jobs that ask for GPUs and memory.
+func partsArguments(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, worker, is := strings.Cut(string(text), "  workerGroupSpecs:\n")
+	if !is {
+		t.Fatalf("%s has no worker groups", good)
+	}
+	gpu := strings.NewReplacer("groupName: cpu", "groupName: gpu", "minReplicas: 1", "minReplicas: 0",
+		"limits: {", "limits: {nvidia.com/gpu: 1, ").Replace(worker)
+	const jobs = `{"apiVersion":"rayfit.dev/v1alpha1","kind":"Trace","name":"two groups"}
+{"task":"load","at":10,"seconds":60,"resources":{"CPU":1,"memory":1073741824},"count":40}
+{"task":"train","at":60,"seconds":180,"resources":{"CPU":1,"GPU":1},"count":5}
+{"task":"evaluate","at":400,"seconds":30,"resources":{"CPU":2},"count":30}
+`
+	const pools = `- {name: cpu-nodes, cpu: 16, memory: 64Gi, max: 6, min: 1}
+- {name: gpu-nodes, cpu: 8, memory: 64Gi, gpus: 1, max: 4, idleSeconds: 120}
+`
+	folder := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	return []string{
+		"simulate", file("trace.jsonl", jobs), "--cluster=" + file("cluster.yaml", string(text)+gpu),
+		"--nodes=" + file("pools.yaml", pools), "-o=html",
+	}
 }
 
 func hostileTrace(t *testing.T) string {

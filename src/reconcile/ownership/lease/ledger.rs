@@ -413,7 +413,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_shard_of_the_silent_is_taken_once_they_are_buried() {
+    fn a_shard_of_the_silent_is_taken_once_they_are_forgotten() {
         let mut b = survivor();
         assert_eq!(
             b.steps(SECOND * 20, |_| false),

@@ -56,7 +56,7 @@ impl World {
     fn relieve(&mut self, nodes: &[usize]) {
         let mut has_killed = false;
         for node in nodes {
-            let pod = &self.pods[self.ray.nodes[*node].pod];
+            let pod = &self.machines.pods[self.ray.nodes[*node].pod];
             let limit = pod.memory();
             let name = pod.name().to_owned();
             while let Some(kill) = self.ray.relieve(*node, limit, self.now) {
@@ -82,7 +82,7 @@ impl World {
 
     /// Agents report the memory in use.
     pub(in crate::simulate::world) fn report_memory(&mut self) {
-        let pods = &self.pods;
+        let pods = &self.machines.pods;
         let total = |pod: usize| pods[pod].memory();
         self.memory_reports.is_nearly_full = self.ray.report_memory(self.now, total);
         self.memory_reports.is_due = false;
@@ -95,7 +95,7 @@ impl World {
     pub(in crate::simulate::world) fn is_in_use(&self, number: usize) -> bool {
         let node = self.ray.node_of(number);
         node.is_some_and(|node| {
-            self.ray.memory_in_use(node, self.now) > self.pods[number].size()[1]
+            self.ray.memory_in_use(node, self.now) > self.machines.pods[number].size()[1]
         })
     }
 
@@ -103,7 +103,7 @@ impl World {
     pub(in crate::simulate::world) fn wait_for_memory(&mut self, number: usize, generation: i64) {
         let message =
             "cannot decrease memory limits: attempting to set pod memory limit below current usage";
-        let pod = &mut self.pods[number];
+        let pod = &mut self.machines.pods[number];
         pod.set_resize(
             "PodResizeInProgress",
             Some("Error"),

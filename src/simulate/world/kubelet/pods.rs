@@ -18,7 +18,7 @@ const RAYLET_TOLD_S: f64 = 0.1;
 impl World {
     /// The containers of a pod run.
     pub(in crate::simulate::world) fn pod_runs(&mut self, number: usize) {
-        let pod = &mut self.pods[number];
+        let pod = &mut self.machines.pods[number];
         if pod.is_gone || pod.is_deleting() || pod.phase() != "Pending" {
             return;
         }
@@ -44,7 +44,7 @@ impl World {
 
     /// The Ray node of a pod takes work.
     pub(in crate::simulate::world) fn ray_joins(&mut self, number: usize) {
-        let pod = &self.pods[number];
+        let pod = &self.machines.pods[number];
         if pod.is_gone || pod.is_deleting() || pod.phase() != "Running" {
             return;
         }
@@ -98,7 +98,7 @@ impl World {
         if let Some(node) = self.ray.node_of(number) {
             self.lose_ray_node(node);
             let ends = self.settings.pod_end_s;
-            if let Some(delay) = ends.filter(|_| !self.pods[number].is_deleting()) {
+            if let Some(delay) = ends.filter(|_| !self.machines.pods[number].is_deleting()) {
                 self.after(delay, WorldEvent::PodEnds(number));
             }
         }
@@ -112,7 +112,7 @@ impl World {
 
     /// The containers of a pod have ended, in one phase or the other.
     pub(in crate::simulate::world) fn end_pod(&mut self, number: usize, phase: &str) {
-        let pod = &mut self.pods[number];
+        let pod = &mut self.machines.pods[number];
         if pod.is_gone || pod.has_ended() {
             return;
         }
@@ -127,7 +127,7 @@ impl World {
     /// Somebody asks for a pod to be deleted.
     pub(in crate::simulate::world) fn delete_pod(&mut self, number: usize) {
         let stamp = self.now.timestamp();
-        let pod = &mut self.pods[number];
+        let pod = &mut self.machines.pods[number];
         if !pod.is_deleting() {
             pod.object.metadata.deletion_timestamp = Some(stamp);
             // Nothing has to be stopped in a pod that has ended or has never run.
@@ -147,13 +147,15 @@ impl World {
         if let Some(node) = self.ray.node_of(number) {
             self.lose_ray_node(node);
         }
-        let pod = &mut self.pods[number];
+        let pod = &mut self.machines.pods[number];
         if pod.is_gone {
             return;
         }
         pod.is_gone = true;
         let (name, node, is_head) = (pod.name().to_owned(), pod.node, pod.is_head);
-        self.present.remove(&name);
+        if let Some(own) = self.machines.present.get_mut(self.number) {
+            own.remove(&name);
+        }
         if is_head {
             self.head_gone();
         }
@@ -170,20 +172,20 @@ impl World {
 
     /// What pods can request of the node of a pod.
     pub(in crate::simulate::world) fn allocatable_of(&self, pod: usize) -> Option<Amounts> {
-        let node = self.pods[pod].node?;
-        Some(self.settings.pools[self.nodes[node].pool].allocatable)
+        let node = self.machines.pods[pod].node?;
+        Some(self.machines.pools[self.machines.nodes[node].pool].allocatable)
     }
 
     /// The kubelet of a pod admits its new size if the node has room for it, and otherwise defers it.
     pub(in crate::simulate::world) fn kubelet(&mut self, number: usize) {
-        let pod = &self.pods[number];
+        let pod = &self.machines.pods[number];
         if pod.is_gone || pod.is_deleting() || pod.phase() != "Running" {
             return;
         }
         if pod.is_actuated() {
             // The spec asks for what there is again: what was said of another size is over.
             if !pod.object.status.conditions.is_empty() {
-                let pod = &mut self.pods[number];
+                let pod = &mut self.machines.pods[number];
                 pod.allocate();
                 pod.actuate();
                 self.objects_changed();
@@ -196,18 +198,22 @@ impl World {
             return self.refuse_resize(number, refusal);
         }
         if let (Some(node), Some(allocatable)) = (pod.node, self.allocatable_of(number)) {
-            let others = self.pods_on(node).filter(|other| *other != number);
-            let others = others.fold(self.nodes[node].filled, |sum, other| {
-                sum.plus(self.pods[other].allocated())
+            let others = self.machines.pods_on(node).filter(|other| *other != number);
+            let others = others.fold(self.machines.nodes[node].filled, |sum, other| {
+                sum.plus(self.machines.pods[other].allocated())
             });
             if !fits(wanted, left(allocatable, others)) {
                 let message = deferred(wanted, others, allocatable);
-                self.pods[number].set_resize("PodResizePending", Some("Deferred"), Some(message));
+                self.machines.pods[number].set_resize(
+                    "PodResizePending",
+                    Some("Deferred"),
+                    Some(message),
+                );
                 self.objects_changed();
                 return;
             }
         }
-        let pod = &mut self.pods[number];
+        let pod = &mut self.machines.pods[number];
         pod.allocate();
         pod.set_resize("PodResizeInProgress", None, None);
         self.after(
@@ -229,20 +235,20 @@ impl World {
             ResizeRefusal::Infeasible => "Infeasible",
         };
         let message = "the kubelet of this simulation does not resize now".to_owned();
-        self.pods[number].set_resize("PodResizePending", Some(reason), Some(message));
+        self.machines.pods[number].set_resize("PodResizePending", Some(reason), Some(message));
         self.objects_changed();
     }
 
     /// The containers of a pod have their new size.
     pub(in crate::simulate::world) fn resized(&mut self, number: usize, generation: i64) {
-        let pod = &self.pods[number];
+        let pod = &self.machines.pods[number];
         if pod.is_gone || pod.object.metadata.generation != Some(generation) {
             return;
         }
         if self.is_in_use(number) {
             return self.wait_for_memory(number, generation);
         }
-        let pod = &mut self.pods[number];
+        let pod = &mut self.machines.pods[number];
         pod.actuate();
         self.ledger.resizes += 1;
         let node = pod.node;

@@ -7,7 +7,7 @@ mod world;
 
 use std::collections::HashSet;
 
-use world::{Move, World};
+use world::{Move, SimulatedLeases};
 
 /// The possible moves; a move that is listed more often is made more often at random.
 fn moves() -> Vec<Move> {
@@ -35,7 +35,7 @@ fn moves() -> Vec<Move> {
 #[test]
 fn no_two_replicas_trust_the_same_shard() {
     let mut seen = HashSet::new();
-    let mut frontier = vec![World::new()];
+    let mut frontier = vec![SimulatedLeases::new()];
     for _ in 0..8 {
         let mut next = Vec::new();
         for world in &frontier {
@@ -69,7 +69,7 @@ fn two_divisions_are_never_at_work_at_the_same_time() {
     let mut random = Random(11);
     let moves = moves();
     for _ in 0..400 {
-        let mut world = World::of([1, 2]);
+        let mut world = SimulatedLeases::of([1, 2]);
         let mut silent = None;
         for turn in 0..5_000 {
             if turn % 500 == 0 {
@@ -102,7 +102,7 @@ fn nor_do_they_in_long_games() {
     let mut random = Random(7);
     let moves = moves();
     for _ in 0..400 {
-        let mut world = World::new();
+        let mut world = SimulatedLeases::new();
         let (mut last, mut silent, mut blind) = (None, None, None);
         for turn in 0..5_000 {
             if turn % 500 == 0 {

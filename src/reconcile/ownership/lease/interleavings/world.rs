@@ -18,16 +18,16 @@ const LONGEST: u32 = 300;
 const NAMES: [&str; 2] = ["a", "b"];
 
 #[derive(Debug, Clone)]
-pub(super) struct World {
+pub(super) struct SimulatedLeases {
     now: u32,
     /// The Leases in the API server.
     leases: BTreeMap<LeaseName, LeaseRecord>,
     version: u32,
-    replicas: [Replica; 2],
+    replicas: [LeaseReplica; 2],
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Replica {
+pub(super) struct LeaseReplica {
     ledger: LeaseLedger,
     /// Into how many shards it divides clusters.
     shards: u32,
@@ -41,11 +41,11 @@ pub(super) struct Replica {
 pub(super) struct Request {
     step: LeaseStep,
     sent: Duration,
-    answer: Option<Answer>,
+    answer: Option<CallAnswer>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Answer {
+pub(super) enum CallAnswer {
     Written(LeaseRecord),
     Listed(Vec<(LeaseName, LeaseRecord)>),
     Refused,
@@ -80,7 +80,7 @@ impl Move {
             | Self::Ask(who, _)
             | Self::Serve(who)
             | Self::Arrive(who)
-            | Self::Answer(who)
+            | Move::Answer(who)
             | Self::Lose(who)
             | Self::Restart(who) => Some(who),
         }
@@ -98,10 +98,10 @@ fn ledger(name: &str, shards: u32) -> LeaseLedger {
     ledger
 }
 
-impl World {
+impl SimulatedLeases {
     /// Two replicas that divide clusters into these numbers of shards.
     pub(super) fn of(shards: [u32; 2]) -> Self {
-        let replica = |who: usize| Replica {
+        let replica = |who: usize| LeaseReplica {
             ledger: ledger(NAMES[who], shards[who]),
             shards: shards[who],
             request: None,
@@ -209,7 +209,7 @@ impl World {
         }
         if matches!(request.step, LeaseStep::Look(_)) {
             let all = self.leases.clone().into_iter();
-            request.answer = Some(Answer::Listed(all.collect()));
+            request.answer = Some(CallAnswer::Listed(all.collect()));
             return true;
         }
         let me = || Some(NAMES[who].to_owned());
@@ -235,9 +235,9 @@ impl World {
             } else {
                 self.leases.insert(name, record.clone());
             }
-            Answer::Written(record)
+            CallAnswer::Written(record)
         } else {
-            Answer::Refused
+            CallAnswer::Refused
         };
         request.answer = Some(answer);
         true
@@ -256,17 +256,17 @@ impl World {
         self.replicas[who].request = None;
         let ledger = &mut self.replicas[who].ledger;
         match (step, answer) {
-            (LeaseStep::Create(name) | LeaseStep::Hold(name, _), Answer::Written(record)) => {
+            (LeaseStep::Create(name) | LeaseStep::Hold(name, _), CallAnswer::Written(record)) => {
                 ledger.holds(name, record, sent);
             }
-            (LeaseStep::Release(name, _), Answer::Written(record)) => {
+            (LeaseStep::Release(name, _), CallAnswer::Written(record)) => {
                 ledger.released(&name, record, now);
             }
-            (LeaseStep::ReleaseDead(name, _), Answer::Written(record)) => {
+            (LeaseStep::ReleaseDead(name, _), CallAnswer::Written(record)) => {
                 ledger.released_dead(&name, record, sent, now);
             }
-            (LeaseStep::Remove(name, _), Answer::Written(_)) => ledger.gone(&name),
-            (_, Answer::Listed(leases)) => ledger.listed(leases, sent, now),
+            (LeaseStep::Remove(name, _), CallAnswer::Written(_)) => ledger.gone(&name),
+            (_, CallAnswer::Listed(leases)) => ledger.listed(leases, sent, now),
             (step, _) => self.look(who, step.name()),
         }
         true
@@ -288,7 +288,7 @@ impl World {
         };
         self.replicas[who].request.as_ref().is_some_and(|request| {
             matches!(request.step, LeaseStep::ReleaseDead(..))
-                && matches!(request.answer, Some(Answer::Written(_)))
+                && matches!(request.answer, Some(CallAnswer::Written(_)))
         })
     }
 

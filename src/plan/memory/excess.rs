@@ -1,4 +1,4 @@
-//! Since when nodes above a maximum have been leaving, so that their time ends when it was said to.
+//! Since when nodes above a maximum have been draining, so that their time ends when it was said to.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::plan::decided::Decided;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::Plan;
 use crate::snapshot::History;
-use crate::snapshot::history::LeavingMemory;
+use crate::snapshot::history::ExcessMemory;
 
 /// What is remembered of the nodes above a maximum, after a plan. A node that was asked to leave
 /// and does not drain yet is remembered for as long as its stop is awaited.
@@ -14,10 +14,10 @@ pub(crate) fn after(
     history: &History,
     decided: &Decided<'_>,
     plan: &Plan,
-) -> BTreeMap<String, LeavingMemory> {
-    let before = &history.leaving;
+) -> BTreeMap<String, ExcessMemory> {
+    let before = &history.excess;
     let now = decided.now;
-    let mut after: BTreeMap<String, LeavingMemory> = BTreeMap::new();
+    let mut after: BTreeMap<String, ExcessMemory> = BTreeMap::new();
     for node in decided.state.in_order() {
         if node.removal() == Some(RemovalCause::StopRequested)
             && let Some((pod, memory)) = node.pod().and_then(|pod| before.get_key_value(pod))
@@ -25,8 +25,8 @@ pub(crate) fn after(
             after.insert(pod.clone(), *memory);
         }
     }
-    for node in &decided.leaving {
-        let memory = LeavingMemory {
+    for node in &decided.excess {
+        let memory = ExcessMemory {
             since: node.since,
             stopped_at: node.stopped_at,
         };
@@ -37,7 +37,7 @@ pub(crate) fn after(
             continue;
         };
         let before = before.get(&drain.pod).copied();
-        let fresh = LeavingMemory {
+        let fresh = ExcessMemory {
             since: now,
             stopped_at: None,
         };

@@ -1,4 +1,4 @@
-//! Demands in words, for people.
+//! Demands in describe, for people.
 
 use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::outcome::unmet::amount_text;

@@ -1,0 +1,54 @@
+//! What a node is to what is kept ready.
+
+use crate::plan::list::StandbyIndex;
+
+/// What a node is to what is kept ready.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) enum StandbyRole {
+    /// Nothing.
+    #[default]
+    None,
+    /// It has room that is kept ready for that.
+    Needed(StandbyIndex),
+    /// It is launched for that alone.
+    Launched(StandbyIndex),
+    /// It was needed until then, in seconds since 1970.
+    Released(f64),
+}
+
+impl StandbyRole {
+    /// The role of a node that is needed for `kept`, if for anything; `is_launched` says whether it is
+    /// launched for that alone.
+    pub(crate) fn of(kept: Option<StandbyIndex>, is_launched: bool) -> Self {
+        match kept {
+            Some(kept) if is_launched => Self::Launched(kept),
+            Some(kept) => Self::Needed(kept),
+            None => Self::None,
+        }
+    }
+
+    /// What is kept ready that needs the node.
+    pub(crate) fn needed_for(self) -> Option<StandbyIndex> {
+        match self {
+            Self::Needed(kept) | Self::Launched(kept) => Some(kept),
+            Self::None | Self::Released(_) => None,
+        }
+    }
+
+    /// Since when it has not been needed any more, in seconds since 1970.
+    pub(crate) fn released_at(self) -> Option<f64> {
+        match self {
+            Self::Released(at) => Some(at),
+            Self::None | Self::Needed(_) | Self::Launched(_) => None,
+        }
+    }
+}
+
+/// Why a node is kept though it has been idle for long enough to go.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum KeptReason {
+    /// It is kept ready for that.
+    Standby(StandbyIndex),
+    /// It was needed on standby until then, in seconds since 1970.
+    Released(f64),
+}

@@ -1,0 +1,215 @@
+//! Charts of several quantities over the same time, one under the other: each in a lane of its own.
+
+use std::fmt::Write as _;
+
+use crate::simulate::report::axis::Axis;
+use crate::simulate::report::chart::{Frame, coordinate};
+
+/// A quantity over time, drawn as an area or as a line. Each value holds until the next one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Track {
+    /// How it is drawn, by a class of the charts' style.
+    pub class: &'static str,
+    /// What it is, in the legend; nothing if the lane's title says it.
+    pub name: &'static str,
+    /// Whether it is an area from 0 on.
+    pub is_area: bool,
+    /// Its moments in seconds, and its values.
+    pub values: Vec<(f64, f64)>,
+}
+
+/// Tracks with one axis in height.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lane {
+    /// What it is of, with the unit.
+    pub title: &'static str,
+    /// Its axis.
+    pub axis: Axis,
+    /// Its height.
+    pub height: f64,
+    /// What is drawn in it; the first lies under the others.
+    pub tracks: Vec<Track>,
+}
+
+/// Lanes with one axis of time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lanes {
+    /// The width of the chart.
+    pub width: f64,
+    /// The time since the first submission.
+    pub time: Axis,
+    /// The lanes, from above.
+    pub lanes: Vec<Lane>,
+}
+
+const LEFT: f64 = 48.0;
+const RIGHT: f64 = 16.0;
+
+/// The height of the title above a lane, and of a line of the legend.
+const TITLE: f64 = 32.0;
+const LEGEND: f64 = 18.0;
+
+/// The width of a letter, roughly, and of what stands before a name in the legend.
+const LETTER: f64 = 6.6;
+const SAMPLE: f64 = 30.0;
+
+impl Lanes {
+    /// The chart as markup, and its height.
+    pub fn draw(&self) -> (String, f64) {
+        let (mut body, mut drawn) = (String::new(), String::new());
+        let mut top = self.legend(&mut body);
+        let first = top + TITLE;
+        for lane in &self.lanes {
+            let frame = Frame {
+                left: LEFT,
+                top: top + TITLE,
+                right: self.width - RIGHT,
+                bottom: top + TITLE + lane.height,
+            };
+            frame.draw_height(&mut body, &lane.axis, lane.title);
+            for track in &lane.tracks {
+                self.track(&mut drawn, &frame, lane, track);
+            }
+            top = frame.bottom;
+        }
+        let all = Frame {
+            left: LEFT,
+            top: first,
+            right: self.width - RIGHT,
+            bottom: top,
+        };
+        let unit = self.time.unit;
+        all.draw_width(
+            &mut body,
+            &self.time,
+            &format!("time since the first submission ({unit})"),
+        );
+        (body + &drawn, top + 42.0)
+    }
+
+    fn track(&self, out: &mut String, frame: &Frame, lane: &Lane, track: &Track) {
+        let place =
+            |(at, value): &(f64, f64)| (frame.x(&self.time, *at), frame.y(&lane.axis, *value));
+        let places = track.values.iter().map(place);
+        let path = steps(places, track.is_area.then_some(frame.bottom));
+        let _ = write!(out, "<path class=\"{}\" d=\"{path}\"/>", track.class);
+    }
+
+    /// Says what is drawn how, each once, and returns where that ends.
+    fn legend(&self, out: &mut String) -> f64 {
+        let mut named: Vec<&Track> = Vec::new();
+        for track in self.lanes.iter().flat_map(|lane| &lane.tracks) {
+            let is_known = named.iter().any(|known| known.class == track.class);
+            if !track.name.is_empty() && !is_known {
+                named.push(track);
+            }
+        }
+        let (mut x, mut y) = (LEFT, 0.0);
+        for track in named {
+            let letters = u16::try_from(track.name.chars().count()).unwrap_or(u16::MAX);
+            let width = SAMPLE + LETTER * f64::from(letters) + 10.0;
+            if x + width > self.width && x > LEFT {
+                (x, y) = (LEFT, y + LEGEND);
+            }
+            let (class, name) = (track.class, track.name);
+            let (from, after) = (coordinate(x), coordinate(x + SAMPLE));
+            let (upper, middle, base) = (
+                coordinate(y + 6.0),
+                coordinate(y + 12.0),
+                coordinate(y + 16.0),
+            );
+            let sample = if track.is_area {
+                format!(
+                    "<rect class=\"{class}\" x=\"{from}\" y=\"{upper}\" width=\"24\" height=\"12\"/>"
+                )
+            } else {
+                format!("<path class=\"{class}\" d=\"M{from} {middle}h24\"/>")
+            };
+            let _ = write!(
+                out,
+                "{sample}<text x=\"{after}\" y=\"{base}\">{name}</text>"
+            );
+            x += width;
+        }
+        y + LEGEND
+    }
+}
+
+/// A path on which each value holds until the next one; as an area, down to `bottom`.
+fn steps(places: impl Iterator<Item = (f64, f64)>, bottom: Option<f64>) -> String {
+    let mut path = String::new();
+    let mut last: Option<(String, String)> = None;
+    let mut drawn = String::new();
+    for (x, y) in places {
+        let (x, y) = (coordinate(x), coordinate(y));
+        match &last {
+            None => {
+                let start = bottom.map_or_else(|| y.clone(), coordinate);
+                let _ = write!(path, "M{x} {start}");
+                if bottom.is_some() {
+                    let _ = write!(path, "V{y}");
+                }
+                drawn.clone_from(&x);
+            }
+            Some((_, before)) if *before != y => {
+                if drawn != x {
+                    let _ = write!(path, "H{x}");
+                    drawn.clone_from(&x);
+                }
+                let _ = write!(path, "V{y}");
+            }
+            Some(_) => {}
+        }
+        last = Some((x, y));
+    }
+    if let Some((x, _)) = last.filter(|(x, _)| *x != drawn) {
+        let _ = write!(path, "H{x}");
+    }
+    if let Some(bottom) = bottom.filter(|_| !path.is_empty()) {
+        let _ = write!(path, "V{}Z", coordinate(bottom));
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_holds_until_the_next_one() {
+        let places = [(0.0, 9.0), (2.0, 5.0), (3.0, 5.0), (4.0, 9.0), (6.0, 9.0)];
+        assert_eq!(steps(places.into_iter(), None), "M0 9H2V5H4V9H6");
+        assert_eq!(steps(places.into_iter(), Some(9.0)), "M0 9V9H2V5H4V9H6V9Z");
+        assert_eq!(steps([].into_iter(), Some(9.0)), "");
+    }
+
+    #[test]
+    fn a_legend_names_each_once_and_wraps() {
+        let track = |class, name| Track {
+            class,
+            name,
+            is_area: false,
+            values: vec![(0.0, 1.0)],
+        };
+        let lane = |tracks| Lane {
+            title: "CPUs",
+            axis: Axis::from_zero(4.0, "CPUs"),
+            height: 60.0,
+            tracks,
+        };
+        let both = || {
+            vec![
+                track("total", "a long name"),
+                track("cores", "a longer one"),
+            ]
+        };
+        let chart = |width| Lanes {
+            width,
+            time: Axis::of_time(60.0),
+            lanes: vec![lane(both()), lane(both())],
+        };
+        let ((wide, low), (narrow, high)) = (chart(640.0).draw(), chart(220.0).draw());
+        assert_eq!(wide.matches("a long name").count(), 1, "{wide}");
+        assert!(narrow.contains("a longer one") && high > low);
+    }
+}

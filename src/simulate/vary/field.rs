@@ -1,0 +1,265 @@
+//! The fields that a study can vary, and where each of them is set.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::plan::Headroom;
+use crate::ray::ippr::ANNOTATION;
+use crate::reconcile::RoundSettings;
+use crate::simulate::settings::WorldSettings;
+
+/// A field that can be varied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    /// `autoscalerOptions.idleTimeoutSeconds`, and of each group that has its own.
+    IdleTimeoutSeconds,
+    /// `minReplicas` of worker groups.
+    MinReplicas,
+    /// `maxReplicas` of worker groups.
+    MaxReplicas,
+    /// `max-cpu` of worker groups in `ray.io/ippr`.
+    MaxCpu,
+    /// `max-memory` of worker groups in `ray.io/ippr`, in GiB.
+    MaxMemory,
+    /// A field of RayPolicies.
+    Policy(PolicyField),
+    /// How long a pod takes from its node to its Ray node, in seconds.
+    PodStartSeconds,
+    /// How long a Kubernetes node takes to be ready, in seconds.
+    NodeStartSeconds,
+}
+
+/// A field of RayPolicies, which only strategy `rayfit` heeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PolicyField {
+    /// `reconcile.inPlace.keepSmallSeconds`.
+    KeepSmallSeconds,
+    /// `reconcile.inPlace.shrinkAfterSeconds`.
+    ShrinkAfterSeconds,
+    /// `reconcile.headroom.cpus`.
+    HeadroomCpus,
+}
+
+impl PolicyField {
+    /// All fields.
+    pub const ALL: [Self; 3] = [
+        Self::KeepSmallSeconds,
+        Self::ShrinkAfterSeconds,
+        Self::HeadroomCpus,
+    ];
+
+    /// The name by which users know it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::KeepSmallSeconds => "keepSmallSeconds",
+            Self::ShrinkAfterSeconds => "shrinkAfterSeconds",
+            Self::HeadroomCpus => "headroomCpus",
+        }
+    }
+
+    /// The most that a RayPolicy allows.
+    pub fn most(self) -> u32 {
+        match self {
+            Self::KeepSmallSeconds | Self::ShrinkAfterSeconds => 86_400,
+            Self::HeadroomCpus => 100_000,
+        }
+    }
+
+    /// What holds of it.
+    pub fn read(self, settings: &RoundSettings) -> f64 {
+        let plan = &settings.plan;
+        match self {
+            Self::KeepSmallSeconds => plan.keep_small_s.unwrap_or(0.0),
+            Self::ShrinkAfterSeconds => plan.shrink_after_s.unwrap_or(0.0),
+            Self::HeadroomCpus => f64::from(plan.headroom.cpus),
+        }
+    }
+
+    /// Sets it, as a RayPolicy does: 0 turns it off.
+    pub fn set(self, value: f64, settings: &mut RoundSettings) {
+        let seconds = Some(value).filter(|seconds| *seconds > 0.0);
+        let plan = &mut settings.plan;
+        match self {
+            Self::KeepSmallSeconds => plan.keep_small_s = seconds,
+            Self::ShrinkAfterSeconds => plan.shrink_after_s = seconds,
+            Self::HeadroomCpus => {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a float is cast to the nearest number that there is"
+                )]
+                let cpus = value as u32;
+                let headroom = Headroom::clone(&plan.headroom);
+                plan.headroom = Arc::new(Headroom { cpus, ..headroom });
+            }
+        }
+    }
+}
+
+impl Field {
+    /// All fields.
+    pub const ALL: [Self; 10] = [
+        Self::IdleTimeoutSeconds,
+        Self::MinReplicas,
+        Self::MaxReplicas,
+        Self::MaxCpu,
+        Self::MaxMemory,
+        Self::Policy(PolicyField::KeepSmallSeconds),
+        Self::Policy(PolicyField::ShrinkAfterSeconds),
+        Self::Policy(PolicyField::HeadroomCpus),
+        Self::PodStartSeconds,
+        Self::NodeStartSeconds,
+    ];
+
+    /// The name by which users know it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::IdleTimeoutSeconds => "idleTimeoutSeconds",
+            Self::MinReplicas => "minReplicas",
+            Self::MaxReplicas => "maxReplicas",
+            Self::MaxCpu => "max-cpu",
+            Self::MaxMemory => "max-memory",
+            Self::Policy(field) => field.name(),
+            Self::PodStartSeconds => "podStartSeconds",
+            Self::NodeStartSeconds => "nodeStartSeconds",
+        }
+    }
+
+    /// Whether it can be set for one group alone.
+    pub fn is_of_groups(self) -> bool {
+        matches!(
+            self,
+            Self::MinReplicas | Self::MaxReplicas | Self::MaxCpu | Self::MaxMemory
+        )
+    }
+
+    /// Whether it is a resize limit.
+    pub fn is_resize_limit(self) -> bool {
+        matches!(self, Self::MaxCpu | Self::MaxMemory)
+    }
+
+    /// The values that it can have, and how to say that.
+    pub(super) fn extent(self) -> Extent {
+        let (is_whole, least, most, wanted) = match self {
+            Self::MinReplicas | Self::MaxReplicas | Self::Policy(PolicyField::HeadroomCpus) => {
+                (true, 0.0, 100_000.0, "a whole number from 0 to 100000")
+            }
+            Self::MaxCpu => (false, 0.001, 100_000.0, "cores from 0.001 to 100000"),
+            Self::MaxMemory => (false, 0.001, 100_000.0, "GiB from 0.001 to 100000"),
+            Self::Policy(_) => (true, 0.0, 86_400.0, "whole seconds from 0 to 86400"),
+            Self::IdleTimeoutSeconds | Self::PodStartSeconds | Self::NodeStartSeconds => {
+                (false, 0.0, 86_400.0, "seconds from 0 to 86400")
+            }
+        };
+        Extent {
+            is_whole,
+            least,
+            most,
+            wanted,
+        }
+    }
+
+    /// Sets the field, of all groups or of one.
+    pub(super) fn set(self, group: Option<&str>, value: f64, to: &mut Varied<'_>) {
+        #[expect(clippy::cast_possible_truncation, reason = "checked when it was read")]
+        let whole = value as i64;
+        match self {
+            Self::IdleTimeoutSeconds => {
+                to.cluster["spec"]["autoscalerOptions"]["idleTimeoutSeconds"] = json!(value);
+                each_group(to.cluster, None, |group| {
+                    if group.contains_key("idleTimeoutSeconds") {
+                        group.insert("idleTimeoutSeconds".to_owned(), json!(value));
+                    }
+                });
+            }
+            Self::MinReplicas => each_group(to.cluster, group, |group| {
+                group.insert("minReplicas".to_owned(), json!(whole));
+                let replicas = group.get("replicas").and_then(Value::as_i64);
+                group.insert(
+                    "replicas".to_owned(),
+                    json!(replicas.unwrap_or(0).max(whole)),
+                );
+            }),
+            Self::MaxReplicas => each_group(to.cluster, group, |group| {
+                group.insert("maxReplicas".to_owned(), json!(whole));
+            }),
+            Self::MaxCpu => limit(to.cluster, group, "max-cpu", &format!("{value}")),
+            Self::MaxMemory => {
+                let bytes = format!("{:.0}", value * f64::from(1_u32 << 30));
+                limit(to.cluster, group, "max-memory", &bytes);
+            }
+            Self::Policy(field) => field.set(value, to.reconciler),
+            Self::PodStartSeconds => to.world.set_pod_start(value),
+            Self::NodeStartSeconds => {
+                for pool in &mut to.world.pools {
+                    pool.start_s = value;
+                }
+            }
+        }
+    }
+}
+
+/// The values that a field can have.
+pub(super) struct Extent {
+    pub(super) is_whole: bool,
+    pub(super) least: f64,
+    pub(super) most: f64,
+    pub(super) wanted: &'static str,
+}
+
+/// What a field is a part of.
+#[derive(Debug)]
+pub struct Varied<'a> {
+    /// The RayCluster.
+    pub cluster: &'a mut Value,
+    /// How the world behaves.
+    pub world: &'a mut WorldSettings,
+    /// How the cluster is scaled.
+    pub reconciler: &'a mut RoundSettings,
+}
+
+/// Changes the worker groups that have this name; all without one.
+fn each_group(
+    cluster: &mut Value,
+    name: Option<&str>,
+    mut change: impl FnMut(&mut Map<String, Value>),
+) {
+    let groups = cluster
+        .pointer_mut("/spec/workerGroupSpecs")
+        .and_then(Value::as_array_mut);
+    let groups = groups.into_iter().flatten();
+    for group in groups.filter_map(Value::as_object_mut) {
+        let own = group.get("groupName").and_then(Value::as_str);
+        if name.is_none_or(|name| own == Some(name)) {
+            change(group);
+        }
+    }
+}
+
+/// Sets a resize limit of the groups in `ray.io/ippr` that have this name; of all without one.
+fn limit(cluster: &mut Value, name: Option<&str>, key: &str, amount: &str) {
+    let text = &mut cluster["metadata"]["annotations"][ANNOTATION];
+    let read = text
+        .as_str()
+        .and_then(|text| serde_json::from_str(text).ok());
+    let Some::<Value>(mut ippr) = read else {
+        return;
+    };
+    let groups = ippr.get_mut("groups").and_then(Value::as_object_mut);
+    for (group, limits) in groups.into_iter().flatten() {
+        if name.is_none_or(|name| group == name)
+            && let Some(limits) = limits.as_object_mut()
+        {
+            limits.insert(key.to_owned(), json!(amount));
+        }
+    }
+    *text = Value::String(ippr.to_string());
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

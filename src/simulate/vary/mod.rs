@@ -1,0 +1,397 @@
+//! What a study varies: fields, each with several values.
+//!
+//! It takes `FIELD=VALUE,...` or `GROUP/FIELD=VALUE,...` of users, and says what is wrong with it before
+//! anything is simulated. Then it sets a value where the field is. Invariant: a variation that passed
+//! [`Variation::check`] changes something.
+
+mod field;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use field::{Field, PolicyField, Varied};
+
+use serde_json::Value;
+
+use crate::plan::Strategy;
+use crate::quantity::Quantity;
+use crate::ray::{Resource, Role};
+use crate::simulate::settings::WorldSettings;
+use crate::snapshot::cluster_object::{ClusterObject, GroupSpec};
+use crate::text::{nearest, shown_text};
+
+/// The most values of one field.
+const MOST_VALUES: usize = 50;
+
+/// A field, and the values that it is to have one after the other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Variation {
+    /// The field.
+    pub field: Field,
+    /// The worker group of which it is set; `None` for all that have it.
+    pub group: Option<String>,
+    /// The values.
+    pub values: Vec<f64>,
+}
+
+/// A variation that cannot be read, or that would change nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VariationError {
+    /// It is not `FIELD=VALUE,...`.
+    #[error("{0:?} is not FIELD=VALUE,VALUE: write for example idleTimeoutSeconds=10,60,300")]
+    Form(String),
+    /// There is no such field.
+    #[error("there is no field {field:?} to vary{}; these can be: {}", suggestion(.field), names())]
+    Field {
+        /// The name that was written.
+        field: String,
+    },
+    /// It is not a field of groups.
+    #[error("{0} is not set by group: write {0}=VALUE,VALUE")]
+    NotOfGroups(Field),
+    /// A value is not a number that the field can have.
+    #[error("{field} cannot be {value:?}: write {wanted}")]
+    Value {
+        /// The field.
+        field: Field,
+        /// What was written.
+        value: String,
+        /// What can be written.
+        wanted: &'static str,
+    },
+    /// There are too many values.
+    #[error("{0} values are too many: write up to {MOST_VALUES}")]
+    Many(usize),
+    /// There is no such group.
+    #[error("there is no worker group {} to vary; there are: {}", shown_text(.group), .known.join(", "))]
+    Group {
+        /// The name that was written.
+        group: String,
+        /// The groups that there are.
+        known: Vec<String>,
+    },
+    /// No pod of it grows in place.
+    #[error(
+        "{field} changes nothing: {} is not in the annotation ray.io/ippr; add it there (rayfit explain RF101 \
+         shows the form), or vary maxReplicas",
+        .group.as_ref().map_or_else(|| "no worker group".to_owned(), |group| shown_text(group))
+    )]
+    NoLimits {
+        /// The field.
+        field: Field,
+        /// The group, if one was named.
+        group: Option<String>,
+    },
+    /// A resize limit is below what a pod has from the start.
+    #[error(
+        "{field} of {} cannot be {value}: its pods start with {size}; write no less",
+        shown_text(.group)
+    )]
+    TooSmall {
+        /// The field.
+        field: Field,
+        /// The group.
+        group: String,
+        /// The value.
+        value: String,
+        /// What its pods start with.
+        size: String,
+    },
+    /// Only strategy `rayfit` heeds it.
+    #[error("{0} is of RayPolicies, which strategy ray does not heed: add --strategy rayfit")]
+    OnlyRayfit(Field),
+    /// There are no node pools.
+    #[error("{0} changes nothing without node pools: name their file with --nodes pools.yaml")]
+    NoPools(Field),
+}
+
+fn names() -> String {
+    Field::ALL.map(Field::name).join(", ")
+}
+
+fn suggestion(name: &str) -> String {
+    nearest(name, Field::ALL.map(Field::name))
+        .map(|name| format!(" (did you mean {name}?)"))
+        .unwrap_or_default()
+}
+
+impl Variation {
+    /// Sets one of the values where the field is.
+    pub fn set(&self, value: f64, mut to: Varied<'_>) {
+        self.field.set(self.group.as_deref(), value, &mut to);
+    }
+
+    /// Whether it changes anything of a simulation of this cluster.
+    ///
+    /// # Errors
+    ///
+    /// It does not, or makes no sense for this cluster.
+    pub fn check(
+        &self,
+        cluster: &Value,
+        world: &WorldSettings,
+        strategies: &[Strategy],
+    ) -> Result<(), VariationError> {
+        let field = self.field;
+        match field {
+            Field::Policy(_) if !strategies.contains(&Strategy::Rayfit) => {
+                return Err(VariationError::OnlyRayfit(field));
+            }
+            Field::NodeStartSeconds if world.pools.is_empty() => {
+                return Err(VariationError::NoPools(field));
+            }
+            _ => {}
+        }
+        let object = ClusterObject::from(cluster.clone());
+        let groups = object.spec.iter().flat_map(|spec| &spec.groups);
+        let groups = groups.filter(|group| matches!(group.role, Role::Worker { .. }));
+        let named: Vec<(&str, &GroupSpec)> = groups
+            .filter_map(|group| Some((group.name.as_deref()?, group)))
+            .collect();
+        if let Some(wanted) = &self.group
+            && !named.iter().any(|(name, _)| name == wanted)
+        {
+            return Err(VariationError::Group {
+                group: wanted.clone(),
+                known: named.iter().map(|(name, _)| shown_text(name)).collect(),
+            });
+        }
+        if !field.is_resize_limit() {
+            return Ok(());
+        }
+        let limited = named.into_iter().filter(|(name, _)| {
+            let is_wanted = self.group.as_deref().is_none_or(|wanted| wanted == *name);
+            is_wanted && object.ippr.is_well_formed() && object.ippr.lists(name)
+        });
+        let limited: Vec<(&str, &GroupSpec)> = limited.collect();
+        if limited.is_empty() {
+            return Err(VariationError::NoLimits {
+                field,
+                group: self.group.clone(),
+            });
+        }
+        let sizes = limited.into_iter();
+        let mut sizes = sizes.filter_map(|(name, group)| Some((name, group.size?)));
+        sizes.try_for_each(|(name, size)| self.holds(name, size))
+    }
+
+    /// Whether no resize limit is below the size of the group's pods.
+    fn holds(
+        &self,
+        group: &str,
+        (cpu, memory): (Quantity, Quantity),
+    ) -> Result<(), VariationError> {
+        #[expect(clippy::cast_precision_loss, reason = "amounts of a pod")]
+        let (resource, size) = match self.field {
+            Field::MaxCpu => (Resource::Cpu, cpu.ceil_milli() as f64 / 1000.0),
+            _ => (
+                Resource::Memory,
+                memory.ceil_units() as f64 / f64::from(1_u32 << 30),
+            ),
+        };
+        let mut below = self.values.iter().filter(|value| **value < size);
+        below.next().map_or(Ok(()), |value| {
+            Err(VariationError::TooSmall {
+                field: self.field,
+                group: group.to_owned(),
+                value: value.to_string(),
+                size: match resource {
+                    Resource::Cpu => cpu.display_cpu(),
+                    Resource::Memory => memory.display_memory(),
+                },
+            })
+        })
+    }
+}
+
+impl fmt::Display for Variation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(group) = &self.group {
+            write!(f, "{group}/")?;
+        }
+        self.field.fmt(f)
+    }
+}
+
+impl FromStr for Variation {
+    type Err = VariationError;
+
+    fn from_str(text: &str) -> Result<Self, VariationError> {
+        let (name, values) = text
+            .split_once('=')
+            .ok_or_else(|| VariationError::Form(text.to_owned()))?;
+        let (group, name) = match name.split_once('/') {
+            Some((group, name)) => (Some(group.to_owned()), name),
+            None => (None, name),
+        };
+        let mut fields = Field::ALL.into_iter();
+        let field = fields.find(|field| field.name() == name);
+        let field = field.ok_or_else(|| VariationError::Field {
+            field: name.to_owned(),
+        })?;
+        if group.is_some() && !field.is_of_groups() {
+            return Err(VariationError::NotOfGroups(field));
+        }
+        let values: Vec<&str> = values.split(',').map(str::trim).collect();
+        if values.len() > MOST_VALUES {
+            return Err(VariationError::Many(values.len()));
+        }
+        let number = |text: &&str| {
+            let extent = field.extent();
+            let bare = text
+                .strip_suffix("Gi")
+                .filter(|_| field == Field::MaxMemory);
+            let value: Option<f64> = bare.unwrap_or(text).parse().ok();
+            let value = value.filter(|value| (extent.least..=extent.most).contains(value));
+            let value = value.filter(|value| !extent.is_whole || value.fract() == 0.0);
+            value.ok_or_else(|| VariationError::Value {
+                field,
+                value: (*text).to_owned(),
+                wanted: extent.wanted,
+            })
+        };
+        Ok(Self {
+            field,
+            group,
+            values: values.iter().map(number).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::reconcile::RoundSettings;
+
+    fn read(text: &str) -> Variation {
+        text.parse().unwrap()
+    }
+
+    /// Two groups, of which one may grow.
+    fn cluster() -> Value {
+        let group = |name: &str| {
+            let size = json!({"cpu": "2", "memory": "8Gi"});
+            json!({"groupName": name, "replicas": 0, "rayStartParams": {}, "template": {"spec": {"containers": [
+                {"name": "ray", "resources": {"limits": size, "requests": size}}]}}})
+        };
+        let limits =
+            json!({"groups": {"a": {"max-cpu": "4", "max-memory": "16Gi", "resize-timeout": 60}}});
+        json!({
+            "apiVersion": "ray.io/v1", "kind": "RayCluster",
+            "metadata": {"annotations": {"ray.io/ippr": limits.to_string()}},
+            "spec": {"workerGroupSpecs": [group("a"), group("b")]},
+        })
+    }
+
+    #[test]
+    fn a_variation_is_a_field_and_values() {
+        assert_eq!(read("idleTimeoutSeconds=10, 60").values, [10.0, 60.0]);
+        let limits = read("a/max-memory=8Gi,16");
+        assert_eq!(limits.values, [8.0, 16.0]);
+        assert_eq!(limits.to_string(), "a/max-memory");
+        for (wrong, says) in [
+            ("idleTimeoutSeconds", "is not FIELD=VALUE"),
+            ("idleTimeoutSecond=1", "did you mean idleTimeoutSeconds?"),
+            ("maxCpu=1", "did you mean max-cpu?"),
+            ("minReplicas=1.5", "a whole number"),
+            ("podStartSeconds=NaN", "seconds from 0"),
+            ("podStartSeconds=", "seconds from 0"),
+            ("max-cpu=8Gi", "write cores from"),
+            ("headroomCpus=0.5", "a whole number"),
+            ("a/keepSmallSeconds=1", "write keepSmallSeconds=VALUE"),
+        ] {
+            let error = wrong.parse::<Variation>().unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_would_change_nothing_is_told_with_what_to_do() {
+        let (world, both) = (WorldSettings::default(), [Strategy::Rayfit, Strategy::Ray]);
+        let check =
+            |text: &str, strategies: &[Strategy]| read(text).check(&cluster(), &world, strategies);
+        for fine in [
+            "max-cpu=2,8",
+            "a/max-memory=8",
+            "b/maxReplicas=3",
+            "headroomCpus=4",
+        ] {
+            assert_eq!(check(fine, &both), Ok(()), "{fine}");
+        }
+        for (wrong, says) in [
+            ("c/maxReplicas=1", "there are: \"a\", \"b\""),
+            ("b/max-cpu=8", "rayfit explain RF101"),
+            ("max-cpu=8,1", "its pods start with 2; write no less"),
+            ("nodeStartSeconds=9", "--nodes pools.yaml"),
+        ] {
+            let error = check(wrong, &both).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+        let error = check("keepSmallSeconds=9", &[Strategy::Ray]).unwrap_err();
+        assert!(error.to_string().contains("--strategy rayfit"), "{error}");
+    }
+
+    #[test]
+    fn fields_are_set_where_they_are() {
+        let mut cluster = json!({"spec": {"workerGroupSpecs": [
+            {"groupName": "a", "replicas": 0, "idleTimeoutSeconds": 5}, {"groupName": "b", "replicas": 3}
+        ]}});
+        let (mut world, mut reconciler) = (WorldSettings::default(), RoundSettings::default());
+        for text in [
+            "idleTimeoutSeconds=30",
+            "minReplicas=2",
+            "b/maxReplicas=7",
+            "podStartSeconds=60",
+            "keepSmallSeconds=40",
+            "shrinkAfterSeconds=0",
+            "headroomCpus=6",
+        ] {
+            let one = read(text);
+            let to = Varied {
+                cluster: &mut cluster,
+                world: &mut world,
+                reconciler: &mut reconciler,
+            };
+            one.set(one.values[0], to);
+        }
+        assert_eq!(
+            cluster,
+            json!({"spec": {
+                "autoscalerOptions": {"idleTimeoutSeconds": 30.0},
+                "workerGroupSpecs": [
+                    {"groupName": "a", "replicas": 2, "minReplicas": 2, "idleTimeoutSeconds": 30.0},
+                    {"groupName": "b", "replicas": 3, "minReplicas": 2, "maxReplicas": 7}
+                ]
+            }})
+        );
+        assert!((world.pod_start_s + world.ray_start_s - 60.0).abs() < 1e-9);
+        let plan = reconciler.plan;
+        assert_eq!((plan.keep_small_s, plan.shrink_after_s), (Some(40.0), None));
+        assert_eq!(plan.headroom.cpus, 6);
+    }
+
+    #[test]
+    fn resize_limits_are_set_in_the_annotation() {
+        let (mut cluster, mut world) = (cluster(), WorldSettings::default());
+        let mut reconciler = RoundSettings::default();
+        for text in ["max-cpu=8", "a/max-memory=32Gi"] {
+            let one = read(text);
+            let to = Varied {
+                cluster: &mut cluster,
+                world: &mut world,
+                reconciler: &mut reconciler,
+            };
+            one.set(one.values[0], to);
+        }
+        let object = ClusterObject::from(cluster);
+        let limits = object.ippr.resize_limits("a").unwrap();
+        assert_eq!(limits.amount(Resource::Cpu), Some(Quantity::from_units(8)));
+        assert_eq!(
+            limits.amount(Resource::Memory),
+            Some(Quantity::from_units(32 << 30))
+        );
+        assert!(object.ippr.is_well_formed() && !object.ippr.lists("b"));
+    }
+}

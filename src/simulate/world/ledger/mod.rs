@@ -1,0 +1,95 @@
+//! What a simulation has cost, and its curves.
+//!
+//! The world says when what is paid for changes ([`CostLedger::set`]), and once for each moment at which
+//! anything changed what is wanted and used since (`settle.rs` of the world). [`curves`] keeps that over time. Invariant:
+//! the memory that it takes is bounded, however long a simulation is.
+
+pub mod curves;
+
+use crate::simulate::moment::Moment;
+use crate::simulate::world::ledger::curves::Curves;
+
+/// Amounts that are there at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Capacity {
+    /// Cores of worker pods.
+    pub cpus: f64,
+    /// Bytes of worker pods.
+    pub memory: f64,
+    /// GPUs of worker pods.
+    pub gpus: f64,
+    /// Kubernetes nodes.
+    pub nodes: f64,
+}
+
+/// Amounts over time: the unit is the amount times seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Integral {
+    /// Core-seconds of worker pods, from when they are bound until they are gone.
+    pub cpus: f64,
+    /// Byte-seconds of worker pods.
+    pub memory: f64,
+    /// GPU-seconds of worker pods.
+    pub gpus: f64,
+    /// Seconds of Kubernetes nodes.
+    pub nodes: f64,
+}
+
+/// Adds up what a simulation costs.
+#[derive(Debug, Clone, Default)]
+pub struct CostLedger {
+    /// What was paid for so far.
+    pub integral: Integral,
+    /// What of it no job used.
+    pub slack: Integral,
+    /// Worker pods that were made.
+    pub pods_made: u64,
+    /// Resizes that kubelets carried out.
+    pub resizes: u64,
+    /// Jobs that were running when their node was lost.
+    pub harmed: u64,
+    /// Processes of jobs that were killed because there was too little memory.
+    pub out_of_memory: u64,
+    /// Calls of the API server that the scaler made.
+    pub api_calls: u64,
+    /// Calls of the GCS that changed something.
+    pub gcs_calls: u64,
+    /// The curves.
+    pub curves: Curves,
+    rate: Capacity,
+    since: Moment,
+    /// What is paid for and not used, from when on.
+    unused: (Capacity, Moment),
+    /// Whether something has changed since this was last looked at.
+    pub(super) is_due: bool,
+}
+
+impl CostLedger {
+    /// From now on it is this much.
+    pub fn set(&mut self, rate: Capacity, now: Moment) {
+        self.integral.add(self.rate, now.since(self.since));
+        self.rate = rate;
+        self.since = now;
+    }
+
+    /// What is paid for now.
+    pub fn rate(&self) -> Capacity {
+        self.rate
+    }
+
+    /// From now on no job uses this much of it.
+    pub(super) fn set_unused(&mut self, unused: Capacity, now: Moment) {
+        let (before, since) = self.unused;
+        self.slack.add(before, now.since(since));
+        self.unused = (unused, now);
+    }
+}
+
+impl Integral {
+    fn add(&mut self, rate: Capacity, seconds: f64) {
+        self.cpus += rate.cpus * seconds;
+        self.memory += rate.memory * seconds;
+        self.gpus += rate.gpus * seconds;
+        self.nodes += rate.nodes * seconds;
+    }
+}

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use serde_json::Value;
 
-use super::policies::PolicyArgs;
-use super::settings::SettingsArgs;
-use super::{Outcome, source};
+use super::Outcome;
+use super::shared::policies::PolicyArgs;
+use super::shared::settings::SettingsArgs;
+use super::shared::source;
 use crate::defaults::Applied;
 use crate::facts::Facts;
 use crate::objects::{self, Item};

@@ -6,20 +6,13 @@
 
 mod check;
 mod completions;
-mod controller;
 mod crd;
 mod default;
 mod dev_certs;
-mod documents;
 mod explain;
-mod hashing;
 mod live;
 mod manifests;
-mod outcome;
-mod own_certificates;
 mod plan;
-mod policies;
-mod progress;
 mod recommend;
 mod record;
 mod record_trace;
@@ -27,22 +20,18 @@ mod release;
 mod rollout;
 mod rules;
 mod serve;
-pub mod settings;
+pub mod shared;
 mod sidecar;
 mod simulate;
-mod source;
 mod status;
-mod table;
 mod trace;
 mod vap;
-mod way;
-mod workload;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-pub use outcome::Outcome;
+pub use shared::outcome::Outcome;
 
 /// Makes Ray clusters on Kubernetes (KubeRay) scale and resize in place safely.
 #[derive(Debug, Parser)]
@@ -113,7 +102,7 @@ impl Command {
 pub fn main() -> ExitCode {
     match Cli::parse().command.run() {
         Ok(outcome) => outcome.into(),
-        Err(error) => outcome::report(&error).into(),
+        Err(error) => shared::outcome::report(&error).into(),
     }
 }
 

@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::Outcome;
 use super::live::{self, LiveArgs, Look};
-use super::source::{self, InputSource};
-use super::way::Way;
-use super::{Outcome, outcome};
+use super::shared::outcome;
+use super::shared::source::{self, InputSource};
+use super::shared::way::Way;
 use crate::controller::observe::Key;
 use crate::plan::{PlanLine, PlanSettings, check, decide, schema};
 use crate::report::json::pretty;

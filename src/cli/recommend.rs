@@ -7,12 +7,12 @@ use anyhow::{Context as _, bail};
 
 use super::Outcome;
 use super::live::{self, LiveArgs};
-use super::outcome;
-use super::progress::Progress;
 use super::record_trace::{self, RecordingArgs};
-use super::table::Table;
-use super::way::Way;
-use super::workload::{self, WorldArgs};
+use super::shared::outcome;
+use super::shared::progress::Progress;
+use super::shared::table::Table;
+use super::shared::way::Way;
+use super::shared::workload::{self, WorldArgs};
 use crate::plan::Strategy;
 use crate::ray::RayObject;
 use crate::report::json::pretty;

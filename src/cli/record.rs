@@ -2,10 +2,11 @@
 
 use std::io::{self, Write as _};
 
-use super::hashing::HashArgs;
+use super::Outcome;
 use super::live::{self, LiveArgs};
 use super::record_trace::{self, RecordingArgs};
-use super::{Outcome, outcome};
+use super::shared::hashing::HashArgs;
+use super::shared::outcome;
 use crate::controller::observe::Key;
 
 /// Write a snapshot of a live cluster: everything that decisions about it need; or its workload

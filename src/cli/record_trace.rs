@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
 
-use super::hashing::HashArgs;
+use super::Outcome;
 use super::live::{self, LiveArgs};
-use super::progress::Progress;
-use super::{Outcome, outcome};
+use super::shared::hashing::HashArgs;
+use super::shared::outcome;
+use super::shared::progress::Progress;
 use crate::controller::observe::Key;
 use crate::gcs::{Client, GcsLimits};
 use crate::simulate::trace::{self, Recording, Trace};

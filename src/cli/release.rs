@@ -29,7 +29,7 @@ impl ReleaseCommand {
             "nothing to release: Ray objects are already stored without validation while no \
              webhook answers"
         };
-        super::outcome::say(said)?;
+        super::shared::outcome::say(said)?;
         Ok(Outcome::Clean)
     }
 }

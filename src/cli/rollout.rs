@@ -7,10 +7,11 @@ use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
 
+use super::Outcome;
 use super::live::{self, block_on, list};
-use super::policies::PolicyArgs;
-use super::settings::SettingsArgs;
-use super::{Outcome, documents};
+use super::shared::documents;
+use super::shared::policies::PolicyArgs;
+use super::shared::settings::SettingsArgs;
 use crate::facts::Facts;
 use crate::object_audit::{Judged, examine, page, table};
 use crate::objects;

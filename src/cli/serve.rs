@@ -7,9 +7,9 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::Outcome;
-use super::controller::ControllerArgs;
-use super::own_certificates::OwnCertificatesArgs;
-use super::settings::SettingsArgs;
+use super::shared::controller::ControllerArgs;
+use super::shared::own_certificates::OwnCertificatesArgs;
+use super::shared::settings::SettingsArgs;
 use crate::admission::AdmissionLimits;
 use crate::manifests::names::CERTIFICATE_FOLDER;
 use crate::server::ConnectionTimeouts;

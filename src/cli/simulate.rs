@@ -7,10 +7,10 @@ use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
 use super::Outcome;
-use super::progress::Progress;
-use super::table::Table;
-use super::way::Way;
-use super::workload::{self, WorldArgs};
+use super::shared::progress::Progress;
+use super::shared::table::Table;
+use super::shared::way::Way;
+use super::shared::workload::{self, WorldArgs};
 use crate::report::json::pretty;
 use crate::simulate::report::page;
 use crate::simulate::report::table::{StudyTable, headline, legend};

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-use super::hashing::HashArgs;
-use super::source::{self, InputSource};
-use super::table::Table;
-use super::{Outcome, outcome};
+use super::Outcome;
+use super::shared::hashing::HashArgs;
+use super::shared::outcome;
+use super::shared::source::{self, InputSource};
+use super::shared::table::Table;
 use crate::report::json::pretty;
 use crate::simulate::trace::{self, Imported, Summary};
 

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use super::Outcome;
-use super::settings::rule_and_mode;
+use super::shared::settings::rule_and_mode;
 use crate::manifests::{FailurePolicy, to_yaml};
 use crate::policy::settings::KUBERAY_OPERATOR;
 use crate::policy::{Mode, Settings};

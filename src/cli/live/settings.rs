@@ -13,7 +13,7 @@ use super::list::policies;
 use crate::apiserver::error_chain::text;
 use crate::budget::book::BudgetBook;
 use crate::budget::limit::BudgetLimit;
-use crate::cli::outcome;
+use crate::cli::shared::outcome;
 use crate::controller::budget::stored::{self, KIND, StoredRecord, policy_of};
 use crate::controller::lease::stored::LABEL;
 use crate::facts::{DEFAULT_NAMESPACE, Facts};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::overview::{resize_conditions, scaler};
 use crate::cli::live::Look;
-use crate::cli::table::Table;
+use crate::cli::shared::table::Table;
 use crate::controller::observe::Key;
 use crate::plan::{
     CpuAndMemory, NodeRemark, NodeReport, Placed, Plan, PlanReport, PlanSettings, decide, mebibytes,

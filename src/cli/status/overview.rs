@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::cli::table::Table;
+use crate::cli::shared::table::Table;
 use crate::ray::{Kind, RayObject, ippr};
 use crate::reconcile::ownership::handover::RECORD;
 use crate::snapshot::ClusterId;

@@ -11,7 +11,7 @@ const QUIET: Duration = Duration::from_secs(2);
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// A line on standard error that tells how far something is, if that is a terminal.
-pub(super) struct Progress {
+pub(in crate::cli) struct Progress {
     verb: &'static str,
     next: Option<Instant>,
     shown: bool,
@@ -19,7 +19,7 @@ pub(super) struct Progress {
 
 impl Progress {
     /// Progress of something that is `checked`, or `simulated`.
-    pub(super) fn new(verb: &'static str) -> Self {
+    pub(in crate::cli) fn new(verb: &'static str) -> Self {
         let terminal = std::io::stderr().is_terminal();
         Self {
             verb,
@@ -29,17 +29,17 @@ impl Progress {
     }
 
     /// Says that so many of all files are done.
-    pub(super) fn files(&mut self, count: usize, total: usize) {
+    pub(in crate::cli) fn files(&mut self, count: usize, total: usize) {
         self.show(&format_args!("{count} of {total} files"));
     }
 
     /// Says that this share is done, from 0 to 1.
-    pub(super) fn share(&mut self, part: f64) {
+    pub(in crate::cli) fn share(&mut self, part: f64) {
         self.show(&format_args!("{:.0} %", part * 100.0));
     }
 
     /// Says how much was recorded, and for how long of the whole time.
-    pub(super) fn time(&mut self, past: Duration, all: Duration, count: usize) {
+    pub(in crate::cli) fn time(&mut self, past: Duration, all: Duration, count: usize) {
         let (past, all) = (past.as_secs(), all.as_secs());
         self.show(&format_args!(
             "{count} tasks and calls in {past} of {all} s; Ctrl-C ends it and writes them"

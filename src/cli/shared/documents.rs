@@ -11,7 +11,7 @@ use crate::report::{Unread, Unreadable};
 use crate::yaml::{self, Document};
 
 /// Facts about a Kubernetes cluster, from a file.
-pub(super) fn facts(path: &Path) -> anyhow::Result<Facts> {
+pub(in crate::cli) fn facts(path: &Path) -> anyhow::Result<Facts> {
     let values = documents(path)?.into_iter().map(|document| document.value);
     let value = values.into_iter().find(|value| !value.is_null());
     serde_json::from_value(value.unwrap_or_else(|| Value::Object(serde_json::Map::new())))
@@ -24,7 +24,7 @@ pub(super) fn facts(path: &Path) -> anyhow::Result<Facts> {
 }
 
 /// Every document of a file that must be readable.
-pub(super) fn documents(path: &Path) -> anyhow::Result<Vec<Document>> {
+pub(in crate::cli) fn documents(path: &Path) -> anyhow::Result<Vec<Document>> {
     let source = source::single(path);
     let name = source.name();
     let text = source.read().with_context(|| name.clone())?;

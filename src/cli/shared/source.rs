@@ -12,14 +12,14 @@ const STDIN: &str = "-";
 
 /// Something to read manifests from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum InputSource {
+pub(in crate::cli) enum InputSource {
     Stdin,
     File(PathBuf),
 }
 
 /// Why a source cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum SourceError {
+pub(in crate::cli) enum SourceError {
     #[error("there is no such file or folder; check the path")]
     Missing,
     #[error("the folder has no *.yaml, *.yml or *.json files; name the files")]
@@ -46,7 +46,7 @@ impl From<io::Error> for SourceError {
 
 impl InputSource {
     /// The name that findings show.
-    pub(super) fn name(&self) -> String {
+    pub(in crate::cli) fn name(&self) -> String {
         match self {
             Self::Stdin => "<stdin>".to_owned(),
             Self::File(path) => path.display().to_string(),
@@ -54,12 +54,12 @@ impl InputSource {
     }
 
     /// The whole text of manifests.
-    pub(super) fn read(&self) -> Result<String, SourceError> {
+    pub(in crate::cli) fn read(&self) -> Result<String, SourceError> {
         self.read_up_to(MAX_BYTES)
     }
 
     /// The whole text, of at most `limit` bytes.
-    pub(super) fn read_up_to(&self, limit: usize) -> Result<String, SourceError> {
+    pub(in crate::cli) fn read_up_to(&self, limit: usize) -> Result<String, SourceError> {
         match self {
             Self::Stdin => bounded(io::stdin().lock(), limit),
             Self::File(path) => bounded(File::open(path)?, limit),
@@ -86,7 +86,7 @@ fn bounded(reader: impl Read, limit: usize) -> Result<String, SourceError> {
 
 /// The sources that an argument stands for: a file, standard input (`-`), or all manifests in a
 /// folder and below, sorted, without hidden ones.
-pub(super) fn expand(argument: &Path) -> Result<Vec<InputSource>, SourceError> {
+pub(in crate::cli) fn expand(argument: &Path) -> Result<Vec<InputSource>, SourceError> {
     let source = single(argument);
     if source == InputSource::Stdin || !fs::metadata(argument)?.is_dir() {
         return Ok(vec![source]);
@@ -100,7 +100,7 @@ pub(super) fn expand(argument: &Path) -> Result<Vec<InputSource>, SourceError> {
 }
 
 /// The source that a path names; `-` is standard input.
-pub(super) fn single(path: &Path) -> InputSource {
+pub(in crate::cli) fn single(path: &Path) -> InputSource {
     if path.as_os_str() == STDIN {
         InputSource::Stdin
     } else {

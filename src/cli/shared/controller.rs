@@ -9,7 +9,7 @@ use crate::reconcile::ownership::lease::record::Terms;
 /// Flags of the controller.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Scaling")]
-pub(super) struct ControllerArgs {
+pub(in crate::cli) struct ControllerArgs {
     /// Scale clusters in these namespaces only; can be repeated
     ///
     /// Then permissions in these namespaces are enough. Kubernetes nodes are not read, so a resize that
@@ -40,7 +40,7 @@ pub(super) struct ControllerArgs {
 
 impl ControllerArgs {
     /// The options of the background audit.
-    pub(super) fn audit(&self) -> audit::AuditOptions {
+    pub(in crate::cli) fn audit(&self) -> audit::AuditOptions {
         audit::AuditOptions {
             namespace: self.lease_namespace.clone(),
             identity: self.replica.clone().unwrap_or_else(made_up),
@@ -48,7 +48,7 @@ impl ControllerArgs {
     }
 
     /// The options that the flags ask for; `image` is Rayfit's.
-    pub(super) fn options(self, image: &str) -> ControllerOptions {
+    pub(in crate::cli) fn options(self, image: &str) -> ControllerOptions {
         ControllerOptions {
             reach: if self.namespaces.is_empty() {
                 WatchScope::Everything

@@ -12,7 +12,7 @@ const KEY: usize = 32;
 
 /// Flags that hide names.
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct HashArgs {
+pub(in crate::cli) struct HashArgs {
     /// Replace all names but those of resources by hashes with a key that is forgotten
     #[arg(long)]
     hash_names: bool,
@@ -24,12 +24,12 @@ pub(super) struct HashArgs {
 
 impl HashArgs {
     /// Whether names are to be hashed.
-    pub(super) fn is_wanted(&self) -> bool {
+    pub(in crate::cli) fn is_wanted(&self) -> bool {
         self.hash_names
     }
 
     /// The trace, with its names hashed if that is wanted.
-    pub(super) fn hashed(&self, trace: Trace) -> anyhow::Result<Trace> {
+    pub(in crate::cli) fn hashed(&self, trace: Trace) -> anyhow::Result<Trace> {
         if !self.hash_names {
             return Ok(trace);
         }

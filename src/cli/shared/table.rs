@@ -4,20 +4,20 @@ use std::fmt::{self, Write as _};
 
 /// A table: a line of titles, and lines with the same number of cells.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Table {
+pub(in crate::cli) struct Table {
     lines: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table with these titles.
-    pub(super) fn new(titles: &[&str]) -> Self {
+    pub(in crate::cli) fn new(titles: &[&str]) -> Self {
         Self {
             lines: vec![titles.iter().map(|title| (*title).to_owned()).collect()],
         }
     }
 
     /// Adds a line. An empty cell shows as a dash, so that columns can be told apart.
-    pub(super) fn line(&mut self, cells: impl IntoIterator<Item = String>) {
+    pub(in crate::cli) fn line(&mut self, cells: impl IntoIterator<Item = String>) {
         let dash = |cell: String| {
             if cell.is_empty() {
                 "-".to_owned()
@@ -29,12 +29,12 @@ impl Table {
     }
 
     /// How many lines there are, titles not counted.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::cli) fn len(&self) -> usize {
         self.lines.len().saturating_sub(1)
     }
 
     /// Whether there are no lines besides the titles.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::cli) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }

@@ -16,7 +16,7 @@ use crate::{objects, raypolicy};
 /// Flags that name policies.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Policies")]
-pub(super) struct PolicyArgs {
+pub(in crate::cli) struct PolicyArgs {
     /// File with RayPolicies to apply as admission would; other objects in it are skipped; can be
     /// repeated
     ///
@@ -32,7 +32,7 @@ pub(super) struct PolicyArgs {
 impl PolicyArgs {
     /// The policies of the files. A problem in a policy is an error, because that part of it would
     /// not apply.
-    pub(super) fn policies(&self) -> anyhow::Result<Policies> {
+    pub(in crate::cli) fn policies(&self) -> anyhow::Result<Policies> {
         let mut policies = Vec::new();
         for path in &self.files {
             for document in documents(path)? {
@@ -59,7 +59,7 @@ impl PolicyArgs {
     }
 
     /// The time at which exemptions must be valid.
-    pub(super) fn now(&self) -> Timestamp {
+    pub(in crate::cli) fn now(&self) -> Timestamp {
         self.at.unwrap_or_else(clock)
     }
 }

@@ -26,7 +26,7 @@ impl From<Outcome> for ExitCode {
 
 /// Writes `error` and its causes to standard error, unless the reader of the output has closed it
 /// (`rayfit rules | head`).
-pub(super) fn report(error: &anyhow::Error) -> Outcome {
+pub(in crate::cli) fn report(error: &anyhow::Error) -> Outcome {
     if !is_broken_pipe(error) {
         complain(format_args!("{error:#}"));
     }
@@ -34,17 +34,17 @@ pub(super) fn report(error: &anyhow::Error) -> Outcome {
 }
 
 /// Writes one line to standard output.
-pub(super) fn say(line: &str) -> io::Result<()> {
+pub(in crate::cli) fn say(line: &str) -> io::Result<()> {
     writeln!(anstream::stdout(), "{line}")
 }
 
 /// Writes one message to standard error.
-pub(super) fn complain(message: impl std::fmt::Display) {
+pub(in crate::cli) fn complain(message: impl std::fmt::Display) {
     tell(anstyle::AnsiColor::Red, "error", &message);
 }
 
 /// Writes a warning to standard error.
-pub(super) fn warn(message: impl std::fmt::Display) {
+pub(in crate::cli) fn warn(message: impl std::fmt::Display) {
     tell(anstyle::AnsiColor::Yellow, "warning", &message);
 }
 

@@ -4,7 +4,7 @@ use crate::plan::Strategy;
 
 /// A strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Way {
+pub(in crate::cli) enum Way {
     /// Ray's packing with Rayfit's improvements
     Rayfit,
     /// Exactly as Ray 2.60.0's autoscaler v2
@@ -13,7 +13,7 @@ pub(super) enum Way {
 
 impl Way {
     /// The strategy itself.
-    pub(super) fn strategy(self) -> Strategy {
+    pub(in crate::cli) fn strategy(self) -> Strategy {
         match self {
             Self::Rayfit => Strategy::Rayfit,
             Self::Ray => Strategy::Ray,

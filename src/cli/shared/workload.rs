@@ -23,7 +23,7 @@ const MAX_BYTES: usize = 512 << 20;
 
 /// Flags that describe the world.
 #[derive(Debug, clap::Args)]
-pub(super) struct WorldArgs {
+pub(in crate::cli) struct WorldArgs {
     /// The Kubernetes nodes, as a list of pools in YAML [default: room for everything]
     #[arg(long, value_name = "FILE")]
     nodes: Option<PathBuf>,
@@ -49,15 +49,15 @@ pub(super) struct WorldArgs {
 }
 
 /// What policies say about a RayCluster.
-pub(super) struct Ruled {
+pub(in crate::cli) struct Ruled {
     /// How it is scaled.
-    pub(super) reconciler: RoundSettings,
+    pub(in crate::cli) reconciler: RoundSettings,
     /// What admission refuses.
-    pub(super) admission: Settings,
+    pub(in crate::cli) admission: Settings,
 }
 
 /// Reads seconds of a flag.
-pub(super) fn seconds(text: &str) -> Result<f64, String> {
+pub(in crate::cli) fn seconds(text: &str) -> Result<f64, String> {
     let value: Option<f64> = text.parse().ok();
     let value = value.filter(|value| (0.0..=86_400.0).contains(value));
     value.ok_or_else(|| "write seconds from 0 to 86400".to_owned())
@@ -65,7 +65,7 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
 
 impl WorldArgs {
     /// The world.
-    pub(super) fn world(&self) -> anyhow::Result<WorldSettings> {
+    pub(in crate::cli) fn world(&self) -> anyhow::Result<WorldSettings> {
         let mut world = WorldSettings {
             seed: self.seed,
             pools: self.pools()?,
@@ -86,7 +86,7 @@ impl WorldArgs {
     }
 
     /// What policies say about a RayCluster.
-    pub(super) fn ruled(&self, cluster: &Value) -> anyhow::Result<Ruled> {
+    pub(in crate::cli) fn ruled(&self, cluster: &Value) -> anyhow::Result<Ruled> {
         let policies: Policies = self.policies.policies()?;
         let facts = match &self.facts {
             Some(path) => facts(path)?,
@@ -107,7 +107,7 @@ impl WorldArgs {
 }
 
 /// The trace in a file, of any form.
-pub(super) fn trace(path: &Path) -> anyhow::Result<Trace> {
+pub(in crate::cli) fn trace(path: &Path) -> anyhow::Result<Trace> {
     let source = source::single(path);
     let name = source.name();
     let text = source.read_up_to(MAX_BYTES).with_context(|| name.clone())?;
@@ -119,7 +119,7 @@ pub(super) fn trace(path: &Path) -> anyhow::Result<Trace> {
 }
 
 /// The first RayCluster of a file.
-pub(super) fn cluster(path: &Path) -> anyhow::Result<Value> {
+pub(in crate::cli) fn cluster(path: &Path) -> anyhow::Result<Value> {
     for document in documents(path)? {
         for item in objects::items(&document.value) {
             let is = RayObject::parse(&item.object).is_some_and(|ray| ray.kind == Kind::RayCluster);

@@ -58,7 +58,7 @@ impl SettingsArgs {
 }
 
 /// Reads `RF213=off`.
-pub(super) fn rule_and_mode(
+pub(in crate::cli) fn rule_and_mode(
     text: &str,
 ) -> Result<(RuleId, Mode), Box<dyn std::error::Error + Send + Sync>> {
     let (rule, mode) = text

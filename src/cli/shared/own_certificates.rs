@@ -8,7 +8,7 @@ use crate::manifests::names::{NAMESPACE, OWN_SECRET};
 /// Flags of certificates that Rayfit issues itself.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Self-managed certificates")]
-pub(super) struct OwnCertificatesArgs {
+pub(in crate::cli) struct OwnCertificatesArgs {
     /// Issue and rotate the certificates, and write caBundle into the webhook configurations
     ///
     /// All replicas share the Secret --cert-secret, which must exist. Needs an API server, and the
@@ -41,7 +41,9 @@ pub(super) struct OwnCertificatesArgs {
 
 impl OwnCertificatesArgs {
     /// The options of the flags; `None` without --self-managed-certs.
-    pub(super) fn options(self) -> Result<Option<CertificateOptions>, CertificateOptionsError> {
+    pub(in crate::cli) fn options(
+        self,
+    ) -> Result<Option<CertificateOptions>, CertificateOptionsError> {
         if !self.self_managed_certs {
             return Ok(None);
         }

@@ -11,7 +11,8 @@
 //! - [`idle_end`]: the whole cluster ends, because nobody uses it
 //!
 //! The hosts of one replica are removed together or not at all. Nodes that leave against the planner's
-//! will are marked where they are read, in `nodes`.
+//! will, those that stop already and those of groups that are gone are marked where they are read, in `nodes`; pods whose
+//! Ray node has stopped are deleted in `conclude`.
 //!
 //! In: nodes with the demand that was placed on them, and what is remembered of them. Out: the fate of each node, and
 //! the resizes of those that give up something. Invariant: a node goes at once or not at all, and has one cause.

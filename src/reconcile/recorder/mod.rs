@@ -5,6 +5,9 @@
 //! held. `done` and `conditions` put the texts together, of what plans and effects say of themselves:
 //! the texts of reasons and causes are in the planner's `outcome`, those of failures in `effects`.
 //!
+//! Two kinds of Events are made elsewhere: that a cluster cannot be observed, in
+//! [`outage`](crate::reconcile::observed::outage), and that Events were left out, where they are published.
+//!
 //! In: a round and its results. Out: the Events that are new. Invariant: one condition is announced once while it lasts,
 //! and its number of Events is bounded.
 

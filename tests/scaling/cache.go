@@ -76,7 +76,7 @@ func (f *objectCache) record(event lab.WatchEvent[rig.Object]) (uid string) {
 	if item.Ready.IsZero() && ready(*item) == nil {
 		item.Ready = now
 	}
-	if item.Failed.IsZero() && item.Get("status.phase") == "Failed" && item.Get("metadata.deletionTimestamp") == nil {
+	if item.Failed.IsZero() && hasFailed(item.Object) && item.Get("metadata.deletionTimestamp") == nil {
 		item.Failed = now
 	}
 	if last := f.names[item.Name()]; last == nil || !item.First.Before(last.First) {
@@ -131,4 +131,15 @@ func (f *objectCache) all(pass func(*Seen) bool) []Seen {
 		return strings.Compare(a.Name(), b.Name())
 	})
 	return found
+}
+
+// hasFailed says whether a pod has failed, or a container of it: KubeRay deletes such a
+// worker before the kubelet has said that the pod has.
+func hasFailed(pod rig.Object) bool {
+	statuses, _ := pod.Get("status.containerStatuses").([]any)
+	ended := slices.ContainsFunc(statuses, func(status any) bool {
+		code := rig.Object(status.(map[string]any)).Get("state.terminated.exitCode")
+		return code != nil && code != 0.0
+	})
+	return ended || pod.Get("status.phase") == "Failed"
 }

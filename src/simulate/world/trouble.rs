@@ -84,6 +84,13 @@ pub enum LostWatches {
     Nodes,
 }
 
+impl LostWatches {
+    /// Whether objects of a kind are among them.
+    pub fn includes(self, of: Self) -> bool {
+        self == of || self == Self::All
+    }
+}
+
 /// Calls of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

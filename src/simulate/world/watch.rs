@@ -42,11 +42,10 @@ impl World {
             self.late_views.push_back((at, present.clone()));
             self.at(at, WorldEvent::WatchedLate);
         }
-        let hears = |of: LostWatches| {
-            let is_meant = |which: LostWatches| which == of || which == LostWatches::All;
+        self.take_in(present, |of| {
+            let is_meant = |which: LostWatches| which.includes(of);
             !lost.is_some_and(is_meant) && !slow.is_some_and(|(which, _)| is_meant(which))
-        };
-        self.take_in(present, hears);
+        });
     }
 
     /// Watchers of the objects that lag hear what was so then.
@@ -63,8 +62,7 @@ impl World {
             return;
         };
         self.take_in(then, |of| {
-            let is_meant = |which: LostWatches| which == of || which == LostWatches::All;
-            is_meant(slow) && !lost.is_some_and(is_meant)
+            slow.includes(of) && !lost.is_some_and(|which| which.includes(of))
         });
     }
 

@@ -13,6 +13,7 @@ import (
 	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 	"rayfit.dev/rayfit/tests/scaling"
+	"rayfit.dev/rayfit/tests/scaling/scalingtest"
 )
 
 // stage is a lab with Kueue and a Rayfit controller in it.
@@ -30,14 +31,9 @@ func newStage(t *testing.T) stage {
 		OperatorEnv:  []string{"ENABLE_PROBES_INJECTION=false"},
 		RayfitBinary: binary,
 	})
-	w, err := scaling.Observe(context.Background(), l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := scalingtest.Observe(t, l)
 	t.Cleanup(func() {
-		w.Close()
 		if t.Failed() {
-			t.Logf("what was seen to happen:\n%s", w.History())
 			if said, _, err := l.Kubectl("get", "workloads,clusterqueues,jobs", "-A", "-o", "yaml"); err == nil {
 				t.Logf("what Kueue had:\n%s", said)
 			}

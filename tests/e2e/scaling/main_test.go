@@ -19,6 +19,7 @@ import (
 	"rayfit.dev/rayfit/tests/playgcs"
 	"rayfit.dev/rayfit/tests/rig"
 	"rayfit.dev/rayfit/tests/scaling"
+	"rayfit.dev/rayfit/tests/scaling/scalingtest"
 )
 
 // startWorld starts a lab with the operator and Ray in it, which ends with its
@@ -33,7 +34,7 @@ func startWorld(t *testing.T, options lab.Options) *scaling.World {
 		t.Fatal(err)
 	}
 	options.RayfitBinary = binary
-	return observe(t, labtest.Start(t, options))
+	return scalingtest.Observe(t, labtest.Start(t, options))
 }
 
 // stage is a lab whose pods are on the books only, with a played GCS for every
@@ -192,22 +193,6 @@ func (s *stage) sidecar(t *testing.T, c scaling.Cluster) *scaling.HeadSidecar {
 func tail(text string, lines int) string {
 	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
-}
-
-func observe(t *testing.T, l *lab.Lab) *scaling.World {
-	t.Helper()
-	// Not the test's context, which ends before its clusters do.
-	w, err := scaling.Observe(context.Background(), l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		w.Close()
-		if t.Failed() {
-			t.Logf("what was seen to happen:\n%s", w.History())
-		}
-	})
-	return w
 }
 
 // create makes a cluster that ends with its test.

@@ -11,6 +11,7 @@ import (
 	"rayfit.dev/rayfit/tests/playgcs"
 	"rayfit.dev/rayfit/tests/rig"
 	"rayfit.dev/rayfit/tests/scaling"
+	"rayfit.dev/rayfit/tests/scaling/scalingtest"
 )
 
 // What one process may use, and how soon a burst on every cluster is answered.
@@ -56,7 +57,7 @@ func burst(t *testing.T, clusters, workers int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := observe(t, l)
+	w := scalingtest.Observe(t, l)
 	seen := func() error {
 		for i := range clusters {
 			if err := asked(written.Played(i)); err != nil {

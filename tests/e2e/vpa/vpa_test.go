@@ -4,7 +4,6 @@
 package vpa_test
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 	"rayfit.dev/rayfit/tests/scaling"
+	"rayfit.dev/rayfit/tests/scaling/scalingtest"
 )
 
 // modes in which VerticalPodAutoscalers write, and those in which they do not touch
@@ -69,16 +69,7 @@ func newStage(t *testing.T) *stage {
 		Nodes: 1, Cores: 16, Memory: "32Gi", Ray: true, With: []string{lab.WithOperator, lab.WithVPA},
 		OperatorEnv: []string{"ENABLE_PROBES_INJECTION=false"}, RayfitBinary: binary,
 	})
-	w, err := scaling.Observe(context.Background(), l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		w.Close()
-		if t.Failed() {
-			t.Logf("what was seen to happen:\n%s", w.History())
-		}
-	})
+	w := scalingtest.Observe(t, l)
 	if _, err := scaling.StartController(t.Context(), l, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -72,10 +72,8 @@ impl World {
     /// looks at the cluster whose pod has changed.
     pub(in crate::simulate::world) fn loads_watched(&mut self) {
         self.are_loads_watched = false;
-        if !matches!(
-            self.trouble.lost,
-            Some(LostWatches::All | LostWatches::Pods)
-        ) {
+        let lost = self.trouble.lost;
+        if !lost.is_some_and(|lost| lost.includes(LostWatches::Pods)) {
             let loads = self.machines.loads_beside(self.number);
             if *self.view.loads != loads {
                 self.view.loads = Rc::new(loads);

@@ -1,0 +1,28 @@
+// Package scalingtest observes clusters that scale, for tests.
+package scalingtest
+
+import (
+	"context"
+	"testing"
+
+	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/scaling"
+)
+
+// Observe observes a lab's clusters until the test ends. A test that has failed tells
+// what was seen to happen.
+func Observe(t *testing.T, l *lab.Lab) *scaling.World {
+	t.Helper()
+	// Not the test's context, which ends before its clusters do.
+	w, err := scaling.Observe(context.Background(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		w.Close()
+		if t.Failed() {
+			t.Logf("what was seen to happen:\n%s", w.History())
+		}
+	})
+	return w
+}

@@ -15,7 +15,7 @@ pub struct PlanLine {
     pub plan: Plan,
     /// Why the plan is as it is, and why it does not do more.
     pub report: PlanReport,
-    /// The rules that the plan breaks, in describe, so that nobody may act on it; empty if it breaks
+    /// The rules that the plan breaks, in words, so that nobody may act on it; empty if it breaks
     /// none.
     pub violations: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Demands in describe, for people.
+//! Demands in words, for people.
 
 use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::outcome::unmet::amount_text;

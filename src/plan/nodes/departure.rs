@@ -14,7 +14,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::kube_node::{Taint, TaintMeaning};
 use crate::snapshot::pod::{Pod, PodRole};
 
-/// For how many seconds a kubelet may be silent before its node counts as departure: a restart takes
+/// For how many seconds a kubelet may be silent before its node counts as leaving: a restart takes
 /// some of them.
 const SILENT_S: f64 = 60.0;
 

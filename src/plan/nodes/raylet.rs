@@ -7,7 +7,7 @@ use crate::plan::nodes::node::PlannedNode;
 /// How far a raylet's CPU may be from its pod's CPU: Ray keeps four decimals.
 const RAYLET_STEP: f64 = 1e-4;
 
-/// Has the raylet syncs the pod's size if the raylet has another size, or if a resize is complete.
+/// Has the raylet told the pod's size if the raylet has another size, or if a resize is complete.
 /// From then on the node counts at the pod's size, and its pod may grow again. A node whose resize
 /// is taken back counts at the pod's present size at once, and its raylet gets that size when Kubernetes
 /// has agreed.

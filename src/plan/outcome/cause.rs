@@ -36,7 +36,7 @@ pub enum RemovalCause {
 }
 
 impl RemovalCause {
-    /// The cause in describe, for people.
+    /// The cause in words, for people.
     pub fn describe(self) -> &'static str {
         match self {
             Self::GroupMax => "its group is above maxReplicas",

@@ -1,4 +1,4 @@
-//! A plan in describe, for people.
+//! A plan in words, for people.
 
 use std::fmt;
 
@@ -143,7 +143,7 @@ impl GroupPlan {
 }
 
 impl PodResize {
-    /// The present and the new size in describe, for people.
+    /// The present and the new size in words, for people.
     pub fn sizes(&self) -> String {
         let (from, to) = (cpu(self.cpu_milli_now), cpu(self.cpu_milli));
         let (less, more) = (memory(self.memory_bytes_now), memory(self.memory_bytes));
@@ -159,7 +159,7 @@ impl PodResize {
         }
     }
 
-    /// The present size of the pod in describe, for people.
+    /// The present size of the pod in words, for people.
     pub fn size_now(&self) -> String {
         let (cpu, memory) = (cpu(self.cpu_milli_now), memory(self.memory_bytes_now));
         format!("{cpu} CPU, {memory}")
@@ -221,7 +221,7 @@ impl fmt::Display for ExcessNode {
 }
 
 impl RayletSync {
-    /// The size in describe, for people.
+    /// The size in words, for people.
     pub fn size(&self) -> String {
         let (cpu, memory) = (cpu(self.cpu_milli), memory(self.memory_bytes));
         format!("{cpu} CPU, {memory}")

@@ -34,7 +34,7 @@ pub struct DemandReport {
     pub kind: DemandKind,
     /// The position of the demand in the list of its kind, in Ray's report.
     pub index: usize,
-    /// The demand in describe, for people.
+    /// The demand in words, for people.
     pub demand: String,
     /// How many units the demand has.
     pub count: u64,
@@ -48,7 +48,7 @@ pub struct DemandReport {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StandbyReport {
-    /// What is kept ready, and why, in describe, for people.
+    /// What is kept ready, and why, in words, for people.
     pub demand: String,
     /// For how many requests there is to be room, or how many nodes there are to be.
     pub count: u64,
@@ -188,7 +188,7 @@ pub struct NodeReport {
 }
 
 impl PlacementStep {
-    /// The step in describe, for people.
+    /// The step in words, for people.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Free => "free resources",

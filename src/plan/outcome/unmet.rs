@@ -21,7 +21,7 @@ pub struct Unmet {
     /// How many units of the demand are left. Of a placement group or a constraint that is always
     /// all of them.
     pub count: u64,
-    /// The demand in describe, for people.
+    /// The demand in words, for people.
     pub demand: String,
     /// Why the demand cannot be met, with one reason per group.
     pub reasons: Vec<UnmetReason>,
@@ -192,7 +192,7 @@ impl fmt::Display for GroupLimit {
     }
 }
 
-/// An amount of a resource in describe, for people.
+/// An amount of a resource in words, for people.
 #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
 pub(crate) fn amount_text(name: &str, amount: f64) -> String {
     let bytes = name == "memory" || name == "object_store_memory";

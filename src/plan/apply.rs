@@ -132,6 +132,8 @@ fn set_raylet(after: &mut Snapshot, sync: &RayletSync) {
                 .available_resources
                 .entry(resource.to_owned())
                 .or_insert(0.0);
+            // Strategy `Ray` may plan a size below zero, and `clamp` panics where its bounds are
+            // the wrong way round.
             *free = (*free + size - old).clamp(0.0, size.max(0.0));
         }
     }

@@ -103,6 +103,7 @@ pub fn charged(cluster: &ClusterObject, own: &OwnPods) -> (BudgetAmounts, Budget
     let all: Vec<Pod<'_>> = own.iter().filter(stays).collect();
     let now = charge(&config, &all, &history);
     for group in config.groups.iter_mut() {
+        // KubeRay makes the minima whatever `replicas` says: without it, they alone are to come.
         group.replicas = None;
     }
     let head: Vec<Pod<'_>> = own
@@ -141,6 +142,7 @@ pub(crate) fn added(
             Quantity::from_milli(resize.cpu_milli),
             Quantity::from_units(resize.memory_bytes),
         );
+        // `minus` ends at zero: a pod that is to shrink holds what it has until it has shrunk.
         Some(asked(then).minus(now))
     };
     launches

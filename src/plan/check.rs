@@ -164,6 +164,8 @@ impl Checker<'_> {
                 .group(&group.name)
                 .map_or(0, |config| config.max_replicas);
             let grows = group.replicas > group.replicas_now.unwrap_or(0);
+            // Above a maximum that was lowered, pods are there until they have drained: only a
+            // launch breaks the rule.
             if grows && group.replicas > max && group.launch_now > 0 {
                 let (group, replicas) = (group.name.clone(), group.replicas);
                 violations.push(Violation::AboveMax {

@@ -69,6 +69,8 @@ pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport
         allowance: None,
     };
     let (plan, report) = decision.decide(config, now);
+    // Few clusters are at their limits, so the first decision knows none. It also says what the
+    // cluster wants, and fair shares go by that.
     if settings.budgets.is_empty() || !settings.strategy.is_rayfit() {
         return (plan, report);
     }

@@ -102,6 +102,7 @@ impl<P: ListPosition, T> List<P, T> {
         items.map(|(number, item)| (P::at(number), item))
     }
 
+    // `use<P, T>` without a lifetime: the list may be changed while its positions are gone through.
     pub(crate) fn positions(&self) -> impl Iterator<Item = P> + use<P, T> {
         (0..self.items.len()).map(P::at)
     }

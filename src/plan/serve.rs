@@ -48,6 +48,7 @@ fn all_or_nothing(
     if packed.left.is_empty() {
         state.commit(packed);
     } else {
+        // All of it is left, also what would have fitted: nothing of it was put into effect.
         left.extend(batches.iter().copied());
     }
 }

@@ -120,6 +120,7 @@ fn whole_seconds(seconds: f64) -> u32 {
 
 /// The resize of a node, unless the node is to be removed: such a node keeps its size.
 fn sized<'n>(decided: &Decided<'_>, node: &'n PlannedNode) -> Option<&'n Resize> {
+    // Ray resizes such a node all the same, which restarts its idle time.
     let goes = decided.state.strategy.is_rayfit() && !node.stays();
     node.resize.as_ref().filter(|_| !goes)
 }
@@ -327,6 +328,7 @@ fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
         let (kind, index) = demand.place();
         let count = counts.get(&number).copied();
         let is_later = matches!(demand.batches, Err(UnmetReason::TriedAgain { .. }));
+        // What is kept back has no batches any more: it is one placement group.
         let count = count.unwrap_or(u64::from(is_later));
         let reasons = reasons.of_demand(number);
         Some(Unmet {

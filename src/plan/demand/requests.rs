@@ -132,6 +132,7 @@ fn units(
     let mut batches: Vec<RequestBatch> = Vec::new();
     for bundle in bundles {
         let shape = shapes.number(Shape::of(bundle, names));
+        // Only neighbours are joined: requests that are equally hard to place keep their order.
         match batches.last_mut().filter(|batch| batch.shape == shape) {
             Some(batch) => batch.count += 1,
             None => batches.push(RequestBatch {
@@ -151,6 +152,7 @@ fn gangs(gcs: &ClusterResourceState) -> Vec<(usize, &GangResourceRequest)> {
         .iter()
         .enumerate()
         .collect();
+    // Ray counts the bundles of the older field, also where it places those of the newer one.
     let hardness = |gang: &GangResourceRequest| {
         let constraints: usize = gang
             .requests
@@ -165,6 +167,7 @@ fn gangs(gcs: &ClusterResourceState) -> Vec<(usize, &GangResourceRequest)> {
 
 fn listed(gang: &GangResourceRequest) -> &[ResourceRequest] {
     match gang.bundle_selectors.first() {
+        // Further selectors are alternatives, which Ray does not read yet.
         Some(selector) => &selector.resource_requests,
         None => &gang.requests,
     }
@@ -219,6 +222,7 @@ fn add(sum: &mut ResourceRequest, bundle: &ResourceRequest) {
 fn sorted(selectors: &[LabelSelector]) -> Vec<LabelSelector> {
     let mut selectors = selectors.to_vec();
     for constraint in selectors.iter_mut().flat_map(|s| &mut s.label_constraints) {
+        // The GCS lists the values of one constraint in any order.
         constraint.label_values.sort();
     }
     selectors

@@ -124,6 +124,7 @@ impl Shape {
     /// Ray's order of packing, in which the shape that is harder to place is the greater one. (Ray,
     /// `scheduler.py`, `_sort_resource_request`.)
     pub(crate) fn order(&self, other: &Self) -> Ordering {
+        // Ray looks at the first selector alone: the others are what a request falls back to.
         let first = |shape: &Self| shape.selectors.first().map_or(0, Vec::len);
         self.placement
             .len()

@@ -108,5 +108,7 @@ impl NodeHeadroom {
 }
 
 fn less(from: Quantity, amount: Quantity) -> Quantity {
+    // A resize that the kubelet defers is requested already, so the requests on a node can be more
+    // than it has.
     from.checked_sub(amount).unwrap_or_default()
 }

@@ -154,6 +154,8 @@ fn read_conditions(
     container: &ContainerAmounts,
     around: Around,
 ) -> Result<(), ResizeError> {
+    // Kubernetes may set both conditions at once. The first one in the list counts, as it does for
+    // Ray.
     for condition in pod.conditions().iter().filter(|one| one.is_true()) {
         let message = condition.message.clone();
         match condition.kind.as_str() {
@@ -195,7 +197,7 @@ fn read_conditions(
     Ok(())
 }
 
-/// Whether the condition is about the pod's present spec. Kubernetes before 1.33 does not say.
+/// Whether the condition is about the pod's present spec. Kubernetes before 1.34 does not say.
 fn is_of_now(condition: &PodCondition, pod: &Pod<'_>) -> bool {
     let seen = condition.observed_generation;
     let there = pod.object.metadata.generation;
@@ -248,6 +250,8 @@ fn bound(resize: &mut Resize, used: Size) {
             then.min(limits.memory.max(now.memory))
         }
     };
+    // A suggestion says how far a pod can grow. Ray makes a pod smaller by one that is below its
+    // size, work or not.
     resize.suggested_cpu = resize.suggested_cpu.map(|then| cpu(then.max(now.cpu)));
     resize.suggested_memory = resize
         .suggested_memory

@@ -16,6 +16,8 @@ pub(crate) fn most(history: &History, state: &DecisionState) -> ByGroup<u64> {
     groups
         .map(|(group, (running, idle))| {
             let before = history.at_work.get(&group.config.name).copied();
+            // While none is idle, or none is there, what runs now is the number: older ones say
+            // nothing more.
             match before {
                 Some(before) if idle > 0 && running > 0 => before.max(running),
                 _ => running,

@@ -69,6 +69,8 @@ pub(crate) fn preferences(
         Some(at) => Preference {
             recoverable: recovered(now - at),
             priority: group.priority,
+            // Ray divides times since 1970, so every group that has failed is close to 0, and the
+            // last one is 0.
             available: 1.0 - at / newest,
         },
     };

@@ -75,6 +75,7 @@ pub(crate) fn mark(
 /// Why a group still counts as blocked though the objects no longer say so.
 fn held(memory: &BlockMemory, own: &[Pod<'_>], now: f64) -> Option<BlockReason> {
     let until = memory.seen_at + hold(memory.times);
+    // A time ahead of the clock, which was set back since, holds nothing.
     let is_held = !is_over(memory, own) && (memory.seen_at..until).contains(&now);
     #[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
     let until = until.ceil() as i64;

@@ -113,6 +113,7 @@ impl Gangs {
                 node.takes.iter().any(|take| take.demand == number)
                     && node.unschedulable_s.is_some_and(|waits| waits >= patience)
             };
+            // A single bundle is there or is not, and holds nothing while it waits for others.
             if units < 2 || title.is_empty() || !state.in_order().any(waits) {
                 continue;
             }
@@ -135,6 +136,8 @@ impl Gangs {
 /// A number from 0 up to 1 that is the same whenever it is asked for, and another one for each
 /// placement group and each of its tries.
 fn spread(cluster: &str, title: &str, times: u32) -> f64 {
+    // Its keys are always the same, unlike those of a `HashMap`, and equal snapshots are to give
+    // equal plans.
     let mut hasher = DefaultHasher::new();
     (cluster, title, times).hash(&mut hasher);
     let share = u32::try_from(hasher.finish() >> 32).unwrap_or_default();

@@ -81,6 +81,7 @@ fn instances(decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
         }
     }
     let mut rows: Vec<&PlannedNode> = decided.state.in_order().collect();
+    // In the order in which they came, and not in that of packing: by it Ray launches what waits.
     rows.sort_by_key(|node| node.born);
     let mut instances = Vec::new();
     for node in rows {

@@ -140,6 +140,7 @@ impl NodeAssembly<'_> {
             in_use: self.in_use(row),
         };
         let mut resize = pod_size::resize(pod, resize_limits, base, around)?;
+        // The note may name the raylet that ran before the container was started again.
         if let Some(id) = node.ray_id() {
             resize.raylet = Some(id.to_owned());
         }
@@ -248,6 +249,8 @@ pub(crate) fn size(
             resize_limits.cpu = goal.cpu;
             resize_limits.memory = goal.memory;
         }
+        // Limits may be below what a pod has or starts with, since they can be written at any time.
+        // It does not shrink for that.
         let grown = node.resize.as_ref().map(|resize| resize.current);
         let (more, most) = grown.map_or((0.0, 0), |size| (size.cpu, size.memory));
         node.set_total(cpu, resize_limits.cpu.max(more).max(total(node, cpu)));
@@ -276,6 +279,8 @@ pub(crate) fn size(
             .filter(|r| r.is_in_progress())
             .map(|r| r.desired)
         {
+            // The raylet gives up CPU and memory before its pod does, so what is to go takes no
+            // more work.
             node.set_total(cpu, desired.cpu.min(total(node, cpu)));
             #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
             node.set_total(memory, (desired.memory as f64).min(total(node, memory)));

@@ -140,6 +140,8 @@ fn of_pod(pod: &Pod<'_>, unschedulable_s: f64, now: f64) -> Option<BlockReason> 
 /// Why the containers of a pod wait.
 fn waiting<'a>(pod: &Pod<'a>) -> impl Iterator<Item = &'a str> {
     let status = &pod.object.status;
+    // The others wait until all init containers have ended, so one of these that fails is the
+    // reason.
     let statuses = status.init_container_statuses.iter();
     let statuses = statuses.chain(&status.container_statuses);
     statuses.filter_map(|container| container.state.waiting.as_ref()?.reason.as_deref())

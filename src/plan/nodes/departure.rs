@@ -70,9 +70,11 @@ pub(crate) fn departures(
             continue;
         };
         let known = snapshot.history.departing.get(pod.name).copied();
+        // A taint has the clock of another machine, which may be ahead.
         let since = known.or(expected.since).unwrap_or(now).min(now);
         let killed_at = pod.killed_at();
         let gone_at = match expected.gone_at {
+            // The end of a pod that is deleted already is written in the pod itself.
             _ if killed_at.is_some() => killed_at,
             Gone::At(at) => Some(at),
             Gone::After(seconds) => Some(since + seconds),
@@ -149,6 +151,7 @@ fn expected(node: &KubeNode, now: f64) -> Option<ExpectedDeparture> {
                 gone_at: seconds.map_or(Gone::Unknown, |seconds| Gone::After(seconds.into())),
             }),
             (TaintMeaning::Unreachable, Some(since))
+                // The taint of the same key with the effect NoSchedule evicts nobody.
                 if taint.effect == "NoExecute" && now - since >= SILENT_S =>
             {
                 Some(ExpectedDeparture {

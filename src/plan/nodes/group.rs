@@ -182,6 +182,8 @@ impl ClusterConfig {
             }) else {
                 continue;
             };
+            // Not below the base size, with which a pod starts whatever the pod as a whole may
+            // have.
             let [cpu, memory] = group.within_pod;
             if let Some(cpu) = cpu {
                 limits.cpu = limits.cpu.min(cores(cpu).max(base.cpu));
@@ -263,6 +265,7 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
 }
 
 fn hosts(group: &GroupSpec) -> u64 {
+    // Ray takes a `numOfHosts` of 0 as it is: such a group has no nodes.
     let hosts = group.hosts.unwrap_or(1).max(0).unsigned_abs();
     hosts.min(MOST_NODES)
 }

@@ -110,6 +110,8 @@ pub(crate) fn add_awaited<'a>(
 pub(crate) fn by_name(rows: &mut [Row<'_>]) {
     rows.sort_by_key(|row| match row.pod {
         Some(pod) => (false, row.group, pod.name),
+        // Launches have no name. The sort is stable and leaves them in the order in which they were
+        // asked for.
         None => (true, "", ""),
     });
 }
@@ -216,6 +218,7 @@ impl<'a> RowBuilder<'a> {
             if !ray.is_alive() {
                 continue;
             }
+            // Ray goes by the group that the Ray node reports, and not by the label of its pod.
             self.row(&ray.ray_node_type_name, pod, Stage::Allocated, None);
         }
     }
@@ -245,6 +248,7 @@ impl<'a> RowBuilder<'a> {
                 Some(ray) if ray.status == NodeStatus::Draining => left.draining.push(pod),
                 Some(ray) => {
                     row.head |= ray.is_head();
+                    // One that was asked to stop is reported as running until it begins to drain.
                     if row.stage == Stage::Allocated {
                         row.stage = Stage::Running;
                     }

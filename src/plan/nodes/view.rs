@@ -72,6 +72,7 @@ impl NodeReader<'_> {
             }
         }
         let mut labels: BTreeMap<&String, &String> = ray.labels.iter().collect();
+        // Where both name a label, the dynamic one counts. (Ray, `scheduler.py`.)
         labels.extend(&ray.dynamic_labels);
         node.labels = self.known_labels(labels.into_iter());
         node.idle_ms = ray.idle_duration_ms;
@@ -81,6 +82,7 @@ impl NodeReader<'_> {
     /// Adds a resource, or only counts it if it makes no difference except in means.
     fn add(&self, node: &mut PlannedNode, name: &str, total: Option<f64>, free: Option<f64>) {
         let Some(known) = self.names.get(name) else {
+            // Ray leaves a total of zero out of its means.
             if total.is_some_and(|total| total > 0.0) {
                 node.untouched += 1;
             }

@@ -45,6 +45,7 @@ impl NodeCost {
         Self {
             group,
             each,
+            // `numOfHosts` may be 0, which Ray takes as it is.
             hosts: config.hosts.max(1),
         }
     }
@@ -84,6 +85,8 @@ impl Allowance {
     /// Takes what so many nodes cost.
     pub(crate) fn launch(&mut self, cost: &NodeCost, count: u64) {
         let prepaid = self.prepaid(cost);
+        // KubeRay makes all hosts of a replica, whichever of them was asked for, so the first one
+        // pays for the others.
         let paid = count
             .saturating_sub(prepaid)
             .next_multiple_of(cost.hosts.max(1));
@@ -145,6 +148,7 @@ impl Allowance {
 
 /// How often a cost is within what is left.
 fn times(cost: BudgetAmounts, left: BudgetAmounts) -> u64 {
+    // What is unbounded is the largest number, and divided by a cost that would be a bound.
     let of = |(left, cost): (u64, u64)| match left {
         BudgetAmounts::UNBOUNDED => u64::MAX,
         left => left.checked_div(cost).unwrap_or(u64::MAX),
@@ -185,6 +189,8 @@ pub(crate) fn gpus(group: &GroupConfig) -> u64 {
 
 /// What a pod asks for, rounded up.
 pub(crate) fn asked(amounts: Amounts) -> BudgetAmounts {
+    // Up, so that many small pods do not take more than the budget by what would be cut off of
+    // each.
     let up = |quantity: Option<Quantity>, unit: i128| {
         let nanos = quantity.unwrap_or_default().nanos().max(0);
         let whole = nanos / unit + i128::from(nanos % unit > 0);

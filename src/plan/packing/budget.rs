@@ -14,6 +14,7 @@ pub(crate) const BUDGET: u64 = 40_000_000;
 /// The steps that are left. A step is about one resource or label of one request, compared with one
 /// node.
 #[derive(Debug)]
+// A trial borrows the whole state, so steps are taken off through a shared reference.
 pub(crate) struct WorkBudget(Cell<u64>);
 
 impl WorkBudget {

@@ -111,6 +111,7 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
             Entry::Occupied(entry) => {
                 if let Some(class) = self.classes.get_mut(*entry.get()) {
                     class.members.push_back(member);
+                    // The class had run out of nodes, and no heap had a valid entry for it.
                     if class.members.len() == 1 {
                         let class = *entry.get();
                         self.revive(class, batches);
@@ -143,6 +144,7 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
         let class = self.classes.get_mut(index)?;
         let trial = class.trial.take()?;
         let Member { number, count, .. } = *class.members.front()?;
+        // In Ray's list the picked group is now behind the other class, which is picked next.
         let alternates = self.last.is_some() && self.has_rival(rank);
         let repeats = if alternates {
             1
@@ -235,6 +237,7 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
         front.count = front.count.saturating_sub(count);
         if let Some(last) = &mut self.last {
             let count = usize::try_from(count).unwrap_or(usize::MAX);
+            // Ray appends a fresh node for each node that it picks.
             *last = last.saturating_add(count);
             front.position = *last;
         }
@@ -264,6 +267,8 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
         let Some(next) = class.members.front().map(|member| member.number) else {
             return;
         };
+        // Nodes that do not run are one class whatever was placed on them, but that counts in the
+        // score.
         if self.placed(next) == self.placed(picked) {
             self.revive(index, batches);
         } else {

@@ -23,6 +23,8 @@ impl NodeClasses {
 /// placed must be equal too.
 fn code(node: &PlannedNode, source: CountedAmounts) -> Vec<u64> {
     let running = node.stage() == Stage::Running;
+    // As a double this is not a number, and no amount is that: the GCS's answer is looked over
+    // before.
     let bits = |amount: Option<f64>| amount.map_or(u64::MAX, f64::to_bits);
     let mut code = vec![
         node.group().map_or(u64::MAX, |group| group.number() as u64),
@@ -40,6 +42,7 @@ fn code(node: &PlannedNode, source: CountedAmounts) -> Vec<u64> {
             .flat_map(|(label, value)| [u64::from(label.0), u64::from(value.0)]),
     );
     if running {
+        // Labels and shapes are numbers below this one, which shows where the labels end.
         code.push(u64::MAX);
         code.extend(
             node.placed[source as usize]

@@ -190,6 +190,8 @@ impl FitTrial {
             #[expect(clippy::cast_precision_loss, reason = "exact where it matters")]
             let factor = more as f64;
             for (free, needed) in frees.iter_mut().zip(needs()) {
+                // Ray takes off unit by unit, and each one fitted, so it never ends below zero. A
+                // product that was rounded up would.
                 *free = (*free - factor * needed).max(0.0_f64.min(*free));
             }
             taken += more;
@@ -274,6 +276,8 @@ impl FitTrial {
                 if !(0.0..=1.0).contains(&share) {
                     return None;
                 }
+                // Python's `**` calls `pow`. `powi` multiplies instead and can differ in the last
+                // bit, by which Ray's order of nearly equal nodes would change.
                 let used = total * share.powf(3.0);
                 sum += used;
                 least = used.min(least);

@@ -85,6 +85,7 @@ impl Packing<'_> {
             }
             let resize = self.node(*number).and_then(|node| node.resize.as_ref());
             let headroom = resize.filter(|resize| resize.headroom(&self.headrooms).is_some());
+            // Where no headroom is known, nothing is taken from the next pod.
             headroom.is_none_or(|resize| seen.insert(resize.kube_node))
         })
     }
@@ -105,6 +106,7 @@ impl Packing<'_> {
         }
         let (picked, rest) = self.pick_existing(StepNodes::Only(PlacementStep::Grow), growing);
         let grown: HashSet<NodeIndex> = picked.iter().copied().collect();
+        // Only a pod that is asked to grow counts at the size to which it can grow.
         for (number, node) in before
             .into_iter()
             .filter(|(number, _)| !grown.contains(number))

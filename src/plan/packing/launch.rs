@@ -143,6 +143,8 @@ impl Packing<'_> {
             }
         }
         let has_more = pool.has_more();
+        // Where the maxima of the groups are reached as well, they are the reason that people are
+        // told.
         self.state.is_cut |= left.places == 0 && left.nodes > 0 && has_more;
         let again = self.allowance.is_some() && (safe == 0 || is_single) && has_launched;
         again && has_more && left.nodes.min(left.places) > 0

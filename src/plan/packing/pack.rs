@@ -61,6 +61,7 @@ impl DecisionState {
         // Every packing goes over all nodes and groups a few times, whatever is asked for.
         let passes = 4 * (self.order.len() + self.groups.len()) + batches.len();
         self.work.spend(passes);
+        // Copies: what a placement group took of them is given up with it, if not all of it fits.
         let (headrooms, allowance) = (self.headrooms.clone(), self.allowance.clone());
         Packing {
             state: self,
@@ -187,6 +188,7 @@ impl Packing<'_> {
                     free.unwrap_or(implied) >= needed
                 })
         };
+        // Without requests Ray sets no node aside.
         self.batches.is_empty() || self.batches.iter().any(fits)
     }
 
@@ -200,6 +202,7 @@ impl Packing<'_> {
         if self.batches.iter().all(|batch| batch.count == 0) {
             return (Vec::new(), numbers.to_vec());
         }
+        // Taken out while the candidates borrow from them, because picking changes `self.batches`.
         let changed = std::mem::take(&mut self.changed);
         let fresh = std::mem::take(&mut self.fresh);
         let classes: Vec<u32> = numbers
@@ -227,6 +230,7 @@ impl Packing<'_> {
                 number: *number,
                 count: node(*number).count,
             };
+            // A node whose group is gone is on its way out, and takes nothing.
             if let Some(group) = state.group(node(*number)) {
                 candidates.add(member, class, group.preference, &self.batches);
             }

@@ -30,6 +30,8 @@ impl Rank {
         self.score
             .order(&other.score)
             .then_with(|| own.recoverable.total_cmp(&their.recoverable))
+            // As in Ray, a priority decides between equal scores only, and never lets a worse node
+            // win.
             .then(own.priority.cmp(&their.priority))
             .then_with(|| own.available.total_cmp(&their.available))
             .then(self.position.cmp(&other.position))

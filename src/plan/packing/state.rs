@@ -159,6 +159,8 @@ impl DecisionState {
             *sum = sum.saturating_add(node.count);
         }
         if self.strategy.is_rayfit() {
+            // KubeRay can read such a group, and makes as many pods as its `replicas` say, seen or
+            // not.
             unread = unread.max(self.unread_nodes);
         }
         self.max_workers
@@ -342,6 +344,8 @@ pub(crate) fn with_parts(
         return order;
     }
     let mut whole = Vec::with_capacity(order.len() + parts.len());
+    // A stack and no recursion: parts are split off parts, as often as a hostile demand has
+    // requests.
     let mut open: Vec<(NodeIndex, bool)> = order.into_iter().rev().map(|at| (at, false)).collect();
     while let Some((number, is_done)) = open.pop() {
         match parts.get(&number).filter(|_| !is_done) {

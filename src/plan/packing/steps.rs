@@ -29,6 +29,8 @@ impl Packing<'_> {
         for part in self.pending(&open) {
             self.pick_existing(StepNodes::Only(PlacementStep::Pending), &part);
         }
+        // Ray moves what it picked to the front. The order here stays, so that the next round tries
+        // the nodes in the same one and decides the same.
         self.with_parts(order)
     }
 

@@ -32,6 +32,8 @@ pub(crate) fn reserve(state: &mut DecisionState) -> Vec<Relief> {
         let node = state.nodes.get(*number);
         let has = node.and_then(|node| node.resize.as_ref());
         let has = has.map_or(1, |resize| resize.current.memory.max(1));
+        // Whole thousandths, because floats have no order of their own. A tenant may report any
+        // number of bytes, and a thousand times as many are beyond 64 bits.
         Reverse(i128::from(in_use.soon) * 1000 / i128::from(has))
     });
     let mut reliefs = Vec::new();

@@ -74,6 +74,7 @@ pub(crate) fn enforce_group_maxima(state: &mut DecisionState) {
 /// Removes the nodes that the cluster has above its maximum.
 pub(crate) fn enforce_cluster_maximum(state: &mut DecisionState) {
     let (mut gone, staying) = split(state);
+    // Ray takes a maximum of 0 for no maximum.
     if state.max_nodes == 0 || state.sum(&staying) <= state.max_nodes {
         return;
     }
@@ -136,6 +137,7 @@ fn take_out(
 }
 
 fn sort_for_removal(state: &DecisionState, numbers: &mut [NodeIndex]) {
+    // Once for each node, because sorting compares each of them many times.
     let uses = state.nodes.map(PlannedNode::mean_use);
     let by = |left: &NodeIndex, right: &NodeIndex| match (
         state.nodes.get(*left),
@@ -208,6 +210,7 @@ pub(crate) fn enforce_idle(state: &mut DecisionState, timeouts: Timeouts<'_>) {
             }
             continue;
         }
+        // Not below zero: a node that the minimum or a schedule needs was passed over above.
         let count = node.count.min(counted - least);
         let is_part = count < node.count;
         if let Some(counted) = of_group {
@@ -251,6 +254,8 @@ fn kept(
 }
 
 fn timeout(node: &PlannedNode, of_group: Option<f64>, timeouts: Timeouts<'_>) -> Option<f64> {
+    // A requested launch is left out, as by Ray. It has been idle for no time, so it never goes for
+    // that.
     if matches!(node.stage(), Stage::Queued | Stage::Allocated) {
         timeouts.pending
     } else {

@@ -77,6 +77,7 @@ fn best_step(
         let (found, cost) = now.map_or((0.0, 0.0), |now| (now.found, now.cost));
         for choice in choices.iter().filter(|choice| choice.found > found) {
             let more = choice.cost - cost;
+            // What costs nothing more is worth the most, and not a division by zero.
             let worth = (choice.found - found) / more.max(f64::MIN_POSITIVE);
             let is_better = best.is_none_or(|(_, _, of_best)| worth > of_best);
             if more <= money && is_better {

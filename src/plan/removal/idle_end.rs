@@ -43,6 +43,7 @@ pub(crate) fn decide(
     }
     let since = memory.since.unwrap_or(now);
     memory.since = Some(since);
+    // A timeout that cannot be counted ends nothing.
     let timeout = options.timeout.as_f64().unwrap_or(f64::INFINITY);
     let policy = match options.policy.as_str() {
         "Suspend" => Some(ClusterEndPolicy::Suspend),

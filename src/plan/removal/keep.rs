@@ -64,6 +64,7 @@ pub(crate) fn keep_small(
         let timeout = own.unwrap_or(timeout);
         let place = places.entry(group).or_default();
         *place += 1;
+        // More pods may be idle than ever had work at once.
         let most = group.map_or(0, |group| keep.most.count(group)).max(*place);
         let Some(resize) = &mut node.resize else {
             continue;
@@ -125,6 +126,7 @@ fn cost_ratio(resize: &Resize) -> f64 {
 fn harmonic(count: f64) -> f64 {
     /// Euler's constant, by which the sum differs from the logarithm.
     const EULER: f64 = 0.577_215_664_9;
+    // A formula, because each idle pod asks for it: adding up would make that quadratic.
     count.ln() + EULER + 0.5 / count - 1.0 / (12.0 * count * count)
 }
 

@@ -166,6 +166,8 @@ impl Rooms {
             let above = node.group().and_then(|group| above.get_mut(group));
             if let Some((group, above)) = group.zip(above)
                 && *above > group.min
+                // A host goes with its whole replica only, and that may be on other Kubernetes
+                // nodes.
                 && group.hosts <= 1
                 && may_go(state, node)
             {
@@ -224,6 +226,7 @@ impl Rooms {
         let mut best: Option<(KubeNodeIndex, usize)> = None;
         for (at, idle) in self.idle.enumerate() {
             let mut room = self.left[at].clone();
+            // Only fewer is better, so of equally good Kubernetes nodes the first one is kept.
             let most = best.map_or(idle.len(), |(_, fewest)| fewest.saturating_sub(1));
             for count in 0..=most.min(idle.len()) {
                 if !state.work.spend(1) {

@@ -115,6 +115,8 @@ fn place(
     minima(state, wanted, launch, &mut kept);
     headroom(state, wanted, demands, launch, &mut kept);
     let is_over = state.work.is_over();
+    // Nothing grows for what is kept ready, so it takes no headroom. Where a maximum leaves no room
+    // for it, its own report says so.
     (state.headrooms, state.is_cut, state.work) = (headrooms, is_cut, work);
     if is_over {
         (state.nodes, state.order) = (before, order);

@@ -113,5 +113,6 @@ pub(super) fn enumerated<'de, D: Deserializer<'de>>(
     reason = "whole and bounded, as checked"
 )]
 fn whole(number: f64) -> Option<i64> {
+    // Below two to the 53rd, up to which a double is every whole number.
     (number.fract() == 0.0 && number.abs() < 9e15).then_some(number as i64)
 }

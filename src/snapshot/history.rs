@@ -22,6 +22,7 @@ pub struct History {
     pub resizes: BTreeMap<String, ResizeMemory>,
     /// Groups in growth back-off: their new pods did not grow to the size that they were launched
     /// for.
+    // The alias is this field's name in older recorded snapshots; the same goes for those below.
     #[serde(alias = "stunted", skip_serializing_if = "BTreeMap::is_empty")]
     pub growth_backoffs: BTreeMap<String, GrowthBackoff>,
     /// By group, how many of its pods ran when it last had work for all of them, or more since.

@@ -296,6 +296,8 @@ fn size(group: &Group<'_>) -> Option<(Quantity, Quantity)> {
     let container = group.ray_container()?;
     let requests = container.requests()?;
     let size = |resource| {
+        // Ray grows pods that have both requests only, and takes the limits for their size where
+        // there are any.
         requests.get(resource)?;
         container.size(resource)
     };
@@ -313,6 +315,7 @@ fn pod_requests(group: &Group<'_>) -> Amounts {
         };
         of("requests")
             .unwrap_or_default()
+            // The API server fills requests in from limits when the pod is made.
             .or(of("limits").unwrap_or_default())
     });
     asked.fold(Amounts::default(), Amounts::plus)

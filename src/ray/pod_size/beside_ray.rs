@@ -57,6 +57,7 @@ impl BesideRay {
     fn add_autoscaler(&mut self, cluster: &Cluster<'_>, resource: Resource) {
         let options = cluster.autoscaler_options();
         if let Some(options) = options.filter(|options| object_at(options, "resources").is_some()) {
+            // `autoscalerOptions` has its `resources` where a container has them.
             return self.add(&Container::new(0, options), resource);
         }
         let size = match resource {

@@ -152,6 +152,7 @@ fn trees(
     budget: &TreeBudget,
 ) -> Result<(Value, Option<Value>), ReviewError> {
     let read = |raw, field, detail| read(raw, field, detail, budget);
+    // A search of the unparsed text suffices: API servers write these names without escapes.
     let mut detail = match webhook {
         Webhook::Mutate if object.get().contains(ANNOTATION) => Detail::WithEnvironment,
         Webhook::Mutate if object.get().contains(AUTOSCALING) => Detail::WithEnvironment,
@@ -165,6 +166,7 @@ fn trees(
     if webhook == Webhook::Validate && compares_all(kind, &new) {
         detail = Detail::Whole;
         drop(new);
+        // The first tree is dropped, so it no longer counts against the budget.
         budget.clear();
         new = read(object, "object", detail)?;
     }

@@ -55,6 +55,8 @@ impl Record {
     pub fn identify(&mut self, review: &Review<'_>) {
         self.kind = Kind::from_name(&review.kind.kind).filter(|_| review.kind.group == "ray.io");
         self.dry_run = review.is_dry_run();
+        // Words of our own, because whoever sends reviews could make up any number of values of a
+        // metric's label.
         self.operation = match &*review.operation {
             "CREATE" => "CREATE",
             "UPDATE" => "UPDATE",

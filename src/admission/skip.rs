@@ -79,6 +79,7 @@ fn is_unchanged(new: &Parts<'_>, old: &Parts<'_>) -> bool {
     let (meta, before) = (&new.metadata, &old.metadata);
     same(new.spec, old.spec)
         && meta.name == before.name
+        // RayPolicies select by labels, so other rules may hold now.
         && same(meta.labels, before.labels)
         && same_annotations(meta.annotations, before.annotations)
 }

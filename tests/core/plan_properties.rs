@@ -24,7 +24,7 @@ use rayfit::plan::{
 use rayfit::quantity::Quantity;
 use rayfit::schedule::{self, CronExpression, Hours, HoursEnd};
 use rayfit::snapshot::Snapshot;
-use rayfit::snapshot::gcs::LabelSelector;
+use rayfit::snapshot::gcs::{GangResourceRequest, LabelSelector, ResourceRequest};
 use serde_json::{Value, json};
 
 const HEAD: &str = "headgroup";
@@ -176,12 +176,29 @@ fn what_is_unmet_fits_nowhere(
         let requests = &snapshot.gcs.pending_resource_requests;
         let request = match unmet.kind {
             DemandKind::Tasks => &requests[unmet.index].request,
-            // Of which all must fit at once.
-            DemandKind::Constraint | DemandKind::PlacementGroup => continue,
+            DemandKind::PlacementGroup => {
+                let gang = &snapshot.gcs.pending_gang_resource_requests[unmet.index];
+                let Some(nodes) = nodes_of_gang(gang) else {
+                    continue;
+                };
+                told += 1;
+                let mut spare: Vec<_> = workers
+                    .clone()
+                    .filter_map(|group| {
+                        let (hosts, cpu, memory) = first_size(snapshot, &group.name)?;
+                        let count = group.max.saturating_sub(places(group));
+                        (hosts == 1).then_some((count, cpu, memory))
+                    })
+                    .collect();
+                if nodes.len() as u64 + taken <= most && all_fit(&nodes, &mut spare) {
+                    return Err(format!("{spare:?} is left beside {unmet:?}"));
+                }
+                continue;
+            }
+            // It is about what there is already, too.
+            DemandKind::Constraint => continue,
         };
-        let counted = |name: &String| name == "CPU" || name == "memory";
-        let anywhere = request.label_selectors.iter().all(is_empty);
-        if !request.resources_bundle.keys().all(counted) || !anywhere {
+        if !is_plain(request) {
             continue;
         }
         told += 1;
@@ -198,6 +215,54 @@ fn what_is_unmet_fits_nowhere(
         }
     }
     Ok(told)
+}
+
+/// Whether a request is for CPU and memory alone, on any node.
+fn is_plain(request: &ResourceRequest) -> bool {
+    let mut names = request.resources_bundle.keys();
+    names.all(|name| name == "CPU" || name == "memory")
+        && request.label_selectors.iter().all(is_empty)
+}
+
+/// Nodes, as CPUs and bytes, that would hold a placement group of any strategy: one for all of a
+/// strict pack, and else one for each bundle. None if it asks for more than these.
+fn nodes_of_gang(gang: &GangResourceRequest) -> Option<Vec<(f64, f64)>> {
+    // Several constraints on one bundle would end Ray's autoscaler, so such a group is refused.
+    let is_refused = |request: &ResourceRequest| request.placement_constraints.len() > 1;
+    let has_selectors = !gang.bundle_selectors.is_empty();
+    if has_selectors || !gang.requests.iter().all(is_plain) || gang.requests.iter().any(is_refused)
+    {
+        return None;
+    }
+    let needs = |request: &ResourceRequest, name: &str| {
+        let amount = request.resources_bundle.get(name);
+        amount.copied().unwrap_or(0.0)
+    };
+    let each = gang.requests.iter();
+    let nodes = each.map(|request| (needs(request, "CPU"), needs(request, "memory")));
+    let mut constraints = gang.requests.iter().flat_map(|r| &r.placement_constraints);
+    if constraints.any(|one| one.affinity.is_some()) {
+        let sum = |sum: (f64, f64), one: (f64, f64)| (sum.0 + one.0, sum.1 + one.1);
+        return Some(vec![nodes.fold((0.0, 0.0), sum)]);
+    }
+    Some(nodes.collect())
+}
+
+/// Whether each of the nodes can be one of the spare ones (how many, CPUs, bytes), tried in all ways.
+fn all_fit(nodes: &[(f64, f64)], spare: &mut [(u64, f64, f64)]) -> bool {
+    let Some(((cpu, memory), others)) = nodes.split_first() else {
+        return true;
+    };
+    (0..spare.len()).any(|one| {
+        let (count, has_cpu, has_memory) = spare[one];
+        if count == 0 || *cpu > has_cpu || *memory > has_memory {
+            return false;
+        }
+        spare[one].0 -= 1;
+        let fits = all_fit(others, spare);
+        spare[one].0 += 1;
+        fits
+    })
 }
 
 fn is_empty(selector: &LabelSelector) -> bool {

@@ -66,6 +66,7 @@ pub fn leaf(
     parameters.distinguished_name = common_name("rayfit");
     parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    // All authorities have one name: by the identifier a verifier finds the one that has signed.
     parameters.use_authority_key_identifier_extension = true;
     parameters.not_before = (now - BACKDATED).into();
     parameters.not_after = not_after.into();

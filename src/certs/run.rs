@@ -123,6 +123,8 @@ impl Keeper {
                 Ok(Duration::ZERO)
             }
             Next::Wait => Ok((self.options.propagation / 6).min(Duration::from_secs(10))),
+            // A leaf is renewed in the last quarter of its lifetime, into which several looks have
+            // to fall.
             Next::Rest => Ok(REST.min(self.options.leaf_lifetime / 16)),
         }
     }

@@ -15,6 +15,7 @@ const RESULTS: usize = 100;
 /// The name of the report of an object.
 pub fn name(judged: &Judged) -> String {
     let kind = judged.object.kind.name().to_lowercase();
+    // A name may have 253 characters, the prefix included.
     let name: String = judged.object.name.chars().take(200).collect();
     format!("rayfit-{kind}-{name}")
 }

@@ -58,6 +58,8 @@ pub fn leaf(
     let PrivateKey(signing_key) = authority.key.as_ref().ok_or(IssueError::NoKey)?;
     let issuer = Issuer::new(authority_parameters(), KeyPair::from_pem(signing_key)?);
     let key = KeyPair::generate()?;
+    // Cut to the end of the authority, after which API servers refuse the leaf whatever it says of
+    // itself.
     let not_after = authority
         .anchor
         .not_after

@@ -28,6 +28,8 @@ pub fn report(judged: &Judged) -> Option<Value> {
         .iter()
         .filter(|found| found.mode > Mode::Off)
         .collect();
+    // Kubernetes refuses an owner without a UID, and without an owner nobody would delete the
+    // report.
     if shown.is_empty() || judged.uid.is_empty() {
         return None;
     }
@@ -53,6 +55,8 @@ pub fn report(judged: &Judged) -> Option<Value> {
         "source": "rayfit",
         "scope": scope(kind, judged),
         "summary": {
+            // Rules that have found nothing are not reported, so that none can be said to have
+            // passed.
             "pass": 0, "error": 0,
             "fail": count("fail"), "warn": count("warn"), "skip": count("skip"),
         },

@@ -63,11 +63,19 @@ impl ApiServer {
         // to fifteen times. Our limits would not cover that, and nothing here would see the
         // `Retry-After`.
         config.default_retry = false;
+        // Watches notice a little sooner that nothing arrives (WatchDurations::silence), and say
+        // so.
         config.read_timeout = Some(SILENCE);
+        // Otherwise the time would count from when a pooled connection went idle, and end the next
+        // request.
         config.reset_reader_on_write = true;
+        // The library's service cannot be cloned, which the layers above it need; the buffer's
+        // handle can.
         let builder = ClientBuilder::try_from(config)?.with_layer(&BufferLayer::new(BUFFER));
         let (patience, time) = (Patience::default(), ServerTime::default());
         Ok(Self {
+            // Patience is outermost: the time for which a request waits there must not count as the
+            // answer's.
             client: builder.with_layer(&time).with_layer(&patience).build(),
             patience,
             time,

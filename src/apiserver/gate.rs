@@ -87,6 +87,7 @@ impl Gate {
     }
 
     fn admit(&self, flow: &Flow) -> SendDecision {
+        // These two locks are always taken in this order, here and in `take_rate`.
         let now = self.0.patience.now();
         self.lock().admit(flow, now, &self.0.patience.lock())
     }
@@ -169,6 +170,7 @@ impl Drop for Waiting<'_> {
 impl Drop for Pass {
     fn drop(&mut self) {
         self.gate.lock().end(&self.flow);
+        // Unlike notify_waiters this is kept for a request that is only about to wait.
         self.gate.0.ended.notify_one();
         self.gate.call();
     }

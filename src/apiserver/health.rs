@@ -81,6 +81,7 @@ impl Watches {
             state: Mutex::default(),
         });
         let mut registry = self.lock();
+        // The metric exists from 0 on: Prometheus sees no increase in a series that begins with 1.
         registry.skipped.entry(title).or_default();
         registry.open.push(Arc::downgrade(&watch));
         drop(registry);

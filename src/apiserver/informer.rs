@@ -121,6 +121,8 @@ impl Follower<'_> {
         if self.selection.name.is_some() {
             return Ok("0".to_owned());
         }
+        // No version is named: a list from the API server's cache (version 0) may be older than
+        // what was seen before, and comes in one piece whatever the limit.
         let mut params = ListParams {
             label_selector: self.selection.labels.clone(),
             ..ListParams::default()
@@ -173,6 +175,7 @@ impl Follower<'_> {
         let WatchDurations {
             silence, lifetime, ..
         } = self.selection.times;
+        // As in client-go, watches that began together do not end together.
         let lifetime = lifetime
             .mul_f64(0.75 + fastrand::f64() / 4.0)
             .as_secs()

@@ -107,6 +107,7 @@ impl Informers {
             selection.labels.clone(),
             selection.name.clone(),
         );
+        // The lock is held until the watch is listed, so that two readers never begin it twice.
         let mut all = self
             .0
             .running

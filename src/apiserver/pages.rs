@@ -124,6 +124,7 @@ pub enum WatchLine<'a> {
 struct RawList<'a> {
     #[serde(default)]
     metadata: RawListMeta,
+    // Go writes a list that was never filled as null.
     #[serde(borrow, default)]
     items: Option<Vec<&'a RawValue>>,
 }
@@ -179,6 +180,8 @@ pub fn line(text: &[u8]) -> WatchLine<'_> {
         "ADDED" | "MODIFIED" => WatchLine::Applied(sent(event.object)),
         "DELETED" => WatchLine::Deleted(head(event.object)),
         "BOOKMARK" => WatchLine::Bookmark(head(event.object).version),
+        // The HTTP status was 200, so that of the object counts. Without one it is taken for the
+        // server's trouble, after which the watch goes on without a new list.
         "ERROR" => WatchLine::Failed(status(event.object.get().as_bytes(), 500, None)),
         _ => WatchLine::Other,
     }

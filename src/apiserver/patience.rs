@@ -134,6 +134,8 @@ where
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Response<B>, BoxError>>;
 
+    // Readiness belongs to one clone of a service, and `call` sends by another one, which waits for
+    // its own.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }

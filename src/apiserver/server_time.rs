@@ -69,6 +69,7 @@ fn own_now() -> f64 {
 /// The header `Date`, in seconds since 1970.
 fn date(headers: &HeaderMap) -> Option<f64> {
     let text = headers.get(DATE)?.to_str().ok()?;
+    // HTTP's form of dates (RFC 9110, 5.6.7) is one of those of RFC 2822.
     let parser = rfc2822::DateTimeParser::new();
     let date = parser.parse_timestamp(text).ok()?;
     #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 are exact")]

@@ -114,6 +114,7 @@ fn is_ready(pod: &Pod) -> bool {
         .status
         .as_ref()
         .and_then(|status| status.conditions.as_ref());
+    // A pod stays Ready while it ends, though it takes no new connections then.
     pod.metadata.deletion_timestamp.is_none()
         && conditions
             .into_iter()

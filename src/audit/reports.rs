@@ -84,6 +84,7 @@ fn place(judged: &Judged) -> ReportPlace {
 
 /// A hash of the findings and of the version of Rayfit that writes them.
 fn fingerprint(judged: &Judged) -> String {
+    // This hash may differ in the next release of Rust: then each report is written once more.
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
     judged.hash(&mut hasher);
@@ -131,6 +132,7 @@ async fn apply(client: &Client, (namespace, name): &ReportPlace, report: &Value)
     let applied = api
         .patch(
             name,
+            // A field that somebody else has edited would make the API server answer 409 each time.
             &PatchParams::apply("rayfit").force(),
             &Patch::Apply(report),
         )

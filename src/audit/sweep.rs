@@ -42,6 +42,8 @@ pub(super) async fn audit(
         let board = Board::default();
         let began = Instant::now();
         tokio::select! {
+            // A reader that is new makes a watch list its objects anew, so each sweep sees all of
+            // them.
             () = follow_all(informers, &current, &board) => {}
             () = write(&client, options, (&current, &board, began), &mut written, metrics) => {}
             () = outdated(policy, &current) => {}
@@ -103,6 +105,7 @@ async fn outdated(policy: &ArcSwap<EffectivePolicy>, current: &EffectivePolicy) 
     // Exemptions end by the wall clock, which may be set meanwhile.
     let end = current.policies.next_end(now());
     let latest = Instant::now() + SLOW;
+    // An ArcSwap tells nobody that it has changed.
     let mut look = interval(LOOK);
     loop {
         tokio::select! {

@@ -162,6 +162,8 @@ impl BudgetBook {
         if let Some(kept) = self.of(policy) {
             match record {
                 Some((version, grants)) => kept.keeper.observe(version, grants),
+                // Either somebody deleted the record, or the watch lags behind its making: a read
+                // will tell.
                 None if kept.keeper.entry().is_some() => kept.keeper.forget(),
                 None => {}
             }
@@ -201,6 +203,8 @@ impl BudgetBook {
                 continue;
             };
             let may = self.last.is_some() || !kept.holds;
+            // A write that is due later than any delay was planned by a clock that has been set
+            // back since.
             if !may || now < kept.next_write && kept.next_write - now <= RETRY_S {
                 continue;
             }
@@ -236,6 +240,7 @@ impl BudgetBook {
         };
         kept.failures = match end {
             WriteEnd::Stored(_) => 0,
+            // More doublings than these exceed any wait.
             WriteEnd::Refused | WriteEnd::Unknown => (kept.failures + 1).min(16),
         };
         if kept.failures > 0 {

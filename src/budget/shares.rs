@@ -44,6 +44,7 @@ fn fill(mut left: u64, claims: &[Claim], level: &[usize], shares: &mut [u64]) ->
         .filter_map(|at| Some((*at, claim(at)?)))
         .collect();
     waiting.sort_by(|(_, one), (_, other)| {
+        // Wants divided by weights, compared without division, which would round.
         let (one_part, other_part) = (
             u128::from(one.wants) * weight(*other),
             u128::from(other.wants) * weight(*one),

@@ -154,6 +154,8 @@ impl ClusterClient {
         };
         let written = self
             .secrets
+            // A replacement carries the version that was read, so that the API server answers 409
+            // after any other write; a merge patch would not.
             .replace(&self.options.secret, &PostParams::default(), &secret)
             .await;
         written.map(|_| ()).map_err(failed("write the Secret"))
@@ -189,6 +191,8 @@ fn may_serve(pod: &Pod) -> bool {
         .status
         .as_ref()
         .and_then(|status| status.phase.as_deref());
+    // A pod without a Kubernetes node has not started, so it will read the present Secret. One that
+    // is being deleted still serves.
     let placed = pod
         .spec
         .as_ref()

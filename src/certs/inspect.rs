@@ -76,6 +76,7 @@ pub(super) fn authority(certificate: &[u8], key: &[u8]) -> Option<Authority> {
 pub(super) fn leaf(chain: &[u8], key: &[u8], known: &[&Anchor], hosts: &[String]) -> Option<Leaf> {
     let pair = ServingPair::from_pem(chain, key).ok()?;
     let certificate = pair.leaf()?;
+    // By its signature and not by the name of its issuer: all authorities have one name.
     let vouches = |anchor: &&&Anchor| vouches(anchor, certificate, hosts, pair.not_after());
     Some(Leaf {
         id: id(certificate),
@@ -94,6 +95,7 @@ fn vouches(anchor: &Anchor, leaf: &CertificateDer<'_>, hosts: &[String], end: Sy
         .add_parsable_certificates(CertificateDer::pem_slice_iter(anchor.pem.as_bytes()).flatten());
     let verifier =
         WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::new(provider())).build();
+    // At the end of the leaf and not now: an authority that ends before its leaf would seem to do.
     let last = end.duration_since(UNIX_EPOCH).unwrap_or_default();
     let time = UnixTime::since_unix_epoch(last.saturating_sub(Duration::from_secs(1)));
     let accepts = |verifier: &WebPkiServerVerifier, host: &String| {

@@ -58,6 +58,8 @@ pub fn leaf(
     let PrivateKey(signing_key) = authority.key.as_ref().ok_or(IssueError::NoKey)?;
     let issuer = Issuer::new(authority_parameters(), KeyPair::from_pem(signing_key)?);
     let key = KeyPair::generate()?;
+    // Cut to the end of the authority, after which API servers refuse the leaf whatever it says of
+    // itself.
     let not_after = authority
         .anchor
         .not_after
@@ -66,6 +68,7 @@ pub fn leaf(
     parameters.distinguished_name = common_name("rayfit");
     parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    // All authorities have one name: by the identifier a verifier finds the one that has signed.
     parameters.use_authority_key_identifier_extension = true;
     parameters.not_before = (now - BACKDATED).into();
     parameters.not_after = not_after.into();

@@ -145,6 +145,7 @@ pub fn next(
         .or_else(|| look.introduce())
         .or_else(|| look.promote())
         .or_else(|| look.renew())
+        // After `serve`, so that nothing is acknowledged that is not served.
         .or_else(|| look.acknowledge())
         .or_else(|| look.retire());
     match step {

@@ -120,9 +120,13 @@ impl Keeper {
         ) {
             Next::Take(step) => {
                 self.take(&seen, &step, now).await?;
+                // The next step is decided on what the cluster has after this one: other replicas
+                // take steps too.
                 Ok(Duration::ZERO)
             }
             Next::Wait => Ok((self.options.propagation / 6).min(Duration::from_secs(10))),
+            // A leaf is renewed in the last quarter of its lifetime, into which several looks have
+            // to fall.
             Next::Rest => Ok(REST.min(self.options.leaf_lifetime / 16)),
         }
     }
@@ -206,6 +210,8 @@ impl Keeper {
                 };
                 informers.read(selection, Some::<IgnoredAny>, move |event| {
                     if matches!(event, WatchEvent::Applied(..) | WatchEvent::Deleted(..)) {
+                        // This keeps a permit where nobody waits, so that a change during a round
+                        // leads to another look.
                         changed.notify_one();
                     }
                 })

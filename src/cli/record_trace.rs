@@ -94,6 +94,7 @@ pub(super) fn record(
 /// that cannot be asked for a while is asked again.
 async fn follow(gcs: &Client, args: &RecordingArgs) -> anyhow::Result<Recording> {
     let mut recording = Recording::default();
+    // A person who named the wrong cluster learns it at once; later failures may pass.
     recording.add(gcs.history().await?);
     let mut progress = Progress::new("recorded");
     let start = tokio::time::Instant::now();

@@ -54,6 +54,8 @@ impl DriverLog {
 
 impl LogFile {
     fn append(&self, messages: &[Message]) -> std::io::Result<()> {
+        // Opened each time, because session_latest is another folder once Ray has begun anew in the
+        // head.
         let mut file = OpenOptions::new()
             .append(true)
             .create(true)

@@ -83,6 +83,8 @@ impl<W> Queue<W> {
         }
         let next = self.waiting.pop_by(|flow| {
             let under_way = self.under_way.get(flow).copied().unwrap_or_default();
+            // `false` comes before `true`: the flow that can wait is served when no other one can
+            // be.
             (under_way < self.most_under_way).then_some(**flow == *LAST)
         });
         self.is_taken = next.is_some();

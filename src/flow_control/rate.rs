@@ -53,6 +53,8 @@ struct GivenTime(Arc<AtomicU64>);
 impl GivenTime {
     fn pass_to(&self, now: Duration) -> Duration {
         let nanoseconds = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        // Callers read the clock before they take the lock, so a later call may bring an earlier
+        // time.
         let before = self.0.fetch_max(nanoseconds, Ordering::Relaxed);
         Duration::from_nanos(before.max(nanoseconds))
     }

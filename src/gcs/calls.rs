@@ -67,6 +67,8 @@ impl Client {
             None => self.usual_answer(),
         };
         match self.state_within(limit).await {
+            // gRPC announces the size of a message, so little of the refused answer has been
+            // received.
             Err(error) if is_too_large(&error) && limit < self.largest_answer() => {
                 let place = self.place(true).await;
                 let state = self.state_within(self.largest_answer()).await?;
@@ -89,6 +91,8 @@ impl Client {
                 },
             )
             .await?;
+        // Only half of the limit counts as usual again, so that a cluster whose answers are about
+        // as large as the limit is not asked twice each time.
         if reply.encoded_len() <= self.usual_answer() / 2 {
             self.was_usual();
         }
@@ -296,6 +300,7 @@ impl Client {
         let limit = self.largest_answer();
         let call = Call::Jobs;
         let all = GetAllJobInfoRequest {
+            // For these two fields the GCS would read its store and ask each driver.
             skip_submission_job_info_field: true,
             skip_is_running_tasks_field: true,
         };

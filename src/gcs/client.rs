@@ -177,6 +177,7 @@ impl Client {
         let opened = self.link().channel(Instant::now());
         let (channel, generation) = opened.map_err(GcsFault::BackingOff)?;
         let deadline = self.limits.deadline;
+        // tonic's own limit neither includes connecting nor receiving the body of the answer.
         let answer = tokio::time::timeout(deadline, run(channel, request)).await;
         let result = match answer {
             Ok(Ok(response)) => Ok(response.into_inner()),

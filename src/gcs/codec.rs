@@ -64,6 +64,7 @@ impl<A: Message + GcsAnswer + Default> Decoder for BoundedDecoder<A> {
 
 /// Runs work that may take long so that other tasks continue.
 pub(crate) fn aside<T>(may_take_long: bool, work: impl FnOnce() -> T) -> T {
+    // block_in_place panics on a runtime of a single thread, on which some commands and tests run.
     let runtime = Handle::try_current().ok().filter(|_| may_take_long);
     if runtime.is_some_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread) {
         tokio::task::block_in_place(work)

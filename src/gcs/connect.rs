@@ -59,6 +59,8 @@ async fn connect(endpoint: &Endpoint) -> Result<Box<dyn Stream>, ConnectError> {
     let stream = TcpStream::connect(address)
         .await
         .map_err(ConnectError::Tcp)?;
+    // As tonic's own connector does: a small request must not wait for the acknowledgement of
+    // another.
     stream.set_nodelay(true).map_err(ConnectError::Tcp)?;
     match &endpoint.tls {
         None => Ok(Box::new(stream)),

@@ -123,12 +123,16 @@ impl GcsFault {
 
     /// The error of the transport or the server.
     pub(super) fn from_status(status: &Status, deadline: Duration) -> Self {
+        // The client's side makes statuses of its own errors too, whose code says less than the
+        // error.
         if let Some(source) = status.source() {
             return Self::from_transport(source, deadline);
         }
         let message = || said(status);
         match status.code() {
             Code::Unauthenticated | Code::PermissionDenied => Self::Unauthenticated(message()),
+            // tonic calls a call that took too long cancelled, gRPC in C++ says that the deadline
+            // is exceeded.
             Code::DeadlineExceeded | Code::Cancelled => Self::Deadline(deadline),
             Code::Unavailable => Self::Unreachable(message()),
             // What the client's side says of an answer above its limit.

@@ -41,6 +41,7 @@ impl Material {
 fn read(path: &Path) -> Result<Arc<[u8]>, String> {
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
     let mut content = Vec::new();
+    // The size is not asked for beforehand: a file can grow, and a device has none.
     file.take(LARGEST + 1)
         .read_to_end(&mut content)
         .map_err(|error| error.to_string())?;

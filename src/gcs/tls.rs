@@ -59,6 +59,7 @@ impl Tls {
             .with_root_certificates(roots)
             .with_client_auth_cert(chain, key)
             .map_err(unusable)?;
+        // gRPC in C++ refuses a connection without ALPN, and here tonic's own TLS does not set it.
         config.alpn_protocols = vec![b"h2".to_vec()];
         // There is one long connection per GCS, so remembering sessions would only cost memory.
         config.resumption = Resumption::disabled();

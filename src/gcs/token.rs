@@ -39,6 +39,7 @@ impl TokenSource {
         }
         let mut value = MetadataValue::try_from(format!("Bearer {line}"))
             .map_err(|_| NoToken::Unprintable(self.0.clone()))?;
+        // A sensitive value is not shown by Debug, and not kept in the compression table of HTTP/2.
         value.set_sensitive(true);
         Ok(Token(value))
     }

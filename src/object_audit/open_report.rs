@@ -15,6 +15,7 @@ const RESULTS: usize = 100;
 /// The name of the report of an object.
 pub fn name(judged: &Judged) -> String {
     let kind = judged.object.kind.name().to_lowercase();
+    // A name may have 253 characters, the prefix included.
     let name: String = judged.object.name.chars().take(200).collect();
     format!("rayfit-{kind}-{name}")
 }
@@ -27,6 +28,8 @@ pub fn report(judged: &Judged) -> Option<Value> {
         .iter()
         .filter(|found| found.mode > Mode::Off)
         .collect();
+    // Kubernetes refuses an owner without a UID, and without an owner nobody would delete the
+    // report.
     if shown.is_empty() || judged.uid.is_empty() {
         return None;
     }
@@ -52,6 +55,8 @@ pub fn report(judged: &Judged) -> Option<Value> {
         "source": "rayfit",
         "scope": scope(kind, judged),
         "summary": {
+            // Rules that have found nothing are not reported, so that none can be said to have
+            // passed.
             "pass": 0, "error": 0,
             "fail": count("fail"), "warn": count("warn"), "skip": count("skip"),
         },

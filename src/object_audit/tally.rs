@@ -104,6 +104,8 @@ impl AuditTally {
             } = offender;
             (Reverse(*denials), Reverse(*findings), object.clone())
         };
+        // Kept in order while objects are added, so that no more than these few are held of a
+        // cluster with many thousands of objects.
         let place = self
             .offenders
             .partition_point(|other| key(other) <= key(&offender));

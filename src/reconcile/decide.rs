@@ -40,6 +40,8 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &RoundSettings
     // Where it is not known how large the cluster is, what was known before goes on to count.
     let is_known = !memory.needs_read(&snapshot.pods, now);
     let budget = plan.budget.filter(|_| is_known).map(|of| {
+        // What is given up is still in use until it has gone, so the larger of now and then is
+        // recorded.
         let planned = of.charge.max(of.planned).plus(hidden);
         PlannedUse {
             planned,

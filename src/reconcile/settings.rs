@@ -110,6 +110,8 @@ impl Default for Pace {
     fn default() -> Self {
         Self {
             busy_s: 0.25,
+            // After demand on a thousand clusters at once, those that had been served still looked
+            // four times a second each, and kept the others waiting.
             busy_per_s: 400.0,
             calm_s: 1.0,
             idle_s: 5.0,

@@ -151,6 +151,8 @@ impl Requests {
         request.extensions_mut().insert(source);
         let mut answer = router.oneshot(request).await?;
         progress.request_ended();
+        // Asked last, because the process may have begun to stop while the request was being
+        // answered.
         if shutdown.phase() >= Phase::Shedding || progress.place().is_asked() {
             let close = HeaderValue::from_static("close");
             answer.headers_mut().insert(header::CONNECTION, close);
@@ -204,6 +206,8 @@ fn h1(times: ConnectionTimeouts) -> Builder {
     let mut builder = Builder::new();
     builder
         .timer(TokioTimer::new())
+        // hyper counts this from when the connection becomes idle; `guard` counts from the first
+        // byte.
         .header_read_timeout(times.idle)
         .max_buf_size(HEAD_BYTES);
     builder

@@ -49,6 +49,8 @@ impl ExchangeProgress {
 
     /// Bytes have arrived: if no request was in progress, one begins.
     fn bytes_came(&self) {
+        // The guard and the service are polled by the connection's one task, so nothing changes the
+        // state between a load and its store.
         let now = self.state.load(Ordering::Relaxed);
         if now % STATES == IDLE {
             self.state.store(now + HEAD, Ordering::Relaxed);

@@ -133,6 +133,8 @@ impl Listener {
                 Ok((stream, peer)) => self.take_in(server, stream, peer).await,
                 Err(error) => {
                     tracing::debug!(%error, "a connection was not accepted");
+                    // If there are no file descriptors left, a connection that only waits gives its
+                    // own back.
                     self.places.make_way();
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
@@ -160,6 +162,7 @@ impl Listener {
     /// reset them.
     async fn take_in_the_queue(&self, server: &Server) {
         loop {
+            // Polled once, because a connection in the queue is accepted without waiting.
             let accepted = tokio::time::timeout(Duration::ZERO, self.socket.accept()).await;
             let Ok(Ok((stream, peer))) = accepted else {
                 return;

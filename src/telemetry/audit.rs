@@ -75,6 +75,7 @@ impl AuditMetrics {
     /// Records the findings.
     pub fn set(&self, tally: &AuditTally) {
         self.objects.set(tally.objects);
+        // A rule without findings would keep its last count.
         self.findings.clear();
         for (rule, counts) in &tally.rules {
             for (outcome, count) in [

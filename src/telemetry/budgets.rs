@@ -51,6 +51,8 @@ impl BudgetMetrics {
             if is_bounded {
                 self.limit.get_or_create(&labels).set(amount);
             } else {
+                // A series without bound would have to show the largest number there is, against
+                // which a dashboard's curve of use is flat.
                 self.limit.remove(&labels);
             }
         }

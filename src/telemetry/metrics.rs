@@ -118,6 +118,7 @@ impl Metrics {
         metrics.register_server();
         metrics.audit.register(&mut metrics.registry);
         metrics.scaling.register(&mut metrics.registry);
+        // Read when somebody asks, so that the store of certificates need not know of metrics.
         let certificate = Certificate(store);
         metrics.registry.register_collector(Box::new(certificate));
         let watches = WatchCounts(metrics.watches.clone());

@@ -46,6 +46,7 @@ impl WorkerSizes {
             "What these pods would have at their resize limits; their size, if they cannot grow",
             self.up_to.clone(),
         );
+        // The series exist from the start, so that a process without clusters shows 0.
         self.sum(&HashMap::new());
     }
 

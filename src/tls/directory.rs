@@ -135,6 +135,7 @@ impl CertificateDirectory {
                 return Ok(content);
             }
         }
+        // Nothing is swapped three times in a row: where a file cannot be read, this tells why.
         let chain = read_file(&self.path.join(&self.certificate))?;
         let key = read_file(&self.path.join(&self.key))?;
         Ok(Content { chain, key })

@@ -107,6 +107,7 @@ pub(crate) fn not_after(certificate: &CertificateDer<'_>) -> Result<SystemTime, 
             ..
         })) => Ok(UNIX_EPOCH + Duration::from_secs(not_after.as_secs())),
         Err(other) => Err(other),
+        // Does not happen: nothing is valid at that time, and without roots nobody has issued it.
         Ok(()) => Err(CertificateError::BadEncoding.into()),
     }
 }

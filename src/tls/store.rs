@@ -50,6 +50,8 @@ impl CertificateStore {
     pub fn install(&self, chain_pem: &[u8], key_pem: &[u8]) -> Result<Installed, PairError> {
         let pair =
             ServingPair::from_pem(chain_pem, key_pem).inspect_err(|_| self.count_refused())?;
+        // Put in use first and compared afterwards: of two tasks that compared first, both could
+        // report that they swapped.
         let replaced = self.current.swap(Some(Arc::new(pair.clone())));
         if replaced.is_some_and(|old| old.certified().cert == pair.certified().cert) {
             return Ok(Installed::Unchanged);

@@ -27,6 +27,8 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
                 &object
             ))),
             |nodes| {
+                // Built before the change and shared by it: the change runs again where another
+                // kind has changed at the same moment.
                 let nodes = Arc::new(Nodes::new(all(&nodes)));
                 change(policy, |next| next.facts.nodes = nodes.clone());
             },

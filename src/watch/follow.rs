@@ -63,6 +63,7 @@ pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq + Send + 'static>(
         metadata_only: kind.metadata_only,
         ..Selection::all(kind.title, DynamicObject::url_path(&kind.resource, None))
     };
+    // Nothing here may hold up the watch, which others read too, so the channel has no bound.
     let (tell, mut told) = mpsc::unbounded_channel();
     let reading = informers.read(selection, keep, move |event| {
         // Nobody receives it any more while this future is being dropped.
@@ -94,6 +95,8 @@ pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq + Send + 'static>(
                 }
                 Some(event) => {
                     if seen.take(event) {
+                        // The pace counts from the first change: counted from the last, changes
+                        // without a pause would never be published.
                         due.get_or_insert_with(|| Instant::now() + kind.pace);
                     }
                 }
@@ -141,6 +144,7 @@ impl<T: PartialEq> SeenObjects<T> {
     fn take(&mut self, event: WatchEvent<T>) -> bool {
         match event {
             WatchEvent::Begun => {
+                // What was known stays in force until the list is complete.
                 self.listed = BTreeMap::new();
                 false
             }

@@ -84,6 +84,7 @@ fn read_part(reader: Reader<'_>, documents: &mut Vec<Result<Document, YamlFault>
 /// JSON objects that follow each other without a separator, which kubectl takes as well; `None`
 /// if `text` is not that.
 fn json_parts(text: &str) -> Option<Vec<(Position, &str)>> {
+    // By this alone apimachinery's decoder, which kubectl uses, tells JSON from YAML.
     if !text.trim_start().starts_with('{') {
         return None;
     }

@@ -17,6 +17,7 @@ pub(super) fn find(tree: &Tree, pointer: &str) -> YamlPlace {
     let mut at = tree.root();
     let mut span = at.map(|root| shown(tree, root, None)).unwrap_or_default();
     for step in pointer.split('/').skip(1) {
+        // In the order of RFC 6901, so that "~01" becomes "~1" and not "/".
         let key = step.replace("~1", "/").replace("~0", "~");
         let Some((leading, value)) = at.and_then(|node| child(tree, node, &key)) else {
             return YamlPlace { span, exact: false };

@@ -76,6 +76,8 @@ fn float_key(value: f64) -> String {
         return scientific;
     };
     match exponent.parse::<i32>() {
+        // Go writes other numbers without an exponent, and an exponent with two digits and its
+        // sign.
         Ok(exponent) if !(-4..21).contains(&exponent) => format!("{digits}e{exponent:+03}"),
         _ => value.to_string(),
     }

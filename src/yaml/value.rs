@@ -69,6 +69,7 @@ impl<'a> Expander<'a> {
             let reason = format!("nested deeper than {MAX_DEPTH} levels");
             return Err(YamlFault::new(node.span.start, reason, "flatten it"));
         }
+        // What is written once has been bounded by the size of the text and by MAX_NODES.
         if self.inside.is_empty() {
             return Ok(());
         }

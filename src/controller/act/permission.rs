@@ -46,6 +46,8 @@ impl WritePermission<'_> {
     /// How long an effect that is sent now may take, after another read if that is needed. The
     /// caller has passed the gate already, so that the permission does not run out in the queue.
     pub async fn ensure(&self, turn: &writer::WriteTurn<'_>) -> Result<Duration, Failure> {
+        // Held while the read is under way: of a round's effects, which begin together, one reads
+        // for all.
         let mut state = self.state.lock().await;
         if let Some(left) = worthwhile(state.until) {
             return Ok(left);
@@ -72,6 +74,8 @@ impl WritePermission<'_> {
                 .handover
                 .step(cluster, &eligibility, &self.judge.role, self.clock.steady());
         let ours = matches!(step, HandoverStep::Act);
+        // Counted from when the read was sent, because it may have been answered long after it was
+        // true.
         state.until = ours.then(|| asked + Duration::from_secs_f64(PERMISSION_S));
     }
 }

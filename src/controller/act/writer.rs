@@ -87,6 +87,7 @@ impl Requests {
         };
         let details = status.details.as_ref();
         let seconds = details.map_or(0, |details| details.retry_after_seconds);
+        // The client's own layer has heard the header Retry-After; only the Status is read here.
         if status.code == 429 {
             let asked = (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)));
             self.gate.ask_patience(flow, asked);
@@ -278,6 +279,7 @@ impl WriteTurn<'_> {
             match requests.send(flow, request.clone(), left).await {
                 // All our writes can be repeated: they set absolute values, or test a version.
                 Err(Failure::Api(status))
+                    // With less time left, the answer to another attempt could not be waited for.
                     if status.code >= 500 && tries < TRIES && left > AGAIN * 3 =>
                 {
                     tries += 1;

@@ -99,6 +99,7 @@ impl Publisher {
 
     async fn publish(&mut self, about: &About, event: ClusterEvent) -> Result<(), Failure> {
         self.series
+            // A series ends after as long as in client-go's recorder.
             .retain(|_, published| published.at.elapsed() < SERIES);
         let events = Request::new(format!(
             "/apis/events.k8s.io/v1/namespaces/{}/events",
@@ -155,6 +156,7 @@ impl Publisher {
         regarding.uid = Some(about.uid.clone());
         Event {
             metadata: ObjectMeta {
+                // The name has the form that client-go gives Events.
                 name: Some(format!("{}.{:x}", about.key.name, now.as_nanosecond())),
                 namespace: Some(about.key.namespace.to_string()),
                 ..ObjectMeta::default()

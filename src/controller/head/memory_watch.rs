@@ -148,6 +148,7 @@ pub async fn fill_once(
     };
     // Whoever has not reported by then is not known.
     let _ = timeout(ONCE, reported).await;
+    // The GCS would otherwise gather reports for this subscription for five minutes more.
     let _ = client.subscribe(&mut subscription, &BTreeSet::new()).await;
     heard.fill(state);
 }

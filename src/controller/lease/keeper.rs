@@ -77,8 +77,11 @@ pub async fn keep(
             while let Ok(event) = events.try_recv() {
                 keeper.note(event);
             }
+            // Before anything is sent, the fence closes for what others have taken.
             keeper.update_fence();
             keeper.work().await;
+            // Afterwards it opens for what was won, and closes for shards that drain, which the
+            // next steps rely on.
             keeper.update_fence();
             if keeper.ledger.is_stopping() && keeper.ledger.is_empty() {
                 return;
@@ -191,6 +194,8 @@ impl Keeper {
                 (step, result)
             }
         });
+        // All at once: one after the other, a few that hang would take longer than the Lease is
+        // valid.
         for (step, result) in join_all(performed).await {
             match result {
                 Ok(Ok(LeaseAnswer::Written(lease))) => self.done(step, lease.as_deref(), now),

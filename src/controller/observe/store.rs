@@ -182,6 +182,7 @@ impl Store {
         let cluster = Key::new(&key.namespace, kept.labels().get(CLUSTER_LABEL)?);
         self.remove_pod(&key);
         let pod: PodObject = serde_json::from_slice(&kept.json).unwrap_or_default();
+        // Worked out once: each look at a cluster beside it on the node adds it up.
         let load = load_of(&pod);
         let node: Option<Arc<str>> = pod.spec.node_name.as_deref().map(Arc::from);
         if let Some(node) = &node {

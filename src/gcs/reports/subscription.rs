@@ -120,6 +120,7 @@ impl Client {
             subscription.seen = 0;
         }
         let messages = reply.pub_messages.iter();
+        // The GCS repeats what it does not know to have arrived, as after an answer that was lost.
         let new = messages.filter(|message| message.sequence_id > subscription.seen);
         let reports = new.filter_map(parse::report).collect();
         let last = reply.pub_messages.iter().map(|one| one.sequence_id).max();

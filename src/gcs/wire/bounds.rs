@@ -317,10 +317,12 @@ impl Scan {
                     let length = varint(&mut bytes)?;
                     take(&mut bytes, length)?
                 }
+                // Groups (3 and 4) are not in proto3, and skipping them would need recursion.
                 _ => return Err(Excess::Malformed),
             };
             let known = shape.fields.iter().find(|(number, _)| *number == key >> 3);
             match known {
+                // The decoder drops fields that it does not know.
                 None => {}
                 Some((_, Field::Text)) => self.text(content)?,
                 Some((_, Field::Texts)) => {

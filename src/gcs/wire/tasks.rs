@@ -36,6 +36,8 @@ impl From<rpc::TaskEvents> for Option<RayRun> {
             actor: full(info.actor_id),
             group: full(info.placement_group_id),
             parent: full(Some(info.parent_task_id)),
+            // A task waits for a node once its arguments are there. Events can be missing, because
+            // workers drop some under load.
             ready: at(rpc::TaskStatus::PendingNodeAssignment)
                 .or_else(|| at(rpc::TaskStatus::PendingArgsAvail))
                 .or_else(|| at(rpc::TaskStatus::Running))?,

@@ -29,6 +29,7 @@ pub(crate) fn effect(snapshot: &Snapshot, policy: ClusterEndPolicy) -> Option<Ef
         (ClusterEndPolicy::Suspend, _) => {
             patch(json!({"op": "add", "path": "/spec/idleSuspend", "value": true}))
         }
+        // JSON Patch appends to a list, but does not create it.
         (ClusterEndPolicy::Delete, CleanupFinalizer::NoList) => patch(json!({
             "op": "add", "path": "/metadata/finalizers", "value": [CLEANUP_FINALIZER],
         })),

@@ -157,6 +157,8 @@ impl ApiStatus {
             403 => self.forbidden(),
             401 => Meaning::Forbidden,
             400 | 405 | 406 | 413 | 415 | 422 => Meaning::Refused,
+            // A 503 without Retry-After may as well be a proxy in front of an API server that is
+            // away, which asks for nothing.
             503 if self.retry_after_s.is_some() => Meaning::Busy {
                 retry_after_s: self.retry_after_s,
             },
@@ -172,6 +174,8 @@ impl ApiStatus {
             return Meaning::TooLarge(allocatable(&self.message));
         }
         if caused_by("UnsupportedPlatform") {
+            // No size helps on a Kubernetes node that is not Linux, so this pod is passed over as
+            // for capacity.
             return Meaning::TooLarge(Allocatable::default());
         }
         let rbac = self.message.contains(" cannot ") && self.message.contains(" resource ");

@@ -29,6 +29,8 @@ pub(crate) fn patch(pod: &Pod<'_>, hold: &NodeHold) -> PodPatch {
         let free = there.into_iter().filter(|(_, there)| there.is_none());
         let free: Vec<(&str, &str)> = free.map(|(mark, _)| mark).collect();
         let names: Vec<&str> = free.iter().map(|(name, _)| *name).collect();
+        // The list is written even where it is empty, because all marks are the template's: by its
+        // presence later rounds see that the pod has been marked.
         written.insert(HOLDS.to_owned(), names.join(",").into());
         written.extend((free.iter()).map(|(name, value)| ((*name).to_owned(), (*value).into())));
     } else {
@@ -38,6 +40,7 @@ pub(crate) fn patch(pod: &Pod<'_>, hold: &NodeHold) -> PodPatch {
         written.extend(names.map(|name| (name.to_owned(), Value::Null)));
     }
     let mut body = json!({"metadata": {"annotations": written}});
+    // Snapshots that were written by hand have no UIDs.
     if !pod.uid().is_empty() {
         body["metadata"]["uid"] = pod.uid().into();
     }

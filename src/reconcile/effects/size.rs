@@ -44,6 +44,7 @@ impl PodSize {
         let (cpu_gap, memory_gap) = crate::plan::gap(&pod);
         let all = pod.requests();
         let amount = |name: &str, gap: Quantity| {
+            // Where only a limit is set, the API server takes it for the request.
             let own = requests.or(limits).get(name);
             AppliedAmount {
                 limit: limits.get(name),
@@ -75,6 +76,7 @@ impl PodSize {
                 continue;
             }
             let text = |quantity: Quantity| Value::String(quantity.to_string());
+            // A resize may not add a limit where that changes the pod's quality-of-service class.
             if amount.limit.is_some() {
                 limits.insert(name.to_owned(), text(size));
             }

@@ -32,6 +32,8 @@ impl Message {
 
     /// The message about nodes that are being drained.
     pub(crate) fn removing(count: usize, group: &str, cause: RemovalCause) -> Self {
+        // Ray has words for four causes. "outdated" is the closest to a removed group, which Ray
+        // itself leaves alone, and whatever nothing needs is "idle".
         let why = match cause {
             RemovalCause::GroupMax => "max number of worker nodes per type reached",
             RemovalCause::ClusterMax => "max number of worker nodes reached",

@@ -57,6 +57,7 @@ impl Waits {
     ) {
         let first = match failed.meaning {
             Meaning::Gone | Meaning::TooLarge(_) => return,
+            // A quota, a limit range or a permission stays as it is until somebody changes it.
             Meaning::Refused | Meaning::Forbidden => settings.first_s * PATIENCE,
             Meaning::Stale | Meaning::Busy { .. } | Meaning::Transient => settings.first_s,
         };
@@ -68,6 +69,7 @@ impl Waits {
         };
         let doubled = match failures.saturating_sub(free) {
             0 => 0.0,
+            // More doublings than these exceed any longest back-off, and would overflow the shift.
             counted => first * f64::from(1_u32 << (counted - 1).min(16)),
         };
         let spread = 1.0 + SPREAD * (2.0 * failed.jitter.clamp(0.0, 1.0) - 1.0);
@@ -75,6 +77,8 @@ impl Waits {
             Meaning::Busy { retry_after_s } => retry_after_s.unwrap_or_default(),
             _ => 0.0,
         };
+        // What the API server asks for comes last: neither the longest back-off nor jitter shortens
+        // it.
         let wait_s = (doubled.min(settings.longest_s) * spread).max(asked);
         let wait = Wait {
             failures,

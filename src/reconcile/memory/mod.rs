@@ -262,6 +262,8 @@ impl RoundMemory {
             return;
         }
         memory.failures = memory.failures.saturating_add(1);
+        // The note has the size that the Kubernetes node can give, which bounds the next try
+        // instead of a wait.
         if !matches!(meaning, Meaning::TooLarge(_)) {
             memory.failed_at = Some(now);
         }

@@ -74,14 +74,19 @@ impl UnseenGrowth {
                     let mut size = BudgetAmounts {
                         cpu_milli: u64::try_from(resize.cpu_milli).unwrap_or(0),
                         memory_bytes: u64::try_from(resize.memory_bytes).unwrap_or(0),
+                        // Kubernetes resizes CPU and memory only.
                         gpus: 0,
                     };
                     let before = self.given.get(&patch.pod).map(|(before, _)| *before);
                     if let Some(before) = before.filter(|_| done.result.is_err()) {
+                        // Whether the call was carried out is not known, so the pod has one of the
+                        // two sizes.
                         size = size.max(before);
                     }
                     self.given.insert(patch.pod.clone(), (size, now));
                 }
+                // Without an answer it is not known how many replicas are asked for, until the
+                // objects are read.
                 Effect::PatchCluster(_) if done.result.is_err() && !refused => {
                     self.is_known = false;
                 }

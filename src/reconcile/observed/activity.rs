@@ -37,6 +37,7 @@ fn is_served(snapshot: &Snapshot, plan: &Plan) -> bool {
     let gcs = &snapshot.gcs;
     let waiting = gcs.pending_resource_requests.len() + gcs.pending_gang_resource_requests.len();
     let constraint = crate::plan::DemandKind::Constraint;
+    // The GCS lists constraints apart: they are not among the demand that waits.
     let unmet = plan.unmet.iter().filter(|unmet| unmet.kind != constraint);
     waiting > unmet.count()
 }

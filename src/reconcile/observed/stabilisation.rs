@@ -67,6 +67,7 @@ impl Stabilisation {
                 ..self
             };
         };
+        // The GCS reports nodes in any order, and a sum of shares depends on it in its last digits.
         let took = seen.nodes > before.nodes || seen.free < before.free - 1e-6;
         let rested = now - self.since >= 2.0 * STALE_S;
         if took && rested {

@@ -167,6 +167,7 @@ fn other_scaler(heads: &[Pod<'_>], is_ours: impl Fn(&str) -> bool) -> Option<Ine
                     && !container.image.as_deref().is_some_and(&is_ours)
                     && !is_over(pod, container)
             };
+            // A native sidecar stands among the init containers, with a restart policy of its own.
             let inits = &pod.object.spec.init_containers;
             let mut containers = pod.containers().iter().chain(inits);
             let container = containers.find(other)?;

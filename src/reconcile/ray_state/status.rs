@@ -30,6 +30,7 @@ pub fn state(snapshot: &Snapshot, plan: &Plan, waits: &Waits, version: i64) -> A
     for unmet in unmet(DemandKind::Tasks) {
         if let Some(request) = gcs.pending_resource_requests.get(unmet.index) {
             let units = usize::try_from(unmet.count.min(UNITS)).unwrap_or(0);
+            // Ray's message has no count: one entry stands for one unit.
             infeasible.extend(std::iter::repeat_n(request.request.clone(), units));
         }
     }

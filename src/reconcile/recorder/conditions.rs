@@ -128,6 +128,7 @@ fn failed_resizes<'a>(
         }
         let (name, why) = (pod.name, planned.note.last_failed_reason.as_deref());
         let why = why.unwrap_or_default();
+        // Ray's record of a resize has a text only, so a time-out is told by Ray's words for it.
         let reason = if why.ends_with("timed out") {
             "ResizeTimedOut"
         } else {

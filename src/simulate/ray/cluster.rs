@@ -348,6 +348,8 @@ impl Ray {
             let least = node.used.get(resource);
             node.total.set(resource, (*amount).max(least));
         }
+        // In Ray a resize that changes something restarts the idle time, and one that does not
+        // leaves it.
         if node.total != before && node.is_idle() {
             node.idle_since = now;
         }

@@ -66,6 +66,7 @@ impl Ray {
     pub fn state(&self, now: Moment) -> ClusterResourceState {
         let request = |bundle: &Bundle| ResourceRequest {
             resources_bundle: self.names.amounts(bundle),
+            // The GCS gives tasks and actors without a selector an empty one, and bundles none.
             label_selectors: vec![LabelSelector::default()],
             ..ResourceRequest::default()
         };
@@ -98,6 +99,8 @@ impl Ray {
                     };
                     let requests: Vec<ResourceRequest> = bundles.iter().map(bundle).collect();
                     GangResourceRequest {
+                        // The GCS lists the bundles twice: here without their label selectors, and
+                        // below with them.
                         requests: requests.clone(),
                         details: format!("{}:{}|PENDING", group_id(*job), strategy.name()),
                         bundle_selectors: vec![BundleSelector {
@@ -161,6 +164,7 @@ impl Ray {
 }
 
 fn group_id(job: usize) -> String {
+    // Ray's ids of placement groups have 18 bytes.
     format!("{job:036x}")
 }
 

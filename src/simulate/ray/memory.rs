@@ -88,6 +88,7 @@ impl Ray {
     /// As the kernel does: the largest process, which counts as a crash of its worker.
     fn kill_largest(&mut self, number: usize, now: Moment) -> Option<MemoryKill> {
         let killable = self.killable(number).into_iter();
+        // The number decides between equal ones, so that equal simulations stay equal.
         let largest = killable.max_by_key(|job| (self.jobs.all[*job].bytes(now), *job))?;
         let is_retried = self.jobs.all[largest].retries > 0;
         if is_retried {
@@ -106,6 +107,7 @@ impl Ray {
         let among = if again.is_empty() { &killable } else { &again };
         let newest = |job: &&usize| (self.jobs.all[**job].started, **job);
         let job = *among.iter().max_by_key(newest)?;
+        // More doublings than these exceed the longest pause.
         let kills = self.jobs.all[job].memory_kills.min(16);
         let pause = RETRY_S.0 * f64::from(1_u32 << kills);
         Some(self.kill(job, again.len() > 1, pause.min(RETRY_S.1), now))

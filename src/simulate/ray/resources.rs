@@ -50,6 +50,7 @@ impl ResourceNames {
     pub fn amounts(&self, bundle: &Bundle) -> BTreeMap<String, f64> {
         let named = self.0.iter().zip(&bundle.0);
         named
+            // The GCS leaves out what is used up.
             .filter(|(_, amount)| **amount != 0)
             .map(|(name, amount)| (name.clone(), float(*amount)))
             .collect()

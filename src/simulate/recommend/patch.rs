@@ -77,6 +77,8 @@ impl ChoicePatch {
             draft.test(group, before);
             draft.limits(group, limit);
         }
+        // One annotation holds the limits of all groups as one text, so it is written once, after
+        // all groups were looked at.
         if let Some(ippr) = draft.ippr.take() {
             let pointer = ippr_pointer();
             draft.add(&pointer, Value::String(ippr.to_string()));
@@ -167,6 +169,7 @@ impl PatchDraft<'_> {
         let options = "/spec/autoscalerOptions";
         let place = group.map_or_else(|| options.to_owned(), SearchedGroup::pointer);
         if group.is_none() && !self.at(options).is_some_and(Value::is_object) {
+            // An `add` of JSON Patch fails where the parent is absent; it does not create one.
             self.add(options, json!({}));
         }
         self.set(group, &place, field, whole(chosen.value));

@@ -45,6 +45,7 @@ impl Space {
                 continue;
             }
             let today = field.read(settings);
+            // Only bounds that users give may exclude today's value; those of the search never do.
             let range = (today.min(range.0), today.max(range.1));
             let field = (SearchField::Policy(field), None);
             let parameter = Parameter::of(field, today, bounds, range, &values);

@@ -117,6 +117,8 @@ impl Search {
             },
             progress,
         };
+        // Today's settings may lie outside the bounds that users give; the search begins at what
+        // lies nearest within.
         walk.try_out(self.space.start());
         walk.singly();
         walk.around();
@@ -137,6 +139,8 @@ impl Search {
         for number in 0..self.seeds.max(1) {
             let world = WorldSettings {
                 seed: self.world.seed.wrapping_add(number.into()),
+                // All simulations go on equally long after the last job, so that pods that are kept
+                // longer are paid for in all of them alike.
                 tail_s: self.space.longest_idle_s() + TAIL_S + self.space.longest_keep_s(),
                 ..self.world.clone()
             };
@@ -181,6 +185,8 @@ impl Search {
         );
         new.is_some_and(|new| {
             let facts = Facts::default();
+            // Beside today's object, as an update is judged: what was wrong with the cluster before
+            // is allowed to stay, and must not refuse all choices.
             !judge(&new, old.as_ref(), None, &facts, &self.admission).is_allowed()
         })
     }
@@ -224,6 +230,8 @@ impl Walk<'_> {
         let (space, start) = (&self.search.space, self.search.space.start());
         let longest = space.parameters.iter().map(|one| one.values.len()).max();
         let most = (self.search.most_choices() * SINGLE.0 / SINGLE.1).max(2);
+        // Near values of all fields come before far values of any, so that a search of few
+        // simulations does not spend them all on the first fields.
         let steps = std::iter::successors(Some(1), |step: &usize| step.checked_mul(2));
         for step in steps.take_while(|step| *step < longest.unwrap_or(0)) {
             for at in 0..start.len() {

@@ -70,6 +70,8 @@ impl<'a> Ids<'a> {
                     .fault(TraceFault::Duplicate(shown_text(&draft.id))));
             }
         }
+        // An id such as `t#3` may stand in a line of its own and be the third of a line `t` with a
+        // count, which may come later: that shows only once all ids are known.
         for draft in drafts {
             if ids.copy(drafts, &draft.id).is_some() {
                 return Err(draft
@@ -190,6 +192,8 @@ fn order(drafts: &mut [JobDraft], parents: &[Vec<Named>]) -> Result<Vec<usize>, 
     }
     match in_circle(parents, &missing) {
         None => Ok(order),
+        // Not any job that is left over: most of those only wait for the circle, and people have to
+        // be shown a job that is in it.
         Some(index) => Err(drafts[index].place.fault(TraceFault::Circle)),
     }
 }
@@ -246,6 +250,7 @@ fn expand(
             output: draft.output,
             retries: draft.retries,
         };
+        // The usual case, without a second copy of `after`: a job may wait for thousands of others.
         if draft.count == 1 {
             jobs.push(job);
             continue;

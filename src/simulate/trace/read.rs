@@ -132,6 +132,8 @@ struct Clues {
 fn recognize(text: &str) -> Option<Form> {
     let text = text.trim_start();
     if let Some(items) = text.strip_prefix('[') {
+        // An empty list has no object to tell its form by. Ray prints one where nothing ran; as
+        // that it gets the message about a trace without jobs.
         if items.trim_start().starts_with(']') {
             return Some(Form::RayTasks);
         }
@@ -168,6 +170,7 @@ fn object(first: Option<Clues>, line: &str) -> Option<Form> {
 
 /// What is in the first object of a text.
 fn first_object(text: &str) -> Option<Clues> {
+    // Only the first object is read, so that a large file is not parsed twice.
     let mut objects = Deserializer::from_str(text).into_iter::<Clues>();
     objects.next()?.ok()
 }

@@ -61,12 +61,17 @@ impl Recording {
         let mut left_out = 0;
         for run in history.runs {
             let key = match (&run.actor, run.kind) {
+                // An actor may be called thousands of times a second: a record of each call would
+                // leave no room for tasks.
                 (Some(actor), RunKind::Call) => (actor.clone(), u64::MAX),
+                // Attempts of one task differ in when they were ready, in bits because a float is
+                // no key.
                 _ => (run.task.clone(), run.ready.to_bits()),
             };
             let end = |run: &Run| run.ran.map_or(f64::NEG_INFINITY, |(_, end)| end);
             let has_room = self.runs.len() < MOST_RUNS;
             match self.runs.get_mut(&key) {
+                // Reports overlap, and a task that goes on is reported again when it has ended.
                 Some(known) if end(known) <= end(&run) => *known = run,
                 Some(_) => {}
                 None if has_room => {
@@ -80,6 +85,8 @@ impl Recording {
             .extend(history.actor_ends.into_iter().take(room));
         let room = MOST_OTHERS.saturating_sub(self.groups.len());
         self.groups.extend(history.groups.into_iter().take(room));
+        // A GCS that has restarted counts from 0 again, below what it had forgotten when the
+        // recording began.
         let (first, _) = self.forgotten.unwrap_or((history.forgotten, 0));
         self.forgotten = Some((first.min(history.forgotten), history.forgotten + left_out));
     }
@@ -97,6 +104,7 @@ impl Recording {
             }
         }
         let mut runs: Vec<((String, u64), Run)> = self.runs.into_iter().collect();
+        // A hash map has another order in each process; equal recordings have to give equal traces.
         runs.sort_by(|(one, _), (other, _)| one.cmp(other));
         let runs = runs.into_iter().map(|(_, run)| run).collect();
         let (drafts, mut losses) = drafts(runs, &self.groups, &self.actor_ends)?;

@@ -100,6 +100,7 @@ fn shapes(jobs: &[Job]) -> Vec<ShapeTotal> {
             seconds,
         });
     let mut totals: Vec<ShapeTotal> = totals.collect();
+    // A stable sort: shapes of equal time stay in the order of their names.
     totals.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
     totals
 }

@@ -144,6 +144,8 @@ impl World {
         {
             return Err(node_capacity(resized.wanted(), allocatable));
         }
+        // The API server leaves the generation as it is then, so that the kubelet has nothing to
+        // do.
         if resized.object.spec == self.machines.pods[number].object.spec {
             return Ok(Reply::Ok);
         }
@@ -215,6 +217,7 @@ impl World {
 
     fn drain(&mut self, drain: &Drain) -> Reply {
         self.ledger.gcs_calls += 1;
+        // The GCS accepts a drain of a node that it does not know or that has died.
         let Some(node) = self.ray_node(drain.node_id) else {
             return Reply::DrainAccepted;
         };

@@ -129,6 +129,8 @@ impl SimulatedPod {
         if self.is_head || self.bound.is_none() || self.has_ended() {
             return None;
         }
+        // A pod that grows is paid for from its allocation on, and one that shrinks until it has
+        // given back.
         let size = self.limits().max(self.allocated());
         let cpus = size.cpu.map_or(0.0, |cpu| cpu.ceil_milli() as f64 / 1000.0);
         let memory = size.memory.map_or(0.0, |memory| memory.ceil_units() as f64);

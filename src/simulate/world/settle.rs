@@ -125,6 +125,7 @@ impl World {
         let (mut all, on_head) = self.used_sums(&mut groups);
         let waiting_jobs = self.waiting_sums(&mut all, &mut groups);
         self.paid_sums(&mut groups);
+        // The head is not paid for, so what jobs use of it does not count either.
         let less = |paid: f64, all: f64, on_head: f64| (paid - (all - on_head)).max(0.0);
         let unused = Capacity {
             cpus: less(rate.cpus, all.used.cpus, on_head.cpus),

@@ -108,6 +108,7 @@ impl World {
             outgoing: None,
             number: machines.join(),
             machines,
+            // Another seed than Ray's, or both would draw the same numbers.
             random: fastrand::Rng::with_seed(settings.seed.wrapping_add(1)),
             queue: EventQueue::default(),
             cluster: ClusterObject::default(),
@@ -319,6 +320,7 @@ impl World {
         for pod in self.ray.ending() {
             self.after(self.settings.ray_stop_s, WorldEvent::RayEnds(pod));
         }
+        // The GCS pulls once a second in any case; only pulls that bring something new are events.
         if self.ray.has_changed && !self.is_pulled {
             self.is_pulled = true;
             self.queue.add(

@@ -189,6 +189,7 @@ impl Answer {
         }
         let (code, message, causes, retry_after_s) = match self {
             Self::Conflict => (409, "played: the object has been modified", vec![], None),
+            // With a cause, by which the refusal is told from a JSON patch whose test fails.
             Self::Invalid => (
                 422,
                 "played: a webhook denied it",

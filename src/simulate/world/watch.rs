@@ -31,6 +31,7 @@ impl World {
 
     pub(super) fn watched(&mut self) {
         let lost = self.trouble.lost;
+        // `is_watched` stays true, so that no event is added until watchers hear again.
         if lost == Some(LostWatches::All) {
             return;
         }

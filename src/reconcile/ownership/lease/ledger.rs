@@ -261,6 +261,7 @@ impl LeaseLedger {
     /// When to compute the steps again if no Lease changes before.
     pub fn look_again(&self, now: Duration) -> Duration {
         if self.stopping || !self.draining.is_empty() {
+            // Nothing tells when a write that is under way ends, so that is asked again soon.
             return now + Duration::from_millis(50);
         }
         now + (self.terms.renew / 5).max(Duration::from_millis(50))
@@ -365,12 +366,15 @@ impl LeaseLedger {
         }
         let idle = named.into_iter().filter(|shard| !busy(*shard));
         let releases = idle.filter_map(|shard| self.release(shard));
+        // The own Lease is renewed while shards still drain: the writes under way depend on it.
         self.live(now).into_iter().chain(releases).collect()
     }
 
     fn forgotten(&self, now: Duration) -> Option<LeaseStep> {
         self.seen.iter().find_map(|(name, seen)| {
             let other = matches!(name, LeaseName::Replica(replica) if *replica != self.me);
+            // A pod that was replaced never comes back under its name, so its Lease would stay for
+            // ever.
             let long = now >= seen.since + self.terms.duration * FORGOTTEN;
             (other && long && self.may_try(name, now))
                 .then(|| LeaseStep::Remove(name.clone(), seen.record.clone()))

@@ -155,14 +155,19 @@ fn parent(run: &Run, ends: &HashMap<String, f64>) -> Vec<String> {
 /// The last attempt of each task that ended, with the moment at which the first was ready, and how
 /// many tasks had not ended.
 fn last_attempts(runs: Vec<Run>) -> (Vec<(Run, f64, f64)>, usize) {
+    // Ordered by id, and no hash map: equal recordings have to give equal traces.
     let mut tasks: BTreeMap<String, Run> = BTreeMap::new();
     for run in runs {
         let Some(known) = tasks.get_mut(&run.task) else {
             tasks.insert(run.task.clone(), run);
             continue;
         };
+        // A retry is Ray's own doing, which the simulation does again where a node is lost; the
+        // program asked for the task when its first attempt was ready.
         let ready = known.ready.min(run.ready);
         let begin = |run: &Run| run.ran.map_or(f64::NEG_INFINITY, |(start, _)| start);
+        // The list need not have the attempts in order. An earlier one ran for as long as it took
+        // to fail, which says nothing of how long the job takes.
         if begin(&run) > begin(known) {
             *known = run;
         }

@@ -57,6 +57,8 @@ pub(in crate::simulate::trace) fn is_header(line: &str) -> bool {
 
 /// A description of each line.
 pub(in crate::simulate::trace) fn read(text: &str) -> Result<Vec<JobDraft>, TraceError> {
+    // Spreadsheets put a byte order mark before the CSV that they save; with it the first title
+    // would be unknown.
     let text = text.trim_start_matches('\u{feff}');
     let mut reader = ReaderBuilder::new()
         .trim(Trim::All)
@@ -170,6 +172,7 @@ fn draft(row: &Row<'_>, number: usize) -> Result<JobDraft, TraceError> {
         .cell(Column::Id)
         .map_or_else(|| format!("job-{number}"), str::to_owned);
     let after = row.cell(Column::After).unwrap_or_default();
+    // No comma: it would end the cell, unless users quote it.
     let after = after.split([' ', ';']).filter(|id| !id.is_empty());
     let count = row.cell(Column::Count).map(|cell| {
         let count = cell.parse::<usize>();

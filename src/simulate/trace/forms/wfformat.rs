@@ -213,6 +213,8 @@ fn draft(task: &Task, id: String) -> Result<JobDraft, TraceError> {
     let written = task.files.iter();
     let written = written.filter(|file| file.link.as_deref() == Some("output"));
     let written: f64 = written.filter_map(|file| file.size_in_bytes).sum();
+    // One of the two is 0: up to version 1.4 the sizes of files stand in the task, later in a list
+    // of all files.
     let output = bytes(&place, "the size of its output", task.output.max(written))?;
     let used = used
         .map(|amount| bytes(&place, "memory", amount))

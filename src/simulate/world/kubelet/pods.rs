@@ -199,6 +199,8 @@ impl World {
         }
         if let (Some(node), Some(allocatable)) = (pod.node, self.allocatable_of(number)) {
             let others = self.machines.pods_on(node).filter(|other| *other != number);
+            // The kubelet counts what it has allocated to the other pods, not what their specs ask
+            // for.
             let others = others.fold(self.machines.nodes[node].filled, |sum, other| {
                 sum.plus(self.machines.pods[other].allocated())
             });
@@ -215,6 +217,7 @@ impl World {
         }
         let pod = &mut self.machines.pods[number];
         pod.allocate();
+        // What is allocated is in the status before the containers have it.
         pod.set_resize("PodResizeInProgress", None, None);
         self.after(
             self.settings.resize_s,

@@ -57,7 +57,7 @@ func (s *script) grow(ctx context.Context, c scaling.Cluster, d *scaling.Driver)
 	for i, task := range s.w.TaskGate.Tasks(batch("three")) {
 		s.got.growth[i] = task.Began.Sub(begin).Seconds()
 	}
-	if made := len(s.w.EverWorkers(c, "")); made != 1 {
+	if made := s.w.Made(c, ""); made != 1 {
 		return fmt.Errorf("%d workers were made, so the figures are not of growing in place", made)
 	}
 	s.w.TaskGate.Release(batch("probe"))

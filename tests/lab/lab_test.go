@@ -3,6 +3,7 @@ package lab_test
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -178,4 +179,57 @@ func TestPodIsAProcess(t *testing.T) {
 		t.Error(err)
 	}
 	must(t, l, "delete", "pod", "web", "-n", "smoke", "--timeout=30s")
+	if left := records(t, l); len(left) != 0 {
+		t.Errorf("a container that was asked to end left %q", left)
+	}
+
+	apply(t, l, endsByItself)
+	must(t, l, "wait", "--for=jsonpath={.status.phase}=Failed", "pod/ends", "-n", "smoke", "--timeout=60s")
+	must(t, l, "delete", "pod", "ends", "-n", "smoke", "--timeout=30s")
+	left := records(t, l)
+	if len(left) != 1 {
+		t.Fatalf("a container that ended by itself left %q", left)
+	}
+	for _, said := range []string{"container one of pod ends ended by itself with exit code 3", "its last words", "what the raylet wrote"} {
+		if !strings.Contains(left[0], said) {
+			t.Errorf("%q is not in %s", said, left[0])
+		}
+	}
+}
+
+// endsByItself ends with an error, and has written where Ray does.
+const endsByItself = `
+apiVersion: v1
+kind: Pod
+metadata: {name: ends, namespace: smoke}
+spec:
+  restartPolicy: Never
+  containers:
+  - name: one
+    image: example/one
+    command: [/bin/sh, -c]
+    args:
+    - |
+      mkdir -p /tmp/ray/session_2026-01-14/logs
+      echo what the raylet wrote > /tmp/ray/session_2026-01-14/logs/raylet.err
+      echo its last words
+      exit 3
+`
+
+// records are what containers that ended by themselves have left.
+func records(t *testing.T, l *lab.Lab) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(l.Dir(), "nodes", "*", "ended", "*.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, path := range paths {
+		record, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, string(record))
+	}
+	return found
 }

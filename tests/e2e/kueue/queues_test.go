@@ -55,7 +55,7 @@ func (s stage) grows(t *testing.T, mode scaling.Mode) {
 	freed := time.Now()
 	s.until(t, "the other tasks work", s.atWork(*c, "two", 2))
 	t.Logf("at work %s after the Job was deleted", time.Since(freed).Round(10*time.Millisecond))
-	if n := len(s.EverWorkers(*c, "")); n != 3 {
+	if n := s.Made(*c, ""); n != 3 {
 		t.Errorf("the cluster has had %d workers instead of three: pods were withdrawn and made again", n)
 	}
 }

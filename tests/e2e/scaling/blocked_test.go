@@ -41,7 +41,7 @@ func TestBlockedGroup(t *testing.T) {
 
 	do(t, d, `hold("two", 1, num_cpus=1)`)
 	until(t, w, "the second task works", func() error { return w.TaskGate.AtWork(batch(*c, "two"), 1) })
-	if n := len(w.EverWorkers(*c, "first")); n != 1 {
+	if n := w.Made(*c, "first"); n != 1 {
 		t.Errorf("%d pods of the gated group were made: it was tried again", n)
 	}
 	until(t, w, "the gated pod is withdrawn", func() error {

@@ -175,7 +175,7 @@ func scaleUpAndDown(t *testing.T, r *faultyCluster, most int, revive func()) {
 	if killed := r.played(r.c).Killed(); len(killed) > 0 {
 		t.Errorf("pods %v were deleted at their work", killed)
 	}
-	if made := len(r.EverWorkers(r.c, "")); made > most {
+	if made := r.Made(r.c, ""); made > most {
 		t.Errorf("%d workers were made instead of 2", made)
 	}
 }

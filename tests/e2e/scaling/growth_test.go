@@ -106,7 +106,7 @@ func (g growth) grown(t *testing.T, pod, cpu string) {
 // A pod at its base size, tasks for three times as much: it grows, Ray learns
 // it, all three run there, and no other pod was made.
 func (g growth) runningPodGrows(t *testing.T) {
-	before := len(g.w.EverWorkers(g.c, ""))
+	before := g.w.Made(g.c, "")
 	edit(t, g.w, g.c, "one", "minReplicas", 1)
 	g.hold(t, "one", "first", 1)
 	g.atWork(t, "first", 1)
@@ -121,7 +121,7 @@ func (g growth) runningPodGrows(t *testing.T) {
 		}
 	}
 	g.grown(t, pod.Name(), "3")
-	if made := len(g.w.EverWorkers(g.c, "")) - before; made != 1 {
+	if made := g.w.Made(g.c, "") - before; made != 1 {
 		t.Errorf("%d pods were made for what one can grow to", made)
 	}
 	edit(t, g.w, g.c, "one", "minReplicas", 0)
@@ -130,10 +130,10 @@ func (g growth) runningPodGrows(t *testing.T) {
 
 // No pod yet, tasks for what one can grow to: one pod is made, not three.
 func (g growth) comingPodGrows(t *testing.T) {
-	before := len(g.w.EverWorkers(g.c, ""))
+	before := g.w.Made(g.c, "")
 	g.hold(t, "more", "coming", 2)
 	g.atWork(t, "coming", 2)
-	if made := len(g.w.EverWorkers(g.c, "")) - before; made != 1 && g.c.Mode != scaling.Ray {
+	if made := g.w.Made(g.c, "") - before; made != 1 && g.c.Mode != scaling.Ray {
 		t.Errorf("%d pods were made for what one can grow to", made)
 	}
 	g.none(t, "coming")
@@ -148,7 +148,7 @@ func (g growth) shrinks(t *testing.T) {
 	g.atWork(t, "ends", 2)
 	pod := g.onlyPod(t, "one").Name()
 	g.grown(t, pod, "3")
-	made := len(g.w.EverWorkers(g.c, ""))
+	made := g.w.Made(g.c, "")
 	g.w.TaskGate.Release(batch(g.c, "ends"))
 	do(t, g.d, `drop("ends")`)
 	g.grown(t, pod, "1")
@@ -159,7 +159,7 @@ func (g growth) shrinks(t *testing.T) {
 		t.Logf("%s began after %s", task.Name, task.Began.Sub(begin).Round(time.Millisecond))
 	}
 	g.grown(t, pod, "3")
-	if more := len(g.w.EverWorkers(g.c, "")) - made; more != 0 {
+	if more := g.w.Made(g.c, "") - made; more != 0 {
 		t.Errorf("%d pods were made for what one can grow to", more)
 	}
 	if err := g.w.TaskGate.AtWork(batch(g.c, "stays"), 1); err != nil {

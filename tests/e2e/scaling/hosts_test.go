@@ -20,7 +20,7 @@ func TestSeveralHosts(t *testing.T) {
 		busy := replica(t, w, w.TaskGate.Tasks(batch(*c, "one"))[0].Pod)
 		do(t, d, `group("gang", [{"CPU": 1}] * 3, "STRICT_SPREAD")`)
 		until(t, w, "three more hosts work", func() error { return w.TaskGate.AtWork(batch(*c, "gang"), 3) })
-		if made := len(w.EverWorkers(*c, "")); made != 4 {
+		if made := w.Made(*c, ""); made != 4 {
 			t.Errorf("%d hosts were made for four", made)
 		}
 
@@ -37,7 +37,7 @@ func TestSeveralHosts(t *testing.T) {
 			t.Error(err)
 		}
 		none(t, w, *c, d, "one")
-		if made := len(w.EverWorkers(*c, "")); made != 4 {
+		if made := w.Made(*c, ""); made != 4 {
 			t.Errorf("%d hosts were made, of which none was needed after the fourth", made)
 		}
 	})

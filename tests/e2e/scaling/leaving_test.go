@@ -128,7 +128,7 @@ func firstOf(all ...error) error {
 
 // ever is nil if so many workers were made.
 func ever(w *scaling.World, c scaling.Cluster, count int) error {
-	if n := len(w.EverWorkers(c, "")); n != count {
+	if n := w.Made(c, ""); n != count {
 		return fmt.Errorf("%d workers were made, not %d", n, count)
 	}
 	return nil

@@ -166,7 +166,7 @@ func TestFromNothingToMany(t *testing.T) {
 	}
 	t.Logf("%d workers asked for after %s (%s after the GCS was looked at), all there after %s; %.0f MiB",
 		tasks, patched.Round(time.Millisecond), answered.Round(time.Millisecond), time.Since(begin).Round(time.Millisecond), memory(t, controller, "VmHWM"))
-	if made := len(w.EverWorkers(*c, "")); made != tasks {
+	if made := w.Made(*c, ""); made != tasks {
 		t.Errorf("%d workers were made for %d tasks", made, tasks)
 	}
 	// The demand came just after a look, and a cluster at rest is looked at once a

@@ -24,7 +24,7 @@ func withToken(t *testing.T, w *scaling.World, mode scaling.Mode) {
 	do(t, d, `hold("two", 2, num_cpus=1)`)
 	if mode == scaling.Central {
 		until(t, w, "what is missing is said", func() error { return told(w, *c, "NotObserved", "installed with --ray-auth") })
-		if made := len(w.EverWorkers(*c, "")); made > 0 {
+		if made := w.Made(*c, ""); made > 0 {
 			t.Errorf("%d workers were made by who may not see the demand", made)
 		}
 		if err := scaling.AllowSecrets(t.Context(), w.Lab); err != nil {
@@ -32,7 +32,7 @@ func withToken(t *testing.T, w *scaling.World, mode scaling.Mode) {
 		}
 	}
 	until(t, w, "both tasks at work", func() error { return w.TaskGate.AtWork(batch(*c, "two"), 2) })
-	if made := len(w.EverWorkers(*c, "")); made != 1 {
+	if made := w.Made(*c, ""); made != 1 {
 		t.Errorf("%d workers were made in mode %s for a group of one that may grow", made, mode)
 	}
 	w.TaskGate.Release(batch(*c, "two"))

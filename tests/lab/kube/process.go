@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -29,6 +30,8 @@ type containerProcess struct {
 	logs *containerLog
 	// alone is true if process 1 alone is asked to end, as in a real container.
 	alone bool
+	// asked is true once somebody has asked it to end.
+	asked atomic.Bool
 	// memory is its cgroup, if it has one.
 	memory *memoryCgroup
 }
@@ -193,11 +196,12 @@ func exitCode(state *os.ProcessState) int32 {
 // stop asks the container's process group to end, or process 1 alone, and ends
 // it after the grace period. It returns when the container is gone.
 func (p *containerProcess) stop(grace time.Duration) {
-	asked := -p.pid
+	p.asked.Store(true)
+	group := -p.pid
 	if p.alone {
-		asked = p.pid
+		group = p.pid
 	}
-	_ = syscall.Kill(asked, syscall.SIGTERM)
+	_ = syscall.Kill(group, syscall.SIGTERM)
 	select {
 	case <-p.done:
 	case <-time.After(grace):
@@ -208,6 +212,7 @@ func (p *containerProcess) stop(grace time.Duration) {
 
 // kill ends process 1, and with it, by the kernel, all of its namespace.
 func (p *containerProcess) kill() {
+	p.asked.Store(true)
 	select {
 	case <-p.done: // the pid may be somebody else's by now
 	default:

@@ -35,6 +35,7 @@ type processRuntime struct {
 	*critest.FakeRuntimeService
 	options   containerOptions
 	dir       string
+	records   string // of containers that ended by themselves
 	addresses *addresses
 	network   *podNetwork // nil if pods share the machine's
 	streaming streaming.Server
@@ -60,6 +61,7 @@ func newRuntime(dir string, options containerOptions) (*processRuntime, error) {
 		FakeRuntimeService: critest.NewFakeRuntimeService(),
 		options:            options,
 		dir:                filepath.Join(dir, "containers"),
+		records:            filepath.Join(dir, "ended"),
 		addresses:          newAddresses(options.network),
 		containers:         map[string]*container{},
 	}
@@ -149,6 +151,12 @@ func (r *processRuntime) StartContainer(ctx context.Context, id string) error {
 	}
 	go func() {
 		code, reason := process.wait()
+		if code != 0 && !process.asked.Load() {
+			// Before the books say that it has ended, and the kubelet removes it.
+			if err := r.keepRecord(c, code); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		}
 		r.exited(id, code, reason)
 	}()
 	return err

@@ -22,6 +22,9 @@ func Observe(t *testing.T, l *lab.Lab) *scaling.World {
 		w.Close()
 		if t.Failed() {
 			t.Logf("what was seen to happen:\n%s", w.History())
+			for _, record := range w.Ended() {
+				t.Log(record)
+			}
 		}
 	})
 	return w

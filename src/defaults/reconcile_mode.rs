@@ -49,6 +49,7 @@ fn apply(draft: &mut Draft<'_>) {
         all.as_object()
             .is_some_and(|all| !all.contains_key(reconcile::ANNOTATION))
     });
+    // A JSON patch can add no annotation where `metadata` itself is absent.
     if !open || !is_scaled(draft.object) || draft.object.metadata().is_none() {
         return;
     }

@@ -16,31 +16,31 @@ use crate::ray::{Fields, object_at};
 /// Why objects are no facts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FactsError {
-    /// An entry that is not an object.
+    /// An entry of a list that is not an object.
     #[error("{list}[{index}] is not an object; write {kind} objects there, as kubectl prints them")]
     NotAnObject {
-        /// Where it stands.
+        /// The field of the file that holds the list.
         list: &'static str,
-        /// Its position, from 0.
+        /// The entry's position in the list, from 0.
         index: usize,
-        /// What it should be.
+        /// The kind of object that belongs there.
         kind: &'static str,
     },
-    /// An object of another kind.
+    /// An object of another kind than the list is for.
     #[error("{list}[{index}] is a {found}; write {kind} objects there, as kubectl prints them")]
     WrongKind {
-        /// Where it stands.
+        /// The field of the file that holds the list.
         list: &'static str,
-        /// Its position, from 0.
+        /// The object's position in the list, from 0.
         index: usize,
-        /// Its kind.
+        /// The kind that the object names.
         found: String,
-        /// What it should be.
+        /// The kind of object that belongs there.
         kind: &'static str,
     },
 }
 
-/// The form of the file.
+/// A file of facts as `serde` reads it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct FactsFile {

@@ -24,7 +24,7 @@ impl LimitAmounts {
         }
     }
 
-    /// Of one resource.
+    /// The amount of one resource.
     pub fn of(&self, resource: Resource) -> Option<Quantity> {
         match resource {
             Resource::Cpu => self.cpu,
@@ -32,7 +32,7 @@ impl LimitAmounts {
         }
     }
 
-    /// Of each resource the larger one.
+    /// The larger of two amounts of each resource; an absent amount is the smaller one.
     fn looser(self, other: Self) -> Self {
         Self {
             cpu: self.cpu.max(other.cpu),
@@ -40,7 +40,7 @@ impl LimitAmounts {
         }
     }
 
-    /// Of each resource the smaller one.
+    /// The smaller of two amounts of each resource; an absent amount limits nothing.
     fn tighter(self, other: Self) -> Self {
         let tighter = |left: Option<Quantity>, right| left.into_iter().chain(right).min();
         Self {
@@ -57,7 +57,7 @@ pub struct LimitRange {
     pub name: String,
     /// The most that a container's limit may be.
     pub container_max: LimitAmounts,
-    /// The limits that a container gets which has none.
+    /// The limits that a container gets if it names none itself.
     pub container_default: LimitAmounts,
     /// The most that all limits of a pod may be together.
     pub pod_max: LimitAmounts,
@@ -80,6 +80,8 @@ impl LimitRange {
         Self {
             name: metadata_text(object, "name").unwrap_or_default().to_owned(),
             container_max: max_of("Container"),
+            // Kubernetes does not promise which of several defaults a container gets; rules ask for
+            // the most that it may use.
             container_default: amounts("Container", "default")
                 .fold(LimitAmounts::default(), LimitAmounts::looser),
             pod_max: max_of("Pod"),
@@ -96,7 +98,7 @@ pub struct ResourceQuota {
     pub requests: LimitAmounts,
     /// The most that all limits may be together.
     pub limits: LimitAmounts,
-    /// It counts only some pods; which ones depends on more than their size.
+    /// Whether the quota counts only some pods; which ones depends on more than their size.
     pub is_scoped: bool,
 }
 
@@ -120,7 +122,8 @@ impl ResourceQuota {
     }
 }
 
-/// Every pod that can be resized has requests, so `NotBestEffort` leaves none of them out.
+/// Whether a quota counts only some pods. Every pod that can be resized has requests, so
+/// `NotBestEffort` leaves none of them out.
 fn is_scoped(spec: &Fields) -> bool {
     let selector = object_at(spec, "scopeSelector");
     list_at(spec, "scopes")

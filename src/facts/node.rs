@@ -15,7 +15,7 @@ pub struct Node {
     pub labels: Vec<(String, String)>,
     /// Its taints that keep pods off (`NoSchedule` and `NoExecute`).
     pub taints: Vec<NodeTaint>,
-    /// Cordoned.
+    /// Whether the node is cordoned.
     pub unschedulable: bool,
     /// CPU that pods can have, in cores; zero if the node does not say.
     pub cpu: Quantity,
@@ -103,7 +103,7 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// These nodes.
+    /// Puts nodes in order.
     pub fn new(mut nodes: Vec<Node>) -> Self {
         nodes.sort_by(|left, right| {
             (right.cpu, right.memory, &left.name).cmp(&(left.cpu, left.memory, &right.name))
@@ -116,7 +116,7 @@ impl Nodes {
         }
     }
 
-    /// None is known.
+    /// Whether no node is known.
     pub fn is_empty(&self) -> bool {
         self.by_cpu.is_empty()
     }
@@ -126,7 +126,7 @@ impl Nodes {
         self.by_cpu.iter()
     }
 
-    /// The node with most of `resource` among those that `may` says yes to.
+    /// The node with most of `resource` among those that `may` accepts.
     pub fn largest(&self, resource: Resource, may: impl Fn(&Node) -> bool) -> Option<&Node> {
         match resource {
             Resource::Cpu => self.by_cpu.iter().find(|node| may(node)),
@@ -138,7 +138,7 @@ impl Nodes {
         }
     }
 
-    /// Some node that `may` says yes to has that much of both.
+    /// Whether a single node that `may` accepts has that much CPU and that much memory.
     pub fn any_holds(&self, cpu: Quantity, memory: Quantity, may: impl Fn(&Node) -> bool) -> bool {
         self.by_cpu
             .iter()

@@ -1,4 +1,4 @@
-//! The Ray objects that are stored, as far as policies choose by it.
+//! The Ray objects that the API server stores, as far as policies choose objects by it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::ray::Kind;
 /// The stored Ray objects, by kind; a kind that is not known is not there.
 pub type Objects = BTreeMap<Kind, Arc<[Arc<StoredObject>]>>;
 
-/// A stored Ray object. Of thousands little may be kept.
+/// A stored Ray object. There can be thousands, so only little of each is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredObject {
     /// Its namespace.

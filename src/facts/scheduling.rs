@@ -31,7 +31,7 @@ struct Toleration<'a> {
 const CORDON: &str = "node.kubernetes.io/unschedulable";
 
 impl<'a> Demands<'a> {
-    /// Reads them from a pod spec.
+    /// Reads from a pod spec what it asks of a node.
     pub fn of(pod_spec: &'a Fields) -> Self {
         let required = object_at(pod_spec, "affinity")
             .and_then(|affinity| object_at(affinity, "nodeAffinity"))
@@ -48,7 +48,7 @@ impl<'a> Demands<'a> {
         }
     }
 
-    /// A pod could run on `node`.
+    /// Whether a pod with these demands could run on `node`.
     pub fn admit(&self, node: &Node) -> bool {
         self.node_name.is_none_or(|name| name == node.name)
             && self.selects(node)
@@ -56,6 +56,8 @@ impl<'a> Demands<'a> {
                 .affinity
                 .is_none_or(|terms| terms.iter().any(|term| term_holds(term, node)))
             && node.taints.iter().all(|taint| self.tolerates(taint))
+            // As in Kubernetes, a pod that tolerates the taint of a cordon may run on a cordoned
+            // node.
             && (!node.unschedulable || self.tolerates(&cordon()))
     }
 
@@ -93,20 +95,23 @@ impl<'a> Toleration<'a> {
         }
     }
 
-    /// An empty effect covers every effect, an empty key with `Exists` every taint.
+    /// Whether pods with this toleration may run beside the taint. An empty effect covers every
+    /// effect, an empty key with `Exists` every taint.
     fn covers(&self, taint: &NodeTaint) -> bool {
         let key = self.key.is_empty() || self.key == taint.key;
         let effect = self.effect.is_empty() || self.effect == taint.effect;
         key && effect
             && match self.operator {
                 "Exists" => true,
+                // Kubernetes takes an absent operator for `Equal`, which needs a key.
                 "" | "Equal" => !self.key.is_empty() && self.value == taint.value,
                 _ => false,
             }
     }
 }
 
-/// A term holds if all it says holds; a term that says nothing holds nowhere.
+/// Whether a term of node affinity holds: all that it says must. A term that says nothing holds
+/// nowhere.
 fn term_holds(term: &Value, node: &Node) -> bool {
     let Some(term) = term.as_object() else {
         return false;

@@ -21,7 +21,7 @@ pub struct KubernetesVersion {
 pub struct NoKubernetesVersion(pub String);
 
 impl KubernetesVersion {
-    /// A version.
+    /// The version with these two numbers.
     pub const fn new(major: u32, minor: u32) -> Self {
         Self { major, minor }
     }

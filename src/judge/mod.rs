@@ -43,6 +43,7 @@ pub fn judge(
     let before = match old {
         Some(old) if !findings.is_empty() => rules::run(&Subject {
             object: old,
+            // The stored object is checked by itself: whatever a rule finds in a change is new.
             old: None,
             facts,
             settings,

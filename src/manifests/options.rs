@@ -149,6 +149,7 @@ impl Default for ManifestOptions {
             image: IMAGE.to_owned(),
             replicas: None,
             controller_replicas: 2,
+            // Control planes of private GKE clusters reach nodes on the ports 443 and 10250 only.
             port: KUBELET_PORT,
             health_port: 8080,
             host_network: false,

@@ -115,6 +115,8 @@ impl Modes {
         let exempt = self
             .exemptions
             .iter()
+            // A policy that takes precedence also takes precedence over exemptions of those behind
+            // it.
             .find(|(from, _, exemption)| *from <= rank && exemption.is_about(rule));
         if let Some((_, policy, exemption)) = exempt.filter(|_| bounded > Mode::Audit) {
             return Ruling {

@@ -42,6 +42,7 @@ pub(crate) fn budget(
     }
     let mut parts = |written: Option<&Amount>, key: &str, unit: i128| {
         let read = amount(written, &format!("{place}.{key}"), faults);
+        // Rounded down, so that no fraction of a unit exceeds the budget.
         let parts = read.map(|read| u64::try_from(read.nanos() / unit).unwrap_or(0));
         parts.unwrap_or(BudgetAmounts::UNBOUNDED)
     };

@@ -24,6 +24,7 @@ pub fn read(object: &Value) -> Result<RayPolicy, PolicyFault> {
         let place = error.path().to_string();
         let what = error.into_inner().to_string();
         let hint = match what.as_str() {
+            // YAML reads a bare Off as false.
             what if what.contains("boolean `false`") => "; write \"Off\" in quotes",
             _ => "",
         };

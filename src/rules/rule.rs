@@ -98,12 +98,12 @@ impl Finding {
 pub struct Findings(Vec<Finding>);
 
 impl Findings {
-    /// Adds one.
+    /// Adds a finding.
     pub fn add(&mut self, finding: Finding) {
         self.0.push(finding);
     }
 
-    /// All of them.
+    /// All findings.
     pub fn into_vec(self) -> Vec<Finding> {
         self.0
     }

@@ -23,6 +23,7 @@ pub(crate) fn drains(
         }
         RemovalCause::GroupMax => {
             let since = remembered.get(pod).map_or(decided.now, |one| one.since);
+            // The clock may have been set back, and would let the node stay for as much longer.
             Some(since.min(decided.now) + settings.drain_timeout_s)
         }
         _ => None,

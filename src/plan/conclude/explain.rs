@@ -74,6 +74,7 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> (Vec<DemandReport>, Vec<Standb
             kind,
             index,
             demand: describe::demand(demand),
+            // A demand that is not tried has no batches, and is unmet as a whole.
             count: units.max(unmet.get(&(kind, index)).copied().unwrap_or(0)),
             placed: in_words(&decided.state, placed),
             unmet: unmet.get(&(kind, index)).copied().unwrap_or(0),

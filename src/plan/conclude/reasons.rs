@@ -64,6 +64,7 @@ impl<'d> Reasons<'d> {
             demand.kind,
             DemandOrigin::Gang(..) | DemandOrigin::Constraint(_)
         );
+        // A gang of a single unit does not wait for other units.
         if gang
             && batches.len() + usize::from(batches.first().is_some_and(|batch| batch.count > 1)) > 1
         {

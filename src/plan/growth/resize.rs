@@ -111,6 +111,7 @@ impl Resize {
             return false;
         }
         self.desired = size;
+        // Kubernetes gets the whole timeout anew for another size. (Ray, `queue_resize_request`.)
         self.resizing_at = None;
         self.progress = ResizeProgress::New;
         self.message = None;
@@ -119,6 +120,7 @@ impl Resize {
 
     /// Whether the resize is to be sent to Kubernetes now.
     pub(crate) fn is_to_send(&self) -> bool {
+        // As in Ray, a pod is resized only if it is known which raylet has to learn of it.
         self.raylet.is_some() && self.progress == ResizeProgress::New
     }
 

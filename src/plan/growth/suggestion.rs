@@ -60,6 +60,7 @@ pub(crate) fn is_old(memory: ResizeMemory, now: f64) -> bool {
 /// The largest limit that fits: what the node has left, plus the container's own gap between limit
 /// and request, minus what the pod's other containers hold.
 fn limit(report: CapacityReport, container: &ContainerAmounts) -> Result<Quantity, ResizeError> {
+    // The kubelet does not count the pod itself as used.
     let left = report.capacity.saturating_sub(report.used);
     let (name, left) = match report.resource {
         ResizedResource::Cpu => ("cpu", Quantity::from_milli(left)),

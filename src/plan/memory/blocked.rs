@@ -92,6 +92,7 @@ fn is_over(memory: &BlockMemory, own: &[Pod<'_>]) -> bool {
 }
 
 fn hold(times: u32) -> f64 {
+    // Bounded before the shift, which would overflow: the longest hold is reached much earlier.
     let doubled = times.saturating_sub(1).min(8);
     (HOLD_S * f64::from(1_u32 << doubled)).min(LONGEST_HOLD_S)
 }
@@ -123,6 +124,7 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
             .filter(|pod| pod.group == group.name && decided.evidence.pods.contains_key(pod.name))
             .map(|pod| pod.name.to_owned())
             .collect();
+        // The order of pods in a snapshot is not to decide which of them are remembered.
         pods.sort_unstable();
         pods.truncate(PODS);
         let memory = BlockMemory {

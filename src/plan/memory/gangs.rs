@@ -82,6 +82,8 @@ impl Gangs {
             let memory = self.known.get(title).filter(|_| tried != Some(title));
             if let Some(memory) = memory {
                 demand.batches = Err(UnmetReason::TriedAgain {
+                    // One that is due waits for the one that is tried, so its own time may have
+                    // passed.
                     at: memory.retry_at.max(now),
                 });
             }
@@ -120,6 +122,7 @@ impl Gangs {
             if times == 0 && self.known.len() >= MOST {
                 continue;
             }
+            // Bounded before the shift, which would overflow: LONGEST_S is reached much earlier.
             let doubled = FIRST_S * f64::from(1_u32 << times.min(8));
             let later = doubled.min(LONGEST_S) * (0.5 + spread(cluster, title, times + 1));
             let memory = GangMemory {

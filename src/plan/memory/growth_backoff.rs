@@ -37,8 +37,11 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
     for (number, group) in state.groups.enumerate() {
         let group = &group.config;
         if grown.count(number) > 0 {
+            // A pod that has grown shows that the Kubernetes nodes have room again.
             growth_backoffs.remove(&group.name);
         } else if state.strategy.is_rayfit()
+            // During a back-off pods are launched for their base size, so that one that stays small
+            // is no new failure.
             && until(history, &group.name, now).is_none()
             && small.count(number) > 0
             && is_wanted(decided, number)

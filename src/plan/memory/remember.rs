@@ -98,6 +98,8 @@ fn instances(decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
                 (InstanceStatus::Requested, since.or(Some(decided.now)))
             }
             (NodeLife::Queued, Fate::Stay) | (NodeLife::New, Fate::Launch)
+                // A plan that waits asks KubeRay for nothing, and the next round decides on these
+                // anew.
                 if plan.waiting.is_none() =>
             {
                 let asked = node.group().and_then(|group| asked.get_mut(group));

@@ -113,6 +113,7 @@ fn refused(config: &ClusterConfig, own: &[Pod<'_>], groups: &mut ByGroup<Option<
     };
     let first = config.groups.enumerate().find(|(_, group)| lacks(group));
     if let Some(group) = first.and_then(|(number, _)| groups.get_mut(number)) {
+        // What a pod of the group says about itself is more exact, and stays.
         group.get_or_insert(BlockReason::NotCreated);
     }
 }

@@ -63,6 +63,7 @@ impl NodeResource {
 
     /// Keeps the free amounts between zero and the total amount.
     pub(crate) fn bound(&mut self) {
+        // `clamp` panics at a total below zero.
         if let Some(total) = self.total.filter(|total| *total > 0.0) {
             self.free = self
                 .free
@@ -206,6 +207,7 @@ impl PlannedNode {
                 *free = Some((free.unwrap_or(0.0) + delta).max(0.0));
             }
         }
+        // At another size it may no longer be equal to the nodes of its class.
         self.class = [None; 2];
     }
 

@@ -189,6 +189,7 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
 
     /// Whether another class is as good, so that the two classes take turns.
     fn has_rival(&mut self, rank: Rank) -> bool {
+        // Positions always differ, and equal classes take turns by them, so they are left out here.
         let position = rank.position;
         let rival = self.top().map(|top| Rank {
             position,

@@ -54,6 +54,7 @@ fn follow(resize: &mut Resize, asked: i64, may: bool, now: f64) {
     let has = resize.current.memory;
     let is_back = has <= followed.from && resize.desired.memory <= has;
     if is_back && resize.progress == ResizeProgress::Finished {
+        // A time ahead of the clock, which was set back since, is old as well.
         let is_old = !(0.0..f64::from(LONGEST_S)).contains(&(now - followed.since));
         resize.followed = resize.followed.filter(|_| !is_old);
         return;
@@ -79,6 +80,7 @@ fn follow(resize: &mut Resize, asked: i64, may: bool, now: f64) {
     }
     resize.followed = Some(followed);
     let hold = HOLD_S
+        // Bounded before the shift, which would overflow: LONGEST_S is reached much earlier.
         .saturating_mul(1 << followed.times.min(10))
         .min(LONGEST_S);
     if now - followed.since >= f64::from(hold) {

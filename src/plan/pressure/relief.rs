@@ -118,6 +118,7 @@ pub(crate) fn grant(state: &mut DecisionState, reliefs: &[Relief], now: f64) {
 fn remember(resize: &mut Resize, now: f64) {
     let before = resize.followed;
     resize.followed = Some(FollowedMemory {
+        // A pod that grows several times comes down to what it had before the first time.
         from: before.map_or(resize.current.memory, |before| before.from),
         since: now,
         most: 0,

@@ -62,6 +62,7 @@ pub(crate) fn excess_nodes(
         let group = config.number(pod.group)?;
         let ray = rays.get(pod.name)?;
         let memory = remembered.get(pod.name).copied();
+        // The clock may have been set back, and would let the node stay for as much longer.
         let since = memory.map_or(now, |memory| memory.since.min(now));
         let is_above = excess.count(group) > 0 && !config.is_listed(pod.group, pod.name);
         is_above.then(|| DrainingExcess {

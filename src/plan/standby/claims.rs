@@ -46,8 +46,12 @@ impl Claims {
             let goes = goes.filter_map(|name| pods.get(name).copied());
             let mut seen = HashSet::new();
             let freed = leaves.chain(goes).filter(|pod| seen.insert(pod.name));
+            // Above zero in any case, so that nothing is kept ready until the scheduler has placed
+            // the pods.
             cores_short = (cores_short - freed.map(cpu).sum::<f64>()).max(f64::MIN_POSITIVE);
         }
+        // At the maximum of workers each node that is only kept ready has the place of one that
+        // demand needs.
         if state.is_cut {
             cores_short = f64::INFINITY;
         }

@@ -155,6 +155,7 @@ fn gpus(container: Container<'_>) -> Option<Gpus> {
             .filter_map(|(name, _)| Some(container.limit(name)?.ceil_units()))
             .filter(|amount| *amount > 0)
     };
+    // Ray counts only the first kind of GPU that it finds above zero.
     if let Some(whole) = amounts(|name| name.ends_with("gpu")).next() {
         return Some(Gpus::Whole(whole));
     }

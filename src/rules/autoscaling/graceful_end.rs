@@ -94,6 +94,7 @@ fn drains(cluster: &Cluster<'_>) -> bool {
 fn check_group(group: &Group<'_>, findings: &mut Findings) {
     let grace = drain::grace(group);
     let variable = group.ray_container().and_then(DrainVariable::of);
+    // DF10 gives both to new workers.
     if grace.is_none() && variable.is_none() {
         return;
     }

@@ -63,6 +63,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         .name
         .is_some_and(|name| subject.object.ippr.lists(name))
     {
+        // Neither field may be set in a group that grows in place (RF105, RF106).
         return;
     }
     let finding = match head.resources() {

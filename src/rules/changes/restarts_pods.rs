@@ -49,7 +49,8 @@ const CEL: Cel = Cel::NotCovered(
      differently.",
 );
 
-/// What the hash leaves out, by the object it stands in.
+/// What is not compared with the rest of an object: the fields that KubeRay's hash leaves out, and
+/// the objects inside that are compared by themselves.
 const OF_SPEC: &[&str] = &["upgradeStrategy", "headGroupSpec", "workerGroupSpecs"];
 const OF_GROUP: &[&str] = &[
     "replicas",

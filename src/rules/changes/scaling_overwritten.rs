@@ -83,6 +83,8 @@ fn check_replicas(group: &Group<'_>, earlier: &Group<'_>, findings: &mut Finding
     let (Some(old), Some(new)) = (earlier.integer("replicas"), group.integer("replicas")) else {
         return;
     };
+    // Every way of applying replaces the list of groups as a whole, and the API server then stores
+    // 0 where `replicas` was left out.
     if old == new || new == 0 {
         return;
     }
@@ -143,7 +145,8 @@ fn report(
     );
 }
 
-/// The request comes from an account that scales this cluster. Nobody known: no.
+/// Whether the request comes from an account that scales this cluster; false if it is not known who
+/// asks.
 fn by_scaler(subject: &Subject<'_>, stored: &RayObject<'_>) -> bool {
     let Some(user) = subject.user else {
         return false;
@@ -154,7 +157,7 @@ fn by_scaler(subject: &Subject<'_>, stored: &RayObject<'_>) -> bool {
         || is_autoscaler(user, stored, subject.object.namespace())
 }
 
-/// `user` is the service account under which the cluster's own head pod runs.
+/// Whether `user` is the service account under which the cluster's own head pod runs.
 fn is_autoscaler(user: &str, cluster: &RayObject<'_>, namespace: Option<&str>) -> bool {
     let account = user
         .strip_prefix("system:serviceaccount:")
@@ -167,7 +170,7 @@ fn is_autoscaler(user: &str, cluster: &RayObject<'_>, namespace: Option<&str>) -
     }
 }
 
-/// The account that the head's template names, or the cluster's own, called like it.
+/// The account that the head's template names, or else the cluster's own, which has its name.
 fn head_account<'a>(object: &RayObject<'a>) -> Option<&'a str> {
     let head = object.cluster.as_ref()?.head.as_ref();
     head.and_then(|head| text_at(head.pod_spec()?, "serviceAccountName"))

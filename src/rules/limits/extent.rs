@@ -68,6 +68,7 @@ pub(super) fn most_of_pod(
         pod_level: subject
             .facts
             .kubernetes
+            // Where the version is not known, the pod's own limit is believed: rules do not guess.
             .is_none_or(|version| version >= POD_LEVEL),
     };
     let limit = resize_limits.and_then(|resize_limits| resize_limits.amount(resource));
@@ -101,6 +102,8 @@ pub(super) fn allowance<T>(limit: &Limit<T>, most: &str) -> String {
 /// The sum with all pods of a group; `None` if it is unlimited.
 pub(super) fn plus(sum: Quantity, pod: Quantity, count: Count) -> Option<Quantity> {
     match count {
+        // First, because pods without any of it stay within every limit even in a group without
+        // maxReplicas.
         _ if pod.is_zero() => Some(sum),
         Count::Unbounded => None,
         Count::AtMost(count) => pod.checked_mul(count).and_then(|all| sum.checked_add(all)),

@@ -112,6 +112,8 @@ fn defaulted(
         };
         let (admitted, applied) = objects::admitted(&object, None, &settings(&parsed))
             .context("the defaults cannot be applied to the object")?;
+        // What gets no defaults stays as it was written: `admitted` has no nulls any more, which a
+        // diff would show as a change.
         if let (Some(place), false) = (after.pointer_mut(&pointer), applied.is_empty()) {
             *place = admitted;
         }

@@ -127,6 +127,7 @@ impl RecommendCommand {
         let search = self.search()?;
         let mut progress = Progress::new("simulated");
         let searched = search.run(&mut |part| progress.share(part));
+        // Its line is erased before anything else is written to the same terminal.
         drop(progress);
         let searched = searched.context("the RayCluster cannot be simulated")?;
         let wanted = RecommendationGoal {

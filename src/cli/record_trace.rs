@@ -107,6 +107,8 @@ async fn follow(gcs: &Client, args: &RecordingArgs) -> anyhow::Result<Recording>
         let Some(left) = args.length.checked_sub(past) else {
             break;
         };
+        // The GCS is asked once more at the very end, so that what ended since the last time is in
+        // the trace.
         let is_last = left <= args.interval;
         tokio::select! {
             _ = &mut interrupt => break,
@@ -120,6 +122,7 @@ async fn follow(gcs: &Client, args: &RecordingArgs) -> anyhow::Result<Recording>
             break;
         }
     }
+    // Its line is erased before the warnings below are written to the same terminal.
     drop(progress);
     if let Some(error) = failed {
         outcome::warn(format_args!(

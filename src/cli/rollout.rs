@@ -85,9 +85,12 @@ impl RolloutCommand {
         let mut judged: Vec<Judged> = values
             .iter()
             .filter_map(RayObject::parse)
+            // Nobody has to mend what goes away; the background audit leaves it out too.
             .filter(|object| !object.is_deleting())
             .map(|object| examine(&object, &facts, &policies, &settings, now))
             .collect();
+        // Lists of the API server and files have orders of their own; two reports of the same
+        // objects should not differ.
         judged.sort_by(|left, right| left.object.cmp(&right.object));
         let text = match self.output {
             Format::Text => table::text(&judged),

@@ -24,6 +24,7 @@ pub(super) async fn forward(pods: Api<Pod>, pod: String, port: u16) -> anyhow::R
              pods/portforward (or use --gcs-address)"
         )
     })?);
+    // For this machine alone, as of kubectl: without Ray's tokens a GCS asks nobody who they are.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = Address::new("127.0.0.1", listener.local_addr()?.port());
     tokio::spawn(async move {

@@ -76,6 +76,7 @@ fn read(object: &Value) -> anyhow::Result<Policy> {
     let written = compile::read(object).map_err(|fault| anyhow::anyhow!("{fault}"))?;
     let (policy, mut faults) = compile(&written);
     faults.extend(raypolicy::unknown(object, &written));
+    // The worst comes first: below, the first alone decides whether the policy is refused.
     faults.sort_by_key(|fault| std::cmp::Reverse(fault.weight));
     match (policy, faults.first()) {
         (Some(policy), None) => Ok(policy),

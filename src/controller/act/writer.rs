@@ -239,6 +239,7 @@ impl WriteTurn<'_> {
 
     /// Resizes a pod in place.
     pub async fn resize_pod(&self, patch: &PodPatch, longest: Duration) -> Result<(), Failure> {
+        // A strategic patch merges the list of containers by name; a merge patch would replace it.
         let (pods, body) = (self.writer.pods(), Patch::Strategic(&patch.body));
         let request = pods.patch_subresource("resize", &patch.pod, &params(), &body);
         self.write::<IgnoredAny>(request, longest).await.map(drop)

@@ -78,6 +78,8 @@ impl Outbox {
     pub(crate) fn put(&mut self, announcement: QueuedEvent) -> bool {
         let about = &announcement.about;
         let account = (about.key.clone(), announcement.event.kind);
+        // The summary of what was left out goes first: new Events would use up the budget again and
+        // again, and it would never come.
         if !self.owed.contains_key(&account) && self.may(&account) {
             return self.queue(announcement);
         }

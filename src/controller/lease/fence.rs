@@ -52,6 +52,7 @@ impl Fence {
     pub fn set(&self, until: BTreeMap<u32, Instant>) {
         let shards: Vec<u32> = until.keys().copied().collect();
         self.inner.lock().until = until;
+        // Each renewal comes here; it changes only the times, of which nobody has to hear.
         self.inner.held.send_if_modified(|held| {
             let changed = *held != shards;
             *held = shards;

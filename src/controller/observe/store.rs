@@ -180,6 +180,9 @@ impl Store {
     pub fn put_pod(&mut self, kept: KeptObject<WatchedPods>) -> Option<Key> {
         let key = Key::of(&kept.meta)?;
         let cluster = Key::new(&key.namespace, kept.labels().get(CLUSTER_LABEL)?);
+        // It is indexed by its label and its node, both of which may have changed. No version is
+        // compared, since only the watch tells of pods, in order; RayClusters come from our own
+        // writes too.
         self.remove_pod(&key);
         let pod: PodObject = serde_json::from_slice(&kept.json).unwrap_or_default();
         // Worked out once: each look at a cluster beside it on the node adds it up.
@@ -333,6 +336,7 @@ where
 {
     if let Some(set) = index.get_mut(key) {
         set.remove(value);
+        // Clusters and nodes come and go under new names: their empty sets would pile up.
         if set.is_empty() {
             index.remove(key);
         }

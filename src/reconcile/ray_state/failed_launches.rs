@@ -21,6 +21,8 @@ pub(crate) fn requests(snapshot: &Snapshot, plan: &Plan, waits: &Waits) -> Vec<F
         if late.count() == 0 && now - at >= SHOWN_S {
             return None;
         }
+        // The group's own refusal first: it names what to change, where that of the whole patch may
+        // be about another group.
         let refused = [EffectTarget::Group(group.clone()), EffectTarget::Cluster];
         let refused = refused
             .iter()

@@ -95,6 +95,8 @@ fn summed_up(events: Vec<ClusterEvent>) -> Vec<ClusterEvent> {
             None => by_reason.push((each.reason, vec![each])),
         }
     }
+    // Each reason gets the same share: a hundred resizes must not crowd out the one Event of
+    // another kind.
     let most = MOST / by_reason.len().max(1);
     by_reason
         .into_iter()

@@ -88,6 +88,7 @@ impl Machines {
     pub(super) fn unbound(&self) -> Vec<usize> {
         let is_waiting =
             |pod: &usize| self.pods[*pod].bound.is_none() && !self.pods[*pod].is_deleting();
+        // `present` is in the order of names; the queue of a scheduler is in that of time.
         let mut waiting: Vec<usize> = self.all().filter(is_waiting).collect();
         waiting.sort_unstable();
         waiting

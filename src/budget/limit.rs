@@ -31,6 +31,13 @@ pub struct BudgetLimit {
     pub limit: BudgetAmounts,
 }
 
+/// Whether limits allow more of anything than others do.
+pub fn allow_more(limits: &[BudgetLimit], than: &[BudgetLimit]) -> bool {
+    let before = |one: &BudgetLimit| than.iter().find(|other| other.policy == one.policy);
+    let mut limits = limits.iter();
+    limits.any(|one| before(one).is_some_and(|before| !one.limit.is_within(before.limit)))
+}
+
 impl Default for BudgetShare {
     fn default() -> Self {
         Self {

@@ -17,8 +17,8 @@
 //! - [`events`]: publishing Events, within budgets and after everything else
 //!
 //! The files beside them, in the order of a round: [`worker_pool`] (a task for each cluster),
-//! [`reconciler`] (one look at one cluster: observe, decide, act, remember) with `ask` (asking its GCS), [`eligibility`] (whether
-//! this process may scale it), [`tuning`] (by which settings), [`offload`] (slow work beside the async tasks),
+//! [`reconciler`] (one look at one cluster: observe, decide, act, remember) with `ask` (asking its GCS) and
+//! `round` (what follows then), [`eligibility`] (whether this process may scale it), [`tuning`] (by which settings), [`offload`] (slow work beside the async tasks),
 //! [`requeue`] and [`busy_count`] (when to look again), [`driver_log`] and [`metrics`] (what people
 //! see). [`mod@run`], [`stop`] and [`clock`] belong to the process.
 //!
@@ -44,6 +44,7 @@ pub mod observe;
 pub mod offload;
 pub mod reconciler;
 pub mod requeue;
+mod round;
 pub mod run;
 pub mod stop;
 pub mod tuning;

@@ -202,7 +202,7 @@ impl WorkerPool {
             metrics: self.metrics.clone(),
             clock: self.clock.clone(),
             place: self.busy_count.join(),
-            state: ReconcilerState::default(),
+            state: ReconcilerState::of(&entry.uid),
         };
         let changed = Arc::new(Notify::new());
         let (stop, stopped) = watch::channel(false);

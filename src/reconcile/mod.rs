@@ -9,6 +9,7 @@
 //!
 //! # The modules
 //!
+//! - [`look`]: the steps of one look at a cluster, in their order
 //! - [`ownership`]: whether this process may scale the cluster, and whether it owns it now
 //! - [`observed`]: whether anything is in progress, whether the cluster can be observed, when to look again
 //! - [`effects`]: from a plan to chains of calls; what a failed call means
@@ -31,6 +32,7 @@
 mod decide;
 pub mod effects;
 pub mod events;
+pub mod look;
 pub mod memory;
 pub mod observed;
 pub mod ownership;

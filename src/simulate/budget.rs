@@ -66,6 +66,11 @@ impl SimulatedBudget {
         })
     }
 
+    /// Whether a cluster has an entry in the record, given its UID.
+    pub(super) fn has_entry(&self, uid: &str) -> bool {
+        self.record.clusters.contains_key(uid)
+    }
+
     /// Whether more is used than there is: a cluster uses more than its grant, because its users asked
     /// for that, and others have not come down yet.
     pub fn is_overdrawn(&self) -> bool {

@@ -8,10 +8,9 @@
 //! - [`moment`], [`settings`]: virtual time, clocks that may be wrong, and how the world behaves
 //! - [`ray`]: Ray: nodes, jobs, and what the GCS says
 //! - [`world`]: objects, operator, scheduler, node autoscaler, kubelets
-//! - [`scaler`]: the reconciler in this world; `idle` has which rounds of it need not be made, [`sending`]
-//!   the calls of those that are
+//! - [`scaler`]: the reconciler in this world; [`sending`] has the calls of its rounds
 //! - [`observed`]: what it observes
-//! - [`budget`]: a budget over the cluster and others; `keeping` has how the reconciler keeps to it
+//! - [`budget`]: a budget over the cluster and others
 //! - [`replicas`]: several processes, and the Leases by which one of them scales the cluster
 //! - [`gate`]: the requests of several clusters on their way to one API server
 //! - [`run`]: one simulation from beginning to end
@@ -27,8 +26,6 @@
 pub mod budget;
 pub mod faults;
 pub mod gate;
-mod idle;
-mod keeping;
 pub mod moment;
 pub mod observed;
 pub mod pools;

@@ -2,7 +2,7 @@
 
 use crate::plan::{PlanSettings, followed_groups};
 use crate::simulate::moment::ScalerClock;
-use crate::simulate::world::World;
+use crate::simulate::world::{World, WorldView};
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::{API_VERSION, ClusterId, History, KIND, OwnPods, Snapshot};
 
@@ -33,16 +33,21 @@ pub fn gcs_state(
     Some(gcs)
 }
 
+/// The cluster's own pods, as watchers have them.
+pub fn own_pods(view: &WorldView) -> OwnPods {
+    let id = ClusterId::of(view.cluster.object());
+    OwnPods::divide(id, view.pods.iter().cloned()).0
+}
+
 /// The state of the cluster, as watchers have its objects, and with what the GCS says.
 pub fn snapshot(
     world: &World,
+    pods: OwnPods,
     gcs: ClusterResourceState,
     time: String,
     history: &History,
 ) -> Snapshot {
     let view = &world.view;
-    let id = ClusterId::of(view.cluster.object());
-    let (pods, _) = OwnPods::divide(id, view.pods.iter().cloned());
     Snapshot {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::reconcile::ownership::lease::trust::{LONGEST_WRITE, may_begin};
-use crate::reconcile::{Chain, Done, Effect, Failure, Reply, Round};
+use crate::reconcile::{Chain, Done, Effect, Failure, Reply, look};
 use crate::simulate::moment::Moment;
 use crate::simulate::world::World;
 
@@ -46,7 +46,7 @@ impl Trust {
 /// A round whose effects are being performed.
 #[derive(Debug, Clone)]
 pub(super) struct Performing {
-    pub(super) round: Round,
+    pub(super) step: look::round_step::Performing,
     pub(super) chains: Vec<Chain>,
     /// The call of each chain.
     calls: Vec<Call>,
@@ -71,12 +71,12 @@ enum Call {
 
 impl Performing {
     /// Sends the first call of each chain.
-    pub(super) fn new(round: Round, trust: Trust, now: Moment) -> Self {
-        let chains = round.chains.clone();
+    pub(super) fn new(step: look::round_step::Performing, trust: Trust, now: Moment) -> Self {
+        let chains = step.chains().to_vec();
         Self {
             left: chains.len(),
             calls: chains.iter().map(|_| sent(trust, now)).collect(),
-            round,
+            step,
             chains,
             done: Vec::new(),
         }

@@ -93,9 +93,7 @@ impl Controllers {
     /// Objects have changed.
     pub fn wake(&mut self, world: &mut World) {
         for replica in &mut self.replicas {
-            if !replica.is_frozen(world.now) {
-                replica.scaler.wake(world);
-            }
+            replica.scaler.wake(world);
         }
     }
 

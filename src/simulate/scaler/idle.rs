@@ -2,7 +2,7 @@
 //! time passes.
 
 use crate::plan::Strategy;
-use crate::reconcile::observed::cadence;
+use crate::reconcile::look::LookState;
 use crate::reconcile::unchanged::{self, Foreseen, REST_S, UnchangedCheck};
 use crate::reconcile::{Round, RoundMemory, RoundSettings};
 use crate::simulate::world::World;
@@ -74,6 +74,11 @@ impl IdleRound {
             since,
             proof: Proof::Unknown(Box::new((round, snapshot))),
         }
+    }
+
+    /// Whether there is nothing else to see than then.
+    pub(super) fn is_of(&self, seen: Seen) -> bool {
+        self.of == seen
     }
 
     /// Whether a round of now would find nothing to do, as far as can be told without or with what the
@@ -162,16 +167,10 @@ impl IdleRound {
 }
 
 /// The seconds until the next look, if nothing happens before; `busy` is how many clusters are, if this
-/// one is.
-pub(super) fn interval_s(
-    settings: &RoundSettings,
-    memory: &RoundMemory,
-    busy: Option<usize>,
-    now: f64,
-) -> f64 {
-    match (settings.plan.strategy, busy) {
-        (Strategy::Ray, _) => RAY_INTERVAL_S,
-        (Strategy::Rayfit, Some(clusters)) => cadence::busy_s(clusters, &settings.pace),
-        (Strategy::Rayfit, None) => cadence::quiet_s(memory.changed_at, now, &settings.pace),
+/// one is. Ray's autoscaler has an interval of its own.
+pub(super) fn interval_s(state: &LookState, busy: Option<usize>, now: f64) -> f64 {
+    match state.settings.plan.strategy {
+        Strategy::Ray => RAY_INTERVAL_S,
+        Strategy::Rayfit => state.interval_s(busy, now),
     }
 }

@@ -1,0 +1,144 @@
+//! A round of one cluster: its GCS is asked, and the steps that follow are performed.
+
+use std::time::Instant;
+
+use super::reconciler::{Observation, Reconciler};
+use crate::controller::act::perform::Performer;
+use crate::controller::act::permission::WritePermission;
+use crate::controller::budget::read::read_anew;
+use crate::controller::observe::ClusterView;
+use crate::controller::offload::{is_slow_to_plan, offload_if};
+use crate::controller::requeue::Requeue;
+use crate::gcs;
+use crate::reconcile::UnchangedCheck;
+use crate::reconcile::look::{RoundStep, step};
+use crate::snapshot::gcs::ClusterResourceState;
+use crate::snapshot::pod::PodRole;
+use crate::snapshot::{API_VERSION, Snapshot};
+
+impl Reconciler {
+    /// Asks the GCS, and goes on with what it says.
+    pub(super) async fn act(&mut self, asking: step::Asking) -> Requeue {
+        let Some(mut observation) = self.state.observation.take() else {
+            return Requeue::UntilChanged;
+        };
+        let began = Instant::now();
+        let requeue = match self.ask(&observation.head, &observation.extras).await {
+            Ok((client, gcs, place)) => {
+                self.log_reason(String::new());
+                let now = self.clock.wall();
+                let step = asking.answered(&mut self.state.look, gcs, now);
+                self.round(&mut observation, &client, place, step).await
+            }
+            Err(why) => {
+                let finishing = asking.blind(&self.state.look, &why, self.clock.wall());
+                let why = finishing.round().plan.waiting.as_ref();
+                let why = why.map(ToString::to_string);
+                self.log_reason(why.unwrap_or_default());
+                self.finish(finishing).0
+            }
+        };
+        self.state.observation = Some(observation);
+        self.metrics.round(began.elapsed());
+        requeue
+    }
+
+    async fn round(
+        &mut self,
+        observation: &mut Observation,
+        gcs: &gcs::Client,
+        mut place: Option<gcs::ClientPlace>,
+        mut step: RoundStep<ClusterResourceState>,
+    ) -> Requeue {
+        let mut is_slow = false;
+        loop {
+            step = match step {
+                RoundStep::Compare(mut comparing) => {
+                    let now = self.clock.wall();
+                    let check = observation.unchanged.take();
+                    match check.filter(|check| check.holds(comparing.answer(), now)) {
+                        Some(check) => {
+                            observation.unchanged = Some(check);
+                            comparing.same(&mut self.state.look, check.is_busy(), now)
+                        }
+                        None => comparing.differs(&mut self.state.look),
+                    }
+                }
+                RoundStep::Observe(observing) => {
+                    let (state, observing) = observing.answer();
+                    is_slow = is_slow_to_plan(&observation.texts, &state);
+                    let snapshot = || self.snapshot(observation.texts.read(), state);
+                    let snapshot = offload_if(is_slow, snapshot).await;
+                    observing.observed(&self.state.look, snapshot, self.clock.wall())
+                }
+                RoundStep::ReadObjects(reading) => {
+                    let stored = read_anew(&self.judge, &self.writer).await;
+                    let stored = stored.as_ref().map(|(cluster, pods)| (cluster, pods));
+                    reading.read(&mut self.state.look, stored, self.clock.wall())
+                }
+                RoundStep::Decide(deciding) => {
+                    let round = offload_if(is_slow, || deciding.round(&self.state.look)).await;
+                    deciding.decided(&mut self.state.look, round, self.clock.wall())
+                }
+                RoundStep::KeepBudgets(asking) => {
+                    let look = &mut self.state.look;
+                    let limits = self.budgets.keep(&mut look.budgets, &self.writer).await;
+                    asking.kept(look, limits)
+                }
+                RoundStep::Perform(performing, snapshot) => {
+                    drop(place.take());
+                    let mut pods = snapshot.pods;
+                    pods.retain(|pod| pod.role == PodRole::Head);
+                    let permission = WritePermission {
+                        state: &self.state.permission,
+                        judge: &self.judge,
+                        pods: &pods,
+                        clock: &self.clock,
+                    };
+                    let performer = Performer {
+                        writer: &self.writer,
+                        gcs,
+                        permission: &permission,
+                        clock: &self.clock,
+                    };
+                    let done = performer.all(performing.chains().to_vec()).await;
+                    performing.performed(done)
+                }
+                RoundStep::ReadCluster(rereading) => {
+                    self.look_up().await;
+                    rereading.read()
+                }
+                RoundStep::Finish(finishing) => {
+                    let (requeue, idle) = self.finish(finishing);
+                    observation.unchanged = match idle {
+                        Some((round, snapshot)) => {
+                            let look = &self.state.look;
+                            let settings = look.within();
+                            offload_if(is_slow, || {
+                                UnchangedCheck::of(&round, *snapshot, &look.memory, &settings)
+                            })
+                            .await
+                        }
+                        None => None,
+                    };
+                    return requeue;
+                }
+                RoundStep::Rest(rest) => return self.rest(rest),
+            }
+        }
+    }
+
+    fn snapshot(&self, scene: ClusterView, gcs: ClusterResourceState) -> Snapshot {
+        Snapshot {
+            api_version: API_VERSION.to_owned(),
+            kind: "Snapshot".to_owned(),
+            time: self.clock.rfc3339(),
+            ray_cluster: scene.cluster.into(),
+            pods: scene.pods,
+            nodes: scene.nodes,
+            loads: scene.loads,
+            gcs,
+            history: self.state.look.memory.history.clone(),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! How a look ends: the round is remembered, and when to look again.
+
+use crate::reconcile::effects::done::Done;
+use crate::reconcile::effects::failure::Failure;
+use crate::reconcile::events::event::Announcements;
+use crate::reconcile::look::state::LookState;
+use crate::reconcile::ownership::eligibility::Ineligible;
+use crate::reconcile::round::Round;
+use crate::snapshot::Snapshot;
+
+/// When to look again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum LookEnd {
+    /// After so many seconds, or when something changes.
+    After(f64),
+    /// When something changes.
+    UntilChanged,
+    /// As [`LookState::interval_s`] says for a cluster that is busy or not.
+    Paced {
+        /// Whether something is pending or on its way.
+        busy: bool,
+    },
+}
+
+/// Why a look ended where it did.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LookReason {
+    /// The first list of pods is incomplete, or the policies are not known.
+    NotListed,
+    /// There is no RayCluster.
+    Gone,
+    /// The cluster is not to be scaled by this process.
+    NotOurs(Ineligible),
+    /// Nothing is to be done about its hand-over record.
+    NoRecord,
+    /// The hand-over has to wait, for this reason.
+    Waits(String),
+    /// The hand-over record was written. The next look finds out what it says now.
+    RecordWritten {
+        /// Whether this process claims the cluster; else it has released it.
+        is_claim: bool,
+    },
+    /// The hand-over record could not be written.
+    RecordNotWritten(Failure),
+    /// Nothing has changed since a round that found nothing to do.
+    Unchanged,
+    /// A round was made: of what was observed, or of a cluster that cannot be observed.
+    RoundMade,
+}
+
+/// The end of a look.
+#[must_use]
+#[derive(Debug, PartialEq)]
+pub struct Rest {
+    /// When to look again.
+    pub end: LookEnd,
+    /// Why the look ended here.
+    pub why: LookReason,
+}
+
+/// A round to be remembered.
+#[must_use]
+#[derive(Debug)]
+pub struct Finishing {
+    round: Round,
+    done: Vec<Done>,
+    /// What it was made of, if it has nothing to do.
+    snapshot: Option<Box<Snapshot>>,
+}
+
+/// What is left of a round that has been remembered.
+#[derive(Debug)]
+pub struct Finished {
+    /// What is to be announced.
+    pub announcements: Announcements,
+    /// If it found nothing to do in the state that was observed: the round and that state, to find out
+    /// whether later ones would find nothing either. [`LookState::within`] has the settings for that.
+    pub idle: Option<(Round, Box<Snapshot>)>,
+    /// How the look ends.
+    pub rest: Rest,
+}
+
+impl Finishing {
+    pub(super) fn new(round: Round, done: Vec<Done>, snapshot: Option<Box<Snapshot>>) -> Self {
+        Self {
+            round,
+            done,
+            snapshot,
+        }
+    }
+
+    /// The round.
+    pub fn round(&self) -> &Round {
+        &self.round
+    }
+
+    /// The results of its effects.
+    pub fn done(&self) -> &[Done] {
+        &self.done
+    }
+
+    /// Remembers the round. `jitter` gives numbers from 0 to 1.
+    pub fn finish(self, state: &mut LookState, now: f64, jitter: impl FnMut() -> f64) -> Finished {
+        let (round, done) = (self.round, self.done);
+        let announcements = (state.memory).fold(&round, &done, &state.settings, now, jitter);
+        let busy = round.busy;
+        let idle = self.snapshot.map(|snapshot| (round, snapshot));
+        state.is_idle = idle.is_some();
+        Finished {
+            announcements,
+            idle,
+            rest: Rest {
+                end: LookEnd::Paced { busy },
+                why: LookReason::RoundMade,
+            },
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What is remembered of a cluster from look to look. All of it may be lost at any time.
+
+use std::sync::Arc;
+
+use crate::budget::book::BudgetBook;
+use crate::budget::limit::BudgetLimit;
+use crate::reconcile::memory::RoundMemory;
+use crate::reconcile::observed::cadence;
+use crate::reconcile::settings::RoundSettings;
+
+/// What is remembered of a cluster from look to look.
+#[derive(Debug, Clone, Default)]
+pub struct LookState {
+    /// What rounds remember.
+    pub memory: RoundMemory,
+    /// The settings by which the cluster is scaled.
+    pub settings: RoundSettings,
+    /// What is known of the budgets that hold for it.
+    pub budgets: BudgetBook,
+    /// What budgets let it use, as of the last time that they were kept.
+    pub(super) limits: Arc<[BudgetLimit]>,
+    /// Whether this process owns it, by the objects that were seen last.
+    pub(super) is_owned: bool,
+    /// Whether the last look found nothing to do, and neither objects nor limits have changed since.
+    pub(super) is_idle: bool,
+}
+
+impl LookState {
+    /// The state of a cluster that has not been looked at, given its UID.
+    pub fn new(uid: &str) -> Self {
+        Self {
+            budgets: BudgetBook::new(uid),
+            ..Self::default()
+        }
+    }
+
+    /// The settings with what budgets let the cluster use now.
+    pub fn within(&self) -> RoundSettings {
+        self.settings.within(Arc::clone(&self.limits))
+    }
+
+    /// Whether nothing was found to do, and neither objects nor limits have changed since.
+    pub fn is_idle(&self) -> bool {
+        self.is_idle
+    }
+
+    /// The seconds until the next look, if nothing happens before; `busy` is how many clusters of the
+    /// process are busy, if this one is.
+    pub fn interval_s(&self, busy: Option<usize>, now: f64) -> f64 {
+        match busy {
+            Some(clusters) => cadence::busy_s(clusters, &self.settings.pace),
+            None => cadence::quiet_s(self.memory.changed_at, now, &self.settings.pace),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The steps of a look until the GCS has been asked: whether this process may scale the cluster, and what
+//! budgets let it use.
+
+use std::sync::Arc;
+
+use json_patch::Patch;
+use serde_json::Value;
+
+use crate::budget::limit::BudgetLimit;
+use crate::ray::{Kind, RayObject, ReconcileMode};
+use crate::reconcile::decide::blind;
+use crate::reconcile::effects::failure::{Failure, Meaning};
+use crate::reconcile::look::end::{Finishing, LookEnd, LookReason, Rest};
+use crate::reconcile::look::round_step::RoundStep;
+use crate::reconcile::look::state::LookState;
+use crate::reconcile::memory::RoundMemory;
+use crate::reconcile::observed::blind::Blind;
+use crate::reconcile::ownership::eligibility::{Eligibility, ScalerRole};
+use crate::reconcile::ownership::handover::{Handover, HandoverStep};
+use crate::reconcile::settings::RoundSettings;
+use crate::snapshot::OwnPods;
+
+/// How long to wait while the first list of pods is incomplete, since a pod that is not known yet
+/// is not missing; and while policies are not known, since they may say how the cluster is scaled.
+const LISTING_S: f64 = 0.1;
+
+/// How long to wait after a failed write of the hand-over record.
+const RECORD_RETRY_S: f64 = 1.0;
+
+/// What is to be done next.
+#[must_use]
+#[derive(Debug)]
+pub enum LookStep {
+    /// Read the objects, and judge by them who may scale the cluster.
+    Judge(Judging),
+    /// Send a patch of the hand-over record.
+    WriteRecord(WritingRecord),
+    /// Find the cluster's entries in records of budgets, because it uses nothing of any budget any more.
+    LeaveBudgets(Leaving),
+    /// Take in the records of budgets, and write what is to be written.
+    KeepBudgets(Keeping),
+    /// Ask the GCS.
+    Ask(Asking),
+    /// Read the RayCluster again: a watch may lag, and a sidecar has none for the RayCluster.
+    ReadCluster(Rereading),
+    /// The look is over.
+    Rest(Rest),
+}
+
+/// What there is to see of the objects of a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeenObjects {
+    /// Not all of them, or the policies are not known.
+    NotListed,
+    /// There is no RayCluster.
+    Gone,
+    /// The same as at the last look, under the same policies.
+    Same,
+    /// Others.
+    Changed,
+}
+
+/// The objects are to be judged.
+#[must_use]
+#[derive(Debug)]
+pub struct Judging(());
+
+/// What was read.
+#[derive(Debug, Clone, Copy)]
+pub struct Judged<'a> {
+    /// The RayCluster.
+    pub cluster: &'a Value,
+    /// Its pods.
+    pub pods: &'a OwnPods,
+    /// Whether this process may scale it.
+    pub eligibility: &'a Eligibility,
+    /// As what this process scales.
+    pub role: &'a ScalerRole,
+}
+
+/// Whether this process owns the cluster.
+#[must_use]
+#[derive(Debug)]
+pub enum Oriented {
+    /// It does.
+    Owns(Owning),
+    /// It does not, or not yet.
+    Not(LookStep),
+}
+
+/// This process owns the cluster: its settings are to be made.
+#[must_use]
+#[derive(Debug)]
+pub struct Owning(());
+
+/// The hand-over record is to be written.
+#[must_use]
+#[derive(Debug)]
+pub struct WritingRecord {
+    /// The patch of the RayCluster.
+    pub patch: Patch,
+    is_claim: bool,
+}
+
+/// The cluster's entries are to be removed from the records of budgets.
+#[must_use]
+#[derive(Debug)]
+pub struct Leaving(LookReason);
+
+/// Budgets are to be kept.
+#[must_use]
+#[derive(Debug)]
+pub struct Keeping(AfterBudgets);
+
+#[derive(Debug)]
+enum AfterBudgets {
+    Ask,
+    Rest(LookReason),
+}
+
+/// The GCS is to be asked.
+#[must_use]
+#[derive(Debug)]
+pub struct Asking(());
+
+/// The RayCluster is to be read again.
+#[must_use]
+#[derive(Debug)]
+pub struct Rereading(Failure);
+
+impl LookStep {
+    /// The first step of a look.
+    pub fn begin(state: &mut LookState, seen: SeenObjects) -> Self {
+        match seen {
+            SeenObjects::NotListed => rest(LookEnd::After(LISTING_S), LookReason::NotListed),
+            SeenObjects::Gone => rest(LookEnd::UntilChanged, LookReason::Gone),
+            SeenObjects::Same if state.is_owned => Self::KeepBudgets(Keeping(AfterBudgets::Ask)),
+            SeenObjects::Same | SeenObjects::Changed => {
+                state.is_owned = false;
+                state.is_idle = false;
+                Self::Judge(Judging(()))
+            }
+        }
+    }
+}
+
+impl Judging {
+    /// Takes in the objects as they were read. `now` is in seconds of any clock that only goes forward.
+    pub fn judged(
+        self,
+        state: &mut LookState,
+        handover: &mut Handover,
+        of: Judged<'_>,
+        now: f64,
+    ) -> Oriented {
+        Oriented::Not(
+            match handover.step(of.cluster, of.eligibility, of.role, now) {
+                HandoverStep::Act => return Oriented::Owns(Owning(())),
+                // No effect is under way between two looks, so ownership can be released at once.
+                HandoverStep::Claim(patch) | HandoverStep::Release(patch) => {
+                    let is_claim = *of.eligibility == Eligibility::Ours;
+                    LookStep::WriteRecord(WritingRecord { patch, is_claim })
+                }
+                HandoverStep::Wait { until, why } => {
+                    rest(LookEnd::After(until - now), LookReason::Waits(why))
+                }
+                HandoverStep::Rest => {
+                    state.memory = RoundMemory::default();
+                    let why = match of.eligibility {
+                        Eligibility::Leave(reason) => LookReason::NotOurs(reason.clone()),
+                        Eligibility::Ours => LookReason::NoRecord,
+                    };
+                    if uses_nothing(of.cluster, of.pods) {
+                        LookStep::LeaveBudgets(Leaving(why))
+                    } else {
+                        rest(LookEnd::UntilChanged, why)
+                    }
+                }
+            },
+        )
+    }
+}
+
+impl Owning {
+    /// Takes in the settings by which the cluster is scaled, and the policies in whose records of budgets it
+    /// has an entry: one that does not hold for it any more is removed.
+    pub fn owns(
+        self,
+        state: &mut LookState,
+        settings: RoundSettings,
+        entries: &[Arc<str>],
+    ) -> LookStep {
+        state.settings = settings;
+        let (settings, budgets) = (&state.settings, &mut state.budgets);
+        budgets.set(&settings.budgets, settings.budget_share);
+        for policy in entries {
+            budgets.leave(policy);
+        }
+        state.is_owned = true;
+        LookStep::KeepBudgets(Keeping(AfterBudgets::Ask))
+    }
+}
+
+impl WritingRecord {
+    /// Whether this process claims the cluster; else it releases it.
+    pub fn is_claim(&self) -> bool {
+        self.is_claim
+    }
+
+    /// Takes in how the write ended.
+    pub fn wrote(self, result: Result<(), Failure>) -> LookStep {
+        match result {
+            Ok(()) => {
+                let is_claim = self.is_claim;
+                rest(LookEnd::After(0.0), LookReason::RecordWritten { is_claim })
+            }
+            Err(failure) if failure.meaning() == Meaning::Stale => {
+                LookStep::ReadCluster(Rereading(failure))
+            }
+            Err(failure) => not_written(failure),
+        }
+    }
+}
+
+impl Rereading {
+    /// Goes on, whether or not it could be read.
+    pub fn read(self) -> LookStep {
+        not_written(self.0)
+    }
+}
+
+impl Leaving {
+    /// Takes in the policies in whose records of budgets the cluster has an entry.
+    pub fn leave(self, state: &mut LookState, entries: &[Arc<str>]) -> LookStep {
+        let budgets = &mut state.budgets;
+        budgets.set(&[], budgets.share());
+        for policy in entries {
+            budgets.leave(policy);
+        }
+        LookStep::KeepBudgets(Keeping(AfterBudgets::Rest(self.0)))
+    }
+}
+
+impl Keeping {
+    /// Takes in what budgets let the cluster use from now on.
+    pub fn kept(self, state: &mut LookState, limits: Arc<[BudgetLimit]>) -> LookStep {
+        if limits != state.limits {
+            state.limits = limits;
+            state.is_idle = false;
+        }
+        match self.0 {
+            AfterBudgets::Ask => LookStep::Ask(Asking(())),
+            AfterBudgets::Rest(why) => rest(LookEnd::UntilChanged, why),
+        }
+    }
+}
+
+impl Asking {
+    /// Takes in that the GCS has answered, with what it said.
+    pub fn answered<A>(self, state: &mut LookState, answer: A, now: f64) -> RoundStep<A> {
+        if state.memory.changed_at == 0.0 {
+            // For how long the cluster has been quiet is not known after a start.
+            state.memory.changed_at = now;
+        }
+        RoundStep::begin(state, answer)
+    }
+
+    /// Takes in that the cluster cannot be observed: nothing is done on missing data.
+    pub fn blind(self, state: &LookState, why: &Blind, now: f64) -> Finishing {
+        Finishing::new(blind(&state.memory, why, now), Vec::new(), None)
+    }
+}
+
+fn not_written(failure: Failure) -> LookStep {
+    let why = LookReason::RecordNotWritten(failure);
+    rest(LookEnd::After(RECORD_RETRY_S), why)
+}
+
+fn rest(end: LookEnd, why: LookReason) -> LookStep {
+    LookStep::Rest(Rest { end, why })
+}
+
+/// Whether a cluster that is not scaled here uses nothing of any budget: it has no pods, or is not
+/// scaled in mode central, in which budgets hold.
+fn uses_nothing(cluster: &Value, pods: &OwnPods) -> bool {
+    let mode = |root| RayObject::of_kind(Kind::RayCluster, root).reconcile_mode();
+    let mode = cluster.as_object().map(mode);
+    pods.is_empty() || mode != Some(ReconcileMode::Central)
+}

@@ -1,0 +1,228 @@
+//! Clusters, snapshots, and steps up to where a test begins.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::budget::amounts::BudgetAmounts;
+use crate::budget::limit::{Budget, BudgetLimit};
+use crate::reconcile::effects::done::Done;
+use crate::reconcile::effects::failure::{ApiStatus, Failure};
+use crate::reconcile::look::round_step::Deciding;
+use crate::reconcile::look::step::{Asking, Judging};
+use crate::reconcile::look::*;
+use crate::reconcile::ownership::handover::RECORD;
+use crate::reconcile::{Handover, Reply, RoundSettings, ScalerRole, eligibility};
+use crate::snapshot::pod_object::PodObject;
+use crate::snapshot::{ClusterId, OwnPods, Snapshot};
+
+/// 2026-01-14T12:00:00Z
+pub(super) const NOW: f64 = 1_768_392_000.0;
+
+/// A RayCluster with this hand-over record.
+pub(super) fn cluster(record: &str) -> Value {
+    let container =
+        json!({ "name": "ray", "resources": { "limits": { "cpu": "1", "memory": "1Gi" } } });
+    let template = json!({ "spec": { "containers": [container] } });
+    json!({
+        "apiVersion": "ray.io/v1", "kind": "RayCluster",
+        "metadata": { "name": "demo", "namespace": "ray", "uid": "u", "resourceVersion": "7", "generation": 1,
+            "annotations": { "rayfit.dev/reconcile": "central", RECORD: record } },
+        "spec": {
+            "enableInTreeAutoscaling": true, "autoscalerOptions": { "version": "v2" },
+            "headGroupSpec": { "rayStartParams": {}, "template": template },
+            "workerGroupSpecs": [{
+                "groupName": "cpu", "replicas": 0, "minReplicas": 0, "maxReplicas": 3,
+                "rayStartParams": {}, "template": template
+            }]
+        },
+        "status": { "head": { "podIP": "10.0.0.1" } }
+    })
+}
+
+pub(super) fn pods(of: &Value) -> OwnPods {
+    let head: PodObject = serde_json::from_value(json!({
+        "metadata": {
+            "name": "h", "namespace": "ray", "uid": "h",
+            "labels": { "ray.io/cluster": "demo", "ray.io/node-type": "head", "ray.io/group": "headgroup" },
+            "ownerReferences": [{ "kind": "RayCluster", "name": "demo", "uid": "u", "controller": true }]
+        },
+        "status": { "phase": "Running" }
+    }))
+    .unwrap();
+    OwnPods::divide(ClusterId::of(of), [head]).0
+}
+
+/// The cluster with so many tasks that wait for a CPU each.
+pub(super) fn snapshot(waiting: u32) -> Snapshot {
+    let cluster = cluster("central");
+    let pods = pods(&cluster);
+    let asked = json!([{ "request": { "resourcesBundle": { "CPU": 1 } }, "count": waiting }]);
+    let mut snapshot: Snapshot = serde_json::from_value(json!({
+        "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot", "time": "2026-01-14T12:00:00Z",
+        "rayCluster": cluster, "pods": [],
+        "gcs": {
+            "nodeStates": [{
+                "nodeId": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==", "instanceId": "h",
+                "rayNodeTypeName": "headgroup", "status": "IDLE", "idleDurationMs": 0,
+                "totalResources": {}, "availableResources": {}
+            }],
+            "pendingResourceRequests": if waiting > 0 { asked } else { json!([]) }
+        }
+    }))
+    .unwrap();
+    snapshot.pods = pods;
+    snapshot
+}
+
+pub(super) fn judging(state: &mut LookState) -> Judging {
+    match LookStep::begin(state, SeenObjects::Changed) {
+        LookStep::Judge(judging) => judging,
+        step => panic!("{step:?}"),
+    }
+}
+
+/// What follows once objects were judged.
+pub(super) fn judged(
+    state: &mut LookState,
+    handover: &mut Handover,
+    cluster: &Value,
+    now: f64,
+) -> Oriented {
+    let (role, pods) = (ScalerRole::Central, pods(cluster));
+    let eligibility = eligibility(cluster, &pods, &role, |_| true);
+    let of = Judged {
+        cluster,
+        pods: &pods,
+        eligibility: &eligibility,
+        role: &role,
+    };
+    judging(state).judged(state, handover, of, now)
+}
+
+pub(super) fn limit(cpus: u64) -> Arc<[BudgetLimit]> {
+    let limit = BudgetAmounts::of([cpus * 1000, u64::MAX, u64::MAX]);
+    let policy = "team".into();
+    [BudgetLimit { policy, limit }].into()
+}
+
+pub(super) fn budgeted() -> RoundSettings {
+    let total = limit(100)[0].limit;
+    let policy = "team".into();
+    RoundSettings {
+        budgets: [Budget { policy, total }].into(),
+        ..RoundSettings::default()
+    }
+}
+
+/// A state in which the cluster is owned and the GCS is about to be asked.
+pub(super) fn asking(settings: RoundSettings, limits: &Arc<[BudgetLimit]>) -> (LookState, Asking) {
+    let mut state = LookState::new("u");
+    let step = match judged(
+        &mut state,
+        &mut Handover::default(),
+        &cluster("central"),
+        0.0,
+    ) {
+        Oriented::Owns(owning) => owning.owns(&mut state, settings, &[]),
+        Oriented::Not(step) => panic!("{step:?}"),
+    };
+    let asking = keep(&mut state, step, limits);
+    (state, asking)
+}
+
+/// Budgets are kept, and come before the GCS.
+pub(super) fn keep(state: &mut LookState, step: LookStep, limits: &Arc<[BudgetLimit]>) -> Asking {
+    let LookStep::KeepBudgets(keeping) = step else {
+        panic!("{step:?}");
+    };
+    match keeping.kept(state, limits.clone()) {
+        LookStep::Ask(asking) => asking,
+        step => panic!("{step:?}"),
+    }
+}
+
+pub(super) fn observed(state: &mut LookState, asking: Asking, snapshot: Snapshot) -> RoundStep<()> {
+    match asking.answered(state, (), NOW) {
+        RoundStep::Observe(observing) => observing.answer().1.observed(state, snapshot, NOW),
+        step => panic!("{step:?}"),
+    }
+}
+
+pub(super) fn deciding(step: RoundStep<()>) -> Deciding {
+    match step {
+        RoundStep::Decide(deciding) => deciding,
+        step => panic!("{step:?}"),
+    }
+}
+
+/// Decides, without budgets.
+pub(super) fn decided(state: &mut LookState, step: RoundStep<()>) -> RoundStep<()> {
+    let deciding = deciding(step);
+    let round = deciding.round(state);
+    deciding.decided(state, round, NOW)
+}
+
+pub(super) fn rests(step: LookStep) -> Rest {
+    match step {
+        LookStep::Rest(rest) => rest,
+        step => panic!("{step:?}"),
+    }
+}
+
+pub(super) fn not_owned(of: Oriented) -> LookStep {
+    match of {
+        Oriented::Not(step) => step,
+        Oriented::Owns(_) => panic!("owned"),
+    }
+}
+
+/// A state after a round that found nothing to do.
+pub(super) fn idle() -> LookState {
+    let (mut state, asking) = asking(RoundSettings::default(), &Arc::default());
+    let step = observed(&mut state, asking, snapshot(0));
+    let mut step = decided(&mut state, step);
+    // The first rounds report the state to Ray.
+    for _ in 0..3 {
+        let finishing = match step {
+            RoundStep::Perform(performing, _) => {
+                let mut done = Vec::new();
+                for chain in performing.chains() {
+                    let effect = chain.next().unwrap();
+                    let (about, result) = (chain.about.clone(), Ok(Reply::Ok));
+                    done.push(Done {
+                        about,
+                        effect,
+                        result,
+                    });
+                }
+                match performing.performed::<()>(done) {
+                    RoundStep::Finish(finishing) => finishing,
+                    step => panic!("{step:?}"),
+                }
+            }
+            RoundStep::Finish(finishing) => {
+                let finished = finishing.finish(&mut state, NOW, || 0.5);
+                assert!(finished.idle.is_some() && state.is_idle());
+                return state;
+            }
+            step => panic!("{step:?}"),
+        };
+        let finished = finishing.finish(&mut state, NOW, || 0.5);
+        assert!(finished.idle.is_none() && !state.is_idle());
+        let next = LookStep::begin(&mut state, SeenObjects::Same);
+        let asking = keep(&mut state, next, &Arc::default());
+        let observed = observed(&mut state, asking, snapshot(0));
+        step = decided(&mut state, observed);
+    }
+    panic!("there is always something to do");
+}
+
+/// The API server's answer to a write that came too late.
+pub(super) fn conflict() -> Failure {
+    Failure::Api(ApiStatus {
+        code: 409,
+        reason: "Conflict".to_owned(),
+        ..ApiStatus::default()
+    })
+}

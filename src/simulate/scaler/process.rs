@@ -1,0 +1,229 @@
+//! A scaler of one cluster, and what becomes of its process.
+
+use crate::flow_control::requests::NotAdmitted;
+use crate::plan::Strategy;
+use crate::plan::check::Violation;
+use crate::reconcile::look::LookState;
+use crate::reconcile::observed::cadence;
+use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
+use crate::reconcile::{Done, Effect, Failure, Handover, RoundSettings};
+use crate::simulate::moment::{Moment, ScalerClock};
+use crate::simulate::scaler::idle::IdleRound;
+use crate::simulate::sending::{Cut, Performing, Trust};
+use crate::simulate::world::World;
+use crate::simulate::world::queue::WorldEvent;
+use crate::snapshot::OwnPods;
+
+/// A scaler of one cluster.
+#[derive(Debug, Clone)]
+pub struct Scaler {
+    pub(super) settings: RoundSettings,
+    pub(super) state: LookState,
+    pub(super) handover: Handover,
+    /// What spares a round.
+    pub(super) idle: Option<IdleRound>,
+    /// The number of the view that was judged last.
+    pub(super) judged: Option<u64>,
+    /// The cluster's pods in that view.
+    pub(super) pods: Option<OwnPods>,
+    /// Since when there has been nothing to do, if the present round was made by looking ahead.
+    pub(super) idle_since: Option<f64>,
+    pub(super) performing: Option<Performing>,
+    /// The number of the next look; earlier ones do not count any more.
+    pub(super) token: u64,
+    /// The number of the look whose round is being performed.
+    pub(super) looked: u64,
+    /// Its number among all scalers of the world.
+    pub number: usize,
+    /// Until when it may write.
+    pub trust: Trust,
+    /// What it is cut off from.
+    pub cut: Option<Cut>,
+    pub(super) is_retired: bool,
+    /// How many clusters its process scales that are busy.
+    pub busy_clusters: usize,
+    /// Whether the last look found the cluster busy.
+    pub is_busy: bool,
+    /// Its clock.
+    pub clock: ScalerClock,
+    /// Whether rounds that could be spared are made too, for who compares.
+    pub spares_none: bool,
+    /// The rules that plans broke, for who wants plans checked here too.
+    pub broken: Option<Vec<Violation>>,
+    pub(super) last_look: Moment,
+    /// Since when the process runs.
+    pub(super) started: Moment,
+    /// How many rounds were made.
+    pub rounds: u64,
+}
+
+impl Scaler {
+    /// A scaler that has just been started.
+    pub fn new(settings: RoundSettings) -> Self {
+        Self {
+            settings,
+            state: LookState::default(),
+            handover: Handover::default(),
+            idle: None,
+            judged: None,
+            pods: None,
+            idle_since: None,
+            performing: None,
+            token: 0,
+            looked: 0,
+            number: 0,
+            trust: Trust::Always,
+            cut: None,
+            is_retired: false,
+            busy_clusters: 1,
+            is_busy: true,
+            clock: ScalerClock::default(),
+            spares_none: false,
+            broken: None,
+            last_look: Moment::START,
+            started: Moment::START,
+            rounds: 0,
+        }
+    }
+
+    pub(super) fn is_rayfit(&self) -> bool {
+        self.settings.plan.strategy == Strategy::Rayfit
+    }
+
+    /// Sets the next look so many seconds from now, instead of any that was set before.
+    pub fn look_after(&mut self, seconds: f64, world: &mut World) {
+        self.token += 1;
+        let (scaler, token) = (self.number, self.token);
+        world.after(seconds, WorldEvent::Look { scaler, token });
+    }
+
+    /// Objects have changed: the controller looks at once. Ray's autoscaler watches nothing.
+    pub fn wake(&mut self, world: &mut World) {
+        let is_resting = self.performing.is_none() && !self.is_retired;
+        if is_resting
+            && self.is_rayfit()
+            && world.now >= self.started
+            && self.trust != Trust::Until(None)
+        {
+            #[expect(clippy::cast_precision_loss, reason = "some milliseconds")]
+            let together = cadence::TOGETHER_MS as f64 / 1000.0;
+            let rested = world.now.since(self.last_look);
+            self.look_after((together - rested).max(0.0), world);
+        }
+    }
+
+    /// A look is due.
+    pub fn look(&mut self, token: u64, world: &mut World) {
+        if token != self.token || self.performing.is_some() || self.is_retired {
+            return;
+        }
+        self.last_look = world.now;
+        if self.cut.is_none() {
+            self.clock.renew(world.now);
+        }
+        self.steps(world);
+    }
+
+    /// The next call of a chain has arrived: the world does it, and answers. Nothing of the process runs
+    /// for so many seconds, if any.
+    pub fn answered(&mut self, look: u64, chain: usize, frozen_s: f64, world: &mut World) {
+        let now = (world.now, self.clock.seconds(world.now));
+        if look != self.looked {
+            return;
+        }
+        let Some(performing) = &mut self.performing else {
+            return;
+        };
+        let scaler = self.number;
+        if performing.arrive(chain, self.cut, world) {
+            let patient_s = self.cut.map_or(0.0, |_| LONGEST_WRITE.as_secs_f64());
+            let waits_s = frozen_s.max(patient_s);
+            if waits_s > 0.0 {
+                let event = WorldEvent::Answered {
+                    scaler,
+                    look,
+                    chain,
+                };
+                return world.after(waits_s, event);
+            }
+        }
+        if performing.take_in(chain, self.trust, now) {
+            let event = WorldEvent::Answered {
+                scaler,
+                look,
+                chain,
+            };
+            return world.send(performing.is_kubernetes(chain), event);
+        }
+        if performing.left == 0
+            && let Some(Performing { step, done, .. }) = self.performing.take()
+        {
+            // The answer to a patch shows the RayCluster.
+            let shows =
+                |done: &Done| done.result.is_ok() && matches!(done.effect, Effect::PatchCluster(_));
+            if done.iter().any(shows) {
+                world.learn_cluster();
+            }
+            let has_answered = |done: &Done| done.effect.is_kubernetes() && done.result.is_ok();
+            if done.iter().any(has_answered) {
+                self.clock.hear(world.now);
+            }
+            self.round(step.performed(done), world);
+        }
+    }
+
+    /// A call of a chain was not let through to the API server. Its event tells the chain.
+    pub fn turned_away(&mut self, look: u64, chain: usize, why: NotAdmitted) {
+        let performing = self.performing.as_mut().filter(|_| look == self.looked);
+        if let Some(performing) = performing {
+            performing.turn_away(chain, Failure::NotAdmitted(why.to_string()));
+        }
+    }
+
+    /// The calls that are on their way.
+    pub fn calls(&self) -> Vec<Effect> {
+        let performing = self.performing.iter();
+        performing.flat_map(Performing::calls).collect()
+    }
+
+    /// Whether the next thing that happens to a chain is that its call arrives.
+    pub fn is_arriving(&self, look: u64, chain: usize) -> bool {
+        let performing = self.performing.as_ref().filter(|_| look == self.looked);
+        performing.is_some_and(|performing| performing.is_arriving(chain))
+    }
+
+    /// Whether a call is on its way.
+    pub fn is_writing(&self) -> bool {
+        self.performing.as_ref().is_some_and(Performing::is_writing)
+    }
+
+    /// The process no longer scales the cluster. What is under way goes on.
+    pub fn retire(&mut self) {
+        self.is_retired = true;
+    }
+
+    /// Another scaler in its place, which knows nothing of its rounds.
+    #[must_use]
+    pub fn successor(&self) -> Self {
+        Self {
+            number: self.number,
+            token: self.token,
+            trust: self.trust,
+            cut: self.cut,
+            clock: ScalerClock::ahead(self.clock.ahead_s),
+            spares_none: self.spares_none,
+            broken: self.broken.clone(),
+            rounds: self.rounds,
+            ..Self::new(self.settings.clone())
+        }
+    }
+
+    /// The process is killed, and another one starts after so many seconds.
+    pub fn die(&mut self, seconds: f64, world: &mut World) {
+        *self = Self {
+            started: world.now.plus(seconds),
+            ..self.successor()
+        };
+        self.look_after(seconds, world);
+    }
+}

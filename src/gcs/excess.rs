@@ -26,7 +26,7 @@ pub enum Excess {
     Long,
     /// More memory than an answer may take.
     Memory,
-    /// It is not a message of the requested kind.
+    /// The answer is not a message of the requested kind.
     Malformed,
 }
 

@@ -24,7 +24,7 @@ pub enum LogEntry {
     Deleted {
         /// The name of the pod.
         name: String,
-        /// Why.
+        /// The reason why it was deleted.
         cause: DeletionCause,
         /// How many jobs ran on it.
         jobs: usize,

@@ -206,7 +206,7 @@ pub struct SimulatedNode {
     pub is_ready: bool,
     /// Whether people let no pod be bound to it.
     pub is_cordoned: bool,
-    /// What pods of others take of it.
+    /// What pods of others take of the node.
     pub filled: Amounts,
     /// Since when it has had no pod.
     pub empty_since: Option<Moment>,

@@ -50,7 +50,7 @@ pub struct ChoicePatch {
     pub patch: Patch,
     /// What changes in the RayPolicy that holds for the cluster.
     pub policy: Vec<(PolicyField, u32)>,
-    /// The same in words.
+    /// The changes in words.
     pub changes: Vec<Change>,
 }
 

@@ -19,7 +19,7 @@ pub struct RecommendationGoal {
 /// The choices than which none is better in all of wait, slowest wait and cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recommendation {
-    /// They, by their positions among the trials, from the cheapest to the dearest.
+    /// The positions of these choices among the trials, from the cheapest to the dearest.
     pub trials: Vec<usize>,
     /// Which of them is the knee, by its position here: where less waiting begins to cost much more.
     /// `None` where that is nowhere.

@@ -46,7 +46,7 @@ pub struct Parameter {
     pub group: Option<usize>,
     /// The values in ascending order. Numbers of replicas count pods of today's size.
     pub values: Vec<f64>,
-    /// Which of them holds today.
+    /// The position of the value that holds today.
     pub today: usize,
     /// The bounds. Today's value may be outside, and is not chosen then.
     pub range: (f64, f64),

@@ -55,7 +55,7 @@ impl Counted {
         Self::Tasks,
     ];
 
-    /// The most of it.
+    /// The most of it that an answer may have.
     pub(super) fn most(self) -> usize {
         match self {
             Self::Nodes => 20_000,

@@ -79,7 +79,7 @@ impl EventLog {
 }
 
 impl LogEntry {
-    /// Whether it is a write to the API server that the scaler asked for.
+    /// Whether the entry is a write to the API server that the scaler asked for.
     pub fn is_api_write(&self) -> bool {
         match self {
             Self::Called { effect, .. } => effect.is_kubernetes(),

@@ -144,19 +144,19 @@ pub struct BadAnswer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Answer {
-    /// 409
+    /// HTTP 409: a conflict.
     Conflict,
-    /// 422 of a validation
+    /// HTTP 422 of a validation.
     Invalid,
-    /// 403 of a quota.
+    /// HTTP 403 of a quota.
     QuotaExceeded,
-    /// 429 with `Retry-After`
+    /// HTTP 429 with `Retry-After`.
     TooManyRequests,
-    /// 500
+    /// HTTP 500.
     InternalError,
-    /// 503
+    /// HTTP 503.
     Unavailable,
-    /// None at all.
+    /// No answer at all.
     Silence,
 }
 
@@ -164,14 +164,14 @@ pub enum Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ResizeRefusal {
-    /// Not now.
+    /// The node has no room for it now.
     Deferred,
-    /// Never on this node.
+    /// The node can never hold it.
     Infeasible,
 }
 
 impl Answer {
-    /// Whether it says that the call was not carried out.
+    /// Whether the answer says that the call was not carried out.
     pub(super) fn refuses(self) -> bool {
         matches!(
             self,
@@ -179,7 +179,7 @@ impl Answer {
         )
     }
 
-    /// What the scaler gets to know.
+    /// The failure that the scaler gets to know.
     pub(super) fn failure(self, is_kubernetes: bool) -> Failure {
         if !is_kubernetes {
             return Failure::Gcs {

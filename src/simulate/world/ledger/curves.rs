@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// How much of one resource is wanted and there.
+/// How much of one resource is waited for, used, there, and paid for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CurveLevel {

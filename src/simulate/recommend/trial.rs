@@ -21,9 +21,9 @@ pub struct Trial {
     pub choice: Choice,
     /// What it changes.
     pub patch: ChoicePatch,
-    /// What came of it, as the mean over all seeds, without curves.
+    /// The result of its simulations, as the mean over all seeds, without curves.
     pub result: SimulationResult,
-    /// What came of it with each seed, without curves.
+    /// The result with each seed, without curves.
     pub by_seed: Vec<SimulationResult>,
     /// CPU-hours, with GPU-hours at their weight.
     pub cost: f64,

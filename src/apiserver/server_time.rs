@@ -105,6 +105,7 @@ where
     type Future = BoxFuture<'static, Result<Response<B>, S::Error>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        // Always ready: `call` waits until its own clone of the inner service is, by `oneshot`.
         Poll::Ready(Ok(()))
     }
 

@@ -128,6 +128,7 @@ pub fn patch(configuration: &Value, policy: Option<&str>) -> Value {
     let annotation = format!("/metadata/annotations/{}", CLOSED_BY.replace('/', "~1"));
     match policy {
         Some(policy) => {
+            // JSON Patch does not create parents, and a configuration may have no annotation yet.
             if metadata.get("annotations").is_none() {
                 operations.push(json!({
                     "op": "add", "path": "/metadata/annotations", "value": {},

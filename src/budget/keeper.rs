@@ -28,9 +28,9 @@ pub struct BudgetKeeper {
 /// How a write of the record ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteEnd<'a> {
-    /// It was stored, and the record has this version now.
+    /// The record was stored, and has this version now.
     Stored(&'a str),
-    /// It was refused, because the record has another version.
+    /// The write was refused, because the record has another version.
     Refused,
     /// Nobody knows.
     Unknown,

@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 
-/// What one of several asks for.
+/// What one of several claimants asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
     /// How much it wants.

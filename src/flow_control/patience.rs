@@ -20,7 +20,7 @@ const TOGETHER: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Default)]
 pub struct PatienceUntil {
     all: Option<Duration>,
-    /// By namespace.
+    /// The moments until which requests of one namespace wait, by namespace.
     of: HashMap<String, Duration>,
     /// The namespace that was last told to wait, and when.
     last: Option<(String, Duration)>,

@@ -33,9 +33,9 @@ pub struct RequestFlows<W> {
 /// What becomes of the request at the front.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendDecision {
-    /// It may be sent, and is under way now.
+    /// The request may be sent, and is under way now.
     Sent,
-    /// It may be sent no sooner than at this moment.
+    /// The request may be sent no sooner than at this moment.
     NotBefore(Duration),
     /// Too many requests are under way: one of them has to end.
     WhenOneEnds,

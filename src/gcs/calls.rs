@@ -34,10 +34,10 @@ const NO_SUCH_KEY: i32 = 17;
 /// The answer of a raylet to a drain request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DrainCall {
-    /// It takes no new work and will stop. This is also the answer for a node that is unknown or
-    /// has already stopped.
+    /// The node takes no new work and will stop. This is also the answer for a node that is unknown
+    /// or has already stopped.
     Accepted,
-    /// It keeps running, because it is no longer idle; with the raylet's reason.
+    /// The node keeps running, because it is no longer idle; with the raylet's reason.
     Rejected(String),
 }
 

@@ -163,7 +163,8 @@ impl Client {
         }
     }
 
-    /// Of faults that are `expected` nothing is concluded about the connection.
+    /// Sends `message` once. From faults that are `expected`, nothing is concluded about the
+    /// connection.
     async fn attempt<Q, R, F>(
         &self,
         message: Q,

@@ -47,11 +47,11 @@ pub enum Call {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{call} at the GCS {address}: {fault}")]
 pub struct CallError {
-    /// Which one.
+    /// The call that failed.
     pub call: Call,
-    /// Of whom.
+    /// The address of the GCS that was called.
     pub address: Address,
-    /// Why.
+    /// The reason why it failed.
     pub fault: GcsFault,
 }
 

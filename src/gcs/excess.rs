@@ -26,7 +26,7 @@ pub enum Excess {
     Long,
     /// More memory than an answer may take.
     Memory,
-    /// It is not a message of the requested kind.
+    /// The answer is not a message of the requested kind.
     Malformed,
 }
 
@@ -55,7 +55,7 @@ impl Counted {
         Self::Tasks,
     ];
 
-    /// The most of it.
+    /// The most of it that an answer may have.
     pub(super) fn most(self) -> usize {
         match self {
             Self::Nodes => 20_000,

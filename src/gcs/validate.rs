@@ -12,7 +12,7 @@ const MOST: f64 = 1e18;
 /// Why a state is not used. Ray itself reports nothing of the kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
-    /// It exceeds the limits.
+    /// The answer exceeds the limits.
     #[error(transparent)]
     Excess(#[from] Excess),
     /// A request for an amount that Ray does not have.

@@ -1,7 +1,7 @@
 //! The one function that checks an object: for the webhook, the background audit and `check`.
 //!
-//! In: an object, what was stored of it, settings and facts. Out: a verdict. Invariant: equal arguments give equal
-//! verdicts, whoever asks.
+//! In: an object, what was stored of it, settings and facts. Out: a verdict. Invariant: equal
+//! arguments give equal verdicts, whoever asks.
 
 pub mod verdict;
 

@@ -1,9 +1,9 @@
 //! The planner: what is to be done about a RayCluster now, and why.
 //!
 //! [`decide()`] takes a [`Snapshot`](crate::snapshot::Snapshot) and [`PlanSettings`], and returns a
-//! [`Plan`] and a [`PlanReport`]. It is a pure function: equal snapshots give equal plans. It packs demand
-//! onto nodes as Ray's autoscaler v2 (2.60.0) does; strategy `Ray` decides as that does, strategy
-//! `Rayfit` has the [named improvements](Strategy::Rayfit).
+//! [`Plan`] and a [`PlanReport`]. It is a pure function: equal snapshots give equal plans. It packs
+//! demand onto nodes as Ray's autoscaler v2 (2.60.0) does; strategy `Ray` decides as that does,
+//! strategy `Rayfit` has the [named improvements](Strategy::Rayfit).
 //!
 //! # The modules
 //!
@@ -11,8 +11,8 @@
 //!
 //! - `nodes`: from the RayCluster, its pods and its Ray nodes to groups and nodes, each node once
 //! - `demand`: from what the GCS reports as pending to batches of equal requests, in Ray's order
-//! - `growth`: how far a pod can grow in place, given its group's resize limits and the headroom of its
-//!   Kubernetes node
+//! - `growth`: how far a pod can grow in place, given its group's resize limits and the headroom of
+//!   its Kubernetes node
 //! - `memory`: what a decision stores for the next one, and what the next one concludes from it
 //! - `removal`: which nodes are removed: those above a maximum before packing, idle ones after it
 //! - `pressure`: pods that grow because their memory is nearly full, and give that back

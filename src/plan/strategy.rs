@@ -7,10 +7,10 @@
 //!   then on new nodes. Ray mixes running and pending nodes, and counts launches without a pod at
 //!   their base size, so it launches again for the same demand in every round.
 //! - **node headroom**: A pod is never asked to grow beyond the headroom of its Kubernetes node, or
-//!   beyond the resources of the pod as a whole: it grows to the largest size that fits, or a new pod is launched. A pod that starts counts as
-//!   large as its node lets it become, and at its base size once the scheduler has had no node for
-//!   it for long. Ray asks for the resize limits and learns the rest by
-//!   refusals.
+//!   beyond the resources of the pod as a whole: it grows to the largest size that fits, or a new
+//!   pod is launched. A pod that starts counts as large as its node lets it become, and at its base
+//!   size once the scheduler has had no node for it for long. Ray asks for the resize limits and
+//!   learns the rest by refusals.
 //! - **bounded suggestions**: The size that a refused resize suggests never goes below the base
 //!   size or the resources in use, and it is forgotten: the first suggestion after one minute,
 //!   the next one in a row after two, up to ten. Ray takes any number, even a negative one, and
@@ -37,12 +37,12 @@
 //!   in their room. Ray keeps them for their timeout.
 //! - **blocked groups**: What pods, `scaleGate` and KubeRay say about a group that cannot be served
 //!   now is read, and other groups are used first. Ray tries another group after an hour.
-//! - **whole placement groups**: The pods of a placement group of which not all get a Kubernetes node
-//!   are given up after a while, and it is tried again later, one at a time. Ray keeps those that did,
-//!   so that two placement groups may hold each other up.
-//! - **nodes that leave**: Workers whose Kubernetes node is about to leave, or that are evicted, take
-//!   no new work, room for their work is found elsewhere, and their Ray nodes are told by when they
-//!   are gone. Ray finds out when the Ray node is dead.
+//! - **whole placement groups**: The pods of a placement group of which not all get a Kubernetes
+//!   node are given up after a while, and it is tried again later, one at a time. Ray keeps those
+//!   that did, so that two placement groups may hold each other up.
+//! - **nodes that leave**: Workers whose Kubernetes node is about to leave, or that are evicted,
+//!   take no new work, room for their work is found elsewhere, and their Ray nodes are told by when
+//!   they are gone. Ray finds out when the Ray node is dead.
 //! - **used clusters stay**: A detached actor counts as use of a cluster that ends when nobody uses
 //!   it. Ray counts drivers only.
 //! - **gentle removal**: Nodes that a maximum forces out are drained, idle nodes first, and no

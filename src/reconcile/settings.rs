@@ -17,7 +17,7 @@ pub struct RoundSettings {
     pub backoff: BackoffSettings,
     /// The budgets that hold for the cluster.
     pub budgets: Arc<[Budget]>,
-    /// Which part of them it gets while others want more too.
+    /// The cluster's share of these budgets while other clusters want more too.
     pub budget_share: BudgetShare,
 }
 

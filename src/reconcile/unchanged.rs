@@ -38,7 +38,7 @@ pub struct UnchangedCheck {
 pub struct Foreseen {
     /// The state.
     pub snapshot: Snapshot,
-    /// The round of it, which has nothing to do.
+    /// The round that is decided for that state, which has nothing to do.
     pub round: Round,
 }
 

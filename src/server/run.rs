@@ -68,7 +68,7 @@ pub struct ServeOptions {
 pub enum CertificateSource {
     /// A directory that somebody else fills.
     Directory {
-        /// Which.
+        /// The directory, and the names of the files in it.
         directory: CertificateDirectory,
         /// How often it is checked.
         interval: Duration,

@@ -47,7 +47,7 @@ pub struct ScalingMetrics {
     capacity: Histogram,
     saved: SavedInPlace,
     sizes: WorkerSizes,
-    /// Those of budgets.
+    /// The metrics of budgets.
     pub budgets: BudgetMetrics,
     wants: Mutex<HashMap<String, Want>>,
     silent: Mutex<HashMap<String, Instant>>,
@@ -79,7 +79,7 @@ struct ModeLabels {
 pub struct DemandCount {
     /// Units of demand that Ray reports.
     pub pending: u64,
-    /// Those that cannot be met.
+    /// The units of demand that cannot be met.
     pub unmet: u64,
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct Outbox {
     warnings: Budgets,
     /// What was left out and not yet summed up.
     owed: BTreeMap<(Key, EventType), LeftOut>,
-    /// By namespace.
+    /// The Events that wait, by namespace.
     waiting: FairQueue<Arc<str>, QueuedEvent>,
     left_out: u64,
 }

@@ -101,7 +101,7 @@ pub struct Store {
     by_cluster: HashMap<Key, BTreeSet<Arc<str>>>,
     by_node: HashMap<Arc<str>, BTreeSet<Key>>,
     nodes: HashMap<Arc<str>, Arc<[u8]>>,
-    /// Those of them that are about to leave or in trouble.
+    /// The names of the Kubernetes nodes that are about to leave or in trouble.
     closed: BTreeSet<Arc<str>>,
     /// The kinds, each with a namespace or `None` for all, of which a first list is complete.
     listed: BTreeSet<(&'static str, Option<String>)>,

@@ -29,7 +29,7 @@ enum Field {
 
 /// An answer whose shape is known.
 pub(in crate::gcs) trait GcsAnswer {
-    /// It.
+    /// The shape of the answer.
     const SHAPE: &'static MessageShape;
     /// The memory that it may take.
     const MEMORY: usize = MEMORY;
@@ -287,7 +287,7 @@ pub(in crate::gcs) fn check_within(
 
 struct Scan {
     memory: usize,
-    /// By [`Counted`].
+    /// How many of each kind may still come, by [`Counted`].
     left: [usize; Counted::ALL.len()],
 }
 

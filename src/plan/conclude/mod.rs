@@ -1,8 +1,8 @@
 //! From packed nodes to what is to be done, and why.
 //!
 //! This module takes the results of the phases. It gives back the plan ([`actions`]) and its report
-//! ([`explain`], [`reasons`], [`sizes`]). Only two things are still decided here: how many pods are asked for
-//! [at once](launch), and what happens to pods whose group was [removed](orphans).
+//! ([`explain`], [`reasons`], [`sizes`]). Only two things are still decided here: how many pods are
+//! asked for [at once](launch), and what happens to pods whose group was [removed](orphans).
 
 pub(crate) mod actions;
 pub(crate) mod deletions;

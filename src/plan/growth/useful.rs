@@ -1,18 +1,18 @@
 //! How far a pod grows for demand, each of CPU and memory by itself.
 //!
-//! More work of the same kind often follows, so a pod grows up to its resize limits. But where the work
-//! that is placed on it takes its memory, cores beyond what the work needs would stand idle beside memory
-//! that is taken, while other pods on the Kubernetes node lack them.
+//! More work of the same kind often follows, so a pod grows up to its resize limits. But where the
+//! work that is placed on it takes its memory, cores beyond what the work needs would stand idle
+//! beside memory that is taken, while other pods on the Kubernetes node lack them.
 
 use crate::plan::growth::size::Size;
 
 /// Amounts of CPU that differ by less are the same: Ray keeps four decimals.
 const SAME: f64 = 1e-4;
 
-/// The part of `most` that is of use to a pod that needs `needed` for what runs in it and what was placed
-/// on it, and that has `from`: all of the memory, and as many cores as such work can use beside each other
-/// in that memory, in whole multiples of the base size, so that what stays free on the Kubernetes node is
-/// of use to other pods.
+/// The part of `most` that is of use to a pod that needs `needed` for what runs in it and what was
+/// placed on it, and that has `from`: all of the memory, and as many cores as such work can use
+/// beside each other in that memory, in whole multiples of the base size, so that what stays free
+/// on the Kubernetes node is of use to other pods.
 pub(crate) fn useful(from: Size, most: Size, base: Size, needed: Size) -> Size {
     let step = base.cpu.ceil();
     if needed.memory <= 0 || step <= 0.0 {

@@ -1,10 +1,10 @@
 //! What one decision stores for the next: launches and their times, groups whose pods failed to
 //! appear ([`availability`]) or would not start ([`blocked`]), groups whose pods failed to grow
-//! ([`growth_backoff`]), placement groups whose pods did not all get a Kubernetes node ([`gangs`]), and
-//! nodes above a maximum that drain ([`excess`]).
+//! ([`growth_backoff`]), placement groups whose pods did not all get a Kubernetes node ([`gangs`]),
+//! and nodes above a maximum that drain ([`excess`]).
 //!
-//! In: the snapshot's history and the decision. Out: the history for the next decision. Invariant: everything in it may
-//! be lost, and it is bounded by the cluster's own objects.
+//! In: the snapshot's history and the decision. Out: the history for the next decision. Invariant:
+//! everything in it may be lost, and it is bounded by the cluster's own objects.
 
 pub(crate) mod at_work;
 pub(crate) mod availability;

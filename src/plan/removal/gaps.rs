@@ -1,9 +1,10 @@
 //! For how long small pods are kept, by the gaps between the bursts that a group has had.
 //!
-//! Without knowledge, money is spread over all gaps alike. Once some gaps have been seen, it goes to
-//! where they end: step by step to the pod and the time with which most gaps end for what it costs, and to none
-//! if no gap ends in time. (Shahrad et al., "Serverless in the Wild", USENIX ATC 2020: a keep-alive time from the histogram
-//! of idle times, with a margin, and the usual one while the histogram says too little.)
+//! Without knowledge, money is spread over all gaps alike. Once some gaps have been seen, it goes
+//! to where they end: step by step to the pod and the time with which most gaps end for what it
+//! costs, and to none if no gap ends in time. (Shahrad et al., "Serverless in the Wild", USENIX ATC
+//! 2020: a keep-alive time from the histogram of idle times, with a margin, and the usual one while
+//! the histogram says too little.)
 
 use crate::plan::outcome::standby_reason::GapsSeen;
 use crate::snapshot::history::BurstMemory;
@@ -27,8 +28,8 @@ pub(crate) struct LearntKeep {
 }
 
 /// For each of so many pods, the one that is kept for longest first, for how long it is kept beyond
-/// `timeout`, and at most for `longest`. `money` is how many seconds of small pods one gap may cost.
-/// Nothing, if too few gaps have been seen.
+/// `timeout`, and at most for `longest`. `money` is how many seconds of small pods one gap may
+/// cost. Nothing, if too few gaps have been seen.
 pub(crate) fn keep(
     bursts: &[BurstMemory],
     (timeout, longest): (f64, f64),

@@ -1,21 +1,23 @@
 //! Which nodes are removed, and what pods give up that stay.
 //!
-//! - [`enforce`]: nodes above a maximum go before packing, and idle ones after it; beside that, what
-//!   Ray enforces with it: nodes up to a minimum are launched
+//! - [`enforce`]: nodes above a maximum go before packing, and idle ones after it; beside that,
+//!   what Ray enforces with it: nodes up to a minimum are launched
 //! - [`deadline`]: for how long nodes above a maximum may finish their work
-//! - [`keep`] and [`gaps`]: for how long small idle pods stay, and what the gaps between bursts teach
+//! - [`keep`] and [`gaps`]: for how long small idle pods stay, and what the gaps between bursts
+//!   teach
 //! - [`give_way`] and [`make_room`]: idle nodes that go sooner because demand needs their room
-//! - [`vain`], [`scattered`] and [`withdraw`], with [`spare`]: pods and launches that are given up, because
-//!   they do not come, or because a placement group did not become whole
+//! - [`vain`], [`scattered`] and [`withdraw`], with [`spare`]: pods and launches that are given up,
+//!   because they do not come, or because a placement group did not become whole
 //! - [`shrink`]: pods that stay give up CPU that they have not needed for a while
 //! - [`idle_end`]: the whole cluster ends, because nobody uses it
 //!
-//! The hosts of one replica are removed together or not at all. Nodes that leave against the planner's
-//! will, those that stop already and those of groups that are gone are marked where they are read, in `nodes`; pods whose
-//! Ray node has stopped are deleted in `conclude`.
+//! The hosts of one replica are removed together or not at all. Nodes that leave against the
+//! planner's will, those that stop already and those of groups that are gone are marked where they
+//! are read, in `nodes`; pods whose Ray node has stopped are deleted in `conclude`.
 //!
-//! In: nodes with the demand that was placed on them, and what is remembered of them. Out: the fate of each node, and
-//! the resizes of those that give up something. Invariant: a node goes at once or not at all, and has one cause.
+//! In: nodes with the demand that was placed on them, and what is remembered of them. Out: the fate
+//! of each node, and the resizes of those that give up something. Invariant: a node goes at once or
+//! not at all, and has one cause.
 
 pub(crate) mod deadline;
 pub(crate) mod enforce;

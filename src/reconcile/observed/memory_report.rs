@@ -17,9 +17,9 @@ const PACE_S: RangeInclusive<f64> = 1.0..=60.0;
 /// A report, with what follows from the one before.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KnownMemory {
-    /// What snapshots say.
+    /// The memory in use, as snapshots have it.
     pub told: MemoryInUse,
-    /// When that was by the node's own clock, in seconds.
+    /// When it was reported, by the node's own clock, in seconds.
     pub node_time: f64,
 }
 

@@ -4,16 +4,16 @@ use crate::simulate::moment::Moment;
 use crate::simulate::ray::resources::{Bundle, ResourceNames};
 use crate::simulate::trace::{JobDemand, MemoryUse, PlacementStrategy, Trace};
 
-/// How far a job is.
+/// How far a job has come.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobState {
-    /// It is not submitted, or waits for others to end.
+    /// The job is not submitted, or waits for others to end.
     Blocked,
-    /// It waits for resources.
+    /// The job waits for resources.
     Ready,
-    /// It runs.
+    /// The job runs.
     Running(Vec<JobPart>),
-    /// It has ended.
+    /// The job has ended.
     Ended,
     /// Its node was lost too often, or it waited for a job that was lost.
     Lost,
@@ -86,9 +86,9 @@ pub struct SimulatedJob {
 pub enum JobOutput {
     /// Nothing that a node has to keep: what is small is kept by who submitted it.
     Small,
-    /// It is large, and is not there: the job has not ended, or nobody needs it any more.
+    /// The output is large, and is not there: the job has not ended, or nobody needs it any more.
     Large,
-    /// It is in the object store of the Ray node with this number.
+    /// The output is in the object store of the Ray node with this number.
     Kept(usize),
 }
 

@@ -6,7 +6,7 @@ use crate::snapshot::gcs::{
     ClusterResourceState, GangResourceRequest, NodeStatus, ResourceRequest, ResourceRequestByCount,
 };
 
-/// What a GCS says that is not so.
+/// A lie of a GCS: what it says although it is not so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum GcsLie {
@@ -33,7 +33,7 @@ pub enum GcsLie {
 }
 
 impl GcsLie {
-    /// All of them.
+    /// All lies.
     pub const ALL: [Self; 10] = [
         Self::Totals,
         Self::NothingThere,

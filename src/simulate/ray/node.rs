@@ -19,9 +19,9 @@ pub struct RayNode {
     pub group: String,
     /// The labels of its group.
     pub labels: Vec<(String, String)>,
-    /// What it has.
+    /// The resources that the node has.
     pub total: Bundle,
-    /// What is in use.
+    /// The resources in use.
     pub used: Bundle,
     /// How many jobs run on it.
     pub running: usize,
@@ -48,11 +48,11 @@ pub struct RayNode {
 /// How far a Ray node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RayNodeStage {
-    /// It takes work.
+    /// The node takes work.
     Alive,
-    /// It takes no more work, and ends when it has none.
+    /// The node takes no more work, and ends when it has none.
     Draining,
-    /// It is gone.
+    /// The node is gone.
     Dead,
 }
 
@@ -63,7 +63,7 @@ impl RayNode {
         self.running == 0 && self.objects == 0
     }
 
-    /// What is free.
+    /// The resources that are free.
     pub fn free(&self) -> Bundle {
         let mut free = self.total.clone();
         free.subtract(&self.used);

@@ -8,7 +8,7 @@ use crate::simulate::trace::PlacementStrategy;
 /// (`scheduler_spread_threshold`)
 const SPREAD_THRESHOLD: f64 = 0.5;
 
-/// Of how large a part of the nodes, the best ones, one is drawn. (`scheduler_top_k_fraction`)
+/// The part of the nodes, the best ones, of which one is drawn. (`scheduler_top_k_fraction`)
 const TOP_PART: f64 = 0.2;
 
 /// The node for a task or an actor, by Ray's hybrid policy. (`hybrid_scheduling_policy.cc`.) `alive`

@@ -36,7 +36,7 @@ pub struct Bounds {
 /// Bounds that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BoundsError {
-    /// They are not `FIELD=LOW..HIGH` or `FIELD=today`.
+    /// The bounds are not `FIELD=LOW..HIGH` or `FIELD=today`.
     #[error(
         "{0:?} is not FIELD=LOW..HIGH or FIELD=today: write for example idleTimeoutSeconds=30..600"
     )]
@@ -82,7 +82,7 @@ impl SearchField {
         Self::Policy(PolicyField::HeadroomCpus),
     ];
 
-    /// Those that a worker group can have.
+    /// The fields that a worker group can have.
     pub const OF_GROUPS: [Self; 5] = [
         Self::IdleTimeoutSeconds,
         Self::MinReplicas,

@@ -50,7 +50,7 @@ pub struct ChoicePatch {
     pub patch: Patch,
     /// What changes in the RayPolicy that holds for the cluster.
     pub policy: Vec<(PolicyField, u32)>,
-    /// The same in words.
+    /// The changes in words.
     pub changes: Vec<Change>,
 }
 
@@ -356,7 +356,7 @@ fn shown(resource: &str, amount: Quantity) -> String {
     }
 }
 
-/// A whole number as such.
+/// A number as JSON, without a fraction where it is whole.
 fn whole(value: f64) -> Value {
     #[expect(clippy::cast_possible_truncation, reason = "a whole number")]
     let integer = value as i64;

@@ -19,13 +19,14 @@ pub struct RecommendationGoal {
 /// The choices than which none is better in all of wait, slowest wait and cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recommendation {
-    /// They, by their positions among the trials, from the cheapest to the dearest.
+    /// The positions of these choices among the trials, from the cheapest to the dearest.
     pub trials: Vec<usize>,
-    /// Which of them is the knee, by its position here: where less waiting begins to cost much more.
-    /// `None` where that is nowhere.
+    /// The position of the knee in `trials`: from there on less waiting costs much more. `None` where
+    /// there is no knee.
     pub knee: Option<usize>,
-    /// Which of them to take: as wanted, or, where nothing is wanted, the one nearest to the knee that is
-    /// better than today's settings, or else the knee. `None` if none is as wanted.
+    /// The position in `trials` of the choice to take: one as wanted, or, where nothing is wanted, the
+    /// one nearest to the knee that is better than today's settings, or else the knee. `None` if none is
+    /// as wanted.
     pub taken: Option<usize>,
 }
 

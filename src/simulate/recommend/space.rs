@@ -14,8 +14,8 @@ const IDLE_TIMEOUTS: [f64; 11] = [
     10.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 300.0, 600.0, 900.0,
 ];
 
-/// The longest idle timeout to try is this part of the workload's time: a trace cannot tell what it
-/// is good for to keep pods for much of it.
+/// The longest idle timeout to try is the workload's time divided by this: a trace cannot tell the
+/// use of pods that are kept for much of that time.
 const PARTS: f64 = 8.0;
 
 /// Sizes of pods, and limits of their growth, as multiples of today's.
@@ -46,7 +46,7 @@ pub struct Parameter {
     pub group: Option<usize>,
     /// The values in ascending order. Numbers of replicas count pods of today's size.
     pub values: Vec<f64>,
-    /// Which of them holds today.
+    /// The position of the value that holds today.
     pub today: usize,
     /// The bounds. Today's value may be outside, and is not chosen then.
     pub range: (f64, f64),

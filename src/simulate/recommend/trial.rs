@@ -7,10 +7,11 @@ use crate::simulate::result::SimulationResult;
 /// The smallest difference of waits that counts, in seconds, and as a share of today's.
 const WAIT: (f64, f64) = (0.2, 0.02);
 
-/// The same of what the slowest jobs wait, which a few of them decide.
+/// The smallest difference that counts of what the slowest jobs wait. It is larger, since a few
+/// jobs decide it.
 const P99: (f64, f64) = (1.0, 0.05);
 
-/// The same of the cost, in hours.
+/// The smallest difference of costs that counts, in hours, and as a share of today's.
 const COST: (f64, f64) = (1e-4, 0.01);
 
 /// A choice that was simulated.
@@ -20,9 +21,9 @@ pub struct Trial {
     pub choice: Choice,
     /// What it changes.
     pub patch: ChoicePatch,
-    /// What came of it, as the mean over all seeds, without curves.
+    /// The result of its simulations, as the mean over all seeds, without curves.
     pub result: SimulationResult,
-    /// What came of it with each seed, without curves.
+    /// The result with each seed, without curves.
     pub by_seed: Vec<SimulationResult>,
     /// CPU-hours, with GPU-hours at their weight.
     pub cost: f64,

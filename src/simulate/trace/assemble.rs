@@ -43,14 +43,14 @@ pub(super) fn assemble(name: String, mut drafts: Vec<JobDraft>) -> Result<Trace,
     })
 }
 
-/// Those of a description that others name: all, or one, counted from 0.
+/// The jobs of a description that another one names: all of them, or one, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Named {
     draft: usize,
     copy: Option<usize>,
 }
 
-/// Which description has which id.
+/// The positions of descriptions by their ids.
 struct Ids<'a>(HashMap<&'a str, usize>);
 
 impl<'a> Ids<'a> {
@@ -82,7 +82,7 @@ impl<'a> Ids<'a> {
         Ok(ids)
     }
 
-    /// One of many alike, such as `t#3`.
+    /// One of several equal jobs, such as `t#3`.
     fn copy(&self, drafts: &[JobDraft], id: &str) -> Option<Named> {
         let (base, number) = id.rsplit_once('#')?;
         let draft = *self.0.get(base)?;
@@ -103,7 +103,7 @@ impl<'a> Ids<'a> {
         all.or_else(|| self.copy(drafts, id))
     }
 
-    /// Those that each description waits for, in order, each once.
+    /// The jobs that each description waits for, in order, each once.
     fn parents(&self, drafts: &[JobDraft]) -> Result<Vec<Vec<Named>>, TraceError> {
         let parents = drafts.iter().map(|draft| {
             let found = draft.after.iter().map(|id| {

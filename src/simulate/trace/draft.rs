@@ -52,7 +52,7 @@ pub(super) struct JobDraft {
     pub output: u64,
     /// How often it is tried again.
     pub retries: u32,
-    /// How many of it there are.
+    /// How many equal jobs it stands for.
     pub count: usize,
 }
 
@@ -136,7 +136,7 @@ pub(super) fn bytes(place: &Place, field: &'static str, amount: f64) -> Result<u
     Ok(amount.round() as u64)
 }
 
-/// A text of others as a name: what would be refused of it is left out.
+/// A text from another tool as a name, without what would be refused in a name.
 pub(super) fn as_name(text: &str) -> String {
     let mut name: String = text.chars().filter(|char| !char.is_control()).collect();
     let mut end = name.len().min(NAME_BYTES);

@@ -103,7 +103,7 @@ pub enum TraceFault {
     /// More than is taken.
     #[error("there are more than {most} {what}; {remedy}")]
     Many {
-        /// Of what there are too many.
+        /// The things of which there are too many.
         what: &'static str,
         /// How many are taken.
         most: usize,

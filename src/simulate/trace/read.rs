@@ -51,7 +51,7 @@ impl fmt::Display for Form {
     }
 }
 
-/// A workload, the form that it came in, and what of it is no part of the trace.
+/// A workload, the form that it came in, and what of it the trace lacks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
     /// The workload.

@@ -87,7 +87,7 @@ impl World {
     ///
     /// # Errors
     ///
-    /// As of [`World::call`].
+    /// The same as of [`World::call`].
     pub fn claim(&mut self, patch: &json_patch::Patch) -> Result<(), Failure> {
         let (_, result) = self.answer(true, |world| world.patch_cluster(patch));
         self.log.add(self.now, || LogEntry::Claimed(result.clone()));
@@ -337,7 +337,7 @@ fn pod_of(effect: &Effect) -> Option<String> {
     }
 }
 
-/// One of several; any number picks one.
+/// Picks one of several: any number `pick` gives one, where there are any.
 fn picked(of: impl Iterator<Item = usize>, pick: usize) -> Option<usize> {
     let there: Vec<usize> = of.collect();
     there.get(pick.checked_rem(there.len())?).copied()

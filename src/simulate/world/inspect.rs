@@ -19,7 +19,7 @@ impl World {
         self.cluster.object()
     }
 
-    /// The same, as it is read.
+    /// The stored RayCluster with the parts of it that decisions read.
     pub fn cluster_object(&self) -> &ClusterObject {
         &self.cluster
     }

@@ -24,7 +24,7 @@ pub enum LogEntry {
     Deleted {
         /// The name of the pod.
         name: String,
-        /// Why.
+        /// The reason why it was deleted.
         cause: DeletionCause,
         /// How many jobs ran on it.
         jobs: usize,
@@ -79,7 +79,7 @@ impl EventLog {
 }
 
 impl LogEntry {
-    /// Whether it is a write to the API server that the scaler asked for.
+    /// Whether the entry is a write to the API server that the scaler asked for.
     pub fn is_api_write(&self) -> bool {
         match self {
             Self::Called { effect, .. } => effect.is_kubernetes(),

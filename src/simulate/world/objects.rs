@@ -82,7 +82,7 @@ impl SimulatedPod {
         self.object.status.phase = Some(phase.to_owned());
     }
 
-    /// What it takes of its node, as the scheduler counts.
+    /// The requests that count for it on its node, as the scheduler adds them up.
     pub fn requests(&self) -> Amounts {
         requests(&self.object)
     }
@@ -168,7 +168,7 @@ impl SimulatedPod {
         pairs.all(|(container, status)| status.resources == Some(container.resources))
     }
 
-    /// The scheduler has found no room for it. Returns whether that is new.
+    /// Takes in that the scheduler has found no room for the pod. Returns whether that is new.
     pub fn refuse(&mut self) -> bool {
         let is_new = self.object.status.conditions.is_empty();
         if is_new {
@@ -183,7 +183,7 @@ impl SimulatedPod {
         is_new
     }
 
-    /// Replaces the conditions of its resize.
+    /// Replaces the conditions that tell of the pod's resize.
     pub fn set_resize(&mut self, kind: &str, reason: Option<&str>, message: Option<String>) {
         self.object.status.conditions = vec![PodCondition {
             kind: kind.to_owned(),
@@ -204,9 +204,9 @@ pub struct SimulatedNode {
     pub pool: usize,
     /// Whether pods can be bound to it.
     pub is_ready: bool,
-    /// Whether people let no pod be bound to it.
+    /// Whether people have cordoned it, so that no pod is bound to it.
     pub is_cordoned: bool,
-    /// What pods of others take of it.
+    /// What pods of others take of the node.
     pub filled: Amounts,
     /// Since when it has had no pod.
     pub empty_since: Option<Moment>,

@@ -10,7 +10,7 @@ use crate::simulate::ray::jobs::Need;
 use crate::simulate::ray::resources::{Bundle, ResourceNames, fixed, float};
 use crate::snapshot::amounts::Amounts;
 
-/// CPU, memory and GPUs of something.
+/// Amounts of CPU, memory and GPUs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Three {
     cpus: f64,
@@ -34,7 +34,7 @@ impl Three {
     }
 }
 
-/// The numbers of these resources in bundles; `None` for what nobody speaks of.
+/// The numbers by which bundles know these resources; `None` for a resource that nobody has named.
 #[derive(Debug, Clone, Copy)]
 struct Numbers([Option<usize>; 3]);
 
@@ -51,7 +51,7 @@ impl Numbers {
     }
 }
 
-/// What is wanted and there of a group or a pool, or of all.
+/// What is waited for, used, there and paid for, of a group, of a pool, or in all.
 #[derive(Debug, Clone, Default)]
 struct Sum {
     waiting: Three,
@@ -156,7 +156,7 @@ impl World {
         self.ledger.curves.add(point, groups, pools);
     }
 
-    /// What Ray's nodes have, and what jobs use of them; with what they use of the head.
+    /// What Ray's nodes have, and what jobs use of them; beside it, what jobs use of the head.
     fn used_sums(&self, groups: &mut Sums) -> (Sum, Three) {
         let numbers = Numbers::of(&self.ray.names);
         let (mut all, mut on_head) = (Sum::default(), Three::default());

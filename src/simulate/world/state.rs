@@ -25,11 +25,11 @@ use crate::snapshot::pod_object::PodObject;
 /// The world.
 #[derive(Debug, Clone)]
 pub struct World {
-    /// How it behaves.
+    /// How the world behaves.
     pub settings: WorldSettings,
     /// The present moment.
     pub now: Moment,
-    /// What it costs.
+    /// What the cluster costs.
     pub ledger: CostLedger,
     /// The Ray cluster.
     pub ray: Ray,
@@ -37,16 +37,16 @@ pub struct World {
     pub view: WorldView,
     /// A budget over the cluster and another one, if one holds.
     pub budget: Option<SimulatedBudget>,
-    /// What is wrong with it.
+    /// What is wrong with the world now.
     pub trouble: Trouble,
-    /// What was done in it.
+    /// What was done in the world.
     pub log: EventLog,
     /// Pods that carry the cluster's labels and are somebody else's.
     pub strangers: Vec<PodObject>,
     /// The requests to the API server that have to pass a gate first, by the events by which they
     /// arrive; none where there is no gate.
     pub outgoing: Option<Vec<WorldEvent>>,
-    /// Everything random.
+    /// The source of everything random but Ray's own choices.
     pub random: fastrand::Rng,
     /// The Kubernetes nodes, and the pods on them.
     pub(super) machines: Machines,
@@ -178,7 +178,7 @@ impl World {
         self.queue.add(moment.max(self.now), event);
     }
 
-    /// A call is sent, and arrives with that event.
+    /// Sends a call of the scaler, which arrives with that event.
     pub fn send(&mut self, is_kubernetes: bool, event: WorldEvent) {
         match &mut self.outgoing {
             Some(outgoing) if is_kubernetes => outgoing.push(event),

@@ -20,17 +20,17 @@ pub struct Trouble {
     pub is_gcs_away: bool,
     /// How all calls of a kind are answered.
     pub refused: Option<(CallKind, Answer)>,
-    /// Of which objects watchers hear nothing.
+    /// The objects of which watchers hear nothing.
     pub lost: Option<LostWatches>,
     /// What kubelets say to every resize.
     pub resizes: Option<ResizeRefusal>,
-    /// What the GCS says that is not so.
+    /// The lie that the GCS tells, if it tells one.
     pub lie: Option<GcsLie>,
-    /// Of which objects watchers hear later than of others, and by how many seconds.
+    /// The objects of which watchers hear later than of others, and by how many seconds.
     pub slow: Option<(LostWatches, f64)>,
     /// What happens when the next call of a kind arrives, just before it is carried out.
     pub at_call: Option<(CallKind, CallEvent)>,
-    /// Whether that has just happened.
+    /// Whether what `at_call` names has just happened.
     pub has_met_call: bool,
 }
 
@@ -57,7 +57,7 @@ pub enum CallEvent {
 }
 
 impl CallEvent {
-    /// All of them.
+    /// All events that can meet a call.
     pub const ALL: [Self; 8] = [
         Self::PodDeleted,
         Self::PodFails,
@@ -74,7 +74,7 @@ impl CallEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum LostWatches {
-    /// All of them.
+    /// All watched objects.
     All,
     /// The RayCluster.
     RayCluster,
@@ -108,7 +108,7 @@ pub enum CallKind {
 }
 
 impl CallKind {
-    /// All of them.
+    /// All kinds of calls.
     pub const ALL: [Self; 5] = [
         Self::PatchCluster,
         Self::NotePod,
@@ -144,19 +144,19 @@ pub struct BadAnswer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Answer {
-    /// 409
+    /// HTTP 409: a conflict.
     Conflict,
-    /// 422 of a validation
+    /// HTTP 422 of a validation.
     Invalid,
-    /// 403 of a quota.
+    /// HTTP 403 of a quota.
     QuotaExceeded,
-    /// 429 with `Retry-After`
+    /// HTTP 429 with `Retry-After`.
     TooManyRequests,
-    /// 500
+    /// HTTP 500.
     InternalError,
-    /// 503
+    /// HTTP 503.
     Unavailable,
-    /// None at all.
+    /// No answer at all.
     Silence,
 }
 
@@ -164,14 +164,14 @@ pub enum Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ResizeRefusal {
-    /// Not now.
+    /// The node has no room for it now.
     Deferred,
-    /// Never on this node.
+    /// The node can never hold it.
     Infeasible,
 }
 
 impl Answer {
-    /// Whether it says that the call was not carried out.
+    /// Whether the answer says that the call was not carried out.
     pub(super) fn refuses(self) -> bool {
         matches!(
             self,
@@ -179,7 +179,7 @@ impl Answer {
         )
     }
 
-    /// What the scaler gets to know.
+    /// The failure that the scaler gets to know.
     pub(super) fn failure(self, is_kubernetes: bool) -> Failure {
         if !is_kubernetes {
             return Failure::Gcs {

@@ -28,7 +28,7 @@ pub enum Fenced {
 ///
 /// # Errors
 ///
-/// It may not.
+/// The write may not begin.
 pub fn may_begin(shard: u32, left: Option<Duration>, longest: Duration) -> Result<(), Fenced> {
     let left = left.ok_or(Fenced::NotHeld(shard))?;
     if left < longest {

@@ -134,8 +134,8 @@ pub(in crate::simulate::trace) fn drafts(
     Ok((drafts, losses.into()))
 }
 
-/// When the tasks that become jobs ended. What ran in a placement group is a part of it, and calls of
-/// actors are of them.
+/// When the tasks that become jobs ended. Tasks in a placement group are part of the group's job, and
+/// calls of an actor are part of the actor's.
 fn task_ends(runs: &[(Run, f64, f64)]) -> HashMap<String, f64> {
     let tasks = runs.iter();
     let tasks = tasks.filter(|(run, ..)| run.kind == RunKind::Task && run.group.is_none());

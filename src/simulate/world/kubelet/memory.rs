@@ -74,7 +74,7 @@ impl World {
         }
     }
 
-    /// The pause of a job is over whose process was killed.
+    /// The pause is over after which a job is tried again whose process was killed.
     pub(in crate::simulate::world) fn retried(&mut self, job: usize) {
         self.ray.retry(job);
         self.ray_changed();

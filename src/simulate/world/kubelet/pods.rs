@@ -261,7 +261,7 @@ impl World {
     }
 }
 
-/// A part of so many bytes.
+/// A share of an amount of bytes, in whole bytes.
 fn part(bytes: i64, share: f64) -> i64 {
     #[expect(
         clippy::cast_possible_truncation,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// How much of one resource is wanted and there.
+/// How much of one resource is waited for, used, there, and paid for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CurveLevel {
@@ -75,14 +75,14 @@ pub const OTHERS: &str = "(others)";
 /// The most points of the whole cluster that are kept; then every second one is left out.
 const MOST_POINTS: usize = 2048;
 
-/// The same of a group or a node pool.
+/// The most points of a group or a node pool that are kept.
 const MOST_PART_POINTS: usize = 256;
 
 /// Something that holds from a moment on.
 trait Timed: Copy + PartialEq {
     /// The moment, in seconds.
     fn at(&self) -> f64;
-    /// The same at another moment.
+    /// The same levels at another moment.
     fn moved_to(self, at: f64) -> Self;
 }
 

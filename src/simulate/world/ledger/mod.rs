@@ -40,7 +40,7 @@ pub struct Integral {
 pub struct CostLedger {
     /// What was paid for so far.
     pub integral: Integral,
-    /// What of it no job used.
+    /// The part of what was paid for that no job used.
     pub slack: Integral,
     /// Worker pods that were made.
     pub pods_made: u64,
@@ -65,7 +65,7 @@ pub struct CostLedger {
 }
 
 impl CostLedger {
-    /// From now on it is this much.
+    /// From now on this much is paid for.
     pub fn set(&mut self, rate: Capacity, now: Moment) {
         self.integral.add(self.rate, now.since(self.since));
         self.rate = rate;
@@ -77,7 +77,7 @@ impl CostLedger {
         self.rate
     }
 
-    /// From now on no job uses this much of it.
+    /// From now on no job uses this much of what is paid for.
     pub(super) fn set_unused(&mut self, unused: Capacity, now: Moment) {
         let (before, since) = self.unused;
         self.slack.add(before, now.since(since));

@@ -42,8 +42,9 @@ pub(crate) fn budget(
     }
     let mut parts = |written: Option<&Amount>, key: &str, unit: i128| {
         let read = amount(written, &format!("{place}.{key}"), faults);
-        // Rounded down, so that no fraction of a unit exceeds the budget.
-        let parts = read.map(|read| u64::try_from(read.nanos() / unit).unwrap_or(0));
+        // Rounded down, so that no fraction of a unit exceeds the budget. More than the number can
+        // hold is more than any cluster has.
+        let parts = read.map(|read| u64::try_from(read.nanos() / unit).unwrap_or(u64::MAX));
         parts.unwrap_or(BudgetAmounts::UNBOUNDED)
     };
     let total = BudgetAmounts {

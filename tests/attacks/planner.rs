@@ -326,6 +326,39 @@ fn numbers_at_their_ends_are_decided_on() {
     }
 }
 
+/// A GCS belongs to a tenant, and so do resize limits: no number of theirs ends the decision.
+#[test]
+fn idle_times_and_resize_limits_at_their_ends_are_decided_on() {
+    const NOTE: &str = r#"{"raylet-id":null,"resizing-at":null,"suggested-max-cpu":null,
+        "suggested-max-memory":null,"last-failed-at":null,"last-failed-reason":null}"#;
+    for strategy in STRATEGIES {
+        let mut snapshot = cluster(vec![group("cpu", 3)]);
+        let total = json!({"CPU": 1, "memory": 1024});
+        for (name, idle_ms) in [("w-1", i64::MIN), ("w-2", i64::MAX), ("w-3", 0)] {
+            let mut resized = pod(name, "cpu");
+            resized["metadata"]["annotations"] = json!({"ray.io/ippr-status": NOTE});
+            resized["spec"]["nodeName"] = json!("node-a");
+            let mut node = ray_node(name, "cpu", &total);
+            node["idleDurationMs"] = json!(idle_ms.to_string());
+            snapshot["pods"].as_array_mut().unwrap().push(resized);
+            let nodes = snapshot["gcs"]["nodeStates"].as_array_mut().unwrap();
+            nodes.push(node);
+        }
+        // One more waits for room, for which idle pods go.
+        let mut waits = pod("w-4", "cpu");
+        waits["status"] = json!({"phase": "Pending", "conditions": [
+            {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]});
+        snapshot["pods"].as_array_mut().unwrap().push(waits);
+        snapshot["nodes"] = json!([{"metadata": {"name": "node-a"},
+            "status": {"allocatable": {"cpu": 3, "memory": "8Gi"}}}]);
+        let limits = json!({"max-cpu": "9e18", "max-memory": "7Ei", "resize-timeout": 300});
+        snapshot["rayCluster"]["metadata"]["annotations"] =
+            json!({"ray.io/ippr": json!({"groups": {"cpu": limits}}).to_string()});
+        tasks(&mut snapshot, &json!({"CPU": 1}), 9);
+        decided(&read(snapshot), &settings(strategy));
+    }
+}
+
 /// The cluster of one worker, in whose pod Ray nodes of these statuses, idle times and free CPUs run.
 fn with_raylets(raylets: &[(&str, i64, f64)]) -> Value {
     let mut snapshot = with_workers(1);

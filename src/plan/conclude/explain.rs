@@ -169,8 +169,11 @@ fn below_limits(state: &DecisionState) -> HashMap<GroupIndex, BelowLimits> {
         let (size, limits) = (resize.current, resize.limits.size());
         if size.is_below(limits) {
             let below = all.entry(group).or_default();
-            below.cpu_milli += milli((limits.cpu - size.cpu).max(0.0));
-            below.memory_bytes += (limits.memory - size.memory).max(0);
+            // Limits are a user's numbers: two of several exbibytes are beyond 64 bits together.
+            let cpu = milli((limits.cpu - size.cpu).max(0.0));
+            below.cpu_milli = below.cpu_milli.saturating_add(cpu);
+            let memory = limits.memory.saturating_sub(size.memory).max(0);
+            below.memory_bytes = below.memory_bytes.saturating_add(memory);
         }
     }
     all

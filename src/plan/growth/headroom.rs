@@ -108,7 +108,7 @@ impl NodeHeadroom {
 }
 
 fn less(from: Quantity, amount: Quantity) -> Quantity {
-    // A resize that the kubelet defers is requested already, so the requests on a node can be more
-    // than it has.
+    // A resize that the kubelet defers is requested already, so what is left can be below zero, and
+    // then says how much has to go before anything fits.
     from.checked_sub(amount).unwrap_or_default()
 }

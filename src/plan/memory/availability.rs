@@ -12,7 +12,7 @@ use crate::plan::packing::rank::Preference;
 use crate::snapshot::history::{Instance, InstanceStatus};
 
 /// For how many seconds a failure counts.
-const RECOVERY_S: f64 = 600.0;
+pub(super) const RECOVERY_S: f64 = 600.0;
 
 /// For how many seconds after a failure a group counts as unavailable.
 const SAFETY_FLOOR_S: f64 = 10.0;

@@ -29,7 +29,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
     };
     // A failure is forgotten once a node of the group runs and the failure has ceased to count for
     // the choice between groups.
-    unavailable.retain(|group, at| !runs(group) || decided.now - *at < 600.0);
+    unavailable.retain(|group, at| !runs(group) || decided.now - *at < availability::RECOVERY_S);
     History {
         instances,
         growth_backoffs: growth_backoff::after(before, decided),

@@ -19,18 +19,23 @@ impl Packing<'_> {
     pub(crate) fn grow(&mut self, order: Vec<NodeIndex>) -> Vec<NodeIndex> {
         let (mut growing, mut order): (Vec<_>, Vec<_>) =
             order.into_iter().partition(|number| self.can_grow(*number));
-        loop {
+        let mut unpicked = Vec::new();
+        while !growing.is_empty() && self.batches.iter().any(|batch| batch.count > 0) {
+            self.state.work.spend(growing.len());
             let (batch, later) = self.one_per_kube_node(growing);
             let (picked, rest) = self.pick_growing(&batch);
-            let done = picked.is_empty() || later.is_empty();
             order.extend(picked);
-            growing = rest.into_iter().chain(later).collect();
-            if done {
-                order.extend(growing);
-                return order;
-            }
-            growing.retain(|number| self.can_grow(*number));
+            // Requests and headroom only become less, so a pod that none of them picks now is not
+            // tried again. The others on its Kubernetes node are: they may have what it lacks.
+            unpicked.extend(rest);
+            let (can_grow, others): (Vec<_>, Vec<_>) =
+                later.into_iter().partition(|number| self.can_grow(*number));
+            unpicked.extend(others);
+            growing = can_grow;
         }
+        order.extend(unpicked);
+        order.extend(growing);
+        order
     }
 
     fn can_grow(&self, number: NodeIndex) -> bool {
@@ -38,10 +43,9 @@ impl Packing<'_> {
             return false;
         };
         node.resize.as_ref().is_some_and(|resize| {
-            let knows_room = self.room(resize).is_some();
-            let may = resize.can_grow() && !knows_room;
             let (from, goal) = self.span(node, resize);
-            (resize.can_grow() || self.has_grown(node, resize)) && (may || from.is_below(goal))
+            let may = resize.can_grow() || self.has_grown(node, resize);
+            may && (self.room(resize).is_none() || from.is_below(goal))
         })
     }
 

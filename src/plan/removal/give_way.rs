@@ -5,6 +5,8 @@
 //! the scheduler knows alone. Pods on their way are left alone: Ray may begin to run in them, and take
 //! work, before they are deleted.
 
+use std::cmp::Reverse;
+
 use crate::plan::list::NodeIndex;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
@@ -19,7 +21,7 @@ pub(crate) fn give_way(state: &mut DecisionState, cores: f64) {
         node.fate == Fate::Stay && node.is_idle_worker() && state.is_on_standby(node)
     };
     numbers.retain(|number| state.nodes.get(*number).is_some_and(is_only_ready));
-    numbers.sort_by_key(|number| state.nodes.get(*number).map(|node| -node.idle_ms));
+    numbers.sort_by_key(|number| state.nodes.get(*number).map(|node| Reverse(node.idle_ms)));
     let mut missing = cores;
     for number in numbers {
         let Some(node) = state.nodes.get(number).filter(|_| missing > 0.0) else {

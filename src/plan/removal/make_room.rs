@@ -6,6 +6,7 @@
 //! on which the fewest idle nodes have to go. No more go than that, and none where it would not be
 //! enough.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::plan::demand::batch::RequestBatch;
@@ -146,7 +147,7 @@ impl Rooms {
         }
         let mut above = state.count(PlannedNode::stays);
         let mut numbers: Vec<NodeIndex> = state.order.clone();
-        numbers.sort_by_key(|number| state.nodes.get(*number).map(|node| -node.idle_ms));
+        numbers.sort_by_key(|number| state.nodes.get(*number).map(|node| Reverse(node.idle_ms)));
         for number in numbers {
             let node = state.nodes.get(number);
             let Some(node) = node.filter(|node| runs_on(node)) else {

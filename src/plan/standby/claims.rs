@@ -11,7 +11,9 @@ use crate::snapshot::pod::Pod;
 
 /// What demand still needs that was served before.
 pub(crate) struct Claims {
-    /// How many cores the demand waits for that only fewer nodes on standby can give it.
+    /// Whether demand waits for room that nodes on standby may take.
+    pub(crate) waits: bool,
+    /// How many cores that demand waits for, beyond those that pods give up that are about to go.
     pub(crate) cores_short: f64,
     /// Whether a node that demand needs has no Kubernetes node yet, so that nothing is launched
     /// that could take its place.
@@ -37,6 +39,8 @@ impl Claims {
                 cores_short += cpu(pod);
             }
         }
+        // Until the scheduler has placed the pods, also where what goes is enough for them.
+        let waits = cores_short > 0.0 || state.is_cut;
         if cores_short > 0.0 {
             // What goes already makes room, too.
             let leaves = own.iter().filter(|pod| pod.deleting && !pod.ended);
@@ -46,9 +50,7 @@ impl Claims {
             let goes = goes.filter_map(|name| pods.get(name).copied());
             let mut seen = HashSet::new();
             let freed = leaves.chain(goes).filter(|pod| seen.insert(pod.name));
-            // Above zero in any case, so that nothing is kept ready until the scheduler has placed
-            // the pods.
-            cores_short = (cores_short - freed.map(cpu).sum::<f64>()).max(f64::MIN_POSITIVE);
+            cores_short = (cores_short - freed.map(cpu).sum::<f64>()).max(0.0);
         }
         // At the maximum of workers each node that is only kept ready has the place of one that
         // demand needs.
@@ -56,14 +58,10 @@ impl Claims {
             cores_short = f64::INFINITY;
         }
         Self {
+            waits,
             cores_short,
             begins,
         }
-    }
-
-    /// Whether demand waits for room that nodes on standby take.
-    pub(crate) fn is_short(&self) -> bool {
-        self.cores_short > 0.0
     }
 }
 

@@ -71,10 +71,10 @@ pub(crate) fn keep_ready(
     context: &StandbyContext<'_>,
 ) -> (Option<List<StandbyIndex, StandbyDemand>>, HashSet<String>) {
     let claims = Claims::of(state, context.own, context.draining);
-    let launch = !claims.is_short() && !claims.begins;
+    let launch = !claims.waits && !claims.begins;
     let kept = place(state, wanted, context.demands, launch);
     let only_ready = pending_pods(state);
-    if claims.is_short() {
+    if claims.waits {
         give_way::give_way(state, claims.cores_short);
         for node in state.nodes.iter_mut() {
             node.standby = StandbyRole::None;

@@ -6,6 +6,8 @@
 use serde::{Deserialize as _, Serialize, Serializer};
 use serde_json::{Number, Value};
 
+use super::pod_object::{PodObject, PodSpec};
+use super::requests::requests;
 use crate::path::FieldPath;
 use crate::quantity::Quantity;
 use crate::ray::ippr::ANNOTATION;
@@ -306,19 +308,13 @@ fn size(group: &Group<'_>) -> Option<(Quantity, Quantity)> {
 
 fn pod_requests(group: &Group<'_>) -> Amounts {
     let template = object_at(group.spec, "template");
-    let spec = template.and_then(|template| object_at(template, "spec"));
-    let containers = spec.map_or(&[][..], |spec| list_at(spec, "containers"));
-    let asked = containers.iter().map(|container| {
-        let of = |key: &str| {
-            let amounts = container.pointer("/resources")?.get(key)?;
-            Amounts::deserialize(amounts).ok()
-        };
-        of("requests")
-            .unwrap_or_default()
-            // The API server fills requests in from limits when the pod is made.
-            .or(of("limits").unwrap_or_default())
-    });
-    asked.fold(Amounts::default(), Amounts::plus)
+    let spec = template.and_then(|template| template.get("spec"));
+    let spec = spec.and_then(|spec| PodSpec::deserialize(spec).ok());
+    // As the scheduler counts the pod that is made from the template.
+    requests(&PodObject {
+        spec: spec.unwrap_or_default(),
+        ..PodObject::default()
+    })
 }
 
 fn restarts(group: &Group<'_>) -> bool {
@@ -372,6 +368,26 @@ mod tests {
         for object in [json!(null), json!([]), json!({"metadata": 1, "spec": []})] {
             assert_eq!(ClusterObject::from(object).spec, None);
         }
+    }
+
+    #[test]
+    fn a_pod_that_is_to_come_asks_for_what_the_scheduler_will_count() {
+        let amounts = |cpu: i64| json!({"requests": {"cpu": cpu, "memory": "1Gi"}});
+        let pod = json!({
+            "containers": [{"name": "ray", "resources": amounts(2)}],
+            "initContainers": [
+                {"name": "proxy", "restartPolicy": "Always", "resources": amounts(1)},
+                {"name": "once", "resources": amounts(2)},
+            ],
+            "overhead": {"cpu": "250m"},
+        });
+        // As Go writes a template without a creation time.
+        let template = json!({"metadata": {"creationTimestamp": null}, "spec": pod});
+        let group = json!({"groupName": "a", "template": template});
+        let cluster = ClusterObject::from(json!({"spec": {"workerGroupSpecs": [group]}}));
+        let asked = cluster.spec.unwrap().groups[0].pod_requests;
+        assert_eq!(asked.cpu, Some(Quantity::from_milli(3250)));
+        assert_eq!(asked.memory, Some(Quantity::from_units(2 << 30)));
     }
 
     #[test]

@@ -95,7 +95,8 @@ fn vouches(anchor: &Anchor, leaf: &CertificateDer<'_>, hosts: &[String], end: Sy
         .add_parsable_certificates(CertificateDer::pem_slice_iter(anchor.pem.as_bytes()).flatten());
     let verifier =
         WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::new(provider())).build();
-    // At the end of the leaf and not now: an authority that ends before its leaf would seem to do.
+    // For the end of the leaf and not for now: an authority that ends before the leaf does not vouch
+    // for all of its lifetime.
     let last = end.duration_since(UNIX_EPOCH).unwrap_or_default();
     let time = UnixTime::since_unix_epoch(last.saturating_sub(Duration::from_secs(1)));
     let accepts = |verifier: &WebPkiServerVerifier, host: &String| {

@@ -77,8 +77,8 @@ impl RecordCommand {
             Format::Json => writeln!(out, "{}", serde_json::to_string(&look.snapshot)?)?,
         }
         out.flush()?;
-        // After the snapshot, which is of use for a bug report about a GCS that does not answer
-        // too.
+        // Only after the snapshot was written: a bug report about a GCS that does not answer needs
+        // the rest of it.
         if let Some(why) = look.unreachable {
             outcome::complain(format_args!(
                 "the snapshot lacks Ray's demand and nodes: {why}"

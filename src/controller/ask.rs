@@ -68,6 +68,7 @@ impl Reconciler {
             return Ok(client.clone());
         }
         let client = self.credentials.client(key, head).await?;
+        // Its subscription is at the GCS of the head before.
         self.state.memory_watch = MemoryWatch::default();
         self.state.gcs = Some((head.clone(), client.clone()));
         Ok(client)

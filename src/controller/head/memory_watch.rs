@@ -106,7 +106,7 @@ impl MemoryWatch {
         });
         let share = OF_A_PROCESS / HEARING.load(Ordering::Relaxed).max(1);
         let now = turn(&all, share.clamp(1, OF_A_CLUSTER), clock.wall());
-        // Every look comes here; only other nodes make the task subscribe anew.
+        // Every look comes here; only a change of the nodes is to make the task subscribe anew.
         task.wanted.send_if_modified(|before| {
             let is_new = *before != now;
             *before = now;

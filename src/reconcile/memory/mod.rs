@@ -69,7 +69,8 @@ impl RoundMemory {
         mut jitter: impl FnMut() -> f64,
     ) -> Announcements {
         if now + SKEW_S < self.at {
-            // The clock was set back: whatever waits for a time would wait as much longer.
+            // The clock was set back: whatever waits for a time would wait as much longer. What was
+            // announced is kept, or all that still holds would be announced again.
             *self = Self {
                 recorder: std::mem::take(&mut self.recorder),
                 at: now,

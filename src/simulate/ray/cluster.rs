@@ -245,6 +245,7 @@ impl Ray {
             self.dead.pop_front();
         }
         self.lose_objects(node);
+        // Most nodes end without work, and what follows goes through all jobs.
         if self.nodes[node].running == 0 {
             return 0;
         }

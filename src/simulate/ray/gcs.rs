@@ -71,6 +71,8 @@ impl Ray {
             ..ResourceRequest::default()
         };
         let alive = self.living().map(|(number, node)| NodeState {
+            // Not as of the last pull: agents publish it by themselves. A node that has joined
+            // since then is known by what it registered with.
             memory_in_use: node.memory.map(|known| known.told),
             ..self.node_state(self.reported.get(&number).unwrap_or(node), now)
         });
@@ -84,6 +86,8 @@ impl Ray {
                     count: *count,
                 })
                 .collect(),
+            // The GCS places groups itself, so it knows at once which of them wait; of tasks it
+            // hears by raylets.
             pending_gang_resource_requests: self
                 .gangs
                 .iter()

@@ -30,6 +30,7 @@ impl SimulatedJob {
         let JobState::Running(parts) = &self.state else {
             return 0;
         };
+        // In the future as long as its worker process starts, which is not counted.
         let Some(started) = self.started.filter(|started| *started <= now) else {
             return 0;
         };

@@ -12,8 +12,9 @@ const SPREAD_THRESHOLD: f64 = 0.5;
 const TOP_PART: f64 = 0.2;
 
 /// The node for a task or an actor, by Ray's hybrid policy. (`hybrid_scheduling_policy.cc`.) `alive`
-/// are the numbers of the nodes that are not dead. `gpu` is the number of the resource GPU; nodes that have it are kept for tasks that ask for it while others
-/// have room. `draw` gives a number below its argument.
+/// are the numbers of the nodes that are not dead. `gpu` is the number of the resource GPU; nodes that
+/// have it are kept for tasks that ask for it while others have room. `draw` gives a number below its
+/// argument.
 pub(super) fn hybrid(
     nodes: &[RayNode],
     alive: &[usize],
@@ -46,6 +47,7 @@ pub(super) fn hybrid(
         .iter()
         .take_while(|(spares, ..)| *spares == first)
         .count();
+    // A part of all nodes, as in Ray, and not of those that have room.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -199,6 +199,7 @@ impl World {
         })?;
         let mut sizes = Vec::new();
         if let Some(milli) = resize.cpu_milli {
+            // Ray counts in ten-thousandths, Kubernetes in thousandths.
             sizes.push(("CPU", milli.saturating_mul(10)));
         }
         #[expect(clippy::cast_precision_loss, reason = "bytes")]

@@ -163,6 +163,7 @@ impl World {
     pub fn pass_to(&mut self, moment: Moment) {
         self.settle();
         self.now = moment.max(self.now);
+        // Nothing changes at this moment, but the curves have to reach up to it.
         self.ledger.set(self.ledger.rate(), self.now);
         self.draw();
         self.settle();

@@ -65,10 +65,12 @@ impl World {
         let mut total = self.ray.names.bundle(amounts);
         if pod.is_head {
             let marks = self.ray.names.number(HEAD_RESOURCE);
+            // One, in Ray's ten-thousandths: the resource by which Ray tells the node of its head.
             total.set(marks, 10_000);
         }
         let limit = pod.memory();
         let monitor_bytes = group.monitor.map(|share| part(limit, share));
+        // Numbered and not random, so that equal simulations have equal ids.
         let mut id = [0; 28];
         id[20..].copy_from_slice(&(self.ray.nodes.len() as u64 + 1).to_be_bytes());
         self.ray.join(RayNode {

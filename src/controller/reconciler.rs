@@ -23,7 +23,8 @@ use crate::controller::requeue::Requeue;
 use crate::controller::tuning::{Basis, Tuning};
 use crate::gcs;
 use crate::reconcile::look::{
-    Finishing, Judged, LookEnd, LookReason, LookState, LookStep, Oriented, Rest, SeenObjects, step,
+    Finishing, JudgedObjects, LookEnd, LookReason, LookState, LookStep, Oriented, Rest,
+    SeenObjects, step,
 };
 use crate::reconcile::observed::users::LastUsers;
 use crate::reconcile::{HeadPod, Round, UnchangedCheck};
@@ -161,7 +162,7 @@ impl Reconciler {
         self.state.observation = None;
         let scene = offload_if(is_slow_to_read(&texts), || texts.read()).await;
         let eligibility = self.judge.eligibility(&scene.cluster, &scene.pods);
-        let judged = Judged {
+        let judged = JudgedObjects {
             cluster: &scene.cluster,
             pods: &scene.pods,
             eligibility: &eligibility,

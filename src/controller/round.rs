@@ -18,7 +18,7 @@ use crate::snapshot::{API_VERSION, Snapshot};
 
 impl Reconciler {
     /// Asks the GCS, and goes on with what it says.
-    pub(super) async fn act(&mut self, asking: step::Asking) -> Requeue {
+    pub(super) async fn act(&mut self, asking: step::AskingGcs) -> Requeue {
         let Some(mut observation) = self.state.observation.take() else {
             return Requeue::UntilChanged;
         };
@@ -31,6 +31,7 @@ impl Reconciler {
                 self.round(&mut observation, &client, place, step).await
             }
             Err(why) => {
+                observation.unchanged = None;
                 let finishing = asking.blind(&self.state.look, &why, self.clock.wall());
                 let why = finishing.round().plan.waiting.as_ref();
                 let why = why.map(ToString::to_string);

@@ -46,7 +46,7 @@ impl Trust {
 /// A round whose effects are being performed.
 #[derive(Debug, Clone)]
 pub(super) struct Performing {
-    pub(super) step: look::round_step::Performing,
+    pub(super) step: look::round_step::PerformingEffects,
     pub(super) chains: Vec<Chain>,
     /// The call of each chain.
     calls: Vec<Call>,
@@ -71,7 +71,11 @@ enum Call {
 
 impl Performing {
     /// Sends the first call of each chain.
-    pub(super) fn new(step: look::round_step::Performing, trust: Trust, now: Moment) -> Self {
+    pub(super) fn new(
+        step: look::round_step::PerformingEffects,
+        trust: Trust,
+        now: Moment,
+    ) -> Self {
         let chains = step.chains().to_vec();
         Self {
             left: chains.len(),

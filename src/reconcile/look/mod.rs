@@ -31,4 +31,4 @@ mod tests;
 pub use end::{Finishing, LookEnd, LookReason, Rest};
 pub use round_step::RoundStep;
 pub use state::LookState;
-pub use step::{Judged, LookStep, Oriented, SeenObjects};
+pub use step::{JudgedObjects, LookStep, Oriented, SeenObjects};

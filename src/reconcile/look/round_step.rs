@@ -26,11 +26,11 @@ pub enum RoundStep<A> {
     /// Make the round of the snapshot.
     Decide(Deciding),
     /// Take in the records of budgets, and write what is to be written for the plan.
-    KeepBudgets(Asking),
+    KeepBudgets(AskingBudgets),
     /// Perform the effects, which follow from that state.
-    Perform(Performing, Box<Snapshot>),
+    Perform(PerformingEffects, Box<Snapshot>),
     /// Read the RayCluster again: a watch may lag, and a sidecar has none for the RayCluster.
-    ReadCluster(Rereading),
+    ReadCluster(RereadingStale),
     /// Remember the round.
     Finish(Finishing),
     /// The look is over.
@@ -64,7 +64,7 @@ pub struct Deciding {
 /// Budgets are to be asked for what the plan takes.
 #[must_use]
 #[derive(Debug)]
-pub struct Asking {
+pub struct AskingBudgets {
     snapshot: Box<Snapshot>,
     round: Round,
 }
@@ -72,12 +72,12 @@ pub struct Asking {
 /// The effects are to be performed.
 #[must_use]
 #[derive(Debug, Clone)]
-pub struct Performing(Round);
+pub struct PerformingEffects(Round);
 
 /// The RayCluster is to be read again.
 #[must_use]
 #[derive(Debug)]
-pub struct Rereading(Finishing);
+pub struct RereadingStale(Finishing);
 
 impl<A> RoundStep<A> {
     pub(super) fn begin(state: &LookState, answer: A) -> Self {
@@ -92,7 +92,7 @@ impl<A> RoundStep<A> {
         if round.chains.is_empty() {
             Self::Finish(Finishing::new(round, Vec::new(), Some(snapshot)))
         } else {
-            Self::Perform(Performing(round), snapshot)
+            Self::Perform(PerformingEffects(round), snapshot)
         }
     }
 }
@@ -184,12 +184,12 @@ impl Deciding {
         if self.has_asked || state.budgets.is_empty() {
             RoundStep::conclude(snapshot, round)
         } else {
-            RoundStep::KeepBudgets(Asking { snapshot, round })
+            RoundStep::KeepBudgets(AskingBudgets { snapshot, round })
         }
     }
 }
 
-impl Asking {
+impl AskingBudgets {
     /// Takes in what budgets let the cluster use from now on. If that is more, the round is made again.
     pub fn kept<A>(self, state: &mut LookState, limits: Arc<[BudgetLimit]>) -> RoundStep<A> {
         let before = std::mem::replace(&mut state.limits, limits);
@@ -205,7 +205,7 @@ impl Asking {
     }
 }
 
-impl Performing {
+impl PerformingEffects {
     /// The effects. The chains are independent of each other; the most urgent come first.
     pub fn chains(&self) -> &[Chain] {
         &self.0.chains
@@ -216,14 +216,14 @@ impl Performing {
         let is_stale = done.iter().any(Done::is_stale);
         let finishing = Finishing::new(self.0, done, None);
         if is_stale {
-            RoundStep::ReadCluster(Rereading(finishing))
+            RoundStep::ReadCluster(RereadingStale(finishing))
         } else {
             RoundStep::Finish(finishing)
         }
     }
 }
 
-impl Rereading {
+impl RereadingStale {
     /// Goes on, whether or not it could be read.
     pub fn read<A>(self) -> RoundStep<A> {
         RoundStep::Finish(self.0)

@@ -40,9 +40,9 @@ pub enum LookStep {
     /// Take in the records of budgets, and write what is to be written.
     KeepBudgets(Keeping),
     /// Ask the GCS.
-    Ask(Asking),
+    Ask(AskingGcs),
     /// Read the RayCluster again: a watch may lag, and a sidecar has none for the RayCluster.
-    ReadCluster(Rereading),
+    ReadCluster(RereadingRecord),
     /// The look is over.
     Rest(Rest),
 }
@@ -67,7 +67,7 @@ pub struct Judging(());
 
 /// What was read.
 #[derive(Debug, Clone, Copy)]
-pub struct Judged<'a> {
+pub struct JudgedObjects<'a> {
     /// The RayCluster.
     pub cluster: &'a Value,
     /// Its pods.
@@ -121,12 +121,12 @@ enum AfterBudgets {
 /// The GCS is to be asked.
 #[must_use]
 #[derive(Debug)]
-pub struct Asking(());
+pub struct AskingGcs(());
 
 /// The RayCluster is to be read again.
 #[must_use]
 #[derive(Debug)]
-pub struct Rereading(Failure);
+pub struct RereadingRecord(Failure);
 
 impl LookStep {
     /// The first step of a look.
@@ -150,7 +150,7 @@ impl Judging {
         self,
         state: &mut LookState,
         handover: &mut Handover,
-        of: Judged<'_>,
+        of: JudgedObjects<'_>,
         now: f64,
     ) -> Oriented {
         Oriented::Not(
@@ -215,14 +215,14 @@ impl WritingRecord {
                 rest(LookEnd::After(0.0), LookReason::RecordWritten { is_claim })
             }
             Err(failure) if failure.meaning() == Meaning::Stale => {
-                LookStep::ReadCluster(Rereading(failure))
+                LookStep::ReadCluster(RereadingRecord(failure))
             }
             Err(failure) => not_written(failure),
         }
     }
 }
 
-impl Rereading {
+impl RereadingRecord {
     /// Goes on, whether or not it could be read.
     pub fn read(self) -> LookStep {
         not_written(self.0)
@@ -249,13 +249,13 @@ impl Keeping {
             state.is_idle = false;
         }
         match self.0 {
-            AfterBudgets::Ask => LookStep::Ask(Asking(())),
+            AfterBudgets::Ask => LookStep::Ask(AskingGcs(())),
             AfterBudgets::Rest(why) => rest(LookEnd::UntilChanged, why),
         }
     }
 }
 
-impl Asking {
+impl AskingGcs {
     /// Takes in that the GCS has answered, with what it said.
     pub fn answered<A>(self, state: &mut LookState, answer: A, now: f64) -> RoundStep<A> {
         if state.memory.changed_at == 0.0 {

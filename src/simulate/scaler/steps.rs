@@ -7,7 +7,8 @@ use crate::budget::book::BudgetBook;
 use crate::plan::check;
 use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::look::{
-    Finishing, Judged, LookEnd, LookStep, Oriented, Rest, RoundStep, SeenObjects, round_step, step,
+    Finishing, JudgedObjects, LookEnd, LookReason, LookStep, Oriented, Rest, RoundStep,
+    SeenObjects, round_step, step,
 };
 use crate::reconcile::{Blind, Failure, HeadPod, Round, ScalerRole, eligibility};
 use crate::simulate::observed::{gcs_state, own_pods, snapshot};
@@ -69,7 +70,7 @@ impl Scaler {
         let (role, cluster) = (ScalerRole::Central, world.view.cluster.object());
         let pods = own_pods(&world.view);
         let eligibility = eligibility(cluster, &pods, &role, |image| image.starts_with("rayfit"));
-        let judged = Judged {
+        let judged = JudgedObjects {
             cluster,
             pods: &pods,
             eligibility: &eligibility,
@@ -119,7 +120,7 @@ impl Scaler {
     }
 
     /// Asks the GCS, and goes on with what it says.
-    fn ask(&mut self, asking: step::Asking, world: &mut World) {
+    fn ask(&mut self, asking: step::AskingGcs, world: &mut World) {
         let now = self.clock.seconds(world.now);
         if !self.state.is_idle() {
             self.idle = None;
@@ -232,7 +233,7 @@ impl Scaler {
     }
 
     /// Sends the first call of each chain.
-    fn perform(&mut self, step: round_step::Performing, world: &mut World) {
+    fn perform(&mut self, step: round_step::PerformingEffects, world: &mut World) {
         let (scaler, look) = (self.number, self.token);
         self.looked = look;
         let performing = Performing::new(step, self.trust, world.now);
@@ -291,7 +292,10 @@ impl Scaler {
     /// The look is over.
     fn rest(&mut self, rest: &Rest, world: &mut World) {
         let now = self.clock.seconds(world.now);
+        let is_written = matches!(rest.why, LookReason::RecordWritten { .. });
         let seconds = match rest.end {
+            // The world answers this write at once. What a call takes is made up for here.
+            LookEnd::After(_) if self.is_rayfit() && is_written => world.settings.watch_lag_s,
             LookEnd::After(seconds) if self.is_rayfit() => seconds,
             LookEnd::UntilChanged if self.is_rayfit() => {
                 self.is_busy = false;

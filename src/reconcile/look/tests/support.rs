@@ -9,7 +9,7 @@ use crate::budget::limit::{Budget, BudgetLimit};
 use crate::reconcile::effects::done::Done;
 use crate::reconcile::effects::failure::{ApiStatus, Failure};
 use crate::reconcile::look::round_step::Deciding;
-use crate::reconcile::look::step::{Asking, Judging};
+use crate::reconcile::look::step::{AskingGcs, Judging};
 use crate::reconcile::look::*;
 use crate::reconcile::ownership::handover::RECORD;
 use crate::reconcile::{Handover, Reply, RoundSettings, ScalerRole, eligibility};
@@ -91,7 +91,7 @@ pub(super) fn judged(
 ) -> Oriented {
     let (role, pods) = (ScalerRole::Central, pods(cluster));
     let eligibility = eligibility(cluster, &pods, &role, |_| true);
-    let of = Judged {
+    let of = JudgedObjects {
         cluster,
         pods: &pods,
         eligibility: &eligibility,
@@ -116,7 +116,10 @@ pub(super) fn budgeted() -> RoundSettings {
 }
 
 /// A state in which the cluster is owned and the GCS is about to be asked.
-pub(super) fn asking(settings: RoundSettings, limits: &Arc<[BudgetLimit]>) -> (LookState, Asking) {
+pub(super) fn asking(
+    settings: RoundSettings,
+    limits: &Arc<[BudgetLimit]>,
+) -> (LookState, AskingGcs) {
     let mut state = LookState::new("u");
     let step = match judged(
         &mut state,
@@ -132,7 +135,11 @@ pub(super) fn asking(settings: RoundSettings, limits: &Arc<[BudgetLimit]>) -> (L
 }
 
 /// Budgets are kept, and come before the GCS.
-pub(super) fn keep(state: &mut LookState, step: LookStep, limits: &Arc<[BudgetLimit]>) -> Asking {
+pub(super) fn keep(
+    state: &mut LookState,
+    step: LookStep,
+    limits: &Arc<[BudgetLimit]>,
+) -> AskingGcs {
     let LookStep::KeepBudgets(keeping) = step else {
         panic!("{step:?}");
     };
@@ -142,7 +149,11 @@ pub(super) fn keep(state: &mut LookState, step: LookStep, limits: &Arc<[BudgetLi
     }
 }
 
-pub(super) fn observed(state: &mut LookState, asking: Asking, snapshot: Snapshot) -> RoundStep<()> {
+pub(super) fn observed(
+    state: &mut LookState,
+    asking: AskingGcs,
+    snapshot: Snapshot,
+) -> RoundStep<()> {
     match asking.answered(state, (), NOW) {
         RoundStep::Observe(observing) => observing.answer().1.observed(state, snapshot, NOW),
         step => panic!("{step:?}"),

@@ -24,8 +24,8 @@ use outcome::compare::{CPU_HOURS, Metric, WAIT};
 use outcome::figures::{Figures, Results, SetFigures, mean};
 use outcome::measure::{Settings, measure};
 use outcome::page::{markdown, number};
-use outcome::pictures;
 use outcome::sets::{self, Set};
+use outcome::{elastic, pictures};
 use rayfit::simulate::trace::Trace;
 
 /// The allocator of the program that ships; a simulation allocates much.
@@ -35,7 +35,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Rayfit's strategy beside Ray's, in simulations.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The sets: their names, `made` or `recorded`; `none` writes the page again from its figures
+    /// The sets: their names, `made` or `recorded`; `none` writes the page again from its figures, and draws those of docs/elastic.md
     /// [default: all]
     #[arg(long, value_delimiter = ',')]
     sets: Vec<String>,
@@ -229,19 +229,24 @@ fn write(docs: &Path, results: &Results) -> Result<(), String> {
         ("outcome/results.json".to_owned(), results.json()),
     ];
     files.extend(pictures::all(results));
-    let replace = || -> std::io::Result<()> {
-        let folder = docs.join("outcome");
-        std::fs::create_dir_all(&folder)?;
-        for old in std::fs::read_dir(folder)? {
-            std::fs::remove_file(old?.path())?;
+    let (drawn, said) = elastic::all();
+    files.extend(drawn);
+    let mut replace = || -> std::io::Result<()> {
+        let page = std::fs::read_to_string(docs.join("elastic.md"))?;
+        files.extend(elastic::page_with(&page, &said).map(|page| ("elastic.md".to_owned(), page)));
+        for folder in ["outcome", "elastic"].map(|folder| docs.join(folder)) {
+            std::fs::create_dir_all(&folder)?;
+            for old in std::fs::read_dir(folder)? {
+                std::fs::remove_file(old?.path())?;
+            }
         }
-        for (file, text) in files {
+        for (file, text) in &files {
             std::fs::write(docs.join(file), text)?;
         }
         Ok(())
     };
     replace().map_err(|error| format!("{}: {error}", docs.display()))?;
-    println!("written: docs/outcome.md and docs/outcome/");
+    println!("written: docs/outcome.md, docs/outcome/, and the pictures of docs/elastic.md");
     Ok(())
 }
 

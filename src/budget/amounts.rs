@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::quantity::Quantity;
 
 /// Amounts of CPU, memory and GPUs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct BudgetAmounts {
     /// CPU, in thousandths of cores.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::jiff::Timestamp;
 
+use crate::budget::amounts::BudgetAmounts;
 use crate::facts::Facts;
 use crate::judge::{ceiling, judge};
 use crate::objects::Identity;
@@ -11,6 +12,8 @@ use crate::policy::{Mode, Policies, Settings};
 use crate::ray::RayObject;
 use crate::report::message;
 use crate::rule_id::RuleId;
+use crate::rules::Subject;
+use crate::rules::limits::budget;
 
 /// The results for one stored object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -21,6 +24,8 @@ pub struct Judged {
     pub uid: String,
     /// The policies that match the object, in their order.
     pub policies: Vec<Arc<str>>,
+    /// The most that it may use, if it is a cluster for which budgets hold.
+    pub most: Option<BudgetAmounts>,
     /// The findings in the object.
     pub findings: Vec<Found>,
 }
@@ -101,6 +106,13 @@ pub fn examine(
             .matching(object, facts)
             .map(|policy| policy.name.clone())
             .collect(),
+        most: budget::most(&Subject {
+            object,
+            old: None,
+            facts,
+            settings: &curious,
+            user: None,
+        }),
         findings: findings.collect(),
     }
 }

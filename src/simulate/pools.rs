@@ -27,6 +27,8 @@ struct WrittenPool {
     start_seconds: f64,
     #[serde(default = "idle_seconds")]
     idle_seconds: f64,
+    #[serde(default)]
+    consolidate_after_seconds: Option<f64>,
 }
 
 fn start_seconds() -> f64 {
@@ -43,7 +45,7 @@ fn idle_seconds() -> f64 {
 pub enum PoolError {
     /// The file has another form.
     #[error(
-        "node pools are a list of {{name, cpu, memory, gpus, min, max, startSeconds, idleSeconds}}: {0}"
+        "node pools are a list of {{name, cpu, memory, gpus, min, max, startSeconds, idleSeconds, consolidateAfterSeconds}}: {0}"
     )]
     Form(String),
     /// A value of a pool makes no sense.
@@ -97,7 +99,9 @@ fn pool(written: WrittenPool) -> Result<NodePool, PoolError> {
         ("startSeconds", written.start_seconds),
         ("idleSeconds", written.idle_seconds),
     ];
-    for (name, seconds) in times {
+    let consolidates = written.consolidate_after_seconds;
+    let consolidates = consolidates.map(|seconds| ("consolidateAfterSeconds", seconds));
+    for (name, seconds) in times.into_iter().chain(consolidates) {
         if !(0.0..=86_400.0).contains(&seconds) {
             return Err(fault(format!("{name} is {seconds}: write 0 to 86400")));
         }
@@ -113,6 +117,7 @@ fn pool(written: WrittenPool) -> Result<NodePool, PoolError> {
         max: written.max,
         start_s: written.start_seconds,
         idle_s: written.idle_seconds,
+        consolidate_after_s: written.consolidate_after_seconds,
     })
 }
 

@@ -43,6 +43,8 @@ pub struct SimulationResult {
     pub resizes: u64,
     /// Jobs that ran when their pod was taken from them.
     pub harmed: u64,
+    /// Pods that the node autoscaler evicted, because it needed their node no longer.
+    pub evicted: u64,
     /// Processes of jobs that were killed because a pod had too little memory.
     pub out_of_memory: u64,
     /// Writes of the scaler to the API server.
@@ -174,6 +176,7 @@ impl SimulationResult {
             pods: ledger.pods_made,
             resizes: ledger.resizes,
             harmed: ledger.harmed,
+            evicted: ledger.evicted,
             out_of_memory: ledger.out_of_memory,
             api_writes: ledger.api_calls,
             gcs_writes: ledger.gcs_calls,

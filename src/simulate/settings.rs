@@ -64,6 +64,9 @@ pub struct NodePool {
     pub start_s: f64,
     /// For how long a node stays without a pod, in seconds.
     pub idle_s: f64,
+    /// After how many seconds without a pod that came or went a node is emptied whose pods fit on other nodes;
+    /// never without it.
+    pub consolidate_after_s: Option<f64>,
 }
 
 impl WorldSettings {

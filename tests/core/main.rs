@@ -25,6 +25,7 @@ mod scenarios;
 mod schemas;
 mod simulate;
 mod simulate_agrees;
+mod simulate_consolidation;
 mod simulate_faults;
 mod simulate_neighbours;
 mod simulate_shared;

@@ -90,6 +90,7 @@ fn pool(cores: i64, max: u32) -> NodePool {
         max,
         start_s: 60.0,
         idle_s: 120.0,
+        consolidate_after_s: None,
     }
 }
 

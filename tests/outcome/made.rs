@@ -130,6 +130,32 @@ pub fn hungry() -> Trace {
     make.trace("hungry")
 }
 
+/// Tasks of two CPUs, one after the other, that ask for no memory: what they hold climbs to 4 to 24 GiB, and
+/// falls again.
+pub fn climbing() -> Trace {
+    const STEPS: u32 = 40;
+    let mut make = Maker::new(16);
+    let mut at = 0;
+    while at < HOUR_S {
+        let seconds = make.random.u32(400..=900);
+        let most = make.random.u32(4..=24);
+        make.add(at, seconds, JobDemand::Task(cpus(2.0)));
+        let climbs = (0..STEPS).map(|step| MemoryUse {
+            at: f64::from(seconds * step) / f64::from(2 * STEPS),
+            bytes: (u64::from(most) << 30) * u64::from(step + 1) / u64::from(STEPS),
+        });
+        let falls = MemoryUse {
+            at: f64::from(seconds) * 0.6,
+            bytes: 1 << 30,
+        };
+        if let Some(job) = make.jobs.last_mut() {
+            job.memory = climbs.chain([falls]).collect();
+        }
+        at += seconds + make.random.u32(20..=240);
+    }
+    make.trace("climbing")
+}
+
 /// Waves of tasks that ask for half a CPU to six, and for half a GiB to twelve.
 pub fn shapes() -> Trace {
     let mut make = Maker::new(14);

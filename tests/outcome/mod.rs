@@ -9,6 +9,7 @@
 //! - [`measure`]: from a set to its figures
 //! - [`compare`]: the two strategies beside each other: ratios, and who is better
 //! - [`page`], [`pictures`]: how that is told
+//! - [`elastic`]: some of it over time, for docs/elastic.md
 
 #![allow(
     dead_code,
@@ -22,6 +23,7 @@
 )]
 
 pub mod compare;
+pub mod elastic;
 pub mod figures;
 pub mod made;
 pub mod measure;

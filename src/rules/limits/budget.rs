@@ -1,11 +1,12 @@
 //! RF507: a cluster that may grow beyond a budget.
 
 use super::extent::{Count, beyond, most_of_pod, plus};
+use super::gpus_per_cluster;
 use crate::budget::amounts::BudgetAmounts;
 use crate::budget::limit::Budget;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
-use crate::ray::{Cluster, ReconcileMode, Resource};
+use crate::ray::{Cluster, Kind, ReconcileMode, Resource};
 use crate::rule_id::RuleId;
 use crate::rules::cel::Cel;
 use crate::rules::{Findings, OwnMode, Rule, Subject};
@@ -21,9 +22,9 @@ pub static RULE: Rule = Rule {
     what: "Adds up the head and the maximum number of workers of all groups, each at its resize \
            limit in `ray.io/ippr` if it has one, and compares the sum with each \
            `reconcile.budget` that holds for the cluster. Only for clusters in mode `central`, in \
-           which budgets hold. What containers without a limit may take is not counted, nor are \
-           GPUs. Each cluster is compared alone: of several clusters that exceed a budget only \
-           together, the metric `rayfit_budget_wanted` tells, and `rayfit status` of each.",
+           which budgets hold. What containers without a limit may take is not counted. GPUs are \
+           counted as by RF504. Each cluster is compared alone. Of clusters that exceed a budget \
+           only together, the background audit tells in the condition `BeyondBudget` of the RayPolicy.",
     why: "The cluster will never have all the workers that it asks for: what is beyond the budget, \
           which other clusters share, is not launched.",
     bad: r#"
@@ -100,6 +101,40 @@ fn check_one(
         let finding = RULE.finding(cluster.path().key("workerGroupSpecs"), problem, fix);
         findings.add(finding.valued(shown));
     }
+    let gpus = i64::try_from(total.gpus)
+        .ok()
+        .filter(|_| total.gpus != BudgetAmounts::UNBOUNDED);
+    let Some(gpus) = gpus else { return };
+    if let Some(shown) = gpus_per_cluster::beyond(cluster, gpus) {
+        let policy = shown_text(&budget.policy);
+        let problem = format!(
+            "the cluster may grow to {shown}, beyond the {gpus} that RayPolicy {policy} has for all its \
+             clusters together"
+        );
+        let fix = format!(
+            "Lower maxReplicas of the groups with GPUs so that they have {gpus} GPUs together or less."
+        );
+        let finding = RULE.finding(cluster.path().key("workerGroupSpecs"), problem, fix);
+        findings.add(finding.valued(shown));
+    }
+}
+
+/// The most that a cluster for which budgets hold may use, with all its workers at their resize limits;
+/// unbounded where nothing limits it. `None` if no budget holds for it, or it is a part of another object.
+pub fn most(subject: &Subject<'_>) -> Option<BudgetAmounts> {
+    let is_central = subject.object.reconcile_mode() == ReconcileMode::Central;
+    let counts = is_central && subject.kind() == Kind::RayCluster;
+    let cluster = subject.cluster().filter(|_| counts)?;
+    let whole = |amount: Option<i128>| {
+        let amount = amount.map(|amount| u64::try_from(amount).unwrap_or(BudgetAmounts::UNBOUNDED));
+        amount.unwrap_or(BudgetAmounts::UNBOUNDED)
+    };
+    let gpus = gpus_per_cluster::sum(cluster).ok().map(i128::from);
+    Some(BudgetAmounts {
+        cpu_milli: whole(sum(subject, cluster, Resource::Cpu).map(Quantity::ceil_milli)),
+        memory_bytes: whole(sum(subject, cluster, Resource::Memory).map(Quantity::ceil_units)),
+        gpus: whole(gpus),
+    })
 }
 
 /// What a budget bounds, as a quantity.

@@ -54,22 +54,9 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let (Some(limit), Some(cluster)) = (limit, subject.cluster()) else {
         return;
     };
-    let mut sum: i64 = 0;
-    let mut shown = None;
-    for group in cluster.groups() {
-        match (gpus(cluster, group), Count::of(cluster, group)) {
-            (0, _) => {}
-            (_, Count::Unbounded) => {
-                shown = Some(format!(
-                    "any number of GPUs, because {} has no maxReplicas",
-                    group.title()
-                ));
-            }
-            (gpus, Count::AtMost(count)) => sum = sum.saturating_add(gpus.saturating_mul(count)),
-        }
-    }
-    let over = (sum > limit.most).then(|| format!("{sum} GPUs"));
-    let Some(shown) = shown.or(over) else { return };
+    let Some(shown) = beyond(cluster, limit.most) else {
+        return;
+    };
     let problem = format!(
         "the cluster may grow to {shown}, and {}",
         allowance(limit, &limit.most.to_string())
@@ -80,6 +67,34 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     );
     let finding = RULE.finding(cluster.path().key("workerGroupSpecs"), problem, fix);
     findings.add(finding.valued(shown));
+}
+
+/// How many GPUs a cluster may grow to, in words, if these are more than `most`.
+pub(super) fn beyond(cluster: &Cluster<'_>, most: i64) -> Option<String> {
+    match sum(cluster) {
+        Ok(sum) => (sum > most).then(|| format!("{sum} GPUs")),
+        Err(group) => Some(format!(
+            "any number of GPUs, because {} has no maxReplicas",
+            group.title()
+        )),
+    }
+}
+
+/// The GPUs of a cluster with all its workers.
+///
+/// # Errors
+///
+/// A group with GPUs has no `maxReplicas`: the last such group.
+pub(super) fn sum<'c>(cluster: &'c Cluster<'_>) -> Result<i64, &'c Group<'c>> {
+    let (mut sum, mut unbounded) = (0_i64, None);
+    for group in cluster.groups() {
+        match (gpus(cluster, group), Count::of(cluster, group)) {
+            (0, _) => {}
+            (_, Count::Unbounded) => unbounded = Some(group),
+            (gpus, Count::AtMost(count)) => sum = sum.saturating_add(gpus.saturating_mul(count)),
+        }
+    }
+    unbounded.map_or(Ok(sum), Err)
 }
 
 /// The GPUs of a pod: the larger of what Ray counts and what Kubernetes allocates. Other rules

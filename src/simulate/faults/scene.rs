@@ -195,6 +195,7 @@ impl Scene {
                 max: 5,
                 start_s: 20.0,
                 idle_s: 60.0,
+                consolidate_after_s: None,
             }],
             ..WorldSettings::default()
         }

@@ -56,6 +56,7 @@ pub fn mean(all: &[SimulationResult]) -> SimulationResult {
         pods: count(|one| one.pods),
         resizes: count(|one| one.resizes),
         harmed: count(|one| one.harmed),
+        evicted: count(|one| one.evicted),
         out_of_memory: count(|one| one.out_of_memory),
         api_writes: count(|one| one.api_writes),
         gcs_writes: count(|one| one.gcs_writes),

@@ -7,14 +7,14 @@ use crate::simulate::report::axis::Axis;
 
 /// The colours of charts, light and dark, and how their texts look.
 pub const STYLE: &str = "\
-    :root{--used:#8fbce8;--waiting:#f0a04b;--total:#12396b;--cores:#8a2be2;--rayfit:#0b57b0;--ray:#b3470b}\
+    :root{--used:#8fbce8;--waiting:#f0a04b;--total:#12396b;--cores:#8a2be2;--rayfit:#0b57b0;--ray:#b3470b;--held:#7fb77e}\
     @media screen and (prefers-color-scheme:dark){:root{--used:#2c6299;--waiting:#b4691a;--total:#dbe8fb;\
-    --cores:#cf9dff;--rayfit:#8ab8f5;--ray:#f5a35c}}\
+    --cores:#cf9dff;--rayfit:#8ab8f5;--ray:#f5a35c;--held:#3d7a45}}\
     svg{width:100%;height:auto;display:block;print-color-adjust:exact;-webkit-print-color-adjust:exact}\
     svg text{font:12px system-ui,sans-serif;fill:var(--text)}svg .end{text-anchor:end}\
     svg .middle{text-anchor:middle}.chart{overflow-x:auto}svg .label{paint-order:stroke;stroke:var(--ground);stroke-width:3px}\
     svg .grid{stroke:var(--line);stroke-width:1;fill:none}\
-    .used{fill:var(--used)}.waiting{fill:var(--waiting)}\
+    .used{fill:var(--used)}.waiting{fill:var(--waiting)}.held{fill:var(--held)}\
     .total,.cores,.nodes{fill:none;stroke-width:2}.total{stroke:var(--total)}\
     .cores{stroke:var(--cores);stroke-dasharray:6 3}.nodes{stroke:var(--faint)}\
     .rayfit{--own:var(--rayfit)}.ray{--own:var(--ray)}\

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::simulate::report::axis::{Axis, number_of};
-use crate::simulate::report::chart::svg;
+use crate::simulate::report::chart::{Panel, coordinate, svg};
 use crate::simulate::report::lanes::{Lane, Lanes, Track};
 use crate::simulate::report::table::{duration, row_name};
 use crate::simulate::study::StudyRow;
@@ -26,8 +26,10 @@ pub struct CurveAxes {
     cpus: Axis,
     /// Only where there are GPUs, or jobs ask for any.
     gpus: Option<Axis>,
-    /// Only where jobs ask for memory.
+    /// Only where jobs ask for memory, or it is known how much they hold.
     memory: Option<Axis>,
+    /// Whether it is known how much memory jobs hold.
+    is_memory_known: bool,
     jobs: Axis,
     /// Only where Kubernetes nodes are simulated.
     nodes: Option<Axis>,
@@ -37,13 +39,16 @@ impl CurveAxes {
     /// Axes on which all points of these simulations are.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a StudyRow>, has_nodes: bool) -> Self {
         let (mut time, mut cpus, mut nodes, mut jobs) = (1.0_f64, 1.0_f64, 1.0_f64, 1.0_f64);
-        let (mut gpus, mut memory, mut has_memory) = (0.0_f64, 0.0_f64, false);
+        let (mut gpus, mut memory) = (0.0_f64, 0.0_f64);
+        let (mut has_memory, mut is_memory_known) = (false, false);
         for point in rows.into_iter().flat_map(|row| &row.result.curve) {
             time = time.max(point.at);
             cpus = cpus.max(most(cpus_of(point)));
             gpus = gpus.max(most(point.gpus));
             memory = memory.max(most(point.memory));
+            memory = memory.max(point.memory_held);
             has_memory |= point.memory.used + point.memory.waiting > 0.0;
+            is_memory_known |= point.memory_held > 0.0;
             jobs = jobs.max(point.waiting_jobs);
             nodes = nodes.max(point.nodes);
         }
@@ -51,7 +56,8 @@ impl CurveAxes {
             time: Axis::of_time(time),
             cpus: Axis::from_zero(cpus, "CPUs"),
             gpus: (gpus > 0.0).then(|| Axis::of_count(gpus, "GPUs")),
-            memory: has_memory.then(|| Axis::of_count(memory / GIB, "GiB")),
+            memory: (has_memory || is_memory_known).then(|| Axis::of_count(memory / GIB, "GiB")),
+            is_memory_known,
             jobs: Axis::of_count(jobs, "jobs"),
             nodes: has_nodes.then(|| Axis::of_count(nodes, "nodes")),
         }
@@ -60,7 +66,8 @@ impl CurveAxes {
     /// How many lines and areas a chart has.
     pub fn tracks(&self) -> usize {
         let resources = 1 + usize::from(self.gpus.is_some()) + usize::from(self.memory.is_some());
-        4 * resources + 1 + usize::from(self.nodes.is_some())
+        let others = [self.is_memory_known, self.nodes.is_some()].map(usize::from);
+        4 * resources + 1 + others.into_iter().sum::<usize>()
     }
 }
 
@@ -143,20 +150,49 @@ pub(super) fn level_lane(
 
 /// The chart of a simulation. `id` is unique on its page.
 pub fn chart(id: &str, row: &StudyRow, axes: &CurveAxes, most_points: usize) -> String {
+    let (body, height) = lanes(row, axes, WIDTH, most_points).draw();
+    let title = format!("Demand and capacity over time: {}", row_name(row));
+    let said = format!(
+        "{} The table below the chart has its main points.",
+        description(row, axes)
+    );
+    svg(id, (WIDTH, height), &title, &said, &body)
+}
+
+/// The height of a panel's title.
+const PANEL_TITLE: f64 = 26.0;
+
+/// The chart as a part of a picture, in a width.
+pub fn panel(title: String, row: &StudyRow, axes: &CurveAxes, width: f64) -> Panel {
+    let (body, height) = lanes(row, axes, width, MOST_POINTS).draw();
+    Panel {
+        height: height + PANEL_TITLE,
+        title,
+        description: description(row, axes),
+        body: format!(
+            "<g transform=\"translate(0 {})\">{body}</g>",
+            coordinate(PANEL_TITLE)
+        ),
+    }
+}
+
+/// The lanes of the chart: resources, jobs that wait, and Kubernetes nodes.
+fn lanes(row: &StudyRow, axes: &CurveAxes, width: f64, most_points: usize) -> Lanes {
     let points = thinned(&row.result.curve, most_points, demand);
     let levels = |of: fn(&Point) -> CurveLevel| -> Vec<(f64, CurveLevel)> {
         points.iter().map(|point| (point.at, of(point))).collect()
+    };
+    let track = |class, name, is_area, of: fn(&Point) -> f64| Track {
+        class,
+        name,
+        is_area,
+        values: points.iter().map(|point| (point.at, of(point))).collect(),
     };
     let count = |title, class, axis: &Axis, is_area, of: fn(&Point) -> f64| Lane {
         title,
         axis: axis.clone(),
         height: 50.0,
-        tracks: vec![Track {
-            class,
-            name: "",
-            is_area,
-            values: points.iter().map(|point| (point.at, of(point))).collect(),
-        }],
+        tracks: vec![track(class, "", is_area, of)],
     };
     let mut lanes = vec![level_lane(
         ("CPUs", &axes.cpus, 190.0),
@@ -174,7 +210,14 @@ pub fn chart(id: &str, row: &StudyRow, axes: &CurveAxes, most_points: usize) -> 
     }));
     lanes.extend(axes.memory.as_ref().map(|axis| {
         let levels = levels(|point| point.memory);
-        level_lane(("memory (GiB)", axis, 80.0), NAMES, &levels, GIB)
+        let mut lane = level_lane(("memory (GiB)", axis, 80.0), NAMES, &levels, GIB);
+        if axes.is_memory_known {
+            let held = |point: &Point| point.memory_held / GIB;
+            // It lies over what jobs have asked for, and under the lines of what there is.
+            lane.tracks
+                .insert(2, track("held", "processes hold", true, held));
+        }
+        lane
     }));
     let jobs = |point: &Point| point.waiting_jobs;
     lanes.push(count("jobs that wait", "waiting", &axes.jobs, true, jobs));
@@ -183,14 +226,11 @@ pub fn chart(id: &str, row: &StudyRow, axes: &CurveAxes, most_points: usize) -> 
             point.nodes
         })
     }));
-    let lanes = Lanes {
-        width: WIDTH,
+    Lanes {
+        width,
         time: axes.time.clone(),
         lanes,
-    };
-    let (body, height) = lanes.draw();
-    let title = format!("Demand and capacity over time: {}", row_name(row));
-    svg(id, (WIDTH, height), &title, &description(row, axes), &body)
+    }
 }
 
 /// The point at which something is greatest, the first of equal ones.
@@ -229,11 +269,13 @@ fn description(row: &StudyRow, axes: &CurveAxes) -> String {
         });
         add("Worker pods have", "GiB", |point| point.memory.paid / GIB);
     }
+    if axes.is_memory_known {
+        add("Processes hold", "GiB", |point| point.memory_held / GIB);
+    }
     add("Waiting", "jobs", |point| point.waiting_jobs);
     if axes.nodes.is_some() {
         add("Kubernetes nodes", "nodes", |point| point.nodes);
     }
-    parts.push("The table below the chart has its main points.".to_owned());
     parts.join(" ")
 }
 
@@ -256,6 +298,9 @@ fn columns(axes: &CurveAxes) -> Vec<Column> {
         columns.push(("Used (GiB)", |point| point.memory.used / GIB));
         columns.push(("Waited for (GiB)", |point| point.memory.waiting / GIB));
         columns.push(("GiB of worker pods", |point| point.memory.paid / GIB));
+    }
+    if axes.is_memory_known {
+        columns.push(("Held (GiB)", |point| point.memory_held / GIB));
     }
     columns.push(("Jobs that wait", |point| point.waiting_jobs));
     if axes.nodes.is_some() {

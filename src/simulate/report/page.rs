@@ -228,8 +228,14 @@ fn pool(pool: &NodePool) -> String {
     let cpu = pool.allocatable.cpu.unwrap_or_default();
     let memory = pool.allocatable.memory.unwrap_or_default().display_memory();
     let (start, idle) = (number_of(pool.start_s), number_of(pool.idle_s));
+    let emptied = pool
+        .consolidate_after_s
+        .map_or_else(String::new, |seconds| {
+            let seconds = number_of(seconds);
+            format!(", emptied where their pods have fitted on other nodes for {seconds} s")
+        });
     format!(
         "{name}: {min} to {max} nodes of {cpu} CPUs, {memory} of memory and {gpus} GPUs, ready after {start} s, \
-         removed after {idle} s without pods"
+         removed after {idle} s without pods{emptied}"
     )
 }

@@ -25,6 +25,12 @@ const KILLED: (&str, &str) = (
      had too little.",
 );
 
+/// The same for pods that the node autoscaler evicted.
+const EVICTED: (&str, &str) = (
+    "EVICTED",
+    "EVICTED: worker pods that the node autoscaler evicted, because their jobs could run on other nodes.",
+);
+
 /// Titles, and for each simulation a line of as many cells. A cell that says nothing is empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudyTable {
@@ -53,6 +59,9 @@ impl StudyTable {
             add(&["NODE-HOURS"]);
         }
         add(&["PODS", "RESIZES", "HARMED"]);
+        if has.evictions {
+            add(&[EVICTED.0]);
+        }
         if has.memory_use {
             add(&[KILLED.0]);
         }
@@ -74,7 +83,14 @@ impl StudyTable {
 /// What the titles of the columns mean, in sentences.
 pub fn legend(study: &Study) -> Vec<&'static str> {
     let killed = has_memory(&study.trace).then_some(KILLED.1);
-    LEGEND.into_iter().chain(killed).collect()
+    let evicted = consolidates(study).then_some(EVICTED.1);
+    LEGEND.into_iter().chain(evicted).chain(killed).collect()
+}
+
+/// Whether the node autoscaler evicts pods.
+fn consolidates(study: &Study) -> bool {
+    let mut pools = study.world.pools.iter();
+    pools.any(|pool| pool.consolidate_after_s.is_some())
 }
 
 /// Whether it is known of any job how much memory it uses.
@@ -95,6 +111,8 @@ struct Shown {
     gpus: bool,
     /// Kubernetes nodes are simulated.
     nodes: bool,
+    /// The node autoscaler evicts pods.
+    evictions: bool,
     /// It is known how much memory jobs use.
     memory_use: bool,
 }
@@ -106,6 +124,7 @@ impl Shown {
             memory_work: any(|result| result.gib_hours.work > 0.0),
             gpus: any(|result| result.gpu_hours.paid > 0.0),
             nodes: !study.world.pools.is_empty(),
+            evictions: consolidates(study),
             memory_use: has_memory(&study.trace),
         }
     }
@@ -133,6 +152,7 @@ fn cells(row: &StudyRow, first: &SimulationResult, has: Shown) -> Vec<String> {
     );
     cells.extend(has.nodes.then(|| format!("{:.2}", result.node_hours)));
     cells.extend([result.pods, result.resizes, result.harmed].map(|count| count.to_string()));
+    cells.extend(has.evictions.then(|| result.evicted.to_string()));
     cells.extend(has.memory_use.then(|| result.out_of_memory.to_string()));
     cells.extend([result.jobs.lost, result.jobs.unfinished].map(|count| count.to_string()));
     let (more, gpus) = (result.more_than(first), first.gpu_hours.paid);

@@ -104,6 +104,13 @@ impl World {
             *stored = holds.as_str().map(str::to_owned);
             self.objects_changed();
         }
+        let mark = annotations.and_then(|all| all.get("karpenter.sh/do-not-disrupt"));
+        if let Some(mark) = mark {
+            let stored = &mut self.machines.pods[pod].object.metadata.annotations;
+            stored.do_not_disrupt = mark.as_str().map(str::to_owned);
+            self.objects_changed();
+            self.reconsider_room();
+        }
         Ok(Reply::Ok)
     }
 

@@ -55,6 +55,11 @@ impl World {
         &self.groups
     }
 
+    /// How many Kubernetes nodes there ever were.
+    pub fn nodes_made(&self) -> usize {
+        self.machines.nodes.len()
+    }
+
     /// The newest pod that has or had a name.
     pub fn pod(&self, name: &str) -> Option<&SimulatedPod> {
         let own = self.machines.pods.iter().rev();

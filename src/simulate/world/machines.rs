@@ -23,6 +23,8 @@ pub struct Machines {
     pub(super) present: Vec<BTreeMap<String, usize>>,
     /// Whether the node autoscaler will look anyway.
     pub(super) is_scanning: bool,
+    /// The node that it will empty unless that changes, and since when.
+    pub(super) candidate: Option<(usize, Moment)>,
     /// How many cores the pods of a namespace may request, where there is a quota.
     pub(super) quotas: BTreeMap<String, i64>,
     pub(super) notices: Vec<(usize, Notice)>,
@@ -44,6 +46,8 @@ pub enum Notice {
     Room(usize),
     /// Somebody evicts one of its pods.
     Evicted(usize),
+    /// The node autoscaler evicts one of its pods, because it needs the node no longer.
+    Disrupted(usize),
     /// One of its pods is gone with its node.
     Gone(usize),
 }
@@ -128,7 +132,7 @@ impl Machines {
         let (wanted, gpus) = (self.pods[pod].requests(), self.pods[pod].gpus);
         let mut best: Option<(Amounts, usize)> = None;
         for (number, node) in self.nodes.iter().enumerate() {
-            if !node.is_ready || node.is_cordoned || node.removed.is_some() {
+            if !node.takes_pods() {
                 continue;
             }
             let (free, free_gpus) = self.room(number);
@@ -147,7 +151,7 @@ impl Machines {
     pub(super) fn missing_nodes(&self) -> Vec<usize> {
         let there = self.nodes.iter().enumerate();
         let mut planned: Vec<(usize, Amounts, i64)> = there
-            .filter(|(_, node)| node.removed.is_none() && !node.is_cordoned)
+            .filter(|(_, node)| node.removed.is_none() && !node.is_closed())
             .map(|(number, node)| {
                 let (free, gpus) = self.room(number);
                 (node.pool, free, gpus)
@@ -196,6 +200,8 @@ impl Machines {
             is_cordoned: false,
             filled: Amounts::default(),
             empty_since: ready,
+            changed: ready.unwrap_or(Moment::START),
+            disrupted: None,
             removed: None,
         });
         number

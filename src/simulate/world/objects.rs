@@ -72,6 +72,12 @@ impl SimulatedPod {
         self.object.status.phase.as_deref().unwrap_or_default()
     }
 
+    /// Whether its node is not to be emptied.
+    pub fn is_held(&self) -> bool {
+        let annotations = &self.object.metadata.annotations;
+        annotations.do_not_disrupt.as_deref() == Some("true")
+    }
+
     /// Whether its containers have ended.
     pub fn has_ended(&self) -> bool {
         matches!(self.phase(), "Succeeded" | "Failed")
@@ -210,8 +216,24 @@ pub struct SimulatedNode {
     pub filled: Amounts,
     /// Since when it has had no pod.
     pub empty_since: Option<Moment>,
+    /// Since when no pod has come to it or left it.
+    pub changed: Moment,
+    /// When the node autoscaler began to empty it.
+    pub disrupted: Option<Moment>,
     /// When it was removed.
     pub removed: Option<Moment>,
+}
+
+impl SimulatedNode {
+    /// Whether no pod is to be bound to it, though it is there.
+    pub fn is_closed(&self) -> bool {
+        self.is_cordoned || self.disrupted.is_some()
+    }
+
+    /// Whether pods can be bound to it.
+    pub fn takes_pods(&self) -> bool {
+        self.is_ready && self.removed.is_none() && !self.is_closed()
+    }
 }
 
 /// Whether one list of amounts is nowhere above the other. What has no amount is 0.

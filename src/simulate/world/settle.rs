@@ -150,10 +150,19 @@ impl World {
             nodes: rate.nodes,
             waiting_jobs,
             memory: all.level(|three| three.memory),
+            memory_held: self.memory_held(),
             gpus: all.level(|three| three.gpus),
         };
         let (groups, pools) = (groups.parts(at), pools.parts(at));
         self.ledger.curves.add(point, groups, pools);
+    }
+
+    /// The bytes that processes of jobs hold on all of Ray's nodes.
+    #[expect(clippy::cast_precision_loss, reason = "what is drawn is a float")]
+    fn memory_held(&self) -> f64 {
+        let nodes = self.ray.living();
+        let bytes = nodes.map(|(number, _)| self.ray.memory_in_use(number, self.now));
+        bytes.fold(0_i64, i64::saturating_add) as f64
     }
 
     /// What Ray's nodes have, and what jobs use of them; beside it, what jobs use of the head.

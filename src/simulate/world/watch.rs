@@ -8,7 +8,16 @@ use super::trouble::LostWatches;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::KubeNode;
 use crate::snapshot::cluster_object::ClusterObject;
-use crate::snapshot::kube_node::{KubeNodeSpec, KubeNodeStatus, NodeMetadata};
+use crate::snapshot::kube_node::{KubeNodeSpec, KubeNodeStatus, NodeMetadata, Taint};
+
+/// What Karpenter marks a node with that it empties.
+fn disrupted() -> Taint {
+    Taint {
+        key: "karpenter.sh/disrupted".to_owned(),
+        effect: "NoSchedule".to_owned(),
+        ..Taint::default()
+    }
+}
 
 impl World {
     /// Whether a controller looks at once because of an event: watches show something new, or a node's
@@ -83,7 +92,7 @@ impl World {
             },
             spec: KubeNodeSpec {
                 unschedulable: node.is_cordoned,
-                taints: Vec::new(),
+                taints: node.disrupted.map(|_| disrupted()).into_iter().collect(),
             },
             status: KubeNodeStatus {
                 allocatable: self.machines.pools[node.pool].allocatable,

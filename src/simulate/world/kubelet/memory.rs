@@ -33,6 +33,7 @@ impl World {
 
     /// A job uses another amount of memory from now on, if it is still the same attempt.
     pub(in crate::simulate::world) fn memory_step(&mut self, job: usize, attempt: u32, step: u32) {
+        self.draw();
         let of = &self.ray.jobs.all[job];
         let JobState::Running(parts) = &of.state else {
             return;

@@ -135,11 +135,13 @@ impl World {
             // Nothing has to be stopped in a pod that has ended or has never run.
             let runs = pod.phase() == "Running";
             let delay = if runs { self.settings.pod_stop_s } else { 0.0 };
+            let node = pod.node;
             if runs && !pod.is_head {
                 // Raylets end as soon as they are told to.
                 self.after(RAYLET_TOLD_S, WorldEvent::RayEnds(number));
             }
             self.after(delay, WorldEvent::PodGone(number));
+            self.reconsider_nodes(node);
             self.objects_changed();
         }
     }
@@ -162,6 +164,7 @@ impl World {
             self.head_gone();
         }
         self.capacity_was_freed(node);
+        self.reconsider_nodes(node);
         self.after(self.settings.operator_s, WorldEvent::Operator);
         self.objects_changed();
         self.count_cost();

@@ -37,6 +37,9 @@ pub struct Point {
     pub waiting_jobs: f64,
     /// The bytes of memory.
     pub memory: CurveLevel,
+    /// The bytes of memory that processes of jobs hold, whatever they asked for. 0 where the trace does
+    /// not say it.
+    pub memory_held: f64,
     /// The GPUs.
     pub gpus: CurveLevel,
 }

@@ -50,6 +50,10 @@ pub struct CostLedger {
     pub harmed: u64,
     /// Processes of jobs that were killed because there was too little memory.
     pub out_of_memory: u64,
+    /// Pods that the node autoscaler has evicted.
+    pub evicted: u64,
+    /// Jobs that were running on them.
+    pub evicted_jobs: u64,
     /// Calls of the API server that the scaler made.
     pub api_calls: u64,
     /// Calls of the GCS that changed something.

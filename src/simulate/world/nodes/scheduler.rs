@@ -7,7 +7,7 @@ use crate::simulate::world::state::World;
 
 /// The interval at which the node autoscaler looks at the nodes while there is something to do.
 /// (Cluster Autoscaler's `scan-interval`.)
-const SCAN_S: f64 = 10.0;
+pub(super) const SCAN_S: f64 = 10.0;
 
 impl World {
     /// Binds the pods that fit somewhere, in the order in which they were made.
@@ -46,10 +46,11 @@ impl World {
         }
         self.tell(cluster, Notice::Bound(pod));
         self.tell_others(cluster, Notice::Loads);
+        self.reconsider_nodes(node);
     }
 
     /// The node autoscaler looks so many seconds from now, unless it will anyway.
-    fn scan_after(&mut self, seconds: f64) {
+    pub(super) fn scan_after(&mut self, seconds: f64) {
         if !self.machines.is_scanning {
             self.machines.is_scanning = true;
             self.after(seconds, WorldEvent::NodeAutoscaler);
@@ -65,6 +66,7 @@ impl World {
             self.after(delay, WorldEvent::NodeReady(node));
         }
         let mut is_waiting = self.remove_nodes();
+        is_waiting |= self.consolidate();
         let machines = &self.machines;
         is_waiting |= machines.all().any(|pod| machines.pods[pod].bound.is_none());
         if is_waiting {
@@ -73,7 +75,8 @@ impl World {
         self.count_cost();
     }
 
-    /// Whether a node is empty and will be removed later.
+    /// Removes nodes that have been empty for long, or are empty because they had to go. Returns whether another
+    /// one is empty and will be removed later.
     fn remove_nodes(&mut self) -> bool {
         let mut is_waiting = false;
         for number in 0..self.machines.nodes.len() {
@@ -82,6 +85,11 @@ impl World {
             let Some(since) = node.empty_since.filter(|_| node.removed.is_none()) else {
                 continue;
             };
+            if node.disrupted.is_some() {
+                self.machines.nodes[number].removed = Some(self.now);
+                self.nodes_changed();
+                continue;
+            }
             let there = self.machines.nodes_of(node.pool);
             if u32::try_from(there).is_ok_and(|there| there <= pool.min) {
                 continue;
@@ -102,6 +110,7 @@ impl World {
         if node.removed.is_none() {
             node.is_ready = true;
             node.empty_since = Some(self.now);
+            node.changed = self.now;
             self.after(0.0, WorldEvent::Scheduler);
             self.nodes_changed();
         }
@@ -129,6 +138,7 @@ impl World {
             }
             self.tell_others(self.number, Notice::Loads);
         }
+        self.reconsider_room();
         self.after(0.0, WorldEvent::Scheduler);
     }
 }

@@ -64,6 +64,7 @@ impl World {
             Notice::Refused => self.objects_changed(),
             Notice::Room(pod) => self.after(0.0, WorldEvent::Kubelet(pod)),
             Notice::Evicted(pod) => self.delete_pod(pod),
+            Notice::Disrupted(pod) => self.pod_disrupted(pod),
             Notice::Gone(pod) => self.pod_gone(pod),
         }
     }

@@ -14,7 +14,7 @@ use crate::controller::budget::read::read_anew;
 use crate::controller::busy_count::BusyPlace;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
-use crate::controller::eligibility::EligibilityCheck;
+use crate::controller::eligibility::{Duty, EligibilityCheck};
 use crate::controller::events::{About, Announcer};
 use crate::controller::head::address::{Head, NoHead};
 use crate::controller::head::credentials::Credentials;
@@ -87,6 +87,7 @@ pub struct ReconcilerState {
     /// What budgets let it use.
     limits: Arc<[BudgetLimit]>,
     basis: Basis,
+    duty: Duty,
     /// The last logged reason why the cluster is not scaled.
     logged_reason: String,
 }
@@ -121,7 +122,8 @@ impl Reconciler {
         let Some(texts) = texts else {
             return Requeue::UntilChanged;
         };
-        let retuned = self.tuning.has_changed(&mut self.state.basis);
+        let retuned = self.tuning.has_changed(&mut self.state.basis)
+            | self.judge.stand_in.has_changed(&mut self.state.duty);
         let known = |observation: &Observation| !retuned && observation.texts.are(&texts);
         if !self.state.observation.as_ref().is_some_and(known)
             && let Some(requeue) = self.orient(texts).await

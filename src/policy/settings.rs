@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Limits, Modes};
 use crate::budget::limit::{Budget, BudgetShare};
+use crate::manifests::names::NAMESPACE;
 use crate::plan::{
     DRAIN_TIMEOUT_S, FOLLOW_MEMORY, Headroom, KEEP_SMALL_S, LEARN_GAPS, MAKE_ROOM, MAX_WORKERS,
     SHRINK_AFTER_S, ScaleUp, ScheduledStandby, Strategy, UNSCHEDULABLE_S,
@@ -35,6 +36,8 @@ pub struct Settings {
 pub struct ReconcileSettings {
     /// The mode for objects without one (DF07); `None` leaves them without.
     pub mode: Option<ReconcileMode>,
+    /// Whether the sidecars of clusters in mode central stand by (DF07).
+    pub standby: bool,
     /// How to decide.
     pub strategy: Strategy,
     /// The seconds after which pending pods are given up that nothing needs; `None` keeps them.
@@ -108,6 +111,8 @@ pub struct DefaultValues {
     pub rayfit_sidecar: SidecarSize,
     /// Give the head `num-cpus: "0"` (DF08).
     pub head_takes_no_work: bool,
+    /// The namespace of the central replicas for which sidecars stand by (DF07).
+    pub central_namespace: String,
 }
 
 /// Requests and limits of the autoscaler container.
@@ -167,6 +172,7 @@ impl Default for ReconcileSettings {
     fn default() -> Self {
         Self {
             mode: None,
+            standby: false,
             strategy: Strategy::default(),
             pending_idle_timeout_seconds: None,
             conserve_gpus: true,
@@ -207,6 +213,7 @@ impl Default for DefaultValues {
             ray_sidecar: SidecarSize::new("500m", "512Mi"),
             rayfit_sidecar: SidecarSize::new("50m", "64Mi"),
             head_takes_no_work: false,
+            central_namespace: NAMESPACE.to_owned(),
         }
     }
 }

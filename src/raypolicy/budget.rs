@@ -40,6 +40,11 @@ pub(crate) fn budget(
                        them: write allowedModes: [central] beside it";
         faults.add(Weight::Doubt, place, problem);
     }
+    if written.standby == Some(true) {
+        let problem = "is not known to sidecars, so those of clusters under it do not stand by: leave \
+                       standby out, or write it in a policy that matches others";
+        faults.add(Weight::Doubt, place, problem);
+    }
     let mut parts = |written: Option<&Amount>, key: &str, unit: i128| {
         let read = amount(written, &format!("{place}.{key}"), faults);
         let parts = read.map(|read| u64::try_from(read.nanos() / unit).unwrap_or(0));
@@ -115,6 +120,10 @@ mod tests {
             1
         );
         assert_eq!(doubted(json!({"budget": {}, "allowedModes": central})), 1);
+        assert_eq!(
+            doubted(json!({"budget": {"cpu": 1}, "allowedModes": central, "standby": true})),
+            1
+        );
         let (budget, faults) = compiled(
             "team",
             &json!({"budget": {"cpu": "many", "memory": "1Gi"}, "allowedModes": central}),

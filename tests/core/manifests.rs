@@ -304,7 +304,8 @@ fn rights_are_exactly_those_that_the_code_uses() {
         &ManifestOptions::default()
             .with_certificates(Certificates::SelfManaged)
             .with_ray_auth()
-            .with_delete_idle_clusters(),
+            .with_delete_idle_clusters()
+            .with_standby(),
     );
     let system = Some("rayfit-system");
     let of = |scope| NEEDED.iter().filter(move |need| need.scope == scope);
@@ -319,6 +320,10 @@ fn rights_are_exactly_those_that_the_code_uses() {
     assert_eq!(
         *rules(&own, "Role", system, "rayfit-leases"),
         as_rules(scaling::LEASES)
+    );
+    assert_eq!(
+        *rules(&own, "Role", system, "rayfit-standby"),
+        as_rules(scaling::HEARTBEATS)
     );
     assert_eq!(
         *rules(&own, "ClusterRole", None, "rayfit-nodes"),

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::{Limits, Modes};
 use crate::budget::limit::{Budget, BudgetShare};
-use crate::manifests::names::NAMESPACE;
 use crate::plan::{
     DRAIN_TIMEOUT_S, FOLLOW_MEMORY, Headroom, KEEP_SMALL_S, LEARN_GAPS, MAKE_ROOM, MAX_WORKERS,
     SHRINK_AFTER_S, ScaleUp, ScheduledStandby, Strategy, UNSCHEDULABLE_S,
@@ -136,6 +135,9 @@ impl SidecarSize {
 
 /// The account under which KubeRay's manifests and chart run the operator.
 pub const KUBERAY_OPERATOR: &str = "system:serviceaccount:kuberay-system:kuberay-operator";
+
+/// The namespace of an install, unless another one is chosen.
+const NAMESPACE: &str = "rayfit-system";
 
 /// The accounts under which the install manifests let Rayfit scale clusters: that of its controller,
 /// and that of an install with a single Deployment.

@@ -361,7 +361,7 @@ fn rights_are_exactly_those_that_the_code_uses() {
         *rules(&own, "Role", system, "rayfit-audit-lease"),
         as_rules(audited(AccessScope::Namespace))
     );
-    assert_eq!(roles(&own).len(), 11);
+    assert_eq!(roles(&own).len(), 12);
 }
 
 #[test]

@@ -222,7 +222,9 @@ fn live(seed: u64) -> [usize; 2] {
         if random.f64() < STEP_S / pace / 4.0 {
             // The API server is away for both, or is back.
             let fault = Some(Fault::CutOff).filter(|_| random.bool());
-            processes.iter_mut().for_each(|each| each.set(fault, now));
+            for each in &mut processes {
+                each.set(fault, now);
+            }
             changed = now;
         }
         for (process, scaled) in processes.iter_mut().zip(&mut scaled) {

@@ -31,23 +31,19 @@ fn read(version: Option<&str>, asked: f64, is_fresh: bool) -> HeartbeatRead<'_> 
     }
 }
 
-fn same(_: f64) -> Option<String> {
-    Some("7".to_owned())
-}
+const SAME: fn(f64) -> Option<String> = |_| Some("7".to_owned());
 
-#[expect(clippy::cast_possible_truncation, reason = "seconds")]
-fn renewed(now: f64) -> Option<String> {
-    Some(((now / 3.0) as i64).to_string())
-}
+/// Another content every three seconds.
+const RENEWED: fn(f64) -> Option<String> = |now| Some(format!("{:.0}", (now / 3.0).floor()));
 
 #[test]
 fn a_sidecar_stands_in_once_the_heartbeat_has_been_silent() {
     let mut standby = Standby::default();
-    reads(&mut standby, START + SILENCE_S - 0.1, same);
+    reads(&mut standby, START + SILENCE_S - 0.1, SAME);
     assert_eq!(standby.duty(), Duty::OwnMode);
-    reads(&mut standby, START + SILENCE_S, same);
+    reads(&mut standby, START + SILENCE_S, SAME);
     assert_eq!(standby.duty(), Duty::StandIn, "it was read just then");
-    reads(&mut standby, START + 600.0, same);
+    reads(&mut standby, START + 600.0, SAME);
     assert_eq!(standby.duty(), Duty::StandIn);
     let later = |_| Some("8".to_owned());
     reads(&mut standby, START + 603.0, later);
@@ -58,7 +54,7 @@ fn a_sidecar_stands_in_once_the_heartbeat_has_been_silent() {
 fn a_heartbeat_that_is_renewed_is_never_silent() {
     let mut standby = Standby::default();
     for until in 1..2_000 {
-        reads(&mut standby, START + f64::from(until), renewed);
+        reads(&mut standby, START + f64::from(until), RENEWED);
         assert_eq!(standby.duty(), Duty::OwnMode);
     }
 }
@@ -66,8 +62,8 @@ fn a_heartbeat_that_is_renewed_is_never_silent() {
 #[test]
 fn after_an_outage_the_replicas_have_time_to_renew() {
     let mut standby = Standby::default();
-    reads(&mut standby, START + 3.0, same);
-    let out = |now| same(now).filter(|_| now >= START + 60.0);
+    reads(&mut standby, START + 3.0, SAME);
+    let out = |now| SAME(now).filter(|_| now >= START + 60.0);
     reads(&mut standby, START + 67.0, out);
     assert_eq!(standby.duty(), Duty::OwnMode, "seen for seven seconds only");
     reads(&mut standby, START + 72.0, out);
@@ -104,7 +100,7 @@ fn a_heartbeat_is_not_believed_once_a_replica_was_at_work_without_it() {
     let (mut standby, role) = (Standby::default(), sidecar());
     let held = |role: &ScalerRole| HandoverRecord::Held(role.clone());
     standby.saw(held(&ScalerRole::Central));
-    reads(&mut standby, START + 9.0, same);
+    reads(&mut standby, START + 9.0, SAME);
     standby.saw(held(&ScalerRole::Central));
     assert_eq!(
         standby.duty(),
@@ -119,7 +115,7 @@ fn a_heartbeat_is_not_believed_once_a_replica_was_at_work_without_it() {
     };
     standby.saw(taking);
     assert!(standby.is_disproved());
-    reads(&mut standby, START + 500.0, same);
+    reads(&mut standby, START + 500.0, SAME);
     assert_eq!(standby.duty(), Duty::OwnMode);
     reads(&mut standby, START + 503.0, |_| Some("8".to_owned()));
     reads(&mut standby, START + 515.0, |_| Some("8".to_owned()));

@@ -112,6 +112,11 @@ impl RoundMetrics {
         self.metrics.clusters(mode.name(), count);
     }
 
+    /// Records the number of clusters that their sidecars scale in place of the central replicas.
+    pub fn stood_in(&self, count: usize) {
+        self.metrics.stood_in(count);
+    }
+
     /// Records the number of shards.
     pub fn shards(&self, count: u32) {
         self.metrics.shards(count);

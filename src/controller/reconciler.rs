@@ -9,7 +9,7 @@ use crate::controller::budget::cluster::ClusterBudgets;
 use crate::controller::busy_count::BusyPlace;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
-use crate::controller::eligibility::EligibilityCheck;
+use crate::controller::eligibility::{Duty, EligibilityCheck};
 use crate::controller::events::{About, Announcer};
 use crate::controller::head::address::{Head, NoHead};
 use crate::controller::head::credentials::Credentials;
@@ -70,6 +70,7 @@ pub struct ReconcilerState {
     pub(super) memory_watch: MemoryWatch,
     /// What the settings were made from.
     basis: Basis,
+    duty: Duty,
     /// The last logged reason why the cluster is not scaled.
     logged_reason: String,
 }
@@ -147,7 +148,8 @@ impl Reconciler {
         let Some(texts) = texts else {
             return (SeenObjects::Gone, None);
         };
-        let retuned = self.tuning.has_changed(&mut self.state.basis);
+        let retuned = self.tuning.has_changed(&mut self.state.basis)
+            | self.judge.stand_in.has_changed(&mut self.state.duty);
         let known = |observation: &Observation| !retuned && observation.texts.are(&texts);
         let seen = if self.state.observation.as_ref().is_some_and(known) {
             SeenObjects::Same

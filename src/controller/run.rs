@@ -111,12 +111,14 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
         terms: options.terms,
     };
     let _publishing = supervisor.spawn("Events", publishing);
-    let watching = observed.watch(informers.clone(), options.reach);
+    let watching = observed.clone().watch(informers.clone(), options.reach);
     let _watching = supervisor.spawn("watches of RayClusters, pods and nodes", watching);
     // The records of budgets are among the Leases that are watched.
     let others = Box::new(move |event: &_| desk.note(event));
     let (release, released) = watch::channel(false);
-    let keeping = keeper::keep(leases, informers, fence, measures, others, released);
+    let namespace = leases.namespace.clone();
+    let needed = Box::new(move || observed.read().has_standby(&namespace));
+    let keeping = keeper::keep(leases, informers, fence, measures, others, needed, released);
     let mut keeping = supervisor.spawn("Leases", keeping);
     pool.run(changes, stop).await;
     // The Leases are released only now, because the writes that have just ended relied on them.

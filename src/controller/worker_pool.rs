@@ -15,7 +15,7 @@ use crate::controller::budget::desk::BudgetDesk;
 use crate::controller::busy_count::BusyCount;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
-use crate::controller::eligibility::{EligibilityCheck, IsOurs};
+use crate::controller::eligibility::{EligibilityCheck, IsOurs, StandIn};
 use crate::controller::events::{About, Announcer};
 use crate::controller::head::credentials::Credentials;
 use crate::controller::lease::Fence;
@@ -29,6 +29,7 @@ use crate::controller::tuning::{Basis, Tuning};
 use crate::ray::ReconcileMode;
 use crate::reconcile::ScalerRole;
 use crate::reconcile::ownership::lease::shards::shard_of;
+use crate::reconcile::recorder::standby;
 
 /// The interval at which clusters are counted.
 const COUNT: Duration = Duration::from_secs(10);
@@ -72,6 +73,9 @@ struct Worker {
     changed: Arc<Notify>,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
+    about: About,
+    /// Whether its sidecar scaled it, in place of the central replicas, when it was last seen.
+    stood_in: bool,
 }
 
 impl WorkerPool {
@@ -123,6 +127,9 @@ impl WorkerPool {
         for (mode, count) in counts {
             self.metrics.clusters(mode, count);
         }
+        let store = self.observed.read();
+        let stood_in = store.clusters().filter(|(_, entry)| entry.is_stood_in());
+        self.metrics.stood_in(stood_in.count());
     }
 
     fn consider_all(&self, workers: &mut HashMap<Key, Worker>) {
@@ -162,6 +169,25 @@ impl WorkerPool {
             }
             (None, _) => self.end(workers, key),
         }
+        if let Some(worker) = workers.get_mut(key) {
+            self.note_standby(worker, key);
+        }
+    }
+
+    /// Announces that the sidecar of a cluster has stepped in for the central replicas, or has given back.
+    fn note_standby(&self, worker: &mut Worker, key: &Key) {
+        let entry = self.observed.read().cluster(key).cloned();
+        let Some(entry) = entry.filter(|entry| entry.uid == worker.uid) else {
+            return;
+        };
+        let is_back = entry.scaled_by.as_deref() == Some(ReconcileMode::Central.name());
+        let event = match (worker.stood_in, entry.is_stood_in()) {
+            (false, true) => standby::stood_in(),
+            (true, false) if is_back => standby::gave_back(),
+            _ => return,
+        };
+        worker.stood_in = entry.is_stood_in();
+        self.announcer.announce(&worker.about, &[event]);
     }
 
     fn is_held(&self, uid: &str) -> bool {
@@ -182,10 +208,15 @@ impl WorkerPool {
     fn start(&self, key: &Key, entry: &ClusterEntry) -> Worker {
         let shard = shard_of(&entry.uid, self.shards);
         let fence = Some((self.fence.clone(), shard));
+        let about = About {
+            key: key.clone(),
+            uid: entry.uid.to_string(),
+        };
         let reconciler = Reconciler {
             judge: EligibilityCheck {
                 key: key.clone(),
                 role: ScalerRole::Central,
+                stand_in: StandIn::default(),
                 is_ours: self.is_ours.clone(),
                 observed: self.observed.clone(),
             },
@@ -193,10 +224,7 @@ impl WorkerPool {
             credentials: self.credentials.clone(),
             tuning: self.tuning.clone(),
             budgets: ClusterBudgets::new(&entry.uid, Some(self.desk.clone()), self.clock.clone()),
-            about: About {
-                key: key.clone(),
-                uid: entry.uid.to_string(),
-            },
+            about: about.clone(),
             announcer: self.announcer.clone(),
             driver_log: DriverLog::none(),
             metrics: self.metrics.clone(),
@@ -216,6 +244,8 @@ impl WorkerPool {
             changed,
             stop,
             task,
+            about,
+            stood_in: false,
         }
     }
 }

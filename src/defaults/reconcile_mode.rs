@@ -1,24 +1,24 @@
-//! DF07: who scales the cluster, where a policy sets it.
+//! DF07: who scales the cluster, and who stands by, where a policy sets it.
 
 use serde_json::json;
 
 use super::draft::Before;
 use super::{DefaultId, DefaultRule, Draft};
 use crate::path::FieldPath;
-use crate::ray::{Cluster, Kind, RayObject, reconcile};
+use crate::ray::{Cluster, Kind, RayObject, ReconcileMode, reconcile};
 
 /// DF07
 pub static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(7),
     name: "reconcile-mode",
-    summary: "`rayfit.dev/reconcile`, only where a policy sets a mode",
+    summary: "`rayfit.dev/reconcile` and `rayfit.dev/standby`, only where a policy sets them",
     what: "With autoscaling on, and only where a RayPolicy sets `reconcile.mode`, an object without \
            the annotation `rayfit.dev/reconcile` gets it with that mode; the other defaults then \
            follow it. Not a RayCronJob, whose annotations reach no cluster, and not an object that \
            was there before: who scales a running cluster does not change behind its owner's back.",
     why: "A team's clusters are scaled in one way without anybody having to know of it.",
     before: r#"
-# where a RayPolicy sets reconcile: {mode: central}
+# where a RayPolicy sets reconcile: {mode: central, standby: true}
 metadata:
   annotations: {}
 spec:
@@ -26,9 +26,9 @@ spec:
   autoscalerOptions: {version: v2, image: x, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
 "#,
     after: r#"
-# where a RayPolicy sets reconcile: {mode: central}
+# where a RayPolicy sets reconcile: {mode: central, standby: true}
 metadata:
-  annotations: {rayfit.dev/reconcile: central}
+  annotations: {rayfit.dev/reconcile: central, rayfit.dev/standby: rayfit-system}
 spec:
   enableInTreeAutoscaling: true
   autoscalerOptions: {version: v2, image: x, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
@@ -38,39 +38,53 @@ spec:
 };
 
 fn apply(draft: &mut Draft<'_>) {
-    let Some(mode) = draft.settings.reconcile.mode else {
-        return;
+    let reconcile = &draft.settings.reconcile;
+    let mode = reconcile.mode.map(ReconcileMode::name);
+    let filled_in = mode.is_some_and(|mode| annotate(draft, reconcile::ANNOTATION, mode, |_| true));
+    let is_central = if filled_in {
+        reconcile.mode == Some(ReconcileMode::Central)
+    } else {
+        draft.object.reconcile_mode() == ReconcileMode::Central
     };
+    // A sidecar knows no budgets, and would exceed them.
+    if reconcile.standby && reconcile.budgets.is_empty() && is_central {
+        let namespace = &draft.settings.defaults.central_namespace;
+        annotate(draft, reconcile::STANDBY, namespace, |object| {
+            object.reconcile_mode() == ReconcileMode::Central
+        });
+    }
+}
+
+/// Writes an annotation where it is absent, unless the stored object had the `reason` for it already; returns
+/// whether it did.
+fn annotate(
+    draft: &mut Draft<'_>,
+    key: &'static str,
+    value: &str,
+    reason: impl Fn(&RayObject<'_>) -> bool,
+) -> bool {
     let annotations = draft
         .object
         .metadata()
         .and_then(|all| all.get("annotations"));
-    let open = annotations.is_none_or(|all| {
-        all.as_object()
-            .is_some_and(|all| !all.contains_key(reconcile::ANNOTATION))
-    });
+    let open =
+        annotations.is_none_or(|all| all.as_object().is_some_and(|all| !all.contains_key(key)));
     // A JSON patch can add no annotation where `metadata` itself is absent.
     if !open || !is_scaled(draft.object) || draft.object.metadata().is_none() {
-        return;
+        return false;
     }
     let before = Before {
-        had_reason: draft.old.is_some_and(is_scaled),
-        value: draft
-            .old
-            .and_then(|old| old.annotation_value(reconcile::ANNOTATION)),
+        had_reason: draft.old.is_some_and(|old| is_scaled(old) && reason(old)),
+        value: draft.old.and_then(|old| old.annotation_value(key)),
     };
-    let Some((value, origin)) = before.settle(json!(mode.name())) else {
-        return;
+    let Some((value, origin)) = before.settle(json!(value)) else {
+        return false;
     };
     if annotations.is_none() {
         draft.make_parent(&FieldPath::of(&["metadata", "annotations"]));
     }
-    draft.add(
-        DefaultId(7),
-        FieldPath::annotation(reconcile::ANNOTATION),
-        value,
-        origin,
-    );
+    draft.add(DefaultId(7), FieldPath::annotation(key), value, origin);
+    true
 }
 
 fn is_scaled(object: &RayObject<'_>) -> bool {

@@ -29,7 +29,8 @@ fn rights() -> Value {
     let everything = ManifestOptions::default()
         .with_certificates(Certificates::SelfManaged)
         .with_ray_auth()
-        .with_delete_idle_clusters();
+        .with_delete_idle_clusters()
+        .with_standby();
     let mut rights = Map::new();
     for object in objects(&everything) {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();

@@ -23,6 +23,7 @@ pub fn tree(options: &ManifestOptions) -> FileTree {
         failure_policy: super::FailurePolicy::Open,
         ray_auth: false,
         delete_idle_clusters: false,
+        standby: false,
         ..options.clone()
     };
     let plain = objects(&base);
@@ -51,6 +52,7 @@ pub fn tree(options: &ManifestOptions) -> FileTree {
         &plain,
         &objects(&base.with_delete_idle_clusters()),
     );
+    component(&mut tree, "standby", &plain, &objects(&base.with_standby()));
     for certificates in ["cert-manager", "self-managed"] {
         overlay(&mut tree, certificates, &[certificates]);
         let closed = format!("{certificates}-fail-closed");

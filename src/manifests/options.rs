@@ -57,6 +57,8 @@ pub struct ManifestOptions {
     pub ray_auth: bool,
     /// Grant permission to delete RayClusters that nobody uses and whose spec asks for that.
     pub delete_idle_clusters: bool,
+    /// Grant all service accounts permission to read the heartbeat, for sidecars that stand by.
+    pub standby: bool,
     /// The ports of Ray's GCS in head pods, which the NetworkPolicy lets Rayfit reach.
     pub gcs_ports: Vec<u16>,
     /// Include the CustomResourceDefinition of RayPolicy.
@@ -167,6 +169,7 @@ impl Default for ManifestOptions {
             single_deployment: false,
             ray_auth: false,
             delete_idle_clusters: false,
+            standby: false,
             gcs_ports: vec![6379],
             definitions: true,
         }
@@ -206,6 +209,15 @@ impl ManifestOptions {
     pub fn with_delete_idle_clusters(&self) -> Self {
         Self {
             delete_idle_clusters: true,
+            ..self.clone()
+        }
+    }
+
+    /// The same installation, with permission for sidecars to stand by.
+    #[must_use]
+    pub fn with_standby(&self) -> Self {
+        Self {
+            standby: true,
             ..self.clone()
         }
     }

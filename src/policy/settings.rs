@@ -35,6 +35,8 @@ pub struct Settings {
 pub struct ReconcileSettings {
     /// The mode for objects without one (DF07); `None` leaves them without.
     pub mode: Option<ReconcileMode>,
+    /// Whether the sidecars of clusters in mode central stand by (DF07).
+    pub standby: bool,
     /// How to decide.
     pub strategy: Strategy,
     /// The seconds after which pending pods are given up that nothing needs; `None` keeps them.
@@ -108,6 +110,8 @@ pub struct DefaultValues {
     pub rayfit_sidecar: SidecarSize,
     /// Give the head `num-cpus: "0"` (DF08).
     pub head_takes_no_work: bool,
+    /// The namespace of the central replicas for which sidecars stand by (DF07).
+    pub central_namespace: String,
 }
 
 /// Requests and limits of the autoscaler container.
@@ -131,6 +135,9 @@ impl SidecarSize {
 
 /// The account under which KubeRay's manifests and chart run the operator.
 pub const KUBERAY_OPERATOR: &str = "system:serviceaccount:kuberay-system:kuberay-operator";
+
+/// The namespace of an install, unless another one is chosen.
+const NAMESPACE: &str = "rayfit-system";
 
 /// The accounts under which the install manifests let Rayfit scale clusters: that of its controller,
 /// and that of an install with a single Deployment.
@@ -167,6 +174,7 @@ impl Default for ReconcileSettings {
     fn default() -> Self {
         Self {
             mode: None,
+            standby: false,
             strategy: Strategy::default(),
             pending_idle_timeout_seconds: None,
             conserve_gpus: true,
@@ -207,6 +215,7 @@ impl Default for DefaultValues {
             ray_sidecar: SidecarSize::new("500m", "512Mi"),
             rayfit_sidecar: SidecarSize::new("50m", "64Mi"),
             head_takes_no_work: false,
+            central_namespace: NAMESPACE.to_owned(),
         }
     }
 }

@@ -13,6 +13,10 @@ pub const ANNOTATION: &str = "rayfit.dev/reconcile";
 /// `sidecar/<uid of the head pod>`, `nobody`, or `taking/<version>/` and one of the first two.
 pub const RECORD: &str = "rayfit.dev/scaled-by";
 
+/// The annotation by which the sidecar of a cluster in mode central stands by. Its value is the namespace
+/// of the central Rayfit, whose heartbeat is there.
+pub const STANDBY: &str = "rayfit.dev/standby";
+
 /// The prefix of all annotations of Rayfit.
 pub const PREFIX: &str = "rayfit.dev/";
 

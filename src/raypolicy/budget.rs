@@ -40,6 +40,11 @@ pub(crate) fn budget(
                        them: write allowedModes: [central] beside it";
         faults.add(Weight::Doubt, place, problem);
     }
+    if written.standby == Some(true) {
+        let problem = "is not known to sidecars, so those of clusters under it do not stand by: leave \
+                       standby out, or write it in a policy that matches others";
+        faults.add(Weight::Doubt, place, problem);
+    }
     let mut parts = |written: Option<&Amount>, key: &str, unit: i128| {
         let read = amount(written, &format!("{place}.{key}"), faults);
         // Rounded down, so that no fraction of a unit exceeds the budget. More than the number can
@@ -117,6 +122,10 @@ mod tests {
             1
         );
         assert_eq!(doubted(json!({"budget": {}, "allowedModes": central})), 1);
+        assert_eq!(
+            doubted(json!({"budget": {"cpu": 1}, "allowedModes": central, "standby": true})),
+            1
+        );
         let (budget, faults) = compiled(
             "team",
             &json!({"budget": {"cpu": "many", "memory": "1Gi"}, "allowedModes": central}),

@@ -67,6 +67,7 @@ const KEYS: &[&str] = &[
     "namespace",
     "name",
     "kind",
+    "standby",
     "headroom",
     "sharePercent",
     "cpus",

@@ -150,6 +150,7 @@ mod tests {
             ..Headroom::default()
         });
         let settings = RoundSettings::of(&ReconcileSettings {
+            standby: false,
             mode: None,
             budgets: Arc::default(),
             budget_share: BudgetShare::default(),

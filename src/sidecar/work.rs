@@ -1,4 +1,5 @@
-//! Scales the cluster of this head pod while the cluster's mode is sidecar, and waits otherwise.
+//! Scales the cluster of this head pod while the cluster's mode is sidecar, or while this sidecar stands in for the
+//! central replicas, and waits otherwise.
 //!
 //! The service account of a head pod may read its RayCluster but not watch it. So the RayCluster is
 //! read every few seconds, and whenever its current state is needed; the cluster's pods are watched
@@ -14,7 +15,7 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::apiserver::{ApiServer, Gate, Informers, Watches};
 use crate::controller::act::writer::{MANAGER, Requests, Writer};
@@ -23,7 +24,7 @@ use crate::controller::busy_count::BusyCount;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
 use crate::controller::eligibility;
-use crate::controller::eligibility::EligibilityCheck;
+use crate::controller::eligibility::{Duty, EligibilityCheck, StandIn};
 use crate::controller::events::{About, Announcer};
 use crate::controller::head::credentials::Credentials;
 use crate::controller::metrics::RoundMetrics;
@@ -33,10 +34,12 @@ use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::Tuning;
 use crate::controller::worker_pool::reconcile_until_stopped;
 use crate::ray::reconcile::{ANNOTATION, ReconcileMode};
+use crate::ray::{Kind, RayObject};
 use crate::reconcile::ScalerRole;
 use crate::reconcile::effects::failure::Failure;
 use crate::reconcile::ownership::eligibility::SIGN_ANNOTATION;
 use crate::reconcile::ownership::handover::RECORD;
+use crate::sidecar::standby::StandingBy;
 
 /// The interval at which the RayCluster is read: while something goes on in it, and otherwise, when
 /// five seconds are enough for Ray's autoscaler too.
@@ -72,8 +75,19 @@ pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
         () = asked_to_stop(&mut stop) => return,
     };
     let mut scaling: Option<ScalingTasks> = None;
+    let client = sidecar.informers.client();
+    let mut standing = StandingBy::new(client, sidecar.clock.clone(), sidecar.stand_in.clone());
+    let mut next = Instant::now();
     loop {
-        let requeue = sidecar.look(&mut scaling).await;
+        if Instant::now() >= next {
+            next = Instant::now() + sidecar.look(&mut scaling, &mut standing).await;
+        }
+        if standing.look().await {
+            next = Instant::now();
+            continue;
+        }
+        let requeue = next.saturating_duration_since(Instant::now());
+        let requeue = standing.wait().map_or(requeue, |wait| wait.min(requeue));
         tokio::select! {
             () = asked_to_stop(&mut stop) => break,
             () = sleep(requeue) => {}
@@ -92,6 +106,7 @@ struct Sidecar {
     role: ScalerRole,
     writer: Writer,
     clock: Clock,
+    stand_in: StandIn,
 }
 
 impl Sidecar {
@@ -113,6 +128,7 @@ impl Sidecar {
                         role: ScalerRole::Sidecar { head_uid },
                         writer,
                         clock: Clock::of_server(api.time()),
+                        stand_in: StandIn::default(),
                     };
                 }
                 Err(error) => {
@@ -129,7 +145,11 @@ impl Sidecar {
 
     /// Reads the RayCluster, and starts or ends the scaling; returns how long to wait until the
     /// next read.
-    async fn look(&self, scaling: &mut Option<ScalingTasks>) -> Duration {
+    async fn look(
+        &self,
+        scaling: &mut Option<ScalingTasks>,
+        standing: &mut StandingBy,
+    ) -> Duration {
         let cluster = match self.writer.get_cluster().await {
             Ok(cluster) => Some(cluster),
             Err(Failure::Api(status)) if status.code == 404 => None,
@@ -138,6 +158,9 @@ impl Sidecar {
                 return RETRY;
             }
         };
+        let root = cluster.as_ref().and_then(Value::as_object);
+        let object = root.map(|root| RayObject::of_kind(Kind::RayCluster, root));
+        standing.learn(object.as_ref());
         let cluster = cluster.filter(|cluster| self.is_wanted(cluster));
         if let Some(ended) = scaling.take_if(|scaling| cluster.is_none() || scaling.is_broken()) {
             tracing::info!("the cluster is not scaled from here any more");
@@ -151,6 +174,10 @@ impl Sidecar {
             self.begin(&cluster)
         });
         scaling.observed.learn(&cluster);
+        // Whether this sidecar stands in may have changed, although the RayCluster has not.
+        if self.stand_in.duty() != std::mem::replace(&mut scaling.duty, self.stand_in.duty()) {
+            scaling.notify.notify_one();
+        }
         if scaling.busy_count.is_empty() {
             READ.1
         } else {
@@ -166,6 +193,7 @@ impl Sidecar {
         };
         // The record ends with the role that owns the cluster or is taking it over.
         annotation(ANNOTATION) == Some(ReconcileMode::Sidecar.name())
+            || self.stand_in.duty() == Duty::StandIn
             || annotation(RECORD).is_some_and(|record| record.ends_with(head_uid.as_str()))
     }
 
@@ -178,6 +206,7 @@ impl Sidecar {
             judge: EligibilityCheck {
                 key: self.key.clone(),
                 role: self.role.clone(),
+                stand_in: self.stand_in.clone(),
                 is_ours: eligibility::images(""),
                 observed: observed.clone(),
             },
@@ -213,7 +242,9 @@ impl Sidecar {
             busy_count,
             watching: tokio::spawn(watching),
             waking: tokio::spawn(wake(changes, notify.clone())),
-            task: tokio::spawn(reconcile_until_stopped(reconciler, notify, stopped)),
+            task: tokio::spawn(reconcile_until_stopped(reconciler, notify.clone(), stopped)),
+            notify,
+            duty: self.stand_in.duty(),
             stop,
         }
     }
@@ -221,6 +252,9 @@ impl Sidecar {
 
 /// The tasks that scale the cluster, while its mode says so.
 struct ScalingTasks {
+    notify: Arc<Notify>,
+    /// Which modes let this process scale, as these tasks were last told.
+    duty: Duty,
     observed: Observed,
     busy_count: BusyCount,
     watching: JoinHandle<()>,

@@ -54,6 +54,7 @@ const METADATA: Allowed = Keys(&[
             (ippr::ANNOTATION, Plain),
             (reconcile::ANNOTATION, Plain),
             (reconcile::RECORD, Plain),
+            (reconcile::STANDBY, Plain),
             ("kueue.x-k8s.io/elastic-job", Plain),
         ]),
     ),

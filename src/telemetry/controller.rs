@@ -42,6 +42,7 @@ pub struct ScalingMetrics {
     pending: Gauge,
     unmet: Gauge,
     clusters: Family<ModeLabels, Gauge>,
+    stood_in: Gauge,
     shards: Gauge,
     shards_held: Gauge,
     capacity: Histogram,
@@ -115,6 +116,7 @@ impl Default for ScalingMetrics {
             pending: Gauge::default(),
             unmet: Gauge::default(),
             clusters: Family::default(),
+            stood_in: Gauge::default(),
             shards: Gauge::default(),
             shards_held: Gauge::default(),
             capacity: Histogram::new(CAPACITY),
@@ -184,6 +186,11 @@ impl ScalingMetrics {
             self.unmet.clone(),
         );
         registry.register("clusters", "RayClusters by mode", self.clusters.clone());
+        registry.register(
+            "clusters_stood_in",
+            "RayClusters in mode central that their sidecars scale, because no central replica was there",
+            self.stood_in.clone(),
+        );
         registry.register(
             "shards",
             "Shards into which clusters are divided among replicas; 0 where this replica scales \
@@ -257,6 +264,11 @@ impl ScalingMetrics {
         self.clusters
             .get_or_create(&ModeLabels { mode })
             .set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// Records the number of clusters that their sidecars scale in place of the central replicas.
+    pub fn stood_in(&self, count: usize) {
+        self.stood_in.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// Records the number of shards.

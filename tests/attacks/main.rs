@@ -26,6 +26,7 @@ mod record;
 mod rights;
 mod rule_limits;
 mod rules;
+mod standby;
 mod webhook;
 
 #[path = "../client_support/mod.rs"]

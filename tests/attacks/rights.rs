@@ -42,7 +42,11 @@ fn rights(objects: &[Value], account: &str) -> BTreeSet<Right> {
         .filter(|object| object["roleRef"].is_object())
     {
         let subjects = binding["subjects"].as_array().unwrap();
+        // What is granted to everybody is asserted below.
         let ours = |subject: &Value| {
+            if subject["kind"] == "Group" {
+                return false;
+            }
             assert_eq!(subject["kind"], "ServiceAccount", "{binding}");
             assert_eq!(subject["namespace"], SYSTEM, "{binding}");
             subject["name"] == account
@@ -93,7 +97,8 @@ fn of_rule(rule: &Value, namespace: Option<&str>) -> Vec<Right> {
 fn installs() -> Vec<Vec<Value>> {
     let everywhere = ManifestOptions::default()
         .with_ray_auth()
-        .with_delete_idle_clusters();
+        .with_delete_idle_clusters()
+        .with_standby();
     let in_namespaces = ManifestOptions {
         only_namespaces: vec!["team-a".to_owned()],
         ..everywhere.clone()
@@ -387,4 +392,43 @@ fn with_their_addresses_only_api_servers_reach_the_webhooks_and_are_reached() {
         }
     }
     assert_eq!(open, [(ADMISSION.to_owned(), vec![10250])]);
+}
+
+/// What everybody's accounts may do: read one Lease, by its name, if that is chosen.
+#[test]
+fn what_other_accounts_may_read_is_one_lease_and_only_if_that_is_chosen() {
+    let of_others = |options: &ManifestOptions| -> Vec<Value> {
+        let all = objects(options);
+        let is_ours = |subject: &Value| subject["kind"] == "ServiceAccount";
+        let others = all.iter().filter(|object| {
+            let subjects = object["subjects"].as_array();
+            subjects.is_some_and(|subjects| !subjects.iter().all(is_ours))
+        });
+        let roles = others.map(|binding| {
+            let named = |role: &&Value| {
+                role["kind"] == binding["roleRef"]["kind"]
+                    && role["metadata"]["name"] == binding["roleRef"]["name"]
+            };
+            let role = all.iter().find(named).unwrap();
+            json!([
+                binding["metadata"]["namespace"],
+                binding["subjects"],
+                role["rules"]
+            ])
+        });
+        roles.collect()
+    };
+    let default = ManifestOptions::default();
+    assert_eq!(of_others(&default), [json!(null); 0]);
+    let accounts = json!([{
+        "apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:serviceaccounts",
+    }]);
+    let lease = json!([{
+        "apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
+        "resourceNames": ["rayfit-heartbeat"], "verbs": ["get"],
+    }]);
+    assert_eq!(
+        of_others(&default.with_standby()),
+        [json!([SYSTEM, accounts, lease])]
+    );
 }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use k8s_openapi::jiff::Timestamp;
 use proptest::prelude::*;
+use rayfit::budget::amounts::BudgetAmounts;
+use rayfit::budget::limit::Budget;
 use rayfit::defaults::{self, DEFAULTS, Defaulted};
 use rayfit::facts::Facts;
 use rayfit::policy::{Policies, Settings};
@@ -57,6 +59,7 @@ fn every_default_turns_its_example_into_what_it_says() {
         let mut settings = Settings::default();
         settings.defaults.head_takes_no_work = default.id.0 == 8;
         settings.reconcile.mode = (default.id.0 == 7).then_some(ReconcileMode::Central);
+        settings.reconcile.standby = default.id.0 == 7;
         let result = stored(&ray_cluster(default.before), None, &settings);
         assert_eq!(result, ray_cluster(default.after), "{}", default.id);
         let applied = draft(&ray_cluster(default.before), None, &settings).applied;
@@ -65,6 +68,27 @@ fn every_default_turns_its_example_into_what_it_says() {
             "{applied:?}"
         );
     }
+}
+
+/// A sidecar knows nothing of other clusters, so it does not stand by where all of them share a budget.
+#[test]
+fn a_cluster_under_a_budget_gets_no_standby() {
+    let mut settings = Settings::default();
+    settings.reconcile.mode = Some(ReconcileMode::Central);
+    settings.reconcile.standby = true;
+    settings.defaults.central_namespace = "elsewhere".to_owned();
+    let cluster = ray_cluster("{metadata: {}, spec: {enableInTreeAutoscaling: true}}");
+    let standby = |settings: &Settings| {
+        let stored = stored(&cluster, None, settings);
+        stored["metadata"]["annotations"]["rayfit.dev/standby"].clone()
+    };
+    assert_eq!(standby(&settings), "elsewhere");
+    settings.reconcile.budgets = [Budget {
+        policy: "team".into(),
+        total: BudgetAmounts::default(),
+    }]
+    .into();
+    assert_eq!(standby(&settings), Value::Null);
 }
 
 #[test]

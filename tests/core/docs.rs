@@ -52,6 +52,14 @@ fn the_table_in_the_readme_is_up_to_date() {
 }
 
 /// Every right that the manifests grant is in the table, with its verbs, and no other is.
+/// The install with every right that can be chosen.
+fn all_chosen(options: &ManifestOptions) -> ManifestOptions {
+    options
+        .with_ray_auth()
+        .with_delete_idle_clusters()
+        .with_standby()
+}
+
 #[test]
 fn the_table_of_rights_is_what_the_manifests_grant() {
     let text = read("docs/security.md");
@@ -69,7 +77,7 @@ fn the_table_of_rights_is_what_the_manifests_grant() {
     let said: BTreeMap<(String, String), BTreeSet<String>> = rows.collect();
     let options = ManifestOptions::default().with_certificates(Certificates::SelfManaged);
     let mut granted: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
-    for object in objects(&options.with_ray_auth().with_delete_idle_clusters()) {
+    for object in objects(&all_chosen(&options)) {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         for rule in object["rules"].as_array().into_iter().flatten() {
             for resource in texts(&rule["resources"]) {
@@ -92,7 +100,7 @@ fn what_a_compromised_pod_could_change_is_documented() {
     let written = |certificates| -> BTreeSet<String> {
         let options = ManifestOptions::default().with_certificates(certificates);
         let mut written = BTreeSet::new();
-        for object in objects(&options.with_ray_auth().with_delete_idle_clusters()) {
+        for object in objects(&all_chosen(&options)) {
             for rule in object["rules"].as_array().into_iter().flatten() {
                 let reads = ["get", "list", "watch"];
                 if texts(&rule["verbs"])
@@ -210,6 +218,7 @@ fn values_that_are_left_out_are_documented_as_the_code_takes_them() {
         ("inPlace.learnGaps", in_place.learn_gaps.to_string()),
         ("conserveGpus", settings.conserve_gpus.to_string()),
         ("holdBusyNodes", settings.hold_busy_nodes.to_string()),
+        ("standby", settings.standby.to_string()),
     ];
     // The row of budgetShare has both of its fields.
     let rows = expected

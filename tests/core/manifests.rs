@@ -304,7 +304,8 @@ fn rights_are_exactly_those_that_the_code_uses() {
         &ManifestOptions::default()
             .with_certificates(Certificates::SelfManaged)
             .with_ray_auth()
-            .with_delete_idle_clusters(),
+            .with_delete_idle_clusters()
+            .with_standby(),
     );
     let system = Some("rayfit-system");
     let of = |scope| NEEDED.iter().filter(move |need| need.scope == scope);
@@ -319,6 +320,10 @@ fn rights_are_exactly_those_that_the_code_uses() {
     assert_eq!(
         *rules(&own, "Role", system, "rayfit-leases"),
         as_rules(scaling::LEASES)
+    );
+    assert_eq!(
+        *rules(&own, "Role", system, "rayfit-standby"),
+        as_rules(scaling::HEARTBEATS)
     );
     assert_eq!(
         *rules(&own, "ClusterRole", None, "rayfit-nodes"),
@@ -356,7 +361,7 @@ fn rights_are_exactly_those_that_the_code_uses() {
         *rules(&own, "Role", system, "rayfit-audit-lease"),
         as_rules(audited(AccessScope::Namespace))
     );
-    assert_eq!(roles(&own).len(), 11);
+    assert_eq!(roles(&own).len(), 12);
 }
 
 #[test]

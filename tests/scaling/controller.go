@@ -53,6 +53,12 @@ func AllowDeletion(ctx context.Context, l *lab.Lab) error {
 	return grant(ctx, l, rights, "--delete-idle-clusters")
 }
 
+// AllowStandby gives the accounts of head pods the right of an install whose
+// sidecars stand by.
+func AllowStandby(ctx context.Context, l *lab.Lab) error {
+	return grant(ctx, l, rights, "--standby")
+}
+
 // StartRestricted starts a replica that may scale clusters in one namespace only:
 // beyond it and its own its account has no right but to read policies and the
 // namespaces that they match.

@@ -230,7 +230,13 @@ roleRef:
   kind: {{ $kind }}
   name: rayfit-{{ .purpose }}
 subjects:
+{{- with .group }}
+- apiGroup: rbac.authorization.k8s.io
+  kind: Group
+  name: {{ . }}
+{{- else }}
 - kind: ServiceAccount
   name: {{ .account }}
   namespace: {{ .root.Release.Namespace }}
+{{- end }}
 {{- end }}

@@ -39,6 +39,11 @@ pub(in crate::cli) struct ControllerArgs {
 }
 
 impl ControllerArgs {
+    /// The namespace of the Leases.
+    pub(in crate::cli) fn lease_namespace(&self) -> &str {
+        &self.lease_namespace
+    }
+
     /// The options of the background audit.
     pub(in crate::cli) fn audit(&self) -> audit::AuditOptions {
         audit::AuditOptions {

@@ -69,11 +69,12 @@ fn head(key: &Key, look: &Look) -> String {
     let cluster = look.snapshot.ray_cluster.object();
     let empty = serde_json::Map::new();
     let object = RayObject::of_kind(Kind::RayCluster, cluster.as_object().unwrap_or(&empty));
-    let by = scaler(&object);
-    let by = if by.is_empty() {
-        "not Rayfit".to_owned()
-    } else {
-        by
+    let by = match scaler(&object).as_str() {
+        "" => "not Rayfit".to_owned(),
+        "standby" => {
+            "the sidecar that stands by, because it saw no central replica for a while".to_owned()
+        }
+        by => by.to_owned(),
     };
     let gcs = look.unreachable.as_ref().map_or_else(
         || {

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::cli::shared::table::Table;
-use crate::ray::{Kind, RayObject, ippr};
+use crate::ray::reconcile::STANDBY;
+use crate::ray::{Kind, RayObject, ReconcileMode, ippr};
 use crate::reconcile::ownership::handover::RECORD;
 use crate::snapshot::ClusterId;
 use crate::snapshot::pod::{Pod, PodRole};
@@ -64,10 +65,16 @@ pub(super) fn text(clusters: &[Value], pods: &[PodObject]) -> String {
 pub(super) fn scaler(object: &RayObject<'_>) -> String {
     let record = object.annotation(RECORD).unwrap_or_default();
     match record.split_once('/') {
+        Some(("sidecar", _)) if stands_in(object) => "standby".to_owned(),
         Some(("sidecar", _)) => "sidecar".to_owned(),
         Some(_) => "changing".to_owned(),
         None => record.to_owned(),
     }
+}
+
+/// Whether a sidecar that scales it does so in place of the central replicas.
+pub(super) fn stands_in(object: &RayObject<'_>) -> bool {
+    object.reconcile_mode() == ReconcileMode::Central && object.annotation(STANDBY).is_some()
 }
 
 /// Whether a resize of the pod is in progress.
@@ -137,6 +144,16 @@ mod tests {
                 "ray", "demo", "sidecar", "sidecar", "1", "5", "11", "1", "ready"
             ]
         );
+    }
+
+    #[test]
+    fn a_sidecar_that_stands_in_is_no_ordinary_one() {
+        let cluster = json!({"metadata": {"annotations": {
+            "rayfit.dev/reconcile": "central", "rayfit.dev/standby": "rayfit-system",
+            "rayfit.dev/scaled-by": "sidecar/1-2",
+        }}});
+        let object = RayObject::of_kind(Kind::RayCluster, cluster.as_object().unwrap());
+        assert_eq!(scaler(&object), "standby");
     }
 
     #[test]

@@ -12,17 +12,22 @@ use tokio::time::{sleep, timeout};
 
 use super::fence::Fence;
 use super::stored::{
-    LABEL, LeaseOptions, lease_name, list, name_from, name_of, perform, record_of,
+    LABEL, LeaseOptions, beat, lease_name, list, name_from, name_of, perform, record_of,
 };
 use crate::apiserver::selection::WatchDurations;
 use crate::apiserver::{Informers, Selection, WatchEvent, error_chain};
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::stop::asked_to_stop;
+use crate::manifests::names::HEARTBEAT;
+use crate::reconcile::ownership::lease::heartbeat::Heartbeat;
 use crate::reconcile::ownership::lease::ledger::LeaseLedger;
 use crate::reconcile::ownership::lease::record::{LeaseName, LeaseRecord, LeaseStep};
 
 /// Who else wants to know what the watch of Rayfit's Leases shows.
 pub type OtherLeases = Box<dyn Fn(&WatchEvent<Lease>) + Send>;
+
+/// Whether any cluster has a sidecar that stands by, so that the heartbeat is needed.
+pub type HeartbeatNeed = Box<dyn Fn() -> bool + Send>;
 
 /// Holds this replica's share of the shards and keeps `fence` up to date, until `stop` is true and
 /// everything has been released. Errors of the API server are logged, and the request is tried
@@ -33,6 +38,7 @@ pub async fn keep(
     fence: Fence,
     measures: RoundMetrics,
     others: OtherLeases,
+    is_heartbeat_needed: HeartbeatNeed,
     mut stop: watch::Receiver<bool>,
 ) {
     let api: Api<Lease> = Api::namespaced(informers.client(), &options.namespace);
@@ -55,6 +61,8 @@ pub async fn keep(
         fence,
         measures,
         others,
+        is_heartbeat_needed,
+        heartbeat: Heartbeat::default(),
         ledger,
         is_fault_logged: false,
         waits_for: None,
@@ -104,6 +112,8 @@ struct Keeper {
     fence: Fence,
     measures: RoundMetrics,
     others: OtherLeases,
+    is_heartbeat_needed: HeartbeatNeed,
+    heartbeat: Heartbeat,
     ledger: LeaseLedger,
     is_fault_logged: bool,
     /// The replica with another number of shards that keeps this one from work, as last logged.
@@ -125,6 +135,8 @@ impl Keeper {
             WatchEvent::Deleted(name, _) => {
                 if let Some(name) = name_from(&name.name) {
                     self.ledger.gone(&name);
+                } else if *name.name == *HEARTBEAT {
+                    self.heartbeat.gone();
                 }
             }
             WatchEvent::Complete(_) => self.ledger.complete(),
@@ -136,6 +148,8 @@ impl Keeper {
     fn saw(&mut self, lease: &Lease, now: Duration) {
         if let Some(name) = name_of(lease) {
             self.ledger.note(name, record_of(lease), now);
+        } else if lease.metadata.name.as_deref() == Some(HEARTBEAT) {
+            self.heartbeat.note(record_of(lease), now);
         }
     }
 
@@ -194,9 +208,21 @@ impl Keeper {
                 (step, result)
             }
         });
+        let rank = (self.ledger.rank(now)).filter(|_| (self.is_heartbeat_needed)());
+        let beat_due = rank.and_then(|rank| self.heartbeat.step(rank, longest, now));
+        let beating = async {
+            let step = beat_due.as_ref()?;
+            let sent = beat(&self.api, &self.options, step);
+            Some(timeout(longest, sent).await)
+        };
         // All at once: one after the other, a few that hang would take longer than the Lease is
         // valid.
-        for (step, result) in join_all(performed).await {
+        let (performed, beaten) = tokio::join!(join_all(performed), beating);
+        if let Some(answer) = beaten {
+            self.heartbeat.attempted(now);
+            self.beaten(answer.ok());
+        }
+        for (step, result) in performed {
             match result {
                 Ok(Ok(LeaseAnswer::Written(lease))) => self.done(step, lease.as_deref(), now),
                 Ok(Ok(LeaseAnswer::Listed(leases))) => {
@@ -206,6 +232,20 @@ impl Keeper {
                 Ok(Err(error)) => self.failed(&step, &error).await,
                 Err(_) => self.log_fault(&format!("no answer within {longest:?}")),
             }
+        }
+    }
+
+    /// Takes in the answer to a renewal of the heartbeat. If another replica was faster, or somebody deleted it,
+    /// the watch tells.
+    fn beaten(&mut self, answer: Option<Result<Lease, kube::Error>>) {
+        match answer {
+            Some(Ok(lease)) => self.heartbeat.note(record_of(&lease), self.start.elapsed()),
+            Some(Err(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => {}
+            Some(Err(error)) => {
+                let error = error_chain::text(&error);
+                tracing::debug!(error, "the heartbeat is not renewed");
+            }
+            None => tracing::debug!("the heartbeat is not renewed: no answer"),
         }
     }
 

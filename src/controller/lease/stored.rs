@@ -10,6 +10,8 @@ use kube::api::{
 };
 
 use crate::controller::clock::Clock;
+use crate::manifests::names::HEARTBEAT;
+use crate::reconcile::ownership::lease::heartbeat::HeartbeatStep;
 use crate::reconcile::ownership::lease::record::{LeaseName, LeaseRecord, LeaseStep, Terms};
 
 /// The label of Rayfit's Leases; its value says which kind of Lease it is.
@@ -88,6 +90,25 @@ pub(super) async fn perform(
     }
 }
 
+/// Creates or renews the heartbeat.
+pub(super) async fn beat(
+    api: &Api<Lease>,
+    options: &LeaseOptions,
+    step: &HeartbeatStep,
+) -> Result<Lease, kube::Error> {
+    let (post, me) = (PostParams::default(), Some(&*options.replica));
+    match step {
+        HeartbeatStep::Create => {
+            let lease = lease(HEARTBEAT.to_owned(), "heartbeat", options, None, me);
+            api.create(&post, &lease).await
+        }
+        HeartbeatStep::Renew(record) => {
+            let lease = lease(HEARTBEAT.to_owned(), "heartbeat", options, Some(record), me);
+            api.replace(HEARTBEAT, &post, &lease).await
+        }
+    }
+}
+
 fn object(
     name: &LeaseName,
     options: &LeaseOptions,
@@ -98,6 +119,16 @@ fn object(
         LeaseName::Replica(_) => "replica",
         LeaseName::Shard(_) => "shard",
     };
+    lease(lease_name(name), kind, options, record, holder)
+}
+
+fn lease(
+    name: String,
+    kind: &str,
+    options: &LeaseOptions,
+    record: Option<&LeaseRecord>,
+    holder: Option<&str>,
+) -> Lease {
     let seconds = options
         .terms
         .duration
@@ -108,7 +139,7 @@ fn object(
     let taken = record.is_none_or(|record| record.holder.as_deref() != holder);
     Lease {
         metadata: ObjectMeta {
-            name: Some(lease_name(name)),
+            name: Some(name),
             namespace: Some(options.namespace.clone()),
             labels: Some([(LABEL.to_owned(), kind.to_owned())].into()),
             annotations: Some([(SHARDS.to_owned(), options.shards.to_string())].into()),

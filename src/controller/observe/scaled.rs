@@ -1,4 +1,4 @@
-//! Which clusters may use anything of a budget.
+//! Which clusters may use anything of a budget, and which have a sidecar that stands by.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,7 +6,26 @@ use std::sync::Arc;
 use super::store::{ClusterEntry, Store};
 use crate::ray::ReconcileMode;
 
+impl ClusterEntry {
+    /// Whether its sidecar scales it, in place of the central replicas.
+    pub fn is_stood_in(&self) -> bool {
+        let record = self.scaled_by.as_deref().unwrap_or_default();
+        self.standby.is_some()
+            && self.mode.as_deref() == Some(ReconcileMode::Central.name())
+            && record.starts_with("sidecar/")
+    }
+}
+
 impl Store {
+    /// Whether the sidecar of any cluster in mode central stands by for the Rayfit of a namespace.
+    pub fn has_standby(&self, namespace: &str) -> bool {
+        let central = Some(ReconcileMode::Central.name());
+        let mut clusters = self.clusters.values();
+        clusters.any(|entry| {
+            entry.standby.as_deref() == Some(namespace) && entry.mode.as_deref() == central
+        })
+    }
+
     /// The UIDs of RayClusters that are scaled in mode central, and of those that are gone and still
     /// have pods.
     pub fn scaled(&self) -> HashSet<Arc<str>> {

@@ -58,6 +58,8 @@ pub struct ClusterEntry {
     pub mode: Option<Arc<str>>,
     /// The annotation `rayfit.dev/scaled-by`, the hand-over record.
     pub scaled_by: Option<Arc<str>>,
+    /// The annotation `rayfit.dev/standby`, the namespace of the Rayfit for which its sidecar stands by.
+    pub standby: Option<Arc<str>>,
     /// Whether it has the annotation `ray.io/ippr`, which allows in-place resizes.
     pub grows: bool,
     version: String,
@@ -137,6 +139,7 @@ impl Store {
             version: kept.resource_version().unwrap_or_default(),
             mode: annotation(reconcile::ANNOTATION),
             scaled_by: annotation(handover::RECORD),
+            standby: annotation(reconcile::STANDBY),
             grows: kept.annotations().contains_key(ippr::ANNOTATION),
             json: kept.json.clone().into(),
         };

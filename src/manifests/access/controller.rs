@@ -2,6 +2,7 @@
 
 use crate::manifests::access::request::followed;
 use crate::manifests::access::{Access, AccessScope};
+use crate::manifests::names::HEARTBEAT;
 
 /// The permissions in every namespace whose clusters are scaled: bound cluster-wide, or in chosen
 /// namespaces. Deleting pods is not one of them, because KubeRay does that when asked through the
@@ -56,6 +57,16 @@ pub const LEASES: &[Access] = &[Access {
     resource: "leases",
     name: None,
     verbs: &["create", "delete", "list", "update", "watch"],
+}];
+
+/// For sidecars that stand by, whose accounts are those of their clusters: reading the one Lease that
+/// says that a replica is there.
+pub const HEARTBEATS: &[Access] = &[Access {
+    scope: AccessScope::Namespace,
+    group: "coordination.k8s.io",
+    resource: "leases",
+    name: Some(HEARTBEAT),
+    verbs: &["get"],
 }];
 
 /// For Ray clusters with token authentication or TLS only: the Secrets that KubeRay makes for them.

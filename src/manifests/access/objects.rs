@@ -8,6 +8,8 @@ use crate::manifests::access::{
 use crate::manifests::names::{APP, Component};
 use crate::manifests::{Certificates, ManifestOptions, names};
 
+const RBAC: &str = "rbac.authorization.k8s.io";
+
 /// Rayfit's namespace, with the pod security level that its pods satisfy.
 pub fn namespace(options: &ManifestOptions) -> Value {
     // The level restricted does not allow the host network.
@@ -81,6 +83,16 @@ fn of_scaling(options: &ManifestOptions, component: Component) -> Vec<Value> {
         roles.extend(granted("policies", Within::Cluster, all(watch::POLICIES)));
     }
     roles.extend(granted("leases", own, all(scaling::LEASES)));
+    if options.standby {
+        let mut readable = granted("standby", own, all(scaling::HEARTBEATS));
+        // Head pods run under the accounts that KubeRay makes, or that their owners chose.
+        readable[1]["subjects"] = json!([{
+            "apiGroup": RBAC,
+            "kind": "Group",
+            "name": "system:serviceaccounts"
+        }]);
+        roles.extend(readable);
+    }
     if options.only_namespaces.is_empty() {
         roles.extend(granted("nodes", Within::Cluster, all(scaling::NODES)));
     }
@@ -140,19 +152,18 @@ fn granted(
         Within::Namespace(namespace) => ("Role", component.metadata(&name, namespace)),
     };
     let rules: Vec<Value> = rights.into_iter().map(rule).collect();
-    let group = "rbac.authorization.k8s.io";
     [
         json!({
-            "apiVersion": format!("{group}/v1"),
+            "apiVersion": format!("{RBAC}/v1"),
             "kind": role,
             "metadata": metadata,
             "rules": rules
         }),
         json!({
-            "apiVersion": format!("{group}/v1"),
+            "apiVersion": format!("{RBAC}/v1"),
             "kind": format!("{role}Binding"),
             "metadata": metadata,
-            "roleRef": { "apiGroup": group, "kind": role, "name": name },
+            "roleRef": { "apiGroup": RBAC, "kind": role, "name": name },
             "subjects": [{
                 "kind": "ServiceAccount",
                 "name": component.name(),

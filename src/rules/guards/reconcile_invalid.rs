@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::finding::Finding;
 use crate::path::FieldPath;
 use crate::policy::Mode;
-use crate::ray::reconcile::{ANNOTATION, PREFIX, RECORD};
+use crate::ray::reconcile::{ANNOTATION, PREFIX, RECORD, STANDBY};
 use crate::ray::{Kind, ReconcileMode};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
@@ -53,7 +53,7 @@ const CEL: Cel = Cel::Covered(&[
     Check {
         each: Each::Object,
         mode: Mode::Warn,
-        faults: r#"s.annotations.filter(k, k.startsWith('rayfit.dev/') && (s.object.kind == 'RayCronJob' || !(k in ['rayfit.dev/reconcile', 'rayfit.dev/scaled-by'])))
+        faults: r#"s.annotations.filter(k, k.startsWith('rayfit.dev/') && (s.object.kind == 'RayCronJob' || !(k in ['rayfit.dev/reconcile', 'rayfit.dev/scaled-by', 'rayfit.dev/standby'])))
   .map(k, 'metadata.annotations ' + k + (s.object.kind == 'RayCronJob' ? ' has no effect on a RayCronJob' : ' is not an annotation that Rayfit knows'))"#,
         fix: "Remove it.",
     },
@@ -67,7 +67,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let finding = match () {
             () if subject.kind() == Kind::RayCronJob => Some(on_cron_job(key)),
             () if key == ANNOTATION => in_vain(subject, value),
-            () if key == RECORD => None,
+            () if key == RECORD || key == STANDBY => None,
             () => Some(unknown_key(key)),
         };
         if let Some(finding) = finding {
@@ -93,9 +93,9 @@ fn on_cron_job(key: &str) -> Finding {
 }
 
 fn unknown_key(key: &str) -> Finding {
-    let fix = match nearest(key, [ANNOTATION]) {
+    let fix = match nearest(key, [ANNOTATION, STANDBY]) {
         Some(known) => format!("Write {known}."),
-        None => format!("Remove it; the only annotation is {ANNOTATION}."),
+        None => format!("Remove it; the annotations for users are {ANNOTATION} and {STANDBY}."),
     };
     RULE.finding(place(key), "is not an annotation that Rayfit knows", fix)
         .in_mode(Mode::Warn)

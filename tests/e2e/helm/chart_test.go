@@ -83,6 +83,8 @@ var choices = []struct {
 	{"webhooks only with cert-manager", []string{"--no-controller", "--cert-manager"}, []string{"controller=false", "certificates=cert-manager"}},
 	{"may read Secrets", []string{"--ray-auth", "--gcs-ports=6379,6380"}, []string{"rayAuth=true", "gcsPorts={6379,6380}"}},
 	{"may delete idle clusters", []string{"--delete-idle-clusters"}, []string{"deleteIdleClusters=true"}},
+	{"sidecars may stand by", []string{"--standby"}, []string{"standby=true"}},
+	{"sidecars may stand by a single Deployment", []string{"--standby", "--single-deployment"}, []string{"standby=true", "singleDeployment=true"}},
 	{"in two namespaces", []string{"--ray-auth", "--only-namespace=a", "--only-namespace=b"}, []string{"rayAuth=true", "onlyNamespaces={a,b}"}},
 	{"a single pod", []string{"--replicas=1", "--controller-replicas=1"}, []string{"replicas=1", "controllerReplicas=1"}},
 	{"a single Deployment", []string{"--single-deployment", "--ray-auth"}, []string{"singleDeployment=true", "rayAuth=true"}},

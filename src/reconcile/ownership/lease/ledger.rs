@@ -224,6 +224,17 @@ impl LeaseLedger {
         self.renewed.map(|sent| sent + trusted)
     }
 
+    /// The place of this replica among those that are alive, while it may write; the first renews what all
+    /// of them renew together.
+    pub fn rank(&self, now: Duration) -> Option<usize> {
+        let may_write = self.trusted().any(|(_, until)| now < until);
+        let members = self.members(now);
+        members
+            .iter()
+            .position(|member| *member == self.me)
+            .filter(|_| may_write)
+    }
+
     /// Whether everything has been released.
     pub fn is_empty(&self) -> bool {
         self.renewed.is_none()

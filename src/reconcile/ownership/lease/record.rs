@@ -38,13 +38,17 @@ pub struct LeaseRecord {
 
 impl LeaseRecord {
     /// Whether this was stored after another record of the same Lease. A watch reports our own
-    /// writes after their replies arrived, and older states too. (Resource versions are numbers
-    /// that grow.)
+    /// writes after their replies arrived, and older states too.
     pub fn is_newer_than(&self, other: &Self) -> bool {
-        match (self.version.parse::<u64>(), other.version.parse::<u64>()) {
-            (Ok(version), Ok(than)) => version > than,
-            _ => self.version != other.version,
-        }
+        is_later(&self.version, &other.version)
+    }
+}
+
+/// Whether a resource version was given after another one. (Resource versions are numbers that grow.)
+pub fn is_later(version: &str, than: &str) -> bool {
+    match (version.parse::<u64>(), than.parse::<u64>()) {
+        (Ok(version), Ok(than)) => version > than,
+        _ => version != than,
     }
 }
 

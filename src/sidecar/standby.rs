@@ -1,0 +1,167 @@
+//! Standing by: reads the heartbeat of the central replicas, to find out whether this sidecar has to stand in.
+//!
+//! The service account of a head pod may read one Lease of Rayfit's, if the install grants that. It is read every
+//! few seconds, from the API server's cache; only the read that would show that nobody has renewed it asks
+//! for what was stored last.
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Client;
+use kube::api::{Api, GetParams};
+use tokio::time::timeout;
+
+use crate::apiserver::error_chain;
+use crate::controller::act::writer::LONGEST;
+use crate::controller::clock::Clock;
+use crate::controller::eligibility::StandIn;
+use crate::manifests::names::HEARTBEAT;
+use crate::ray::reconcile::STANDBY;
+use crate::ray::{RayObject, ReconcileMode};
+use crate::reconcile::HandoverRecord;
+use crate::reconcile::ownership::eligibility::Duty;
+use crate::reconcile::ownership::standby::{HeartbeatRead, Standby};
+
+/// By how much reads vary, so that the sidecars of many clusters do not read together.
+const SPREAD_S: f64 = 0.25;
+
+/// The longest name of a namespace.
+const LONGEST_NAME: usize = 63;
+
+/// A sidecar that stands by, where its RayCluster asks for that.
+pub(super) struct StandingBy {
+    client: Client,
+    clock: Clock,
+    stand_in: StandIn,
+    /// The namespace of the heartbeat, while the RayCluster asks for a standby.
+    namespace: Option<String>,
+    standby: Standby,
+    /// Why the heartbeat cannot be read, as last logged.
+    logged: String,
+}
+
+impl StandingBy {
+    /// Tells `stand_in` what it finds out.
+    pub(super) fn new(client: Client, clock: Clock, stand_in: StandIn) -> Self {
+        Self {
+            client,
+            clock,
+            stand_in,
+            namespace: None,
+            standby: Standby::default(),
+            logged: String::new(),
+        }
+    }
+
+    /// Takes in the RayCluster as it was read; returns whether that changes who should scale the cluster.
+    pub(super) fn learn(&mut self, cluster: Option<&RayObject<'_>>) -> bool {
+        let asked = cluster.and_then(namespace_of);
+        if self.namespace.as_deref() != asked {
+            self.standby = Standby::default();
+            self.namespace = asked.map(str::to_owned);
+            if let Some(namespace) = asked {
+                tracing::info!(namespace, "standing by for the central replicas");
+            }
+        }
+        if let Some(cluster) = cluster {
+            self.standby.saw(HandoverRecord::of(cluster));
+        }
+        self.decide()
+    }
+
+    /// How long to wait until the heartbeat has to be read; nothing if it has not.
+    pub(super) fn wait(&self) -> Option<Duration> {
+        self.namespace.as_ref()?;
+        let wait = self.standby.next_read() - self.clock.steady();
+        let spread = fastrand::f64() * SPREAD_S;
+        Some(Duration::from_secs_f64((wait + spread).max(0.0)))
+    }
+
+    /// Reads the heartbeat if that is due; returns whether that changes who should scale the cluster.
+    pub(super) async fn look(&mut self) -> bool {
+        let asked = self.clock.steady();
+        let Some(namespace) = &self.namespace else {
+            return false;
+        };
+        if asked < self.standby.next_read() {
+            return false;
+        }
+        let is_fresh = self.standby.ask(asked);
+        let from = if is_fresh {
+            GetParams::default()
+        } else {
+            GetParams::any()
+        };
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), namespace);
+        let answer = timeout(LONGEST, leases.get_metadata_with(HEARTBEAT, &from)).await;
+        let version = match answer {
+            Ok(Ok(lease)) => {
+                self.logged.clear();
+                lease.metadata.resource_version
+            }
+            Ok(Err(kube::Error::Api(status))) if status.code == 404 => {
+                self.log("there is no heartbeat: is the controller of that namespace older?");
+                None
+            }
+            Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
+                self.log("the permission is missing: install with rayfit manifests --standby");
+                return false;
+            }
+            Ok(Err(error)) => {
+                self.log(&error_chain::text(&error));
+                return false;
+            }
+            Err(_) => {
+                self.log(&format!("no answer within {LONGEST:?}"));
+                return false;
+            }
+        };
+        let read = HeartbeatRead {
+            version: version.as_deref(),
+            asked,
+            is_fresh,
+        };
+        self.standby.heard(&read, self.clock.steady());
+        self.decide()
+    }
+
+    /// Tells what follows.
+    fn decide(&self) -> bool {
+        let duty = self.standby.duty();
+        let changed = self.stand_in.set(duty);
+        if changed && duty == Duty::StandIn {
+            let silent = self.standby.silent_for(self.clock.steady());
+            let seconds = silent.unwrap_or_default().round();
+            tracing::warn!(
+                seconds,
+                "no central replica has renewed its heartbeat: standing in"
+            );
+        } else if changed && self.standby.is_disproved() {
+            tracing::warn!(
+                "a central replica is at work and does not renew the heartbeat: standing by until it does"
+            );
+        } else if changed {
+            tracing::info!("a central replica is there again: giving the cluster back");
+        }
+        changed
+    }
+
+    /// Logs why the heartbeat cannot be read: once, not at every attempt.
+    fn log(&mut self, why: &str) {
+        if self.logged != why {
+            let namespace = self.namespace.as_deref();
+            tracing::warn!(namespace, why, "the heartbeat {HEARTBEAT} cannot be read");
+            why.clone_into(&mut self.logged);
+        }
+    }
+}
+
+/// The namespace whose central replicas the sidecar of a cluster stands by for.
+fn namespace_of<'a>(cluster: &RayObject<'a>) -> Option<&'a str> {
+    let asked = cluster.annotation(STANDBY)?;
+    let usable = (1..=LONGEST_NAME).contains(&asked.len())
+        && asked
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    (usable && cluster.reconcile_mode() == ReconcileMode::Central).then_some(asked)
+}

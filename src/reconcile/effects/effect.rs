@@ -109,7 +109,8 @@ pub struct GroupChange {
 pub struct PodPatch {
     /// The pod's name.
     pub pod: String,
-    /// The body. It names the pod's uid, so that another pod of the same name is not touched.
+    /// The body. It names the pod's UID, so that another pod of the same name is not touched: the API
+    /// server refuses to change a UID. (Kubernetes, `dropPodUpdates`, `ValidateObjectMetaUpdate`.)
     pub body: Value,
 }
 

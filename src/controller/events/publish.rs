@@ -20,7 +20,7 @@ use crate::controller::clock::Clock;
 use crate::controller::clock::LimiterClock;
 use crate::controller::events::desk::Desk;
 use crate::controller::events::queued::{About, QueuedEvent};
-use crate::reconcile::effects::failure::Failure;
+use crate::reconcile::effects::failure::{Failure, Meaning};
 use crate::reconcile::events::event::{ClusterEvent, EventType};
 
 /// For how long an equal Event raises the count of the published one instead of being published
@@ -106,16 +106,29 @@ impl Publisher {
             about.key.namespace
         ));
         let equal = (about.uid.clone(), event.reason, event.message.clone());
-        if let Some(published) = self.series.get_mut(&equal) {
-            published.count = published.count.saturating_add(1);
-            published.at = Instant::now();
+        if let Some(published) = self.series.get(&equal) {
+            let count = published.count.saturating_add(1);
             let series = EventSeries {
-                count: published.count,
+                count,
                 last_observed_time: MicroTime(Clock::timestamp()),
             };
             let patch = Patch::Merge(json!({ "series": series }));
             let patched = events.patch(&published.name, &PatchParams::default(), &patch);
-            return self.send(about, patched).await;
+            match self.send(about, patched).await {
+                // The Event has expired or was deleted: as client-go's recorder does, it is published
+                // anew.
+                Err(failure) if failure.meaning() == Meaning::Gone => {
+                    self.series.remove(&equal);
+                }
+                Err(failure) => return Err(failure),
+                Ok(()) => {
+                    if let Some(published) = self.series.get_mut(&equal) {
+                        published.count = count;
+                        published.at = Instant::now();
+                    }
+                    return Ok(());
+                }
+            }
         }
         let event = self.event(about, event);
         let name = event.metadata.name.clone().unwrap_or_default();

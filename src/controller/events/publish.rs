@@ -190,3 +190,61 @@ impl Publisher {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+
+    use hyper::{Response, StatusCode};
+    use kube::Client;
+    use kube::client::Body;
+    use tokio::sync::Notify;
+
+    use super::*;
+    use crate::apiserver::{Gate, Patience};
+    use crate::controller::metrics::RoundMetrics;
+    use crate::controller::observe::Key;
+
+    /// An API server that no longer has any Event; it writes down the methods of requests.
+    fn forgetful(seen: &Arc<Mutex<Vec<String>>>) -> Client {
+        let seen = Arc::clone(seen);
+        let service = tower::service_fn(move |request: hyper::Request<Body>| {
+            let method = request.method().to_string();
+            let is_patch = method == "PATCH";
+            seen.lock().unwrap().push(method);
+            let (code, body) = if is_patch {
+                let gone = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {},
+                    "status": "Failure", "code": 404, "reason": "NotFound", "message": "not found" });
+                (StatusCode::NOT_FOUND, gone)
+            } else {
+                (StatusCode::CREATED, json!({}))
+            };
+            let body = Body::from(body.to_string().into_bytes());
+            let answer = Response::builder().status(code).body(body);
+            async move { Ok::<_, Infallible>(answer.unwrap()) }
+        });
+        Client::new(service, "ray")
+    }
+
+    #[tokio::test]
+    async fn an_event_that_is_gone_is_published_anew() {
+        let seen = Arc::default();
+        let requests = Requests::new(forgetful(&seen), Gate::new(50, 100, Patience::default()));
+        let desk = Arc::new(Desk {
+            outbox: Mutex::default(),
+            filled: Notify::new(),
+            measures: RoundMetrics::default(),
+        });
+        let mut publisher = Publisher::new(requests, 10, "a".to_owned(), desk);
+        let about = About {
+            key: Key::new("ray", "demo"),
+            uid: "u".to_owned(),
+        };
+        let event = || ClusterEvent::warning("CannotFit", "Scaling", "1 x {CPU: 9}".to_owned());
+        publisher.publish(&about, event()).await.unwrap();
+        publisher.publish(&about, event()).await.unwrap();
+        assert_eq!(*seen.lock().unwrap(), ["POST", "PATCH", "POST"]);
+        assert_eq!(publisher.series.len(), 1, "it is counted on");
+    }
+}

@@ -51,12 +51,11 @@ impl EventRecorder {
     /// What is to be announced of a round and of the results of its effects.
     pub(crate) fn announce(&mut self, round: &Round, done: &[Done], now: f64) -> Announcements {
         let mut announcements = done::announcements(round, done, &mut self.from);
-        let holding: Vec<TrackedCondition> = (round.conditions.iter().cloned())
-            .chain(done::failures(done))
-            .collect();
+        let failures: Vec<TrackedCondition> = done::failures(done).collect();
+        let holding = round.conditions.iter().chain(&failures);
         for condition in self.begun(holding, now) {
-            announcements.events.push(condition.event);
-            announcements.messages.extend(condition.message);
+            announcements.events.push(condition.event.clone());
+            announcements.messages.extend(condition.message.clone());
         }
         announcements.messages.extend(self.resized(round));
         let seen = round.totals.is_some();
@@ -67,23 +66,25 @@ impl EventRecorder {
     }
 
     /// Those of the conditions that hold that are to be announced.
-    fn begun(&mut self, holding: Vec<TrackedCondition>, now: f64) -> Vec<TrackedCondition> {
-        let (known, new): (Vec<_>, Vec<_>) = (holding.into_iter())
-            .partition(|condition| self.announced.contains_key(&condition.topic));
-        for condition in known {
-            self.announced.insert(condition.topic, now);
+    fn begun<'a>(
+        &mut self,
+        holding: impl Iterator<Item = &'a TrackedCondition>,
+        now: f64,
+    ) -> Vec<&'a TrackedCondition> {
+        let mut new = Vec::new();
+        for condition in holding {
+            match self.announced.get_mut(&condition.topic) {
+                Some(seen) => *seen = now,
+                None => new.push(condition),
+            }
         }
         self.announced.retain(|_, seen| now - *seen < AGAIN_S);
         self.make_room(new.len(), now);
-        let mut begun = Vec::new();
-        for condition in new {
+        new.retain(|condition| {
             let has_room = self.announced.len() < KEPT;
-            let topic = condition.topic.clone();
-            if has_room && self.announced.insert(topic, now).is_none() {
-                begun.push(condition);
-            }
-        }
-        begun
+            has_room && (self.announced.insert(condition.topic.clone(), now)).is_none()
+        });
+        new
     }
 
     /// Forgets what has been gone for longest. What holds is not forgotten, or it would be announced

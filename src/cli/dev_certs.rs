@@ -1,7 +1,7 @@
 //! `rayfit dev-certs`: an authority and a serving certificate for development.
 
 use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -42,27 +42,48 @@ impl DevCertsCommand {
         let leaf = issue::leaf(&authority, &hosts, LIFETIME, now)?;
         fs::create_dir_all(&self.folder)
             .with_context(|| format!("cannot make {}", self.folder.display()))?;
-        write(&self.folder.join("ca.crt"), &authority.anchor.pem, 0o644)?;
-        write(&self.folder.join("tls.key"), &leaf.key.0, 0o600)?;
-        write(&self.folder.join("tls.crt"), &leaf.chain, 0o644)?;
+        let path = |name: &str| self.folder.join(name);
+        write_beside(&path("ca.crt"), &authority.anchor.pem, 0o644)?;
+        write_beside(&path("tls.crt"), &leaf.chain, 0o644)?;
+        write_beside(&path("tls.key"), &leaf.key.0, 0o600)?;
+        // Nothing is replaced before all is written, and no key comes before its certificate.
+        for name in ["ca.crt", "tls.crt", "tls.key"] {
+            replace(&path(name))?;
+        }
         Ok(Outcome::Clean)
     }
 }
 
-/// Writes a second file and renames it, so that a server that reads at the same time never sees
-/// half a file.
-fn write(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
-    let beside = path.with_extension("new");
-    let context = || format!("cannot write {}", path.display());
+/// Writes the file that is to replace the one at `path`, with this mode.
+fn write_beside(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
+    let beside = beside(path);
+    let context = || format!("cannot write {}", beside.display());
+    match fs::remove_file(&beside) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(error).with_context(context);
+        }
+        _ => {}
+    }
+    // A file that is there already would keep its mode.
     let mut file = OpenOptions::new()
         .write(true)
-        .create(true)
-        .truncate(true)
+        .create_new(true)
         .mode(mode)
         .open(&beside)
         .with_context(context)?;
-    file.write_all(text.as_bytes()).with_context(context)?;
-    fs::rename(&beside, path).with_context(context)
+    file.write_all(text.as_bytes()).with_context(context)
+}
+
+/// Renames the file that was written, so that a server that reads at the same time never sees half a
+/// file.
+fn replace(path: &Path) -> anyhow::Result<()> {
+    fs::rename(beside(path), path).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    name.into()
 }
 
 #[expect(

@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 use super::Outcome;
 use super::live::{self, block_on, list};
 use super::shared::documents;
+use super::shared::outcome;
 use super::shared::policies::PolicyArgs;
 use super::shared::settings::SettingsArgs;
+use crate::apiserver::error_chain::text;
 use crate::facts::Facts;
 use crate::object_audit::{Judged, examine, page, table};
 use crate::objects;
@@ -125,6 +127,58 @@ fn written(inputs: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
     Ok(values)
 }
 
+/// A kind of objects around the Ray objects.
+struct Fact {
+    /// Its key among the facts.
+    key: &'static str,
+    kind: &'static str,
+    plural: &'static str,
+    /// What cannot be judged without it.
+    judges: &'static str,
+}
+
+const FACTS: [Fact; 4] = [
+    Fact {
+        key: "nodes",
+        kind: "Node",
+        plural: "nodes",
+        judges: "whether a Kubernetes node is large enough for resize limits (RF115)",
+    },
+    Fact {
+        key: "namespaces",
+        kind: "Namespace",
+        plural: "namespaces",
+        judges: "what RayPolicies say that go by the labels of namespaces",
+    },
+    Fact {
+        key: "limitRanges",
+        kind: "LimitRange",
+        plural: "limitranges",
+        judges: "what LimitRanges bound or set (RF117, limits of RayPolicies)",
+    },
+    Fact {
+        key: "resourceQuotas",
+        kind: "ResourceQuota",
+        plural: "resourcequotas",
+        judges: "what ResourceQuotas bound (RF117)",
+    },
+];
+
+impl Fact {
+    /// What is not judged because the objects could not be listed, and what to do.
+    fn not_judged(&self, error: &kube::Error) -> String {
+        let Self { plural, judges, .. } = self;
+        let remedy = match error {
+            kube::Error::Api(status) if status.code == 403 => {
+                format!("you need the permission to list {plural} in the whole cluster")
+            }
+            _ => "try again".to_owned(),
+        };
+        let error = text(error);
+        format!("{plural} cannot be listed ({error}), so it was not judged {judges}: {remedy}")
+    }
+}
+
 /// The objects that are stored in a cluster.
 struct Stored {
     objects: Vec<Value>,
@@ -133,7 +187,8 @@ struct Stored {
 }
 
 impl Stored {
-    /// Reads the cluster. Facts without read permission are unknown; Ray objects must be readable.
+    /// Reads the cluster. Ray objects must be readable; of facts that are not, the user is told what is
+    /// not judged without them.
     async fn of(client: &Client) -> anyhow::Result<Self> {
         let mut objects = Vec::new();
         for kind in Kind::ALL {
@@ -141,18 +196,19 @@ impl Stored {
         }
         let policies = live::policies(client).await?;
         let mut facts = serde_json::Map::new();
-        if let Ok(version) = client.apiserver_version().await {
-            facts.insert("kubernetesVersion".to_owned(), json!(version.git_version));
+        match client.apiserver_version().await {
+            Ok(version) => {
+                facts.insert("kubernetesVersion".to_owned(), json!(version.git_version));
+            }
+            Err(error) => outcome::warn(format!(
+                "the version of Kubernetes cannot be read ({}), so what depends on it was not judged",
+                text(&error)
+            )),
         }
-        for (key, kind, plural) in [
-            ("nodes", "Node", "nodes"),
-            ("namespaces", "Namespace", "namespaces"),
-            ("limitRanges", "LimitRange", "limitranges"),
-            ("resourceQuotas", "ResourceQuota", "resourcequotas"),
-        ] {
-            match list(client, ("", "v1", kind), plural).await {
-                Ok(items) => drop(facts.insert(key.to_owned(), json!(items))),
-                Err(error) => tracing::debug!(%error, "unknown"),
+        for fact in FACTS {
+            match list(client, ("", "v1", fact.kind), fact.plural).await {
+                Ok(items) => drop(facts.insert(fact.key.to_owned(), json!(items))),
+                Err(error) => outcome::warn(fact.not_judged(&error)),
             }
         }
         Ok(Self {
@@ -160,5 +216,22 @@ impl Stored {
             facts: serde_json::from_value(Value::Object(facts))?,
             policies,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_judged_is_told_with_the_right_that_is_missing() {
+        let message = "nodes is forbidden: User \"ada\" cannot list resource \"nodes\"";
+        let status = Status::failure(message, "Forbidden").with_code(403);
+        let told = FACTS[0].not_judged(&kube::Error::Api(Box::new(status)));
+        for part in [message, "RF115", "permission to list nodes"] {
+            assert!(told.contains(part), "{told}");
+        }
     }
 }

@@ -27,7 +27,7 @@ impl Reconciler {
         match client.whole_state().await {
             Ok((mut state, place)) => {
                 if extras.ends_unused {
-                    state.users = self.users(&client).await;
+                    state.users = self.users(&client, place.as_ref()).await;
                 }
                 let watch = &mut self.state.memory_watch;
                 watch.fill(&client, &extras.follows, &mut state, &self.clock);
@@ -50,12 +50,16 @@ impl Reconciler {
         }
     }
 
-    async fn users(&mut self, client: &gcs::Client) -> Option<RayUsers> {
+    async fn users(
+        &mut self,
+        client: &gcs::Client,
+        place: Option<&gcs::ClientPlace>,
+    ) -> Option<RayUsers> {
         let now = self.clock.steady();
         if let Some(users) = self.state.users.serving(now) {
             return Some(users);
         }
-        let users = client.users().await.ok();
+        let users = client.users(place).await.ok();
         self.state.users.note(users, now);
         users
     }

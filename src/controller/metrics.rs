@@ -31,16 +31,9 @@ impl RoundMetrics {
 
     /// Records a call of the cluster's GCS that failed.
     pub fn gcs_error(&self, key: &Key, fault: &GcsFault) {
-        let kind = match fault {
-            GcsFault::Unreachable(_) | GcsFault::BackingOff(_) => "unreachable",
-            GcsFault::Deadline(_) => "deadline",
-            GcsFault::Tls(_) | GcsFault::Credentials(_) | GcsFault::Unauthenticated(_) => {
-                "credentials"
-            }
-            GcsFault::Passive => "passive",
-            _ => "other",
-        };
-        self.metrics.gcs_error(kind);
+        if let Some(kind) = failed_call(fault) {
+            self.metrics.gcs_error(kind);
+        }
         match fault {
             // This GCS does answer; it only says that another one is the leader.
             GcsFault::Passive => self.gcs_is_well(key),
@@ -146,6 +139,19 @@ impl RoundMetrics {
     }
 }
 
+/// A short name for the fault of a call; `None` if nothing was called.
+fn failed_call(fault: &GcsFault) -> Option<&'static str> {
+    Some(match fault {
+        // The call that failed before was counted, and the GCS is not called again yet.
+        GcsFault::BackingOff(_) => return None,
+        GcsFault::Unreachable(_) => "unreachable",
+        GcsFault::Deadline(_) => "deadline",
+        GcsFault::Tls(_) | GcsFault::Credentials(_) | GcsFault::Unauthenticated(_) => "credentials",
+        GcsFault::Passive => "passive",
+        _ => "other",
+    })
+}
+
 /// A short name for the meaning of a failure.
 fn outcome(meaning: &Meaning) -> &'static str {
     match meaning {
@@ -156,5 +162,17 @@ fn outcome(meaning: &Meaning) -> &'static str {
         Meaning::Forbidden => "forbidden",
         Meaning::Busy { .. } => "busy",
         Meaning::Transient => "failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_was_not_made_has_not_failed() {
+        let waits = GcsFault::BackingOff(Duration::from_secs(1));
+        assert_eq!(failed_call(&waits), None);
+        assert_eq!(failed_call(&GcsFault::Passive), Some("passive"));
     }
 }

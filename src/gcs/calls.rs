@@ -270,7 +270,7 @@ impl Client {
             )
             .await?;
         self.checked(call, tasks.status)?;
-        let actors = self.actors(true).await?;
+        let actors = self.actors(true, limit).await?;
         let call = Call::PlacementGroups;
         let groups = self
             .call(
@@ -295,9 +295,24 @@ impl Client {
         })
     }
 
-    /// Who uses the cluster: its drivers, and detached actors.
-    pub async fn users(&self) -> Result<RayUsers, CallError> {
-        let limit = self.largest_answer();
+    /// Who uses the cluster: its drivers, and detached actors. `place` is the permit that is kept for
+    /// the cluster's state, if there is one.
+    pub async fn users(&self, place: Option<&ClientPlace>) -> Result<RayUsers, CallError> {
+        let limit = match place {
+            Some(_) => self.largest_answer(),
+            None => self.usual_answer(),
+        };
+        match self.users_within(limit).await {
+            Err(error) if is_too_large(&error) && limit < self.largest_answer() => {
+                // The answers are counted and dropped here, so the permit is not needed for longer.
+                let _place = self.place_for_one().await;
+                self.users_within(self.largest_answer()).await
+            }
+            result => result,
+        }
+    }
+
+    async fn users_within(&self, limit: usize) -> Result<RayUsers, CallError> {
         let call = Call::Jobs;
         let all = GetAllJobInfoRequest {
             // For these two fields the GCS would read its store and ask each driver.
@@ -313,13 +328,17 @@ impl Client {
             })
             .await?;
         self.checked(call, jobs.status)?;
-        let actors = self.actors(false).await?;
+        let actors = self.actors(false, limit).await?;
         Ok(users::of(&jobs.job_info_list, &actors))
     }
 
     /// The actors, with those of drivers that have ended or without.
-    async fn actors(&self, show_dead_jobs: bool) -> Result<Vec<ActorTableData>, CallError> {
-        let (call, limit) = (Call::Actors, self.largest_answer());
+    async fn actors(
+        &self,
+        show_dead_jobs: bool,
+        limit: usize,
+    ) -> Result<Vec<ActorTableData>, CallError> {
+        let call = Call::Actors;
         let which = GetAllActorInfoRequest { show_dead_jobs };
         let actors = self
             .call(call, which, |channel, request| async move {

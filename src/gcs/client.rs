@@ -110,6 +110,12 @@ impl Client {
         if !self.is_large.load(Ordering::Relaxed) {
             return None;
         }
+        self.place_for_one().await
+    }
+
+    /// A permit for one answer that is larger than usual. Waits until one is free, so nobody may wait for
+    /// it who has one.
+    pub(super) async fn place_for_one(&self) -> Option<ClientPlace> {
         // The semaphore is never closed.
         LARGE_ANSWERS.acquire().await.ok().map(ClientPlace)
     }

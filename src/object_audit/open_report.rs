@@ -1,5 +1,6 @@
 //! The findings in one object as a report of <https://openreports.io>, which dashboards show.
 
+use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
 use crate::object_audit::{Found, Judged};
@@ -12,12 +13,27 @@ pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The most results in one report.
 const RESULTS: usize = 100;
 
+/// The most bytes of an object's name in the name of its report, which may have 253 with the prefix.
+const LONGEST: usize = 200;
+
+/// How many bytes of a longer name are kept before the dash and the hash.
+const KEPT: usize = LONGEST - 17;
+
 /// The name of the report of an object.
 pub fn name(judged: &Judged) -> String {
     let kind = judged.object.kind.name().to_lowercase();
-    // A name may have 253 characters, the prefix included.
-    let name: String = judged.object.name.chars().take(200).collect();
-    format!("rayfit-{kind}-{name}")
+    let name = &judged.object.name;
+    if name.len() <= LONGEST {
+        return format!("rayfit-{kind}-{name}");
+    }
+    // Long names may begin alike, and two objects must not have one report.
+    let digest = digest(&SHA256, name.as_bytes());
+    let bytes = digest.as_ref().iter().take(8);
+    let hash = bytes.fold(0_u64, |hash, byte| (hash << 8) | u64::from(*byte));
+    let start = name.get(..name.floor_char_boundary(KEPT));
+    // A dash may not follow a dot in names.
+    let start = start.unwrap_or_default().trim_end_matches(['.', '-']);
+    format!("rayfit-{kind}-{start}-{hash:016x}")
 }
 
 /// The report of an object; `None` if it has no findings. The object owns the report, so that
@@ -90,4 +106,36 @@ fn result(found: &Found) -> Value {
         "message": found.message,
         "properties": { "mode": found.mode.name() },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::Identity;
+
+    fn named(object: &str) -> String {
+        name(&Judged {
+            object: Identity {
+                kind: Kind::RayCluster,
+                namespace: Some("n".to_owned()),
+                name: object.to_owned(),
+            },
+            uid: "u".to_owned(),
+            policies: Vec::new(),
+            findings: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn two_objects_never_have_one_report() {
+        assert_eq!(named("demo"), "rayfit-raycluster-demo");
+        let longest = "x".repeat(LONGEST);
+        assert_eq!(named(&longest), format!("rayfit-raycluster-{longest}"));
+        let [one, other] = ["a", "b"].map(|end| named(&format!("{longest}{end}")));
+        assert_ne!(one, other);
+        assert_eq!(one, named(&format!("{longest}a")), "it stays the same");
+        assert_eq!(one.len(), "rayfit-raycluster-".len() + LONGEST);
+        let dotted = named(&format!("{}.{longest}", "x".repeat(KEPT - 1)));
+        assert!(!dotted.contains(".-"), "{dotted}");
+    }
 }

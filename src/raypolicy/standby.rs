@@ -146,8 +146,11 @@ fn scheduled(
     let fits =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
     let name = Some(written.name.clone())
-        .filter(|name| (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(fits));
-    let name = name.ok_or("write a name of up to 63 small letters, digits and hyphens");
+        .filter(|name| (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(fits))
+        .filter(|name| !name.starts_with('-') && !name.ends_with('-'));
+    let name = name.ok_or(
+        "write a name of up to 63 small letters, digits and hyphens, with no hyphen at its ends",
+    );
     let name = faults.part(&format!("{place}.name"), name);
     let start = CronExpression::parse(&written.start);
     let start = faults.part(&format!("{place}.start"), start);
@@ -238,6 +241,16 @@ mod tests {
                 schedule(("name", json!("A b"))),
                 "schedules[0].name",
                 "small letters",
+            ),
+            (
+                schedule(("name", json!("-a"))),
+                "schedules[0].name",
+                "no hyphen at its ends",
+            ),
+            (
+                schedule(("name", json!("a-"))),
+                "schedules[0].name",
+                "no hyphen at its ends",
             ),
             (
                 schedule(("start", json!("8 o'clock"))),

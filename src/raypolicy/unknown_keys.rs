@@ -1,9 +1,12 @@
 //! Unknown keys in a RayPolicy. API servers prune them or refuse the object; in a file they are
 //! typing errors.
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
-use crate::policy::resource::RayPolicy;
+use crate::policy::resource::{self, RayPolicy};
 use crate::raypolicy::{PolicyFault, Weight};
 use crate::text::nearest;
 
@@ -46,53 +49,36 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-const KEYS: &[&str] = &[
-    "match",
-    "priority",
-    "mode",
-    "rules",
-    "limits",
-    "defaults",
-    "reconcile",
-    "exemptions",
-    "failClosed",
-    "namespaceSelector",
-    "objectSelector",
-    "names",
-    "kinds",
-    "reason",
-    "ticket",
-    "expires",
-    "objects",
-    "namespace",
-    "name",
-    "kind",
-    "standby",
-    "headroom",
-    "sharePercent",
-    "cpus",
-    "requests",
-    "resources",
-    "schedules",
-    "start",
-    "end",
-    "durationSeconds",
-    "timeZone",
-    "minReplicas",
-    "keepSmallSeconds",
-    "learnGaps",
-    "followMemory",
-    "makeRoom",
-    "budget",
-    "budgetShare",
-    "cpu",
-    "memory",
-    "gpus",
-    "weight",
-];
+/// All keys that the schema has under `spec`: a list of them would fall behind it.
+static KEYS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let mut keys = BTreeSet::new();
+    let definition = resource::definition();
+    if let Some(spec) = definition.pointer(SPEC) {
+        gather(spec, &mut keys);
+    }
+    keys
+});
+
+/// Where the schema of `spec` is in the CustomResourceDefinition.
+const SPEC: &str = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
+
+/// Adds the keys of the objects that a schema describes.
+fn gather(schema: &Value, keys: &mut BTreeSet<String>) {
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        for (key, inner) in properties {
+            keys.insert(key.clone());
+            gather(inner, keys);
+        }
+    }
+    for inner in ["items", "additionalProperties"] {
+        if let Some(inner) = schema.get(inner) {
+            gather(inner, keys);
+        }
+    }
+}
 
 fn fault(place: &str, key: &str) -> PolicyFault {
-    let problem = match nearest(key, KEYS.iter().copied()) {
+    let problem = match nearest(key, KEYS.iter().map(String::as_str)) {
         Some(near) => format!("there is no such key; did you mean {near}?"),
         None => "there is no such key (kubectl explain raypolicy.spec lists them)".to_owned(),
     };
@@ -100,5 +86,50 @@ fn fault(place: &str, key: &str) -> PolicyFault {
         place: format!("{place}.{key}"),
         problem,
         weight: Weight::Part,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::raypolicy::compile;
+
+    #[test]
+    fn every_key_of_the_schema_is_suggested() {
+        for (written, hint) in [
+            (json!({"mod": "Audit"}), "did you mean mode?"),
+            (
+                json!({"reconcile": {"allowedMode": ["central"]}}),
+                "did you mean allowedModes?",
+            ),
+            (
+                json!({"reconcile": {"stratgy": "ray"}}),
+                "did you mean strategy?",
+            ),
+            (
+                json!({"reconcile": {"scaleup": {"maxPods": 1}}}),
+                "did you mean scaleUp?",
+            ),
+            (
+                json!({"reconcile": {"scaleUp": {"maxPods": 1, "perSeconds": 1, "perSecond": 2}}}),
+                "did you mean perSeconds?",
+            ),
+            (
+                json!({"reconcile": {"schedules": [{"name": "a", "start": "0 8 * * *",
+                    "durationSeconds": 60, "timezone": "UTC"}]}}),
+                "did you mean timeZone?",
+            ),
+            (json!({"colour": 1}), "kubectl explain raypolicy.spec"),
+        ] {
+            let object = json!({"apiVersion": "rayfit.dev/v1alpha1", "kind": "RayPolicy",
+                "metadata": {"name": "a"}, "spec": written});
+            let faults = unknown(&object, &compile::read(&object).unwrap());
+            let [fault] = &faults[..] else {
+                panic!("{object}: {faults:?}");
+            };
+            assert!(fault.problem.contains(hint), "{object}: {}", fault.problem);
+        }
     }
 }

@@ -40,7 +40,8 @@ impl Pulse {
 
     /// How long there has been no signal, if that is too long.
     pub fn lost(&self) -> Option<Duration> {
-        let since = self.now() - self.last.load(Ordering::Relaxed).min(self.now());
+        // A signal that is given meanwhile is later than the time that was read.
+        let since = self.now().saturating_sub(self.last.load(Ordering::Relaxed));
         let since = Duration::from_millis(since);
         (since > LOST).then_some(since)
     }
@@ -62,5 +63,11 @@ mod tests {
         assert!(pulse.lost().is_some());
         pulse.last.store(pulse.now(), Ordering::Relaxed);
         assert_eq!(pulse.lost(), None);
+        pulse.last.store(pulse.now() + 60_000, Ordering::Relaxed);
+        assert_eq!(
+            pulse.lost(),
+            None,
+            "a signal came after the look at the clock"
+        );
     }
 }

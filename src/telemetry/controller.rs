@@ -16,6 +16,7 @@ use super::budgets::BudgetMetrics;
 use super::saved::SavedInPlace;
 use super::sizes::WorkerSizes;
 use crate::plan::{BelowLimits, GroupSizes};
+use crate::reconcile::Effect;
 
 /// Upper bounds of the round histogram, in seconds.
 const ROUND: [f64; 12] = [
@@ -91,15 +92,6 @@ struct Want {
 }
 
 /// Series that alerts use begin at 0, because Prometheus sees no increase in a new series.
-const ACTIONS: [&str; 7] = [
-    "patch-cluster",
-    "note-pod",
-    "resize-pod",
-    "resize-raylet",
-    "drain",
-    "report",
-    "put-error",
-];
 const OUTCOMES: [&str; 4] = ["done", "failed", "forbidden", "refused"];
 const EVENTS: [&str; 3] = ["published", "failed", "left-out"];
 const GCS_ERRORS: [&str; 5] = ["unreachable", "deadline", "credentials", "passive", "other"];
@@ -126,7 +118,7 @@ impl Default for ScalingMetrics {
             wants: Mutex::default(),
             silent: Mutex::default(),
         };
-        for action in ACTIONS {
+        for action in Effect::KINDS {
             for outcome in OUTCOMES {
                 drop(
                     metrics
@@ -349,6 +341,19 @@ fn lock<T>(of_clusters: &Mutex<HashMap<String, T>>) -> MutexGuard<'_, HashMap<St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_kind_of_effect_is_counted_from_the_start() {
+        let mut registry = Registry::default();
+        ScalingMetrics::default().register(&mut registry);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        assert!(Effect::KINDS.contains(&"delete-cluster"));
+        for action in Effect::KINDS {
+            let series = format!("effects_total{{action=\"{action}\",outcome=\"forbidden\"}} 0");
+            assert!(text.contains(&series), "{series} is not in {text}");
+        }
+    }
 
     #[test]
     fn a_gcs_is_unreachable_once_it_has_long_been_silent() {

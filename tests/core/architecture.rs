@@ -101,6 +101,50 @@ fn the_map_in_lib_rs_names_every_module() {
     }
 }
 
+/// A file that nothing declares is not compiled, and its tests never run.
+#[test]
+fn every_file_is_in_the_module_tree() {
+    let mut declared = BTreeSet::new();
+    for root in ["lib.rs", "main.rs"] {
+        declare(&src().join(root), &src(), &mut declared);
+    }
+    for file in files(&src()) {
+        let file = file.strip_prefix(src()).unwrap();
+        assert!(
+            declared.contains(&src().join(file)),
+            "no `mod` declares src/{}: declare it or remove it",
+            file.display()
+        );
+    }
+}
+
+/// Adds a file, and the files of the modules that it declares, which are in `folder`.
+fn declare(file: &Path, folder: &Path, declared: &mut BTreeSet<PathBuf>) {
+    declared.insert(file.to_owned());
+    let file = syn::parse_file(&read(file)).unwrap();
+    declare_modules(&file.items, folder, declared);
+}
+
+fn declare_modules(items: &[syn::Item], folder: &Path, declared: &mut BTreeSet<PathBuf>) {
+    for item in items {
+        let syn::Item::Mod(module) = item else {
+            continue;
+        };
+        let inside = folder.join(module.ident.to_string());
+        if let Some((_, items)) = &module.content {
+            declare_modules(items, &inside, declared);
+            continue;
+        }
+        let beside = inside.with_extension("rs");
+        let file = if beside.exists() {
+            beside
+        } else {
+            inside.join("mod.rs")
+        };
+        declare(&file, &inside, declared);
+    }
+}
+
 #[test]
 fn no_files_import_in_a_circle() {
     let circle = circles::find(&Modules::all().edges());

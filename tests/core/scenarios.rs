@@ -18,7 +18,7 @@ use rayfit::budget::amounts::BudgetAmounts;
 use rayfit::budget::limit::BudgetLimit;
 use rayfit::facts::Facts;
 use rayfit::plan::check::check;
-use rayfit::plan::{PlanSettings, Strategy, decide};
+use rayfit::plan::{Plan, PlanSettings, Strategy, decide};
 use rayfit::policy::Policies;
 use rayfit::policy::settings::ReconcileSettings;
 use rayfit::quantity::Quantity;
@@ -372,4 +372,34 @@ fn every_story_leads_to_the_recorded_plans() {
             insta::assert_snapshot!(path.file_stem().unwrap().to_str().unwrap(), text);
         });
     });
+}
+
+/// The plan of a story.
+fn plan(story: &str) -> Plan {
+    let story: Value = serde_saphyr::from_str(story).unwrap();
+    let snapshot: Snapshot = serde_json::from_value(snapshot(&story)).unwrap();
+    decide(&snapshot, &settings(&story, Strategy::Rayfit)).0
+}
+
+#[test]
+fn a_refusal_is_forgotten_with_its_group() {
+    let plan = plan(
+        "groups: {cpu: {cpu: 1, memory: 2Gi}}\n\
+         history: {unavailable: {cpu: 1768391990, gone: 1768391990}}",
+    );
+    let known: Vec<&String> = plan.remember.unavailable.keys().collect();
+    assert_eq!(known, ["cpu"]);
+}
+
+#[test]
+fn of_launches_that_nothing_needs_any_more_the_minimum_is_kept() {
+    let plan = plan(
+        "groups: {cpu: {cpu: 1, memory: 2Gi, min: 1, max: 20, replicas: 10}}\n\
+         gangs: [{strategy: SPREAD, bundles: [{CPU: 1}, {CPU: 1}, {CPU: 1}, {CPU: 1}]}]\n\
+         history:\n  \
+           gangs: {\"00:SPREAD\": {times: 1, retryAt: 1768392030}}\n  \
+           instances: [{group: cpu, status: Requested, since: 1768391990, count: 10}]",
+    );
+    let group = &plan.groups[0];
+    assert_eq!((group.replicas, group.cancel), (1, 9), "{plan}");
 }

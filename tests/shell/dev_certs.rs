@@ -29,3 +29,24 @@ fn they_can_be_served_and_the_key_is_for_the_owner_only() {
     let files: Vec<_> = std::fs::read_dir(&target).unwrap().collect();
     assert_eq!(files.len(), 3, "nothing else is left there");
 }
+
+/// What was left by a run that was ended in between, or put there by somebody else.
+#[test]
+fn the_key_is_for_the_owner_only_whatever_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    for stale in ["tls.new", "tls.key.new"] {
+        let stale = folder.path().join(stale);
+        std::fs::write(&stale, "stale").unwrap();
+        let mode = std::fs::Permissions::from_mode(0o644);
+        std::fs::set_permissions(&stale, mode).unwrap();
+    }
+    let done = Command::new(env!("CARGO_BIN_EXE_rayfit"))
+        .arg("dev-certs")
+        .arg(folder.path())
+        .status()
+        .unwrap();
+    assert!(done.success());
+    let key = std::fs::metadata(folder.path().join("tls.key")).unwrap();
+    assert_eq!(key.permissions().mode() & 0o777, 0o600);
+    assert!(!folder.path().join("tls.key.new").exists());
+}

@@ -161,7 +161,7 @@ async fn ask(
     let gcs = connect(client, key, cluster, pods, address).await?;
     let mut state = gcs.cluster_resource_state().await?;
     if cluster["spec"]["idleTerminationOptions"].is_object() {
-        state.users = gcs.users().await.ok();
+        state.users = gcs.users(None).await.ok();
     }
     let extras = Extras::of(cluster, &PlanSettings::default());
     memory_watch::fill_once(&gcs, &extras.follows, &mut state, &Clock::default()).await;

@@ -192,7 +192,7 @@ fn pods(snapshot: &Snapshot) -> Table {
     for pod in pods.filter(|pod| pod.role != PodRole::Other && !pod.ended) {
         let resize = resize(&pod);
         let grows = resize_limits.resize_limits(group_name(&pod));
-        if grows.is_none() && resize.is_empty() || table.len() > PODS && resize.is_empty() {
+        if grows.is_none() && resize.is_empty() || table.len() >= PODS && resize.is_empty() {
             continue;
         }
         let limit = |resource| grows.and_then(|resize_limits| resize_limits.amount(resource));
@@ -330,8 +330,43 @@ fn unmet(plan: &Plan) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
     use crate::plan::{GroupReport, GroupSizes};
+
+    #[test]
+    fn a_cluster_of_many_pods_is_shown_with_some_of_them() {
+        let resources = json!({"limits": {"cpu": "1", "memory": "2Gi"}});
+        let template = json!({"spec": {"containers": [{"name": "ray", "resources": resources}]}});
+        let pod = |number: usize| {
+            json!({
+                "metadata": {"name": format!("cpu-{number}"), "labels": {"ray.io/cluster": "demo",
+                    "ray.io/node-type": "worker", "ray.io/group": "cpu"}},
+                "spec": template["spec"],
+                "status": {"phase": "Running"},
+            })
+        };
+        let pods_of_group: Vec<Value> = (0..=PODS).map(pod).collect();
+        let limits = json!({"groups": {"cpu":
+            {"max-cpu": 4, "max-memory": "8Gi", "resize-timeout": 300}}});
+        let snapshot: Snapshot = serde_json::from_value(json!({
+            "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot", "time": "2026-01-14T12:00:00Z",
+            "rayCluster": {
+                "metadata": {"name": "demo", "namespace": "ray",
+                    "annotations": {"ray.io/ippr": limits.to_string()}},
+                "spec": {
+                    "headGroupSpec": {"rayStartParams": {"num-cpus": "0"}, "template": template},
+                    "workerGroupSpecs": [{"groupName": "cpu", "replicas": 60, "minReplicas": 0,
+                        "maxReplicas": 99, "rayStartParams": {}, "template": template}],
+                },
+            },
+            "pods": pods_of_group,
+            "gcs": {"nodeStates": []},
+        }))
+        .unwrap();
+        assert_eq!(pods(&snapshot).len(), PODS);
+    }
 
     #[test]
     fn a_group_is_shown_with_its_size_and_what_ray_says_of_its_use() {

@@ -20,7 +20,7 @@ use crate::controller::clock::Clock;
 use crate::controller::clock::LimiterClock;
 use crate::controller::events::desk::Desk;
 use crate::controller::events::queued::{About, QueuedEvent};
-use crate::reconcile::effects::failure::Failure;
+use crate::reconcile::effects::failure::{Failure, Meaning};
 use crate::reconcile::events::event::{ClusterEvent, EventType};
 
 /// For how long an equal Event raises the count of the published one instead of being published
@@ -106,16 +106,29 @@ impl Publisher {
             about.key.namespace
         ));
         let equal = (about.uid.clone(), event.reason, event.message.clone());
-        if let Some(published) = self.series.get_mut(&equal) {
-            published.count = published.count.saturating_add(1);
-            published.at = Instant::now();
+        if let Some(published) = self.series.get(&equal) {
+            let count = published.count.saturating_add(1);
             let series = EventSeries {
-                count: published.count,
+                count,
                 last_observed_time: MicroTime(Clock::timestamp()),
             };
             let patch = Patch::Merge(json!({ "series": series }));
             let patched = events.patch(&published.name, &PatchParams::default(), &patch);
-            return self.send(about, patched).await;
+            match self.send(about, patched).await {
+                // The Event has expired or was deleted: as client-go's recorder does, it is published
+                // anew.
+                Err(failure) if failure.meaning() == Meaning::Gone => {
+                    self.series.remove(&equal);
+                }
+                Err(failure) => return Err(failure),
+                Ok(()) => {
+                    if let Some(published) = self.series.get_mut(&equal) {
+                        published.count = count;
+                        published.at = Instant::now();
+                    }
+                    return Ok(());
+                }
+            }
         }
         let event = self.event(about, event);
         let name = event.metadata.name.clone().unwrap_or_default();
@@ -175,5 +188,63 @@ impl Publisher {
             reporting_instance: Some(self.instance.clone()),
             ..Event::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+
+    use hyper::{Response, StatusCode};
+    use kube::Client;
+    use kube::client::Body;
+    use tokio::sync::Notify;
+
+    use super::*;
+    use crate::apiserver::{Gate, Patience};
+    use crate::controller::metrics::RoundMetrics;
+    use crate::controller::observe::Key;
+
+    /// An API server that no longer has any Event; it writes down the methods of requests.
+    fn forgetful(seen: &Arc<Mutex<Vec<String>>>) -> Client {
+        let seen = Arc::clone(seen);
+        let service = tower::service_fn(move |request: hyper::Request<Body>| {
+            let method = request.method().to_string();
+            let is_patch = method == "PATCH";
+            seen.lock().unwrap().push(method);
+            let (code, body) = if is_patch {
+                let gone = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {},
+                    "status": "Failure", "code": 404, "reason": "NotFound", "message": "not found" });
+                (StatusCode::NOT_FOUND, gone)
+            } else {
+                (StatusCode::CREATED, json!({}))
+            };
+            let body = Body::from(body.to_string().into_bytes());
+            let answer = Response::builder().status(code).body(body);
+            async move { Ok::<_, Infallible>(answer.unwrap()) }
+        });
+        Client::new(service, "ray")
+    }
+
+    #[tokio::test]
+    async fn an_event_that_is_gone_is_published_anew() {
+        let seen = Arc::default();
+        let requests = Requests::new(forgetful(&seen), Gate::new(50, 100, Patience::default()));
+        let desk = Arc::new(Desk {
+            outbox: Mutex::default(),
+            filled: Notify::new(),
+            measures: RoundMetrics::default(),
+        });
+        let mut publisher = Publisher::new(requests, 10, "a".to_owned(), desk);
+        let about = About {
+            key: Key::new("ray", "demo"),
+            uid: "u".to_owned(),
+        };
+        let event = || ClusterEvent::warning("CannotFit", "Scaling", "1 x {CPU: 9}".to_owned());
+        publisher.publish(&about, event()).await.unwrap();
+        publisher.publish(&about, event()).await.unwrap();
+        assert_eq!(*seen.lock().unwrap(), ["POST", "PATCH", "POST"]);
+        assert_eq!(publisher.series.len(), 1, "it is counted on");
     }
 }

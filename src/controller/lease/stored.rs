@@ -136,7 +136,12 @@ fn lease(
         .try_into()
         .unwrap_or(i32::MAX);
     let now = MicroTime(Clock::timestamp());
-    let taken = record.is_none_or(|record| record.holder.as_deref() != holder);
+    let renewed = record.filter(|record| record.holder.as_deref() == holder);
+    // A Lease is written whole, so what is left out of a renewal is lost.
+    let acquired = match renewed {
+        Some(record) => record.acquired.map(MicroTime),
+        None => Some(now.clone()),
+    };
     Lease {
         metadata: ObjectMeta {
             name: Some(name),
@@ -149,8 +154,8 @@ fn lease(
         spec: Some(LeaseSpec {
             holder_identity: holder.map(str::to_owned),
             lease_duration_seconds: Some(seconds),
-            renew_time: Some(now.clone()),
-            acquire_time: taken.then_some(now),
+            renew_time: Some(now),
+            acquire_time: acquired,
             ..LeaseSpec::default()
         }),
     }
@@ -189,5 +194,40 @@ pub(super) fn record_of(lease: &Lease) -> LeaseRecord {
             .annotations()
             .get(SHARDS)
             .and_then(|shards| shards.parse().ok()),
+        acquired: spec
+            .and_then(|spec| spec.acquire_time.as_ref())
+            .map(|MicroTime(at)| *at),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_renewed_lease_says_when_it_was_taken() {
+        let options = LeaseOptions {
+            namespace: "n".to_owned(),
+            replica: "a".to_owned(),
+            shards: 1,
+            terms: Terms::default(),
+        };
+        let name = LeaseName::Shard(0);
+        let acquired = |lease: &Lease| {
+            lease
+                .spec
+                .as_ref()
+                .and_then(|spec| spec.acquire_time.clone())
+        };
+        let mut stored = object(&name, &options, None, Some("a"));
+        assert!(acquired(&stored).is_some());
+        let at = Some(MicroTime("2026-01-01T00:00:00Z".parse().unwrap()));
+        stored.spec.as_mut().unwrap().acquire_time.clone_from(&at);
+        let record = record_of(&stored);
+        let written =
+            |holder: Option<&str>| acquired(&object(&name, &options, Some(&record), holder));
+        assert_eq!(written(Some("a")), at, "it goes on");
+        assert_ne!(written(Some("b")), at, "it changes hands");
+        assert_ne!(written(None), at, "it is released");
     }
 }

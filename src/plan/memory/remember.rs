@@ -27,9 +27,12 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
         let number = decided.config.number(group);
         number.is_some_and(|number| running.count(number) > 0)
     };
-    // A failure is forgotten once a node of the group runs and the failure has ceased to count for
-    // the choice between groups.
-    unavailable.retain(|group, at| !runs(group) || decided.now - *at < availability::RECOVERY_S);
+    // A failure is forgotten with its group, and once a node of the group runs and the failure has
+    // ceased to count for the choice between groups.
+    unavailable.retain(|group, at| {
+        let counts = !runs(group) || decided.now - *at < availability::RECOVERY_S;
+        counts && decided.config.number(group).is_some()
+    });
     History {
         instances,
         growth_backoffs: growth_backoff::after(before, decided),

@@ -109,7 +109,8 @@ pub struct GroupChange {
 pub struct PodPatch {
     /// The pod's name.
     pub pod: String,
-    /// The body. It names the pod's uid, so that another pod of the same name is not touched.
+    /// The body. It names the pod's UID, so that another pod of the same name is not touched: the API
+    /// server refuses to change a UID. (Kubernetes, `dropPodUpdates`, `ValidateObjectMetaUpdate`.)
     pub body: Value,
 }
 
@@ -180,17 +181,40 @@ pub enum Reply {
 }
 
 impl Effect {
+    /// The short names of all kinds of effects.
+    pub const KINDS: [&'static str; 8] = [
+        "patch-cluster",
+        "delete-cluster",
+        "note-pod",
+        "resize-pod",
+        "resize-raylet",
+        "drain",
+        "report",
+        "put-error",
+    ];
+
     /// A short name for logs and metrics, one for each kind of effect.
     pub const fn kind(&self) -> &'static str {
+        // The names are taken from the list, so that the list has the name of every kind.
+        let [
+            patch_cluster,
+            delete_cluster,
+            note_pod,
+            resize_pod,
+            resize_raylet,
+            drain,
+            report,
+            put_error,
+        ] = Self::KINDS;
         match self {
-            Self::PatchCluster(_) => "patch-cluster",
-            Self::DeleteCluster(_) => "delete-cluster",
-            Self::NotePod(_) => "note-pod",
-            Self::ResizePod(_) => "resize-pod",
-            Self::ResizeRaylet(_) => "resize-raylet",
-            Self::Drain(_) => "drain",
-            Self::Report(_) => "report",
-            Self::PutError(_) => "put-error",
+            Self::PatchCluster(_) => patch_cluster,
+            Self::DeleteCluster(_) => delete_cluster,
+            Self::NotePod(_) => note_pod,
+            Self::ResizePod(_) => resize_pod,
+            Self::ResizeRaylet(_) => resize_raylet,
+            Self::Drain(_) => drain,
+            Self::Report(_) => report,
+            Self::PutError(_) => put_error,
         }
     }
 

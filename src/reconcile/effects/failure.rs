@@ -103,6 +103,10 @@ pub struct Allocatable {
 pub const PATCH_DOES_NOT_FIT: &str =
     "the server rejected our request due to an error in our request";
 
+/// A part of the message of the 422 that answers a patch with the UID of an object that there is no
+/// longer: another one has its name. (Kubernetes, `ValidateObjectMetaUpdate`.)
+const OTHER_UID: &str = "metadata.uid: Invalid value";
+
 impl Failure {
     /// The meaning of this failure, which decides what to do next.
     pub fn meaning(&self) -> Meaning {
@@ -151,6 +155,7 @@ impl ApiStatus {
             422 if self.causes.is_empty() && self.message.contains(PATCH_DOES_NOT_FIT) => {
                 Meaning::Stale
             }
+            422 if self.message.contains(OTHER_UID) => Meaning::Stale,
             429 => Meaning::Busy {
                 retry_after_s: self.retry_after_s,
             },
@@ -273,6 +278,8 @@ mod tests {
         let invalid = "RayCluster.ray.io \"a\" is invalid: spec.x: Invalid value";
         assert_eq!(api(422, &["FieldValueInvalid"], invalid), Meaning::Refused);
         assert_eq!(api(409, &[], ""), Meaning::Stale);
+        let other = "Pod \"w\" is invalid: metadata.uid: Invalid value: \"u\": field is immutable";
+        assert_eq!(api(422, &["FieldValueInvalid"], other), Meaning::Stale);
     }
 
     #[test]

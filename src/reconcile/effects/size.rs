@@ -89,7 +89,12 @@ impl PodSize {
             }
         }
         let container = json!({"name": self.container, "resources": resources});
-        json!({"spec": {"containers": [container]}})
+        let mut body = json!({"spec": {"containers": [container]}});
+        // Snapshots that were written by hand have no UIDs.
+        if !self.uid.is_empty() {
+            body["metadata"] = json!({"uid": self.uid});
+        }
+        body
     }
 
     /// Whether the pod's spec differs from the wanted size.
@@ -174,4 +179,35 @@ fn milli(quantity: Quantity) -> i64 {
 
 fn units(quantity: Quantity) -> i64 {
     i64::try_from(quantity.nanos() / 1_000_000_000).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::pod_object::PodObject;
+
+    #[test]
+    fn a_resize_names_the_uid_of_its_pod() {
+        let body = |uid: &Value| {
+            let amounts = json!({"cpu": "1", "memory": "1Gi"});
+            let object: PodObject = serde_json::from_value(json!({
+                "metadata": {"name": "w", "uid": uid},
+                "spec": {"containers": [
+                    {"name": "ray", "resources": {"limits": amounts, "requests": amounts}}]},
+            }))
+            .unwrap();
+            let wanted = WantedSize {
+                cpu_milli: 2000,
+                memory_bytes: 1 << 30,
+            };
+            PodSize::of(Pod::of(&object)).unwrap().patch(wanted)
+        };
+        let resources = json!({"limits": {"cpu": "2"}, "requests": {"cpu": "2"}});
+        let spec = json!({"containers": [{"name": "ray", "resources": resources}]});
+        assert_eq!(
+            body(&json!("u")),
+            json!({"spec": spec, "metadata": {"uid": "u"}})
+        );
+        assert_eq!(body(&json!("")), json!({ "spec": spec }));
+    }
 }

@@ -14,7 +14,7 @@ use super::round::Round;
 use super::settings::RoundSettings;
 use crate::reconcile::effects::done::Done;
 use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget, GroupChange, Reply};
-use crate::reconcile::effects::failure::{Failure, Meaning};
+use crate::reconcile::effects::failure::{Allocatable, Failure, Meaning};
 use crate::reconcile::events::event::Announcements;
 use crate::reconcile::memory::backoff::{FailedTry, SKEW_S, Waits};
 use crate::reconcile::memory::reported::ReportedState;
@@ -263,9 +263,11 @@ impl RoundMemory {
             return;
         }
         memory.failures = memory.failures.saturating_add(1);
-        // The note has the size that the Kubernetes node can give, which bounds the next try
-        // instead of a wait.
-        if !matches!(meaning, Meaning::TooLarge(_)) {
+        // Where the API server says what the Kubernetes node can give, the note has it, and it bounds
+        // the next try instead of a wait. It does not on a node on which no size helps.
+        let bounds_next_try =
+            matches!(meaning, Meaning::TooLarge(at_most) if at_most != Allocatable::default());
+        if !bounds_next_try {
             memory.failed_at = Some(now);
         }
     }
@@ -309,7 +311,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::plan::PodResize;
     use crate::reconcile::effects::effect::PodPatch;
+    use crate::reconcile::effects::failure::ApiStatus;
 
     #[test]
     fn what_was_remembered_by_a_clock_that_was_set_back_is_forgotten() {
@@ -325,6 +329,56 @@ mod tests {
         assert!(known(4999.5), "a hair's breadth is no jump");
         assert!(!known(4000.0));
         assert!(known(4001.0), "it goes on");
+    }
+
+    #[test]
+    fn a_pod_that_no_size_helps_is_passed_over_for_a_while() {
+        let failed_at = |message: &str, cause: &str| {
+            let about = EffectTarget::Pod("w".to_owned());
+            let resize = PodResize {
+                pod: "w".to_owned(),
+                cpu_milli: 2000,
+                memory_bytes: 1 << 30,
+                cpu_milli_now: 1000,
+                memory_bytes_now: 1 << 30,
+                raylet_first: false,
+                spare_seconds: None,
+                memory_reason: None,
+            };
+            let mut round = Round::default();
+            round.plan.resizes.push(resize);
+            let patch = PodPatch {
+                pod: "w".to_owned(),
+                body: json!({}),
+            };
+            let refused = ApiStatus {
+                code: 403,
+                message: message.to_owned(),
+                causes: vec![cause.to_owned()],
+                ..ApiStatus::default()
+            };
+            let done = Done {
+                about,
+                effect: Effect::ResizePod(patch),
+                result: Err(Failure::Api(refused)),
+            };
+            let (mut memory, settings) = (RoundMemory::default(), RoundSettings::default());
+            memory.fold(&round, &[done], &settings, 100.0, || 0.5);
+            memory
+                .history
+                .resizes
+                .get("w")
+                .and_then(|pod| pod.failed_at)
+        };
+        let windows = "pod resize is only supported on linux nodes";
+        assert_eq!(failed_at(windows, "UnsupportedPlatform"), Some(100.0));
+        let full = "node didn't have enough allocatable resources: cpu, requested: 2000, \
+                    allocatable: 1500";
+        assert_eq!(
+            failed_at(full, "NodeCapacity"),
+            None,
+            "1500 bound the next try"
+        );
     }
 
     /// What was failed and noted for a pod in one round: as often as it happens, the wait grows.

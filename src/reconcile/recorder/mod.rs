@@ -19,7 +19,9 @@ use std::collections::BTreeMap;
 
 use crate::reconcile::effects::done::Done;
 use crate::reconcile::events::driver_log::Message;
-use crate::reconcile::events::event::{Announcements, ClusterEvent, ConditionKey};
+use crate::reconcile::events::event::{
+    Announcements, ClusterEvent, ConditionKey, TrackedCondition,
+};
 use crate::reconcile::round::Round;
 
 /// The most Events of one round; further ones are merged into them.
@@ -31,8 +33,9 @@ const LONGEST: usize = 1000;
 /// For how many seconds a condition has to be gone until it is announced again.
 const AGAIN_S: f64 = 600.0;
 
-/// The most conditions that are remembered as announced.
-const KEPT: usize = 1024;
+/// The most conditions that are remembered as announced: one for each pod of the largest clusters. A
+/// further one is announced once there is room for it.
+const KEPT: usize = 16_384;
 
 /// Remembers what was announced.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -49,31 +52,58 @@ impl EventRecorder {
     /// What is to be announced of a round and of the results of its effects.
     pub(crate) fn announce(&mut self, round: &Round, done: &[Done], now: f64) -> Announcements {
         let mut announcements = done::announcements(round, done, &mut self.from);
-        for condition in &round.conditions {
-            if self
-                .announced
-                .insert(condition.topic.clone(), now)
-                .is_none()
-            {
-                announcements.events.push(condition.event.clone());
-                announcements.messages.extend(condition.message.clone());
-            }
-        }
-        for condition in done::failures(done) {
-            if self.announced.insert(condition.topic, now).is_none() {
-                announcements.events.push(condition.event);
-            }
+        let failures: Vec<TrackedCondition> = done::failures(done).collect();
+        let holding = round.conditions.iter().chain(&failures);
+        for condition in self.begun(holding, now) {
+            announcements.events.push(condition.event.clone());
+            announcements.messages.extend(condition.message.clone());
         }
         announcements.messages.extend(self.resized(round));
-        self.announced.retain(|_, seen| now - *seen < AGAIN_S);
         let seen = round.totals.is_some();
         // A round that could not observe the cluster does not know which pods are gone.
         self.from.retain(|pod, _| !seen || round.pods.contains(pod));
-        while self.announced.len() > KEPT {
-            self.announced.pop_first();
-        }
         announcements.events = summed_up(std::mem::take(&mut announcements.events));
         announcements
+    }
+
+    /// Those of the conditions that hold that are to be announced.
+    fn begun<'a>(
+        &mut self,
+        holding: impl Iterator<Item = &'a TrackedCondition>,
+        now: f64,
+    ) -> Vec<&'a TrackedCondition> {
+        let mut new = Vec::new();
+        for condition in holding {
+            match self.announced.get_mut(&condition.topic) {
+                Some(seen) => *seen = now,
+                None => new.push(condition),
+            }
+        }
+        self.announced.retain(|_, seen| now - *seen < AGAIN_S);
+        self.make_room(new.len(), now);
+        new.retain(|condition| {
+            let has_room = self.announced.len() < KEPT;
+            has_room && (self.announced.insert(condition.topic.clone(), now)).is_none()
+        });
+        new
+    }
+
+    /// Forgets what has been gone for longest. What holds is not forgotten, or it would be announced
+    /// again in each round.
+    fn make_room(&mut self, new: usize, now: f64) {
+        let excess = (self.announced.len().saturating_add(new)).saturating_sub(KEPT);
+        if excess == 0 {
+            return;
+        }
+        let is_gone = |seen: f64| seen.total_cmp(&now).is_ne();
+        let mut gone: Vec<(f64, ConditionKey)> = (self.announced.iter())
+            .filter(|(_, seen)| is_gone(**seen))
+            .map(|(topic, seen)| (*seen, topic.clone()))
+            .collect();
+        gone.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        for (_, topic) in gone.into_iter().take(excess) {
+            self.announced.remove(&topic);
+        }
     }
 
     /// A message for drivers when the size of the cluster has changed.
@@ -167,6 +197,31 @@ mod tests {
         assert_eq!(announced(&["a"], 1000.0), 0, "it flaps");
         assert_eq!(announced(&[], 1601.0), 0);
         assert_eq!(announced(&["a"], 1602.0), 1, "it came back after long");
+    }
+
+    #[test]
+    fn of_too_many_those_that_hold_are_announced_once() {
+        let key = |number: usize| format!("{number:05}");
+        let keys: Vec<String> = (0..KEPT + 76).map(key).collect();
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let mut recorder = EventRecorder::default();
+        // The first in order were there before, and are the first to be forgotten.
+        recorder.announce(&round(&["00-a", "00-b"]), &[], 0.0);
+        let mut announced = |keys: &[&str], now| {
+            let events = recorder.announce(&round(keys), &[], now).events;
+            assert!(recorder.announced.len() <= KEPT);
+            events.len()
+        };
+        assert_eq!(announced(&keys, 1.0), MOST);
+        for now in [2.0, 3.0] {
+            assert_eq!(announced(&keys, now), 0, "all of them still hold");
+        }
+        assert_eq!(
+            announced(&keys[100..], 4.0),
+            MOST,
+            "what had no room is announced where others are gone"
+        );
+        assert_eq!(announced(&keys[100..], 5.0), 0);
     }
 
     #[test]

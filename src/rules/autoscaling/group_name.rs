@@ -68,6 +68,11 @@ const POD_NAME_PREFIX: usize = 50;
 /// The dash and the random end by which KubeRay makes the name of a cluster from its owner's.
 const RANDOM_END: usize = 6;
 
+/// How many random characters the API server appends to `generateName`, and how much of that it takes.
+/// (Kubernetes, `apiserver/pkg/storage/names/generate.go`.)
+const GENERATED: usize = 5;
+const LONGEST_PREFIX: usize = 58;
+
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject.cluster() else {
         return;
@@ -147,7 +152,10 @@ fn report_duplicate(group: &Group<'_>, name: &str, findings: &mut Findings) {
 /// The part of `name` that gets into names of pods may stand there. KubeRay makes them
 /// lower-case.
 fn fits_pod_names(object: &RayObject<'_>, name: &str) -> bool {
-    let cluster = object.name().or(object.generate_name()).map_or(1, str::len);
+    let generated = object
+        .generate_name()
+        .map(|prefix| prefix.len().min(LONGEST_PREFIX) + GENERATED);
+    let cluster = object.name().map(str::len).or(generated).unwrap_or(1);
     let random = if object.kind == Kind::RayCluster {
         0
     } else {

@@ -46,6 +46,7 @@ impl LeaseStore {
             version: self.version.to_string(),
             duration: Terms::default().duration,
             shards: Some(shards),
+            acquired: None,
         };
         if matches!(step, LeaseStep::Remove(..)) {
             self.leases.remove(name);

@@ -80,11 +80,8 @@ impl Recording {
                 None => left_out += 1,
             }
         }
-        let room = MOST_OTHERS.saturating_sub(self.actor_ends.len());
-        self.actor_ends
-            .extend(history.actor_ends.into_iter().take(room));
-        let room = MOST_OTHERS.saturating_sub(self.groups.len());
-        self.groups.extend(history.groups.into_iter().take(room));
+        learn(&mut self.actor_ends, history.actor_ends);
+        learn(&mut self.groups, history.groups);
         // A GCS that has restarted counts from 0 again, below what it had forgotten when the
         // recording began.
         let (first, _) = self.forgotten.unwrap_or((history.forgotten, 0));
@@ -115,6 +112,15 @@ impl Recording {
         losses.retain(|loss| loss.count() > 0);
         some(&drafts, " that has ended")?;
         Ok((assemble(as_name(name), drafts)?, losses))
+    }
+}
+
+/// Takes in what is told of known ids, and of new ones as long as there is room.
+fn learn<T>(known: &mut HashMap<String, T>, told: Vec<(String, T)>) {
+    for (id, one) in told {
+        if known.len() < MOST_OTHERS || known.contains_key(&id) {
+            known.insert(id, one);
+        }
     }
 }
 
@@ -198,6 +204,21 @@ mod tests {
             (seconds("made-a"), seconds("made-b")),
             ("50".into(), "100".into())
         );
+    }
+
+    #[test]
+    fn what_is_known_takes_no_further_room() {
+        let ends = |count: usize| RayHistory {
+            actor_ends: (0..count).map(|number| (number.to_string(), 1.0)).collect(),
+            ..RayHistory::default()
+        };
+        let mut recording = Recording::default();
+        recording.add(ends(MOST_OTHERS - 1));
+        // A GCS tells of those that it has told of before, and then of others.
+        recording.add(ends(MOST_OTHERS + 1));
+        let knows = |number: usize| recording.actor_ends.contains_key(&number.to_string());
+        assert!(knows(MOST_OTHERS - 1) && !knows(MOST_OTHERS));
+        assert_eq!(recording.actor_ends.len(), MOST_OTHERS);
     }
 
     #[test]

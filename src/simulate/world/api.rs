@@ -74,9 +74,9 @@ impl World {
         let stored = self.machines.pods[pod].object.metadata.uid.as_deref();
         if uid.is_some() && uid != stored {
             return Err(refused(
-                409,
-                "Precondition failed: UID in precondition",
-                &[],
+                422,
+                "metadata.uid: Invalid value: field is immutable",
+                &["FieldValueInvalid"],
             ));
         }
         Ok(pod)

@@ -80,12 +80,7 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGr
             (object.pointer(&at), false)
         }
     };
-    let (min, max) = (group.min_replicas.unwrap_or(0), group.max_replicas);
-    let replicas = group
-        .replicas
-        .unwrap_or(min)
-        .max(min)
-        .min(max.unwrap_or(i64::MAX));
+    let replicas = wanted(group.replicas, group.min_replicas, group.max_replicas);
     #[expect(clippy::cast_precision_loss, reason = "Ray counts in floats too")]
     let resources = resources
         .iter()
@@ -105,6 +100,18 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGr
         resources: resources.collect(),
         labels: group.labels.clone(),
     })
+}
+
+/// The replicas that KubeRay makes. Where a minimum is above the maximum, it asks for the minimum first.
+/// (KubeRay, `GetWorkerGroupDesiredReplicas`.)
+fn wanted(replicas: Option<i64>, min: Option<i64>, max: Option<i64>) -> i64 {
+    let (min, max) = (min.unwrap_or(0), max.unwrap_or(i64::MAX));
+    let replicas = replicas.unwrap_or(min);
+    if replicas < min {
+        min
+    } else {
+        replicas.min(max)
+    }
 }
 
 /// From which share of the memory on Ray's monitor kills. It keeps what it begins with, up to Ray 2.60.
@@ -131,4 +138,29 @@ fn gpus(template: Option<&Value>) -> i64 {
         amount.filter(|_| name.ends_with("/gpu"))
     };
     limits.filter_map(gpus).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replicas_are_bounded_as_by_kuberay() {
+        for (replicas, min, max, expected) in [
+            (Some(3), Some(1), Some(5), 3),
+            (Some(0), Some(1), Some(5), 1),
+            (Some(9), Some(1), Some(5), 5),
+            (None, Some(2), None, 2),
+            (None, None, None, 0),
+            // A minimum above the maximum.
+            (Some(1), Some(5), Some(2), 5),
+            (Some(6), Some(5), Some(2), 2),
+        ] {
+            assert_eq!(
+                wanted(replicas, min, max),
+                expected,
+                "{replicas:?}, {min:?} to {max:?}"
+            );
+        }
+    }
 }

@@ -39,7 +39,8 @@ impl World {
         let pod = pod.ok_or_else(|| api(404, "not found", &[]))?;
         let uid = &patch.body["metadata"]["uid"];
         if uid.is_string() && *uid != pod["metadata"]["uid"] {
-            return Err(api(409, "the UID is another", &[]));
+            let message = "Pod is invalid: metadata.uid: Invalid value: field is immutable";
+            return Err(api(422, message, &["FieldValueInvalid"]));
         }
         Ok(pod)
     }

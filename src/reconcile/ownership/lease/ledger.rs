@@ -406,6 +406,7 @@ pub(super) mod tests {
             version: version.to_string(),
             duration: Terms::default().duration,
             shards: Some(1),
+            acquired: None,
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use k8s_openapi::jiff::Timestamp;
+
 /// The durations by which Leases are held. All replicas must have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
@@ -34,6 +36,8 @@ pub struct LeaseRecord {
     pub duration: Duration,
     /// Into how many shards its holder divides clusters; other versions of Rayfit may not say.
     pub shards: Option<u32>,
+    /// When its holder took it, for people: nothing is decided by it.
+    pub acquired: Option<Timestamp>,
 }
 
 impl LeaseRecord {

@@ -156,31 +156,43 @@ fn parent(run: &Run, ends: &HashMap<String, f64>) -> Vec<String> {
 /// many tasks had not ended.
 fn last_attempts(runs: Vec<Run>) -> (Vec<(Run, f64, f64)>, usize) {
     // Ordered by id, and no hash map: equal recordings have to give equal traces.
-    let mut tasks: BTreeMap<String, Run> = BTreeMap::new();
+    let mut tasks: BTreeMap<String, (Run, f64)> = BTreeMap::new();
     for run in runs {
-        let Some(known) = tasks.get_mut(&run.task) else {
-            tasks.insert(run.task.clone(), run);
+        let Some((known, first)) = tasks.get_mut(&run.task) else {
+            let first = run.ready;
+            tasks.insert(run.task.clone(), (run, first));
             continue;
         };
         // A retry is Ray's own doing, which the simulation does again where a node is lost; the
         // program asked for the task when its first attempt was ready.
-        let ready = known.ready.min(run.ready);
-        let begin = |run: &Run| run.ran.map_or(f64::NEG_INFINITY, |(start, _)| start);
-        // The list need not have the attempts in order. An earlier one ran for as long as it took
-        // to fail, which says nothing of how long the job takes.
-        if begin(&run) > begin(known) {
+        *first = first.min(run.ready);
+        if is_later(&run, known) {
             *known = run;
         }
-        known.ready = ready;
     }
     let all = tasks.len();
-    let ended = tasks.into_values().filter_map(|run| {
+    let ended = tasks.into_values().filter_map(|(run, ready)| {
         let (start, end) = run.ran?;
-        Some((run, start, end))
+        Some((Run { ready, ..run }, start, end))
     });
     let ended: Vec<(Run, f64, f64)> = ended.collect();
     let unfinished = all - ended.len();
     (ended, unfinished)
+}
+
+/// Whether a run is a later attempt of a task than another one. Lists need not have the attempts in
+/// order.
+fn is_later(run: &Run, known: &Run) -> bool {
+    let begin = |run: &Run| run.ran.map_or(f64::NEG_INFINITY, |(start, _)| start);
+    let begins = begin(run).total_cmp(&begin(known));
+    let order = match run.kind {
+        // An attempt that failed ran for as long as it took to fail, which says nothing of how long the
+        // job takes. So a task whose retry has not ended has not ended either.
+        RunKind::Task => run.ready.total_cmp(&known.ready).then(begins),
+        // An actor that is made again lives on: its calls and its end say for how long.
+        RunKind::Creation | RunKind::Call => begins,
+    };
+    order.is_gt()
 }
 
 /// A difference of two times since 1970 is no finer than that.

@@ -218,6 +218,22 @@ mod tests {
     }
 
     #[test]
+    fn a_task_whose_retry_has_not_ended_has_not_ended() {
+        let failed = |id: &str| record(id, "NORMAL_TASK", 1_000, 2_000);
+        let waits = json!({"start_time_ms": null, "end_time_ms": null});
+        let runs = json!({"end_time_ms": null});
+        let (jobs, losses) = jobs(&[
+            failed("waits"),
+            with(record("waits", "NORMAL_TASK", 3_000, 0), &waits),
+            with(record("runs", "NORMAL_TASK", 3_000, 0), &runs),
+            failed("runs"),
+            record("ended", "NORMAL_TASK", 0, 4_500),
+        ]);
+        assert_eq!(jobs, [("ended".to_owned(), 0.0, 4.0)]);
+        assert_eq!(losses, [Loss::Unfinished(2)]);
+    }
+
+    #[test]
     fn what_runs_in_a_placement_group_is_the_group() {
         let inside = json!({"placement_group_id": "g"});
         let tasks = [

@@ -229,6 +229,7 @@ impl SimulatedLeases {
                 version: self.version.to_string(),
                 duration: TERMS.duration,
                 shards: Some(self.replicas[who].shards),
+                acquired: None,
             };
             if matches!(request.step, LeaseStep::Remove(..)) {
                 self.leases.remove(&name);

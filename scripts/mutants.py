@@ -6,7 +6,7 @@
 The faults are those of tests/fixtures/simulate/mutants.txt, or those whose titles contain one of the
 arguments. All of them are built into one program, in which a variable of the environment turns one
 on. Each is tried with the scripts of tests/fixtures/simulate/faults, the seeds of `make test`, and the
-scripts of tests/fixtures/simulate/agrees, whose deeds are known.
+scripts of tests/fixtures/simulate/agrees, whose events are known.
 Ends with 1 if one is not found, or if a line that is to be changed is not in its file exactly once.
 
 PROFILE  of cargo (default soak)

@@ -35,36 +35,31 @@ pub(crate) fn charge(config: &ClusterConfig, own: &[Pod<'_>], history: &History)
         let counts = pod.role == PodRole::Worker && !pod.deleting;
         let counts = counts && !config.is_listed(pod.group, pod.name);
         let number = config.number(pod.group).filter(|_| counts);
-        let place =
-            number.and_then(|number| Some((config.groups.get(number)?, nodes.get_mut(number)?)));
-        let Some((group, nodes)) = place else {
+        let Some(nodes) = number.and_then(|number| nodes.get_mut(number)) else {
             continue;
         };
-        // The planner asks for another pod for one that has ended. Of a replica of several hosts KubeRay
-        // makes all pods again without being asked.
-        if !pod.ended || group.hosts <= 1 {
+        // For one that has ended, and is not listed, KubeRay makes another one without being asked.
+        if !pod.ended {
             nodes.there += 1;
             nodes.unknown += u64::from(!known.contains(pod.name));
         }
     }
-    for launch in &history.instances {
-        let is_requested = launch.status == InstanceStatus::Requested && launch.pod.is_none();
-        let number = config.number(&launch.group).filter(|_| is_requested);
-        if let Some(nodes) = number.and_then(|number| nodes.get_mut(number)) {
-            nodes.requested = nodes.requested.saturating_add(launch.count);
-        }
+    for launch in history.instances.iter().filter(|one| one.pod.is_none()) {
+        let number = config.number(&launch.group);
+        let Some(nodes) = number.and_then(|number| nodes.get_mut(number)) else {
+            continue;
+        };
+        let sum = match launch.status {
+            InstanceStatus::Requested => &mut nodes.requested,
+            InstanceStatus::Queued => &mut nodes.queued,
+            _ => continue,
+        };
+        *sum = sum.saturating_add(launch.count);
     }
     let workers = config.groups.iter().zip(nodes);
     let workers = workers.filter(|(group, _)| !group.is_head);
-    let awaited = workers.map(|(group, nodes)| cost(group).times(nodes.awaited(group)));
-    let queued = history.instances.iter();
-    let queued = queued.filter(|launch| launch.status == InstanceStatus::Queued);
-    let queued = queued.filter_map(|launch| {
-        let group = config.groups.get(config.number(&launch.group)?)?;
-        Some(cost(group).times(launch.count))
-    });
-    held.chain(awaited)
-        .chain(queued)
+    let to_come = workers.map(|(group, nodes)| cost(group).times(nodes.to_come(group)));
+    held.chain(to_come)
         .fold(BudgetAmounts::default(), BudgetAmounts::plus)
 }
 
@@ -77,9 +72,26 @@ struct Nodes {
     unknown: u64,
     /// Nodes that were requested, as is remembered.
     requested: u64,
+    /// Nodes that were decided on and not requested yet.
+    queued: u64,
 }
 
 impl Nodes {
+    /// How many pods are still to come, with those that are not requested yet. These are asked for in whole
+    /// replicas.
+    fn to_come(self, group: &GroupConfig) -> u64 {
+        let awaited = self.awaited(group);
+        if self.queued == 0 {
+            return awaited;
+        }
+        let all = self.there.saturating_add(awaited);
+        let all = all.saturating_add(self.queued);
+        let whole = all.div_ceil(group.hosts.max(1));
+        whole
+            .saturating_mul(group.hosts.max(1))
+            .saturating_sub(self.there)
+    }
+
     /// How many pods are still to come. Whoever has lowered `replicas` since they were requested has not
     /// ended the request: the planner asks for them again, as far as the group may have them.
     fn awaited(self, group: &GroupConfig) -> u64 {
@@ -93,24 +105,25 @@ impl Nodes {
     }
 }
 
-/// What a cluster is charged as its objects are, without pods that are being deleted; and what of that
-/// it has without being asked: the head and the minima. For a pod that has ended KubeRay makes another
-/// one.
+/// What a cluster is charged as its objects are, without pods that are being deleted or are listed for it;
+/// and what of that it has without being asked: the head and the minima. For a pod that has ended KubeRay
+/// makes another one.
 pub fn charged(cluster: &ClusterObject, own: &OwnPods) -> (BudgetAmounts, BudgetAmounts) {
     let mut config = ClusterConfig::of(cluster);
     let history = History::default();
-    let stays = |pod: &Pod<'_>| !pod.deleting && !pod.ended;
+    let is_listed = |pod: &Pod<'_>| config.is_listed(pod.group, pod.name);
+    let stays = |pod: &Pod<'_>| !pod.deleting && !pod.ended && !is_listed(pod);
     let all: Vec<Pod<'_>> = own.iter().filter(stays).collect();
-    let now = charge(&config, &all, &history);
-    for group in config.groups.iter_mut() {
-        // KubeRay makes the minima whatever `replicas` says: without it, they alone are to come.
-        group.replicas = None;
-    }
     let head: Vec<Pod<'_>> = own
         .iter()
         .filter(stays)
         .filter(|pod| pod.role == PodRole::Head)
         .collect();
+    let now = charge(&config, &all, &history);
+    for group in config.groups.iter_mut() {
+        // KubeRay makes the minima whatever `replicas` says: without it, they alone are to come.
+        group.replicas = None;
+    }
     (now, charge(&config, &head, &history))
 }
 

@@ -124,29 +124,41 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
 /// Returns a violation for each group that the plan launches nodes for although the cluster would
 /// then have more than `max` workers.
 pub fn above_workers(snapshot: &Snapshot, plan: &Plan, max: u64) -> Vec<Violation> {
-    let config = ClusterConfig::of(&snapshot.ray_cluster);
-    let wanted = plan.groups.iter().map(|group| {
-        let known = config.number(&group.name);
-        let known = known.and_then(|number| config.groups.get(number));
-        known.map_or(0, |config| config.nodes(group.replicas))
-    });
-    let workers = wanted.fold(0, u64::saturating_add);
+    let then = |group: &GroupPlan| Some(group.replicas);
+    let Some(workers) = workers_above(snapshot, plan, max, then) else {
+        return Vec::new();
+    };
     let launching = plan
         .groups
         .iter()
         .filter(|group| group.launch_now > 0 && group.replicas > group.replicas_now.unwrap_or(0));
-    // KubeRay makes whole replicas: a launch may be rounded up by all hosts of a replica but one.
-    let rounded = config
-        .groups
-        .iter()
-        .map(|group| group.hosts.saturating_sub(1));
-    let most = rounded.fold(max, u64::saturating_add);
     let above = |group: &GroupPlan| Violation::AboveWorkers {
         group: group.name.clone(),
         workers,
         max,
     };
-    launching.filter(|_| workers > most).map(above).collect()
+    launching.map(above).collect()
+}
+
+/// How many workers the cluster would have, if that is more than `max`; `then` says how many replicas a
+/// group of the plan would have, if not as many as its minimum.
+pub(crate) fn workers_above(
+    snapshot: &Snapshot,
+    plan: &Plan,
+    max: u64,
+    then: impl Fn(&GroupPlan) -> Option<i64>,
+) -> Option<u64> {
+    let config = ClusterConfig::of(&snapshot.ray_cluster);
+    let wanted = plan.groups.iter().filter_map(|group| {
+        let known = config.groups.get(config.number(&group.name)?)?;
+        Some(known.nodes(then(group).unwrap_or(known.min_replicas)))
+    });
+    let workers = wanted.fold(0, u64::saturating_add);
+    // KubeRay makes whole replicas: a launch may be rounded up by all hosts of a replica but one.
+    let rounded = config.groups.iter();
+    let rounded = rounded.map(|group| group.hosts.saturating_sub(1));
+    let most = rounded.fold(max, u64::saturating_add);
+    (workers > most).then_some(workers)
 }
 
 struct Checker<'a> {

@@ -13,7 +13,7 @@ use crate::plan::check::{self, Violation};
 use crate::plan::{self, Plan, PlanSettings, PlanWait};
 use crate::reconcile::effects::chain::Chain;
 use crate::reconcile::effects::effect::{DrainKind, Effect, EffectClass, EffectTarget};
-use crate::reconcile::effects::replicas::ReplicaChange;
+use crate::reconcile::effects::replicas::{ReplicaChange, Workers};
 use crate::reconcile::effects::resize::{Planned, PodSteps};
 use crate::reconcile::effects::size::PodSize;
 use crate::reconcile::effects::{drain, end, hold, replicas};
@@ -32,6 +32,8 @@ use crate::snapshot::pod::Pod;
 /// time.
 pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &RoundSettings) -> Round {
     let now = snapshot.seconds().unwrap_or_default();
+    let delayed = memory.after_leap(snapshot, now);
+    let snapshot = delayed.as_ref().unwrap_or(snapshot);
     let hidden = memory.unseen.hidden(&snapshot.pods);
     let (plan, report) = match within(snapshot, memory, settings, hidden) {
         Some(bounded) => plan::decide(snapshot, &bounded),
@@ -256,16 +258,19 @@ impl Making<'_> {
                 allowed.push(change);
             }
         }
-        if split {
-            allowed.truncate(1);
+        let workers = Workers {
+            snapshot: self.snapshot,
+            plan: self.plan,
+            max: self.max_workers,
+        };
+        let (allowed, held) = workers.bound(allowed, split);
+        for change in held {
+            let about = EffectTarget::Group(change.group.name.clone());
+            let why = "pods of another group are to be deleted before";
+            self.skip(about, why.to_owned(), None, false);
         }
         if let Some(patch) = replicas::patch(self.snapshot, &allowed) {
-            let lines: Vec<&str> = patch
-                .changes
-                .iter()
-                .map(|change| change.line.as_str())
-                .collect();
-            let why = lines.join("; ");
+            let why = patch.lines();
             let effect = Effect::PatchCluster(patch);
             self.chains
                 .push(Chain::one(EffectTarget::Cluster, why, effect));

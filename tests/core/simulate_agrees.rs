@@ -1,8 +1,8 @@
 //! What the simulator does on the scripts that are played with real Ray, too.
 //!
 //! The Go test `tests/e2e/agrees` plays `tests/fixtures/simulate/agrees/NAME.jsonl` in the lab, and
-//! compares what is done there with the deeds in `NAME.deeds`. Here the simulator is held to the same
-//! files. `RAYFIT_DEEDS=write cargo test --test core simulate_agrees` writes them.
+//! compares what is done there with the events in `NAME.events`. Here the simulator is held to the same
+//! files. `RAYFIT_EVENTS=write cargo test --test core simulate_agrees` writes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -68,7 +68,7 @@ fn staging(plan: &FaultPlan, settings: &Settings) -> Staging {
 struct Seen {
     jobs: Vec<SceneJob>,
     began: Option<Moment>,
-    deeds: Vec<(f64, String)>,
+    events: Vec<(f64, String)>,
     replicas: BTreeMap<String, i64>,
     listed: BTreeSet<String>,
     pods: BTreeMap<String, SeenPod>,
@@ -90,16 +90,16 @@ fn cores(amounts: Amounts) -> Option<i128> {
 }
 
 impl Seen {
-    /// Adds what was done since the last look. What is so before the jobs are submitted is no deed.
+    /// Adds what was done since the last look. What is so before the jobs are submitted is no event.
     fn look(&mut self, world: &World, began: Option<Moment>) {
-        let known = self.deeds.len();
+        let known = self.events.len();
         self.look_at_cluster(world);
         self.look_at_pods(world);
         self.look_at_jobs(world);
         match began {
-            None => self.deeds.clear(),
+            None => self.events.clear(),
             Some(began) => {
-                for (at, _) in &mut self.deeds[known..] {
+                for (at, _) in &mut self.events[known..] {
                     *at = world.now.since(began);
                 }
             }
@@ -108,7 +108,7 @@ impl Seen {
     }
 
     fn did(&mut self, what: String) {
-        self.deeds.push((0.0, what));
+        self.events.push((0.0, what));
     }
 
     fn look_at_cluster(&mut self, world: &World) {
@@ -211,7 +211,7 @@ impl Seen {
 
     fn lines(&self) -> String {
         let mut text = String::new();
-        for (at, what) in &self.deeds {
+        for (at, what) in &self.events {
             writeln!(text, "{at:7.2} {what}").unwrap();
         }
         text
@@ -246,7 +246,7 @@ fn two_tenants_of_one_world_do_what_each_does_alone() {
     assert_eq!(result.failed, None);
     drop(shown);
     for (name, seen) in names.iter().zip(&seen) {
-        let kept = std::fs::read_to_string(folder().join(format!("{name}.deeds"))).unwrap();
+        let kept = std::fs::read_to_string(folder().join(format!("{name}.events"))).unwrap();
         assert_eq!(seen.lines(), kept, "{name}");
     }
 }
@@ -254,7 +254,7 @@ fn two_tenants_of_one_world_do_what_each_does_alone() {
 #[test]
 fn the_simulator_does_what_is_done_in_the_lab() {
     let settings = settings();
-    let is_written = std::env::vars_os().any(|(key, how)| key == "RAYFIT_DEEDS" && how == "write");
+    let is_written = std::env::vars_os().any(|(key, how)| key == "RAYFIT_EVENTS" && how == "write");
     let mut scripts = 0;
     for entry in std::fs::read_dir(folder()).unwrap() {
         let path = entry.unwrap().path();
@@ -271,11 +271,11 @@ fn the_simulator_does_what_is_done_in_the_lab() {
             seen.look(world, began);
         });
         assert_eq!(failed.unwrap(), None, "{}", path.display());
-        let deeds = path.with_extension("deeds");
+        let events = path.with_extension("events");
         if is_written {
-            std::fs::write(&deeds, seen.lines()).unwrap();
+            std::fs::write(&events, seen.lines()).unwrap();
         }
-        let kept = std::fs::read_to_string(&deeds).unwrap_or_default();
+        let kept = std::fs::read_to_string(&events).unwrap_or_default();
         assert_eq!(seen.lines(), kept, "{}", path.display());
     }
     assert!(scripts >= 12, "there are only {scripts} scripts");

@@ -124,12 +124,13 @@ fn all_needed(
         matches!(node.stage(), Stage::Requested | Stage::Allocated) && node.fate == Fate::Stay
     });
     let mut allowance = bounds.allowance(state);
+    let mut workers_left = state.places_beside(&present);
     let most = bounds.scale_up.map(|scale_up| scale_up.max_pods);
     let bounded = |(number, group): (GroupIndex, &PlannedGroup)| {
         let hosts = group.config.hosts;
         let taken = present.count(number).saturating_add(group.draining);
         let places = group.config.max.saturating_sub(taken);
-        let mut count = needed.count(number).min(places);
+        let mut count = needed.count(number).min(places).min(workers_left);
         if conservative {
             let running = running.count(number).max(1);
             count = count.min(running.saturating_sub(coming.count(number)));
@@ -151,6 +152,7 @@ fn all_needed(
             count -= count.checked_rem(hosts).unwrap_or(0);
         }
         allowance = allowance.map(|left| left.saturating_sub(count));
+        workers_left = workers_left.saturating_sub(count);
         count
     };
     state.groups.enumerate().map(bounded).collect()

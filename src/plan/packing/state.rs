@@ -167,6 +167,16 @@ impl DecisionState {
             .saturating_sub(there.saturating_add(unread))
     }
 
+    /// How many more workers KubeRay may be asked for now, where each group has so many pods: one that drains
+    /// is there until it is gone.
+    pub(crate) fn places_beside(&self, present: &ByGroup<u64>) -> u64 {
+        let workers = self.groups.iter().zip(present.iter());
+        let workers = workers.filter(|(group, _)| !group.config.is_head);
+        let there = workers.map(|(group, present)| group.draining.saturating_add(*present));
+        let there = there.fold(self.unread_nodes, u64::saturating_add);
+        self.max_workers.saturating_sub(there)
+    }
+
     /// Whether a node has room that is kept ready, or is one of those that a schedule may keep.
     pub(crate) fn is_on_standby(&self, node: &PlannedNode) -> bool {
         let floor = self.group(node).and_then(|group| group.floor);

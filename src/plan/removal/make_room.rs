@@ -23,9 +23,10 @@ use crate::plan::removal::shrink::about_to_go;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
 
-/// For how long a node has been idle before it makes room, in milliseconds: between two tasks of
-/// one burst a node is idle for a moment only.
-const IDLE_MS: i64 = 10_000;
+/// For how long a node has been idle before it makes room, in seconds: between two tasks of one burst a
+/// node is idle for a moment only. Where nodes go before that, it is half of their idle timeout: all of them
+/// would go at once, come again, and be in each other's way as before.
+const IDLE_S: f64 = 10.0;
 
 /// How many steps it may take to look for room. What it takes does not count towards what the
 /// decision may take.
@@ -36,14 +37,10 @@ pub(crate) struct RoomContext<'a> {
     pub(crate) own: &'a [Pod<'a>],
     /// The pods whose Ray node is draining.
     pub(crate) draining: &'a [&'a Pod<'a>],
+    /// The idle timeout of the cluster, in seconds.
+    pub(crate) idle_timeout_s: f64,
     /// The time of the decision, in seconds since 1970.
     pub(crate) now: f64,
-}
-
-impl<'a> RoomContext<'a> {
-    pub(crate) fn new(own: &'a [Pod<'a>], draining: &'a [&'a Pod<'a>], now: f64) -> Self {
-        Self { own, draining, now }
-    }
 }
 
 /// Removes idle nodes in whose room the demand in `left` could run, or a pod that the scheduler
@@ -170,7 +167,7 @@ impl Rooms {
                 // A host goes with its whole replica only, and that may be on other Kubernetes
                 // nodes.
                 && group.hosts <= 1
-                && may_go(state, node)
+                && may_go(state, node, context.idle_timeout_s)
             {
                 *above -= 1;
                 rooms.idle[at].push((number, pod.requests()));
@@ -270,8 +267,12 @@ fn runs_on(node: &PlannedNode) -> bool {
 }
 
 /// Whether an idle node may go before its idle timeout.
-fn may_go(state: &DecisionState, node: &PlannedNode) -> bool {
-    node.is_idle_worker() && node.idle_ms >= IDLE_MS && !state.is_on_standby(node)
+#[expect(clippy::cast_precision_loss, reason = "milliseconds")]
+fn may_go(state: &DecisionState, node: &PlannedNode, of_cluster: f64) -> bool {
+    let of_group = state.group(node).and_then(|of| of.config.idle_timeout_s);
+    let idle_s = IDLE_S.min(of_group.unwrap_or(of_cluster) / 2.0);
+    let is_idle = node.is_idle_worker() && node.idle_ms as f64 >= idle_s * 1000.0;
+    is_idle && !state.is_on_standby(node)
 }
 
 /// Whether a running node could take a unit of the batch, if its Kubernetes node had so much left.

@@ -77,6 +77,14 @@ pub struct ClusterPatch {
     pub changes: Vec<GroupChange>,
 }
 
+impl ClusterPatch {
+    /// What changes and why, in one line.
+    pub(crate) fn lines(&self) -> String {
+        let lines = self.changes.iter().map(|change| change.line.as_str());
+        lines.collect::<Vec<_>>().join("; ")
+    }
+}
+
 /// The deletion of a RayCluster. It fails with 409 if the object is another one by now, or has changed
 /// since it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]

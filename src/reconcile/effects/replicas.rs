@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use json_patch::Patch;
 use serde_json::{Value, json};
 
-use crate::plan::{Deletion, GroupPlan};
+use crate::plan::{Deletion, GroupPlan, Plan, check};
 use crate::reconcile::effects::effect::{ClusterPatch, GroupChange};
 use crate::snapshot::Snapshot;
 use crate::snapshot::cluster_object::GroupSpec;
@@ -85,6 +85,49 @@ pub(crate) fn patch(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Optio
     })
 }
 
+/// What bounds the workers of a cluster.
+pub(crate) struct Workers<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) plan: &'a Plan,
+    /// The most workers.
+    pub(crate) max: u64,
+}
+
+impl Workers<'_> {
+    /// The changes that may be made together, or the first that may be made alone; and those that may
+    /// not. A plan that deletes pods of one group and launches others keeps to the most workers as a
+    /// whole, and not while the group whose pods are to be deleted waits.
+    pub(crate) fn bound<'b>(
+        &self,
+        changes: Vec<ReplicaChange<'b>>,
+        alone: bool,
+    ) -> (Vec<ReplicaChange<'b>>, Vec<ReplicaChange<'b>>) {
+        if alone {
+            let mut changes = changes.into_iter();
+            let first = changes.find(|change| !self.is_above(std::slice::from_ref(change)));
+            return (first.into_iter().collect(), Vec::new());
+        }
+        if self.is_above(&changes) {
+            return changes.into_iter().partition(|change| !change.grows());
+        }
+        (changes, Vec::new())
+    }
+
+    /// Whether the cluster would have too many workers if these changes were made and no others.
+    fn is_above(&self, changes: &[ReplicaChange<'_>]) -> bool {
+        let then = |group: &GroupPlan| {
+            let is_made = changes.iter().any(|one| one.group.name == group.name);
+            if is_made {
+                Some(group.replicas)
+            } else {
+                group.replicas_now
+            }
+        };
+        changes.iter().any(ReplicaChange::grows)
+            && check::workers_above(self.snapshot, self.plan, self.max, then).is_some()
+    }
+}
+
 /// The operation that makes a patch fail if the object has changed since it was read.
 pub(super) fn tested(version: &str) -> Value {
     json!({"op": "test", "path": "/metadata/resourceVersion", "value": version})
@@ -112,9 +155,12 @@ impl ReplicaChange<'_> {
     /// Whether this change only asks for new nodes, so that it may be delayed. A change that also
     /// deletes pods must not wait.
     pub(crate) fn launches(&self) -> bool {
-        self.group.launch_now > 0
-            && self.group.replicas > self.now
-            && self.group.deletions().next().is_none()
+        self.grows() && self.group.deletions().next().is_none()
+    }
+
+    /// Whether this change asks for new nodes, whatever else it does.
+    pub(crate) fn grows(&self) -> bool {
+        self.group.launch_now > 0 && self.group.replicas > self.now
     }
 
     fn operations(&self) -> Vec<Value> {

@@ -1,8 +1,9 @@
 //! Back-offs: for how long work that failed is not tried again.
 
 use std::collections::BTreeMap;
+use std::mem::{Discriminant, discriminant};
 
-use crate::reconcile::effects::effect::{EffectClass, EffectTarget};
+use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget};
 use crate::reconcile::effects::failure::Meaning;
 use crate::reconcile::settings::BackoffSettings;
 
@@ -37,7 +38,12 @@ pub struct Wait {
     pub until: f64,
     /// The reason, for people.
     pub why: String,
+    /// What failed; `None` if nothing did.
+    kind: Option<EffectKind>,
 }
+
+/// What kind of effect an effect is.
+type EffectKind = Discriminant<Effect>;
 
 impl Waits {
     /// The back-off that holds now, if there is one. One that begins later was recorded by a clock
@@ -85,6 +91,7 @@ impl Waits {
             from: failed.now,
             until: failed.now + wait_s,
             why: failed.why.clone(),
+            kind: Some(failed.kind),
         };
         self.0.insert(key, wait);
         self.bound();
@@ -103,14 +110,19 @@ impl Waits {
             from: now,
             until: now + seconds,
             why: why.to_owned(),
+            kind: None,
         };
         self.0.insert(key, wait);
         self.bound();
     }
 
-    /// Forgets the failures of work that succeeded.
-    pub(crate) fn went_well(&mut self, key: &(EffectTarget, EffectClass)) {
-        self.0.remove(key);
+    /// Forgets the failures of work that succeeded. Between two resizes of a pod that fail, its note is
+    /// written and its raylet told, which does not make up for them.
+    pub(crate) fn went_well(&mut self, key: &(EffectTarget, EffectClass), effect: &Effect) {
+        let failed = self.0.get(key).and_then(|wait| wait.kind);
+        if failed.is_none_or(|kind| kind == discriminant(effect)) {
+            self.0.remove(key);
+        }
     }
 
     /// Forgets back-offs that ended so long ago that a new failure counts as a first one.
@@ -138,6 +150,8 @@ impl Waits {
 #[derive(Debug, Clone)]
 pub(crate) struct FailedTry {
     pub(crate) meaning: Meaning,
+    /// What failed.
+    pub(crate) kind: EffectKind,
     /// The reason, for people.
     pub(crate) why: String,
     /// The time of the failure, in seconds since 1970.
@@ -148,15 +162,28 @@ pub(crate) struct FailedTry {
 
 #[cfg(test)]
 mod tests {
+    use crate::reconcile::effects::effect::PodPatch;
     use crate::reconcile::memory::backoff::*;
 
     fn key() -> (EffectTarget, EffectClass) {
         (EffectTarget::Pod("a".to_owned()), EffectClass::Resize)
     }
 
+    fn patch() -> PodPatch {
+        PodPatch {
+            pod: "a".to_owned(),
+            body: serde_json::json!({}),
+        }
+    }
+
+    fn resize() -> Effect {
+        Effect::ResizePod(patch())
+    }
+
     fn failed(meaning: Meaning, now: f64) -> FailedTry {
         FailedTry {
             meaning,
+            kind: discriminant(&resize()),
             why: "it failed".to_owned(),
             now,
             jitter: 0.5,
@@ -177,7 +204,7 @@ mod tests {
             lengths.push(until(&waits, 100.0).unwrap() - 100.0);
         }
         assert_eq!(lengths, [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 120.0]);
-        waits.went_well(&key());
+        waits.went_well(&key(), &resize());
         assert_eq!(until(&waits, 100.0), None);
     }
 
@@ -190,7 +217,7 @@ mod tests {
         }
         waits.failed(key(), &failed(Meaning::Stale, 0.0), &settings);
         assert_eq!(until(&waits, 0.0), Some(0.5), "it goes on and on");
-        waits.went_well(&key());
+        waits.went_well(&key(), &resize());
         waits.failed(key(), &failed(Meaning::Refused, 0.0), &settings);
         assert_eq!(until(&waits, 0.0), Some(10.0));
         assert_eq!(until(&waits, 10.0), None);
@@ -227,6 +254,16 @@ mod tests {
             failed.jitter = jitter;
             waits.failed(key(), &failed, &settings);
             assert_eq!(until(&waits, 0.0), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_note_that_is_written_between_resizes_does_not_make_up_for_them() {
+        let (mut waits, settings) = (Waits::default(), BackoffSettings::default());
+        for length in [0.5, 1.0, 2.0] {
+            waits.failed(key(), &failed(Meaning::Transient, 100.0), &settings);
+            waits.went_well(&key(), &Effect::NotePod(patch()));
+            assert_eq!(until(&waits, 100.0), Some(100.0 + length));
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::reconcile::observed::outage::Outage;
 use crate::reconcile::observed::stabilisation::Stabilisation;
 use crate::reconcile::recorder::EventRecorder;
 use crate::snapshot::history::InstanceStatus;
-use crate::snapshot::{History, OwnPods};
+use crate::snapshot::{History, OwnPods, Snapshot};
 
 /// For how many seconds worker groups are patched one by one after the API server has refused a
 /// patch of several.
@@ -36,6 +36,10 @@ const REFUSED_DRAIN_S: f64 = 3.0;
 
 /// How many resizes in a row have to fail until their pod is passed over for a while.
 const TRIES: u32 = 3;
+
+/// How many seconds at most count as passed from one look to the next. A clock that leaps ahead, or an
+/// API server whose clock is ahead of another one's, ends no work before its time is over.
+const LONGEST_GAP_S: f64 = 60.0;
 
 /// What is remembered of one cluster.
 #[derive(Debug, Clone, Default)]
@@ -68,9 +72,10 @@ impl RoundMemory {
         now: f64,
         mut jitter: impl FnMut() -> f64,
     ) -> Announcements {
-        if now + SKEW_S < self.at {
-            // The clock was set back: whatever waits for a time would wait as much longer. What was
-            // announced is kept, or all that still holds would be announced again.
+        if now + SKEW_S < self.at.max(round.at) {
+            // The clock was set back, since the last round or during this one: whatever waits for a time
+            // would wait as much longer. What was announced is kept, or all that still holds would be
+            // announced again.
             *self = Self {
                 recorder: std::mem::take(&mut self.recorder),
                 at: now,
@@ -117,9 +122,23 @@ impl RoundMemory {
         self.unseen.read(pods, now);
     }
 
+    /// The snapshot as if the clock had gone on no further than is believed since the last look, if it has: nodes
+    /// above a maximum get the time that they had.
+    pub(super) fn after_leap(&self, snapshot: &Snapshot, now: f64) -> Option<Snapshot> {
+        let leap_s = now - self.at - LONGEST_GAP_S;
+        if self.at == 0.0 || leap_s <= 0.0 || snapshot.history.excess.is_empty() {
+            return None;
+        }
+        let mut snapshot = snapshot.clone();
+        let nodes = snapshot.history.excess.values_mut();
+        nodes.for_each(|node| node.since += leap_s);
+        Some(snapshot)
+    }
+
     /// Takes in a look at a state that has not changed, so that no round was made. `busy` says
     /// whether something is pending or on its way in it.
     pub fn is_the_same(&mut self, busy: bool, now: f64) {
+        self.at = self.at.max(now);
         if busy {
             self.changed_at = now;
         }
@@ -190,7 +209,7 @@ impl RoundMemory {
                 for change in &patch.changes {
                     self.launched(change);
                     let about = EffectTarget::Group(change.group.clone());
-                    self.waits.went_well(&(about, task));
+                    self.waits.went_well(&(about, task), &done.effect);
                 }
             }
             Effect::Report(state) => self.reported.note_state(state, now),
@@ -206,7 +225,7 @@ impl RoundMemory {
             let why = "it has work again and is not drained";
             self.waits.delay(key, now, REFUSED_DRAIN_S, why);
         } else if !has_failed {
-            self.waits.went_well(&key);
+            self.waits.went_well(&key, &done.effect);
         }
     }
 
@@ -230,6 +249,7 @@ impl RoundMemory {
         let key = (self.concerned(done, meaning, now), done.effect.class());
         let failed = FailedTry {
             meaning,
+            kind: std::mem::discriminant(&done.effect),
             why: failure.explain(&done.effect),
             now,
             jitter,
@@ -378,6 +398,43 @@ mod tests {
             failed_at(full, "NodeCapacity"),
             None,
             "1500 bound the next try"
+        );
+    }
+
+    #[test]
+    fn what_was_decided_by_a_clock_that_was_set_back_meanwhile_is_forgotten() {
+        let round = Round {
+            at: 5000.0,
+            ..Round::default()
+        };
+        let (mut memory, settings) = (RoundMemory::default(), RoundSettings::default());
+        memory.split_until = 9000.0;
+        memory.fold(&round, &[], &settings, 4000.0, || 0.5);
+        assert!(!memory.splits(4000.0));
+    }
+
+    #[test]
+    fn a_clock_that_leaps_ahead_leaves_nodes_above_a_maximum_their_time() {
+        let snapshot: Snapshot = serde_json::from_value(json!({
+            "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot", "time": "2026-01-14T12:00:00Z",
+            "rayCluster": {"metadata": {"name": "demo"}, "spec": {}}, "pods": [], "gcs": {},
+            "history": {"excess": {"w": {"since": 1000.0}}},
+        }))
+        .unwrap();
+        let memory = RoundMemory {
+            at: 1000.0,
+            ..RoundMemory::default()
+        };
+        let since = |now| {
+            let delayed = memory.after_leap(&snapshot, now)?;
+            Some(delayed.history.excess["w"].since)
+        };
+        assert_eq!(since(1060.0), None, "a minute is no leap");
+        assert_eq!(since(4060.0), Some(4000.0));
+        let (fresh, now) = (RoundMemory::default(), 4060.0);
+        assert!(
+            fresh.after_leap(&snapshot, now).is_none(),
+            "it knows no other time"
         );
     }
 

@@ -18,20 +18,34 @@ use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::{PodContainer, PodObject};
 
-/// For how many seconds a patch that is not observed holds up further ones: many times longer than a
-/// watch of a healthy API server lags.
-const LONGEST_S: f64 = 30.0;
+/// For how many seconds a patch that is not observed holds up further ones: longer than a watch may say
+/// nothing until its connection is given up and pods are listed anew (`SILENCE` of the client). A raylet
+/// would be told a size that its pod no longer has.
+const LONGEST_S: f64 = 110.0;
 
 /// For how many seconds a raylet that has taken a size is not told the same again: the GCS hears of
-/// it within one of its rounds through all nodes.
+/// it within one of its rounds through all nodes. Each time that it is told the same it is twice as long: who
+/// goes on saying something else is wrong about it.
 const TOLD_S: f64 = 5.0;
+
+/// For how many seconds it is not told the same again at the most.
+const TOLD_LONGEST_S: f64 = 80.0;
 
 /// The changes that may not be observed yet, by the pod's name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Unobserved {
     patched: BTreeMap<String, Accepted>,
-    /// What raylets were told last, and when, in seconds since 1970.
-    told: BTreeMap<String, (RayletResize, f64)>,
+    told: BTreeMap<String, Told>,
+}
+
+/// What a raylet was told last.
+#[derive(Debug, Clone, PartialEq)]
+struct Told {
+    size: RayletResize,
+    /// When, in seconds since 1970.
+    at: f64,
+    /// For how many seconds it is not told the same again.
+    rest_s: f64,
 }
 
 /// What the API server last accepted for a pod.
@@ -58,13 +72,14 @@ impl Unobserved {
     /// Whether the raylet has just taken this size.
     pub(crate) fn is_told(&self, size: &RayletResize, now: f64) -> bool {
         let told = self.told.get(&size.pod);
-        told.is_some_and(|(told, at)| told == size && is_young(*at, TOLD_S, now))
+        told.is_some_and(|told| told.size == *size && is_young(told.at, told.rest_s, now))
     }
 
     /// Takes in what came of a round.
     pub(crate) fn note(&mut self, done: &[Done], now: f64) {
         self.patched.retain(|_, accepted| accepted.holds(now));
-        self.told.retain(|_, (_, at)| is_young(*at, TOLD_S, now));
+        self.told
+            .retain(|_, told| is_young(told.at, 2.0 * told.rest_s, now));
         for done in done {
             match &done.effect {
                 // A patch that was not answered may have been accepted all the same, and then the
@@ -89,7 +104,14 @@ impl Unobserved {
                     self.of(patch, now).containers = containers;
                 }
                 Effect::ResizeRaylet(size) if done.result.is_ok() => {
-                    self.told.insert(size.pod.clone(), (size.clone(), now));
+                    let before = self.told.get(&size.pod).filter(|told| told.size == *size);
+                    let told = Told {
+                        size: size.clone(),
+                        at: now,
+                        rest_s: before
+                            .map_or(TOLD_S, |told| (2.0 * told.rest_s).min(TOLD_LONGEST_S)),
+                    };
+                    self.told.insert(size.pod.clone(), told);
                 }
                 _ => {}
             }
@@ -184,9 +206,10 @@ mod tests {
         assert!(until(&unobserved, &pod("1", "old"), 101.0));
         assert!(until(&unobserved, &pod("1", "new"), 101.0), "half of it");
         assert!(!until(&unobserved, &pod("2", "new"), 101.0), "observed");
-        assert!(!until(&unobserved, &pod("1", "old"), 130.0), "too old");
+        assert!(until(&unobserved, &pod("1", "old"), 209.0));
+        assert!(!until(&unobserved, &pod("1", "old"), 210.0), "too old");
         assert!(!until(&unobserved, &pod("1", "old"), 90.0), "set back");
-        unobserved.note(&[], 130.0);
+        unobserved.note(&[], 210.0);
         assert_eq!(unobserved, Unobserved::default(), "forgotten");
     }
 
@@ -212,7 +235,10 @@ mod tests {
         assert!(!unobserved.is_told(&size(3000), 101.0), "another size");
         assert!(!unobserved.is_told(&size(2000), 105.0), "it did not last");
         assert!(!unobserved.is_told(&size(2000), 90.0), "set back");
-        unobserved.note(&[], 105.0);
+        unobserved.note(&[told(Ok(Reply::Ok))], 105.0);
+        assert!(unobserved.is_told(&size(2000), 114.0), "told twice");
+        assert!(!unobserved.is_told(&size(2000), 115.0));
+        unobserved.note(&[], 125.0);
         assert_eq!(unobserved, Unobserved::default(), "forgotten");
     }
 

@@ -123,7 +123,7 @@ impl BudgetSeen {
 
 /// Whether the minimum of a group is above its maximum. The planner leaves such a group as it is, while
 /// KubeRay makes its pods, which are charged once they are there.
-fn has_faulty_group(world: &World) -> bool {
+pub(super) fn has_faulty_group(world: &World) -> bool {
     let spec = world.cluster_object().spec.as_ref();
     let mut groups = spec.into_iter().flat_map(|spec| &spec.groups);
     groups.any(|group| group.min_replicas > group.max_replicas)

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::budget::BudgetSeen;
+use super::budget::{BudgetSeen, has_faulty_group};
 use super::harm::HarmWatch;
 use super::scene::Scene;
 use super::violation::WorldViolation;
@@ -14,15 +14,16 @@ use crate::simulate::replicas::controllers::Controllers;
 use crate::simulate::world::World;
 use crate::simulate::world::log::LogEntry;
 
-/// The most writes to the API server within a minute. These clusters have at most a dozen pods, each
-/// of which may be resized up and down once in some seconds, by two writes.
-const MOST_WRITES: usize = 80;
+/// The most writes to the API server within a minute for each pod, and the least that may be: a pod may be
+/// resized up and down once in some seconds, by two writes, or by three where answers are missing.
+const MOST_WRITES: [usize; 2] = [20, 100];
 
-/// The most drains and resizes of raylets within a minute.
-const MOST_GCS_CALLS: usize = 60;
+/// The most drains and resizes of raylets within a minute for each pod, and the least that may be: a process
+/// that starts remembers no back-off.
+const MOST_GCS_CALLS: [usize; 2] = [15, 60];
 
 /// How many entries are kept for people.
-const KEPT_ENTRIES: usize = 30;
+const KEPT_ENTRIES: usize = 40;
 
 /// What has been seen of a world.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +32,8 @@ pub struct Checker {
     pub last_change: Option<(Moment, LogEntry)>,
     writes: VecDeque<Moment>,
     gcs_calls: VecDeque<Moment>,
+    /// The most workers that there were.
+    workers: usize,
     log: VecDeque<(Moment, LogEntry)>,
     pub(super) budget: BudgetSeen,
     harm: HarmWatch,
@@ -64,7 +67,7 @@ impl Checker {
                 }
                 self.log.push_back((at, entry.clone()));
             }
-            self.count(at, &entry)?;
+            self.count(at, &entry, world.workers().count())?;
             self.harm.judge((at, &entry), scene, world)?;
             judge(scene, world, &entry, self.harm.has_lied(at))?;
         }
@@ -85,7 +88,7 @@ impl Checker {
         Ok(())
     }
 
-    fn count(&mut self, at: Moment, entry: &LogEntry) -> Result<(), WorldViolation> {
+    fn count(&mut self, at: Moment, entry: &LogEntry, pods: usize) -> Result<(), WorldViolation> {
         let is_change = match entry {
             LogEntry::Called { effect, .. } => {
                 !matches!(**effect, Effect::Report(_) | Effect::PutError(_))
@@ -98,9 +101,12 @@ impl Checker {
         }
         let is_gcs_call =
             matches!(entry, LogEntry::Called { .. }) && is_change && !entry.is_api_write();
+        self.workers = self.workers.max(pods);
+        let pods = self.workers;
+        let most = |[each, least]: [usize; 2]| least.max(pods * each);
         for (calls, is_one, most) in [
-            (&mut self.writes, entry.is_api_write(), MOST_WRITES),
-            (&mut self.gcs_calls, is_gcs_call, MOST_GCS_CALLS),
+            (&mut self.writes, entry.is_api_write(), most(MOST_WRITES)),
+            (&mut self.gcs_calls, is_gcs_call, most(MOST_GCS_CALLS)),
         ] {
             if is_one {
                 calls.push_back(at);
@@ -185,6 +191,10 @@ fn patched(scene: &Scene, world: &World, patch: &ClusterPatch) -> Result<(), Wor
     let workers = workers.map(|group| group.replicas.saturating_mul(group.hosts));
     let workers = workers.fold(0, i64::saturating_add);
     let max = scene.settings.max_workers.unwrap_or(u64::MAX);
+    // Ray does not know what a group has that it cannot read.
+    if !scene.settings.strategy.is_rayfit() && has_faulty_group(world) {
+        return Ok(());
+    }
     // A launch may be rounded up to a whole replica.
     let rounded = scene
         .groups
@@ -225,7 +235,13 @@ fn resized(
         used = [0; 2];
     }
     let parts = ["thousandths of a core", "bytes of memory"];
+    let asked = patch.body.to_string();
+    let is_asked = ["\"cpu\"", "\"memory\""].map(|name| asked.contains(name));
     for (part, unit) in parts.into_iter().enumerate() {
+        // What a patch leaves as it is was decided before.
+        if !is_asked[part] {
+            continue;
+        }
         let (size, most) = (pod.size()[part], group.most()[part]);
         if size > most {
             return Err(WorldViolation::AboveResizeLimit {

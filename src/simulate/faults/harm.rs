@@ -14,7 +14,7 @@ use crate::simulate::world::World;
 use crate::simulate::world::log::{DeletionCause, LogEntry};
 use crate::simulate::world::objects::SimulatedPod;
 
-/// For how many seconds after a lie of the GCS deeds may follow from it: the next look, and what takes
+/// For how many seconds after a lie of the GCS wrong effects may follow from it: the next look, and what takes
 /// its time until it is carried out.
 const LIED_S: f64 = 60.0;
 
@@ -36,19 +36,37 @@ const SOON_S: i64 = 10;
 /// and may grow in a few steps before.
 const MOST_RESIZES: usize = 12;
 
+/// How far apart drains are at the most that were asked for at once, in seconds: a call may take so long.
+const TOGETHER_S: f64 = 4.0;
+
+/// For how many seconds the scaler may not know that Ray has begun to work in a pod, beyond the time of a
+/// call: the GCS hears of it once a second, and KubeRay deletes what is listed a moment later.
+const UNKNOWN_S: f64 = 1.5;
+
 /// What was seen of work and of the pods that have it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HarmWatch {
-    /// When the scaler first asked for each pod to be drained, and whether because the pod is unneeded.
-    drained: BTreeMap<String, (Moment, bool)>,
+    /// What is known of the drains that the scaler asked for, by pod.
+    drained: BTreeMap<String, Drained>,
     /// Since when each pod could grow that is nearly full.
     pressed: BTreeMap<String, Moment>,
     /// When each pod was resized within the last minute.
     resizes: BTreeMap<String, VecDeque<Moment>>,
+    /// Since when each pod has work.
+    busy: BTreeMap<String, Moment>,
     /// When the GCS lied last.
     lied: Option<Moment>,
     /// When something was wrong last.
     disturbed: Option<Moment>,
+}
+
+/// What the scaler asked for a pod.
+#[derive(Debug, Clone, Copy)]
+struct Drained {
+    first: Moment,
+    last: Moment,
+    /// Whether it was only asked for because the pod is unneeded.
+    is_unneeded: bool,
 }
 
 impl HarmWatch {
@@ -60,6 +78,12 @@ impl HarmWatch {
         if is_disturbed {
             self.disturbed = Some(world.now);
         }
+        let busy = world.workers().filter(|pod| world.jobs_on(pod.name()) > 0);
+        let busy = busy.map(|pod| {
+            let since = self.busy.get(pod.name()).copied();
+            (pod.name().to_owned(), since.unwrap_or(world.now))
+        });
+        self.busy = busy.collect();
         let settings = &scene.settings;
         let follows = |in_place: &super::scene::SceneInPlace| in_place.follow_memory;
         let follows = settings.in_place.as_ref().is_none_or(follows);
@@ -99,9 +123,14 @@ impl HarmWatch {
                 Effect::Drain(drain) => {
                     let is_unneeded = !is_above(drain.cause);
                     let entry = self.drained.entry(drain.pod.clone());
-                    let (first, is_only) = entry.or_insert((at, is_unneeded));
-                    *is_only &= is_unneeded;
-                    let first = *first;
+                    let drained = entry.or_insert(Drained {
+                        first: at,
+                        last: at,
+                        is_unneeded,
+                    });
+                    drained.is_unneeded &= is_unneeded;
+                    drained.last = at;
+                    let first = drained.first;
                     let jobs = world.jobs_on(&drain.pod);
                     let is_due = at.since(first) >= f64::from(DRAIN_TIMEOUT_S);
                     if drain.kind == DrainKind::Stop
@@ -122,7 +151,7 @@ impl HarmWatch {
                 name, cause, jobs, ..
             } if *jobs > 0 && !is_excused => {
                 let is_its_doing = match cause {
-                    DeletionCause::Listed => true,
+                    DeletionCause::Listed => !self.began_meanwhile(world, name, at),
                     DeletionCause::Ended => false,
                     DeletionCause::Replica => self.ended_another_of(world, name),
                 };
@@ -146,14 +175,23 @@ impl HarmWatch {
         }
     }
 
-    /// Whether the GCS lies, or has lied so lately that deeds may follow from it.
+    /// Whether the GCS lies, or has lied so lately that wrong effects may follow from it.
     pub(super) fn has_lied(&self, now: Moment) -> bool {
         self.lied.is_some_and(|at| now.since(at) < LIED_S)
     }
 
+    /// Whether Ray has begun to work in a pod that was never drained after it was decided to delete it.
+    fn began_meanwhile(&self, world: &World, pod: &str, at: Moment) -> bool {
+        let unknown_s = UNKNOWN_S + world.settings.call_s;
+        let since = self.busy.get(pod).map_or(0.0, |since| at.since(*since));
+        since < unknown_s && !self.drained.contains_key(pod)
+    }
+
     /// Whether another pod of the same replica has ended because the scaler drained it as unneeded. What
     /// fails, or is deleted by people, ends otherwise. Above a maximum each host is drained until it has no
-    /// work left, and where pods end by themselves then, KubeRay does not wait for the others.
+    /// work left, and where pods end by themselves then, KubeRay does not wait for the others. Nor does it
+    /// where all were asked at once and this one has refused, because it has got work since the GCS last
+    /// heard of it: Ray cannot ask several nodes together.
     fn ended_another_of(&self, world: &World, name: &str) -> bool {
         let replica_of = |pod: &SimulatedPod| pod.object.metadata.labels.replica.clone();
         let Some(replica) = world.pod(name).and_then(replica_of) else {
@@ -161,9 +199,17 @@ impl HarmWatch {
         };
         let others = world.workers().filter(|pod| pod.name() != name);
         let mut others = others.filter(|pod| replica_of(pod).as_ref() == Some(&replica));
+        let own = self.drained.get(name);
+        let is_together = |other: &Drained| {
+            own.is_some_and(|own| {
+                own.is_unneeded
+                    && own.last.since(other.first) + other.first.since(own.last) < TOGETHER_S
+            })
+        };
         others.any(|pod| {
             let drained = self.drained.get(pod.name());
-            pod.phase() == "Succeeded" && drained.is_some_and(|(_, is_unneeded)| *is_unneeded)
+            pod.phase() == "Succeeded"
+                && drained.is_some_and(|other| other.is_unneeded && !is_together(other))
         })
     }
 

@@ -21,9 +21,12 @@ impl FaultTrial<'_> {
             dying.is_done
         ));
         if dying.is_done {
+            // All of these calls have arrived by now: nothing meets them one after the other.
+            let at_call = self.world.trouble.at_call.take();
             for effect in self.controllers.calls(replica) {
                 let _ = self.world.call(&effect);
             }
+            self.world.trouble.at_call = at_call;
         }
         (self.controllers).kill(replica, dying.seconds, &mut self.world);
     }

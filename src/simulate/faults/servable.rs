@@ -1,6 +1,7 @@
 //! What must be so after the last fault: jobs that could run are served, and then nothing is left to do.
 
 use super::checker::max_replicas;
+use super::plan::{Fault, FaultKind};
 use super::trial::FaultTrial;
 use super::violation::WorldViolation;
 use crate::simulate::moment::Moment;
@@ -16,22 +17,44 @@ use crate::simulate::world::group::SimulatedGroup;
 const SERVED_S: f64 = 500.0;
 
 impl FaultTrial<'_> {
-    /// No job that could run waits any more, or not yet for too long.
-    pub(super) fn is_served_in_time(&self, calm: Moment) -> Result<(), WorldViolation> {
+    /// No job that could run waits any more, or not yet for too long. Returns whether to go on.
+    pub(super) fn is_served_in_time(&self, calm: Moment) -> Result<bool, WorldViolation> {
         let seconds = self.world.now.since(calm);
         if seconds > SERVED_S {
+            if self.may_wait_for_ever() {
+                return Ok(false);
+            }
             let jobs = self.waiting();
             return Err(WorldViolation::NotServed { jobs, seconds });
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Whether what still waits is what users have set, or what Ray does.
+    fn may_wait_for_ever(&self) -> bool {
+        let settings = &self.scene.settings;
+        // Ray counts a launch as asked for whose replicas people have taken back.
+        let overwrites = |fault: &Fault| {
+            matches!(
+                fault.kind,
+                FaultKind::ReplicasReset { .. } | FaultKind::ManifestApplied
+            )
+        };
+        if !settings.strategy.is_rayfit() {
+            return self.faults.iter().any(overwrites);
+        }
+        // A job that asks for no memory and uses much may be killed again and again on a pod that has no room to
+        // grow, or does not follow the memory in use. Kills on pods that could grow are judged one by one.
+        let uses = self.scene.jobs.iter().any(|job| !job.uses_gi.is_empty());
+        uses && self.waiting() == 0
     }
 
     /// After the last job everything has come to rest.
-    pub(super) fn is_at_rest(&self, last: Moment, settled: Moment) -> Result<(), WorldViolation> {
+    pub(super) fn is_at_rest(&self, last: Moment, stable: Moment) -> Result<(), WorldViolation> {
         let standby = self.scene.settings.standby.clone().unwrap_or_default();
         let seconds = self.world.now.since(last);
         if let Some((at, entry)) = &self.checker.last_change
-            && *at > settled
+            && *at > stable
         {
             let entry = entry.to_string();
             return Err(WorldViolation::NotQuiet { entry, seconds });
@@ -137,7 +160,23 @@ impl FaultTrial<'_> {
                 _ => {}
             }
         }
-        let on_each = self.scene.settings.node_cores * 1000 / known.most()[0].max(1);
+        // A pod is bound where it fits as it is made, and may have to grow beside the head, the other hosts of
+        // its replica, what minima keep, and what is kept ready.
+        let settings = &self.scene.settings;
+        let in_place = settings.in_place.as_ref();
+        let shrinks = in_place.is_none_or(|one| one.shrink_after_seconds > 0);
+        let minima = self.scene.groups.iter().map(|group| {
+            let size = if shrinks { group.least() } else { group.most() };
+            group.min * group.hosts * size[0]
+        });
+        let ready = settings.standby.as_ref();
+        let ready = ready.map_or(0, |standby| standby.cpus_beside(0)) * 1000;
+        let hosts = (group.hosts - 1) * known.least()[0];
+        let beside = 1000 + hosts + minima.sum::<i64>() + ready;
+        if beside + known.most()[0] > settings.node_cores * 1000 {
+            return (resources, 0);
+        }
+        let on_each = settings.node_cores * 1000 / known.most()[0].max(1);
         let nodes = self
             .world
             .settings

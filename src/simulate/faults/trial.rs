@@ -23,7 +23,7 @@ const START_S: f64 = 600.0;
 
 /// How long after the last job something may still be done, beyond the idle timeout, in seconds: the
 /// longest back-off, and what is made smaller, kept and removed, one after the other.
-const SETTLING_S: f64 = 140.0;
+const STABILISATION_S: f64 = 140.0;
 
 /// How much longer that is after lies of the GCS, in seconds: a drain that was accepted by another node
 /// is asked for again after five minutes.
@@ -105,7 +105,7 @@ pub(super) struct FaultTrial<'a> {
     /// The event that happened last, if it was not a fault.
     pub(super) happened: Option<WorldEvent>,
     /// What will go wrong, once jobs are submitted.
-    faults: Vec<Fault>,
+    pub(super) faults: Vec<Fault>,
     phase: Phase,
     /// From when on jobs are submitted.
     began: Option<Moment>,
@@ -123,11 +123,11 @@ enum Phase {
     /// Since so long nothing is wrong any more: all jobs have to be served.
     Serving { calm: Moment },
     /// Since so long all jobs have ended: until then everything has to come to rest.
-    Settling { last: Moment, until: Moment },
+    Stabilising { last: Moment, until: Moment },
     /// From the second moment until the third nothing may be done.
     Quiet {
         last: Moment,
-        settled: Moment,
+        stable: Moment,
         until: Moment,
     },
     /// All was well.
@@ -244,7 +244,11 @@ impl<'a> FaultTrial<'a> {
                 Phase::Serving { calm } => {
                     if self.waiting() > 0 || self.world.ray.is_running() {
                         self.step()?;
-                        return self.is_served_in_time(calm).map(|()| true);
+                        let goes_on = self.is_served_in_time(calm)?;
+                        if !goes_on {
+                            self.phase = Phase::Over;
+                        }
+                        return Ok(goes_on);
                     }
                     let standby = self.scene.settings.standby.clone().unwrap_or_default();
                     let last = self.world.now.max(Moment::at(standby.ends()));
@@ -259,36 +263,36 @@ impl<'a> FaultTrial<'a> {
                     } else {
                         0.0
                     };
-                    let until = last.plus(idle_s.max(keep_s) + SETTLING_S + lied_s);
-                    Phase::Settling { last, until }
+                    let until = last.plus(idle_s.max(keep_s) + STABILISATION_S + lied_s);
+                    Phase::Stabilising { last, until }
                 }
                 // What could not be served for now has been served after all.
-                Phase::Settling { .. } if self.world.ray.is_running() => Phase::Serving {
+                Phase::Stabilising { .. } if self.world.ray.is_running() => Phase::Serving {
                     calm: self.world.now,
                 },
-                Phase::Settling { last, until } => {
+                Phase::Stabilising { last, until } => {
                     if self.next_at().is_some_and(|next| next <= until) {
                         return self.step().map(|()| true);
                     }
                     self.world.pass_to(until);
-                    let settled = self.world.now;
-                    let until = settled.plus(QUIET_S);
+                    let stable = self.world.now;
+                    let until = stable.plus(QUIET_S);
                     Phase::Quiet {
                         last,
-                        settled,
+                        stable,
                         until,
                     }
                 }
                 Phase::Quiet {
                     last,
-                    settled,
+                    stable,
                     until,
                 } => {
                     if self.next_at().is_some_and(|next| next <= until) {
                         return self.step().map(|()| true);
                     }
                     self.world.pass_to(until);
-                    self.is_at_rest(last, settled)?;
+                    self.is_at_rest(last, stable)?;
                     Phase::Over
                 }
                 Phase::Over => return Ok(false),

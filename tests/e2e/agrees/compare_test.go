@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// differences are what is not as it was simulated: deeds that are missing or too
+// differences are what is not as it was simulated: events that are missing or too
 // many, in another order, or at another time.
-func differences(simulated, done []deed, common settings) []string {
+func differences(simulated, done []event, common settings) []string {
 	var found []string
 	pairs, missing, more := pair(simulated, done)
 	for _, d := range missing {
@@ -33,23 +33,23 @@ func differences(simulated, done []deed, common settings) []string {
 	return found
 }
 
-// tolerance is by how much the time of a deed may differ.
-func (s settings) tolerance(d deed) float64 {
+// tolerance is by how much the time of an event may differ.
+func (s settings) tolerance(d event) float64 {
 	if strings.HasPrefix(d.what, "begins ") {
 		return s.StartToleranceSeconds
 	}
 	return s.ToleranceSeconds
 }
 
-// pairs are a simulated deed and the one of the same words that was done.
-type both struct{ simulated, done deed }
+// pairs are a simulated event and the one of the same words that was done.
+type both struct{ simulated, done event }
 
-// pair finds for each simulated deed the one that was done: of equal ones, the
+// pair finds for each simulated event the one that was done: of equal ones, the
 // first for the first.
-func pair(simulated, done []deed) (pairs []both, missing, more []deed) {
+func pair(simulated, done []event) (pairs []both, missing, more []event) {
 	more = slices.Clone(done)
 	for _, d := range simulated {
-		at := slices.IndexFunc(more, func(other deed) bool { return other.what == d.what })
+		at := slices.IndexFunc(more, func(other event) bool { return other.what == d.what })
 		if at < 0 {
 			missing = append(missing, d)
 			continue
@@ -61,7 +61,7 @@ func pair(simulated, done []deed) (pairs []both, missing, more []deed) {
 }
 
 // sideBySide is a table of what was simulated and done, by the time of the former.
-func sideBySide(simulated, done []deed) string {
+func sideBySide(simulated, done []event) string {
 	pairs, missing, more := pair(simulated, done)
 	var lines strings.Builder
 	for _, one := range pairs {
@@ -78,19 +78,19 @@ func sideBySide(simulated, done []deed) string {
 
 func TestDifferences(t *testing.T) {
 	common := settings{ToleranceSeconds: 5, StartToleranceSeconds: 8, TogetherSeconds: 1}
-	simulated := []deed{{1, "replicas a 1"}, {1.1, "makes a"}, {8, "begins job-1 a"}, {18, "ends job-1"}, {30, "gone a-1"}}
+	simulated := []event{{1, "replicas a 1"}, {1.1, "makes a"}, {8, "begins job-1 a"}, {18, "ends job-1"}, {30, "gone a-1"}}
 	for _, try := range []struct {
 		name string
-		done []deed
+		done []event
 		want string
 	}{
 		{"all is equal", simulated, ""},
-		{"what is together has no order", []deed{{1, "makes a"}, {1.1, "replicas a 1"}, {9, "begins job-1 a"}, {19, "ends job-1"}, {31, "gone a-1"}}, ""},
+		{"what is together has no order", []event{{1, "makes a"}, {1.1, "replicas a 1"}, {9, "begins job-1 a"}, {19, "ends job-1"}, {31, "gone a-1"}}, ""},
 		{"one is missing", simulated[:4], "simulated at 30.0 s and not done: gone a-1"},
-		{"one is too many", append(slices.Clone(simulated), deed{31, "makes a"}), "done at 31.0 s and not simulated: makes a"},
-		{"one is late", []deed{{1, "replicas a 1"}, {1.1, "makes a"}, {13.5, "begins job-1 a"}, {18, "ends job-1"}, {35.5, "gone a-1"}}, "gone a-1: simulated at 30.0 s, done +5.5 s later"},
-		{"one begins late", []deed{{1, "replicas a 1"}, {1.1, "makes a"}, {16.5, "begins job-1 a"}, {18, "ends job-1"}, {30, "gone a-1"}}, "begins job-1 a: simulated at 8.0 s, done +8.5 s later"},
-		{"the order is another", []deed{{1, "replicas a 1"}, {4.5, "makes a"}, {4, "begins job-1 a"}, {18, "ends job-1"}, {30, "gone a-1"}}, "was done before makes a"},
+		{"one is too many", append(slices.Clone(simulated), event{31, "makes a"}), "done at 31.0 s and not simulated: makes a"},
+		{"one is late", []event{{1, "replicas a 1"}, {1.1, "makes a"}, {13.5, "begins job-1 a"}, {18, "ends job-1"}, {35.5, "gone a-1"}}, "gone a-1: simulated at 30.0 s, done +5.5 s later"},
+		{"one begins late", []event{{1, "replicas a 1"}, {1.1, "makes a"}, {16.5, "begins job-1 a"}, {18, "ends job-1"}, {30, "gone a-1"}}, "begins job-1 a: simulated at 8.0 s, done +8.5 s later"},
+		{"the order is another", []event{{1, "replicas a 1"}, {4.5, "makes a"}, {4, "begins job-1 a"}, {18, "ends job-1"}, {30, "gone a-1"}}, "was done before makes a"},
 	} {
 		t.Run(try.name, func(t *testing.T) {
 			told := strings.Join(differences(simulated, try.done, common), "\n")

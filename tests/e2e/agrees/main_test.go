@@ -3,7 +3,7 @@
 // scheduler and kubelets, and the same has to be done as in the simulation, in the
 // same order, and within a tolerance at the same times.
 //
-// What the simulation does is in the files NAME.deeds beside the scripts; the test
+// What the simulation does is in the files NAME.events beside the scripts; the test
 // simulate_agrees (tests/core) holds the simulator to them and writes them.
 // All scripts are played where RAYFIT_LONG is set, and some otherwise: those that
 // RAYFIT_SCRIPTS=NAME,... names, or the usual ones.
@@ -151,8 +151,8 @@ func (s *stage) run(t *testing.T, one script, common settings) {
 	if p == nil {
 		return
 	}
-	t.Logf("simulated and done:\n%s", sideBySide(one.deeds, p.seen.deeds))
-	for _, difference := range differences(one.deeds, p.seen.deeds, common) {
+	t.Logf("simulated and done:\n%s", sideBySide(one.events, p.seen.events))
+	for _, difference := range differences(one.events, p.seen.events, common) {
 		t.Error(difference)
 	}
 }

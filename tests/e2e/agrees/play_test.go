@@ -15,7 +15,7 @@ import (
 const (
 	// late is how much longer than simulated a script may take as a whole.
 	late = 60 * time.Second
-	// rest is for how long nothing must happen after the last deed.
+	// rest is for how long nothing must happen after the last event.
 	rest = 8 * time.Second
 )
 
@@ -117,7 +117,7 @@ func (p *play) run(ctx context.Context) error {
 		p.Notify()
 	}()
 	last := 0.0
-	for _, d := range p.script.deeds {
+	for _, d := range p.script.events {
 		last = max(last, d.at)
 	}
 	patience := time.Duration(last*float64(time.Second)) + late
@@ -133,8 +133,8 @@ func (p *play) run(ctx context.Context) error {
 			return &scaling.Lost{What: failed.Error()}
 		}
 		p.look(ctx)
-		if n := len(p.script.deeds); !over || len(p.seen.deeds) < n {
-			return fmt.Errorf("%d deeds of %d", len(p.seen.deeds), n)
+		if n := len(p.script.events); !over || len(p.seen.events) < n {
+			return fmt.Errorf("%d events of %d", len(p.seen.events), n)
 		}
 		return nil
 	})

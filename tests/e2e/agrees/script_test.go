@@ -28,11 +28,11 @@ type settings struct {
 	ShrinkAfterSeconds int `json:"shrinkAfterSeconds"`
 	// ReconnectSeconds is for how long workers look for a head that is gone.
 	ReconnectSeconds int `json:"reconnectSeconds"`
-	// ToleranceSeconds is by how much the time of a deed may differ, and
+	// ToleranceSeconds is by how much the time of an event may differ, and
 	// StartToleranceSeconds that at which a job begins.
 	ToleranceSeconds      float64 `json:"toleranceSeconds"`
 	StartToleranceSeconds float64 `json:"startToleranceSeconds"`
-	// TogetherSeconds is how far apart deeds are at most that may change their order.
+	// TogetherSeconds is how far apart events are at most that may change their order.
 	TogetherSeconds float64 `json:"togetherSeconds"`
 }
 
@@ -43,7 +43,7 @@ type script struct {
 	groups []group
 	jobs   []job
 	faults []fault
-	deeds  []deed
+	events []event
 }
 
 type scene struct {
@@ -83,8 +83,8 @@ type fault struct {
 	Bundles  int     `json:"bundles"`
 }
 
-// deed is something that was done, so many seconds after the script began.
-type deed struct {
+// event is something that was done, so many seconds after the script began.
+type event struct {
 	at   float64
 	what string
 }
@@ -144,7 +144,7 @@ func readScript(path string) (script, error) {
 			s.faults = append(s.faults, *read.Fault)
 		}
 	}
-	raw, err = os.ReadFile(strings.TrimSuffix(path, ".jsonl") + ".deeds")
+	raw, err = os.ReadFile(strings.TrimSuffix(path, ".jsonl") + ".events")
 	if err != nil {
 		return s, err
 	}
@@ -152,9 +152,9 @@ func readScript(path string) (script, error) {
 		at, what, _ := strings.Cut(strings.TrimSpace(line), " ")
 		seconds, err := strconv.ParseFloat(at, 64)
 		if err != nil {
-			return s, fmt.Errorf("the time of a deed: %w", err)
+			return s, fmt.Errorf("the time of an event: %w", err)
 		}
-		s.deeds = append(s.deeds, deed{seconds, what})
+		s.events = append(s.events, event{seconds, what})
 	}
 	return s, nil
 }
@@ -215,7 +215,7 @@ type batch struct {
 // ends are the times at which jobs of a batch end in the simulation.
 func (s script) ends(b batch) []time.Duration {
 	var ends []time.Duration
-	for _, d := range s.deeds {
+	for _, d := range s.events {
 		if d.what == "ends "+b.name {
 			ends = append(ends, seconds(d.at))
 		}

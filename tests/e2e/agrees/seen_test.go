@@ -17,7 +17,7 @@ import (
 type seen struct {
 	script script
 	begin  time.Time
-	deeds  []deed
+	events []event
 
 	replicas map[string]string
 	listed   map[string]bool
@@ -41,23 +41,23 @@ func newSeen(s script) *seen {
 }
 
 // look adds what was done since the last look. What is so before the script begins
-// is no deed.
+// is no event.
 func (s *seen) look(w *scaling.World, c scaling.Cluster) {
-	known := len(s.deeds)
+	known := len(s.events)
 	s.lookAtCluster(w, c)
 	s.lookAtPods(w, c)
 	s.lookAtTasks(w, c)
 	if s.begin.IsZero() {
-		s.deeds = nil
+		s.events = nil
 		return
 	}
-	slices.SortStableFunc(s.deeds[known:], func(a, b deed) int {
+	slices.SortStableFunc(s.events[known:], func(a, b event) int {
 		return int((a.at - b.at) * 1000)
 	})
 }
 
 func (s *seen) did(at time.Time, format string, args ...any) {
-	s.deeds = append(s.deeds, deed{at.Sub(s.begin).Seconds(), fmt.Sprintf(format, args...)})
+	s.events = append(s.events, event{at.Sub(s.begin).Seconds(), fmt.Sprintf(format, args...)})
 }
 
 func (s *seen) lookAtCluster(w *scaling.World, c scaling.Cluster) {

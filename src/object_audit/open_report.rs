@@ -123,6 +123,7 @@ mod tests {
             uid: "u".to_owned(),
             policies: Vec::new(),
             findings: Vec::new(),
+            most: None,
         })
     }
 

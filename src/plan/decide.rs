@@ -197,12 +197,8 @@ impl<'a> Decision<'a> {
         if self.is_rayfit() && demand_waits {
             vain::give_up(&mut state);
             if self.settings.make_room {
-                let context = RoomContext {
-                    own: self.own,
-                    draining: &leftovers.draining,
-                    idle_timeout_s: config.idle_timeout_s,
-                    now,
-                };
+                let times = (config.idle_timeout_s, now);
+                let context = RoomContext::new(self.own, &leftovers.draining, times);
                 make_room(&mut state, &context, &left);
             }
         }

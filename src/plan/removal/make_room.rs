@@ -43,6 +43,21 @@ pub(crate) struct RoomContext<'a> {
     pub(crate) now: f64,
 }
 
+impl<'a> RoomContext<'a> {
+    pub(crate) fn new(
+        own: &'a [Pod<'a>],
+        draining: &'a [&'a Pod<'a>],
+        (idle_timeout_s, now): (f64, f64),
+    ) -> Self {
+        Self {
+            own,
+            draining,
+            idle_timeout_s,
+            now,
+        }
+    }
+}
+
 /// Removes idle nodes in whose room the demand in `left` could run, or a pod that the scheduler
 /// cannot place and that demand needs.
 pub(crate) fn make_room(

@@ -53,11 +53,11 @@ fn effects_are_performed_and_after_a_stale_one_the_cluster_is_read() {
     };
     assert_eq!(of.pods.len(), 1);
     let chain = &performing.chains()[0];
-    let stale = conflict();
+    let late = conflict();
     let done = Done {
         about: chain.about.clone(),
         effect: chain.next().unwrap(),
-        result: Err(stale),
+        result: Err(late),
     };
     let RoundStep::ReadCluster(rereading) = performing.performed::<()>(vec![done]) else {
         panic!("it is read");

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::support::{
     NOW, asking, budgeted, cluster, conflict, idle, judged, keep, not_owned, rests,
 };
+use crate::budget::limit::BudgetShare;
 use crate::reconcile::effects::failure::Failure;
 use crate::reconcile::look::{LookEnd, LookReason, LookState, LookStep, RoundStep, SeenObjects};
 use crate::reconcile::ownership::handover::{GRACE_S, RECORD};
@@ -100,7 +101,9 @@ fn who_lost_the_annotation_releases_and_leaves_its_budgets() {
     let annotations = removed["metadata"]["annotations"].as_object_mut().unwrap();
     annotations.remove("rayfit.dev/reconcile");
     let (mut state, mut handover) = (LookState::new("u"), Handover::default());
-    state.budgets.set(&budgeted().budgets, Default::default());
+    state
+        .budgets
+        .set(&budgeted().budgets, BudgetShare::default());
     let of = judged(&mut state, &mut handover, &removed, 0.0);
     let rest = rests(not_owned(of));
     assert!(

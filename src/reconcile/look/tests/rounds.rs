@@ -74,9 +74,9 @@ fn effects_are_performed_and_after_a_stale_one_the_cluster_is_read() {
 /// Asks for what the plan takes; what the second decision says is carried out.
 #[test]
 fn a_round_is_made_again_where_a_budget_grants_more() {
-    let launches = |round: &Round| -> u32 {
+    let launches = |round: &Round| -> u64 {
         let groups = round.plan.groups.iter();
-        groups.map(|group| group.launch_now as u32).sum()
+        groups.map(|group| group.launch_now).sum()
     };
     for (granted, again) in [(5, true), (0, false)] {
         let (mut state, asking) = asking(budgeted(), &limit(0));

@@ -10,7 +10,7 @@ use crate::budget::amounts::BudgetAmounts;
 use crate::budget::book::PlannedUse;
 use crate::budget::limit::BudgetLimit;
 use crate::plan::check::{self, Violation};
-use crate::plan::{self, Plan, PlanSettings, PlanWait};
+use crate::plan::{self, Plan, PlanSettings};
 use crate::reconcile::effects::chain::Chain;
 use crate::reconcile::effects::effect::{DrainKind, Effect, EffectClass, EffectTarget};
 use crate::reconcile::effects::replicas::{ReplicaChange, Workers};
@@ -20,7 +20,6 @@ use crate::reconcile::effects::{drain, end, hold, replicas};
 use crate::reconcile::memory::backoff::Waits;
 use crate::reconcile::memory::unobserved::Unobserved;
 use crate::reconcile::observed::activity;
-use crate::reconcile::observed::blind::Blind;
 use crate::reconcile::observed::outage::Outage;
 use crate::reconcile::observed::stabilisation::Stabilisation;
 use crate::reconcile::ray_state::status;
@@ -121,30 +120,6 @@ fn within(
         budgets: settings.plan.budgets.iter().map(left).collect(),
         ..settings.plan.clone()
     })
-}
-
-/// The round of a cluster that cannot be observed: no effect is performed on missing data. Users
-/// are told once the outage has lasted, and nothing that is remembered is lost because of it.
-pub fn blind(memory: &RoundMemory, why: &Blind, now: f64) -> Round {
-    let outage = Outage::blind(memory.outage.as_ref(), why, now);
-    let why = outage.why().to_string();
-    Round {
-        at: now,
-        skipped: vec![Skipped {
-            about: EffectTarget::Cluster,
-            why: format!("nothing is done: {why}"),
-            until: None,
-            lasting: true,
-        }],
-        conditions: outage.warning().into_iter().collect(),
-        outage: Some(outage),
-        plan: Plan {
-            waiting: Some(PlanWait::Blind(why)),
-            remember: memory.history.clone(),
-            ..Plan::default()
-        },
-        ..Round::default()
-    }
 }
 
 struct Making<'a> {

@@ -17,8 +17,8 @@
 //! - [`memory`]: what the next round knows: delays, what was reported, the planner's history
 //! - [`recorder`]: which Events and messages for drivers are new; [`events`] has their form
 //!
-//! The files beside them: `decide` (how a round is made), [`mod@round`] (its result), [`unchanged`]
-//! (whether a round can be skipped), and [`settings`].
+//! The files beside them: `decide` (how a round is made), `unobserved_round` (how one is made without an
+//! observation), [`mod@round`] (its result), [`unchanged`] (whether a round can be skipped), and [`settings`].
 //!
 //! # Invariants
 //!
@@ -41,6 +41,7 @@ pub mod recorder;
 pub mod round;
 pub mod settings;
 pub mod unchanged;
+mod unobserved_round;
 
 pub use crate::reconcile::effects::chain::Chain;
 pub use crate::reconcile::effects::done::Done;
@@ -53,7 +54,8 @@ pub use crate::reconcile::ownership::eligibility::{
 };
 pub use crate::reconcile::ownership::handover::{Handover, HandoverRecord, HandoverStep};
 pub use crate::reconcile::unchanged::UnchangedCheck;
-pub use decide::{blind, round};
+pub use decide::round;
 pub use memory::RoundMemory;
 pub use round::{Round, Skipped};
 pub use settings::RoundSettings;
+pub use unobserved_round::blind;

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::budget::limit::BudgetLimit;
 use crate::ray::{Kind, RayObject, ReconcileMode};
-use crate::reconcile::decide::blind;
 use crate::reconcile::effects::failure::{Failure, Meaning};
 use crate::reconcile::look::end::{Finishing, LookEnd, LookReason, Rest};
 use crate::reconcile::look::round_step::RoundStep;
@@ -18,6 +17,7 @@ use crate::reconcile::observed::blind::Blind;
 use crate::reconcile::ownership::eligibility::{Eligibility, ScalerRole};
 use crate::reconcile::ownership::handover::{Handover, HandoverStep};
 use crate::reconcile::settings::RoundSettings;
+use crate::reconcile::unobserved_round::blind;
 use crate::snapshot::OwnPods;
 
 /// How long to wait while the first list of pods is incomplete, since a pod that is not known yet

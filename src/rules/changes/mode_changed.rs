@@ -106,9 +106,16 @@ fn fix(
          tolerance is on."
     );
     let image = cluster.autoscaler_option("image").and_then(|v| v.as_str());
-    if after == ReconcileMode::Ray && image == Some(&subject.settings.defaults.image) {
-        format!("First remove autoscalerOptions.image, which is Rayfit's. {replace}")
-    } else {
-        replace
+    if after != ReconcileMode::Ray || image != Some(&subject.settings.defaults.image) {
+        return replace;
     }
+    // The resources that DF06 fills in beside the image are too small for Ray's autoscaler.
+    if cluster.autoscaler_option("resources").is_some() {
+        return format!(
+            "First remove autoscalerOptions.image, which is Rayfit's, and \
+             autoscalerOptions.resources: with the 64Mi that Rayfit needs, Ray's autoscaler is \
+             killed. {replace}"
+        );
+    }
+    format!("First remove autoscalerOptions.image, which is Rayfit's. {replace}")
 }

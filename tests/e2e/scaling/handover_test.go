@@ -98,7 +98,7 @@ func TestThereAndBackFromRay(t *testing.T) {
 	}
 	c := &scaling.Cluster{Name: "shared", Mode: scaling.Central, Port: scaling.RayPort, Idle: 3600, Patience: 5, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 4}}}
 	d := drive(t, w, c)
-	ours := c.Object().Get("spec.autoscalerOptions.image")
+	ours, small := c.Object().Get("spec.autoscalerOptions.image"), c.Object().Get("spec.autoscalerOptions.resources")
 	tasks := 0
 	work := func(by string, noted scaling.Mode) {
 		t.Helper()
@@ -111,20 +111,22 @@ func TestThereAndBackFromRay(t *testing.T) {
 		}
 		w.TaskGate.Release(batch(*c, name))
 	}
-	change := func(mode string, image any) {
+	// What is small enough for Rayfit is too small for Ray's autoscaler.
+	change := func(mode string, image, resources any) {
 		t.Helper()
-		patch := annotate("rayfit.dev/reconcile", mode).Set("spec.autoscalerOptions.image", image)
+		patch := annotate("rayfit.dev/reconcile", mode).Set("spec.autoscalerOptions.image", image).
+			Set("spec.autoscalerOptions.resources", resources)
 		if err := w.Patch(t.Context(), *c, patch); err != nil {
 			t.Fatal(err)
 		}
 	}
 
 	work("Rayfit", scaling.Central)
-	change("ray", nil)
+	change("ray", nil, nil)
 	until(t, w, "Rayfit lets go", func() error { return scaledBy(w, *c, nobody) })
 	d = newHead(t, w, *c, d)
 	work("Ray", nobody)
-	change("central", ours)
+	change("central", ours, small)
 	work("Ray, whose autoscaler is still in the head pod", nobody)
 	d = newHead(t, w, *c, d)
 	work("Rayfit again", scaling.Central)

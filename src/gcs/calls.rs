@@ -328,8 +328,14 @@ impl Client {
             })
             .await?;
         self.checked(call, jobs.status)?;
+        // Each answer is counted and dropped before the next one is asked for.
+        let of_jobs = users::of_jobs(&jobs.job_info_list);
+        drop(jobs.job_info_list);
         let actors = self.actors(false, limit).await?;
-        Ok(users::of(&jobs.job_info_list, &actors))
+        Ok(RayUsers {
+            detached_actors: users::detached(&actors),
+            ..of_jobs
+        })
     }
 
     /// The actors, with those of drivers that have ended or without.

@@ -369,14 +369,14 @@ impl<'a> Decision<'a> {
         leftovers: &Leftovers<'_>,
         now: f64,
     ) -> (Option<List<StandbyIndex, StandbyDemand>>, HashSet<String>) {
-        let remembered = &self.snapshot.history.standby;
-        if self.wanted.is_nothing() && remembered.is_empty() || state.work.is_over() {
+        let history = &self.snapshot.history;
+        if self.wanted.is_nothing() && history.standby.is_empty() || state.work.is_over() {
             return (Some(List::default()), HashSet::new());
         }
         let context = StandbyContext {
             own: self.own,
             draining: &leftovers.draining,
-            remembered,
+            history,
             demands,
             now,
         };

@@ -359,6 +359,37 @@ fn idle_times_and_resize_limits_at_their_ends_are_decided_on() {
     }
 }
 
+/// A tenant asks for placement groups that no pod could hold at any size: each of them is tried on every
+/// pod that may grow, but on no two that are alike.
+#[test]
+fn placement_groups_that_nothing_can_serve_leave_a_decision() {
+    let mut snapshot = cluster(vec![group("cpu", 4)]);
+    let limits = json!({"max-cpu": "8", "max-memory": "16Gi", "resize-timeout": 300});
+    snapshot["rayCluster"]["metadata"]["annotations"] =
+        json!({"ray.io/ippr": json!({"groups": {"cpu": limits}}).to_string()});
+    let busy = json!({"CPU": 4.0, "memory": 8e9});
+    for number in 0..600 {
+        let name = format!("w-{number}");
+        let mut grows = pod(&name, "cpu");
+        grows["spec"] = json!({"nodeName": "node-a", "containers": [{"name": "ray", "resources": {
+            "requests": {"cpu": 4, "memory": "8Gi"}, "limits": {"cpu": 4, "memory": "8Gi"}}}]});
+        snapshot["pods"].as_array_mut().unwrap().push(grows);
+        let mut node = ray_node(&name, "cpu", &busy);
+        node["availableResources"] = json!({});
+        node["status"] = json!("RUNNING");
+        let nodes = snapshot["gcs"]["nodeStates"].as_array_mut().unwrap();
+        nodes.push(node);
+    }
+    snapshot["nodes"] = json!([{"metadata": {"name": "node-a"},
+        "status": {"allocatable": {"cpu": 10_000, "memory": "100Ti"}}}]);
+    let bundle = json!({"resourcesBundle": {"CPU": 100.0}});
+    let gang = json!({"requests": [bundle, bundle]});
+    snapshot["gcs"]["pendingGangResourceRequests"] = json!(vec![gang; 500]);
+    let (plan, _) = decided(&read(snapshot), &settings(Strategy::Rayfit));
+    assert!(plan.waiting.is_none(), "{:?}", plan.waiting);
+    assert!(!plan.unmet.is_empty());
+}
+
 /// The cluster of one worker, in whose pod Ray nodes of these statuses, idle times and free CPUs run.
 fn with_raylets(raylets: &[(&str, i64, f64)]) -> Value {
     let mut snapshot = with_workers(1);

@@ -19,8 +19,8 @@ const HELPERS: [&str; 7] = [
     "ray_data_shuffle_disk",
 ];
 
-/// Counts drivers and detached actors, those of Ray itself excepted.
-pub(crate) fn of(jobs: &[JobTableData], actors: &[ActorTableData]) -> RayUsers {
+/// Counts drivers, those of Ray itself excepted.
+pub(crate) fn of_jobs(jobs: &[JobTableData]) -> RayUsers {
     let namespace = |job: &JobTableData| {
         let config = job.config.as_ref();
         config.map_or_else(String::new, |config| config.ray_namespace.clone())
@@ -28,16 +28,21 @@ pub(crate) fn of(jobs: &[JobTableData], actors: &[ActorTableData]) -> RayUsers {
     let is_users = |job: &&JobTableData| !namespace(job).starts_with(INTERNAL);
     let (ended, drivers): (Vec<&JobTableData>, Vec<_>) =
         jobs.iter().filter(is_users).partition(|job| job.is_dead);
+    RayUsers {
+        drivers: drivers.len() as u64,
+        detached_actors: 0,
+        last_job_end_ms: ended.iter().map(|job| job.end_time).max().unwrap_or(0),
+    }
+}
+
+/// Counts detached actors, those that Ray leaves behind excepted.
+pub(crate) fn detached(actors: &[ActorTableData]) -> u64 {
     let is_use = |actor: &&ActorTableData| {
         let namespace = actor.ray_namespace.as_str();
         let is_helper = namespace.starts_with('_') || HELPERS.contains(&namespace);
         actor.is_detached && actor.end_time == 0 && !is_helper
     };
-    RayUsers {
-        drivers: drivers.len() as u64,
-        detached_actors: actors.iter().filter(is_use).count() as u64,
-        last_job_end_ms: ended.iter().map(|job| job.end_time).max().unwrap_or(0),
-    }
+    actors.iter().filter(is_use).count() as u64
 }
 
 #[cfg(test)]
@@ -83,6 +88,10 @@ mod tests {
             detached_actors: 2,
             last_job_end_ms: 5,
         };
-        assert_eq!(of(&jobs, &actors), users);
+        let found = RayUsers {
+            detached_actors: detached(&actors),
+            ..of_jobs(&jobs)
+        };
+        assert_eq!(found, users);
     }
 }

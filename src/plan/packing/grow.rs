@@ -20,13 +20,18 @@ impl Packing<'_> {
         let (mut growing, mut order): (Vec<_>, Vec<_>) =
             order.into_iter().partition(|number| self.can_grow(*number));
         let mut unpicked = Vec::new();
+        // The states, as they would be when grown, of pods that served nothing.
+        let mut useless = HashSet::new();
         while !growing.is_empty() && self.batches.iter().any(|batch| batch.count > 0) {
-            self.state.work.spend(growing.len());
-            let (batch, later) = self.one_per_kube_node(growing);
-            let (picked, rest) = self.pick_growing(&batch);
+            if !self.state.work.spend(growing.len()) {
+                break;
+            }
+            let (batch, later) = self.one_per_kube_node(growing, &useless, &mut unpicked);
+            let (picked, rest) = self.pick_growing(&batch, &mut useless);
             order.extend(picked);
-            // Requests and headroom only become less, so a pod that none of them picks now is not
-            // tried again. The others on its Kubernetes node are: they may have what it lacks.
+            // Requests and headroom only become less, so a pod that none of them picks now is not tried
+            // again, and none that is equal to it. The others on its Kubernetes node are: they may have
+            // what it lacks.
             unpicked.extend(rest);
             let (can_grow, others): (Vec<_>, Vec<_>) =
                 later.into_iter().partition(|number| self.can_grow(*number));
@@ -79,24 +84,63 @@ impl Packing<'_> {
 
     /// Takes one pod of each Kubernetes node, and leaves the others for later. Pods that share the
     /// headroom of a node grow one after the other, because each takes headroom from the next. So do
-    /// all pods, where budgets leave little for the cluster.
-    fn one_per_kube_node(&self, growing: Vec<NodeIndex>) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
+    /// all pods, where budgets leave little for the cluster. Those that are known to serve nothing go to
+    /// `unpicked`.
+    fn one_per_kube_node(
+        &mut self,
+        growing: Vec<NodeIndex>,
+        useless: &HashSet<u32>,
+        unpicked: &mut Vec<NodeIndex>,
+    ) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
         let mut seen = HashSet::new();
-        let shared = self.allowance.is_some();
-        growing.into_iter().partition(|number| {
-            if shared {
-                return seen.insert(None);
-            }
-            let resize = self.node(*number).and_then(|node| node.resize.as_ref());
+        let is_shared = self.allowance.is_some();
+        let (mut batch, mut later) = (Vec::new(), Vec::new());
+        for number in growing {
+            let resize = self.node(number).and_then(|node| node.resize.as_ref());
             let headroom = resize.filter(|resize| resize.headroom(&self.headrooms).is_some());
-            // Where no headroom is known, nothing is taken from the next pod.
-            headroom.is_none_or(|resize| seen.insert(resize.kube_node))
-        })
+            let place = match (is_shared, headroom) {
+                (true, _) => Some(None),
+                (false, Some(resize)) => Some(resize.kube_node),
+                // Where no headroom is known, nothing is taken from the next pod.
+                (false, None) => None,
+            };
+            if place.is_some_and(|place| seen.contains(&place)) {
+                later.push(number);
+            } else if self.is_one_of(number, useless) {
+                unpicked.push(number);
+            } else {
+                seen.extend(place);
+                batch.push(number);
+            }
+        }
+        (batch, later)
+    }
+
+    /// Whether a pod would be in one of these states if it grew as far as it can.
+    fn is_one_of(&mut self, number: NodeIndex, states: &HashSet<u32>) -> bool {
+        if states.is_empty() {
+            return false;
+        }
+        let Some(node) = self.node(number) else {
+            return false;
+        };
+        let Some((_, goal)) = node.resize.as_ref().map(|resize| self.span(node, resize)) else {
+            return false;
+        };
+        let mut grown = node.clone();
+        show_size(&mut grown, (self.state.cpu, self.state.memory), |_| goal);
+        let state = self.state.classes.number(&grown, self.source);
+        states.contains(&state)
     }
 
     /// Picks among pods as they would be at the size that they can grow to, and asks the picked
-    /// ones to grow. Returns the pods that were picked, and those that were not.
-    fn pick_growing(&mut self, growing: &[NodeIndex]) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
+    /// ones to grow. Returns the pods that were picked, and those that were not, whose states are added
+    /// to `useless`.
+    fn pick_growing(
+        &mut self,
+        growing: &[NodeIndex],
+        useless: &mut HashSet<u32>,
+    ) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
         let before: Vec<(NodeIndex, Option<PlannedNode>)> = growing
             .iter()
             .map(|number| (*number, self.changed.get(number).cloned()))
@@ -109,6 +153,11 @@ impl Packing<'_> {
             self.change(*number, |node, names| show_size(node, names, |_| goal));
         }
         let (picked, rest) = self.pick_existing(StepNodes::Only(PlacementStep::Grow), growing);
+        for number in &rest {
+            if let Some(node) = self.changed.get(number) {
+                useless.insert(self.state.classes.number(node, self.source));
+            }
+        }
         let grown: HashSet<NodeIndex> = picked.iter().copied().collect();
         // Only a pod that is asked to grow counts at the size to which it can grow.
         for (number, node) in before

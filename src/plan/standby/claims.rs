@@ -7,6 +7,7 @@ use crate::plan::growth::size::cores;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::state::DecisionState;
+use crate::snapshot::history::History;
 use crate::snapshot::pod::Pod;
 
 /// What demand still needs that was served before.
@@ -21,7 +22,13 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    pub(crate) fn of(state: &DecisionState, own: &[Pod<'_>], draining: &[&Pod<'_>]) -> Self {
+    pub(crate) fn of(
+        state: &DecisionState,
+        own: &[Pod<'_>],
+        draining: &[&Pod<'_>],
+        history: &History,
+        now: f64,
+    ) -> Self {
         let pods: HashMap<&str, &Pod<'_>> = own.iter().map(|pod| (pod.name, pod)).collect();
         let required = state.required();
         let (mut cores_short, mut begins) = (0.0, false);
@@ -42,9 +49,16 @@ impl Claims {
         // Until the scheduler has placed the pods, also where what goes is enough for them.
         let waits = cores_short > 0.0 || state.is_cut;
         if cores_short > 0.0 {
-            // What goes already makes room, too.
+            // What goes already makes room, too, if that is soon: not a pod that is still there when its
+            // grace period is over, as on a Kubernetes node that is gone, and not one above a maximum,
+            // which may finish its work.
+            let is_soon = |pod: &&Pod<'_>| pod.killed_at().is_some_and(|at| at > now);
             let leaves = own.iter().filter(|pod| pod.deleting && !pod.ended);
-            let leaves = leaves.chain(draining.iter().copied());
+            let leaves = leaves.filter(is_soon);
+            let draining = draining.iter().copied();
+            let works = |pod: &Pod<'_>| history.excess.contains_key(pod.name);
+            let draining = draining.filter(|pod| !pod.deleting && !works(pod));
+            let leaves = leaves.chain(draining);
             let goes = |node: &&PlannedNode| !node.stays();
             let goes = state.in_order().filter(goes).filter_map(PlannedNode::pod);
             let goes = goes.filter_map(|name| pods.get(name).copied());

@@ -20,7 +20,7 @@ use crate::plan::removal::give_way;
 use crate::plan::standby::claims::Claims;
 use crate::plan::standby::wanted::Wanted;
 use crate::snapshot::gcs::ResourceRequest;
-use crate::snapshot::history::StandbyMemory;
+use crate::snapshot::history::History;
 use crate::snapshot::pod::Pod;
 
 /// How many steps it may take to find room for what is kept ready. What it takes never counts
@@ -54,8 +54,8 @@ pub(crate) struct StandbyContext<'a> {
     pub(crate) own: &'a [Pod<'a>],
     /// The pods whose Ray node is draining.
     pub(crate) draining: &'a [&'a Pod<'a>],
-    /// What was kept ready in earlier rounds, by the name of the pod.
-    pub(crate) remembered: &'a BTreeMap<String, StandbyMemory>,
+    /// What is remembered of earlier rounds: among it what was kept ready, and what is above a maximum.
+    pub(crate) history: &'a History,
     /// The demands; what is kept ready is numbered after them.
     pub(crate) demands: &'a List<DemandIndex, Demand<'a>>,
     /// The time of the decision, in seconds since 1970.
@@ -70,7 +70,13 @@ pub(crate) fn keep_ready(
     wanted: &Wanted,
     context: &StandbyContext<'_>,
 ) -> (Option<List<StandbyIndex, StandbyDemand>>, HashSet<String>) {
-    let claims = Claims::of(state, context.own, context.draining);
+    let claims = Claims::of(
+        state,
+        context.own,
+        context.draining,
+        context.history,
+        context.now,
+    );
     let launch = !claims.waits && !claims.begins;
     let kept = place(state, wanted, context.demands, launch);
     let only_ready = pending_pods(state);
@@ -328,7 +334,7 @@ fn take_back(
 /// needed goes up and down with demand, and nodes should not come and go with it.
 fn remember(state: &mut DecisionState, context: &StandbyContext<'_>) {
     for node in state.nodes.iter_mut() {
-        let known = node.pod().and_then(|pod| context.remembered.get(pod));
+        let known = node.pod().and_then(|pod| context.history.standby.get(pod));
         let is_free = node.is_idle() && node.fate == Fate::Stay;
         if let Some(memory) = known.filter(|_| is_free && node.standby.needed_for().is_none()) {
             let released = memory.released_at.unwrap_or(context.now);

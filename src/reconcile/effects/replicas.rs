@@ -95,22 +95,29 @@ pub(crate) struct Workers<'a> {
 
 impl Workers<'_> {
     /// The changes that may be made together, or the first that may be made alone; and those that may
-    /// not. A plan that deletes pods of one group and launches others keeps to the most workers as a
-    /// whole, and not while the group whose pods are to be deleted waits.
+    /// not, because of the most workers. A plan that deletes pods of one group and launches others keeps to
+    /// them as a whole, and not while the group whose pods are to be deleted waits.
     pub(crate) fn bound<'b>(
         &self,
         changes: Vec<ReplicaChange<'b>>,
         alone: bool,
     ) -> (Vec<ReplicaChange<'b>>, Vec<ReplicaChange<'b>>) {
-        if alone {
-            let mut changes = changes.into_iter();
-            let first = changes.find(|change| !self.is_above(std::slice::from_ref(change)));
-            return (first.into_iter().collect(), Vec::new());
+        let (mut made, mut held) = (Vec::new(), Vec::new());
+        if !alone && !self.is_above(&changes) {
+            return (changes, held);
         }
-        if self.is_above(&changes) {
-            return changes.into_iter().partition(|change| !change.grows());
+        // What deletes pods and asks for none makes room for the others.
+        let (growing, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(|one| one.grows());
+        for change in others.into_iter().chain(growing) {
+            if alone && !made.is_empty() {
+                break;
+            }
+            made.push(change);
+            if self.is_above(&made) {
+                held.extend(made.pop());
+            }
         }
-        (changes, Vec::new())
+        (made, held)
     }
 
     /// Whether the cluster would have too many workers if these changes were made and no others.

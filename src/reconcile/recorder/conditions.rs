@@ -1,6 +1,8 @@
 //! The conditions that are worth an Event while they hold: demand that cannot be met, faults in the
 //! objects, resizes that wait or have failed.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use crate::plan::{ClusterEnd, Departure, ExcessNode, Plan, Problem, ResizeNote, Unmet};
 use crate::reconcile::events::driver_log::Message;
 use crate::reconcile::events::event::{ClusterEvent, ConditionKey, TrackedCondition};
@@ -13,6 +15,9 @@ const REASONS: usize = 4;
 /// A node that still drains after so many seconds has work: a Ray node without any has ended after
 /// two.
 const WORKS_S: f64 = 5.0;
+
+/// The most bytes of a demand that are kept as they are.
+const LONGEST_KEY: usize = 256;
 
 const RESIZING: &str = "Resizing";
 
@@ -38,11 +43,23 @@ fn unmet(unmet: &Unmet) -> TrackedCondition {
     TrackedCondition {
         topic: ConditionKey::Unmet {
             kind: unmet.kind,
-            demand: demand.clone(),
+            demand: of_bounded_length(demand),
         },
         event: ClusterEvent::warning("CannotFit", "Scaling", message),
         message: Some(Message::unmet(unmet)),
     }
+}
+
+/// A text by which a demand is known again. The names in it are a tenant's, and it is remembered for a
+/// while after the demand has gone, so a long one is kept as its beginning and a number for all of it.
+fn of_bounded_length(demand: &str) -> String {
+    if demand.len() <= LONGEST_KEY {
+        return demand.to_owned();
+    }
+    let mut hasher = DefaultHasher::new();
+    demand.hash(&mut hasher);
+    let beginning = &demand[..demand.floor_char_boundary(LONGEST_KEY)];
+    format!("{beginning} {:016x}", hasher.finish())
 }
 
 fn problem(problem: &Problem) -> TrackedCondition {
@@ -144,4 +161,19 @@ fn failed_resizes<'a>(
             message: None,
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_demands_are_told_apart_by_few_bytes() {
+        assert_eq!(of_bounded_length("{CPU: 1}"), "{CPU: 1}");
+        let long = "é".repeat(10_000);
+        let one = of_bounded_length(&format!("{long}1"));
+        let other = of_bounded_length(&format!("{long}2"));
+        assert!(one != other && one.len() < 300, "{one}");
+        assert_eq!(one, of_bounded_length(&format!("{long}1")));
+    }
 }

@@ -120,7 +120,7 @@ fn a_heartbeat_is_not_believed_once_a_replica_was_at_work_without_it() {
     reads(&mut standby, START + 500.0, SAME);
     assert_eq!(standby.duty(), Duty::OwnMode);
     reads(&mut standby, START + 503.0, |_| Some("8".to_owned()));
-    reads(&mut standby, START + 518.0, |_| Some("8".to_owned()));
+    reads(&mut standby, START + 515.0, |_| Some("8".to_owned()));
     assert_eq!(
         standby.duty(),
         Duty::OwnMode,

@@ -89,6 +89,7 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
         observed.clone(),
         measures.clone(),
     );
+    let tuning = Tuning::Policies(in_force);
     let pool = WorkerPool {
         desk: desk.clone(),
         observed: observed.clone(),
@@ -97,7 +98,7 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
         shards: options.shards.max(1),
         credentials: Credentials::secrets(client, gate),
         is_ours: eligibility::images(&options.image),
-        tuning: Tuning::Policies(in_force),
+        tuning: tuning.clone(),
         announcer,
         clock: Clock::of_server(api.time()),
         metrics: measures.clone(),
@@ -111,13 +112,19 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
         terms: options.terms,
     };
     let _publishing = supervisor.spawn("Events", publishing);
+    let reach = options.reach.clone();
     let watching = observed.clone().watch(informers.clone(), options.reach);
     let _watching = supervisor.spawn("watches of RayClusters, pods and nodes", watching);
     // The records of budgets are among the Leases that are watched.
     let others = Box::new(move |event: &_| desk.note(event));
     let (release, released) = watch::channel(false);
     let namespace = leases.namespace.clone();
-    let needed = Box::new(move || observed.read().has_standby(&namespace));
+    // A replica that has just started holds shards before it can scale their clusters. Sidecars that stand in go on
+    // until it can.
+    let needed = Box::new(move || {
+        let store = observed.read();
+        tuning.is_known() && reach.is_listed(&store) && store.has_standby(&namespace)
+    });
     let keeping = keeper::keep(leases, informers, fence, measures, others, needed, released);
     let mut keeping = supervisor.spawn("Leases", keeping);
     pool.run(changes, stop).await;

@@ -48,7 +48,7 @@ fn apply(draft: &mut Draft<'_>) {
     };
     // A sidecar knows no budgets, and would exceed them.
     if reconcile.standby && reconcile.budgets.is_empty() && is_central {
-        let namespace = &draft.settings.defaults.central_namespace;
+        let namespace = draft.settings.defaults.standby_namespace();
         annotate(draft, reconcile::STANDBY, namespace, |object| {
             object.reconcile_mode() == ReconcileMode::Central
         });

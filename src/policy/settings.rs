@@ -110,8 +110,9 @@ pub struct DefaultValues {
     pub rayfit_sidecar: SidecarSize,
     /// Give the head `num-cpus: "0"` (DF08).
     pub head_takes_no_work: bool,
-    /// The namespace of the central replicas for which sidecars stand by (DF07).
-    pub central_namespace: String,
+    /// The namespace of the central replicas for which sidecars stand by (DF07), if it is known. A check of
+    /// files does not know which Rayfit they are for.
+    pub central_namespace: Option<String>,
 }
 
 /// Requests and limits of the autoscaler container.
@@ -148,6 +149,13 @@ pub const RAYFIT_ACCOUNTS: [&str; 2] = [
 
 /// The image that a release of this version is published as.
 pub const IMAGE: &str = concat!("rayfit:", env!("CARGO_PKG_VERSION"));
+
+impl DefaultValues {
+    /// The namespace that DF07 writes for a sidecar that is to stand by.
+    pub fn standby_namespace(&self) -> &str {
+        self.central_namespace.as_deref().unwrap_or(NAMESPACE)
+    }
+}
 
 impl Settings {
     /// Whether the request comes from the controller, which scales clusters in mode central.
@@ -215,7 +223,7 @@ impl Default for DefaultValues {
             ray_sidecar: SidecarSize::new("500m", "512Mi"),
             rayfit_sidecar: SidecarSize::new("50m", "64Mi"),
             head_takes_no_work: false,
-            central_namespace: NAMESPACE.to_owned(),
+            central_namespace: None,
         }
     }
 }

@@ -17,6 +17,18 @@ pub const RECORD: &str = "rayfit.dev/scaled-by";
 /// of the central Rayfit, whose heartbeat is there.
 pub const STANDBY: &str = "rayfit.dev/standby";
 
+/// The longest name of a namespace.
+const LONGEST_NAMESPACE: usize = 63;
+
+/// Whether a text can be the name of a namespace, and so the value of [`STANDBY`].
+pub fn is_namespace(text: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=LONGEST_NAMESPACE).contains(&text.len())
+        && text.bytes().all(is_inner)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
 /// The prefix of all annotations of Rayfit.
 pub const PREFIX: &str = "rayfit.dev/";
 

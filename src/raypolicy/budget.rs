@@ -41,7 +41,7 @@ pub(crate) fn budget(
         faults.add(Weight::Doubt, place, problem);
     }
     if written.standby == Some(true) {
-        let problem = "is not known to sidecars, so those of clusters under it do not stand by: leave \
+        let problem = "is not known to sidecars, so those of clusters under it may not stand by (RF402): leave \
                        standby out, or write it in a policy that matches others";
         faults.add(Weight::Doubt, place, problem);
     }

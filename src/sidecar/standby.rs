@@ -16,23 +16,23 @@ use crate::controller::act::writer::LONGEST;
 use crate::controller::clock::Clock;
 use crate::controller::eligibility::StandIn;
 use crate::manifests::names::HEARTBEAT;
-use crate::ray::reconcile::STANDBY;
+use crate::ray::reconcile::{STANDBY, is_namespace};
 use crate::ray::{RayObject, ReconcileMode};
 use crate::reconcile::HandoverRecord;
 use crate::reconcile::ownership::eligibility::Duty;
 use crate::reconcile::ownership::standby::{HeartbeatRead, Standby};
+use crate::text::shown_text;
 
-/// By how much reads vary, so that the sidecars of many clusters do not read together.
+/// By how many seconds reads vary, so that the sidecars of many clusters do not read together.
 const SPREAD_S: f64 = 0.25;
-
-/// The longest name of a namespace.
-const LONGEST_NAME: usize = 63;
 
 /// A sidecar that stands by, where its RayCluster asks for that.
 pub(super) struct StandingBy {
     client: Client,
     clock: Clock,
     stand_in: StandIn,
+    /// The UID of the head pod, by which this sidecar waits a little longer than others.
+    head_uid: String,
     /// The namespace of the heartbeat, while the RayCluster asks for a standby.
     namespace: Option<String>,
     standby: Standby,
@@ -40,24 +40,46 @@ pub(super) struct StandingBy {
     logged: String,
 }
 
+/// Why a sidecar stands in no more.
+#[derive(Debug, Clone, Copy)]
+enum OwnAgain {
+    /// The heartbeat was renewed.
+    Renewed,
+    /// A central replica has taken the cluster back.
+    AtWork,
+    /// The RayCluster names no namespace, or another one, or has another mode.
+    NotAsked,
+}
+
 impl StandingBy {
     /// Tells `stand_in` what it finds out.
-    pub(super) fn new(client: Client, clock: Clock, stand_in: StandIn) -> Self {
+    pub(super) fn new(client: Client, clock: Clock, stand_in: StandIn, head_uid: &str) -> Self {
         Self {
             client,
             clock,
             stand_in,
+            head_uid: head_uid.to_owned(),
             namespace: None,
-            standby: Standby::default(),
+            standby: Standby::of_head(head_uid),
             logged: String::new(),
         }
     }
 
     /// Takes in the RayCluster as it was read; returns whether that changes who should scale the cluster.
     pub(super) fn learn(&mut self, cluster: Option<&RayObject<'_>>) -> bool {
-        let asked = cluster.and_then(namespace_of);
+        let asked = cluster.and_then(asked_namespace);
+        let unusable = asked.filter(|asked| !is_namespace(asked));
+        if let Some(unusable) = unusable {
+            self.log(&format!(
+                "{} is no name of a namespace: correct the annotation {STANDBY}",
+                shown_text(unusable)
+            ));
+        }
+        let asked = asked.filter(|asked| is_namespace(asked));
+        let mut why = OwnAgain::AtWork;
         if self.namespace.as_deref() != asked {
-            self.standby = Standby::default();
+            why = OwnAgain::NotAsked;
+            self.standby = Standby::of_head(&self.head_uid);
             self.namespace = asked.map(str::to_owned);
             if let Some(namespace) = asked {
                 tracing::info!(namespace, "standing by for the central replicas");
@@ -66,7 +88,7 @@ impl StandingBy {
         if let Some(cluster) = cluster {
             self.standby.saw(HandoverRecord::of(cluster));
         }
-        self.decide()
+        self.decide(why)
     }
 
     /// How long to wait until the heartbeat has to be read; nothing if it has not.
@@ -80,7 +102,7 @@ impl StandingBy {
     /// Reads the heartbeat if that is due; returns whether that changes who should scale the cluster.
     pub(super) async fn look(&mut self) -> bool {
         let asked = self.clock.steady();
-        let Some(namespace) = &self.namespace else {
+        let Some(namespace) = self.namespace.clone() else {
             return false;
         };
         if asked < self.standby.next_read() {
@@ -92,7 +114,7 @@ impl StandingBy {
         } else {
             GetParams::any()
         };
-        let leases: Api<Lease> = Api::namespaced(self.client.clone(), namespace);
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), &namespace);
         let answer = timeout(LONGEST, leases.get_metadata_with(HEARTBEAT, &from)).await;
         let version = match answer {
             Ok(Ok(lease)) => {
@@ -104,7 +126,10 @@ impl StandingBy {
                 None
             }
             Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
-                self.log("the permission is missing: install with rayfit manifests --standby");
+                // The API server says the same where there is no such namespace.
+                self.log(&format!(
+                    "it may not be read in namespace {namespace}: if Rayfit is there, install it with rayfit manifests --standby; else correct the annotation {STANDBY}"
+                ));
                 return false;
             }
             Ok(Err(error)) => {
@@ -122,11 +147,11 @@ impl StandingBy {
             is_fresh,
         };
         self.standby.heard(&read, self.clock.steady());
-        self.decide()
+        self.decide(OwnAgain::Renewed)
     }
 
-    /// Tells what follows.
-    fn decide(&self) -> bool {
+    /// Tells what follows; `why` says why this sidecar stands in no more, if it has until now.
+    fn decide(&self, why: OwnAgain) -> bool {
         let duty = self.standby.duty();
         let changed = self.stand_in.set(duty);
         if changed && duty == Duty::StandIn {
@@ -136,12 +161,18 @@ impl StandingBy {
                 seconds,
                 "no central replica has renewed its heartbeat: standing in"
             );
-        } else if changed && self.standby.is_disproved() {
-            tracing::warn!(
-                "a central replica is at work and does not renew the heartbeat: standing by until it does"
-            );
         } else if changed {
-            tracing::info!("a central replica is there again: giving the cluster back");
+            match why {
+                OwnAgain::Renewed => tracing::info!(
+                    "a central replica has renewed its heartbeat: giving the cluster back"
+                ),
+                OwnAgain::AtWork => tracing::warn!(
+                    "a central replica is at work and does not renew the heartbeat: standing by until it does"
+                ),
+                OwnAgain::NotAsked => tracing::info!(
+                    "the RayCluster asks for no standby here any more: standing in no more"
+                ),
+            }
         }
         changed
     }
@@ -156,12 +187,8 @@ impl StandingBy {
     }
 }
 
-/// The namespace whose central replicas the sidecar of a cluster stands by for.
-fn namespace_of<'a>(cluster: &RayObject<'a>) -> Option<&'a str> {
-    let asked = cluster.annotation(STANDBY)?;
-    let usable = (1..=LONGEST_NAME).contains(&asked.len())
-        && asked
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-    (usable && cluster.reconcile_mode() == ReconcileMode::Central).then_some(asked)
+/// The namespace whose central replicas the sidecar of a cluster is to stand by for, as it is written there.
+fn asked_namespace<'a>(cluster: &RayObject<'a>) -> Option<&'a str> {
+    let is_central = cluster.reconcile_mode() == ReconcileMode::Central;
+    cluster.annotation(STANDBY).filter(|_| is_central)
 }

@@ -76,13 +76,22 @@ pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
     };
     let mut scaling: Option<ScalingTasks> = None;
     let client = sidecar.informers.client();
-    let mut standing = StandingBy::new(client, sidecar.clock.clone(), sidecar.stand_in.clone());
+    let head_uid = match &sidecar.role {
+        ScalerRole::Sidecar { head_uid } => head_uid.as_str(),
+        ScalerRole::Central => "",
+    };
+    let (clock, stand_in) = (sidecar.clock.clone(), sidecar.stand_in.clone());
+    let mut standing = StandingBy::new(client, clock, stand_in, head_uid);
     let mut next = Instant::now();
     loop {
         if Instant::now() >= next {
             next = Instant::now() + sidecar.look(&mut scaling, &mut standing).await;
         }
-        if standing.look().await {
+        let changed = tokio::select! {
+            changed = standing.look() => changed,
+            () = asked_to_stop(&mut stop) => break,
+        };
+        if changed {
             next = Instant::now();
             continue;
         }

@@ -7,12 +7,13 @@
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use futures_util::StreamExt as _;
 use rustix::process::{Pid, Signal, kill_process};
@@ -23,7 +24,7 @@ use tokio::sync::watch;
 use tower::ServiceExt as _;
 
 use super::events::{cluster_path, gcs, put_cluster, replicas, state, until, with_reason};
-use crate::played_api::PlayedApi;
+use crate::played_api::{PlayedApi, status};
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/rayfit-system/leases/rayfit-heartbeat";
 
@@ -36,6 +37,10 @@ struct Link {
     api: PlayedApi,
     namespace: &'static str,
     cut: watch::Sender<bool>,
+    /// Whether lists and watches of pods get no answer.
+    holds_pods: watch::Sender<bool>,
+    /// Whether the heartbeat may not be read.
+    forbids_heartbeat: Arc<AtomicBool>,
     noted: Arc<Mutex<Noted>>,
     /// One write at a time, of both processes, so that the record is known in which it arrives.
     turn: Arc<tokio::sync::Mutex<()>>,
@@ -72,6 +77,13 @@ impl Link {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         if path == LEASE && method == Method::GET {
             self.noted.lock().unwrap().heartbeat_reads += 1;
+            if self.forbids_heartbeat.load(Ordering::Acquire) {
+                return status(StatusCode::FORBIDDEN, "Forbidden");
+            }
+        }
+        if path.ends_with("/pods") && method == Method::GET {
+            let mut held = self.holds_pods.subscribe();
+            let _ = held.wait_for(|held| !held).await;
         }
         let response = if method == Method::PATCH && !path.contains("/events") {
             let _turn = self.turn.lock().await;
@@ -148,6 +160,8 @@ impl Scene {
             api: api.clone(),
             namespace,
             cut: watch::Sender::new(false),
+            holds_pods: watch::Sender::new(false),
+            forbids_heartbeat: Arc::default(),
             noted: Arc::default(),
             turn: turn.clone(),
         };
@@ -308,4 +322,131 @@ async fn a_heartbeat_that_does_not_exist_is_no_reason_to_stand_in() {
     let written = scene.sidecar.noted.lock().unwrap().writes.clone();
     assert_eq!(written, [""; 0]);
     assert_eq!(asked(LEASE), 0, "no heartbeat for which nobody asks");
+}
+
+/// A replica that has just started holds its shards long before a large cluster has been listed. Until then nobody but
+/// the sidecar can scale, so that it has to go on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_central_replica_that_cannot_scale_yet_is_not_there() {
+    let namespace = "held-back";
+    let gcs = gcs(&[]).await;
+    let mut scene = Scene::new(namespace, gcs.address().port());
+    let mut central = scene.start_central().await;
+    let _sidecar = scene.start_sidecar().await;
+    let wants = |count| gcs.played().state = state(&[(1.0, count)]);
+    wants(1);
+    until("the central replica scales it", || {
+        replicas(&scene.api, namespace) == 1 && scene.record() == "central"
+    })
+    .await;
+    until("the sidecar stands by", || scene.heartbeat_reads() > 3).await;
+    central.kill().await.unwrap();
+    wants(3);
+    until("the sidecar scales it", || {
+        replicas(&scene.api, namespace) == 3
+    })
+    .await;
+
+    scene.central.holds_pods.send_replace(true);
+    let heartbeat = scene.api.get(LEASE);
+    let _central = scene.start_central().await;
+    let is_held = || {
+        let lease = LEASE.replace("heartbeat", "shard-0");
+        let lease = scene.api.get(&lease).unwrap_or_default();
+        lease["spec"]["holderIdentity"] == "replica-2"
+    };
+    until("the new replica holds its shards", is_held).await;
+    // Far longer than the replica needs for the heartbeat, and the sidecar to hear of it.
+    let reads = scene.heartbeat_reads();
+    until("the sidecar has read often", || {
+        scene.heartbeat_reads() > reads + 4
+    })
+    .await;
+    assert_eq!(scene.api.get(LEASE), heartbeat, "nobody renews it");
+    wants(4);
+    until("the sidecar scales it", || {
+        replicas(&scene.api, namespace) == 4
+    })
+    .await;
+    assert!(scene.record().starts_with("sidecar/"), "{}", scene.record());
+
+    scene.central.holds_pods.send_replace(false);
+    until("the sidecar gives it back", || scene.record() == "central").await;
+    for link in [&scene.central, &scene.sidecar] {
+        let faults = link.noted.lock().unwrap().faults.clone();
+        assert_eq!(faults, [""; 0]);
+    }
+}
+
+/// Somebody made a Lease of the heartbeat's name, which the replicas do not see by its label.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_heartbeat_that_somebody_else_made_is_renewed_all_the_same() {
+    let gcs = gcs(&[]).await;
+    let mut scene = Scene::new("handmade", gcs.address().port());
+    scene.api.put(
+        LEASE,
+        json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": "rayfit-heartbeat", "namespace": "rayfit-system"},
+            "spec": {"holderIdentity": "somebody"}}),
+    );
+    let _central = scene.start_central().await;
+    until("it is renewed", || {
+        let lease = scene.api.get(LEASE).unwrap();
+        lease["spec"]["holderIdentity"] == "replica-1"
+            && lease["metadata"]["labels"]["rayfit.dev/lease"] == "heartbeat"
+    })
+    .await;
+}
+
+/// What cannot be read is no reason to stand in, and the log says what to do about it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_heartbeat_that_may_not_be_read_is_no_reason_to_stand_in() {
+    let gcs = gcs(&[]).await;
+    let mut scene = Scene::new("forbidden", gcs.address().port());
+    scene
+        .sidecar
+        .forbids_heartbeat
+        .store(true, Ordering::Release);
+    let mut central = scene.start_central().await;
+    gcs.played().state = state(&[(1.0, 1)]);
+    until("the central replica scales it", || {
+        replicas(&scene.api, "forbidden") == 1 && scene.record() == "central"
+    })
+    .await;
+    central.kill().await.unwrap();
+    let _sidecar = scene.start_sidecar().await;
+    until("the sidecar has asked often", || {
+        scene.heartbeat_reads() > 6
+    })
+    .await;
+    assert_eq!(scene.record(), "central");
+    let said = |text: &str| {
+        let log = std::fs::read_to_string(file("forbidden-sidecar.log")).unwrap();
+        log.matches(text).count()
+    };
+    assert_eq!(said("it may not be read in namespace rayfit-system"), 1);
+    // A value that names no namespace is never asked for.
+    scene.api.change(&cluster_path("forbidden"), |cluster| {
+        cluster["metadata"]["annotations"]["rayfit.dev/standby"] = json!("Rayfit/..");
+    });
+    until("the sidecar says so", || {
+        said("is no name of a namespace") > 0
+    })
+    .await;
+    let looks = || {
+        let (path, objects) = (cluster_path("forbidden"), scene.api.objects());
+        let requests = objects.requests.iter();
+        requests.filter(|(_, asked)| *asked == path).count()
+    };
+    let before = looks();
+    until("it has read the RayCluster again", || looks() > before + 1).await;
+    let reads = scene.heartbeat_reads();
+    scene.api.change(&cluster_path("forbidden"), |cluster| {
+        cluster["metadata"]["annotations"]["rayfit.dev/standby"] = json!("rayfit-system");
+    });
+    until("it is asked for again", || {
+        scene.heartbeat_reads() > reads + 1
+    })
+    .await;
+    assert_eq!(said("is no name of a namespace"), 1, "once");
 }

@@ -76,7 +76,7 @@ fn a_cluster_under_a_budget_gets_no_standby() {
     let mut settings = Settings::default();
     settings.reconcile.mode = Some(ReconcileMode::Central);
     settings.reconcile.standby = true;
-    settings.defaults.central_namespace = "elsewhere".to_owned();
+    settings.defaults.central_namespace = Some("elsewhere".to_owned());
     let cluster = ray_cluster("{metadata: {}, spec: {enableInTreeAutoscaling: true}}");
     let standby = |settings: &Settings| {
         let stored = stored(&cluster, None, settings);

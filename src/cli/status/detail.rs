@@ -71,8 +71,8 @@ fn head(key: &Key, look: &Look) -> String {
     let object = RayObject::of_kind(Kind::RayCluster, cluster.as_object().unwrap_or(&empty));
     let by = match scaler(&object).as_str() {
         "" => "not Rayfit".to_owned(),
-        "standby" => {
-            "the sidecar that stands by, because it saw no central replica for a while".to_owned()
+        "stand-in" => {
+            "the sidecar that stands in, because it saw no central replica for a while".to_owned()
         }
         by => by.to_owned(),
     };

@@ -65,7 +65,7 @@ pub(super) fn text(clusters: &[Value], pods: &[PodObject]) -> String {
 pub(super) fn scaler(object: &RayObject<'_>) -> String {
     let record = object.annotation(RECORD).unwrap_or_default();
     match record.split_once('/') {
-        Some(("sidecar", _)) if stands_in(object) => "standby".to_owned(),
+        Some(("sidecar", _)) if stands_in(object) => "stand-in".to_owned(),
         Some(("sidecar", _)) => "sidecar".to_owned(),
         Some(_) => "changing".to_owned(),
         None => record.to_owned(),
@@ -153,7 +153,7 @@ mod tests {
             "rayfit.dev/scaled-by": "sidecar/1-2",
         }}});
         let object = RayObject::of_kind(Kind::RayCluster, cluster.as_object().unwrap());
-        assert_eq!(scaler(&object), "standby");
+        assert_eq!(scaler(&object), "stand-in");
     }
 
     #[test]

@@ -12,21 +12,23 @@ use tokio::time::{sleep, timeout};
 
 use super::fence::Fence;
 use super::stored::{
-    LABEL, LeaseOptions, beat, lease_name, list, name_from, name_of, perform, record_of,
+    LABEL, LeaseOptions, beat, find_heartbeat, lease_name, list, name_from, name_of, perform,
+    record_of,
 };
 use crate::apiserver::selection::WatchDurations;
 use crate::apiserver::{Informers, Selection, WatchEvent, error_chain};
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::stop::asked_to_stop;
 use crate::manifests::names::HEARTBEAT;
-use crate::reconcile::ownership::lease::heartbeat::Heartbeat;
+use crate::reconcile::ownership::lease::heartbeat::{Heartbeat, HeartbeatStep};
 use crate::reconcile::ownership::lease::ledger::LeaseLedger;
 use crate::reconcile::ownership::lease::record::{LeaseName, LeaseRecord, LeaseStep};
 
 /// Who else wants to know what the watch of Rayfit's Leases shows.
 pub type OtherLeases = Box<dyn Fn(&WatchEvent<Lease>) + Send>;
 
-/// Whether any cluster has a sidecar that stands by, so that the heartbeat is needed.
+/// Whether any cluster has a sidecar that stands by, so that the heartbeat is needed, and whether this replica could
+/// scale that cluster now.
 pub type HeartbeatNeed = Box<dyn Fn() -> bool + Send>;
 
 /// Holds this replica's share of the shards and keeps `fence` up to date, until `stop` is true and
@@ -63,6 +65,7 @@ pub async fn keep(
         others,
         is_heartbeat_needed,
         heartbeat: Heartbeat::default(),
+        heartbeat_fault: String::new(),
         ledger,
         is_fault_logged: false,
         waits_for: None,
@@ -114,6 +117,8 @@ struct Keeper {
     others: OtherLeases,
     is_heartbeat_needed: HeartbeatNeed,
     heartbeat: Heartbeat,
+    /// Why the heartbeat was not renewed, as last logged.
+    heartbeat_fault: String,
     ledger: LeaseLedger,
     is_fault_logged: bool,
     /// The replica with another number of shards that keeps this one from work, as last logged.
@@ -124,6 +129,33 @@ struct Keeper {
 enum LeaseAnswer {
     Written(Option<Box<Lease>>),
     Listed(Vec<(LeaseName, LeaseRecord)>),
+}
+
+/// Why the heartbeat was not renewed.
+enum Unbeaten {
+    Refused(kube::Error),
+    Late(Duration),
+}
+
+/// Creates or renews the heartbeat; returns it as it is then, if there is one. One that is there although no watch
+/// has told, because somebody made it without the label, is renewed from then on like any other.
+async fn send_beat(
+    api: &Api<Lease>,
+    options: &LeaseOptions,
+    step: &HeartbeatStep,
+) -> Result<Option<Lease>, Unbeaten> {
+    let code = |error: &kube::Error| match error {
+        kube::Error::Api(status) => Some(status.code),
+        _ => None,
+    };
+    match (beat(api, options, step).await, step) {
+        (Ok(lease), _) => Ok(Some(lease)),
+        (Err(error), HeartbeatStep::Create) if code(&error) == Some(409) => {
+            find_heartbeat(api).await.map_err(Unbeaten::Refused)
+        }
+        (Err(error), HeartbeatStep::Renew(_)) if code(&error) == Some(404) => Ok(None),
+        (Err(error), _) => Err(Unbeaten::Refused(error)),
+    }
 }
 
 impl Keeper {
@@ -212,15 +244,17 @@ impl Keeper {
         let beat_due = rank.and_then(|rank| self.heartbeat.step(rank, longest, now));
         let beating = async {
             let step = beat_due.as_ref()?;
-            let sent = beat(&self.api, &self.options, step);
-            Some(timeout(longest, sent).await)
+            let sent = send_beat(&self.api, &self.options, step);
+            // The next renewal of the replica's own Lease waits for it, and is of more importance.
+            Some(timeout(longest / 2, sent).await)
         };
         // All at once: one after the other, a few that hang would take longer than the Lease is
         // valid.
         let (performed, beaten) = tokio::join!(join_all(performed), beating);
         if let Some(answer) = beaten {
             self.heartbeat.attempted(now);
-            self.beaten(answer.ok());
+            let answer = answer.unwrap_or_else(|_| Err(Unbeaten::Late(longest / 2)));
+            self.beaten(answer);
         }
         for (step, result) in performed {
             match result {
@@ -235,17 +269,33 @@ impl Keeper {
         }
     }
 
-    /// Takes in the answer to a renewal of the heartbeat. If another replica was faster, or somebody deleted it,
-    /// the watch tells.
-    fn beaten(&mut self, answer: Option<Result<Lease, kube::Error>>) {
+    /// Takes in the answer to a renewal of the heartbeat, and logs why it failed: once, not at every attempt.
+    fn beaten(&mut self, answer: Result<Option<Lease>, Unbeaten>) {
         match answer {
-            Some(Ok(lease)) => self.heartbeat.note(record_of(&lease), self.start.elapsed()),
-            Some(Err(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => {}
-            Some(Err(error)) => {
-                let error = error_chain::text(&error);
-                tracing::debug!(error, "the heartbeat is not renewed");
+            Ok(lease) => {
+                self.heartbeat_fault.clear();
+                match lease {
+                    Some(lease) => self.heartbeat.note(record_of(&lease), self.start.elapsed()),
+                    None => self.heartbeat.gone(),
+                }
             }
-            None => tracing::debug!("the heartbeat is not renewed: no answer"),
+            // Another replica was faster, as the watch tells.
+            Err(Unbeaten::Refused(kube::Error::Api(status))) if status.code == 409 => {}
+            Err(fault) => {
+                let why = match fault {
+                    Unbeaten::Refused(error) => error_chain::text(&error),
+                    Unbeaten::Late(longest) => format!("no answer within {longest:?}"),
+                };
+                if self.heartbeat_fault != why {
+                    let namespace = &self.options.namespace;
+                    tracing::warn!(
+                        namespace,
+                        why,
+                        "the heartbeat {HEARTBEAT} is not renewed: sidecars that stand by take clusters over if no other replica renews it"
+                    );
+                    self.heartbeat_fault = why;
+                }
+            }
         }
     }
 

@@ -109,6 +109,14 @@ pub(super) async fn beat(
     }
 }
 
+/// The heartbeat by its name, which is not seen by its label where somebody else made it. It is listed, so that the right
+/// to `get` a Lease is not needed.
+pub(super) async fn find_heartbeat(api: &Api<Lease>) -> Result<Option<Lease>, kube::Error> {
+    let named = ListParams::default().fields(&format!("metadata.name={HEARTBEAT}"));
+    let mut found = api.list(&named).await?.items.into_iter();
+    Ok(found.find(|lease| lease.name_any() == HEARTBEAT))
+}
+
 fn object(
     name: &LeaseName,
     options: &LeaseOptions,

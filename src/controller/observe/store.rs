@@ -122,7 +122,7 @@ impl Store {
             || self.has_listed(WatchedPods::KIND, Some(namespace))
     }
 
-    fn has_listed(&self, kind: &'static str, namespace: Option<&str>) -> bool {
+    pub(super) fn has_listed(&self, kind: &'static str, namespace: Option<&str>) -> bool {
         self.listed.contains(&(kind, namespace.map(str::to_owned)))
     }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::finding::Finding;
 use crate::path::FieldPath;
 use crate::policy::Mode;
-use crate::ray::reconcile::{ANNOTATION, PREFIX, RECORD, STANDBY};
+use crate::ray::reconcile::{ANNOTATION, PREFIX, RECORD, STANDBY, is_namespace};
 use crate::ray::{Kind, ReconcileMode};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
@@ -22,7 +22,9 @@ pub static RULE: Rule = Rule {
     summary: "A `rayfit.dev/` annotation with an unknown key or value, or a mode not allowed",
     what: "Checks all annotations that begin with `rayfit.dev/`. Reports a value of \
            `rayfit.dev/reconcile` other than `ray`, `central` and `sidecar`, or one that the \
-           cluster's admins do not allow; any other key; and any of them on a RayCronJob, from \
+           cluster's admins do not allow. Reports `rayfit.dev/standby` where its value is not \
+           Rayfit's namespace, where a budget holds, and where the admins allow no mode `sidecar` \
+           and set no `standby`. Reports any other key; and any of them on a RayCronJob, from \
            which annotations do not reach the clusters.",
     why: "Rayfit would act as if the annotation were not there, and Ray's own autoscaler would \
           scale the cluster.",
@@ -42,7 +44,12 @@ metadata:
     check,
 };
 
-const CEL: Cel = Cel::Covered(&[
+const CEL: Cel = Cel::InPart(CHECKS, GAP);
+
+const GAP: &str = "Which modes, and which sidecars that stand by, the policies allow is not checked, and neither \
+                   whether Rayfit is in the namespace of `rayfit.dev/standby`.";
+
+const CHECKS: &[Check] = &[
     Check {
         each: Each::Object,
         mode: Mode::Enforce,
@@ -52,12 +59,19 @@ const CEL: Cel = Cel::Covered(&[
     },
     Check {
         each: Each::Object,
+        mode: Mode::Enforce,
+        faults: r#"s.object.kind != 'RayCronJob' && !s.annotations[?'rayfit.dev/standby'].orValue('a').matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')
+  ? ['metadata.annotations rayfit.dev/standby "' + s.annotations['rayfit.dev/standby'] + '" is not a namespace'] : []"#,
+        fix: "Write Rayfit's namespace into rayfit.dev/standby, or remove that annotation.",
+    },
+    Check {
+        each: Each::Object,
         mode: Mode::Warn,
         faults: r#"s.annotations.filter(k, k.startsWith('rayfit.dev/') && (s.object.kind == 'RayCronJob' || !(k in ['rayfit.dev/reconcile', 'rayfit.dev/scaled-by', 'rayfit.dev/standby'])))
   .map(k, 'metadata.annotations ' + k + (s.object.kind == 'RayCronJob' ? ' has no effect on a RayCronJob' : ' is not an annotation that Rayfit knows'))"#,
         fix: "Remove it.",
     },
-]);
+];
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for (key, value) in subject.object.annotations() {
@@ -67,7 +81,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let finding = match () {
             () if subject.kind() == Kind::RayCronJob => Some(on_cron_job(key)),
             () if key == ANNOTATION => in_vain(subject, value),
-            () if key == RECORD || key == STANDBY => None,
+            () if key == STANDBY => standby_in_vain(subject, value),
+            () if key == RECORD => None,
             () => Some(unknown_key(key)),
         };
         if let Some(finding) = finding {
@@ -121,6 +136,45 @@ fn in_vain(subject: &Subject<'_>, value: &Value) -> Option<Finding> {
     )
 }
 
+/// What keeps the sidecar from standing by, if anything does. A sidecar that stands in scales the cluster as in mode
+/// sidecar, so what forbids that mode forbids it too: by the value of the annotation its owner could otherwise
+/// choose a heartbeat that nobody renews.
+fn standby_in_vain(subject: &Subject<'_>, value: &Value) -> Option<Finding> {
+    let settings = subject.settings;
+    let own = settings.defaults.central_namespace.as_deref();
+    let is_meant = |text: &str| own.map_or_else(|| is_namespace(text), |own| own == text);
+    let (problem, fix, why) = if !value.as_str().is_some_and(is_meant) {
+        let found = value.as_str().map_or_else(|| shown(value), shown_text);
+        let (problem, write) = match own {
+            Some(own) => (format!("{found} is not Rayfit's namespace"), own),
+            None => (format!("{found} is no namespace"), "Rayfit's namespace"),
+        };
+        (
+            problem,
+            format!("Write {write}, or remove the annotation."),
+            "The sidecar would stand by for a heartbeat that is not that of Rayfit's controller.",
+        )
+    } else if !settings.reconcile.budgets.is_empty() {
+        (
+            "a budget holds for the cluster, so its sidecar may not stand by".to_owned(),
+            "Remove the annotation.".to_owned(),
+            "A sidecar knows nothing of other clusters, so it would exceed the budget.",
+        )
+    } else if !settings.allowed_modes.contains(&ReconcileMode::Sidecar)
+        && !settings.reconcile.standby
+    {
+        (
+            "mode sidecar is not allowed in this Kubernetes cluster, and no policy sets standby"
+                .to_owned(),
+            "Remove the annotation, or ask for reconcile.standby: true in a RayPolicy.".to_owned(),
+            "The cluster's admins decide by policy who may scale Ray clusters.",
+        )
+    } else {
+        return None;
+    };
+    Some(RULE.finding(place(STANDBY), problem, fix).because(why))
+}
+
 fn unknown_value(value: &Value, allowed: &[ReconcileMode]) -> Finding {
     let meant = value
         .as_str()
@@ -147,32 +201,79 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::budget::amounts::BudgetAmounts;
+    use crate::budget::limit::Budget;
     use crate::facts::Facts;
     use crate::policy::Settings;
     use crate::ray::RayObject;
 
     fn found(mode: &str, allowed: &[ReconcileMode]) -> Vec<Finding> {
-        let object = json!({
-            "apiVersion": "ray.io/v1",
-            "kind": "RayService",
-            "metadata": {"annotations": {ANNOTATION: mode}},
-        });
         let settings = Settings {
             allowed_modes: allowed.to_vec(),
             ..Settings::default()
         };
+        found_under(ANNOTATION, mode, &settings)
+    }
+
+    fn found_under(key: &str, value: &str, settings: &Settings) -> Vec<Finding> {
+        let object = json!({
+            "apiVersion": "ray.io/v1",
+            "kind": "RayService",
+            "metadata": {"annotations": {key: value}},
+        });
         let mut findings = Findings::default();
         check(
             &Subject {
                 object: &RayObject::parse(&object).unwrap(),
                 old: None,
                 facts: &Facts::default(),
-                settings: &settings,
+                settings,
                 user: None,
             },
             &mut findings,
         );
         findings.into_vec()
+    }
+
+    /// Whoever may not choose mode sidecar may not have it by another name either.
+    #[test]
+    fn a_standby_is_only_for_the_rayfit_that_is_there_and_where_a_sidecar_may_scale() {
+        let mut settings = Settings::default();
+        let denied = |settings: &Settings, value: &str| {
+            let findings = found_under(STANDBY, value, settings);
+            let enforced = |finding: &Finding| finding.mode == Mode::Enforce;
+            assert!(findings.iter().all(enforced), "{findings:?}");
+            findings.len()
+        };
+        let longest = "a".repeat(63);
+        for (value, count) in [
+            ("rayfit-system", 0),
+            ("team", 0),
+            (&*longest, 0),
+            (&*format!("{longest}a"), 1),
+            ("", 1),
+            ("-team", 1),
+            ("team-", 1),
+            ("Team", 1),
+            ("../team", 1),
+        ] {
+            assert_eq!(denied(&settings, value), count, "{value}");
+        }
+        settings.defaults.central_namespace = Some("rayfit".to_owned());
+        let of = |settings: &Settings| ["rayfit", "team"].map(|value| denied(settings, value));
+        assert_eq!(of(&settings), [0, 1]);
+        settings.allowed_modes = vec![ReconcileMode::Central];
+        assert_eq!(of(&settings), [1, 1]);
+        settings.reconcile.standby = true;
+        assert_eq!(of(&settings), [0, 1], "a policy asks for it");
+        settings.reconcile.budgets = [Budget {
+            policy: "team".into(),
+            total: BudgetAmounts::default(),
+        }]
+        .into();
+        assert_eq!(of(&settings), [1, 1]);
+        settings.allowed_modes = ReconcileMode::ALL.to_vec();
+        assert_eq!(of(&settings), [1, 1]);
     }
 
     #[test]

@@ -162,7 +162,8 @@ func (s *stage) clock() string {
 
 // test runs the tests of a job, and returns those that have failed.
 func (s *stage) test(ctx context.Context, one job) ([]string, error) {
-	args := []string{"test", "-json", "-count=1", "-timeout=50m"}
+	// The longest package takes half as long where nothing else runs.
+	args := []string{"test", "-json", "-count=1", "-timeout=75m"}
 	if one.run != "" {
 		args = append(args, "-run="+one.run)
 	}

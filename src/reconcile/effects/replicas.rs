@@ -107,7 +107,8 @@ impl Workers<'_> {
             return (changes, held);
         }
         // What deletes pods and asks for none makes room for the others.
-        let (growing, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(|one| one.grows());
+        let (growing, others): (Vec<_>, Vec<_>) =
+            changes.into_iter().partition(ReplicaChange::grows);
         for change in others.into_iter().chain(growing) {
             if alone && !made.is_empty() {
                 break;

@@ -6,7 +6,7 @@
 //!
 //! In: the command line of Ray's container. Out: the same calls as the controller's, about one cluster. Invariant: it
 //! writes only while the hand-over says that it scales the cluster. In mode central it stands by, where the
-//! RayCluster asks for that: [`standby`] reads the heartbeat of the central replicas.
+//! RayCluster asks for that: `standby` reads the heartbeat of the central replicas.
 
 mod command;
 mod standby;

@@ -13,6 +13,7 @@ use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::packing::state::{DecisionState, Floor, with_parts};
 use crate::plan::removal::keep::{Keep, keep_small};
+use crate::plan::removal::parts::PartialRemoval;
 
 /// For how many pods of a group, at the most, it is remembered since when no demand has needed
 /// them.
@@ -177,13 +178,12 @@ pub(crate) struct Timeouts<'a> {
 /// Removes nodes that no demand needs and that have been idle for longer than the timeout, but none
 /// that its group's minimum needs, or that is kept ready.
 pub(crate) fn enforce_idle(state: &mut DecisionState, timeouts: Timeouts<'_>) {
-    let mut left = state.count(PlannedNode::stays);
+    let mut removal = PartialRemoval::begin(state);
     let mut numbers = state.order.clone();
     sort_for_removal(state, &mut numbers);
     if let Some(keep) = timeouts.small {
         keep_small(state, &numbers, keep, timeouts.cluster);
     }
-    let mut parts: HashMap<NodeIndex, Vec<NodeIndex>> = HashMap::new();
     for number in numbers {
         let Some(node) = state.nodes.get(number) else {
             continue;
@@ -192,8 +192,7 @@ pub(crate) fn enforce_idle(state: &mut DecisionState, timeouts: Timeouts<'_>) {
             continue;
         };
         let timeout = timeout(node, group.idle_timeout_s, timeouts);
-        let of_group = node.group().and_then(|group| left.get_mut(group));
-        let counted = of_group.as_deref().copied().unwrap_or(0);
+        let counted = node.group().map_or(0, |group| removal.left(group));
         if node.fate != Fate::Stay
             || node.head
             || !timeout.is_some_and(|timeout| is_idle_for(node, timeout))
@@ -210,25 +209,9 @@ pub(crate) fn enforce_idle(state: &mut DecisionState, timeouts: Timeouts<'_>) {
             }
             continue;
         }
-        // Not below zero: a node that the minimum or a schedule needs was passed over above.
-        let count = node.count.min(counted - least);
-        let is_part = count < node.count;
-        if let Some(counted) = of_group {
-            *counted -= count;
-        }
-        let goes = if is_part {
-            state.split(number, count)
-        } else {
-            Some(number)
-        };
-        if let Some(part) = goes.filter(|_| is_part) {
-            parts.entry(number).or_default().push(part);
-        }
-        if let Some(node) = goes.and_then(|number| state.nodes.get_mut(number)) {
-            node.fate = Fate::Remove(RemovalCause::Idle);
-        }
+        removal.remove(state, number, least, RemovalCause::Idle);
     }
-    state.order = with_parts(std::mem::take(&mut state.order), &parts);
+    removal.end(state);
 }
 
 /// Why a node that has been idle for long enough is kept, if it is.

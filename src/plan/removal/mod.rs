@@ -8,6 +8,7 @@
 //! - [`give_way`] and [`make_room`]: idle nodes that go sooner because demand needs their room
 //! - [`vain`], [`scattered`] and [`withdraw`], with [`spare`]: pods and launches that are given up,
 //!   because they do not come, or because a placement group did not become whole
+//! - [`parts`]: entries of several launches, of which a minimum may need some
 //! - [`shrink`]: pods that stay give up CPU that they have not needed for a while
 //! - [`idle_end`]: the whole cluster ends, because nobody uses it
 //!
@@ -26,6 +27,7 @@ pub(crate) mod give_way;
 pub(crate) mod idle_end;
 pub(crate) mod keep;
 pub(crate) mod make_room;
+mod parts;
 pub(crate) mod scattered;
 pub(crate) mod shrink;
 mod spare;

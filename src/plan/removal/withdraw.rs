@@ -1,13 +1,11 @@
 //! Pending nodes that are given up after demand went to another group: what costs nothing at once,
 //! and what has a pod after a while.
 
-use std::collections::HashMap;
-
-use crate::plan::list::NodeIndex;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::packing::state::{DecisionState, with_parts};
+use crate::plan::packing::state::DecisionState;
+use crate::plan::removal::parts::PartialRemoval;
 use crate::snapshot::History;
 
 /// After how many seconds pods are given up that nothing needs since demand went to another group.
@@ -23,8 +21,7 @@ pub(crate) fn pending_timeout(state: &DecisionState, history: &History) -> Optio
 /// Gives up launches of blocked groups that have no pod and that no demand needs. KubeRay makes the
 /// pods of its groups in order, and makes none of the later groups while one is refused.
 pub(crate) fn launches(state: &mut DecisionState) {
-    let mut left = state.count(PlannedNode::stays);
-    let mut parts: HashMap<NodeIndex, Vec<NodeIndex>> = HashMap::new();
+    let mut removal = PartialRemoval::begin(state);
     for number in state.order.clone() {
         let is_given_up = |node: &&PlannedNode| {
             node.blocked
@@ -36,29 +33,11 @@ pub(crate) fn launches(state: &mut DecisionState) {
         let Some(node) = state.nodes.get(number).filter(is_given_up) else {
             continue;
         };
-        let Some((group, of)) = node.group().zip(state.group(node)) else {
+        let Some(of) = state.group(node) else {
             continue;
         };
         let least = of.floor.map_or(0, |floor| floor.nodes).max(of.config.min);
-        let count = node.count.min(left.count(group).saturating_sub(least));
-        let is_part = count < node.count;
-        if count == 0 {
-            continue;
-        }
-        if let Some(left) = left.get_mut(group) {
-            *left -= count;
-        }
-        let given_up = if is_part {
-            state.split(number, count)
-        } else {
-            Some(number)
-        };
-        if let Some(part) = given_up.filter(|_| is_part) {
-            parts.entry(number).or_default().push(part);
-        }
-        if let Some(node) = given_up.and_then(|number| state.nodes.get_mut(number)) {
-            node.fate = Fate::Remove(RemovalCause::Idle);
-        }
+        removal.remove(state, number, least, RemovalCause::Idle);
     }
-    state.order = with_parts(std::mem::take(&mut state.order), &parts);
+    removal.end(state);
 }

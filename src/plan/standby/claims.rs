@@ -12,10 +12,9 @@ use crate::snapshot::pod::Pod;
 
 /// What demand still needs that was served before.
 pub(crate) struct Claims {
-    /// Whether demand waits for room that nodes on standby may take.
-    pub(crate) waits: bool,
-    /// How many cores that demand waits for, beyond those that pods give up that are about to go.
-    pub(crate) cores_short: f64,
+    /// Where demand waits for room that nodes on standby may take: for how many cores, beyond those that
+    /// pods give up that are about to go. That can be none, until the scheduler has placed its pods.
+    pub(crate) cores_short: Option<f64>,
     /// Whether a node that demand needs has no Kubernetes node yet, so that nothing is launched
     /// that could take its place.
     pub(crate) begins: bool,
@@ -46,9 +45,8 @@ impl Claims {
                 cores_short += cpu(pod);
             }
         }
-        // Until the scheduler has placed the pods, also where what goes is enough for them.
-        let waits = cores_short > 0.0 || state.is_cut;
-        if cores_short > 0.0 {
+        let waits = cores_short > 0.0;
+        if waits {
             // What goes already makes room, too, if that is soon: not a pod that is still there when its
             // grace period is over, as on a Kubernetes node that is gone, and not one above a maximum,
             // which may finish its work.
@@ -68,11 +66,12 @@ impl Claims {
         }
         // At the maximum of workers each node that is only kept ready has the place of one that
         // demand needs.
-        if state.is_cut {
-            cores_short = f64::INFINITY;
-        }
+        let cores_short = if state.is_cut {
+            Some(f64::INFINITY)
+        } else {
+            waits.then_some(cores_short)
+        };
         Self {
-            waits,
             cores_short,
             begins,
         }

@@ -77,11 +77,11 @@ pub(crate) fn keep_ready(
         context.history,
         context.now,
     );
-    let launch = !claims.waits && !claims.begins;
+    let launch = claims.cores_short.is_none() && !claims.begins;
     let kept = place(state, wanted, context.demands, launch);
     let only_ready = pending_pods(state);
-    if claims.waits {
-        give_way::give_way(state, claims.cores_short);
+    if let Some(cores) = claims.cores_short {
+        give_way::give_way(state, cores);
         for node in state.nodes.iter_mut() {
             node.standby = StandbyRole::None;
         }

@@ -213,6 +213,15 @@ impl Scene {
         self.central.record()
     }
 
+    /// Waits until the central replica has scaled the cluster once, and the sidecar stands by.
+    async fn stands_by(&self) {
+        until("the central replica scales it", || {
+            replicas(&self.api, self.namespace) == 1 && self.record() == "central"
+        })
+        .await;
+        until("the sidecar stands by", || self.heartbeat_reads() > 3).await;
+    }
+
     fn heartbeat_reads(&self) -> usize {
         self.sidecar.noted.lock().unwrap().heartbeat_reads
     }
@@ -238,11 +247,7 @@ async fn is_lost_and_comes_back(namespace: &'static str, loss: Loss) {
     let _sidecar = scene.start_sidecar().await;
     let wants = |count| gcs.played().state = state(&[(1.0, count)]);
     wants(1);
-    until("the central replica scales it", || {
-        replicas(&scene.api, namespace) == 1 && scene.record() == "central"
-    })
-    .await;
-    until("the sidecar stands by", || scene.heartbeat_reads() > 3).await;
+    scene.stands_by().await;
     let written = scene.sidecar.noted.lock().unwrap().writes.clone();
     assert_eq!(written, [""; 0], "a sidecar that stands by writes nothing");
 
@@ -335,11 +340,7 @@ async fn a_central_replica_that_cannot_scale_yet_is_not_there() {
     let _sidecar = scene.start_sidecar().await;
     let wants = |count| gcs.played().state = state(&[(1.0, count)]);
     wants(1);
-    until("the central replica scales it", || {
-        replicas(&scene.api, namespace) == 1 && scene.record() == "central"
-    })
-    .await;
-    until("the sidecar stands by", || scene.heartbeat_reads() > 3).await;
+    scene.stands_by().await;
     central.kill().await.unwrap();
     wants(3);
     until("the sidecar scales it", || {

@@ -3,7 +3,6 @@ package lab_test
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -179,14 +178,14 @@ func TestPodIsAProcess(t *testing.T) {
 		t.Error(err)
 	}
 	must(t, l, "delete", "pod", "web", "-n", "smoke", "--timeout=30s")
-	if left := records(t, l); len(left) != 0 {
+	if left := l.Ended("smoke", "*"); len(left) != 0 {
 		t.Errorf("a container that was asked to end left %q", left)
 	}
 
 	apply(t, l, endsByItself)
 	must(t, l, "wait", "--for=jsonpath={.status.phase}=Failed", "pod/ends", "-n", "smoke", "--timeout=60s")
 	must(t, l, "delete", "pod", "ends", "-n", "smoke", "--timeout=30s")
-	left := records(t, l)
+	left := l.Ended("smoke", "*")
 	if len(left) != 1 {
 		t.Fatalf("a container that ended by itself left %q", left)
 	}
@@ -215,21 +214,3 @@ spec:
       echo its last words
       exit 3
 `
-
-// records are what containers that ended by themselves have left.
-func records(t *testing.T, l *lab.Lab) []string {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(l.Dir(), "nodes", "*", "ended", "*.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	for _, path := range paths {
-		record, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found = append(found, string(record))
-	}
-	return found
-}

@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/parts.sh
 . scripts/parts.sh
-all=(build random faults parity lab scaling scale ray kuberay)
+all=(build random faults parity image lab scaling scale ray kuberay)
 cargo=${CARGO:-cargo} go=${GO:-go}
 cases=${CASES:-5000} seed=${SEED:-$(date +%s)} count=${COUNT:-20000} rounds=${ROUNDS:-1}
 # Optimised a little, with every check that a debug build has.
@@ -45,6 +45,11 @@ faults() {
 parity() {
   echo "again: make parity SEED=$seed COUNT=$count"
   RAYFIT_CARGO_PROFILE=$profile tests/parity/run.sh "$seed" "$count"
+}
+
+# The container image is small enough, starts, and is what the autoscaler's bash is to be.
+image() {
+  scripts/image.sh test
 }
 
 # in_lab ARGUMENT..: Go tests at full size, which is what packages do where RAYFIT_LONG is set, with

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
+	"slices"
 	"syscall"
+	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/scaling"
@@ -17,23 +19,21 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
+	o, err := parse(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err == nil {
+		err = o.run(ctx)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context) error {
-	rayfit := flag.String("rayfit", "", "the binary to measure, built for release")
-	docs := flag.String("docs", "", "the folder with benchmarks.md, to be brought up to date; without it, only the table is printed")
-	rounds := flag.Int("rounds", 3, "how often each is measured")
-	only := flag.String("only", "", "one of ray, central, sidecar")
-	part := flag.String("script", "", "one of bursts, grow, gaps")
-	flag.Parse()
-	if *rayfit == "" || flag.NArg() > 0 || *rounds < 1 {
-		return fmt.Errorf("usage: compare --rayfit FILE [--docs FOLDER] [--rounds N] [--only MODE] [--script NAME]")
-	}
-	if err := os.Setenv("RAYFIT_BIN", *rayfit); err != nil {
+func (o options) run(ctx context.Context) error {
+	if err := os.Setenv("RAYFIT_BIN", o.rayfit); err != nil {
 		return fmt.Errorf("name the binary: %w", err)
 	}
 	dir, err := os.MkdirTemp("", "rayfit-compare-")
@@ -41,10 +41,11 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("make a folder for the lab: %w", err)
 	}
 	defer os.RemoveAll(dir)
+	fmt.Fprintf(os.Stderr, "%s this takes about %s\n", time.Now().Format(time.TimeOnly), o.duration().Round(time.Minute/2))
 	l, err := lab.Start(ctx, lab.Options{
-		Dir: dir, Nodes: 1, Cores: 256, Memory: "1Ti", Ray: true, Audit: lab.AuditMetadata,
+		Dir: dir, Nodes: 1, Cores: 256, Memory: "1Ti", Ray: true, Serve: slices.Contains(o.scripts, serving), Audit: lab.AuditMetadata,
 		With: []string{lab.WithOperator}, OperatorEnv: []string{"ENABLE_PROBES_INJECTION=false"},
-		RayfitBinary: *rayfit, Progress: os.Stderr,
+		RayfitBinary: o.rayfit, Progress: os.Stderr,
 	})
 	if err != nil {
 		return err
@@ -55,23 +56,25 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer w.Close()
-	outcome := results{machine: tables.ThisMachine(), rounds: *rounds, of: map[scaling.Mode][]figures{}}
-	for round := range *rounds {
-		for _, mode := range modes {
-			if *only != "" && string(mode) != *only {
-				continue
-			}
-			got, err := measure(ctx, w, mode, *part, round)
-			if err != nil {
+	outcome := results{machine: tables.ThisMachine(), rounds: o.rounds, scripts: o.scripts, modes: o.modes, of: map[scaling.Mode][]figures{}}
+	for round := range o.rounds {
+		for _, mode := range o.modes {
+			var got figures
+			t := turn{w: w, mode: mode, round: round, progress: os.Stderr, log: &logs{folder: o.logs}, got: &got}
+			if err := t.measure(ctx, o.scripts); err != nil {
+				// What was measured until then has taken long.
+				fmt.Print(outcome.told())
+				if ctx.Err() != nil {
+					return fmt.Errorf("mode %s: a signal has ended it: %w", mode, err)
+				}
 				return fmt.Errorf("mode %s: %w", mode, err)
 			}
-			fmt.Fprintf(os.Stderr, "round %d, %s: %v\n", round+1, mode, got)
 			outcome.of[mode] = append(outcome.of[mode], got)
 		}
 	}
 	fmt.Print(outcome.told())
-	if *docs == "" {
+	if o.docs == "" {
 		return nil
 	}
-	return tables.Write(filepath.Join(*docs, "benchmarks.md"), begin, end, outcome.page())
+	return outcome.write(o.docs)
 }

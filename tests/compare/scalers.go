@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"time"
 
 	"rayfit.dev/rayfit/tests/rig"
@@ -17,24 +20,25 @@ type burst struct {
 	pods       int
 	group, ask string
 	what       string
-	goal       string
+	// held is whether Rayfit is to ask for all pods of it within a second, at once.
+	held bool
 }
 
 // bursts come one after the other.
 var bursts = [...]burst{
-	tasks(1, "demand for a pod", ""),
-	tasks(10, "demand for 10 pods", ""),
-	tasks(100, "demand for 100 pods", "one patch within 1 s"),
-	{100, "gang", `kept["gang"] = [placement_group([{"CPU": 1, "gang": 1}] * 100, strategy="SPREAD")]`, "a placement group of 100", "one patch within 1 s"},
+	tasks(1, "demand for a pod", false),
+	tasks(10, "demand for 10 pods", false),
+	tasks(100, "demand for 100 pods", true),
+	{100, "gang", `kept["gang"] = [placement_group([{"CPU": 1, "gang": 1}] * 100, strategy="SPREAD")]`, "a placement group of 100", true},
 }
 
-func tasks(pods int, what, goal string) burst {
+func tasks(pods int, what string, held bool) burst {
 	group := fmt.Sprintf("b%d", pods)
-	return burst{pods, group, fmt.Sprintf(`hold(%q, %d, num_cpus=1, resources={%q: 1})`, group, pods, group), what, goal}
+	return burst{pods, group, fmt.Sprintf(`hold(%q, %d, num_cpus=1, resources={%q: 1})`, group, pods, group), what, held}
 }
 
 // watched is for how long calls are counted while nothing happens.
-const watched = 30 * time.Second
+const watched = 20 * time.Second
 
 // figures are what one round found for one scaler. Times are seconds.
 type figures struct {
@@ -44,89 +48,105 @@ type figures struct {
 	ownCalls    float64              // the same, of the process for itself, however many clusters it has
 	memory      float64              // MiB, after the bursts
 	growth      [3]float64           // from demand until so many tasks run on the growing pod
-	waited      [waves]float64       // the mean wait of tasks that come again and again
-	cpuSeconds  float64              // what the workers had meanwhile
-	made        float64              // the workers that were made for them
-	harmed      float64              // those of the tasks that were lost
 	grown       float64              // from demand until Kubernetes has grown the pod
+	outcomes    map[string]outcome   // by workload
 }
 
-// measure runs all scripts once, or only the one that is named.
-func measure(ctx context.Context, w *scaling.World, mode scaling.Mode, only string, round int) (figures, error) {
-	var got figures
-	var controller *scaling.Controller
-	if mode == scaling.Central {
-		var err error
-		if controller, err = scaling.StartController(ctx, w.Lab, ""); err != nil {
-			return got, err
-		}
-		defer func() { _ = controller.Stop() }()
-	}
-	s := script{w: w, mode: mode, round: round, controller: controller, got: &got}
-	for _, part := range []struct {
-		name    string
-		cluster scaling.Cluster
-		do      func(context.Context, scaling.Cluster, *scaling.Driver) error
-	}{
-		{"bursts", s.burstCluster(), s.burst},
-		{growing, s.growthCluster(), s.grow},
-		{gapped, s.gapsCluster(), s.gaps},
-	} {
-		if only != "" && only != part.name {
-			continue
-		}
-		if err := s.inCluster(ctx, part.cluster, part.do); err != nil {
-			return got, err
-		}
-	}
-	return got, nil
-}
-
-// script is one round of one scaler.
-type script struct {
+// turn is that of one scaler in one round.
+type turn struct {
 	w          *scaling.World
 	mode       scaling.Mode
 	round      int
 	controller *scaling.Controller
+	progress   io.Writer
+	log        *logs
 	got        *figures
 }
 
+// scripts are the names of all that can be run.
+func scripts() []string {
+	names := []string{bursting, growing}
+	for _, w := range workloads {
+		names = append(names, w.name)
+	}
+	return names
+}
+
+// measure runs the scripts of some names once.
+func (t *turn) measure(ctx context.Context, names []string) (err error) {
+	if t.mode == scaling.Central {
+		if t.controller, err = scaling.StartController(ctx, t.w.Lab, ""); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, t.controller.Stop()) }()
+	}
+	if slices.Contains(names, bursting) {
+		if err := t.inCluster(ctx, t.burstCluster(), t.burst); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(names, growing) {
+		if err := t.inCluster(ctx, t.growthCluster(), t.grow); err != nil {
+			return err
+		}
+	}
+	of := chosen(names)
+	if len(of) == 0 {
+		return nil
+	}
+	return t.inCluster(ctx, t.workloadCluster(of), func(ctx context.Context, c scaling.Cluster, d *scaling.Driver) error {
+		return t.perform(ctx, c, d, of)
+	})
+}
+
 // inCluster runs a script in a cluster of its own, with a driver in it.
-func (s *script) inCluster(ctx context.Context, c scaling.Cluster, do func(context.Context, scaling.Cluster, *scaling.Driver) error) error {
-	if err := s.w.Create(ctx, &c); err != nil {
+func (t *turn) inCluster(ctx context.Context, c scaling.Cluster, do func(context.Context, scaling.Cluster, *scaling.Driver) error) error {
+	begin := time.Now()
+	t.say("cluster %s", c.Name)
+	if err := t.w.Create(ctx, &c); err != nil {
 		return err
 	}
-	d, err := s.w.Drive(ctx, c)
+	d, err := t.w.Drive(ctx, c)
 	if err != nil {
 		return err
 	}
 	err = do(ctx, c, d)
+	err = errors.Join(err, t.log.keep(t, c))
 	d.Close()
 	if err != nil {
 		return err
 	}
-	return s.w.Delete(ctx, c)
+	if err := t.w.Delete(ctx, c); err != nil {
+		return err
+	}
+	t.say("cluster %s is done after %.0f s", c.Name, time.Since(begin).Seconds())
+	return nil
 }
 
-func (s *script) name(what string) string { return fmt.Sprintf("%s-%s-%d", what, s.mode, s.round) }
+// say tells whoever waits how far it is.
+func (t *turn) say(format string, args ...any) {
+	fmt.Fprintf(t.progress, "%s round %d, %s: %s\n", time.Now().Format(time.TimeOnly), t.round+1, t.mode, fmt.Sprintf(format, args...))
+}
+
+func (t *turn) name(what string) string { return fmt.Sprintf("%s-%s-%d", what, t.mode, t.round) }
 
 // calls are those of the scaler of a cluster, after a moment.
-func (s *script) calls(c scaling.Cluster, after time.Time) ([]scaling.Call, error) {
+func (t *turn) calls(c scaling.Cluster, after time.Time) ([]scaling.Call, error) {
 	by := scaling.ByHead(c.Name)
-	if s.mode == scaling.Central {
+	if t.mode == scaling.Central {
 		by = scaling.ByRayfit
 	}
-	return scaling.Calls(s.w.Lab, after, by)
+	return scaling.Calls(t.w.Lab, after, by)
 }
 
 // memory is what the scaler's process holds, in MiB.
-func (s *script) memory(c scaling.Cluster) (float64, error) {
+func (t *turn) memory(c scaling.Cluster) (float64, error) {
 	pid := 0
-	if s.controller != nil {
-		pid = s.controller.PID()
+	if t.controller != nil {
+		pid = t.controller.PID()
 	} else {
 		var err error
-		if pid, err = autoscalerOf(c, s.w.Lab.Dir()); err != nil {
+		if pid, err = autoscalerOf(c, t.w.Lab.Dir()); err != nil {
 			return 0, err
 		}
 	}

@@ -37,37 +37,57 @@ func (l *Lab) startNodes(ctx context.Context) error {
 	return nil
 }
 
-// startNode starts a kubelet with a node's own identity, so that the API
-// server's node authorizer decides what it may read.
+// startNode starts the kubelet of the lab's n-th node.
 func (l *Lab) startNode(n int) error {
-	name := NodeName(n)
-	credentials, err := l.KubeconfigFor("system:node:"+name, "system:nodes")
+	k := nodeConfig{
+		name: NodeName(n), dir: l.path("nodes", NodeName(n)), port: l.state.Ports.Kubelet + n - 1,
+		cores: l.options.Cores, memory: l.options.Memory, workloads: l.options.Workloads,
+		network: l.podNetwork(n),
+	}
+	if l.options.PodNetwork {
+		k.network, k.link = fmt.Sprintf("198.18.%d", l.state.Octet), fmt.Sprintf("rayfit-pods%d", l.state.Octet)
+	}
+	return l.startKubelet(k)
+}
+
+// podNetwork is the beginning of the addresses of a node's pods on loopback.
+func (l *Lab) podNetwork(n int) string { return fmt.Sprintf("127.%d.%d", l.state.Octet, n) }
+
+// nodeConfig is what tells the kubelet of one node from that of another.
+type nodeConfig struct {
+	name, dir     string
+	port, cores   int
+	memory        string
+	workloads     Workloads
+	network, link string
+}
+
+// startKubelet starts a kubelet with a node's own identity, so that the API
+// server's node authorizer decides what it may read.
+func (l *Lab) startKubelet(k nodeConfig) error {
+	credentials, err := l.KubeconfigFor("system:node:"+k.name, "system:nodes")
 	if err != nil {
 		return err
-	}
-	network, link := fmt.Sprintf("127.%d.%d", l.state.Octet, n), ""
-	if l.options.PodNetwork {
-		network, link = fmt.Sprintf("198.18.%d", l.state.Octet), fmt.Sprintf("rayfit-pods%d", l.state.Octet)
 	}
 	hosts, err := l.outsideArgs()
 	if err != nil {
 		return err
 	}
-	return l.start(name, append([]string{
+	return l.start(k.name, append([]string{
 		l.state.Kube, "node",
-		"--name=" + name,
+		"--name=" + k.name,
 		"--kubeconfig=" + credentials,
-		"--dir=" + l.path("nodes", name),
-		"--cores=" + strconv.Itoa(l.options.Cores),
-		"--memory=" + l.options.Memory,
+		"--dir=" + k.dir,
+		"--cores=" + strconv.Itoa(k.cores),
+		"--memory=" + k.memory,
 		"--cpu-manager=" + l.options.CPUManager,
-		"--port=" + strconv.Itoa(l.state.Ports.Kubelet+n-1),
-		"--pod-network=" + network,
-		"--pod-link=" + link,
+		"--port=" + strconv.Itoa(k.port),
+		"--pod-network=" + k.network,
+		"--pod-link=" + k.link,
 		"--hosts=" + l.hostsPath(),
 		"--api-server=" + loopback(l.state.Ports.APIServer),
 		"--client-ca=" + l.path("pki", "ca.crt"),
-		"--workloads=" + string(l.options.Workloads),
+		"--workloads=" + string(k.workloads),
 		"--rayfit-binary=" + l.options.RayfitBinary,
 		"--path=" + strings.Trim(l.state.RayBin+":"+l.state.RedisBin, ":"),
 		"--container-env=" + markerVariable + "=" + l.Dir(),

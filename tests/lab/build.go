@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -56,6 +57,10 @@ var recipes = []recipe{
 	{
 		name: "vpa-updater", module: "vpa", title: "the VerticalPodAutoscaler " + VPAVersion, first: "about 2 min",
 		target: VPAModule + "/pkg/updater", ldflags: "-s -w",
+	},
+	{
+		name: "karpenter", title: "Karpenter " + KarpenterVersion, first: "about 5 min",
+		target: KarpenterModule + "/kwok", ldflags: "-s -w",
 	},
 	{
 		name: "helm", title: "Helm " + HelmVersion, first: "about 2 min",
@@ -109,9 +114,24 @@ func (l *Lab) build(ctx context.Context) error {
 			return err
 		}
 	}
+	if l.options.has(WithKarpenter) {
+		if l.state.Karpenter, err = Build(ctx, "karpenter", l.options.Progress); err != nil {
+			return err
+		}
+		// Its rights are in a chart.
+		if l.state.Helm, err = Build(ctx, "helm", l.options.Progress); err != nil {
+			return err
+		}
+		if l.state.KarpenterModule, err = Module(ctx, KarpenterModule); err != nil {
+			return err
+		}
+	}
 	if l.options.Ray {
 		python := rayPython
-		if l.options.Serve {
+		switch {
+		case l.options.Libraries:
+			python = rayLibraries
+		case l.options.Serve:
 			python = rayServe
 		}
 		if l.state.RayBin, err = python.make(ctx, l.say); err != nil {
@@ -126,19 +146,29 @@ func (l *Lab) build(ctx context.Context) error {
 
 // Binaries are the names that Build knows.
 func Binaries() []string {
-	names := make([]string, 0, len(recipes)+1)
+	names := make([]string, 0, len(recipes)+len(built))
 	for _, r := range recipes {
 		names = append(names, r.name)
 	}
-	return append(names, rayPython.name)
+	for _, e := range built {
+		names = append(names, e.name)
+	}
+	return names
+}
+
+// UsualBinaries are those that all tests but the longest need.
+func UsualBinaries() []string {
+	return slices.DeleteFunc(Binaries(), func(name string) bool { return name == rayLibraries.name })
 }
 
 // Build returns the path of one of the lab's binaries, building it if the cache
-// has none for these sources and this Go version; for "ray", the bin folder of
-// the virtual environment with Ray.
+// has none for these sources and this Go version; for "ray" and "ray-libraries",
+// the bin folder of the virtual environment with Ray.
 func Build(ctx context.Context, name string, progress io.Writer) (string, error) {
-	if name == rayPython.name {
-		return rayPython.make(ctx, newProgress(progress))
+	for _, e := range built {
+		if e.name == name {
+			return e.make(ctx, newProgress(progress))
+		}
 	}
 	for _, r := range recipes {
 		if r.name == name {
@@ -151,12 +181,14 @@ func Build(ctx context.Context, name string, progress io.Writer) (string, error)
 // Missing says what Build would have to make for a name, and about how long that
 // takes; it is empty if the cache has it.
 func Missing(ctx context.Context, name string) (string, error) {
-	if name == rayPython.name {
-		_, key, err := rayPython.place(ctx)
-		if err != nil || isThere(key, rayPython.complete()) {
-			return "", err
+	for _, e := range built {
+		if e.name == name {
+			_, key, err := e.place(ctx)
+			if err != nil || isThere(key, e.complete()) {
+				return "", err
+			}
+			return e.title + ", " + e.first, nil
 		}
-		return "Ray " + RayVersion + ", " + rayPython.first, nil
 	}
 	for _, r := range recipes {
 		if r.name == name {
@@ -250,11 +282,11 @@ func runGo(ctx context.Context, dir string, args ...string) ([]byte, error) {
 }
 
 // Module returns the folder of a Go module that the lab depends on, KubeRayModule,
-// CertManagerModule, KueueModule or VPAModule, in the module cache: its CRDs, samples and charts.
+// CertManagerModule, KueueModule, VPAModule or KarpenterModule, in the module cache: its CRDs, samples and charts.
 func Module(ctx context.Context, module string) (string, error) {
-	name := map[string]string{KubeRayModule: "operator", CertManagerModule: "certmanager", KueueModule: "kueue", VPAModule: "vpa"}[module]
+	name := map[string]string{KubeRayModule: "operator", CertManagerModule: "certmanager", KueueModule: "kueue", VPAModule: "vpa", KarpenterModule: "karpenter"}[module]
 	if name == "" {
-		return "", fmt.Errorf("module %s is not one of the lab's: use KubeRayModule, CertManagerModule, KueueModule or VPAModule", module)
+		return "", fmt.Errorf("module %s is not one of the lab's: use KubeRayModule, CertManagerModule, KueueModule, VPAModule or KarpenterModule", module)
 	}
 	dir, err := goModule(name)
 	if err != nil {

@@ -130,6 +130,7 @@ func TestVersionsAgree(t *testing.T) {
 		"certmanager": CertManagerModule + " v" + CertManagerVersion,
 		"kueue":       KueueModule + " v" + KueueVersion,
 		"vpa":         VPAModule + " v" + VPAVersion,
+		"karpenter":   KarpenterModule + " v" + KarpenterVersion,
 		"helm":        HelmModule + " v" + HelmVersion,
 	} {
 		content, err := os.ReadFile(filepath.Join(folder, "go.mod"))

@@ -18,9 +18,11 @@ type Lab struct {
 	api     *client
 	say     *progress
 
-	stopProxy func() // ends the service proxy if it runs in this process
-	stopOnce  sync.Once
-	stopErr   error
+	// These end the service proxy and the machines if they run in this process.
+	stopProxy    func()
+	stopMachines func()
+	stopOnce     sync.Once
+	stopErr      error
 }
 
 // Dir is the directory that holds everything of the lab.
@@ -156,6 +158,11 @@ func (l *Lab) startAddOns(ctx context.Context) error {
 			return err
 		}
 	}
+	if l.options.has(WithKarpenter) {
+		if err := l.startKarpenter(ctx); err != nil {
+			return err
+		}
+	}
 	if l.options.has(WithKueue) {
 		return l.startKueue(ctx)
 	}
@@ -172,6 +179,9 @@ func (l *Lab) Stop() error {
 // stopAll ends clients before the API server, and the API server before etcd:
 // without etcd it would neither end on SIGTERM nor give its port back.
 func (l *Lab) stopAll() error {
+	if l.stopMachines != nil {
+		l.stopMachines()
+	}
 	var clients []string
 	for _, name := range l.Components() {
 		if name != etcd && name != apiServer && name != serviceProxy {

@@ -51,7 +51,8 @@ type pod struct {
 type node struct {
 	Metadata metadata `json:"metadata"`
 	Status   struct {
-		Addresses []struct {
+		Allocatable map[string]string `json:"allocatable"`
+		Addresses   []struct {
 			Address string `json:"address"`
 		} `json:"addresses"`
 		DaemonEndpoints struct {

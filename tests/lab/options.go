@@ -34,9 +34,10 @@ const (
 	WithCertManager = "certmanager"
 	WithKueue       = "kueue"
 	WithVPA         = "vpa"
+	WithKarpenter   = "karpenter"
 )
 
-var addOns = []string{WithOperator, WithCertManager, WithKueue, WithVPA}
+var addOns = []string{WithOperator, WithCertManager, WithKueue, WithVPA, WithKarpenter}
 
 // Options describe the lab to start. The zero value of each field is usable,
 // except for Dir.
@@ -60,7 +61,8 @@ type Options struct {
 	// infeasible. The lab gives no pod CPUs of its own.
 	CPUManager string `json:"cpuManager,omitempty"`
 
-	// With lists add-ons: WithOperator, WithCertManager, WithKueue, WithVPA.
+	// With lists add-ons: WithOperator, WithCertManager, WithKueue, WithVPA,
+	// WithKarpenter.
 	With []string `json:"with,omitempty"`
 
 	// Workloads is what containers are; Processes if empty.
@@ -77,12 +79,16 @@ type Options struct {
 	// package requests. It needs PodNetwork.
 	Outside string `json:"outside,omitempty"`
 
-	// Serve puts what Ray Serve needs beside Ray, and the load generator Locust.
-	Serve bool `json:"serve,omitempty"`
-
 	// Ray puts a virtual environment with the real Ray on the PATH of Ray
 	// containers. It is made on first use, which takes minutes.
 	Ray bool `json:"ray,omitempty"`
+
+	// Serve puts what Ray Serve needs beside Ray, and the load generator Locust.
+	Serve bool `json:"serve,omitempty"`
+
+	// Libraries puts what Ray Serve, Data, Tune and Train need beside Ray. PyTorch
+	// is not among it: it would come with gigabytes for GPUs.
+	Libraries bool `json:"libraries,omitempty"`
 
 	// Redis puts redis-server and redis-cli on the PATH of containers.
 	Redis bool `json:"redis,omitempty"`
@@ -155,6 +161,9 @@ func (o Options) validated() (Options, error) {
 	}
 	if o.Outside != "" && !o.PodNetwork {
 		return o, fmt.Errorf("lab: Outside needs PodNetwork: add it, or leave Outside out")
+	}
+	if (o.Serve || o.Libraries) && !o.Ray || o.Serve && o.Libraries {
+		return o, fmt.Errorf("lab: Serve and Libraries are each a kind of Ray: ask for Ray, and for one of the two")
 	}
 	if o.Nodes < 0 || o.Nodes > maxNodes {
 		return o, fmt.Errorf("lab: %d nodes: use 0 to %d", o.Nodes, maxNodes)

@@ -1,10 +1,13 @@
 package lab
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"sync"
+	"syscall"
 )
 
 // Ports are taken from below the range that the kernel uses for outgoing
@@ -18,21 +21,23 @@ const (
 
 // ports of the lab's components, all on 127.0.0.1.
 type ports struct {
-	APIServer    int `json:"apiServer"`
-	EtcdClient   int `json:"etcdClient"`
-	EtcdPeer     int `json:"etcdPeer"`
-	Operator     int `json:"operator"`
-	Health       int `json:"health"`
-	CertManager  int `json:"certManager"`
-	VPAWebhook   int `json:"vpaWebhook"`
-	VPAAdmission int `json:"vpaAdmission"`
-	VPAUpdater   int `json:"vpaUpdater"`
-	Kubelet      int `json:"kubelet"` // the first node's; the next ones follow
+	APIServer        int `json:"apiServer"`
+	EtcdClient       int `json:"etcdClient"`
+	EtcdPeer         int `json:"etcdPeer"`
+	Operator         int `json:"operator"`
+	Health           int `json:"health"`
+	CertManager      int `json:"certManager"`
+	VPAWebhook       int `json:"vpaWebhook"`
+	VPAAdmission     int `json:"vpaAdmission"`
+	VPAUpdater       int `json:"vpaUpdater"`
+	Karpenter        int `json:"karpenter"`
+	KarpenterMetrics int `json:"karpenterMetrics"`
+	Kubelet          int `json:"kubelet"` // the first node's; the next ones follow
 }
 
 func freePorts(nodes int) (ports, error) {
 	var p ports
-	for _, port := range []*int{&p.APIServer, &p.EtcdClient, &p.EtcdPeer, &p.Operator, &p.Health, &p.CertManager, &p.VPAWebhook, &p.VPAAdmission, &p.VPAUpdater} {
+	for _, port := range []*int{&p.APIServer, &p.EtcdClient, &p.EtcdPeer, &p.Operator, &p.Health, &p.CertManager, &p.VPAWebhook, &p.VPAAdmission, &p.VPAUpdater, &p.Karpenter, &p.KarpenterMetrics} {
 		free, err := freeRange(1)
 		if err != nil {
 			return p, err
@@ -66,6 +71,41 @@ var claims struct {
 	held []net.Listener
 }
 
+// claimOf is the name of the socket by which a port is claimed.
+func claimOf(port int) string { return fmt.Sprintf("@rayfit-lab-port-%d", port) }
+
+// ClaimPort claims a port that cannot be chosen, for one user at a time on the whole
+// machine: it waits until the one before has let go of it, or has ended. What it
+// returns lets go of it.
+func ClaimPort(ctx context.Context, port int) (release func(), err error) {
+	name := claimOf(port)
+	for {
+		claim, err := net.Listen("unix", name)
+		if err == nil {
+			return func() { _ = claim.Close() }, nil
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return nil, fmt.Errorf("claim port %d: %w", port, err)
+		}
+		if err := untilReleased(ctx, name); err != nil {
+			return nil, fmt.Errorf("port %d is another's: stop other labs: %w", port, err)
+		}
+	}
+}
+
+// untilReleased returns when the listener of a claim has gone: nobody accepts its
+// connections, and they end with it.
+func untilReleased(ctx context.Context, name string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", name)
+	if err != nil {
+		return ctx.Err()
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	_, _ = conn.Read(make([]byte, 1))
+	return ctx.Err()
+}
+
 // claimRange claims neighbouring ports if they are free and nobody else has claimed
 // any of them.
 func claimRange(first, count int) bool {
@@ -73,7 +113,7 @@ func claimRange(first, count int) bool {
 	defer claims.Unlock()
 	before := len(claims.held)
 	for port := first; port < first+count; port++ {
-		claim, err := net.Listen("unix", fmt.Sprintf("@rayfit-lab-port-%d", port))
+		claim, err := net.Listen("unix", claimOf(port))
 		if err == nil {
 			claims.held = append(claims.held, claim)
 		}

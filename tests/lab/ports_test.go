@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"net"
 	"testing"
 )
@@ -20,6 +21,36 @@ func TestAPortThatWasFoundIsFoundByNobodyElseWhileItsComponentRestarts(t *testin
 	if claim, err := net.Listen("unix", "@rayfit-lab-port-0"); err != nil {
 		t.Errorf("a port that nobody has cannot be claimed: %v", err)
 	} else if err := claim.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAClaimWaitsUntilTheOneBeforeLetsGo(t *testing.T) {
+	const port = 1 // nobody's but this test's
+	release, err := ClaimPort(t.Context(), port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := ClaimPort(ended, port); err == nil {
+		t.Error("a port was claimed twice")
+	}
+	second := make(chan error)
+	go func() {
+		again, err := ClaimPort(t.Context(), port)
+		if err == nil {
+			again()
+		}
+		second <- err
+	}()
+	select {
+	case err := <-second:
+		t.Errorf("the second claim did not wait: %v", err)
+	default:
+	}
+	release()
+	if err := <-second; err != nil {
 		t.Error(err)
 	}
 }

@@ -69,6 +69,11 @@ func (l *Lab) restartOthers(ctx context.Context) error {
 			return err
 		}
 	}
+	if l.options.has(WithKarpenter) {
+		if err := l.runKarpenter(ctx); err != nil {
+			return err
+		}
+	}
 	if l.options.has(WithOperator) {
 		return l.startOperator(ctx)
 	}

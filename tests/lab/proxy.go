@@ -191,14 +191,19 @@ func (l *Lab) startProxy(listener *net.UnixListener) error {
 	if err != nil {
 		return err
 	}
+	l.stopProxy = background(func(ctx context.Context) { _ = p.serve(ctx, own, l.api) })
+	return nil
+}
+
+// background runs something in this process until it is stopped.
+func background(run func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = p.serve(ctx, own, l.api)
+		run(ctx)
 	}()
-	l.stopProxy = func() { cancel(); <-done }
-	return nil
+	return func() { cancel(); <-done }
 }
 
 func duplicate(listener *net.UnixListener) (net.Listener, error) {

@@ -23,6 +23,8 @@ type state struct {
 	Kueue        string `json:"kueue,omitempty"`
 	VPAAdmission string `json:"vpaAdmission,omitempty"`
 	VPAUpdater   string `json:"vpaUpdater,omitempty"`
+	Karpenter    string `json:"karpenter,omitempty"`
+	Helm         string `json:"helm,omitempty"`
 	RayBin       string `json:"rayBin,omitempty"`
 	RedisBin     string `json:"redisBin,omitempty"`
 	// KubeRayCRDs and CertManagerCRDs are folders with YAML files.
@@ -32,6 +34,8 @@ type state struct {
 	KueueManifests string `json:"kueueManifests,omitempty"`
 	// VPAManifests is a folder with YAML files.
 	VPAManifests string `json:"vpaManifests,omitempty"`
+	// KarpenterModule is the folder of its Go module.
+	KarpenterModule string `json:"karpenterModule,omitempty"`
 }
 
 type stored struct {

@@ -9,6 +9,7 @@ const (
 	CertManagerVersion = "1.21.2"
 	KueueVersion       = "0.19.2"
 	VPAVersion         = "1.8.1"
+	KarpenterVersion   = "1.14.1"
 	RayVersion         = "2.60.0"
 	HelmVersion        = "4.3.1"
 	// LocustVersion is the one that KubeRay's tests ask for.
@@ -24,6 +25,7 @@ const (
 	KubeRayModule     = "github.com/ray-project/kuberay/ray-operator"
 	CertManagerModule = "github.com/cert-manager/cert-manager"
 	VPAModule         = "k8s.io/autoscaler/vertical-pod-autoscaler"
+	KarpenterModule   = "sigs.k8s.io/karpenter"
 	HelmModule        = "helm.sh/helm/v4"
 	KueueModule       = "sigs.k8s.io/kueue"
 )

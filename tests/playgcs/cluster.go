@@ -11,9 +11,10 @@ import (
 
 // Statuses of a node, by Ray's numbers.
 const (
-	running int64 = 1
-	dead    int64 = 2
-	idle    int64 = 3
+	running  int64 = 1
+	dead     int64 = 2
+	idle     int64 = 3
+	draining int64 = 4
 )
 
 // Cluster is one played Ray cluster: its nodes, and tasks that all need the same.
@@ -50,6 +51,8 @@ type node struct {
 	idleSince time.Time
 	head      bool
 	dead      bool
+	// draining nodes finish their work, take no other, and end.
+	draining bool
 }
 
 // queue is pending tasks of one shape.
@@ -157,7 +160,7 @@ func (c *Cluster) Finish() {
 	defer c.mu.Unlock()
 	c.queued = map[string]*queue{}
 	for _, n := range c.nodes {
-		n.used, n.idleSince = map[string]float64{}, time.Now()
+		c.finish(n)
 	}
 	c.touch()
 }
@@ -180,6 +183,9 @@ func (c *Cluster) place() {
 }
 
 func (n *node) take(shape map[string]float64) bool {
+	if n.draining {
+		return false
+	}
 	for name, amount := range shape {
 		if n.total[name]-n.used[name] < amount {
 			return false
@@ -232,10 +238,18 @@ func (c *Cluster) FinishIn(group string) {
 	defer c.mu.Unlock()
 	for _, n := range c.nodes {
 		if n.group == group {
-			n.used, n.idleSince = map[string]float64{}, time.Now()
+			c.finish(n)
 		}
 	}
 	c.place()
+}
+
+// finish ends the tasks on a node.
+func (c *Cluster) finish(n *node) {
+	n.used, n.idleSince = map[string]float64{}, time.Now()
+	if n.draining {
+		c.die(n)
+	}
 }
 
 // Connections is how many connections were ever opened to the cluster's GCS.

@@ -106,7 +106,9 @@ func (n *node) encode(now time.Time) message {
 	m.amounts(4, available)
 	m.amounts(5, n.total)
 	m.number(7, 1)
-	if n.busy() {
+	if n.draining {
+		m.number(8, draining)
+	} else if n.busy() {
 		m.number(8, running)
 	} else {
 		m.number(8, idle)
@@ -135,7 +137,10 @@ func (c *Cluster) drain(request fields) (message, error) {
 		reply.text(2, "The node to be idle terminated is no longer idle.")
 		return reply, nil
 	}
-	if n != nil && !n.busy() {
+	if n != nil && n.busy() {
+		n.draining = true
+		c.touch()
+	} else if n != nil {
 		c.die(n)
 	}
 	reply.flag(1, true)

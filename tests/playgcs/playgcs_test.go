@@ -78,6 +78,26 @@ func TestAPlayedClusterTakesPlacesAndKeepsTasks(t *testing.T) {
 	}
 
 	c.Finish()
+	c.Ask(1, map[string]float64{"CPU": 1})
+	var preempted message
+	preempted.bytes(1, id[:])
+	preempted.number(2, 2)
+	if reply, err := ask(t, connection, "DrainNode", preempted); err != nil || reply.number(1) != 1 || c.Nodes() != 1 {
+		t.Errorf("draining a busy node that leaves: %v, %v, %d nodes left", reply, err, c.Nodes())
+	}
+	c.Ask(1, map[string]float64{"CPU": 1})
+	if n := c.Waiting(); n != 1 {
+		t.Errorf("%d tasks wait instead of the one that came while the node drains", n)
+	}
+	c.Finish()
+	if n := c.Nodes(); n != 0 {
+		t.Errorf("%d nodes are left of one that has drained", n)
+	}
+	c.Join("worker", "cpu", "127.0.0.2", false, map[string]float64{"CPU": 2})
+	id = c.nodes["worker"].id
+	drain = nil
+	drain.bytes(1, id[:])
+	drain.number(2, 1)
 	if reply, err := ask(t, connection, "DrainNode", drain); err != nil || reply.number(1) != 1 || c.Nodes() != 0 {
 		t.Errorf("draining an idle node: %v, %v, %d nodes left", reply, err, c.Nodes())
 	}

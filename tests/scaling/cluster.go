@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -40,8 +39,9 @@ type Cluster struct {
 	// Namespace is that of the world that it was created in; Namespace if empty.
 	Namespace string
 	Mode      Mode
-	Port      int // of the GCS; chosen by Create if zero
-	Groups    []Group
+	// Port is the GCS's; chosen by Create if zero.
+	Port   int
+	Groups []Group
 	// Idle is how many seconds a worker may be idle.
 	Idle int
 	// Upscaling is the upscalingMode; Default if empty.
@@ -56,6 +56,8 @@ type Cluster struct {
 	// Queue is Kueue's LocalQueue that admits the cluster, if any, and Priority its
 	// WorkloadPriorityClass.
 	Queue, Priority string
+	// Redis is the address of the Redis in which the GCS stores what it knows, if any.
+	Redis string
 	// Unmanned clusters have worker containers in which nothing runs.
 	Unmanned bool
 }
@@ -88,13 +90,8 @@ type Group struct {
 	Env map[string]string
 	// ResizeTimeout is how many seconds a resize may take; 60 if zero.
 	ResizeTimeout int
-}
-
-func (c Cluster) freePort() (int, error) {
-	if c.Mode == Ray {
-		return RayPort, nil
-	}
-	return lab.FreePort()
+	// More are further fields of the group, by their paths in it.
+	More map[string]any
 }
 
 // Object is the RayCluster, as Rayfit's admission would store it.
@@ -127,6 +124,9 @@ func (c Cluster) Object() rig.Object {
 	}
 	if c.Token {
 		object.Set("spec.authOptions.mode", "token")
+	}
+	if c.Redis != "" {
+		object.Set("spec.gcsFaultToleranceOptions.redisAddress", c.Redis)
 	}
 	if c.Unmanned {
 		// The operator then leaves all commands to us, and tells the head's.
@@ -210,6 +210,9 @@ func (c Cluster) group(g Group) rig.Object {
 	}
 	if c.Unmanned {
 		group.Set(container+".command", []string{"/bin/sh", "-c", "trap 'exit 0' TERM; while :; do sleep 3600 & wait; done"})
+	}
+	for _, path := range slices.Sorted(maps.Keys(g.More)) {
+		group.Set(path, g.More[path])
 	}
 	return group
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 //go:embed driver.py
@@ -27,6 +28,7 @@ type Driver struct {
 	stderr *bytes.Buffer
 	world  *World
 	head   string // the pod that it runs in
+	ended  sync.Once
 
 	mu   sync.Mutex
 	said []string
@@ -88,7 +90,7 @@ func (w *World) join(ctx context.Context, c Cluster, how string) (*Driver, error
 		cancel()
 		return nil, err
 	}
-	if _, err := d.answer(ctx); err != nil {
+	if _, err := d.answer(ctx, Patience); err != nil {
 		d.Close()
 		return nil, err
 	}
@@ -127,6 +129,11 @@ func (d *Driver) Do(ctx context.Context, code string) error {
 
 // Eval runs code and returns the representation of what it calls `value`.
 func (d *Driver) Eval(ctx context.Context, code string) (string, error) {
+	return d.EvalWithin(ctx, Patience, code)
+}
+
+// EvalWithin is Eval, for code that takes longer than most.
+func (d *Driver) EvalWithin(ctx context.Context, patience time.Duration, code string) (string, error) {
 	line, err := json.Marshal(code)
 	if err != nil {
 		return "", fmt.Errorf("encode %q: %w", code, err)
@@ -134,15 +141,15 @@ func (d *Driver) Eval(ctx context.Context, code string) (string, error) {
 	if _, err := d.stdin.Write(append(line, '\n')); err != nil {
 		return "", d.lost(fmt.Sprintf("tell the driver %q: %v", code, err))
 	}
-	value, err := d.answer(ctx)
+	value, err := d.answer(ctx, patience)
 	if err != nil {
 		return "", fmt.Errorf("run %q in the driver: %w", code, err)
 	}
 	return value, nil
 }
 
-func (d *Driver) answer(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, Patience)
+func (d *Driver) answer(ctx context.Context, patience time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
 	case line, ok := <-d.lines:
@@ -161,7 +168,7 @@ func (d *Driver) answer(ctx context.Context) (string, error) {
 		}
 		return answer.Value, nil
 	case <-ctx.Done():
-		return "", d.lost("no answer after " + Patience.String())
+		return "", d.lost("no answer after " + patience.String())
 	}
 }
 
@@ -171,9 +178,12 @@ func (d *Driver) lost(why string) error {
 	return fmt.Errorf("%s; it said: %s; %s", why, d.stderr, d.world.fate(d.head))
 }
 
-// Close ends the driver; what it started ends with it.
+// Close ends the driver; what it started ends with it. Who waits for an answer
+// may close it too.
 func (d *Driver) Close() {
-	_ = d.stdin.Close()
-	d.cancel()
-	_ = d.cmd.Wait()
+	d.ended.Do(func() {
+		_ = d.stdin.Close()
+		d.cancel()
+		_ = d.cmd.Wait()
+	})
 }

@@ -8,6 +8,10 @@ import (
 // timedOut is what `ray start` says in a container in which Ray's processes were started
 // and no Ray node came within 30 seconds. It ends with an error then, KubeRay makes
 // another pod, and no autoscaler has a part in either.
+//
+// It is what happens on a machine that is too busy: a raylet waits for the files in which
+// its agents write their ports (Ray, `WaitForPersistedPort`), and ends when that takes
+// long. Seen: an agent needed 20 seconds to start, and found its raylet dead.
 const timedOut = "The current node timed out during startup"
 
 // Ended are the records of containers in the world's namespace that ended by

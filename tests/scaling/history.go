@@ -20,7 +20,7 @@ type history struct {
 }
 
 // longestHistory is how many lines are kept, the newest of them.
-const longestHistory = 400
+const longestHistory = 1000
 
 // note returns what notes an object of a kind each time its description changes.
 // What has no description is left out.
@@ -33,7 +33,7 @@ func (h *history) note(kind string, describe func(rig.Object) string) func(rig.O
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if h.last == nil {
-			h.last, h.begun = map[string]string{}, time.Now()
+			h.last = map[string]string{}
 		}
 		key := kind + "/" + fmt.Sprint(o.Get("metadata.uid"))
 		if said == "" || h.last[key] == said {
@@ -44,11 +44,26 @@ func (h *history) note(kind string, describe func(rig.Object) string) func(rig.O
 		if about := o.Get("regarding.name"); about != nil {
 			name = fmt.Sprint(about)
 		}
-		if len(h.lines) == longestHistory {
-			h.lines = slices.Delete(h.lines, 0, 1)
-		}
-		h.lines = append(h.lines, fmt.Sprintf("%7.2fs %-10s %s: %s", time.Since(h.begun).Seconds(), kind, name, said))
+		h.add(kind, name, said)
 	}
+}
+
+// add adds a line; the caller holds the lock.
+func (h *history) add(kind, name, said string) {
+	if h.begun.IsZero() {
+		h.begun = time.Now()
+	}
+	if len(h.lines) == longestHistory {
+		h.lines = slices.Delete(h.lines, 0, 1)
+	}
+	h.lines = append(h.lines, fmt.Sprintf("%7.2fs %-10s %s: %s", time.Since(h.begun).Seconds(), kind, name, said))
+}
+
+// Note adds to the history what was done to a cluster.
+func (w *World) Note(cluster, done string) {
+	w.history.mu.Lock()
+	defer w.history.mu.Unlock()
+	w.history.add("Script", cluster, done)
 }
 
 // History is what was seen to happen to the world's pods and RayClusters, and the

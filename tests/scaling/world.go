@@ -32,6 +32,10 @@ type World struct {
 
 	mu     sync.Mutex
 	change chan struct{} // closed at the next change
+	// rayLogs are what Ray had logged when a wait was given up for the first time:
+	// when a test ends, its clusters are gone, and their logs with them.
+	rayLogs []string
+	rayPort claim
 }
 
 // Observe begins to follow a lab's pods, RayClusters and Events. Close ends it.
@@ -75,6 +79,7 @@ func (w *World) Close() {
 	w.cancel()
 	w.TaskGate.close()
 	w.running.Wait()
+	w.givePort("")
 }
 
 // Look makes everybody who waits look again: for changes that are seen elsewhere.
@@ -111,9 +116,25 @@ func (w *World) UntilWithin(ctx context.Context, patience time.Duration, what st
 		select {
 		case <-change:
 		case <-ctx.Done():
+			w.keepRayLogs()
 			return fmt.Errorf("%s: not after %s: %w", what, time.Since(begin).Round(time.Millisecond), err)
 		}
 	}
+}
+
+func (w *World) keepRayLogs() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.rayLogs == nil {
+		w.rayLogs = w.Lab.RayLogs()
+	}
+}
+
+// RayLogs are what Ray had logged when a wait was given up for the first time.
+func (w *World) RayLogs() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rayLogs
 }
 
 // Lost is a condition that cannot come true any more.
@@ -211,12 +232,8 @@ func (w *World) Events(name string) []string {
 // Ray answers the operator.
 func (w *World) Create(ctx context.Context, c *Cluster) error {
 	c.Namespace = w.Namespace
-	if c.Port == 0 {
-		port, err := c.freePort()
-		if err != nil {
-			return err
-		}
-		c.Port = port
+	if err := w.takePort(ctx, c); err != nil {
+		return err
 	}
 	if _, err := w.Lab.Request(ctx, http.MethodPost, clustersPath(w.Namespace), c.Object().JSON()); err != nil {
 		return fmt.Errorf("create RayCluster %s: %w", c.Name, err)
@@ -247,6 +264,7 @@ func (w *World) podsGone(ctx context.Context, c Cluster) error {
 		if len(left) > 0 {
 			return fmt.Errorf("%d are left", len(left))
 		}
+		w.givePort(c.Name)
 		return nil
 	})
 }

@@ -16,12 +16,18 @@ type filter struct{ run, skip string }
 type choice struct {
 	folder string
 	short  filter
-	// rest is nil where nothing is left.
-	rest *filter
+	// rest is empty where nothing is left. Several filters are as many calls of
+	// `go test`, which run beside each other.
+	rest []filter
 }
 
 // scenes of TestGrowth: out, in place, and in again.
 const scenes = "^(a_running_pod_grows|a_pod_that_is_still_to_come_will_grow)$"
+
+// waits are the tests of e2e/scaling that wait for most of their time, for idle
+// times, grace and deadlines to pass. They are half of what that package takes,
+// and its other half runs meanwhile.
+const waits = "^(TestGangsThatMeet|TestGracefulEnd|TestIdleClustersEnd|TestMemoryInUse|TestNodeLeaves|TestSidecarStandsIn)$"
 
 // needLab are the lab's own tests that start one.
 const needLab = "^(TestAdmissionOnly|TestInterruptedStartLeavesNothing|TestPodIsAProcess|TestPodsHaveNetworks)$"
@@ -37,40 +43,62 @@ var chosen = []choice{
 	{
 		"e2e/scaling",
 		filter{run: "^TestGrowth$/^(central|sidecar)$/" + scenes + "|^TestTwoTenants$|^TestPlanOfALiveCluster$"},
-		// In mode sidecar no other scene is played.
-		&filter{skip: "^TestGrowth$/^central$/" + scenes + "|^TestGrowth$/^sidecar$|^TestTwoTenants$|^TestPlanOfALiveCluster$"},
+		[]filter{
+			{run: waits},
+			// In mode sidecar no other scene is played.
+			{skip: waits + "|^TestGrowth$/^central$/" + scenes + "|^TestGrowth$/^sidecar$|^TestTwoTenants$|^TestPlanOfALiveCluster$"},
+		},
 	},
 	{"e2e/admission", filter{}, nil},
 	{"e2e/policy", filter{}, nil},
-	{"lab", filter{skip: needLab}, &filter{run: needLab}},
+	{"lab", filter{skip: needLab}, []filter{{run: needLab}}},
 }
 
-// longest are the packages of the rest that are to begin first, and loaded those
-// that are to begin last, because they hold Rayfit to figures under load.
+// longest are the packages of the rest that are to begin first, and last those that
+// are to begin last: they hold Rayfit to figures under load, or need what takes long
+// to build where it is not there yet.
 var (
 	longest = []string{"e2e/scaling", "e2e/kueue", "e2e/kuberay", "e2e/vap", "e2e/rights"}
-	loaded  = []string{"e2e/install", "e2e/agrees"}
+	last    = []string{"e2e/install", "e2e/agrees", "e2e/karpenter"}
 )
+
+// long are the packages of which all is left to `make test-long`: they need the
+// minutes of a machine that does nothing else.
+var long = []string{"e2e/libraries"}
 
 // job is a call of `go test`: a package, and which of its tests.
 type job struct {
 	folder string
 	filter
+	// part is "" where the set has one call for the package.
+	part string
 }
+
+// name tells a job from the others of its set.
+func (j job) name() string { return j.folder + j.part }
 
 // jobs are those of a set, in the order in which they begin.
 func jobs(set string, folders []string) []job {
 	var made []job
 	for _, folder := range ordered(set, folders) {
+		if slices.Contains(long, folder) {
+			continue
+		}
 		i := slices.IndexFunc(chosen, func(c choice) bool { return c.folder == folder })
 		live := strings.HasPrefix(folder, "e2e/")
 		switch {
 		case set == "all", set == "short" && i < 0 && !live, set == "rest" && i < 0 && live:
 			made = append(made, job{folder: folder})
 		case set == "short" && i >= 0:
-			made = append(made, job{folder, chosen[i].short})
-		case set == "rest" && i >= 0 && chosen[i].rest != nil:
-			made = append(made, job{folder, *chosen[i].rest})
+			made = append(made, job{folder: folder, filter: chosen[i].short})
+		case set == "rest" && i >= 0:
+			for number, rest := range chosen[i].rest {
+				one := job{folder: folder, filter: rest}
+				if all := len(chosen[i].rest); all > 1 {
+					one.part = fmt.Sprintf(" (%d of %d)", number+1, all)
+				}
+				made = append(made, one)
+			}
 		}
 	}
 	return made
@@ -88,7 +116,7 @@ func ordered(set string, folders []string) []string {
 		switch i := slices.Index(begin, folder); {
 		case i >= 0:
 			return i
-		case slices.Contains(loaded, folder):
+		case slices.Contains(last, folder):
 			return len(begin) + 1
 		}
 		return len(begin)
@@ -180,7 +208,8 @@ func leftOut(folders []string) (string, error) {
 				left = append(left, name+" (in part)")
 			}
 		}
-		fmt.Fprintf(&list, "  %s: %s\n", one.folder, strings.Join(left, ", "))
+		fmt.Fprintf(&list, "  %s: %s\n", one.name(), strings.Join(left, ", "))
 	}
+	fmt.Fprintf(&list, "and to `make test-long`:\n  %s\n", strings.Join(long, ", "))
 	return list.String(), nil
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // every is the folders of all packages, and their tests.
@@ -47,6 +49,9 @@ func TestEachTestIsInOneOfTheTwoSets(t *testing.T) {
 		}
 	}
 	for _, folder := range folders {
+		if slices.Contains(long, folder) {
+			continue
+		}
 		for _, test := range tests[folder] {
 			if at := found[folder+" "+test]; at != (place{wholly: 1}) && at != (place{partly: 2}) {
 				t.Errorf("%s %s: in %d sets with all of it, in %d with a part", folder, test, at.wholly, at.partly)
@@ -93,5 +98,74 @@ func TestAFailureIsReportedByItsAssertions(t *testing.T) {
 		told.reasons[1] != "    load_test.go:67: reviews: 3 calls failed" ||
 		len(told.reasons[2]) > 410 || !strings.HasSuffix(told.reasons[2], " ...") {
 		t.Errorf("told %q", told.reasons)
+	}
+}
+
+// A CI that ends after a while must hear what was tried until then.
+func TestWhatIsOutOfTimeIsListedAndIsNoFailure(t *testing.T) {
+	var said strings.Builder
+	s := &stage{out: &said}
+	over, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	if failed := s.perform(over, []job{{folder: "suite"}, {folder: "lab"}}); len(failed) > 0 {
+		t.Errorf("failed: %v", failed)
+	}
+	slices.Sort(s.unended)
+	if want := []string{"lab: not begun", "suite: not begun"}; !slices.Equal(s.unended, want) {
+		t.Errorf("unended are %v instead of %v", s.unended, want)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if outOfTime(stopped) {
+		t.Error("who interrupts the tests is told that they passed")
+	}
+}
+
+// endsOnCue is a context whose deadline passes when it is told to.
+type endsOnCue struct {
+	context.Context
+	over chan struct{}
+}
+
+func (c endsOnCue) Done() <-chan struct{} { return c.over }
+
+func (c endsOnCue) Err() error {
+	select {
+	case <-c.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+func TestAJobThatIsInterruptedIsListedAndIsNoFailure(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("long", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"go.mod": "module long\n",
+		"long/long_test.go": `package long
+			import ("os"; "testing"; "time")
+			func TestLong(t *testing.T) { os.WriteFile("begun", nil, 0o644); time.Sleep(time.Hour) }`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cue := endsOnCue{t.Context(), make(chan struct{})}
+	go func() {
+		defer close(cue.over)
+		for t.Context().Err() == nil {
+			if _, err := os.Stat("long/begun"); err == nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	s := &stage{out: &strings.Builder{}}
+	failed := s.perform(cue, []job{{folder: "long"}})
+	if len(failed) > 0 || len(s.unended) != 1 || !strings.HasPrefix(s.unended[0], "long: interrupted after ") {
+		t.Errorf("failed: %v, unended: %v", failed, s.unended)
 	}
 }

@@ -4,7 +4,6 @@
 package kueue_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -137,26 +136,8 @@ func eventually(t *testing.T, what string, condition func() error) {
 // drive makes a cluster and a driver in it, both of which end with their test.
 func (s stage) drive(t *testing.T, c *scaling.Cluster) *scaling.Driver {
 	t.Helper()
-	if err := s.Create(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		// Not the test's context, which has ended.
-		if err := s.Delete(context.Background(), *c); err != nil {
-			t.Error(err)
-		}
-	})
-	return s.connect(t, *c)
-}
-
-func (s stage) connect(t *testing.T, c scaling.Cluster) *scaling.Driver {
-	t.Helper()
-	d, err := s.Drive(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(d.Close)
-	return d
+	scalingtest.Create(t, s.World, c)
+	return scalingtest.Connect(t, *c, s.Drive)
 }
 
 // hold starts tasks of one CPU each, which work until their batch is let go.

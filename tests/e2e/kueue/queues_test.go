@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/rig"
 	"rayfit.dev/rayfit/tests/scaling"
+	"rayfit.dev/rayfit/tests/scaling/scalingtest"
 )
 
 // elastic is Kueue's gate of the pods of elastic jobs.
@@ -160,7 +162,7 @@ func (s stage) preempted(t *testing.T) {
 		_, err := s.Head(*c)
 		return err
 	})
-	again := s.connect(t, *c)
+	again := scalingtest.Connect(t, *c, s.Drive)
 	hold(t, again, "again", 1)
 	s.until(t, "a task works again", s.atWork(*c, "again", 1))
 }
@@ -171,7 +173,12 @@ func (s stage) fits(t *testing.T) {
 	for _, mode := range []scaling.Mode{scaling.Ray, scaling.Central} {
 		name := "small-" + string(mode)
 		s.queue(t, name, "1050m", "2112Mi")
-		c := scaling.Cluster{Name: name, Mode: mode, Port: scaling.RayPort, Queue: name, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 4}}}
+		// The one with Ray's autoscaler is never admitted, so it needs no port of its own.
+		port, err := lab.FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := scaling.Cluster{Name: name, Mode: mode, Port: port, Queue: name, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 4}}}
 		if _, err := s.Lab.Request(t.Context(), http.MethodPost, "/apis/ray.io/v1/namespaces/default/rayclusters", c.Object().JSON()); err != nil {
 			t.Fatal(err)
 		}

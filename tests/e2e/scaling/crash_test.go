@@ -11,6 +11,7 @@ import (
 	"rayfit.dev/rayfit/tests/faulty"
 	"rayfit.dev/rayfit/tests/playgcs"
 	"rayfit.dev/rayfit/tests/scaling"
+	"rayfit.dev/rayfit/tests/scaling/scalingtest"
 )
 
 // crashes are the points at which the controller is killed: the moments before
@@ -108,7 +109,7 @@ func killedAt(t *testing.T, s *stage, plant func(*faultyCluster, func()), name s
 	c := scaling.Cluster{Name: name, Mode: mode, Idle: 2, Groups: []scaling.Group{
 		{Name: "grow", CPU: 1, Min: 1, Max: 8, MaxCPU: 4},
 	}}
-	create(t, s.World, &c)
+	scalingtest.Create(t, s.World, &c)
 	scaler := start(c)
 	faultyCluster := &faultyCluster{s, c}
 	until(t, s.World, "the first worker has joined", func() error { return joined(s.played(c), 2) })
@@ -230,7 +231,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := scaling.Cluster{Name: "refused-" + regexp.MustCompile(`\W+`).ReplaceAllString(name, "-"), Mode: scaling.Central, Idle: 2,
 				Groups: []scaling.Group{{Name: "grow", CPU: 1, Min: 1, Max: 8, MaxCPU: 4}}}
-			create(t, s.World, &c)
+			scalingtest.Create(t, s.World, &c)
 			r := &faultyCluster{s, c}
 			until(t, s.World, "the first worker has joined", func() error { return joined(r.played(r.c), 2) })
 			for _, f := range faults {

@@ -14,6 +14,7 @@ import (
 	"rayfit.dev/rayfit/tests/faulty"
 	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/scaling"
+	"rayfit.dev/rayfit/tests/scaling/scalingtest"
 )
 
 // slow is longer than a request of the controller may take.
@@ -30,7 +31,7 @@ func TestOneFaultIsNotTheNeighbours(t *testing.T) {
 	s.control(t, s.proxy)
 	w := s.World
 	lives := func(t *testing.T, c scaling.Cluster, spoil func(*faultyCluster)) {
-		create(t, w, &c)
+		scalingtest.Create(t, w, &c)
 		r := &faultyCluster{s, c}
 		until(t, w, "the workers have joined", func() error { return joined(s.played(c), 3) })
 		spoil(r)
@@ -79,7 +80,7 @@ func TestOneFaultIsNotTheNeighbours(t *testing.T) {
 	})
 	t.Run("a GCS that is gone", func(t *testing.T) {
 		silent := two("silent")
-		create(t, w, &silent)
+		scalingtest.Create(t, w, &silent)
 		ray := s.played(silent)
 		until(t, w, "the workers have joined", func() error { return joined(ray, 3) })
 		head, err := w.Head(silent)
@@ -133,7 +134,7 @@ func TestTakeover(t *testing.T) {
 	var clusters []scaling.Cluster
 	for i := range 8 {
 		c := scaling.Cluster{Name: fmt.Sprintf("shared-%d", i), Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 20}}}
-		create(t, w, &c)
+		scalingtest.Create(t, w, &c)
 		clusters = append(clusters, c)
 	}
 	ask := func(workers int) {

@@ -7,6 +7,7 @@ import (
 
 	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/scaling"
+	"rayfit.dev/rayfit/tests/scaling/scalingtest"
 )
 
 // nobody is who scales a cluster that no Rayfit scales.
@@ -149,7 +150,7 @@ func newHead(t *testing.T, w *scaling.World, c scaling.Cluster, old *scaling.Dri
 		}
 		return err
 	})
-	return connect(t, c, w.Drive)
+	return scalingtest.Connect(t, c, w.Drive)
 }
 
 // scaledBy is nil once the cluster's object names a mode as its scaler.

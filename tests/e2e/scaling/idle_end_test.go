@@ -9,6 +9,7 @@ import (
 	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/rig"
 	"rayfit.dev/rayfit/tests/scaling"
+	"rayfit.dev/rayfit/tests/scaling/scalingtest"
 )
 
 // TestIdleClustersEnd has clusters that are to end when nobody has used them for 15
@@ -66,7 +67,7 @@ func TestIdleClustersEnd(t *testing.T) {
 	if suspended(w, *served) == nil {
 		t.Error("the cluster was suspended under its detached actor")
 	}
-	last := connect(t, *served, w.Drive)
+	last := scalingtest.Connect(t, *served, w.Drive)
 	do(t, last, `ray.kill(ray.get_actor("server", namespace="mine"))`)
 	last.Close()
 	until(t, w, "the cluster without its actor is suspended", func() error { return suspended(w, *served) })

@@ -15,6 +15,7 @@ import (
 // it is cordoned, and the worker is evicted. A task that ends in the grace period
 // is not begun again, and one that does not goes on at once in a pod that was
 // asked for when the node was cordoned. RAYFIT_MODES=ray shows Ray's autoscaler.
+// Where RAYFIT_LONG is set, a node is taken without any eviction too.
 func TestNodeLeaves(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 2, Cores: 8, Memory: "16Gi", Ray: true})
 	if _, err := scaling.StartController(t.Context(), w.Lab, ""); err != nil {
@@ -85,35 +86,74 @@ func TestNodeLeaves(t *testing.T) {
 			t.Errorf("%d workers were made instead of two", n)
 		}
 	}
+	if full() {
+		// With both nodes empty, its head and its worker are on one each.
+		d.Close()
+		if err := w.Delete(t.Context(), *c); err != nil {
+			t.Fatal(err)
+		}
+		kubectl(t, w, "uncordon", node)
+		t.Run("taken", func(t *testing.T) { nodeIsTaken(t, w, mode) })
+	}
 }
 
-// TestCordonedNode cordons the node of a worker and evicts nothing: the worker
-// takes no new work, and goes when its task has ended.
+// closings are ways in which a Kubernetes node is closed to new pods for good. Who
+// does it is played.
+var closings = []struct {
+	name, says  string
+	close, open func(node string) []string
+}{
+	{
+		"cordoned", "is cordoned",
+		func(node string) []string { return []string{"cordon", node} },
+		func(node string) []string { return []string{"uncordon", node} },
+	},
+	{
+		"disrupted", "karpenter.sh/disrupted",
+		func(node string) []string {
+			return []string{"taint", "node", node, "karpenter.sh/disrupted:NoSchedule"}
+		},
+		func(node string) []string { return []string{"taint", "node", node, "karpenter.sh/disrupted-"} },
+	},
+}
+
+// TestCordonedNode closes the node of a worker to new pods and evicts nothing: the
+// worker takes no new work, and goes when its task has ended. Of the ways in which
+// a node is closed, all are tried where RAYFIT_LONG is set.
 func TestCordonedNode(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 2, Cores: 8, Memory: "16Gi", Ray: true})
 	if _, err := scaling.StartController(t.Context(), w.Lab, ""); err != nil {
 		t.Fatal(err)
 	}
-	c := &scaling.Cluster{Name: "cordoned", Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{{Name: "small", CPU: 2, Max: 3}}}
-	d := drive(t, w, c)
-	do(t, d, `hold("first", 1, num_cpus=1)`)
-	until(t, w, "the task works", func() error { return w.TaskGate.AtWork(batch(*c, "first"), 1) })
-	old := w.Workers(*c, "")[0]
-	node := fmt.Sprint(old.Get("spec.nodeName"))
-	kubectl(t, w, "cordon", node)
-	defer kubectl(t, w, "uncordon", node)
-	until(t, w, "the Ray node is drained", func() error { return said(w, *c, "Draining", "is cordoned") })
-	do(t, d, `hold("second", 1, num_cpus=1)`)
-	until(t, w, "the new task works", func() error { return w.TaskGate.AtWork(batch(*c, "second"), 1) })
-	if task := w.TaskGate.Tasks(batch(*c, "second"))[0]; task.Pod == old.Name() {
-		t.Errorf("the new task works on %s, which is about to leave", task.Pod)
+	for i, closing := range closings {
+		if i > 0 && !full() {
+			break
+		}
+		t.Run(closing.name, func(t *testing.T) {
+			c := &scaling.Cluster{Name: closing.name, Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{{Name: "small", CPU: 2, Max: 3}}}
+			d := drive(t, w, c)
+			do(t, d, `hold("first", 1, num_cpus=1)`)
+			until(t, w, "the task works", func() error { return w.TaskGate.AtWork(batch(*c, "first"), 1) })
+			old := w.Workers(*c, "")[0]
+			node := fmt.Sprint(old.Get("spec.nodeName"))
+			kubectl(t, w, closing.close(node)...)
+			defer kubectl(t, w, closing.open(node)...)
+			until(t, w, "an Event says why the node leaves", func() error { return said(w, *c, "NodeLeaves", closing.says) })
+			until(t, w, "the Ray node is drained", func() error { return said(w, *c, "Draining", closing.says) })
+			do(t, d, `hold("second", 1, num_cpus=1)`)
+			until(t, w, "the new task works", func() error { return w.TaskGate.AtWork(batch(*c, "second"), 1) })
+			task := w.TaskGate.Tasks(batch(*c, "second"))[0]
+			if pod, err := w.Pod(task.Pod); err != nil || pod.Get("spec.nodeName") == node {
+				t.Errorf("the new task works on %s, on the node that is about to leave (%v)", task.Pod, err)
+			}
+			w.TaskGate.Release(batch(*c, "first"))
+			until(t, w, "the old worker goes", func() error { return w.HasWorkers(*c, "", 1) })
+			if task := w.TaskGate.Tasks(batch(*c, "first"))[0]; task.Lost {
+				t.Error("the task was lost")
+			}
+			w.TaskGate.Release(batch(*c, "second"))
+		})
 	}
-	w.TaskGate.Release(batch(*c, "first"))
-	until(t, w, "the old worker goes", func() error { return w.HasWorkers(*c, "", 1) })
-	if task := w.TaskGate.Tasks(batch(*c, "first"))[0]; task.Lost {
-		t.Error("the task was lost")
-	}
-	w.TaskGate.Release(batch(*c, "second"))
 }
 
 // firstOf is the first error.

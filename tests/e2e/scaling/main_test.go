@@ -142,7 +142,7 @@ func (s *stage) played(c scaling.Cluster) *playgcs.Cluster {
 // joined the played Ray.
 func (s *stage) begin(t *testing.T, c *scaling.Cluster) *playgcs.Cluster {
 	t.Helper()
-	create(t, s.World, c)
+	scalingtest.Create(t, s.World, c)
 	ray := s.played(*c)
 	until(t, s.World, "the head has joined", func() error { return joined(ray, 1) })
 	return ray
@@ -157,7 +157,7 @@ func (s *stage) control(t *testing.T, proxy *faulty.Proxy) *scaling.Controller {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the end of the controller's log:\n%s", tail(controller.Log(), 40))
+			t.Logf("the end of the controller's log:\n%s", scalingtest.Tail(controller.Log(), 40))
 		}
 		if controller.PID() != 0 {
 			_ = controller.Stop()
@@ -181,32 +181,13 @@ func (s *stage) sidecar(t *testing.T, c scaling.Cluster) *scaling.HeadSidecar {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the end of the sidecar's log:\n%s", tail(sidecar.Log(), 40))
+			t.Logf("the end of the sidecar's log:\n%s", scalingtest.Tail(sidecar.Log(), 40))
 		}
 		if err := sidecar.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
 	return sidecar
-}
-
-func tail(text string, lines int) string {
-	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
-}
-
-// create makes a cluster that ends with its test.
-func create(t *testing.T, w *scaling.World, c *scaling.Cluster) {
-	t.Helper()
-	if err := w.Create(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		// Not the test's context, which has ended.
-		if err := w.Delete(context.Background(), *c); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // drive makes a cluster and a driver in it, both of which end with their test.
@@ -218,19 +199,8 @@ func drive(t *testing.T, w *scaling.World, c *scaling.Cluster) *scaling.Driver {
 // driven is drive with a driver of some kind.
 func driven(t *testing.T, w *scaling.World, c *scaling.Cluster, join func(context.Context, scaling.Cluster) (*scaling.Driver, error)) *scaling.Driver {
 	t.Helper()
-	create(t, w, c)
-	return connect(t, *c, join)
-}
-
-// connect joins a driver to a cluster, which ends with its test.
-func connect(t *testing.T, c scaling.Cluster, join func(context.Context, scaling.Cluster) (*scaling.Driver, error)) *scaling.Driver {
-	t.Helper()
-	d, err := join(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(d.Close)
-	return d
+	scalingtest.Create(t, w, c)
+	return scalingtest.Connect(t, *c, join)
 }
 
 // do runs code in a driver, which must succeed.
@@ -252,14 +222,7 @@ func until(t *testing.T, w *scaling.World, what string, condition func() error) 
 // modes are those to try: $RAYFIT_MODES, separated by commas.
 func modes(t *testing.T, w *scaling.World) []scaling.Mode {
 	t.Helper()
-	named := os.Getenv("RAYFIT_MODES")
-	if named == "" {
-		named = "central,sidecar"
-	}
-	var found []scaling.Mode
-	for _, mode := range strings.Split(named, ",") {
-		found = append(found, scaling.Mode(mode))
-	}
+	found := scalingtest.Modes("central,sidecar")
 	if slices.Contains(found, scaling.Central) {
 		if _, err := scaling.StartController(t.Context(), w.Lab, ""); err != nil {
 			t.Fatal(err)

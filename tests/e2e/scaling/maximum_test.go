@@ -50,15 +50,9 @@ func TestMaximumHolds(t *testing.T) {
 			if err := said(w, *c, "Stopping", "its time is over"); err != nil {
 				t.Error(err)
 			}
-			lost := 0
-			for _, task := range w.TaskGate.Tasks(batch(*c, "busy")) {
-				if task.Lost {
-					lost++
-				}
-			}
-			if lost != 1 {
-				t.Errorf("%d actors were ended instead of one", lost)
-			}
+			// A pod is no worker any more once it is being deleted; its actor ends with its container, a moment later.
+			until(t, w, "the pod above the maximum is gone", func() error { return gone(w, *c, 1) })
+			until(t, w, "the actor in it was ended, and no other", func() error { return ended(w, *c, "busy", 1) })
 		})
 	}
 }
@@ -72,4 +66,32 @@ func said(w *scaling.World, c scaling.Cluster, reason, text string) error {
 		}
 	}
 	return fmt.Errorf("no Event %s with %q among %q", reason, text, events)
+}
+
+// gone is nil once so many of the workers that the cluster has ever had are gone.
+func gone(w *scaling.World, c scaling.Cluster, count int) error {
+	left := 0
+	for _, pod := range w.EverWorkers(c, "") {
+		if !pod.Gone.IsZero() {
+			left++
+		}
+	}
+	if left != count {
+		return fmt.Errorf("%d pods are gone instead of %d", left, count)
+	}
+	return nil
+}
+
+// ended is nil if so many tasks of a batch were ended by somebody else.
+func ended(w *scaling.World, c scaling.Cluster, name string, count int) error {
+	lost := 0
+	for _, task := range w.TaskGate.Tasks(batch(c, name)) {
+		if task.Lost {
+			lost++
+		}
+	}
+	if lost != count {
+		return fmt.Errorf("%d tasks of batch %s were ended instead of %d", lost, name, count)
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"rayfit.dev/rayfit/tests/faulty"
 	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/scaling"
+	"rayfit.dev/rayfit/tests/scaling/scalingtest"
 )
 
 // TestRestrictedToANamespace scales with the rights of Roles only, and touches
@@ -25,7 +26,7 @@ func TestRestrictedToANamespace(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the end of the controller's log:\n%s", tail(controller.Log(), 40))
+			t.Logf("the end of the controller's log:\n%s", scalingtest.Tail(controller.Log(), 40))
 		}
 		_ = controller.Stop()
 	})
@@ -42,7 +43,7 @@ func TestRestrictedToANamespace(t *testing.T) {
 	if _, _, err := s.Lab.Apply(string(elsewhere.JSON())); err != nil {
 		t.Fatal(err)
 	}
-	create(t, w, &here)
+	scalingtest.Create(t, w, &here)
 	r := &faultyCluster{s, here}
 	until(t, w, "the first worker has joined", func() error { return joined(s.played(here), 2) })
 	there := s.gcs.Cluster("elsewhere/there")

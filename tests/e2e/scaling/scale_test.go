@@ -143,7 +143,7 @@ func TestFromNothingToMany(t *testing.T) {
 	w := s.World
 	controller := s.control(t, s.proxy)
 	c := &scaling.Cluster{Name: "many", Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 2 * tasks}}}
-	create(t, w, c)
+	scalingtest.Create(t, w, c)
 	played := s.played(*c)
 	until(t, w, "the controller looks after it", func() error { return asked(played) })
 	begin := time.Now()

@@ -12,6 +12,7 @@ import (
 	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/playgcs"
 	"rayfit.dev/rayfit/tests/scaling"
+	"rayfit.dev/rayfit/tests/scaling/scalingtest"
 )
 
 // TestTwoTenants lets two tenants of each mode live side by side, in clusters of
@@ -117,7 +118,7 @@ func (s *stage) settle(t *testing.T, namespace, name string, mode scaling.Mode, 
 	t.Helper()
 	own := s.in(t, namespace)
 	c := scaling.Cluster{Name: name, Mode: mode, Port: port, Idle: 2, Groups: groups()}
-	create(t, own.World, &c)
+	scalingtest.Create(t, own.World, &c)
 	if mode == scaling.Sidecar {
 		own.sidecar(t, c)
 	}

@@ -111,14 +111,22 @@ func (o containerOptions) environment(c *container) []string {
 // several Ray nodes would meet on one host: ports that Ray binds on every
 // address although it knows the node's. A node that is told no address is told
 // its pod's: Ray would find the host's, at which nobody looks for it.
+//
+// Each raylet counts its workers' ports up from 10002 and tries whether one is free
+// some time before its worker binds it, and gRPC shares ports. So of two raylets whose
+// workers start at the same moment, both workers would have one port, and the task of
+// one would be sent to the other and be lost. Port 0 lets the kernel choose.
 func rayArgument(argument, address string) string {
 	offset := addressOffset(address)
 	argument = strings.NewReplacer(
 		"--metrics-export-port=8080", "--metrics-export-port="+strconv.Itoa(50000+offset),
 		"--dashboard-host=0.0.0.0", "--dashboard-host="+address,
 	).Replace(argument)
-	if address != "" && !strings.Contains(argument, "--node-ip-address") {
-		argument = rayStart.ReplaceAllString(argument, "${0} --node-ip-address="+address)
+	for _, option := range []string{"--node-ip-address=" + address, "--min-worker-port=0", "--max-worker-port=0"} {
+		name, _, _ := strings.Cut(option, "=")
+		if address != "" && !strings.Contains(argument, name) {
+			argument = rayStart.ReplaceAllString(argument, "${0} "+option)
+		}
 	}
 	return argument
 }

@@ -12,8 +12,8 @@ import (
 // KubeRay and the kubelet. What it has left is kept then, so that a test that fails
 // can say why: its log, and of Ray's logs those that tell why a node of it ended.
 const (
-	mostRecords = 50      // of a node; a container that ends again and again must not fill the disk
-	longestTail = 4 << 10 // of each log: why something ended is written at its end
+	mostRecords = 50       // of a node; a container that ends again and again must not fill the disk
+	longestTail = 12 << 10 // of each log: why something ended is written at its end, before two stack traces
 )
 
 // rayLogs are where Ray writes in its container, seen from the container's /tmp.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"strings"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 	critest "k8s.io/cri-api/pkg/apis/testing"
@@ -10,8 +12,11 @@ import (
 // rayfitUser is the user of Rayfit's image, the usual "nonroot".
 const rayfitUser = 65532
 
+// absentRegistry is the registry that has no image, so that pulls from it fail.
+const absentRegistry = "absent.example/"
+
 // images is an image service that has every image at once, after a "pull" that
-// keeps the name only.
+// keeps the name only, but for those of absentRegistry.
 type images struct{ *critest.FakeImageService }
 
 // ImageStatus adds the user, which the kubelet reads for runAsNonRoot.
@@ -21,4 +26,11 @@ func (i images) ImageStatus(ctx context.Context, image *cri.ImageSpec, verbose b
 		response.Image.Uid = &cri.Int64Value{Value: rayfitUser}
 	}
 	return response, err
+}
+
+func (i images) PullImage(ctx context.Context, image *cri.ImageSpec, auth *cri.AuthConfig, sandbox *cri.PodSandboxConfig) (string, error) {
+	if strings.HasPrefix(image.Image, absentRegistry) {
+		return "", errors.New("no such image: " + image.Image)
+	}
+	return i.FakeImageService.PullImage(ctx, image, auth, sandbox)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,11 +42,32 @@ type containerProcess struct {
 const stopAlone = "LAB_STOP_ALONE"
 
 // launch starts a container's command, or returns nil if it has none.
-func (r *processRuntime) launch(c *container) (*containerProcess, error) {
+func (r *processRuntime) launch(ctx context.Context, c *container) (*containerProcess, error) {
 	command, err := r.options.commandOf(c)
 	if err != nil || command.Path == "" {
 		return nil, err
 	}
+	if !command.startsRay() {
+		return r.start(c, command)
+	}
+	turn, err := takeStart(ctx)
+	if err != nil {
+		return nil, err
+	}
+	process, err := r.start(c, command)
+	if err != nil {
+		_ = turn.Close()
+		return nil, err
+	}
+	go func() {
+		process.started()
+		_ = turn.Close()
+	}()
+	return process, nil
+}
+
+// start runs a command as the first process of a container.
+func (r *processRuntime) start(c *container, command command) (*containerProcess, error) {
 	spec, err := r.viewOf(c, command)
 	if err != nil {
 		return nil, err

@@ -136,7 +136,7 @@ func (r *processRuntime) StartContainer(ctx context.Context, id string) error {
 	}
 	var process *containerProcess
 	if r.options.processes {
-		if process, err = r.launch(c); err != nil {
+		if process, err = r.launch(ctx, c); err != nil {
 			r.exited(id, exitCannotStart, "StartError")
 			return err
 		}

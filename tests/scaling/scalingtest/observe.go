@@ -3,6 +3,7 @@ package scalingtest
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"rayfit.dev/rayfit/tests/lab"
@@ -22,7 +23,7 @@ func Observe(t *testing.T, l *lab.Lab) *scaling.World {
 		w.Close()
 		if t.Failed() {
 			t.Logf("what was seen to happen:\n%s", w.History())
-			for _, record := range w.Ended() {
+			for _, record := range slices.Concat(w.Ended(), w.RayLogs()) {
 				t.Log(record)
 			}
 		}

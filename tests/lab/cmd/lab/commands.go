@@ -70,9 +70,10 @@ Example:
   lab restart
 `
 	buildHelp = `
-Build binaries into the cache and print their paths; without names, all. "ray"
-is the virtual environment with Ray; its path is that of its bin folder. With
---missing nothing is built: what the cache lacks is printed, and how long it takes.
+Build binaries into the cache and print their paths; without names, all but
+"ray-libraries", which only the longest tests need. "ray" is the virtual environment
+with Ray, "ray-libraries" that with its libraries too; the path is that of the bin folder. With --missing nothing is built: what the cache
+lacks is printed, and how long it takes.
 
 Examples:
   lab build kube
@@ -88,11 +89,12 @@ func up(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.IntVar(&o.Nodes, "nodes", -1, "number of nodes (1, or 0 with --admission-only)")
 	flags.IntVar(&o.Cores, "cores", 8, "cores that each node reports")
 	flags.StringVar(&o.Memory, "memory", "16Gi", "memory that each node reports")
-	with := flags.String("with", "", "add-ons, separated by commas: operator, certmanager, kueue, vpa")
+	with := flags.String("with", "", "add-ons, separated by commas: operator, certmanager, kueue, vpa, karpenter")
 	workloads := flags.String("workloads", string(lab.Processes), "what containers are: process, or none for books only")
 	flags.BoolVar(&o.PodNetwork, "pod-network", false, "a network namespace for each pod, on one node")
 	flags.BoolVar(&o.Redis, "redis", false, "redis-server and redis-cli on the PATH of containers")
 	flags.BoolVar(&o.Ray, "ray", false, "real Ray on the PATH of Ray containers")
+	flags.BoolVar(&o.Libraries, "libraries", false, "with --ray: what Ray Serve, Data, Tune and Train need, too")
 	flags.StringVar(&o.RayfitBinary, "rayfit-binary", "", "what runs for images whose name contains rayfit")
 	flags.BoolVar(&o.OperatorWebhooks, "operator-webhooks", false, "the operator's own webhook on 127.0.0.1:9443, for comparisons")
 	audit := flags.String("audit", "", "audit log of the API server: Metadata or Request")
@@ -223,7 +225,7 @@ func build(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	}
 	names := flags.Args()
 	if len(names) == 0 {
-		names = lab.Binaries()
+		names = lab.UsualBinaries()
 	}
 	for _, name := range names {
 		say := lab.Missing

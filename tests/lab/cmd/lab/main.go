@@ -77,6 +77,9 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	if args[0] == lab.ProxyCommand && len(args) == 2 {
 		return report(lab.ServeProxy(ctx, args[1]), stderr)
 	}
+	if args[0] == lab.MachinesCommand && len(args) == 2 {
+		return report(lab.ServeMachines(ctx, args[1]), stderr)
+	}
 	if args[0] == "help" || args[0] == "--help" || args[0] == "-h" {
 		fmt.Fprint(stdout, usage)
 		return 0

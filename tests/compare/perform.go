@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"rayfit.dev/rayfit/tests/scaling"
+)
+
+//go:embed workload.py
+var workloadScript string
+
+// sampled is how often the sizes of the pods are looked at.
+const sampled = 200 * time.Millisecond
+
+// perform has workloads ask for what they ask for when it is time, and adds up
+// what that leads to.
+func (t *turn) perform(ctx context.Context, c scaling.Cluster, d *scaling.Driver, of []workload) error {
+	// In the driver's own names, which an order by itself only has a copy of.
+	source, err := json.Marshal(workloadScript)
+	if err != nil {
+		return fmt.Errorf("encode the workloads: %w", err)
+	}
+	if err := d.Do(ctx, fmt.Sprintf("import __main__; exec(%s, __main__.__dict__)", source)); err != nil {
+		return err
+	}
+	begun := time.Now()
+	asked := map[string]time.Time{}
+	meters := make([]meter, len(of))
+	tick := time.NewTicker(sampled)
+	defer tick.Stop()
+	for left := true; left; {
+		left = false
+		for i, w := range of {
+			for _, a := range w.acts {
+				if _, done := asked[a.batch]; done || time.Since(begun) < a.at {
+					continue
+				}
+				t.say("%s: %d at once", a.batch, a.count)
+				t.w.Note(c.Name, a.batch+" is asked for")
+				for _, batch := range []string{a.batch, a.batch + "-ended"} {
+					t.w.TaskGate.Release(c.Name + ":" + batch)
+				}
+				asked[a.batch] = time.Now()
+				if err := d.Do(ctx, a.ask); err != nil {
+					return err
+				}
+			}
+			if now := time.Now(); now.Sub(begun) < w.end() {
+				left = true
+				if now.Sub(begun) >= w.acts[0].at {
+					meters[i].see(now, t.cores(c, w.name))
+				}
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	t.got.outcomes = map[string]outcome{}
+	for i, w := range of {
+		found, err := t.outcome(ctx, c, d, w, asked)
+		if err != nil {
+			return err
+		}
+		found.cpuSeconds = meters[i].sum
+		t.got.outcomes[w.name] = found
+		t.say("%s: %s", w.name, found)
+	}
+	return nil
+}
+
+// outcome is what has become of a workload's tasks and pods.
+func (t *turn) outcome(ctx context.Context, c scaling.Cluster, d *scaling.Driver, w workload, asked map[string]time.Time) (outcome, error) {
+	var acts []fate
+	for _, a := range w.acts {
+		var found fate
+		if a.byClients {
+			var err error
+			if found, err = heard(ctx, d, a); err != nil {
+				return outcome{}, err
+			}
+		} else {
+			batch := c.Name + ":" + a.batch
+			found = checked(asked[a.batch], time.Now(), a.count, t.w.TaskGate.Tasks(batch), t.w.TaskGate.Tasks(batch+"-ended"))
+		}
+		found.again = a.at > w.acts[0].at
+		acts = append(acts, found)
+		t.log.tasks(a.batch, found)
+	}
+	found := summed(acts)
+	found.made = float64(t.w.Made(c, w.name))
+	for _, pod := range t.w.EverWorkers(c, w.name) {
+		found.restarted += restarts(pod.Object)
+	}
+	return found, nil
+}
+
+// heard is what the clients of a Serve deployment have found.
+func heard(ctx context.Context, d *scaling.Driver, a act) (fate, error) {
+	// What Python prints of numbers in lists is JSON too.
+	said, err := d.Eval(ctx, fmt.Sprintf(`value = answered[%q][0]`, a.batch))
+	if err != nil {
+		return fate{}, err
+	}
+	return answers(said, a.count)
+}
+
+// cores is what the workers of a group may use now. A pod that is about to end has
+// its share of the node until it is gone.
+func (t *turn) cores(c scaling.Cluster, group string) float64 {
+	sum := 0.0
+	for _, pod := range t.w.EverWorkers(c, group) {
+		if pod.Gone.IsZero() {
+			sum += limits(pod.Object)
+		}
+	}
+	return sum
+}

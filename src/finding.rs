@@ -3,6 +3,7 @@
 
 use crate::path::FieldPath;
 use crate::policy::{DecidedBy, Mode};
+use crate::quantity::Quantity;
 use crate::rule_id::RuleId;
 
 /// One thing that is wrong with one place of an object.
@@ -16,6 +17,8 @@ pub struct Finding {
     pub path: FieldPath,
     /// The offending value, if there is one. It is part of the finding's identity.
     pub value: Option<String>,
+    /// Of what there is too much, and how much there is: an update that makes it less adds no fault.
+    pub amount: Option<(&'static str, Quantity)>,
     /// What is wrong there, a clause that follows the path: `"2.5" is not an integer`.
     pub problem: String,
     /// What happens because of it, a full sentence.

@@ -5,8 +5,8 @@
 //! The core is pure: functions of values, without clock, I/O, client or environment.
 //! `tests/core/architecture.rs` checks that.
 //!
-//! - [`quantity`], [`path`], [`text`], [`schedule`]: exact quantities; paths into an object; how
-//!   messages show text; recurring hours
+//! - [`quantity`], [`path`], [`text`], [`schedule`], [`seconds`], [`hash`]: exact quantities; paths into an
+//!   object; how messages show text; recurring hours; times as numbers; hash tables
 //! - [`ray`]: a borrowed view of RayCluster, RayJob, RayService and RayCronJob
 //! - [`facts`]: facts about the Kubernetes cluster around an object
 //! - [`rule_id`], [`finding`], [`rules`]: the rules, one documented module per rule, and what they
@@ -36,6 +36,7 @@
 //!   watches
 //! - [`supervisor`]: background tasks that the process cannot do without
 //! - [`shares`]: how connections and memory are shared, so that no caller can lock out others
+//! - [`fair_semaphore`]: permits for what only a few may do at a time, for which namespaces take turns
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
 //! - [`audit`]: the background audit, the status of policies, failing closed
 //! - [`watch`]: policies and facts, kept up to date from the API server
@@ -65,9 +66,11 @@ pub mod controller;
 pub mod defaults;
 pub mod facts;
 pub mod fair_queue;
+pub mod fair_semaphore;
 pub mod finding;
 pub mod flow_control;
 pub mod gcs;
+pub mod hash;
 pub mod judge;
 pub mod manifests;
 pub mod object_audit;
@@ -83,6 +86,7 @@ pub mod report;
 pub mod rule_id;
 pub mod rules;
 pub mod schedule;
+pub mod seconds;
 pub mod server;
 pub mod shares;
 pub mod sidecar;

@@ -46,14 +46,12 @@ impl Identity {
 
 impl std::fmt::Display for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self {
-            kind,
-            namespace,
-            name,
-        } = self;
-        match namespace {
-            Some(namespace) => write!(f, "{} {namespace}/{name}", kind.name()),
-            None => write!(f, "{} {name}", kind.name()),
+        // Of files nobody has checked the names, and a terminal must not obey them.
+        let harmless = |text: &str| text.replace(char::is_control, "\u{fffd}");
+        let name = harmless(&self.name);
+        match &self.namespace {
+            Some(space) => write!(f, "{} {}/{name}", self.kind.name(), harmless(space)),
+            None => write!(f, "{} {name}", self.kind.name()),
         }
     }
 }

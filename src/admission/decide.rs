@@ -16,6 +16,7 @@ use crate::policy::{EffectivePolicy, Settings};
 use crate::ray::ippr::ANNOTATION;
 use crate::ray::{Kind, RayObject, drain};
 use crate::raypolicy::compile;
+use crate::raypolicy::review::PolicyReview;
 use crate::{judge, raypolicy};
 
 /// The signature of [`judge::judge`].
@@ -48,12 +49,14 @@ impl Default for Engine {
 pub enum Decision {
     /// Allowed without reading the object.
     Skipped(Skip),
+    /// Denied unread, because its tree would be too large (validating webhook).
+    TooMuch(ReviewError),
     /// Checked (validating webhook).
     Judged(Verdict),
     /// Filled in (mutating webhook).
     Defaulted(Defaulted),
     /// A RayPolicy, which was itself validated.
-    Policy(raypolicy::review::PolicyReview),
+    Policy(PolicyReview),
 }
 
 /// Decides about one review, which arrived at `now`.
@@ -81,7 +84,14 @@ pub fn decide(
     if let Some(skip) = old.and_then(|old| skip::skip_update(webhook, object, old)) {
         return Ok(Decision::Skipped(skip));
     }
-    let (object, old) = trees(webhook, kind, object, old, budget)?;
+    let (object, old) = match trees(webhook, kind, object, old, budget) {
+        // A failed call would have it stored unchecked where the webhooks fail open, and its author can add to it
+        // until it fails.
+        Err(error @ ReviewError::TooMuch(_)) if webhook == Webhook::Validate => {
+            return Ok(Decision::TooMuch(error));
+        }
+        read => read?,
+    };
     let object = view(kind, &object, "object")?;
     let old = old
         .as_ref()
@@ -108,26 +118,26 @@ fn is_policy(review: &Review<'_>) -> bool {
         && matches!(&*review.operation, "CREATE" | "UPDATE")
 }
 
-/// Validates a RayPolicy. If the stored one cannot be read, all problems count as new.
+/// Validates a RayPolicy. If only the stored one cannot be read, all problems count as new.
 fn review_policy(
     review: &Review<'_>,
     policy: &EffectivePolicy,
     now: Timestamp,
     budget: &TreeBudget,
-) -> Result<raypolicy::review::PolicyReview, ReviewError> {
+) -> Result<PolicyReview, ReviewError> {
     let (object, old) = objects(review)?;
     let read = |raw: &RawValue, field| read(raw, field, Detail::Whole, budget);
-    let new = match compile::read(&read(object, "object")?) {
+    let new = compile::read(&read(object, "object")?);
+    let old = old.map(|old| read(old, "oldObject")).transpose()?;
+    let old = old.map(|old| compile::read(&old));
+    let new = match new {
         Ok(new) => new,
         Err(fault) => {
-            return Ok(raypolicy::review::PolicyReview {
-                refused: vec![fault],
-                ..Default::default()
-            });
+            let stored = old.as_ref().and_then(|old| old.as_ref().err());
+            return Ok(PolicyReview::of_unreadable(fault, stored));
         }
     };
-    let old = old.map(|old| read(old, "oldObject")).transpose()?;
-    let old = old.and_then(|old| compile::read(&old).ok());
+    let old = old.and_then(Result::ok);
     let EffectivePolicy {
         facts, policies, ..
     } = policy;

@@ -88,12 +88,16 @@ impl Record {
                 ReviewOutcome::Allowed
             }
             Decision::Defaulted(_) => ReviewOutcome::Patched,
+            Decision::TooMuch(_) => ReviewOutcome::Denied,
             Decision::Policy(found) if !found.refused.is_empty() => ReviewOutcome::Denied,
             Decision::Policy(found) if found.doubted.is_empty() => ReviewOutcome::Allowed,
             Decision::Judged(verdict) if !verdict.is_allowed() => ReviewOutcome::Denied,
             Decision::Judged(verdict) if verdict.warned.is_empty() => ReviewOutcome::Allowed,
             Decision::Judged(_) | Decision::Policy(_) => ReviewOutcome::Warned,
         };
+        if let Decision::TooMuch(error) = decision {
+            self.problem = error.to_string();
+        }
         if let Decision::Judged(verdict) = decision {
             let findings = verdict.findings();
             self.findings = findings.map(|(mode, found)| (found.rule, mode)).collect();

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::audit::{self, Annotations};
 use super::decide::Decision;
-use super::review::Review;
+use super::review::{Review, ReviewError};
 use crate::defaults::Defaulted;
 use crate::finding::Finding;
 use crate::judge::Verdict;
@@ -77,6 +77,7 @@ pub struct RenderError(#[from] serde_json::Error);
 pub fn render(review: &Review<'_>, decision: &Decision) -> Result<Vec<u8>, RenderError> {
     let response = match decision {
         Decision::Skipped(_) => allowed(),
+        Decision::TooMuch(error) => too_much(review, error),
         Decision::Judged(verdict) => judged(review, verdict),
         Decision::Defaulted(defaulted) => patched(defaulted)?,
         Decision::Policy(found) => reviewed(review, found),
@@ -105,6 +106,20 @@ fn judged<'a>(review: &'a Review<'_>, verdict: &Verdict) -> Response<'a> {
         status: (!verdict.is_allowed()).then(|| invalid(review, &verdict.denied)),
         audit_annotations: audit::of_verdict(verdict),
         warnings: message::warnings(&verdict.warned),
+        ..Response::default()
+    }
+}
+
+fn too_much<'a>(review: &'a Review<'_>, error: &ReviewError) -> Response<'a> {
+    let status = Status {
+        code: 413,
+        reason: "RequestEntityTooLarge",
+        message: format!("{error}; write fewer of them"),
+        details: details(review, Vec::new()),
+    };
+    Response {
+        allowed: false,
+        status: Some(status),
         ..Response::default()
     }
 }

@@ -17,21 +17,24 @@ use crate::policy::Policies;
 /// How often the state is checked.
 pub(super) const LOOK: Duration = Duration::from_secs(2);
 
-/// Makes the webhooks fail closed or open, as the policies ask; returns the new state, if it is
-/// known.
+/// Makes the webhooks fail closed or open, as the policies ask; returns the new state, and `last` where it cannot
+/// be known now: a request that fails does not mean that they are open.
 pub(super) async fn see_to(
     client: &Client,
     options: &AuditOptions,
     policies: &Policies,
+    last: Option<&Closing>,
 ) -> Option<Closing> {
     match step(client, options, policies).await {
         Ok(closing) => Some(closing),
-        // The install has no such configuration, or another client changed it meanwhile.
-        Err(Error::Api(status)) if matches!(status.code, 404 | 409 | 422) => None,
+        // The install has no such configuration.
+        Err(Error::Api(status)) if status.code == 404 => None,
+        // Another client changed it meanwhile.
+        Err(Error::Api(status)) if matches!(status.code, 409 | 422) => last.cloned(),
         Err(error) => {
             tracing::warn!(%error, "cannot check or change the failure policy of the webhooks, \
                                     trying again");
-            None
+            last.cloned()
         }
     }
 }

@@ -4,8 +4,8 @@
 //! changed. The same replica makes the webhooks fail closed where a policy asks for it.
 //!
 //! Objects are followed by watches. When policies change, an exemption ends, or ten minutes have
-//! passed, all objects are listed and checked again, a page at a time. Only the results are kept,
-//! not the objects.
+//! passed, all objects are listed and checked again, a page at a time; when namespaces change, too,
+//! but not before the last results are written. Only the results are kept, not the objects.
 //!
 //! In: policies, facts and pages of stored objects. Out: statuses, reports and `failurePolicy`. Invariant: nobody else
 //! writes these while this replica holds the Lease.
@@ -19,6 +19,7 @@ mod status;
 mod sweep;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -40,14 +41,22 @@ const GRACE: u64 = 5;
 /// How soon after a failure the Lease is requested again.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// Audits for ever, whenever this replica holds the Lease.
+/// How often it is asked whether the policies are known.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Audits for ever, whenever this replica holds the Lease, once the policies are `known`: without them it would take
+/// webhooks that a policy makes fail closed for ones that nobody asks for, and open them.
 pub async fn run(
     informers: Informers,
     options: AuditOptions,
     policy: Arc<ArcSwap<EffectivePolicy>>,
+    known: Arc<AtomicBool>,
     metrics: Arc<Metrics>,
 ) {
     metrics.audit.takes_part();
+    while !known.load(Ordering::Acquire) {
+        tokio::time::sleep(LOOK).await;
+    }
     loop {
         if let Err(error) = Box::pin(hold(&informers, &options, &policy, &metrics)).await {
             tracing::warn!(%error, "audit: the Lease cannot be requested, trying again");

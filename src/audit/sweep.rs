@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use super::board::Board;
+use super::closing::Closing;
 use super::{AuditOptions, fail_closed, reports, status};
 use crate::apiserver::Informers;
 use crate::apiserver::backoff::Backoff;
@@ -25,6 +26,11 @@ use crate::watch::kinds::{ChangedPart, Nothing, fields, ray_objects};
 /// How long until everything is checked again, even if nothing has changed.
 const SLOW: Duration = Duration::from_mins(10);
 
+/// How soon after its beginning a sweep gives way to one by the namespaces that have come, gone or changed
+/// meanwhile. It never does before its results are written: where namespaces come and go all the time, none would
+/// ever be.
+const CALM: Duration = Duration::from_secs(10);
+
 /// How often policies are checked for changes.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -36,6 +42,7 @@ pub(super) async fn audit(
     metrics: &Metrics,
 ) {
     let mut written = reports::Written::default();
+    let mut closing = None;
     let client = informers.client();
     loop {
         let current = policy.load_full();
@@ -45,8 +52,14 @@ pub(super) async fn audit(
             // A reader that is new makes a watch list its objects anew, so each sweep sees all of
             // them.
             () = follow_all(informers, &current, &board) => {}
-            () = write(&client, options, (&current, &board, began), &mut written, metrics) => {}
-            () = outdated(policy, &current) => {}
+            () = write(
+                &client,
+                options,
+                (&current, &board, began),
+                (&mut written, &mut closing),
+                metrics,
+            ) => {}
+            () = outdated(policy, &current, (&board, began)) => {}
         }
     }
 }
@@ -101,7 +114,11 @@ fn judge(
 }
 
 /// Waits until all objects have to be checked again.
-async fn outdated(policy: &ArcSwap<EffectivePolicy>, current: &EffectivePolicy) {
+async fn outdated(
+    policy: &ArcSwap<EffectivePolicy>,
+    current: &EffectivePolicy,
+    (board, began): (&Board, Instant),
+) {
     // Exemptions end by the wall clock, which may be set meanwhile.
     let end = current.policies.next_end(now());
     let latest = Instant::now() + SLOW;
@@ -112,15 +129,21 @@ async fn outdated(policy: &ArcSwap<EffectivePolicy>, current: &EffectivePolicy) 
             _ = look.tick() => {}
             () = sleep_until(latest) => return,
         }
-        let next = policy.load();
-        let is_same = next.policies.is_same(&current.policies)
-            && Arc::ptr_eq(&next.facts.namespaces, &current.facts.namespaces)
-            && next.facts.kubernetes == current.facts.kubernetes
-            && !has_learned(&current.facts, &next.facts);
-        if !is_same || end.is_some_and(|end| end <= now()) {
+        let is_calm = board.is_written() && began.elapsed() >= CALM;
+        if is_outdated(current, &policy.load(), is_calm) || end.is_some_and(|end| end <= now()) {
             return;
         }
     }
+}
+
+/// Whether objects may be judged differently by `next`. Namespaces that others make and delete all the time count
+/// only where a sweep has come to rest.
+fn is_outdated(current: &EffectivePolicy, next: &EffectivePolicy, is_calm: bool) -> bool {
+    let (before, now) = (&current.facts, &next.facts);
+    !next.policies.is_same(&current.policies)
+        || now.kubernetes != before.kubernetes
+        || has_learned(before, now)
+        || is_calm && !Arc::ptr_eq(&now.namespaces, &before.namespaces)
 }
 
 /// Whether facts have become known that were unknown when the sweep began, as after the start of
@@ -129,7 +152,8 @@ fn has_learned(before: &Facts, now: &Facts) -> bool {
     fn learned<T: Default + PartialEq>(before: &T, now: &T) -> bool {
         *before == T::default() && *now != T::default()
     }
-    learned(&before.nodes, &now.nodes)
+    learned(&before.namespaces, &now.namespaces)
+        || learned(&before.nodes, &now.nodes)
         || learned(&before.limit_ranges, &now.limit_ranges)
         || learned(&before.resource_quotas, &now.resource_quotas)
 }
@@ -143,12 +167,11 @@ async fn write(
     client: &Client,
     options: &AuditOptions,
     (current, board, began): (&EffectivePolicy, &Board, Instant),
-    written: &mut reports::Written,
+    (written, condition): (&mut reports::Written, &mut Option<Closing>),
     metrics: &Metrics,
 ) {
     let mut closing = interval(fail_closed::LOOK);
     let mut is_known = false;
-    let mut condition = None;
     let mut backoff = Backoff::new(AGAIN.0, AGAIN.1);
     let mut again: Option<Instant> = None;
     loop {
@@ -161,11 +184,12 @@ async fn write(
                 }
             }
             _ = closing.tick() => {
-                let next = fail_closed::see_to(client, options, &current.policies).await;
-                if next == condition {
+                let (policies, last) = (&current.policies, condition.as_ref());
+                let next = fail_closed::see_to(client, options, policies, last).await;
+                if next == *condition {
                     continue;
                 }
-                condition = next;
+                *condition = next;
             }
         }
         if !is_known {
@@ -175,6 +199,7 @@ async fn write(
         metrics.audit.set(&all);
         let statuses = status::write(client, &by_policy, condition.as_ref(), now()).await;
         let reports = reports::write(client, board, written).await;
+        board.note_written();
         again = if statuses && reports {
             backoff.reset();
             None
@@ -202,6 +227,7 @@ mod tests {
 
     use super::*;
     use crate::facts::{Node, Nodes};
+    use crate::policy::Policies;
 
     fn with_nodes(count: usize) -> Facts {
         let node = json!({ "status": { "allocatable": { "cpu": "8" } } });
@@ -219,10 +245,43 @@ mod tests {
         assert!(has_learned(&unknown, &with_nodes(1)));
         assert!(!has_learned(&with_nodes(1), &with_nodes(2)));
         assert!(!has_learned(&with_nodes(1), &unknown));
+        let namespaces = with_namespaces(&["a"]).facts;
+        assert!(has_learned(&unknown, &namespaces));
         let quotas = Facts {
             resource_quotas: Arc::new(BTreeMap::from([("a".to_owned(), Vec::new())])),
             ..Facts::default()
         };
         assert!(has_learned(&unknown, &quotas));
+    }
+
+    fn with_namespaces(names: &[&str]) -> EffectivePolicy {
+        let labels = names
+            .iter()
+            .map(|name| ((*name).to_owned(), BTreeMap::new()));
+        EffectivePolicy {
+            facts: Facts {
+                namespaces: Arc::new(labels.collect()),
+                ..Facts::default()
+            },
+            ..EffectivePolicy::default()
+        }
+    }
+
+    #[test]
+    fn namespaces_that_come_and_go_do_not_keep_a_sweep_from_its_end() {
+        let current = with_namespaces(&["a"]);
+        let next = EffectivePolicy {
+            facts: with_namespaces(&["a", "b"]).facts,
+            ..current.clone()
+        };
+        assert!(!is_outdated(&current, &next, false));
+        assert!(is_outdated(&current, &next, true));
+        assert!(!is_outdated(&current, &current.clone(), true));
+        // What an admin changes is judged by at once.
+        let changed = EffectivePolicy {
+            policies: Policies::new(Vec::new()),
+            ..current.clone()
+        };
+        assert!(is_outdated(&current, &changed, false));
     }
 }

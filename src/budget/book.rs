@@ -7,6 +7,7 @@ use crate::budget::amounts::BudgetAmounts;
 use crate::budget::keeper::{BudgetKeeper, WriteEnd};
 use crate::budget::limit::{Budget, BudgetLimit, BudgetShare};
 use crate::budget::record::{ClusterUse, Grants};
+use crate::seconds::{doubled, milliseconds};
 
 /// For how many seconds a cluster may still come to use what it was to use then: longer than a call
 /// is under way, and than a watch lags.
@@ -47,7 +48,7 @@ struct Kept {
     inherited: Option<(f64, BudgetAmounts)>,
     /// No earlier than then the record is written again.
     next_write: f64,
-    failures: i32,
+    failures: u32,
     /// Whether the budget holds for the cluster; if not, its entry is to be removed.
     holds: bool,
 }
@@ -187,6 +188,12 @@ impl BudgetBook {
 
     /// Takes in what a plan takes, before it is carried out.
     pub fn plans(&mut self, of: PlannedUse, now: f64) {
+        // Where the clock has been set back, what happened before counts from now on: nothing is given
+        // back too soon, and others need not wait until the clock is where it was.
+        let peaks = self.peaks.iter_mut().map(|(at, _)| at);
+        let kept = self.kept.iter_mut();
+        let inherited = kept.filter_map(|kept| Some(&mut kept.inherited.as_mut()?.0));
+        peaks.chain(inherited).for_each(|at| *at = at.min(now));
         self.peaks.retain(|(at, _)| is_young(*at, now));
         // Of equal plans one after the other, the last one counts for the longest.
         self.peaks.retain(|(_, peak)| *peak != of.planned);
@@ -217,8 +224,14 @@ impl BudgetBook {
             } else {
                 kept.keeper.leave()
             };
-            if let Some((version, grants)) = write {
+            if let Some((version, mut grants)) = write {
                 kept.next_write = now + WRITE_S;
+                if version.is_empty() {
+                    // Later than any revision of a record that somebody has deleted, since none is written
+                    // a thousand times in a second. Others may still know that one: they would take in
+                    // nothing of the new one, and go on by the old grants.
+                    grants.revision = grants.revision.max(milliseconds(now));
+                }
                 writes.push(RecordWrite {
                     policy: Arc::clone(&kept.budget.policy),
                     version,
@@ -240,11 +253,10 @@ impl BudgetBook {
         };
         kept.failures = match end {
             WriteEnd::Stored(_) => 0,
-            // More doublings than these exceed any wait.
-            WriteEnd::Refused | WriteEnd::Unknown => (kept.failures + 1).min(16),
+            WriteEnd::Refused | WriteEnd::Unknown => kept.failures.saturating_add(1),
         };
         if kept.failures > 0 {
-            let longest = (WRITE_S * 2_f64.powi(kept.failures - 1)).min(RETRY_S);
+            let longest = doubled(WRITE_S, kept.failures - 1, RETRY_S);
             kept.next_write = now + longest * random;
         }
         kept.keeper.wrote(write.grants, end);
@@ -285,8 +297,6 @@ impl BudgetBook {
     }
 }
 
-/// Where the clock has been set back, what happened before counts for as much longer: to keep a grant for
-/// too long does no harm.
 fn is_young(at: f64, now: f64) -> bool {
     now < at + PEAK_S
 }
@@ -390,6 +400,28 @@ mod tests {
         assert_eq!(stored.clusters["a"].granted, cpu(5));
     }
 
+    /// Another cluster has made it before this one looked again, so that a watch never shows that there
+    /// is none.
+    #[test]
+    fn a_record_that_was_deleted_and_made_anew_is_taken_in() {
+        let mut grants = Grants::default();
+        for _ in 0..40 {
+            another(&mut grants, 60, 60);
+        }
+        let mut old = BudgetBook::new("b");
+        old.set(&[budget(100)], BudgetShare::default());
+        old.read("team", "7", grants, 1000.0);
+        assert_eq!(limit(&old, 1000.0), 60);
+        let mut maker = BudgetBook::new("a");
+        maker.set(&[budget(100)], BudgetShare::default());
+        maker.read("team", "", Grants::default(), 1000.0);
+        plans(&mut maker, 100, 100, 1000.0);
+        let made = store(&mut maker, 1000.0);
+        assert_eq!(made.clusters["a"].granted, cpu(100));
+        old.observe("team", Some(("9", &made)));
+        assert_eq!(limit(&old, 1000.0), 0, "all of it is the other's");
+    }
+
     /// The owner before may have let the cluster use all of it a moment ago.
     #[test]
     fn who_takes_over_gives_nothing_back_for_a_while() {
@@ -407,6 +439,26 @@ mod tests {
         assert_eq!(stored.clusters["b"].granted, cpu(90));
         let stored = store(&mut book, 81.0);
         assert_eq!(stored.clusters["b"].granted, cpu(10));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_keeps_nothing_from_others_for_as_long() {
+        let mut grants = Grants::default();
+        another(&mut grants, 80, 80);
+        if let Some(entry) = grants.clusters.remove("b") {
+            grants.clusters.insert("a".to_owned(), entry);
+        }
+        another(&mut grants, 0, 100);
+        let mut book = BudgetBook::new("a");
+        book.set(&[budget(100)], BudgetShare::default());
+        book.read("team", "1", grants, 90_000.0);
+        plans(&mut book, 80, 80, 90_000.0);
+        plans(&mut book, 5, 5, 1000.0);
+        let stored = store(&mut book, 1000.0);
+        assert_eq!(stored.clusters["a"].granted, cpu(80), "not at once");
+        plans(&mut book, 5, 5, 1031.0);
+        let stored = store(&mut book, 1031.0);
+        assert_eq!(stored.clusters["a"].granted, cpu(5));
     }
 
     #[test]

@@ -10,7 +10,8 @@
 //! - An entry that is raised counts as raised once the write has been answered.
 //! - A write is sent only for the version that was read. As long as a write without an answer might
 //!   still be stored, its version is not known to have passed, and the smaller grant holds.
-//! - What a watch shows is taken in only if it is later than what is known.
+//! - What a watch shows is taken in only if it is later than what is known. A record that is made anew
+//!   after somebody has deleted one is later than that.
 
 use crate::budget::amounts::BudgetAmounts;
 use crate::budget::record::{ClusterUse, Grant, Grants};

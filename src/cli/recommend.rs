@@ -186,7 +186,7 @@ impl RecommendCommand {
             Some(key) => record_trace::record(key, &self.live, &self.recording)?,
             None => workload::trace(&self.trace)?,
         };
-        let world = self.world.world()?;
+        let world = self.world.world(&cluster)?;
         let ruled = self.world.ruled(&cluster)?;
         let mut reconciler = ruled.reconciler;
         let is_ours = RayObject::parse(&cluster).is_some_and(|ray| ray.reconcile_mode().is_ours());

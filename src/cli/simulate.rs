@@ -46,8 +46,8 @@ pub(super) struct SimulateCommand {
     strategy: Vec<Way>,
 
     /// A field and the values to try: idleTimeoutSeconds, minReplicas, maxReplicas, the resize limits max-cpu
-    /// and max-memory, keepSmallSeconds, shrinkAfterSeconds and headroomCpus of RayPolicies, podStartSeconds
-    /// or nodeStartSeconds; can be repeated, and then every combination is tried. `GROUP/maxReplicas` is that
+    /// and max-memory, keepSmallSeconds, shrinkAfterSeconds and headroomCpus of RayPolicies, podStartSeconds,
+    /// nodeStartSeconds or imagePullSeconds; can be repeated, and then every combination is tried. `GROUP/maxReplicas` is that
     /// of one worker group
     #[arg(long, value_name = "[GROUP/]FIELD=VALUE,...")]
     vary: Vec<Variation>,
@@ -99,9 +99,9 @@ impl SimulateCommand {
         let cluster = workload::cluster(&self.cluster)?;
         Ok(Study {
             reconciler: self.world.ruled(&cluster)?.reconciler,
+            world: self.world.world(&cluster)?,
             cluster,
             trace: workload::trace(&self.trace)?,
-            world: self.world.world()?,
             strategies: self.strategy.iter().map(|way| way.strategy()).collect(),
             variations: self.vary.clone(),
         })

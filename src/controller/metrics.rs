@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use crate::budget::limit::Budget;
 use crate::budget::record::Grants;
-use crate::controller::observe::Key;
 use crate::gcs::GcsFault;
 use crate::ray::ReconcileMode;
 use crate::ray::group::HEAD_NAME;
 use crate::reconcile::{Done, Effect, Meaning, Reply, Round};
 use crate::telemetry::controller::{DemandCount, ScalingMetrics};
 
-/// The metrics of one process; the default ones are exported nowhere.
+/// The metrics of one process; the default ones are exported nowhere. A cluster is known by its UID: one
+/// that is made anew under its name is another, whose metrics the end of the first does not take away.
 #[derive(Clone, Default)]
 pub struct RoundMetrics {
     metrics: Arc<ScalingMetrics>,
@@ -30,21 +30,21 @@ impl RoundMetrics {
     }
 
     /// Records a call of the cluster's GCS that failed.
-    pub fn gcs_error(&self, key: &Key, fault: &GcsFault) {
+    pub fn gcs_error(&self, uid: &str, fault: &GcsFault) {
         if let Some(kind) = failed_call(fault) {
             self.metrics.gcs_error(kind);
         }
         match fault {
             // This GCS does answer; it only says that another one is the leader.
-            GcsFault::Passive => self.gcs_is_well(key),
-            _ => self.metrics.gcs_is_silent(&key.to_string(), Instant::now()),
+            GcsFault::Passive => self.gcs_is_well(uid),
+            _ => self.metrics.gcs_is_silent(uid, Instant::now()),
         }
     }
 
     /// Records that the cluster's GCS has answered, or that there is no head pod in which it could
     /// run.
-    pub fn gcs_is_well(&self, key: &Key) {
-        self.metrics.gcs_is_well(&key.to_string(), Instant::now());
+    pub fn gcs_is_well(&self, uid: &str) {
+        self.metrics.gcs_is_well(uid, Instant::now());
     }
 
     /// Records the results of a round's effects.
@@ -66,22 +66,20 @@ impl RoundMetrics {
 
     /// Records the cluster's pending and unmet demand, how large its workers are, and what its pods do
     /// not take of their resize limits.
-    pub fn decided(&self, key: &Key, round: &Round) {
+    pub fn decided(&self, uid: &str, round: &Round) {
         let below = round.report.groups.iter();
         let below = below.filter_map(|group| group.below_limits);
-        self.metrics
-            .below_limits(&key.to_string(), below, Instant::now());
+        self.metrics.below_limits(uid, below, Instant::now());
         // A decision that was given up, or one about a cluster that cannot be observed, has no report:
         // what was last known holds until the next one.
         if !round.report.groups.is_empty() {
             let workers = (round.report.groups.iter()).filter(|group| group.name != HEAD_NAME);
             let sizes = workers.filter_map(|group| group.sizes);
-            self.metrics.sizes(&key.to_string(), sizes);
+            self.metrics.sizes(uid, sizes);
         }
         let pending = round.report.demands.iter().map(|demand| demand.count).sum();
         let unmet = round.report.demands.iter().map(|demand| demand.unmet).sum();
-        self.metrics
-            .demand(&key.to_string(), DemandCount { pending, unmet });
+        self.metrics.demand(uid, DemandCount { pending, unmet });
     }
 
     /// Records what a budget allows.
@@ -134,8 +132,8 @@ impl RoundMetrics {
     }
 
     /// Forgets a cluster that this process no longer scales.
-    pub fn forget(&self, key: &Key) {
-        self.metrics.forget(&key.to_string());
+    pub fn forget(&self, uid: &str) {
+        self.metrics.forget(uid);
     }
 }
 
@@ -167,7 +165,36 @@ fn outcome(meaning: &Meaning) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use prometheus_client::encoding::text::encode;
+    use prometheus_client::registry::Registry;
+
     use super::*;
+    use crate::plan::{DemandKind, DemandReport};
+
+    #[test]
+    fn the_end_of_a_cluster_takes_nothing_from_the_next_one_of_its_name() {
+        let metrics = RoundMetrics::new(Arc::default());
+        let mut registry = Registry::default();
+        metrics.metrics.register(&mut registry);
+        let mut round = Round::default();
+        round.report.demands = vec![DemandReport {
+            kind: DemandKind::Tasks,
+            index: 0,
+            demand: String::new(),
+            count: 3,
+            placed: Vec::new(),
+            unmet: 1,
+        }];
+        metrics.decided("first", &round);
+        metrics.decided("next", &round);
+        metrics.forget("first");
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        assert!(
+            text.lines().any(|line| line == "pending_demand 3"),
+            "{text}"
+        );
+    }
 
     #[test]
     fn a_call_that_was_not_made_has_not_failed() {

@@ -1,8 +1,9 @@
 //! The blocking offload: work that could delay other clusters runs beside the async tasks.
 
-use tokio::sync::Semaphore;
+use std::sync::{Arc, LazyLock};
 
 use crate::controller::observe::ClusterTexts;
+use crate::fair_semaphore::FairSemaphore;
 use crate::gcs::aside;
 use crate::snapshot::gcs::ClusterResourceState;
 
@@ -10,9 +11,9 @@ use crate::snapshot::gcs::ClusterResourceState;
 /// tasks must not wait for it.
 const MANY: usize = 100;
 
-/// The number of such pieces of work that run at the same time. Further ones wait for a place;
-/// small pieces of work need none and wait for nothing.
-static PLACES: Semaphore = Semaphore::const_new(2);
+/// The number of such pieces of work that run at the same time. Further ones wait for a
+/// permit; small pieces of work need none and wait for nothing.
+static PERMITS: LazyLock<FairSemaphore> = LazyLock::new(|| FairSemaphore::new(2));
 
 /// Whether reading these objects takes so long that other tasks must not wait for it.
 pub fn is_slow_to_read(texts: &ClusterTexts) -> bool {
@@ -21,20 +22,30 @@ pub fn is_slow_to_read(texts: &ClusterTexts) -> bool {
 
 /// Whether deciding on these objects takes so long.
 pub fn is_slow_to_plan(texts: &ClusterTexts, state: &ClusterResourceState) -> bool {
+    is_slow_to_read(texts) || said(state) >= MANY
+}
+
+/// Whether comparing this state with another one takes so long. Of nodes and requests that are not very
+/// many, it takes less than the wait for a permit.
+pub fn is_slow_to_compare(state: &ClusterResourceState) -> bool {
+    said(state) >= 10 * MANY
+}
+
+/// How many nodes, requests and parts of requests a state has.
+fn said(state: &ClusterResourceState) -> usize {
     let gangs = state.pending_gang_resource_requests.iter();
     let bundles = gangs.map(|gang| 1 + gang.requests.len() + gang.bundle_selectors.len());
     let constraints = state.cluster_resource_constraints.iter();
     let asked = constraints.map(|constraint| constraint.resource_requests.len());
     let sum = state.node_states.len() + state.pending_resource_requests.len();
-    is_slow_to_read(texts) || sum + bundles.sum::<usize>() + asked.sum::<usize>() >= MANY
+    sum + bundles.sum::<usize>() + asked.sum::<usize>()
 }
 
-/// Runs `work`, offloaded if it is slow, so that other tasks continue.
-pub async fn offload_if<T>(is_slow: bool, work: impl FnOnce() -> T) -> T {
+/// Runs `work` about a cluster of a namespace, offloaded if it is slow, so that other tasks continue.
+pub async fn offload_if<T>(namespace: &Arc<str>, is_slow: bool, work: impl FnOnce() -> T) -> T {
     if !is_slow {
         return work();
     }
-    // The semaphore is never closed, so this always gets a place.
-    let _place = PLACES.acquire().await;
+    let _permit = PERMITS.acquire(namespace).await;
     aside(true, work)
 }

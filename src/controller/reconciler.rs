@@ -11,11 +11,11 @@ use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
 use crate::controller::eligibility::{Duty, EligibilityCheck};
 use crate::controller::events::{About, Announcer};
-use crate::controller::head::address::{Head, NoHead};
-use crate::controller::head::credentials::Credentials;
+use crate::controller::head::address::{Head, NoHead, head_in};
+use crate::controller::head::blind;
+use crate::controller::head::credentials::{Credentials, Refusals};
 use crate::controller::head::extras::Extras;
 use crate::controller::head::memory_watch::MemoryWatch;
-use crate::controller::head::{address, blind};
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::observe::{ClusterTexts, ClusterView};
 use crate::controller::offload::{is_slow_to_read, offload_if};
@@ -28,7 +28,7 @@ use crate::reconcile::look::{
 };
 use crate::reconcile::observed::users::LastUsers;
 use crate::reconcile::{HeadPod, Round, UnchangedCheck};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{HeadSight, Snapshot, leading_head};
 
 /// Reconciles one cluster.
 pub struct Reconciler {
@@ -65,7 +65,11 @@ pub struct ReconcilerState {
     pub(super) look: LookState,
     pub(super) observation: Option<Observation>,
     pub(super) gcs: Option<(Head, gcs::Client)>,
+    pub(super) refusals: Refusals,
     pub(super) users: LastUsers,
+    /// The head pod whose GCS was the last to say that it is passive, as it was seen then. A sidecar
+    /// asks no GCS but that of its own pod.
+    pub(super) passive: Option<HeadSight>,
     /// How much memory is in use in its pods.
     pub(super) memory_watch: MemoryWatch,
     /// What the settings were made from.
@@ -91,6 +95,8 @@ impl ReconcilerState {
 pub(super) struct Observation {
     pub(super) texts: ClusterTexts,
     pub(super) head: Result<(Head, HeadPod), NoHead>,
+    /// The head pod that is asked.
+    pub(super) sight: Option<HeadSight>,
     pub(super) unchanged: Option<UnchangedCheck>,
     /// What else Ray is asked.
     pub(super) extras: Extras,
@@ -115,7 +121,8 @@ impl Reconciler {
                 },
                 LookStep::WriteRecord(writing) => {
                     let written = self.writer.patch_cluster(&writing.patch).await;
-                    writing.wrote(written.map(|cluster| self.judge.learn(&cluster)))
+                    let written = written.map(|cluster| self.judge.learn(&cluster));
+                    writing.wrote(&mut self.state.look, written)
                 }
                 LookStep::LeaveBudgets(leaving) => {
                     leaving.leave(&mut self.state.look, &self.budgets.entries())
@@ -162,7 +169,8 @@ impl Reconciler {
     /// Finds out whether this process owns the cluster, and where its GCS is.
     async fn orient(&mut self, judging: step::Judging, texts: ClusterTexts) -> LookStep {
         self.state.observation = None;
-        let scene = offload_if(is_slow_to_read(&texts), || texts.read()).await;
+        let namespace = &self.judge.key.namespace;
+        let scene = offload_if(namespace, is_slow_to_read(&texts), || texts.read()).await;
         let eligibility = self.judge.eligibility(&scene.cluster, &scene.pods);
         let judged = JudgedObjects {
             cluster: &scene.cluster,
@@ -177,11 +185,14 @@ impl Reconciler {
             Oriented::Not(step) => return step,
         };
         let step = self.tune(owning, &scene);
+        let leader = leading_head(&scene.pods, self.state.passive.as_ref());
+        let head = head_in(&self.judge.key, &scene.cluster, leader.as_ref());
         self.state.observation = Some(Observation {
-            head: address::head(&self.judge.key, &scene.cluster, &scene.pods).map(|head| {
+            head: head.map(|head| {
                 let pod = blind::head_pod(&head, &scene.pods);
                 (head, pod)
             }),
+            sight: leader.as_ref().map(HeadSight::of),
             texts,
             unchanged: None,
             extras: Extras::of(&scene.cluster, &self.state.look.settings.plan),
@@ -228,7 +239,7 @@ impl Reconciler {
         finishing: Finishing,
     ) -> (Requeue, Option<(Round, Box<Snapshot>)>) {
         self.metrics.done(finishing.done());
-        self.metrics.decided(&self.judge.key, finishing.round());
+        self.metrics.decided(&self.about.uid, finishing.round());
         let now = self.clock.wall();
         let finished = finishing.finish(&mut self.state.look, now, fastrand::f64);
         let announcements = finished.announcements;
@@ -275,7 +286,7 @@ impl Reconciler {
 
     /// Forgets what concerns a cluster that is not scaled here.
     fn forget(&mut self) {
-        self.metrics.gcs_is_well(&self.judge.key);
+        self.metrics.forget(&self.about.uid);
         self.place.note(false);
         self.state.gcs = None;
         self.state.memory_watch = MemoryWatch::default();

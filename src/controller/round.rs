@@ -7,11 +7,11 @@ use crate::controller::act::perform::Performer;
 use crate::controller::act::permission::WritePermission;
 use crate::controller::budget::read::read_anew;
 use crate::controller::observe::ClusterView;
-use crate::controller::offload::{is_slow_to_plan, offload_if};
+use crate::controller::offload::{is_slow_to_compare, is_slow_to_plan, offload_if};
 use crate::controller::requeue::Requeue;
 use crate::gcs;
-use crate::reconcile::UnchangedCheck;
 use crate::reconcile::look::{RoundStep, step};
+use crate::reconcile::{ScalerRole, UnchangedCheck};
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::pod::PodRole;
 use crate::snapshot::{API_VERSION, Snapshot};
@@ -23,6 +23,7 @@ impl Reconciler {
             return Requeue::UntilChanged;
         };
         let began = Instant::now();
+        let mut is_passive = false;
         let requeue = match self.ask(&observation.head, &observation.extras).await {
             Ok((client, gcs, place)) => {
                 self.log_reason(String::new());
@@ -32,6 +33,7 @@ impl Reconciler {
             }
             Err(why) => {
                 observation.unchanged = None;
+                is_passive = why.is_passive() && self.judge.role == ScalerRole::Central;
                 let finishing = asking.blind(&self.state.look, &why, self.clock.wall());
                 let why = finishing.round().plan.waiting.as_ref();
                 let why = why.map(ToString::to_string);
@@ -39,7 +41,12 @@ impl Reconciler {
                 self.finish(finishing).0
             }
         };
-        self.state.observation = Some(observation);
+        if is_passive {
+            // Without the observation, the next look finds another head pod to ask.
+            self.state.passive = observation.sight;
+        } else {
+            self.state.observation = Some(observation);
+        }
         self.metrics.round(began.elapsed());
         requeue
     }
@@ -52,12 +59,17 @@ impl Reconciler {
         mut step: RoundStep<ClusterResourceState>,
     ) -> Requeue {
         let mut is_slow = false;
+        let namespace = &self.judge.key.namespace.clone();
         loop {
             step = match step {
                 RoundStep::Compare(mut comparing) => {
                     let now = self.clock.wall();
                     let check = observation.unchanged.take();
-                    match check.filter(|check| check.holds(comparing.answer(), now)) {
+                    let answer = &*comparing.answer();
+                    let is_long = check.is_some() && is_slow_to_compare(answer);
+                    let holds = |check: &UnchangedCheck| check.holds(answer, now);
+                    let same = offload_if(namespace, is_long, || check.filter(holds)).await;
+                    match same {
                         Some(check) => {
                             observation.unchanged = Some(check);
                             comparing.same(&mut self.state.look, check.is_busy(), now)
@@ -69,7 +81,7 @@ impl Reconciler {
                     let (state, observing) = observing.answer();
                     is_slow = is_slow_to_plan(&observation.texts, &state);
                     let snapshot = || self.snapshot(observation.texts.read(), state);
-                    let snapshot = offload_if(is_slow, snapshot).await;
+                    let snapshot = offload_if(namespace, is_slow, snapshot).await;
                     observing.observed(&self.state.look, snapshot, self.clock.wall())
                 }
                 RoundStep::ReadObjects(reading) => {
@@ -78,7 +90,8 @@ impl Reconciler {
                     reading.read(&mut self.state.look, stored, self.clock.wall())
                 }
                 RoundStep::Decide(deciding) => {
-                    let round = offload_if(is_slow, || deciding.round(&self.state.look)).await;
+                    let round =
+                        offload_if(namespace, is_slow, || deciding.round(&self.state.look)).await;
                     deciding.decided(&mut self.state.look, round, self.clock.wall())
                 }
                 RoundStep::KeepBudgets(asking) => {
@@ -115,7 +128,7 @@ impl Reconciler {
                         Some((round, snapshot)) => {
                             let look = &self.state.look;
                             let settings = look.within();
-                            offload_if(is_slow, || {
+                            offload_if(namespace, is_slow, || {
                                 UnchangedCheck::of(&round, *snapshot, &look.memory, &settings)
                             })
                             .await

@@ -76,6 +76,9 @@ struct Worker {
     about: About,
     /// Whether its sidecar scaled it, in place of the central replicas, when it was last seen.
     stood_in: bool,
+    /// Whether the task was told to stop. It is kept until it has, so that no other one writes about the
+    /// cluster meanwhile.
+    is_stopping: bool,
 }
 
 impl WorkerPool {
@@ -146,9 +149,10 @@ impl WorkerPool {
 
     /// Starts a cluster's task again if it ended by a panic, which cost its cluster one round.
     fn revive(&self, workers: &mut HashMap<Key, Worker>) {
+        workers.retain(|_, worker| !(worker.is_stopping && worker.task.is_finished()));
         let ended = workers
             .iter()
-            .filter(|(_, worker)| worker.task.is_finished());
+            .filter(|(_, worker)| !worker.is_stopping && worker.task.is_finished());
         let ended: Vec<Key> = ended.map(|(key, _)| key.clone()).collect();
         for key in ended {
             tracing::error!(cluster = %key, "looking after the cluster failed; it is begun again");
@@ -160,16 +164,19 @@ impl WorkerPool {
     fn consider(&self, workers: &mut HashMap<Key, Worker>, key: &Key) {
         let entry = self.observed.read().cluster(key).cloned();
         let wanted = entry.filter(|entry| is_central(entry) && self.is_held(&entry.uid));
-        let running = workers.get(key).filter(|worker| !worker.task.is_finished());
+        let is_at_work = |worker: &&Worker| !worker.is_stopping && !worker.task.is_finished();
+        let running = workers.get(key).filter(is_at_work);
         match (wanted, running) {
             (Some(entry), Some(worker)) if worker.uid == entry.uid => worker.changed.notify_one(),
             (Some(entry), _) => {
                 self.end(workers, key);
-                workers.insert(key.clone(), self.start(key, &entry));
+                let before = workers.remove(key).filter(|one| one.uid == entry.uid);
+                let worker = self.start(key, &entry, before.map(|before| before.task));
+                workers.insert(key.clone(), worker);
             }
             (None, _) => self.end(workers, key),
         }
-        if let Some(worker) = workers.get_mut(key) {
+        if let Some(worker) = workers.get_mut(key).filter(|worker| !worker.is_stopping) {
             self.note_standby(worker, key);
         }
     }
@@ -199,13 +206,16 @@ impl WorkerPool {
 
     /// Tells the task of a cluster to stop; it ends by itself after the write that is under way.
     fn end(&self, workers: &mut HashMap<Key, Worker>, key: &Key) {
-        if let Some(worker) = workers.remove(key) {
+        if let Some(worker) = workers.get_mut(key).filter(|worker| !worker.is_stopping) {
+            worker.is_stopping = true;
             worker.stop.send_replace(true);
-            self.metrics.forget(key);
+            self.metrics.forget(&worker.uid);
         }
     }
 
-    fn start(&self, key: &Key, entry: &ClusterEntry) -> Worker {
+    /// Starts the task of a cluster, which begins once the one `before` has ended: where a shard is lost and
+    /// won again at once, a look of that one may still have writes under way.
+    fn start(&self, key: &Key, entry: &ClusterEntry, before: Option<JoinHandle<()>>) -> Worker {
         let shard = shard_of(&entry.uid, self.shards);
         let fence = Some((self.fence.clone(), shard));
         let about = About {
@@ -234,11 +244,13 @@ impl WorkerPool {
         };
         let changed = Arc::new(Notify::new());
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(reconcile_until_stopped(
-            reconciler,
-            changed.clone(),
-            stopped,
-        ));
+        let wakes = changed.clone();
+        let task = tokio::spawn(async move {
+            if let Some(before) = before {
+                let _ = before.await;
+            }
+            reconcile_until_stopped(reconciler, wakes, stopped).await;
+        });
         Worker {
             uid: entry.uid.clone(),
             changed,
@@ -246,6 +258,7 @@ impl WorkerPool {
             task,
             about,
             stood_in: false,
+            is_stopping: false,
         }
     }
 }
@@ -283,7 +296,7 @@ pub async fn reconcile_until_stopped(
     }
     // Also forgets the metrics of the last look, which may have come after the worker pool forgot
     // them.
-    reconciler.metrics.forget(&reconciler.judge.key);
+    reconciler.metrics.forget(&reconciler.about.uid);
 }
 
 /// Whether the central controller has to scale this cluster, or hand it over.
@@ -295,4 +308,108 @@ fn is_central(entry: &ClusterEntry) -> bool {
             .scaled_by
             .as_deref()
             .is_some_and(|record| record.ends_with(central))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::convert::Infallible;
+    use std::future::pending;
+    use std::sync::{Mutex, MutexGuard};
+
+    use hyper::{Request, Response};
+    use kube::Client;
+    use kube::client::Body;
+    use serde_json::json;
+    use tokio::sync::mpsc;
+    use tokio::task::yield_now;
+
+    use super::*;
+    use crate::apiserver::{Gate, Patience};
+    use crate::controller::eligibility::images;
+
+    /// The requests that an API server has got, those that it has not answered, and the most of these.
+    #[derive(Clone, Default)]
+    struct Unanswered(Arc<Mutex<(usize, usize, usize)>>);
+
+    struct UnderWay(Unanswered);
+
+    impl Unanswered {
+        fn counts(&self) -> MutexGuard<'_, (usize, usize, usize)> {
+            self.0.lock().unwrap()
+        }
+
+        fn begin(&self) -> UnderWay {
+            let mut counts = self.counts();
+            *counts = (counts.0 + 1, counts.1 + 1, counts.2.max(counts.1 + 1));
+            UnderWay(self.clone())
+        }
+    }
+
+    impl Drop for UnderWay {
+        fn drop(&mut self) {
+            self.0.counts().1 -= 1;
+        }
+    }
+
+    fn pool(requests: Requests, observed: &Observed, fence: &Fence) -> WorkerPool {
+        let metrics = RoundMetrics::default();
+        WorkerPool {
+            desk: BudgetDesk::new("rayfit".to_owned(), observed.clone(), metrics.clone()),
+            observed: observed.clone(),
+            requests,
+            fence: fence.clone(),
+            shards: 1,
+            credentials: Credentials::Environment(|_| None),
+            is_ours: images("rayfit"),
+            tuning: Tuning::Fixed(Box::default()),
+            announcer: Announcer::silent(),
+            clock: Clock::default(),
+            metrics,
+            busy_count: BusyCount::default(),
+        }
+    }
+
+    /// The API server answers nothing, and the shard is lost and won again while the first write is under
+    /// way.
+    #[tokio::test(start_paused = true)]
+    async fn a_cluster_that_comes_back_has_no_second_writer() {
+        let seen = Unanswered::default();
+        let server = seen.clone();
+        let mute = tower::service_fn(move |_: Request<Body>| {
+            let server = server.clone();
+            async move {
+                let _under_way = server.begin();
+                pending::<()>().await;
+                Ok::<_, Infallible>(Response::new(Body::from(Vec::new())))
+            }
+        });
+        let gate = Gate::new(1000, 1000, Patience::default());
+        let (tell, changes) = mpsc::unbounded_channel();
+        let (observed, fence) = (Observed::new(tell), Fence::default());
+        observed.learn(&json!({
+            "metadata": { "namespace": "ray", "name": "demo", "uid": "u", "resourceVersion": "1",
+                "annotations": { "rayfit.dev/reconcile": "central", "rayfit.dev/scaled-by": "nobody" } },
+            "spec": { "enableInTreeAutoscaling": true }
+        }));
+        observed.has_listed_pods();
+        let requests = Requests::new(Client::new(mute, "ray"), gate);
+        let (_stop, stopped) = watch::channel(false);
+        let running = tokio::spawn(pool(requests, &observed, &fence).run(changes, stopped));
+        let later = std::time::Instant::now() + Duration::from_hours(1);
+        fence.set(BTreeMap::from([(0, later)]));
+        while seen.counts().0 == 0 {
+            yield_now().await;
+        }
+        fence.set(BTreeMap::new());
+        for _ in 0..100 {
+            yield_now().await;
+        }
+        fence.set(BTreeMap::from([(0, later)]));
+        while seen.counts().0 < 2 {
+            sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(seen.counts().2, 1, "at the same time");
+        running.abort();
+    }
 }

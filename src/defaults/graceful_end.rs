@@ -61,8 +61,8 @@ fn apply(draft: &mut Draft<'_>) {
     };
     for group in &cluster.workers {
         let before = draft.old.and_then(draining).and_then(|old| {
-            let name = group.name?;
-            old.workers.iter().find(|old| old.name == Some(name))
+            // By the index of the groups: there can be ten thousands of them.
+            old.group(group.name?).filter(|old| !old.is_head())
         });
         let Some(wanted) = Wanted::of(group) else {
             continue;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::draft::Before;
-use super::{DefaultId, DefaultRule, Draft};
+use super::{DefaultId, DefaultRule, Draft, Origin};
 use crate::path::FieldPath;
 use crate::ray::{Cluster, Kind, RayObject, ReconcileMode, reconcile};
 
@@ -14,8 +14,9 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     summary: "`rayfit.dev/reconcile` and `rayfit.dev/standby`, only where a policy sets them",
     what: "With autoscaling on, and only where a RayPolicy sets `reconcile.mode`, an object without \
            the annotation `rayfit.dev/reconcile` gets it with that mode; the other defaults then \
-           follow it. Not a RayCronJob, whose annotations reach no cluster, and not an object that \
-           was there before: who scales a running cluster does not change behind its owner's back.",
+           follow it. Not where another RayPolicy does not allow that mode (`allowedModes`), not a \
+           RayCronJob, whose annotations reach no cluster, and not an object that was there before: who \
+           scales a running cluster does not change behind its owner's back.",
     why: "A team's clusters are scaled in one way without anybody having to know of it.",
     before: r#"
 # where a RayPolicy sets reconcile: {mode: central, standby: true}
@@ -40,7 +41,11 @@ spec:
 fn apply(draft: &mut Draft<'_>) {
     let reconcile = &draft.settings.reconcile;
     let mode = reconcile.mode.map(ReconcileMode::name);
-    let filled_in = mode.is_some_and(|mode| annotate(draft, reconcile::ANNOTATION, mode, |_| true));
+    // RF402 would deny the object for a mode that its author has not written.
+    let is_allowed = |mode| draft.settings.allowed_modes.contains(&mode);
+    let is_allowed = reconcile.mode.is_none_or(is_allowed);
+    let filled_in = mode
+        .is_some_and(|mode| annotate(draft, reconcile::ANNOTATION, (mode, is_allowed), |_| true));
     let is_central = if filled_in {
         reconcile.mode == Some(ReconcileMode::Central)
     } else {
@@ -49,18 +54,18 @@ fn apply(draft: &mut Draft<'_>) {
     // A sidecar knows no budgets, and would exceed them.
     if reconcile.standby && reconcile.budgets.is_empty() && is_central {
         let namespace = draft.settings.defaults.standby_namespace();
-        annotate(draft, reconcile::STANDBY, namespace, |object| {
+        annotate(draft, reconcile::STANDBY, (namespace, true), |object| {
             object.reconcile_mode() == ReconcileMode::Central
         });
     }
 }
 
 /// Writes an annotation where it is absent, unless the stored object had the `reason` for it already; returns
-/// whether it did.
+/// whether it did. A value that the stored object did not have is written only if that is allowed.
 fn annotate(
     draft: &mut Draft<'_>,
     key: &'static str,
-    value: &str,
+    (value, may_be_new): (&str, bool),
     reason: impl Fn(&RayObject<'_>) -> bool,
 ) -> bool {
     let annotations = draft
@@ -80,6 +85,9 @@ fn annotate(
     let Some((value, origin)) = before.settle(json!(value)) else {
         return false;
     };
+    if origin == Origin::Fresh && !may_be_new {
+        return false;
+    }
     if annotations.is_none() {
         draft.make_parent(&FieldPath::of(&["metadata", "annotations"]));
     }

@@ -12,7 +12,8 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     name: "scaling-speed",
     summary: "`idleTimeoutSeconds: 60` and `upscalingMode: Default`",
     what: "With autoscaling on, `autoscalerOptions` gets `idleTimeoutSeconds: 60` and \
-           `upscalingMode: Default` where they are absent: what Ray would assume.",
+           `upscalingMode: Default` where they are absent: what Ray would assume. Where a RayPolicy \
+           allows less (`limits.maxIdleTimeoutSeconds`), that is filled in.",
     why: "How long an idle worker is kept is what a cluster costs; it should be seen in the object.",
     before: r#"
 spec:
@@ -30,8 +31,12 @@ spec:
 
 fn apply(draft: &mut Draft<'_>) {
     let values = &draft.settings.defaults;
+    // RF505 would deny the object for a value that its author has not written.
+    let limit = draft.settings.limits.idle_timeout_seconds.as_ref();
+    let seconds = values.idle_timeout_seconds;
+    let seconds = limit.map_or(seconds, |limit| seconds.min(limit.most));
     draft.option(DefaultId(5), "idleTimeoutSeconds", scales, || {
-        json!(values.idle_timeout_seconds)
+        json!(seconds)
     });
     draft.option(DefaultId(5), "upscalingMode", scales, || {
         json!(values.upscaling_mode)

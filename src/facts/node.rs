@@ -121,6 +121,11 @@ impl Nodes {
         self.by_cpu.is_empty()
     }
 
+    /// The number of nodes.
+    pub fn len(&self) -> usize {
+        self.by_cpu.len()
+    }
+
     /// Every node, those with most CPU first.
     pub fn iter(&self) -> impl Iterator<Item = &Node> {
         self.by_cpu.iter()

@@ -48,6 +48,21 @@ impl<'a> Demands<'a> {
         }
     }
 
+    /// How many comparisons [`Self::admit`] takes at the most for a node with one taint.
+    pub fn comparisons(&self) -> usize {
+        let terms = self.affinity.into_iter().flatten().map(|term| {
+            let lists = term.as_object().into_iter().flat_map(|term| {
+                ["matchExpressions", "matchFields"].map(|list| list_at(term, list))
+            });
+            let requirements = lists.flatten().filter_map(Value::as_object);
+            1 + requirements
+                .map(|requirement| 1 + list_at(requirement, "values").len())
+                .sum::<usize>()
+        });
+        let selector = self.selector.map_or(0, Fields::len);
+        1 + selector + self.tolerations.len() + terms.sum::<usize>()
+    }
+
     /// Whether a pod with these demands could run on `node`.
     pub fn admit(&self, node: &Node) -> bool {
         self.node_name.is_none_or(|name| name == node.name)

@@ -2,16 +2,16 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
 
 use super::link::Link;
 use super::{Call, CallError, Endpoint, GcsFault};
+use crate::fair_semaphore::{FairPermit, FairSemaphore};
 
 /// How long a call may take, and how large an answer may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,12 +28,12 @@ const USUAL_ANSWER: usize = 1 << 20;
 
 /// The number of larger answers that are held at once, so that their memory is bounded however many
 /// clusters there are.
-static LARGE_ANSWERS: Semaphore = Semaphore::const_new(3);
+static LARGE_ANSWERS: LazyLock<FairSemaphore> = LazyLock::new(|| FairSemaphore::new(3));
 
 /// The permit for a large answer. As long as it is kept, no other cluster has it.
 #[derive(Debug)]
 pub struct ClientPlace(
-    #[expect(dead_code, reason = "it is free again when it is dropped")] SemaphorePermit<'static>,
+    #[expect(dead_code, reason = "it is free again when it is dropped")] FairPermit,
 );
 
 impl Default for GcsLimits {
@@ -54,6 +54,8 @@ pub struct Client {
     endpoint: Arc<Endpoint>,
     link: Arc<Mutex<Link>>,
     limits: GcsLimits,
+    /// The namespace in whose turn it waits for a permit.
+    namespace: Arc<str>,
     /// Whether the last answer was larger than usual.
     is_large: Arc<AtomicBool>,
 }
@@ -66,7 +68,17 @@ impl Client {
             link: Arc::new(Mutex::new(Link::new(Arc::clone(&endpoint)))),
             endpoint,
             limits,
+            namespace: Arc::default(),
             is_large: Arc::default(),
+        }
+    }
+
+    /// The same for a cluster of this namespace: its large answers come in that namespace's turn.
+    #[must_use]
+    pub fn of_namespace(self, namespace: &Arc<str>) -> Self {
+        Self {
+            namespace: Arc::clone(namespace),
+            ..self
         }
     }
 
@@ -110,14 +122,13 @@ impl Client {
         if !self.is_large.load(Ordering::Relaxed) {
             return None;
         }
-        self.place_for_one().await
+        Some(self.place_for_one().await)
     }
 
     /// A permit for one answer that is larger than usual. Waits until one is free, so nobody may wait for
     /// it who has one.
-    pub(super) async fn place_for_one(&self) -> Option<ClientPlace> {
-        // The semaphore is never closed.
-        LARGE_ANSWERS.acquire().await.ok().map(ClientPlace)
+    pub(super) async fn place_for_one(&self) -> ClientPlace {
+        ClientPlace(LARGE_ANSWERS.acquire(&self.namespace).await)
     }
 
     /// Records that an answer was not large after all.

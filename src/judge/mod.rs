@@ -5,14 +5,16 @@
 
 pub mod verdict;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 pub use verdict::{Verdict, fold};
 
 use crate::facts::Facts;
 use crate::finding::{FaultIdentity, Finding};
 use crate::policy::{Mode, Settings};
+use crate::quantity::Quantity;
 use crate::ray::RayObject;
+use crate::rule_id::RuleId;
 use crate::rules::{self, Subject};
 
 /// Checks `object` as it would be stored; `old` is the stored object if this is an update.
@@ -20,7 +22,7 @@ use crate::rules::{self, Subject};
 /// An update that ends an object, or that does not change the parts that rules check, is allowed at
 /// once. An object that is being deleted is checked like any other until then, because KubeRay acts
 /// on its spec as long as it has a finalizer. Findings that the old object already had lead to
-/// warnings at most. Objects that KubeRay's operator creates from a checked parent, and updates by
+/// warnings at most, and so does too much of something where the old object had as much or more. Objects that KubeRay's operator creates from a checked parent, and updates by
 /// which it removes its finalizer, are only audited: a denial would block the operator where no
 /// user sees the message.
 pub fn judge(
@@ -52,12 +54,31 @@ pub fn judge(
         _ => Vec::new(),
     };
     let faults: HashSet<FaultIdentity<'_>> = before.iter().map(Finding::fault).collect();
-    let inherited = |finding: &Finding| faults.contains(&finding.fault());
+    let amounts = amounts(&before);
+    let inherited = |finding: &Finding| {
+        faults.contains(&finding.fault())
+            || amount(finding).is_some_and(|(of, amount)| {
+                amounts.get(&of).is_some_and(|before| amount <= *before)
+            })
+    };
     let ceiling = match old {
         Some(old) if old.is_deleting() && user == Some(&settings.operator_user) => Mode::Audit,
         _ => ceiling(object, user, settings),
     };
     fold(findings, settings, ceiling, inherited)
+}
+
+/// What there is too much of: the rule, the place, and what it is.
+type Excess = (RuleId, String, &'static str);
+
+fn amount(finding: &Finding) -> Option<(Excess, Quantity)> {
+    let (of, amount) = finding.amount?;
+    Some(((finding.rule, finding.path.to_string(), of), amount))
+}
+
+/// How much there is too much of. Two findings can be about the same (budgets): the amount is the same then, too.
+fn amounts(findings: &[Finding]) -> HashMap<Excess, Quantity> {
+    findings.iter().filter_map(amount).collect()
 }
 
 /// Whether everything that rules check is unchanged.

@@ -78,6 +78,7 @@ mod tests {
             problem: String::new(),
             why: String::new(),
             fix: String::new(),
+            amount: None,
             decided: None,
         }
     }

@@ -120,3 +120,38 @@ pub(crate) fn shown(mode: Mode) -> &'static str {
         Mode::Off => "off",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object_audit::Found;
+    use crate::objects::Identity;
+    use crate::ray::Kind;
+    use crate::rule_id::RuleId;
+
+    #[test]
+    fn names_of_files_cannot_control_the_terminal() {
+        let found = Found {
+            rule: RuleId(105),
+            mode: Mode::Enforce,
+            enforced: Mode::Enforce,
+            exempt: false,
+            policy: None,
+            message: String::new(),
+        };
+        let table = text(&[Judged {
+            object: Identity {
+                kind: Kind::RayCluster,
+                namespace: Some("a\nb".to_owned()),
+                name: "c\u{1b}[2Jd".to_owned(),
+            },
+            uid: String::new(),
+            policies: Vec::new(),
+            budgets_above: Vec::new(),
+            most: None,
+            findings: vec![found],
+        }]);
+        let line = "RayCluster a\u{fffd}b/c\u{fffd}[2Jd: RF105";
+        assert!(table.lines().any(|shown| shown == line), "{table:?}");
+    }
+}

@@ -72,10 +72,7 @@ impl AuditTally {
     /// Adds the results of one object.
     pub fn add(&mut self, judged: &Judged) {
         self.objects += 1;
-        if let Some(most) = judged.most {
-            self.budgeted += 1;
-            self.most = self.most.plus(most);
-        }
+        self.add_most(judged);
         self.denied += i64::from(judged.is_denied());
         self.would_deny += i64::from(judged.would_be_denied());
         let rules: BTreeSet<RuleId> = judged.findings.iter().map(|found| found.rule).collect();
@@ -83,6 +80,14 @@ impl AuditTally {
             self.rules.entry(*rule).or_default().add(judged, *rule);
         }
         self.rank(judged, rules);
+    }
+
+    /// Adds what an object may use, and nothing else of it: for a budget of a policy that does not match it itself.
+    pub fn add_most(&mut self, judged: &Judged) {
+        if let Some(most) = judged.most {
+            self.budgeted += 1;
+            self.most = self.most.plus(most);
+        }
     }
 
     fn rank(&mut self, judged: &Judged, rules: BTreeSet<RuleId>) {
@@ -160,6 +165,7 @@ mod tests {
             },
             uid: String::new(),
             policies: Vec::new(),
+            budgets_above: Vec::new(),
             most: None,
             findings: findings
                 .iter()

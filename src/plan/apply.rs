@@ -1,10 +1,9 @@
 //! The snapshot as it is when a plan has just been sent and nothing else has happened yet. Replays,
 //! simulations and the tests that a plan settles use it.
 
-use std::collections::HashSet;
-
 use serde_json::{Value, json};
 
+use crate::hash::HashSet;
 use crate::plan::growth::pod_size::gap;
 use crate::plan::outcome::plan::{GroupPlan, Plan, PodResize, RayletSync};
 use crate::plan::outcome::resize_note::PodNote;

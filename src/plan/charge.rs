@@ -1,9 +1,8 @@
 //! What budgets are charged for a cluster: what its pods hold, and what it was asked for or a plan
 //! asks for besides.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::budget::amounts::BudgetAmounts;
+use crate::hash::{HashMap, HashSet};
 use crate::plan::growth::container::ContainerAmounts;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::outcome::plan::{Plan, PodResize};

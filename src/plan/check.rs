@@ -4,8 +4,7 @@
 //! ([`Violation::Shrinks`]). Nobody acts on such a plan, because the check says that it breaks a
 //! rule.
 
-use std::collections::{HashMap, HashSet};
-
+use crate::hash::{HashMap, HashSet};
 use crate::plan::growth::in_use::InUse;
 use crate::plan::growth::size::{cores, from_cores, milli};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
@@ -109,7 +108,7 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     };
     let mut violations = Vec::new();
     checker.groups(plan, &mut violations);
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::default();
     for resize in &plan.resizes {
         if !seen.insert(&resize.pod) {
             violations.push(Violation::ResizedTwice {

@@ -1,26 +1,26 @@
 //! The phases of a decision, in their order: from a snapshot to a plan. (Ray, `scheduler.py`,
 //! `ResourceDemandScheduler.schedule`.)
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use super::decided::Decided;
 use super::serve::serve;
 use super::settings::PlanSettings;
 use crate::budget::limit::BudgetLimit;
+use crate::hash::{HashMap, HashSet};
 use crate::plan::charge;
 use crate::plan::conclude::{actions, explain};
 use crate::plan::demand::names::Names;
-use crate::plan::demand::requests;
-use crate::plan::demand::requests::Demand;
+use crate::plan::demand::requests::{self, Demand};
 use crate::plan::demand::shape::Shapes;
-use crate::plan::growth::headroom::NodeHeadroom;
-use crate::plan::list::{ByGroup, DemandIndex, KubeNodeIndex, List, StandbyIndex};
+use crate::plan::growth::headroom::{Headrooms, NodeHeadroom};
+use crate::plan::list::{ByGroup, DemandIndex, List, StandbyIndex};
 use crate::plan::memory::gangs::Gangs;
 use crate::plan::memory::{at_work, availability, blocked, bursts, growth_backoff};
 use crate::plan::nodes::assemble::NodeAssembly;
 use crate::plan::nodes::blocked::Evidence;
 use crate::plan::nodes::departure::departures;
-use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
+use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::nodes::rows::{Leftovers, Row};
 use crate::plan::nodes::view::NodeReader;
@@ -33,24 +33,26 @@ use crate::plan::outcome::report::PlanReport;
 use crate::plan::packing::allowance::{Allowance, cost, cost_at_limits};
 use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::classes::NodeClasses;
+use crate::plan::packing::servable::servable;
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
 use crate::plan::pressure::{give_back, relief};
 use crate::plan::removal::deadline::DrainingExcess;
 use crate::plan::removal::enforce::Timeouts;
 use crate::plan::removal::keep::Keep;
-use crate::plan::removal::make_room::{RoomContext, make_room};
+use crate::plan::removal::make_room::{RoomContext, await_room, make_room};
 use crate::plan::removal::shrink::Hold;
 use crate::plan::removal::{deadline, enforce, scattered, shrink, vain, withdraw};
-use crate::plan::standby::ready;
-use crate::plan::standby::ready::{StandbyContext, StandbyDemand};
+use crate::plan::standby::ready::{self, StandbyContext, StandbyDemand};
 use crate::plan::standby::wanted::Wanted;
 use crate::snapshot::Snapshot;
+use crate::snapshot::gcs::LiveNodes;
 use crate::snapshot::pod::Pod;
 
 /// Decides what is to be done about the RayCluster of a snapshot. This is a pure function: equal
 /// snapshots give equal plans.
 pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport) {
     let own: Vec<Pod<'_>> = snapshot.pods.iter().collect();
+    let live = snapshot.gcs.live();
     let now = snapshot.seconds().unwrap_or_default();
     let mut wanted = Wanted::default();
     let mut departing = BTreeMap::new();
@@ -58,7 +60,7 @@ pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport
     if settings.strategy.is_rayfit() {
         wanted = Wanted::at(&settings.headroom, &settings.schedules, now);
         departing = departures(snapshot, &own, &config, (settings.drain_timeout_s, now));
-        wanted.replace(departing.values(), &snapshot.gcs);
+        wanted.replace(departing.values(), &live);
     }
     let mut decision = Decision {
         snapshot,
@@ -66,6 +68,7 @@ pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport
         wanted,
         departures: departing,
         own: &own,
+        live: &live,
         allowance: None,
     };
     let (plan, report) = decision.decide(config, now);
@@ -100,6 +103,7 @@ struct Decision<'a> {
     wanted: Wanted,
     departures: BTreeMap<String, Departure>,
     own: &'a [Pod<'a>],
+    live: &'a LiveNodes<'a>,
     /// What budgets leave, if the cluster would take more than that.
     allowance: Option<Allowance>,
 }
@@ -119,7 +123,7 @@ impl<'a> Decision<'a> {
             }
         }
         let plan = actions::plan(snapshot, self.settings, &decided);
-        let report = explain::report(snapshot, &decided, &plan);
+        let report = explain::report(&decided, &plan);
         (plan, report)
     }
 
@@ -131,17 +135,16 @@ impl<'a> Decision<'a> {
         let faults = problems::all(self.snapshot, self.own);
         let mut problems = std::mem::take(&mut config.problems);
         problems.extend(faults);
-        let (mut list, leftovers) = rows::rows(self.snapshot, self.own, now);
+        let (pods, strategy) = ((self.own, self.live), self.settings.strategy);
+        let (mut list, leftovers) = rows::rows(self.snapshot, pods, strategy, now);
         if self.is_rayfit() {
             rows::add_awaited(&mut list, &config, self.own);
-        }
-        if self.is_rayfit() {
             rows::by_name(&mut list);
         }
         let (mut state, mut demands) = self.state(&config, &list, now, &mut problems);
         gangs.keep_back(&mut demands, now);
         let unschedulable_s = self.is_rayfit().then_some(self.settings.unschedulable_s);
-        let evidence = Evidence::of(self.snapshot, self.own, &config, unschedulable_s);
+        let evidence = Evidence::of(self.snapshot, self.own, self.live, &config, unschedulable_s);
         let history = &self.snapshot.history;
         problems.extend(blocked::mark(&mut state, &evidence, history, self.own, now));
         if self.is_rayfit() {
@@ -161,10 +164,11 @@ impl<'a> Decision<'a> {
         relief::grant(&mut state, &reliefs, now);
         let (standby, only_ready) = self.standby(&mut state, &demands, &leftovers, now);
         problems.extend(standby.is_none().then(ready::given_up));
+        let waiting = servable(&state, &left);
         let waits = |pod: &Pod<'_>| pod.is_unschedulable() && !only_ready.contains(pod.name);
         // Others may wait for what this cluster has beyond its share.
         let demand_waits =
-            !left.is_empty() || self.own.iter().any(waits) || self.allowance.is_some();
+            !waiting.is_empty() || self.own.iter().any(waits) || self.allowance.is_some();
         let at_work = at_work::most(history, &state);
         let learns = self.is_rayfit() && self.settings.learn_gaps;
         let bursts = learns.then(|| bursts::seen(history, &state, now));
@@ -173,6 +177,11 @@ impl<'a> Decision<'a> {
             scattered::give_up(&mut state);
         }
         let withdrawn = withdraw::pending_timeout(&state, history);
+        let makes_room = self.is_rayfit() && demand_waits && self.settings.make_room;
+        let room = RoomContext::new(self.own, &leftovers, (config.idle_timeout_s, now));
+        if makes_room {
+            await_room(&mut state, &room, &waiting);
+        }
         let small = self.settings.keep_small_s;
         let small = small.filter(|_| self.is_rayfit() && !demand_waits);
         let timeouts = Timeouts {
@@ -196,11 +205,9 @@ impl<'a> Decision<'a> {
         give_back::give_back(&mut state, now);
         if self.is_rayfit() && demand_waits {
             vain::give_up(&mut state);
-            if self.settings.make_room {
-                let times = (config.idle_timeout_s, now);
-                let context = RoomContext::new(self.own, &leftovers.draining, times);
-                make_room(&mut state, &context, &left);
-            }
+        }
+        if makes_room {
+            make_room(&mut state, &room, &waiting);
         }
         state.hold_back();
         problems.extend(state.is_cut.then(|| enforce::cut_short(state.max_workers)));
@@ -211,6 +218,7 @@ impl<'a> Decision<'a> {
             left,
             standby: standby.unwrap_or_default(),
             own: self.own,
+            live: self.live,
             leftovers,
             unneeded_since,
             at_work,
@@ -272,9 +280,10 @@ impl<'a> Decision<'a> {
         let bases = templates.clone();
         let unavailable = &self.snapshot.history.unavailable;
         let preferences = availability::preferences(&config.groups, unavailable, now);
+        let history = Some(&self.snapshot.history).filter(|_| self.is_rayfit());
         let at_base = assemble::size(
             config,
-            &self.growth_backoffs(config, now),
+            &growth_backoff::of_groups(history, &config.groups, now),
             (cpu, memory),
             &mut templates,
             &mut list,
@@ -321,15 +330,6 @@ impl<'a> Decision<'a> {
         (state, demands)
     }
 
-    /// The end of the growth back-off of each group that is in one, in seconds since 1970.
-    fn growth_backoffs(&self, config: &ClusterConfig, now: f64) -> ByGroup<Option<f64>> {
-        let history = &self.snapshot.history;
-        let until = |group: &GroupConfig| growth_backoff::until(history, &group.name, now);
-        config
-            .groups
-            .map(|group| until(group).filter(|_| self.is_rayfit()))
-    }
-
     fn excess(
         &self,
         state: &DecisionState,
@@ -342,21 +342,15 @@ impl<'a> Decision<'a> {
         }
         let remembered = &self.snapshot.history.excess;
         let times = (self.settings.drain_timeout_s, now);
-        let gcs = &self.snapshot.gcs;
-        deadline::excess_nodes(state, config, leftovers, gcs, remembered, times)
+        deadline::excess_nodes(state, config, leftovers, self.live, remembered, times)
     }
 
-    fn headrooms(
-        &self,
-    ) -> (
-        List<KubeNodeIndex, NodeHeadroom>,
-        HashMap<String, KubeNodeIndex>,
-    ) {
+    fn headrooms(&self) -> Headrooms {
         match &self.snapshot.nodes {
             Some(nodes) if self.is_rayfit() => {
                 NodeHeadroom::all(nodes, self.own, &self.snapshot.loads)
             }
-            _ => (List::default(), HashMap::new()),
+            _ => (List::default(), HashMap::default()),
         }
     }
 
@@ -371,7 +365,7 @@ impl<'a> Decision<'a> {
     ) -> (Option<List<StandbyIndex, StandbyDemand>>, HashSet<String>) {
         let history = &self.snapshot.history;
         if self.wanted.is_nothing() && history.standby.is_empty() || state.work.is_over() {
-            return (Some(List::default()), HashSet::new());
+            return (Some(List::default()), HashSet::default());
         }
         let context = StandbyContext {
             own: self.own,

@@ -14,6 +14,7 @@ use crate::plan::outcome::problem::Problem;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::removal::deadline::DrainingExcess;
 use crate::plan::standby::ready::StandbyDemand;
+use crate::snapshot::gcs::LiveNodes;
 use crate::snapshot::history::{BurstMemory, GangMemory};
 use crate::snapshot::pod::Pod;
 
@@ -27,6 +28,7 @@ pub(crate) struct Decided<'a> {
     /// What is to be kept ready, numbered after the demands.
     pub(crate) standby: List<StandbyIndex, StandbyDemand>,
     pub(crate) own: &'a [Pod<'a>],
+    pub(crate) live: &'a LiveNodes<'a>,
     pub(crate) leftovers: Leftovers<'a>,
     pub(crate) unneeded_since: BTreeMap<String, Vec<f64>>,
     /// How many pods each group had when it last had work for all of them.

@@ -5,6 +5,9 @@ use serde_json::Value;
 use super::{Fields, Resource, list_at, object_at, text_at};
 use crate::quantity::Quantity;
 
+/// The environment variable that says how often Ray's memory monitor looks, in milliseconds. At 0 it is off.
+pub const MEMORY_MONITOR: &str = "RAY_memory_monitor_refresh_ms";
+
 /// A container of a pod template.
 #[derive(Debug, Clone, Copy)]
 pub struct Container<'a> {

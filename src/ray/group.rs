@@ -139,11 +139,26 @@ impl<'a> Group<'a> {
         self.ray_container
     }
 
-    /// The path of a container of the template.
+    /// The path of a container of the template. The ray container is the first one, whatever its name is.
     pub fn container_path(&self, container: &Container<'_>) -> FieldPath {
-        self.pod_spec_path()
-            .key("containers")
-            .index(container.index)
+        match container.index {
+            0 => self.ray_container_path(),
+            index => self.named_path("containers", index, container.spec),
+        }
+    }
+
+    /// The path of an init container of the template.
+    pub fn init_container_path(&self, index: usize, spec: &Fields) -> FieldPath {
+        self.named_path("initContainers", index, spec)
+    }
+
+    /// By its name, if it has one, so that its faults stay its own when others come or go before it.
+    fn named_path(&self, list: &'static str, index: usize, spec: &Fields) -> FieldPath {
+        let path = self.pod_spec_path().key(list);
+        match text_at(spec, "name").filter(|name| !name.is_empty()) {
+            Some(name) => path.item(index, name),
+            None => path.index(index),
+        }
     }
 
     /// The path of the ray container.

@@ -37,7 +37,7 @@ pub(crate) fn budget(
     let allowed = written.allowed_modes.as_deref();
     if allowed.is_none_or(|allowed| allowed.iter().any(others)) {
         let problem = "does not hold for clusters in the modes ray and sidecar, and users may choose \
-                       them: write allowedModes: [central] beside it";
+                       them: write mode: central and allowedModes: [central] beside it";
         faults.add(Weight::Doubt, place, problem);
     }
     if written.standby == Some(true) {

@@ -3,12 +3,15 @@
 //! warning, so that the policy can still be changed.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::facts::Facts;
 use crate::policy::resource::RayPolicy;
-use crate::policy::{Exemption, Mode, Policies, Policy};
+use crate::policy::settings::ReconcileSettings;
+use crate::policy::{DefaultValues, Exemption, Mode, Policies, Policy};
+use crate::ray::ReconcileMode;
 use crate::raypolicy::vacuous::vacuous;
 use crate::raypolicy::{PolicyFault, Weight, avoidable, compile};
 use crate::rule_id::RuleId;
@@ -36,14 +39,44 @@ pub fn review(
     let (policy, mut faults) = examine(new, now);
     if let Some(policy) = &policy {
         faults.extend(conflicts(policy, others, facts));
+        faults.extend(left_by_silence(policy, others, facts));
         faults.extend(vacuous(policy, facts));
         faults.extend(avoidable(policy, others, facts));
     }
-    let before = old.map(|old| examine(old, now).1).unwrap_or_default();
+    let mut before = old.map(|old| examine(old, now).1).unwrap_or_default();
     let (refused, doubted) = faults
         .into_iter()
-        .partition(|fault| fault.weight > Weight::Doubt && !before.contains(fault));
+        .partition(|fault| fault.weight > Weight::Doubt && !is_old(fault, &mut before));
     PolicyReview { refused, doubted }
+}
+
+impl PolicyReview {
+    /// The result for a RayPolicy that cannot be read; `stored` is why the stored one cannot be, either.
+    pub fn of_unreadable(fault: PolicyFault, stored: Option<&PolicyFault>) -> Self {
+        let (mut refused, mut doubted) = (Vec::new(), Vec::new());
+        let known = stored == Some(&fault);
+        (if known { &mut doubted } else { &mut refused }).push(fault);
+        Self { refused, doubted }
+    }
+}
+
+/// Whether the stored policy has the problem, which is then taken out: each stands for one. Positions in lists do
+/// not count, because an entry that comes or goes moves those behind it.
+fn is_old(fault: &PolicyFault, before: &mut Vec<PolicyFault>) -> bool {
+    let is_same = |other: &PolicyFault| {
+        other.problem == fault.problem
+            && without_positions(&other.place) == without_positions(&fault.place)
+    };
+    let found = before.iter().position(is_same);
+    found.map(|at| before.swap_remove(at)).is_some()
+}
+
+/// `spec.exemptions[1].rules[0]` as `spec.exemptions.rules`
+fn without_positions(place: &str) -> String {
+    let parts = place.split('[');
+    parts
+        .map(|part| part.split_once(']').map_or(part, |(_, after)| after))
+        .collect()
 }
 
 /// The problems of a policy on its own.
@@ -115,6 +148,28 @@ fn conflicts(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<PolicyFau
         .collect()
 }
 
+/// A budget that a cluster is not under if its author leaves `rayfit.dev/reconcile` out, because no policy fills it in.
+fn left_by_silence(policy: &Policy, others: &Policies, facts: &Facts) -> Option<PolicyFault> {
+    policy.reconcile.budget.as_ref()?;
+    let central = Some(ReconcileMode::Central);
+    let filled_in = match policy.reconcile.mode {
+        None => others.iter().any(|other| {
+            other.name != policy.name
+                && other.reconcile.mode == central
+                && policy.scope.is_within_namespaces_of(&other.scope, facts)
+        }),
+        mode => mode == central,
+    };
+    (!filled_in).then(|| PolicyFault {
+        place: "spec.reconcile.budget".to_owned(),
+        problem:
+            "does not hold for clusters without the annotation rayfit.dev/reconcile, which Ray's \
+                  autoscaler scales: write mode: central beside it"
+                .to_owned(),
+        weight: Weight::Doubt,
+    })
+}
+
 /// The setting about which two policies disagree, if there is one.
 fn disagreement(one: &Policy, other: &Policy) -> Option<String> {
     if one.mode.is_some() && other.mode.is_some() && one.mode != other.mode {
@@ -133,6 +188,63 @@ fn disagreement(one: &Policy, other: &Policy) -> Option<String> {
         .into_iter()
         .find(|rule| matches!((says(one, rule), says(other, rule)), (Some(a), Some(b)) if a != b))
         .map(|rule| format!("mode of {rule}"))
+        .or_else(|| other_values(one, other))
+}
+
+/// The values about which two policies disagree, if there are any: those that come out differently in another order.
+fn other_values(one: &Policy, other: &Policy) -> Option<String> {
+    let mut limits = one.limits.named();
+    let limit = limits.find(|own| {
+        let theirs = other.limits.named().find(|theirs| theirs.name == own.name);
+        theirs.is_some_and(|theirs| theirs.most != own.most)
+    });
+    if let Some(limit) = limit {
+        return Some(format!("limit {}", limit.name));
+    }
+    let defaults = |policy: &Policy, values: &mut DefaultValues| policy.defaults.write_over(values);
+    let reconcile = |policy: &Policy, settings: &mut ReconcileSettings| {
+        policy.reconcile.write_over(settings);
+        // All budgets hold, in whatever order.
+        settings.budgets = Arc::default();
+    };
+    let differ = |own: bool, theirs: bool, equal: bool| own && theirs && !equal;
+    let (modes, theirs) = (&one.reconcile.allowed_modes, &other.reconcile.allowed_modes);
+    let decides = [
+        ("value in defaults", depends_on_order(one, other, defaults)),
+        (
+            "value in reconcile",
+            depends_on_order(one, other, reconcile),
+        ),
+        (
+            "allowedModes",
+            differ(modes.is_some(), theirs.is_some(), modes == theirs),
+        ),
+        (
+            "failClosed",
+            differ(
+                one.fail_closed.is_some(),
+                other.fail_closed.is_some(),
+                one.fail_closed == other.fail_closed,
+            ),
+        ),
+    ];
+    let decides = decides.into_iter().find(|(_, decides)| *decides);
+    decides.map(|(what, _)| what.to_owned())
+}
+
+fn depends_on_order<S: Default + PartialEq>(
+    one: &Policy,
+    other: &Policy,
+    write: impl Fn(&Policy, &mut S),
+) -> bool {
+    let folded = |order: [&Policy; 2]| {
+        let mut settings = S::default();
+        for policy in order {
+            write(policy, &mut settings);
+        }
+        settings
+    };
+    folded([one, other]) != folded([other, one])
 }
 
 #[cfg(test)]
@@ -223,9 +335,105 @@ mod tests {
         assert_eq!(doubted(json!({"rules": {"RF105": "Enforce"}})), 1);
         assert_eq!(doubted(json!({"mode": "Warn"})), 0);
         assert_eq!(doubted(json!({"mode": "Audit", "priority": 1})), 0);
+        let mine = json!({"limits": {"maxCpuPerPod": 8}, "defaults": {"idleTimeoutSeconds": 60},
+            "reconcile": {"mode": "central", "allowedModes": ["central"], "budget": {"cpu": 1}},
+            "failClosed": true});
+        let doubted = |other: Value| {
+            let found = reviewed(&mine, None, &[("other", other)]).doubted;
+            let texts = found.iter().map(ToString::to_string);
+            texts.filter(|text| text.contains("another ")).count()
+        };
+        for (other, disagrees) in [
+            (json!({"limits": {"maxCpuPerPod": 9}}), 1),
+            (
+                json!({"limits": {"maxCpuPerPod": 8, "maxMemoryPerPod": 9}}),
+                0,
+            ),
+            (json!({"defaults": {"idleTimeoutSeconds": 90}}), 1),
+            (json!({"defaults": {"headTakesNoWork": true}}), 0),
+            (json!({"reconcile": {"mode": "ray"}}), 1),
+            (
+                json!({"reconcile": {"allowedModes": ["ray", "central"]}}),
+                1,
+            ),
+            (json!({"reconcile": {"budget": {"cpu": 2}}}), 0),
+            (json!({"reconcile": {"standby": true}}), 0),
+            (json!({"failClosed": false}), 1),
+            (mine.clone(), 0),
+        ] {
+            assert_eq!(doubted(other.clone()), disagrees, "{other}");
+        }
+        let mine = json!({"mode": "Warn", "match": {"kinds": ["RayCluster"]}});
+        let doubted = |other: Value| reviewed(&mine, None, &[("other", other)]).doubted.len();
         assert_eq!(
             doubted(json!({"mode": "Audit", "match": {"kinds": ["RayJob"]}})),
             0
         );
+    }
+
+    #[test]
+    fn what_was_wrong_before_is_not_refused_because_another_entry_has_gone_or_come() {
+        let entry = |name: &str, expires: &str| {
+            json!({"rules": ["RF105"], "objects": [{"name": name}], "reason": "r",
+                "expires": expires})
+        };
+        let (first, second) = (
+            entry("a", "2026-01-01T00:00:00Z"),
+            entry("b", "2026-02-01T00:00:00Z"),
+        );
+        let stored = json!({"exemptions": [first, second]});
+        let refused = |entries: Value| {
+            let found = reviewed(&json!({ "exemptions": entries }), Some(&stored), &[]);
+            places(&found.refused).join(" ")
+        };
+        assert_eq!(refused(json!([second])), "");
+        let fresh = entry("c", "2027-02-01T00:00:00Z");
+        assert_eq!(refused(json!([fresh, first, second])), "");
+        // One more that is wrong in the same way is one more.
+        let again = entry("c", "2026-02-01T00:00:00Z");
+        assert_eq!(
+            refused(json!([first, second, again])),
+            "spec.exemptions[2].expires"
+        );
+    }
+
+    #[test]
+    fn a_policy_that_could_not_be_read_before_can_be_changed() {
+        let fault = |problem: &str| PolicyFault {
+            place: "spec.mode".to_owned(),
+            problem: problem.to_owned(),
+            weight: Weight::Whole,
+        };
+        let refused = |stored: Option<&PolicyFault>| {
+            PolicyReview::of_unreadable(fault("unknown variant"), stored)
+                .refused
+                .len()
+        };
+        assert_eq!(refused(None), 1);
+        assert_eq!(refused(Some(&fault("another"))), 1);
+        assert_eq!(refused(Some(&fault("unknown variant"))), 0);
+    }
+
+    #[test]
+    fn a_budget_that_a_cluster_without_the_annotation_leaves_is_pointed_out() {
+        let doubts = |mode: Option<&str>, others: &[(&str, Value)]| {
+            let mut spec =
+                json!({"reconcile": {"allowedModes": ["central"], "budget": {"cpu": 9}}});
+            if let Some(mode) = mode {
+                spec["reconcile"]["mode"] = json!(mode);
+            }
+            let found = reviewed(&spec, None, others).doubted;
+            let texts = found.iter().map(ToString::to_string);
+            texts
+                .filter(|text| text.contains("without the annotation"))
+                .count()
+        };
+        assert_eq!(doubts(None, &[]), 1);
+        assert_eq!(doubts(Some("central"), &[]), 0);
+        let central = json!({"reconcile": {"mode": "central"}});
+        assert_eq!(doubts(None, &[("all", central.clone())]), 0);
+        let mut team = central;
+        team["match"] = json!({"namespaceSelector": {"matchLabels": {"team": "a"}}});
+        assert_eq!(doubts(None, &[("team", team)]), 1);
     }
 }

@@ -26,6 +26,7 @@ use crate::reconcile::ray_state::status;
 use crate::reconcile::recorder::conditions;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
+use crate::snapshot::pod_object::Resources;
 
 /// Makes a plan and turns it into effects. The snapshot holds the history from the memory and the
 /// time.
@@ -285,12 +286,20 @@ impl Making<'_> {
             if size.is_some_and(|size| self.unobserved.is_told(&size, self.now)) {
                 planned.sync = None;
             }
-            let pod = pod.and_then(PodSize::of);
+            let pod = pod.and_then(|pod| PodSize::of(pod, self.template(pod.group)));
             let why = why_resized(planned);
             if let Some(steps) = pod.and_then(|pod| PodSteps::of(pod, planned)) {
                 self.chains.push(Chain::pod(about, why, steps));
             }
         }
+    }
+
+    /// The resources that the template of a group gives its pods as a whole.
+    fn template(&self, group: &str) -> Resources {
+        let spec = self.snapshot.ray_cluster.spec.as_ref();
+        let mut groups = spec.iter().flat_map(|spec| &spec.groups);
+        let group = groups.rfind(|of| of.name.as_deref() == Some(group));
+        group.map(|group| group.pod_level).unwrap_or_default()
     }
 
     /// The marks for node autoscalers.

@@ -198,6 +198,7 @@ mod tests {
             problem: problem.to_owned(),
             why: "Ray stops.".to_owned(),
             fix: "Write 2.60.0.".to_owned(),
+            amount: None,
             decided: None,
         }
     }

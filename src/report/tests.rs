@@ -34,6 +34,7 @@ fn finding(mode: Mode, path: FieldPath) -> Finding {
               lines to be read with ease by anyone."
             .to_owned(),
         fix: "Write 0, or more.".to_owned(),
+        amount: None,
         decided: None,
     }
 }

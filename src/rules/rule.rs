@@ -5,6 +5,7 @@ use super::subject::Subject;
 use crate::finding::Finding;
 use crate::path::FieldPath;
 use crate::policy::Mode;
+use crate::quantity::Quantity;
 use crate::rule_id::RuleId;
 
 /// The mode of a rule where no policy says otherwise.
@@ -62,6 +63,7 @@ impl Rule {
             },
             path,
             value: None,
+            amount: None,
             problem: problem.into(),
             why: self.why.to_owned(),
             fix: fix.into(),
@@ -75,6 +77,13 @@ impl Finding {
     #[must_use]
     pub fn valued(mut self, value: impl Into<String>) -> Self {
         self.value = Some(value.into());
+        self
+    }
+
+    /// With how much there is of what is too much, by which it is compared with the stored object.
+    #[must_use]
+    pub fn amounting(mut self, of: &'static str, amount: Quantity) -> Self {
+        self.amount = Some((of, amount));
         self
     }
 

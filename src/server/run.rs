@@ -325,12 +325,13 @@ async fn learn(
     let (_, informers) = cluster.at_last().await.clone();
     let audit = async {
         if let Some(options) = options.audit {
-            audit::run(informers.clone(), options, policy.clone(), metrics.clone()).await;
+            let (policy, known) = (policy.clone(), known.clone());
+            audit::run(informers.clone(), options, policy, known, metrics.clone()).await;
         }
     };
     tokio::join!(
         facts::learn(informers.client(), policy.clone()),
-        watch::run(informers.clone(), policy.clone(), known),
+        watch::run(informers.clone(), policy.clone(), known.clone()),
         audit
     );
 }

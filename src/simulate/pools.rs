@@ -1,11 +1,16 @@
 //! Node pools from a file of a user.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::facts::node::NodeTaint;
 use crate::quantity::Quantity;
 use crate::simulate::settings::NodePool;
+use crate::simulate::world::group::{SimulatedGroup, groups};
 use crate::snapshot::amounts::Amounts;
+use crate::snapshot::cluster_object::ClusterObject;
 
 /// The most nodes of a pool.
 const MOST_NODES: u32 = 100_000;
@@ -21,6 +26,10 @@ struct WrittenPool {
     #[serde(default)]
     gpus: i64,
     #[serde(default)]
+    labels: BTreeMap<String, String>,
+    #[serde(default)]
+    taints: Vec<WrittenTaint>,
+    #[serde(default)]
     min: u32,
     max: u32,
     #[serde(default = "start_seconds")]
@@ -28,7 +37,19 @@ struct WrittenPool {
     #[serde(default = "idle_seconds")]
     idle_seconds: f64,
     #[serde(default)]
+    image_pull_seconds: f64,
+    #[serde(default)]
     consolidate_after_seconds: Option<f64>,
+}
+
+/// A taint as it is written in the `spec` of a node.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenTaint {
+    key: String,
+    #[serde(default)]
+    value: String,
+    effect: String,
 }
 
 fn start_seconds() -> f64 {
@@ -45,7 +66,7 @@ fn idle_seconds() -> f64 {
 pub enum PoolError {
     /// The file has another form.
     #[error(
-        "node pools are a list of {{name, cpu, memory, gpus, min, max, startSeconds, idleSeconds, consolidateAfterSeconds}}: {0}"
+        "node pools are a list of {{name, cpu, memory, gpus, labels, taints, min, max, startSeconds, idleSeconds, imagePullSeconds, consolidateAfterSeconds}}: {0}"
     )]
     Form(String),
     /// A value of a pool makes no sense.
@@ -55,6 +76,15 @@ pub enum PoolError {
         pool: String,
         /// What is wrong, and what to write.
         why: String,
+    },
+    /// The pods of a group may be on no node.
+    #[error(
+        "the pods of {group} may be on no node of any pool, by their nodeSelector, affinity and tolerations: write \
+         the labels and taints of the nodes into the pools"
+    )]
+    Admitted {
+        /// The name of the group.
+        group: String,
     },
 }
 
@@ -70,6 +100,26 @@ pub fn read(value: &Value) -> Result<Vec<NodePool>, PoolError> {
         return Err(PoolError::Form("there is no pool".to_owned()));
     }
     pools.into_iter().map(pool).collect()
+}
+
+/// Checks that the pods of each group of a RayCluster may be on the nodes of some pool, if there are any. A
+/// group that cannot be read is none of its business.
+///
+/// # Errors
+///
+/// Labels and taints of all pools keep off the pods of a group.
+pub fn check(pools: &[NodePool], cluster: &Value) -> Result<(), PoolError> {
+    let cluster = ClusterObject::from(cluster.clone());
+    let groups = groups(&cluster).unwrap_or_default();
+    let is_homeless = |group: &&SimulatedGroup| {
+        !pools.is_empty() && !pools.iter().any(|pool| pool.admits(&group.placement))
+    };
+    match groups.iter().find(is_homeless) {
+        Some(group) => Err(PoolError::Admitted {
+            group: group.name.clone(),
+        }),
+        None => Ok(()),
+    }
 }
 
 fn pool(written: WrittenPool) -> Result<NodePool, PoolError> {
@@ -98,6 +148,7 @@ fn pool(written: WrittenPool) -> Result<NodePool, PoolError> {
     let times = [
         ("startSeconds", written.start_seconds),
         ("idleSeconds", written.idle_seconds),
+        ("imagePullSeconds", written.image_pull_seconds),
     ];
     let consolidates = written.consolidate_after_seconds;
     let consolidates = consolidates.map(|seconds| ("consolidateAfterSeconds", seconds));
@@ -109,15 +160,35 @@ fn pool(written: WrittenPool) -> Result<NodePool, PoolError> {
     if written.gpus < 0 {
         return Err(fault(format!("gpus is {}: write 0 or more", written.gpus)));
     }
+    let taints = written.taints.iter().map(taint).collect::<Result<_, _>>();
+    let taints = taints.map_err(fault)?;
     Ok(NodePool {
         name: written.name,
         allocatable: Amounts::new(cpu, memory),
         gpus: written.gpus,
+        labels: written.labels,
+        taints,
         min: written.min,
         max: written.max,
         start_s: written.start_seconds,
         idle_s: written.idle_seconds,
+        image_pull_s: written.image_pull_seconds,
         consolidate_after_s: written.consolidate_after_seconds,
+    })
+}
+
+/// A taint that keeps pods off. One that only makes a node less liked would change nothing here.
+fn taint(written: &WrittenTaint) -> Result<NodeTaint, String> {
+    let WrittenTaint { key, value, effect } = written;
+    if !matches!(effect.as_str(), "NoSchedule" | "NoExecute") {
+        return Err(format!(
+            "the effect of taint {key:?} is {effect:?}: write NoSchedule or NoExecute"
+        ));
+    }
+    Ok(NodeTaint {
+        key: key.clone(),
+        value: value.clone(),
+        effect: effect.clone(),
     })
 }
 
@@ -128,6 +199,37 @@ mod tests {
     use super::*;
 
     #[test]
+    fn labels_and_taints_are_those_of_nodes() {
+        let pools = read(&json!([{"name": "gpu", "cpu": 1, "memory": "1Gi", "max": 1,
+            "labels": {"zone": "a"}, "taints": [{"key": "gpu", "effect": "NoSchedule"}]}]));
+        let pool = pools.unwrap().remove(0);
+        assert_eq!(pool.labels["zone"], "a");
+        assert_eq!((&*pool.taints[0].key, &*pool.taints[0].value), ("gpu", ""));
+    }
+
+    #[test]
+    fn a_group_needs_a_pool_that_takes_its_pods() {
+        let group = |selector: Value| {
+            let containers =
+                json!([{"name": "ray", "resources": {"limits": {"cpu": 1, "memory": "1Gi"}}}]);
+            json!({"groupName": "gpu", "rayStartParams": {},
+                "template": {"spec": {"nodeSelector": selector, "containers": containers}}})
+        };
+        let cluster = |selector: Value| json!({"spec": {"headGroupSpec": group(json!({})), "workerGroupSpecs": [group(selector)]}});
+        let pools = read(&json!([{"name": "gpu", "cpu": 1, "memory": "1Gi", "max": 1,
+            "labels": {"zone": "a"}}]));
+        let pools = pools.unwrap();
+        assert_eq!(check(&pools, &cluster(json!({"zone": "a"}))), Ok(()));
+        let elsewhere = cluster(json!({"zone": "b"}));
+        assert_eq!(check(&[], &elsewhere), Ok(()));
+        let error = check(&pools, &elsewhere).unwrap_err().to_string();
+        assert!(
+            error.contains("the pods of gpu may be on no node"),
+            "{error}"
+        );
+    }
+
+    #[test]
     fn a_pool_needs_a_size_and_a_maximum() {
         let pools =
             read(&json!([{"name": "cpu", "cpu": 16, "memory": "64Gi", "max": 10}])).unwrap();
@@ -136,6 +238,7 @@ mod tests {
             (pools[0].min, pools[0].start_s, pools[0].idle_s),
             (0, 60.0, 600.0)
         );
+        assert!(pools[0].labels.is_empty() && pools[0].taints.is_empty());
         for (wrong, says) in [
             (json!({}), "a list of"),
             (json!([]), "there is no pool"),
@@ -158,6 +261,11 @@ mod tests {
             (
                 json!([{"name": "a", "cpu": 1, "memory": "1Gi", "max": 1, "startSeconds": -1}]),
                 "write 0 to",
+            ),
+            (
+                json!([{"name": "a", "cpu": 1, "memory": "1Gi", "max": 1,
+                    "taints": [{"key": "gpu", "effect": "PreferNoSchedule"}]}]),
+                "taint \"gpu\" is \"PreferNoSchedule\"",
             ),
         ] {
             let error = read(&wrong).unwrap_err().to_string();

@@ -1,6 +1,15 @@
 //! How the world of a simulation behaves.
 
+use std::collections::BTreeMap;
+
+use crate::facts::node::{Node, NodeTaint};
+use crate::facts::scheduling::Demands;
+use crate::ray::Fields;
 use crate::snapshot::amounts::Amounts;
+
+/// How long after its raylet a worker's container is ended because of its liveness probe, in seconds:
+/// KubeRay's fails 120 times, five seconds apart. (KubeRay, `utils/constant.go`.)
+pub const LIVENESS_S: f64 = 600.0;
 
 /// How the world behaves. Times are in seconds.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,10 +27,10 @@ pub struct WorldSettings {
     pub pod_stop_s: f64,
     /// From when a Ray node has been drained and has no work until its raylet has ended.
     pub ray_stop_s: f64,
-    /// From when a raylet has ended until the containers of its pod have, too. Without it they run
-    /// until somebody deletes the pod: `ray start --block` ends only if a process ended with an error,
-    /// and a raylet that was drained has none. (`scripts.py`.)
-    pub pod_end_s: Option<f64>,
+    /// From when a raylet has ended until the containers of its pod have, too, unless somebody deletes the
+    /// pod: `ray start --block` ends only if a process ended with an error, and a raylet that was
+    /// drained has none (`scripts.py`), so it is [`LIVENESS_S`].
+    pub pod_end_s: f64,
     /// From when the head is lost until the containers of workers end that look for it
     /// (`gcs_rpc_server_reconnect_timeout_s`, 60).
     pub reconnect_s: f64,
@@ -48,7 +57,7 @@ pub struct WorldSettings {
 }
 
 /// Kubernetes nodes of one kind, which a node autoscaler adds and removes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct NodePool {
     /// The name.
     pub name: String,
@@ -56,6 +65,10 @@ pub struct NodePool {
     pub allocatable: Amounts,
     /// The GPUs of a node.
     pub gpus: i64,
+    /// The labels of its nodes, by which pods select them.
+    pub labels: BTreeMap<String, String>,
+    /// The taints of its nodes, which keep off the pods that do not tolerate them.
+    pub taints: Vec<NodeTaint>,
     /// The fewest nodes, which are there from the beginning.
     pub min: u32,
     /// The most nodes.
@@ -64,9 +77,22 @@ pub struct NodePool {
     pub start_s: f64,
     /// For how long a node stays without a pod, in seconds.
     pub idle_s: f64,
+    /// How long a node takes to pull an image that it does not have yet, in seconds.
+    pub image_pull_s: f64,
     /// After how many seconds without a pod that came or went a node is emptied whose pods fit on other nodes;
     /// never without it.
     pub consolidate_after_s: Option<f64>,
+}
+
+impl NodePool {
+    /// Whether pods may be on its nodes that ask for this `nodeSelector`, `affinity` and `tolerations`.
+    pub fn admits(&self, placement: &Fields) -> bool {
+        Demands::of(placement).admit(&Node {
+            labels: self.labels.clone().into_iter().collect(),
+            taints: self.taints.clone(),
+            ..Node::default()
+        })
+    }
 }
 
 impl WorldSettings {
@@ -87,7 +113,7 @@ impl Default for WorldSettings {
             worker_start_s: 0.0,
             pod_stop_s: 2.0,
             ray_stop_s: 1.0,
-            pod_end_s: None,
+            pod_end_s: LIVENESS_S,
             reconnect_s: 60.0,
             resize_s: 1.0,
             watch_lag_s: 0.05,

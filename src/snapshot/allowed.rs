@@ -8,6 +8,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::ray::container::MEMORY_MONITOR;
 use crate::ray::{ippr, reconcile};
 
 /// What is kept of a JSON value.
@@ -23,9 +24,11 @@ pub enum Allowed {
     AnyKey(&'static Allowed),
     /// Each item of a list is kept. An item that is left empty keeps its place.
     Each(&'static Allowed),
+    /// Of a list of environment variables those of these names are kept, with values that are written there.
+    Env(&'static [&'static str]),
 }
 
-use Allowed::{AnyKey, Each, Keys, Plain};
+use Allowed::{AnyKey, Each, Env, Keys, Plain};
 
 /// What is kept of a RayCluster.
 pub const RAY_CLUSTER: Allowed = Keys(&[
@@ -141,6 +144,8 @@ const POD_SPEC: Allowed = Keys(&[
 
 const CONTAINER: Allowed = Keys(&[
     ("name", Plain),
+    // This tells whether Ray's memory monitor is on. No other value is kept: it may be secret.
+    ("env", Env(&[MEMORY_MONITOR])),
     (
         "resources",
         Keys(&[("limits", AnyKey(&Plain)), ("requests", AnyKey(&Plain))]),
@@ -191,6 +196,15 @@ impl Allowed {
             }
             (Each(allowed), Value::Array(items)) => {
                 items.iter().map(|item| allowed.keep(item)).collect()
+            }
+            (Env(names), Value::Array(entries)) => {
+                let is_named = |entry: &&Value| {
+                    let name = entry.get("name").and_then(Value::as_str);
+                    name.is_some_and(|name| names.contains(&name))
+                };
+                let kept = Keys(&[("name", Plain), ("value", Plain)]);
+                let entries = entries.iter().filter(is_named);
+                entries.map(|entry| kept.keep(entry)).collect()
             }
             (Plain, Value::String(_)) | (_, Value::Null | Value::Bool(_) | Value::Number(_)) => {
                 value.clone()

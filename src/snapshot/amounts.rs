@@ -42,6 +42,15 @@ impl Amounts {
         }
     }
 
+    /// Sets the amount of `cpu` or `memory`. There is no other.
+    pub fn set(&mut self, resource: &str, amount: Option<Quantity>) {
+        match resource {
+            "cpu" => self.cpu = amount,
+            "memory" => self.memory = amount,
+            _ => {}
+        }
+    }
+
     /// The amounts of this list, and those of the other list where this one has none.
     #[must_use]
     pub fn or(self, other: Self) -> Self {

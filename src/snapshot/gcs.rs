@@ -4,13 +4,14 @@
 //! `autoscaler.proto` (`pendingResourceRequests`, `pending_resource_requests`). Fields that no
 //! decision needs are skipped.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::de::Deserializer;
 use serde::{Deserialize, Serialize};
 
 use super::canonical::{Integer, amounts, base64, enumerated, hex, integer, nullable};
+use crate::hash::HashMap;
 
 /// The state of the Ray cluster as its GCS knows it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -281,15 +282,19 @@ pub struct ClusterResourceConstraint {
     pub resource_requests: Vec<ResourceRequestByCount>,
 }
 
+/// The live Ray node of each pod, by the pod's name.
+pub type LiveNodes<'a> = HashMap<&'a str, &'a NodeState>;
+
 impl ClusterResourceState {
     /// The live Ray node of each pod. A pod has several for a while after its container was
     /// restarted, or for good where somebody starts a second raylet. It is one node all the same,
     /// because groups count pods. Which of them counts does not depend on the order in which Ray
     /// reports them: a Ray node that stays comes before one that is draining, and then the one that
     /// had work last.
-    pub fn live(&self) -> HashMap<&str, &NodeState> {
+    pub fn live(&self) -> LiveNodes<'_> {
         let rank = |node: &NodeState| (node.status == NodeStatus::Draining, node.idle_duration_ms);
-        let mut live: HashMap<&str, &NodeState> = HashMap::new();
+        let mut live = LiveNodes::default();
+        live.reserve(self.node_states.len());
         for node in self.node_states.iter().filter(|node| node.is_alive()) {
             let counts = live.entry(&node.instance_id).or_insert(node);
             if (rank(node), &node.node_id) < (rank(counts), &counts.node_id) {
@@ -297,6 +302,18 @@ impl ClusterResourceState {
             }
         }
         live
+    }
+
+    /// The pod of the head, where the live heads that Ray reports are all in other pods than `pod`. A GCS
+    /// reports its own head as soon as that has joined, so this is another cluster's GCS, or one that
+    /// still takes the head before this one for alive.
+    pub fn head_elsewhere(&self, pod: &str) -> Option<&str> {
+        let is_head = |node: &&NodeState| node.total_resources.contains_key(HEAD_RESOURCE);
+        let heads = self.node_states.iter().filter(|node| node.is_alive());
+        let mut pods = heads.filter(is_head).map(|node| node.instance_id.as_str());
+        let first = pods.next()?;
+        let is_other = |named: &str| !named.is_empty() && named != pod;
+        (is_other(first) && pods.all(is_other)).then_some(first)
     }
 }
 

@@ -37,6 +37,9 @@ pub struct History {
     /// Groups that could not be served.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub blocked: BTreeMap<String, BlockMemory>,
+    /// Pods that ended before Ray ran in them, by the name of their group.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub early_ends: BTreeMap<String, EarlyEnds>,
     /// Nodes above a maximum that were asked to leave, by the name of the pod.
     #[serde(alias = "leaving", skip_serializing_if = "BTreeMap::is_empty")]
     pub excess: BTreeMap<String, ExcessMemory>,
@@ -85,6 +88,55 @@ pub struct BlockMemory {
     /// Whether a scale gate said so, which is removed once the group can be served.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_gate: bool,
+    /// Why it was so; absent where a scale gate said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<BlockCause>,
+}
+
+/// Why a group could not be served.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
+pub enum BlockCause {
+    /// Pods had scheduling gates.
+    Gated,
+    /// No Kubernetes node had room for pods.
+    Unschedulable,
+    /// An image could not be pulled.
+    NoImage,
+    /// A container could not be made.
+    NoContainer,
+    /// A container ended again and again.
+    Crashes,
+    /// Pods ended before Ray ran in them.
+    EndsAtStart,
+    /// KubeRay was refused to make pods.
+    NotCreated,
+}
+
+/// Pods of a group that ended before Ray ran in them, since Ray last began to run in one.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct EarlyEnds {
+    /// When that was last seen, in seconds since 1970.
+    pub at: f64,
+    /// The last of these pods, by name.
+    pub pods: Vec<String>,
+}
+
+impl EarlyEnds {
+    /// After how many seconds an early end is forgotten.
+    const FORGOTTEN_AFTER_S: f64 = 600.0;
+
+    /// Whether they were seen lately.
+    pub fn counts(&self, now: f64) -> bool {
+        (0.0..Self::FORGOTTEN_AFTER_S).contains(&(now - self.at))
+    }
+
+    /// Whether another pod than this one was seen to end so lately.
+    pub fn have_another(&self, pod: &str, now: f64) -> bool {
+        self.counts(now) && self.pods.iter().any(|one| one != pod)
+    }
 }
 
 /// Since when nobody has used a cluster.
@@ -183,7 +235,7 @@ pub enum InstanceStatus {
     Queued,
     /// KubeRay was asked for the launch, and no pod was seen.
     Requested,
-    /// The pod was seen.
+    /// The pod was seen. It is remembered for its place in the list alone, with strategy `Ray`.
     Allocated,
     /// The Ray node of the pod was asked to stop.
     StopRequested,

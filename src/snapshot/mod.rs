@@ -29,8 +29,11 @@ mod whole;
 pub use history::History;
 pub use kubernetes::cluster_object::ClusterObject;
 pub use kubernetes::kube_node::{KubeNode, NodeLoads};
+pub use kubernetes::leading_head::{HeadSight, leading_head};
 pub use kubernetes::ownership::{ClusterId, OwnPods};
-pub use kubernetes::{cluster_object, idle_end, kube_node, ownership, pod, pod_object, requests};
+pub use kubernetes::{
+    cluster_object, idle_end, kube_node, ownership, pod, pod_condition, pod_object, requests,
+};
 pub use moment::moment;
 pub use node_id::{NodeId, NotANodeId};
 pub use read::{SnapshotError, read_all};

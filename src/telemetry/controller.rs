@@ -326,7 +326,9 @@ impl ScalingMetrics {
 
     fn sum(&self, wants: &HashMap<String, Want>) {
         let total = |part: fn(&DemandCount) -> u64| {
-            let total: u64 = wants.values().map(|want| part(&want.demand)).sum();
+            let each = wants.values().map(|want| part(&want.demand));
+            // What GCSs say must not end a sum over all clusters in a panic.
+            let total = each.fold(0, u64::saturating_add);
             i64::try_from(total).unwrap_or(i64::MAX)
         };
         self.pending.set(total(|demand| demand.pending));
@@ -353,6 +355,18 @@ mod tests {
             let series = format!("effects_total{{action=\"{action}\",outcome=\"forbidden\"}} 0");
             assert!(text.contains(&series), "{series} is not in {text}");
         }
+    }
+
+    #[test]
+    fn what_one_cluster_is_said_to_want_ends_no_sum_over_all() {
+        let metrics = ScalingMetrics::default();
+        for (cluster, pending) in [("liar", u64::MAX), ("neighbour", 3)] {
+            let unmet = 0;
+            metrics.demand(cluster, DemandCount { pending, unmet });
+        }
+        assert_eq!(metrics.pending.get(), i64::MAX);
+        metrics.forget("liar");
+        assert_eq!(metrics.pending.get(), 3);
     }
 
     #[test]

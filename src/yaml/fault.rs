@@ -32,13 +32,11 @@ impl YamlFault {
         Self::new(at, format!("this is no YAML: {reason}"), remedy)
     }
 
-    /// A text with `{{` is most likely a template that nobody has rendered yet.
-    pub(super) fn hint_at_templates(&mut self, text: &str) {
-        if text.contains("{{") {
-            "it looks like a template: render it first, for example `helm template CHART | rayfit \
-             check -`"
-                .clone_into(&mut self.remedy);
-        }
+    /// Says that the text is a template, which one with `{{` most likely is, that nobody has rendered yet.
+    pub(super) fn hint_at_templates(&mut self) {
+        "it looks like a template: render it first, for example `helm template CHART | rayfit \
+         check -`"
+            .clone_into(&mut self.remedy);
     }
 }
 

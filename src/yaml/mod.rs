@@ -64,10 +64,13 @@ pub fn read(text: &str) -> Vec<Result<Document, YamlFault>> {
             &mut documents,
         ),
     }
-    for document in &mut documents {
-        if let Err(fault) = document {
-            fault.hint_at_templates(text);
-        }
+    let mut faults = documents
+        .iter_mut()
+        .filter_map(|document| document.as_mut().err())
+        .peekable();
+    // Searched once, and not for each of what may be a hundred thousand documents.
+    if faults.peek().is_some() && text.contains("{{") {
+        faults.for_each(YamlFault::hint_at_templates);
     }
     documents
 }

@@ -53,10 +53,17 @@ pub(super) fn tab(
     let start = part.start;
     let slice = text.get(part)?;
     let later = slice.match_indices("\n\t").map(|(at, _)| start + at + 1);
-    let found = first
-        .into_iter()
-        .chain(later)
-        .find(|at| !covered.iter().any(|range| range.contains(at)))?;
+    // Both in their order and each looked at once: a text can have a hundred thousand of each.
+    let mut covered: Vec<_> = covered.iter().collect();
+    covered.sort_unstable_by_key(|range| range.start);
+    let mut covered = covered.into_iter().peekable();
+    let mut end = 0;
+    let found = first.into_iter().chain(later).find(|at| {
+        while let Some(range) = covered.next_if(|range| range.start <= *at) {
+            end = end.max(range.end);
+        }
+        *at >= end
+    })?;
     let reason = "kubectl takes no line that begins with a tab";
     let at = begin.after(text.get(..found)?);
     Some(YamlFault::new(at, reason, "indent with blanks"))

@@ -222,6 +222,16 @@ fn hostile_texts_are_refused() {
     }
 }
 
+/// With time by the square of their number these would take minutes.
+#[test]
+fn many_lines_with_tabs_and_many_faulty_documents_are_read_in_one_go() {
+    let tabs = "- 'a\n\tb'\n".repeat(100_000);
+    assert_eq!(one(&tabs).unwrap().as_array().unwrap().len(), 100_000);
+    assert_eq!(fault(&format!("{tabs}\t# c\n- c\n")).at.line, 200_001);
+    let faulty = read(&"a: 1\na: 2\n---\n".repeat(100_000));
+    assert_eq!(faulty.iter().filter(|one| one.is_err()).count(), 100_000);
+}
+
 #[test]
 fn the_number_of_values_is_bounded_over_all_documents() {
     let trees = |limit| Reader::new(Position::default(), "[1, 2]\n---\n[3, 4]\n", limit);

@@ -229,9 +229,10 @@ async fn long_decisions_of_others_hold_nobody_up() {
     let hard = std::sync::Arc::new(hard());
     let long = (0..6).map(|_| {
         let hard = std::sync::Arc::clone(&hard);
-        tokio::spawn(
-            async move { offload_if(true, || decide(&hard, &PlanSettings::default()).0).await },
-        )
+        tokio::spawn(async move {
+            let work = || decide(&hard, &PlanSettings::default()).0;
+            offload_if(&"attacker".into(), true, work).await
+        })
     });
     let long: Vec<_> = long.collect();
     let neighbour_gcs = playing(one_node()).await;
@@ -240,7 +241,8 @@ async fn long_decisions_of_others_hold_nobody_up() {
     for _ in 0..20 {
         is_served(&neighbour).await;
         let began = Instant::now();
-        let plan = offload_if(false, || decide(&easy, &PlanSettings::default()).0).await;
+        let work = || decide(&easy, &PlanSettings::default()).0;
+        let plan = offload_if(&"neighbour".into(), false, work).await;
         assert!(plan.waiting.is_none());
         assert!(began.elapsed() < SOON);
     }

@@ -68,3 +68,37 @@ async fn a_demand_that_is_too_hard_is_left_alone() {
     let api = beside_a_neighbour(state(&demands), Some(groups.collect()), "Problem").await;
     assert_eq!(replicas(&api, "attacker"), 0, "half a decision is none");
 }
+
+/// A GCS refuses the token in its cluster's Secret, as after the head was replaced and the Secret was not: the
+/// API server is not asked for the Secret at every look.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_that_is_refused_is_read_ever_more_rarely() {
+    let api = PlayedApi::default();
+    let head = gcs(&[(1.0, 3)]).await;
+    head.played().token = Some("old".to_owned());
+    put_cluster(&api, "attacker", head.address().port());
+    api.change(&cluster_path("attacker"), |cluster| {
+        cluster["spec"]["authOptions"] = json!({"mode": "token"});
+    });
+    let path = "/api/v1/namespaces/attacker/secrets/ray";
+    let secret = |token: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {}, "data": {"auth_token": token}});
+    api.put(path, secret("b2xk"));
+    let controller = Controller::start(&api);
+    until("the token is read", || replicas(&api, "attacker") == 3).await;
+    head.played().token = Some("new".to_owned());
+    // That takes ten seconds, in each of which it is looked at.
+    until("its users are told", || {
+        with_reason(&api, "attacker", "NotObserved") > 0
+    })
+    .await;
+    let reads = {
+        let asked = &api.objects().requests;
+        let of_secret = asked.iter().filter(|(_, asked)| asked.starts_with(path));
+        of_secret.count()
+    };
+    assert!((2..=8).contains(&reads), "read {reads} times");
+    api.put(path, secret("bmV3"));
+    head.played().state = state(&[(1.0, 5)]);
+    until("the new token is read", || replicas(&api, "attacker") == 5).await;
+    controller.end().await;
+}

@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use rayfit::admission::{Admission, AdmissionLimits, Engine, router};
+use rayfit::facts::Facts;
+use rayfit::judge::judge;
 use rayfit::policy::settings::KUBERAY_OPERATOR;
-use rayfit::policy::{EffectivePolicy, Policies};
+use rayfit::policy::{EffectivePolicy, Policies, Settings};
+use rayfit::ray::RayObject;
 use rayfit::raypolicy::compile;
 use rayfit::telemetry::Metrics;
 use serde_json::{Value, json};
@@ -212,4 +215,35 @@ async fn an_admin_is_told_of_limits_that_a_label_or_a_name_escapes() {
     assert_eq!(warned(&alone, &review(&everything)).await, "null");
     let beside = server(&[everything]);
     assert_eq!(warned(&beside, &review(&for_label)).await, "null");
+}
+
+/// The longer what pods ask of nodes is, and the more nodes there are, the longer a check takes in which others wait.
+#[test]
+fn what_pods_ask_of_nodes_is_compared_with_them_within_bounds() {
+    let node = |number: usize| {
+        json!({"metadata": {"name": format!("n{number}")},
+            "status": {"allocatable": {"cpu": "2", "memory": "8Gi"}}})
+    };
+    let nodes: Vec<Value> = (0..1000).map(node).collect();
+    let facts: Facts = serde_json::from_value(json!({ "nodes": nodes })).unwrap();
+    let found = |further: usize| {
+        let mut object = cluster();
+        object["spec"]["enableInTreeAutoscaling"] = true.into();
+        let name = object["spec"]["workerGroupSpecs"][0]["groupName"].clone();
+        let limits = json!({"max-cpu": "64", "max-memory": "8Gi", "resize-timeout": 300});
+        let groups = json!({"groups": {name.as_str().unwrap(): limits}});
+        object["metadata"]["annotations"] = json!({"ray.io/ippr": groups.to_string()});
+        // A term that says nothing holds nowhere, so these change nothing but the work.
+        let mut terms = vec![json!({}); further];
+        terms.push(json!({"matchExpressions": [{"key": "none", "operator": "DoesNotExist"}]}));
+        object["spec"]["workerGroupSpecs"][0]["template"]["spec"]["affinity"] = json!({
+            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": terms}}});
+        let object = RayObject::parse(&object).unwrap();
+        let verdict = judge(&object, None, None, &facts, &Settings::default());
+        let rules: Vec<u16> = verdict.findings().map(|(_, found)| found.rule.0).collect();
+        rules.contains(&115)
+    };
+    assert!(found(10));
+    assert!(!found(1000));
 }

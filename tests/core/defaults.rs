@@ -12,7 +12,8 @@ use rayfit::budget::amounts::BudgetAmounts;
 use rayfit::budget::limit::Budget;
 use rayfit::defaults::{self, DEFAULTS, Defaulted};
 use rayfit::facts::Facts;
-use rayfit::policy::{Policies, Settings};
+use rayfit::judge::judge;
+use rayfit::policy::{Limit, Policies, Settings};
 use rayfit::ray::{RayObject, ReconcileMode};
 use rayfit::raypolicy::compile;
 use serde_json::{Value, json};
@@ -89,6 +90,39 @@ fn a_cluster_under_a_budget_gets_no_standby() {
     }]
     .into();
     assert_eq!(standby(&settings), Value::Null);
+}
+
+/// Two policies that contradict each other deny nobody for what nobody has written.
+#[test]
+fn nothing_is_filled_in_that_another_policy_denies() {
+    let mut settings = Settings::default();
+    settings.reconcile.mode = Some(ReconcileMode::Central);
+    settings.allowed_modes = vec![ReconcileMode::Ray];
+    let (most, policy) = (30, "cheap".into());
+    settings.limits.idle_timeout_seconds = Some(Limit { most, policy });
+    let cluster = ray_cluster("{metadata: {}, spec: {enableInTreeAutoscaling: true}}");
+    let result = stored(&cluster, None, &settings);
+    assert_eq!(result["metadata"], json!({}));
+    let options = &result["spec"]["autoscalerOptions"];
+    assert_eq!(options["idleTimeoutSeconds"], 30);
+    let judged = RayObject::parse(&result).unwrap();
+    let verdict = judge(&judged, None, None, &Facts::default(), &settings);
+    let denied: Vec<u16> = verdict.denied.iter().map(|found| found.rule.0).collect();
+    assert!(
+        !denied.contains(&402) && !denied.contains(&505),
+        "{denied:?}"
+    );
+    // Who scales a running cluster does not change when its manifest is applied again.
+    let mut old = cluster.clone();
+    old["metadata"]["annotations"] = json!({"rayfit.dev/reconcile": "central"});
+    let again = stored(&cluster, Some(&old), &settings);
+    assert_eq!(again["metadata"], old["metadata"]);
+    settings.allowed_modes = ReconcileMode::ALL.to_vec();
+    let result = stored(&cluster, None, &settings);
+    assert_eq!(
+        result["metadata"]["annotations"]["rayfit.dev/reconcile"],
+        "central"
+    );
 }
 
 #[test]

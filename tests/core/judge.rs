@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use rayfit::facts::Facts;
 use rayfit::judge::{Verdict, judge};
 use rayfit::policy::settings::KUBERAY_OPERATOR;
-use rayfit::policy::{Mode, Settings};
+use rayfit::policy::{Limit, Limits, Mode, Settings};
+use rayfit::quantity::Quantity;
 use rayfit::ray::{Kind, RayObject};
+use rayfit::rule_id::RuleId;
 use serde_json::{Value, json};
 
 struct Case {
@@ -124,6 +126,40 @@ fn reordering_groups_brings_no_new_finding() {
     }
 }
 
+#[test]
+fn further_containers_before_others_bring_no_new_finding() {
+    let further = || {
+        json!({"name": "further",
+            "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}})
+    };
+    let mut moved = 0;
+    for case in denied_cases() {
+        let mut changed = case.object.clone();
+        let Some(groups) = case.worker_groups(&mut changed) else {
+            continue;
+        };
+        for group in groups {
+            // The ray container stays the first one.
+            for (list, at) in [("containers", 1), ("initContainers", 0)] {
+                let list = group.pointer_mut(&format!("/template/spec/{list}"));
+                let list = list.and_then(Value::as_array_mut);
+                if let Some(list) = list.filter(|list| !list.is_empty()) {
+                    moved += usize::from(list.len() > at);
+                    list.insert(at, further());
+                }
+            }
+        }
+        let verdict = case.judge(&changed, Some(&case.object), None);
+        assert!(
+            verdict.is_allowed(),
+            "{}: {:?}",
+            case.path.display(),
+            verdict.denied
+        );
+    }
+    assert!(moved > 1, "only {moved} containers have moved");
+}
+
 /// An object of the same kind in which no rule finds anything.
 fn mended(case: &Case) -> Value {
     json!({"apiVersion": "ray.io/v1", "kind": case.object["kind"],
@@ -193,4 +229,75 @@ fn what_the_operator_makes_from_a_judged_parent_is_only_audited() {
             case.path.display()
         );
     }
+}
+
+/// A cluster that a group of so many workers of so many CPUs makes too large in every way.
+fn large(workers: i64, cpu: i64, idle_s: i64) -> Value {
+    let template = |cpu: i64| {
+        json!({"spec": {"containers": [{"name": "ray", "resources": {
+            "limits": {"cpu": cpu, "memory": "1Gi", "nvidia.com/gpu": 1}}}]}})
+    };
+    json!({"apiVersion": "ray.io/v1", "kind": "RayCluster",
+        "metadata": {"name": "ray", "namespace": "a"},
+        "spec": {"enableInTreeAutoscaling": true,
+            "autoscalerOptions": {"idleTimeoutSeconds": idle_s},
+            "headGroupSpec": {"rayStartParams": {"num-cpus": "0"}, "template": template(1)},
+            "workerGroupSpecs": [{"groupName": "a", "replicas": workers + 5, "minReplicas": 0,
+                "maxReplicas": workers, "rayStartParams": {}, "template": template(cpu)}]}})
+}
+
+/// Limits that such clusters exceed, and a rule about replicas that an admin made stricter.
+fn limited() -> Settings {
+    fn limit<T>(most: T) -> Limit<T> {
+        let policy = "team".into();
+        Limit { most, policy }
+    }
+    let mut settings = Settings {
+        limits: Limits {
+            workers_per_cluster: Some(limit(2)),
+            workers_per_group: Some(limit(2)),
+            cpu_per_pod: Some(limit(Quantity::from_units(2))),
+            gpus_per_cluster: Some(limit(2)),
+            idle_timeout_seconds: Some(limit(60)),
+            cpu_per_cluster: Some(limit(Quantity::from_units(4))),
+            ..Limits::default()
+        },
+        ..Settings::default()
+    };
+    settings.modes.set(RuleId(201), Mode::Enforce);
+    settings
+}
+
+fn denied(object: &Value, old: &Value) -> Vec<u16> {
+    let [object, old] = [object, old].map(|object| RayObject::parse(object).unwrap());
+    let verdict = judge(&object, Some(&old), None, &Facts::default(), &limited());
+    verdict
+        .denied
+        .iter()
+        .map(|finding| finding.rule.0)
+        .collect()
+}
+
+#[test]
+fn what_becomes_less_but_not_little_enough_warns_and_never_denies() {
+    let stored = large(100, 16, 900);
+    let all = [201, 501, 502, 503, 504, 505, 506];
+    let created = RayObject::parse(&stored).unwrap();
+    let created = judge(&created, None, None, &Facts::default(), &limited());
+    let found: Vec<u16> = created
+        .denied
+        .iter()
+        .map(|finding| finding.rule.0)
+        .collect();
+    assert_eq!(found, all);
+    assert_eq!(denied(&large(50, 8, 600), &stored), [0; 0]);
+    // A scaler that writes one worker less.
+    let mut fewer = stored.clone();
+    fewer["spec"]["workerGroupSpecs"][0]["replicas"] = json!(104);
+    assert_eq!(denied(&fewer, &stored), [0; 0]);
+    fewer["spec"]["workerGroupSpecs"][0]["replicas"] = json!(106);
+    assert_eq!(denied(&fewer, &stored), [201]);
+    assert_eq!(denied(&large(101, 16, 900), &stored), [501, 502, 504, 506]);
+    assert_eq!(denied(&large(100, 17, 900), &stored), [503, 506]);
+    assert_eq!(denied(&large(100, 16, 901), &stored), [505]);
 }

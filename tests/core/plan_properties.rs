@@ -6,8 +6,8 @@
     clippy::cast_precision_loss
 )]
 
-use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -24,7 +24,9 @@ use rayfit::plan::{
 use rayfit::quantity::Quantity;
 use rayfit::schedule::{self, CronExpression, Hours, HoursEnd};
 use rayfit::snapshot::Snapshot;
-use rayfit::snapshot::gcs::{GangResourceRequest, LabelSelector, ResourceRequest};
+use rayfit::snapshot::gcs::{
+    ClusterResourceConstraint, GangResourceRequest, LabelSelector, ResourceRequest,
+};
 use serde_json::{Value, json};
 
 const HEAD: &str = "headgroup";
@@ -155,11 +157,11 @@ fn nothing_is_lost(snapshot: &Snapshot, settings: &PlanSettings) -> Result<(), S
 }
 
 /// What is said not to fit does not fit: no group could have one more node that holds it, looked up
-/// in the RayCluster without the planner. Says of how many demands it could tell.
+/// in the RayCluster without the planner. Says of how many demands of each kind it could tell.
 fn what_is_unmet_fits_nowhere(
     snapshot: &Snapshot,
     settings: &PlanSettings,
-) -> Result<usize, String> {
+) -> Result<BTreeMap<DemandKind, usize>, String> {
     let (plan, report) = decide(snapshot, settings);
     // Pods that go have their place until they have gone.
     let places = |group: &GroupReport| {
@@ -171,37 +173,42 @@ fn what_is_unmet_fits_nowhere(
     let (taken, most) = workers.clone().fold((0, 0), |(taken, most), group| {
         (taken + places(group), most + group.max)
     });
-    let mut told = 0;
+    let mut told = BTreeMap::new();
     for unmet in &plan.unmet {
-        let requests = &snapshot.gcs.pending_resource_requests;
-        let request = match unmet.kind {
-            DemandKind::Tasks => &requests[unmet.index].request,
-            DemandKind::PlacementGroup => {
-                let gang = &snapshot.gcs.pending_gang_resource_requests[unmet.index];
-                let Some(nodes) = nodes_of_gang(gang) else {
-                    continue;
-                };
-                told += 1;
-                let mut spare: Vec<_> = workers
-                    .clone()
-                    .filter_map(|group| {
-                        let (hosts, cpu, memory) = first_size(snapshot, &group.name)?;
-                        let count = group.max.saturating_sub(places(group));
-                        (hosts == 1).then_some((count, cpu, memory))
-                    })
-                    .collect();
-                if nodes.len() as u64 + taken <= most && all_fit(&nodes, &mut spare) {
-                    return Err(format!("{spare:?} is left beside {unmet:?}"));
-                }
-                continue;
-            }
-            // It is about what there is already, too.
-            DemandKind::Constraint => continue,
+        let gcs = &snapshot.gcs;
+        // Placement groups and constraints are met as a whole or not at all.
+        let nodes = match unmet.kind {
+            DemandKind::Tasks => None,
+            DemandKind::PlacementGroup => Some(nodes_of_gang(
+                &gcs.pending_gang_resource_requests[unmet.index],
+            )),
+            DemandKind::Constraint => Some(nodes_of_constraint(
+                &gcs.cluster_resource_constraints[unmet.index],
+            )),
         };
+        if let Some(nodes) = nodes {
+            let Some(nodes) = nodes else {
+                continue;
+            };
+            *told.entry(unmet.kind).or_default() += 1;
+            let mut spare: Vec<_> = workers
+                .clone()
+                .filter_map(|group| {
+                    let (hosts, cpu, memory) = first_size(snapshot, &group.name)?;
+                    let count = group.max.saturating_sub(places(group));
+                    (hosts == 1).then_some((count, cpu, memory))
+                })
+                .collect();
+            if nodes.len() as u64 + taken <= most && all_fit(&nodes, &mut spare) {
+                return Err(format!("{spare:?} is left beside {unmet:?}"));
+            }
+            continue;
+        }
+        let request = &gcs.pending_resource_requests[unmet.index].request;
         if !is_plain(request) {
             continue;
         }
-        told += 1;
+        *told.entry(unmet.kind).or_default() += 1;
         for group in workers.clone() {
             let Some((hosts, cpu, memory)) = first_size(snapshot, &group.name) else {
                 continue;
@@ -246,6 +253,22 @@ fn nodes_of_gang(gang: &GangResourceRequest) -> Option<Vec<(f64, f64)>> {
         return Some(vec![nodes.fold((0.0, 0.0), sum)]);
     }
     Some(nodes.collect())
+}
+
+/// Nodes, as CPUs and bytes, that would hold what a constraint asks for: one for each bundle. None if
+/// it asks for more than these, or for so many that not all ways of placing them can be tried.
+fn nodes_of_constraint(constraint: &ClusterResourceConstraint) -> Option<Vec<(f64, f64)>> {
+    let mut nodes = Vec::new();
+    for wanted in &constraint.resource_requests {
+        let request = &wanted.request;
+        let count = usize::try_from(wanted.count).ok()?;
+        if !is_plain(request) || nodes.len() + count > 6 {
+            return None;
+        }
+        let needs = |name: &str| request.resources_bundle.get(name).copied().unwrap_or(0.0);
+        nodes.extend(vec![(needs("CPU"), needs("memory")); count]);
+    }
+    Some(nodes)
 }
 
 /// Whether each of the nodes can be one of the spare ones (how many, CPUs, bytes), tried in all ways.
@@ -506,12 +529,21 @@ fn no_demand_is_lost_and_no_launch_without_need() {
 #[test]
 fn what_cannot_be_met_fits_nowhere() {
     for strategy in [Strategy::Ray, Strategy::Rayfit] {
-        let told = Cell::new(0);
+        let all = RefCell::new(BTreeMap::new());
         all_recorded(strategy, |snapshot, _, settings| {
-            told.set(told.get() + what_is_unmet_fits_nowhere(snapshot, settings)?);
+            for (kind, told) in what_is_unmet_fits_nowhere(snapshot, settings)? {
+                *all.borrow_mut().entry(kind).or_insert(0) += told;
+            }
             Ok(())
         });
-        assert!(told.get() > 100, "only {} demands", told.get());
+        let all = all.into_inner();
+        for (kind, least) in [
+            (DemandKind::Tasks, 100),
+            (DemandKind::PlacementGroup, 20),
+            (DemandKind::Constraint, 5),
+        ] {
+            assert!(all.get(&kind) >= Some(&least), "{all:?}");
+        }
     }
 }
 

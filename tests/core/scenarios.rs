@@ -138,6 +138,9 @@ fn worker_group(name: &str, group: &Value) -> Value {
             spec[key] = group[key].clone();
         }
     }
+    let env = map(&group["env"]).into_iter();
+    let env = env.map(|(name, value)| json!({"name": name, "value": value}));
+    spec["template"]["spec"]["containers"][0]["env"] = env.collect();
     if group["pod"].is_object() {
         spec["template"]["spec"]["resources"] = group["pod"].clone();
     }
@@ -205,7 +208,8 @@ fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
     pod
 }
 
-/// `free`: what is free where not all is; `idle`: seconds; `total`: what it has where not its size;
+/// `free`: what is free where not all is; `idle`: seconds; `draining`, `dead`; `says`: the group that it names
+/// where that is not its pod's; `total`: what it has where not its size;
 /// `inUse`: the memory that is really in use, `rise`: by how much it grows a second, `told`: how many
 /// seconds ago.
 fn ray_node(name: &str, group: &str, of: &Value, spec: &Value) -> Value {
@@ -234,9 +238,15 @@ fn ray_node(name: &str, group: &str, of: &Value, spec: &Value) -> Value {
     let idle = of["idle"].as_i64().unwrap_or(0) * 1000;
     let id: Vec<u8> = name.bytes().cycle().take(28).collect();
     let id = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, id);
+    let status = match idle {
+        _ if of["dead"] == true => "DEAD",
+        _ if of["draining"] == true => "DRAINING",
+        0 => "RUNNING",
+        _ => "IDLE",
+    };
     let mut node = json!({
-        "nodeId": id, "instanceId": name, "rayNodeTypeName": group, "totalResources": total, "availableResources": free,
-        "status": if of["draining"] == true { "DRAINING" } else if idle > 0 { "IDLE" } else { "RUNNING" }, "idleDurationMs": idle.to_string(), "labels": spec["labels"],
+        "nodeId": id, "instanceId": name, "rayNodeTypeName": of["says"].as_str().unwrap_or(group), "totalResources": total,
+        "availableResources": free, "status": status, "idleDurationMs": idle.to_string(), "labels": spec["labels"],
     });
     let bytes = |key: &str| Quantity::from_json(&of[key]).map_or(0, whole);
     if !of["inUse"].is_null() {

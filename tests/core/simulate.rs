@@ -85,12 +85,11 @@ fn pool(cores: i64, max: u32) -> NodePool {
             Quantity::from_units(cores),
             Quantity::from_units((4 * cores) << 30),
         ),
-        gpus: 0,
         min: 1,
         max,
         start_s: 60.0,
         idle_s: 120.0,
-        consolidate_after_s: None,
+        ..NodePool::default()
     }
 }
 
@@ -437,7 +436,7 @@ fn long_traces_lose_nothing() {
     let bursts = trace(bursts.collect());
     let world = WorldSettings {
         pools: vec![pool(16, 10)],
-        pod_end_s: Some(1.0),
+        pod_end_s: 1.0,
         ..WorldSettings::default()
     };
     let result = simulate(

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
-use std::time::UNIX_EPOCH;
+use std::time::{Instant, UNIX_EPOCH};
 
 use rayfit::simulate::faults::draw;
 use rayfit::simulate::faults::plan::FaultPlan;
 use rayfit::simulate::faults::trial::{Failed, Staging, trial, watched};
+use rayfit::simulate::ray::jobs::JobState;
 
 /// How many seeds are tried, unless `RAYFIT_SEEDS` says something else: how many, or `FIRST..END`. In CI they
 /// are the same every time, so that a change is to blame for what it breaks, and fresh ones elsewhere.
@@ -33,6 +34,23 @@ fn seeds() -> Range<u64> {
 
 fn failure(plan: &FaultPlan) -> Option<Failed> {
     trial(plan).unwrap()
+}
+
+/// The same, with how long the trial took in its world, in seconds.
+fn failure_and_time(plan: &FaultPlan) -> (Option<Failed>, f64) {
+    let mut seconds = 0.0;
+    let failed = watched(plan, staging(plan), &mut |world, _| {
+        seconds = world.now.seconds();
+    });
+    (failed.unwrap(), seconds)
+}
+
+fn staging(plan: &FaultPlan) -> Staging {
+    Staging {
+        reconciler: plan.scene.reconciler(),
+        world: plan.scene.world(),
+        spares_none: false,
+    }
 }
 
 /// The plan without all jobs and faults that it does not need to break the same rule.
@@ -91,9 +109,15 @@ fn nothing_breaks_whatever_goes_wrong() {
     println!("again with RAYFIT_SEEDS={start}..{end}");
     let most = setting("RAYFIT_FAILURES").map_or(3, |most| most.parse().unwrap());
     let middle = start.midpoint(end);
-    let part = |seeds: Range<u64>| -> Vec<String> {
-        let failed = seeds.filter_map(|seed| Some((draw::plan(seed), failure(&draw::plan(seed))?)));
-        failed
+    let part = |seeds: Range<u64>| -> (Vec<String>, f64) {
+        let mut played_s = 0.0;
+        let failed = seeds.filter_map(|seed| {
+            let plan = draw::plan(seed);
+            let (failed, seconds) = failure_and_time(&plan);
+            played_s += seconds;
+            Some((plan, failed?))
+        });
+        let told = failed
             .take(most)
             .map(|(plan, failed)| {
                 if setting("RAYFIT_UNSHRUNK").is_some() {
@@ -103,14 +127,19 @@ fn nothing_breaks_whatever_goes_wrong() {
                 let failed = failure(&plan).unwrap();
                 told(&plan, &failed)
             })
-            .collect()
+            .collect();
+        (told, played_s)
     };
-    let told = std::thread::scope(|scope| {
+    let began = Instant::now();
+    let (told, played_s) = std::thread::scope(|scope| {
         let first = scope.spawn(|| part(start..middle));
-        let mut told = part(middle..end);
-        told.extend(first.join().unwrap());
-        told
+        let (mut told, second_s) = part(middle..end);
+        let (also_told, first_s) = first.join().unwrap();
+        told.extend(also_told);
+        (told, first_s + second_s)
     });
+    let (hours, took_s) = (played_s / 3600.0, began.elapsed().as_secs_f64());
+    println!("{hours:.0} virtual hours in {took_s:.0} s");
     assert!(told.is_empty(), "{}", told.join("\n"));
 }
 
@@ -129,12 +158,48 @@ fn what_once_broke_does_not_break_again() {
     }
 }
 
+/// How many jobs have neither ended nor been lost in the end, and how many were lost.
+fn left_and_lost(lines: &str) -> (usize, usize) {
+    let plan = FaultPlan::read(lines).unwrap();
+    let mut found = (0, 0);
+    let failed = watched(&plan, staging(&plan), &mut |world, _| {
+        let jobs = &world.ray.jobs;
+        let lost = jobs.all.iter().filter(|job| job.state == JobState::Lost);
+        found = (jobs.left, lost.count());
+    });
+    assert_eq!(failed.unwrap(), None);
+    found
+}
+
+/// Whether the pod of the head is lost or its node, and whoever scales the cluster.
+#[test]
+fn what_is_lost_with_the_head_is_done_all_the_same_where_drivers_return() {
+    for strategy in ["rayfit", "ray"] {
+        for node in [false, true] {
+            let lost = |again: bool| {
+                let scene = format!(
+                    r#"{{"scene":{{"seed":1,"strategy":"{strategy}","idleTimeoutSeconds":20,"nodeCores":8}}}}
+                    {{"group":{{"name":"small","cores":1,"min":0,"max":3,"hosts":1}}}}
+                    {{"job":{{"at":0.0,"seconds":100.0,"cpu":1.0}}}}
+                    {{"job":{{"at":1.0,"seconds":100.0,"cpu":1.0,"actor":true}}}}
+                    {{"job":{{"at":2.0,"seconds":20.0,"cpu":8.0}}}}
+                    {{"job":{{"at":30.0,"seconds":20.0,"cpu":1.0}}}}
+                    {{"fault":{{"at":20.0,"kind":"headLost","node":{node},"again":{again}}}}}"#
+                );
+                left_and_lost(&scene)
+            };
+            // That of eight cores fits nowhere, and waits again.
+            assert_eq!(lost(true), (1, 0), "{strategy} {node}");
+            assert_eq!(lost(false), (0, 3), "{strategy} {node}");
+        }
+    }
+}
+
 /// What is seen of a trial: when the RayCluster or a pod changed, and how.
 fn changes(plan: &FaultPlan, spares_none: bool) -> Vec<String> {
     let staging = Staging {
-        reconciler: plan.scene.reconciler(),
-        world: plan.scene.world(),
         spares_none,
+        ..staging(plan)
     };
     let mut seen: Vec<String> = Vec::new();
     let mut last = String::new();

@@ -47,8 +47,8 @@ const INTRODUCTION: &str = "\
 
 Rayfit's strategy beside Ray's own on the same workloads, in simulations: how long jobs wait, and what the worker pods cost.
 `make outcome` makes this page with all of its tables, pictures and conclusions from [these figures](outcome/results.json), and
-a test fails when the code would lead to others. Time is virtual, so the figures are the same on every machine. What the
-simulator leaves out is told in [simulate.md](simulate.md#what-is-not-modelled); what strategy `ray` stands for,
+a test repeats two of the settings, and fails when the code leads to other figures. Time is virtual, so they are the same on
+every machine. What the simulator leaves out is told in [simulate.md](simulate.md#what-is-not-modelled); what strategy `ray` stands for,
 [there too](simulate.md#how-strategy-ray-stands-for-ray).
 
 ";

@@ -163,6 +163,7 @@ fn finding(rule: u16) -> Finding {
         problem: "7 is too many".to_owned(),
         why: "Ray stops.".to_owned(),
         fix: "Write 3.".to_owned(),
+        amount: None,
         decided: None,
     }
 }

@@ -330,6 +330,35 @@ async fn a_judge_that_is_too_slow_gets_a_clear_answer_in_time() {
     assert!(body.contains("timeout"), "{body}");
 }
 
+/// A call that fails has the object stored unchecked where the webhooks fail open.
+#[tokio::test]
+async fn an_object_that_is_too_much_to_check_is_denied_and_not_let_through() {
+    let limits = AdmissionLimits {
+        trees: 1 << 20,
+        ..AdmissionLimits::default()
+    };
+    let server = with(Engine::default(), limits);
+    let mut padded = cluster();
+    padded["spec"]["headGroupSpec"]["template"]["spec"]["tolerations"] =
+        vec![json!({}); 5000].into();
+    for review in [create(&padded), update(&padded, &cluster())] {
+        let response = server.ask("/validate", &review).await;
+        assert_eq!(response["allowed"], false);
+        assert_eq!(response["status"]["code"], 413);
+        let message = response["status"]["message"].as_str().unwrap();
+        assert!(message.contains("too many values"), "{message}");
+    }
+    // The other webhook only fills in; and what changes nothing that is checked needs no tree.
+    let (status, _) = server
+        .send(post("/mutate", create(&padded).to_string()))
+        .await;
+    assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
+    let mut unlocked = padded.clone();
+    unlocked["metadata"]["finalizers"] = json!([]);
+    let response = server.ask("/validate", &update(&unlocked, &padded)).await;
+    assert_eq!(response["allowed"], true);
+}
+
 #[tokio::test]
 async fn large_reviews_pass_and_larger_ones_are_refused() {
     let server = server();

@@ -17,7 +17,8 @@ pub(in crate::cli) struct HashArgs {
     #[arg(long)]
     hash_names: bool,
 
-    /// Hash with the key in this file instead, so that several traces have the same hashes
+    /// With --hash-names: the key in this file (32 bytes or more), so that several traces have the
+    /// same hashes
     #[arg(long, value_name = "FILE", requires = "hash_names")]
     hash_key: Option<PathBuf>,
 }

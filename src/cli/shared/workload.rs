@@ -64,11 +64,13 @@ pub(in crate::cli) fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl WorldArgs {
-    /// The world.
-    pub(in crate::cli) fn world(&self) -> anyhow::Result<WorldSettings> {
+    /// The world around a RayCluster.
+    pub(in crate::cli) fn world(&self, cluster: &Value) -> anyhow::Result<WorldSettings> {
+        let pools = self.pools()?;
+        pools::check(&pools, cluster)?;
         let mut world = WorldSettings {
             seed: self.seed,
-            pools: self.pools()?,
+            pools,
             worker_start_s: self.worker_start,
             ..WorldSettings::default()
         };

@@ -8,7 +8,8 @@ use crate::ray::{Kind, RayObject, ReconcileMode, ippr};
 use crate::reconcile::ownership::handover::RECORD;
 use crate::snapshot::ClusterId;
 use crate::snapshot::pod::{Pod, PodRole};
-use crate::snapshot::pod_object::{PodCondition, PodObject};
+use crate::snapshot::pod_condition::PodCondition;
+use crate::snapshot::pod_object::PodObject;
 
 /// All RayClusters, given their pods.
 pub(super) fn text(clusters: &[Value], pods: &[PodObject]) -> String {

@@ -146,10 +146,17 @@ impl Writer {
     /// Waits at the gate until a request may be sent; with the result, requests are sent one by
     /// one.
     pub async fn turn(&self) -> Result<WriteTurn<'_>, Failure> {
-        let passed = self.requests.gate.pass(&self.flow).await;
+        self.turn_of(&self.flow).await
+    }
+
+    /// The same in the turn of another flow, for what is asked once for many clusters: what holds up
+    /// the requests about one of them must not hold up the others.
+    pub async fn turn_of(&self, flow: &Flow) -> Result<WriteTurn<'_>, Failure> {
+        let passed = self.requests.gate.pass(flow).await;
         let passed = passed.map_err(|not| Failure::NotAdmitted(not.to_string()))?;
         Ok(WriteTurn {
             writer: self,
+            flow: flow.clone(),
             _pass: passed,
         })
     }
@@ -193,6 +200,7 @@ impl Writer {
 /// sent with hardly any time left and cut off, which made it slower still.
 pub struct WriteTurn<'a> {
     writer: &'a Writer,
+    flow: Flow,
     _pass: Pass,
 }
 
@@ -202,8 +210,8 @@ impl WriteTurn<'_> {
         let (clusters, name) = (self.writer.clusters(), &self.writer.key.name);
         let request = clusters.get(name, &kube::api::GetParams::default());
         let request = request.map_err(|error| unsendable(&error))?;
-        let writer = self.writer;
-        writer.requests.send(&writer.flow, request, LONGEST).await
+        let requests = &self.writer.requests;
+        requests.send(&self.flow, request, LONGEST).await
     }
 
     /// Patches the RayCluster, and returns the patched object.
@@ -248,8 +256,8 @@ impl WriteTurn<'_> {
     /// Reads other objects that the cluster's scaling depends on.
     pub async fn read<T: DeserializeOwned>(&self, request: Built) -> Result<T, Failure> {
         let request = request.map_err(|error| unsendable(&error))?;
-        let writer = self.writer;
-        writer.requests.send(&writer.flow, request, LONGEST).await
+        let requests = &self.writer.requests;
+        requests.send(&self.flow, request, LONGEST).await
     }
 
     /// Lists the pods that carry the cluster's label.
@@ -276,8 +284,7 @@ impl WriteTurn<'_> {
         let mut tries = 1;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let flow = &self.writer.flow;
-            match requests.send(flow, request.clone(), left).await {
+            match requests.send(&self.flow, request.clone(), left).await {
                 // All our writes can be repeated: they set absolute values, or test a version.
                 Err(Failure::Api(status))
                     // With less time left, the answer to another attempt could not be waited for.

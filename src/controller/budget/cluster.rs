@@ -77,17 +77,23 @@ impl ClusterBudgets {
             let seen = seen.map(|record| (record.version.as_str(), &record.grants));
             book.observe(&policy, seen);
         }
+        let mut failed = None;
         for policy in book.unread() {
-            let record = desk.read(&policy, writer).await?;
-            let (version, grants) = (record.version.as_str(), record.grants.clone());
-            book.read(&policy, version, grants, self.clock.wall());
+            match desk.read(&policy, writer).await {
+                Ok(record) => {
+                    let (version, grants) = (record.version.as_str(), record.grants.clone());
+                    book.read(&policy, version, grants, self.clock.wall());
+                }
+                // A record that nobody can read keeps no cluster from giving back to other budgets.
+                Err(failure @ Failure::NotSent(_)) => failed = Some(failure),
+                Err(failure) => return Err(failure),
+            }
         }
         let gone = if book.is_busy() {
             desk.gone(book.entries().into_iter())
         } else {
             HashSet::new()
         };
-        let mut failed = None;
         for write in book.writes(self.clock.wall(), |uid| gone.contains(uid)) {
             let done = desk.write(&write, writer).await;
             let end = match &done {
@@ -102,5 +108,68 @@ impl ClusterBudgets {
             failed = done.err().filter(|_| !is_late).or(failed);
         }
         failed.map_or(Ok(()), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+
+    use hyper::{Method, Request, Response};
+    use kube::Client;
+    use kube::client::Body;
+    use serde_json::json;
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::apiserver::{Gate, Patience};
+    use crate::budget::amounts::BudgetAmounts;
+    use crate::budget::book::PlannedUse;
+    use crate::budget::limit::BudgetShare;
+    use crate::controller::act::writer::Requests;
+    use crate::controller::metrics::RoundMetrics;
+    use crate::controller::observe::{Key, Observed};
+
+    #[tokio::test]
+    async fn a_record_that_cannot_be_read_holds_up_no_other() {
+        let written = Arc::new(Mutex::new(0));
+        let count = Arc::clone(&written);
+        // It has a record of the budget `broken`, and takes whatever is written.
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let broken = json!({"metadata": {"name": "rayfit-budget-broken",
+                "annotations": {"rayfit.dev/budget": "{"}}});
+            let answer = if *request.method() == Method::GET {
+                json!({"kind": "LeaseList", "apiVersion": "coordination.k8s.io/v1", "metadata": {},
+                    "items": [broken]})
+            } else {
+                *count.lock().unwrap() += 1;
+                json!({"metadata": {"name": "rayfit-budget-good", "resourceVersion": "2"}})
+            };
+            let answer = Response::new(Body::from(answer.to_string().into_bytes()));
+            async move { Ok::<_, Infallible>(answer) }
+        });
+        let gate = Gate::new(1000, 1000, Patience::default());
+        let requests = Requests::new(Client::new(service, "ray"), gate);
+        let writer = Writer::new(requests, Key::new("ray", "demo"), None);
+        let (tell, _) = mpsc::unbounded_channel();
+        let (observed, metrics) = (Observed::new(tell), RoundMetrics::default());
+        let desk = BudgetDesk::new("rayfit-system".to_owned(), observed, metrics);
+        let mut budgets = ClusterBudgets::new("u", Some(desk), Clock::default());
+        let mut book = BudgetBook::new("u");
+        let of = |policy: &str| Budget {
+            policy: policy.into(),
+            total: BudgetAmounts::of([100, 100, 100]),
+        };
+        book.set(&[of("broken"), of("good")], BudgetShare::default());
+        let planned = BudgetAmounts::of([10, 10, 0]);
+        let wants = planned;
+        book.plans(PlannedUse { planned, wants }, 0.0);
+        let limits = budgets.keep(&mut book, &writer).await;
+        assert_eq!(*written.lock().unwrap(), 1);
+        let of_policy = |policy: &str| limits.iter().find(|one| *one.policy == *policy);
+        let may_use = |policy| of_policy(policy).map(|one| one.limit.cpu_milli);
+        assert_eq!(may_use("broken"), Some(0));
+        assert!(may_use("good") >= Some(10));
     }
 }

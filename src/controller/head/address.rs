@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::controller::observe::Key;
 use crate::gcs::{Address, DEFAULT_PORT};
-use crate::snapshot::OwnPods;
-use crate::snapshot::pod::PodRole;
+use crate::snapshot::pod::Pod;
+use crate::snapshot::{OwnPods, leading_head};
 
 /// The head of a cluster: the GCS's address, and the Secrets with the credentials that it requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,11 +37,15 @@ pub enum NoHead {
 }
 
 /// The head of a cluster. It is always one of the cluster's own pods, so that a token or
-/// certificate is never sent anywhere else. Of several head pods, one that is not being deleted is
-/// preferred.
+/// certificate is never sent anywhere else. Of several head pods it is [the one that
+/// leads](leading_head).
 pub fn head(key: &Key, cluster: &Value, pods: &OwnPods) -> Result<Head, NoHead> {
-    let heads = pods.iter().filter(|pod| pod.role == PodRole::Head);
-    let pod = heads.min_by_key(|pod| pod.deleting).ok_or(NoHead::Absent)?;
+    head_in(key, cluster, leading_head(pods, None).as_ref())
+}
+
+/// The head of a cluster in this one of its own pods, if there is one.
+pub fn head_in(key: &Key, cluster: &Value, pod: Option<&Pod<'_>>) -> Result<Head, NoHead> {
+    let pod = pod.ok_or(NoHead::Absent)?;
     if pod.ended {
         return Err(NoHead::Ended(pod.name.to_owned()));
     }
@@ -158,6 +162,17 @@ mod tests {
             ("new", Address::new("10.0.0.2", 6380))
         );
         assert_eq!(port(&json!({})), 6379);
+    }
+
+    /// An evicted pod stays until somebody deletes it.
+    #[test]
+    fn a_head_pod_that_has_ended_hides_none_that_runs() {
+        let ended = json!({ "status": { "phase": "Failed" } });
+        let pods = [
+            pod("a", "10.0.0.1", &ended),
+            pod("b", "10.0.0.2", &json!({})),
+        ];
+        assert_eq!(found(&json!({}), &pods).unwrap().pod, "b");
     }
 
     #[test]

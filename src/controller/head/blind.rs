@@ -8,7 +8,7 @@ use crate::gcs::{CallError, GcsFault};
 use crate::reconcile::effects::failure::{Failure, GcsKind};
 use crate::reconcile::{Blind, HeadPod};
 use crate::snapshot::OwnPods;
-use crate::snapshot::pod_object::PodCondition;
+use crate::snapshot::pod_condition::PodCondition;
 
 /// The head pod of `head`, as it was observed among `pods`.
 pub fn head_pod(head: &Head, pods: &OwnPods) -> HeadPod {

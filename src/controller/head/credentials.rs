@@ -78,7 +78,8 @@ impl Credentials {
             }
             Self::Secrets(secrets) => secrets.endpoint_unless_failed(key, head).await?,
         };
-        Ok(gcs::Client::new(endpoint, GcsLimits::default()))
+        let client = gcs::Client::new(endpoint, GcsLimits::default());
+        Ok(client.of_namespace(&key.namespace))
     }
 }
 
@@ -90,7 +91,38 @@ pub struct SecretReader {
     failed: Arc<Mutex<HashMap<Key, Failed>>>,
 }
 
+/// When credentials that a GCS refuses are read again: they may have been replaced, and where they have
+/// not, each time is a request to the API server for nothing.
+#[derive(Debug)]
+pub struct Refusals {
+    backoff: Backoff,
+    next: Option<Instant>,
+}
+
+impl Default for Refusals {
+    fn default() -> Self {
+        Self {
+            backoff: Backoff::new(RETRY.0, RETRY.1),
+            next: None,
+        }
+    }
+}
+
+impl Refusals {
+    /// Whether they are to be read again, now that they were refused.
+    pub fn read_again(&mut self) -> bool {
+        let now = Instant::now();
+        if self.next.is_some_and(|next| now < next) {
+            return false;
+        }
+        self.next = Some(now + self.backoff.wait(None));
+        true
+    }
+}
+
 struct Failed {
+    /// For which it failed: another head, or another Secret, is another matter.
+    head: Head,
     backoff: Backoff,
     until: Instant,
     error: CredentialsError,
@@ -105,15 +137,16 @@ impl SecretReader {
         let now = Instant::now();
         if let Some(failed) = self.failed().get(key)
             && failed.until > now
+            && failed.head == *head
         {
             return Err(failed.error.clone());
         }
         let result = self.endpoint(key, head).await;
-        self.note(key, result.as_ref().err());
+        self.note(key, head, result.as_ref().err());
         result
     }
 
-    fn note(&self, key: &Key, error: Option<&CredentialsError>) {
+    fn note(&self, key: &Key, head: &Head, error: Option<&CredentialsError>) {
         let mut failed = self.failed();
         // Clusters that are gone are never asked for again, so their entries are dropped with age.
         failed.retain(|_, failed| failed.until.elapsed() < RETRY.1 * 10);
@@ -121,13 +154,18 @@ impl SecretReader {
             failed.remove(key);
             return;
         };
-        let failed = failed.entry(key.clone()).or_insert_with(|| Failed {
-            backoff: Backoff::new(RETRY.0, RETRY.1),
-            until: Instant::now(),
-            error: error.clone(),
-        });
-        failed.error = error.clone();
-        failed.until = Instant::now() + failed.backoff.wait(None);
+        let before = failed.remove(key).filter(|before| before.head == *head);
+        let first = || Backoff::new(RETRY.0, RETRY.1);
+        let mut backoff = before.map_or_else(first, |before| before.backoff);
+        let until = Instant::now() + backoff.wait(None);
+        let (head, error) = (head.clone(), error.clone());
+        let failure = Failed {
+            head,
+            backoff,
+            until,
+            error,
+        };
+        failed.insert(key.clone(), failure);
     }
 
     async fn endpoint(&self, key: &Key, head: &Head) -> Result<Endpoint, CredentialsError> {
@@ -227,5 +265,24 @@ mod tests {
         assert!((4..=10).contains(&times), "{times} times in a minute");
         let _ = credentials.client(&key("neighbour"), &head).await;
         assert_eq!(asked.load(Ordering::Relaxed), times + 1, "at once");
+        let another = Head {
+            uid: "of the next cluster of that name".to_owned(),
+            ..head
+        };
+        let _ = credentials.client(&key("a"), &another).await;
+        assert_eq!(asked.load(Ordering::Relaxed), times + 2, "at once");
+    }
+
+    /// A GCS that refuses what is in the Secret is asked every second.
+    #[tokio::test(start_paused = true)]
+    async fn credentials_that_are_refused_are_read_ever_more_rarely() {
+        let mut refusals = Refusals::default();
+        assert!(refusals.read_again(), "they may have been replaced");
+        let mut times = 0;
+        for _ in 0..600 {
+            sleep(Duration::from_secs(1)).await;
+            times += usize::from(refusals.read_again());
+        }
+        assert!((10..=30).contains(&times), "{times} times in ten minutes");
     }
 }

@@ -256,6 +256,7 @@ impl Keeper {
             let answer = answer.unwrap_or_else(|_| Err(Unbeaten::Late(longest / 2)));
             self.beaten(answer);
         }
+        let mut conflicted = Vec::new();
         for (step, result) in performed {
             match result {
                 Ok(Ok(LeaseAnswer::Written(lease))) => self.done(step, lease.as_deref(), now),
@@ -263,9 +264,13 @@ impl Keeper {
                     self.is_fault_logged = false;
                     self.ledger.listed(leases, now, self.start.elapsed());
                 }
-                Ok(Err(error)) => self.failed(&step, &error).await,
+                Ok(Err(error)) if is_conflict(&error) => conflicted.push(step),
+                Ok(Err(error)) => self.log_fault(&error_chain::text(&error)),
                 Err(_) => self.log_fault(&format!("no answer within {longest:?}")),
             }
+        }
+        if !conflicted.is_empty() {
+            self.read_again(&conflicted).await;
         }
     }
 
@@ -332,26 +337,28 @@ impl Keeper {
         }
     }
 
-    /// After a conflict the Leases are read again, because the remembered ones may be stale. They
-    /// are listed, so that the right to `get` one Lease is not needed.
-    async fn failed(&mut self, step: &LeaseStep, error: &kube::Error) {
-        let conflict =
-            matches!(error, kube::Error::Api(status) if matches!(status.code, 404 | 409));
-        if !conflict {
-            self.log_fault(&error_chain::text(error));
-            return;
-        }
+    /// After conflicts the Leases are read again, because the remembered ones may be stale. They are listed,
+    /// so that the right to `get` one Lease is not needed, and once for all: while one list after the other
+    /// came from a slow API server, this replica's own Lease would run out.
+    async fn read_again(&mut self, steps: &[LeaseStep]) {
         match timeout(self.options.terms.renew, list(&self.listing)).await {
             Ok(Ok(leases)) => {
                 let now = self.start.elapsed();
-                let mut found = leases.into_iter().filter(|(name, _)| name == step.name());
-                match found.next() {
-                    Some((name, record)) => self.ledger.note(name, record, now),
-                    None => self.ledger.gone(step.name()),
+                for step in steps {
+                    let mut found = leases.iter().filter(|(name, _)| name == step.name());
+                    match found.next() {
+                        Some((name, record)) => self.ledger.note(name.clone(), record.clone(), now),
+                        None => self.ledger.gone(step.name()),
+                    }
                 }
             }
             Ok(Err(error)) => self.log_fault(&error_chain::text(&error)),
             Err(_) => {}
         }
     }
+}
+
+/// Whether a step was refused because the Lease is another one by now, or none.
+fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if matches!(status.code, 404 | 409))
 }

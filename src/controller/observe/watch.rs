@@ -84,6 +84,12 @@ impl Observed {
         self.put(KeptObject::<WatchedRayClusters>::of(cluster));
     }
 
+    /// As if all pods had been listed.
+    #[cfg(test)]
+    pub(crate) fn has_listed_pods(&self) {
+        self.write().listed(WatchedPods::KIND, None);
+    }
+
     /// Watches for ever. Failures are tried again; a panic in one watch ends all of them.
     pub async fn watch(self, informers: Informers, reach: WatchScope) {
         let mut watches = JoinSet::new();

@@ -1,7 +1,6 @@
 //! From packed nodes to the actions of a plan.
 
-use std::collections::HashMap;
-
+use crate::hash::HashMap;
 use crate::plan::conclude::launch::LaunchBounds;
 use crate::plan::conclude::reasons::Reasons;
 use crate::plan::conclude::{deletions, describe, drains, holds, launch, orphans};
@@ -45,7 +44,7 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
         plan.holds = holds::holds(settings, decided);
         plan.resizes = resizes(decided);
         plan.groups = groups(snapshot, settings, decided);
-        orphans::place(snapshot, decided, &mut plan.groups, &mut plan.problems);
+        orphans::place(decided, &mut plan.groups, &mut plan.problems);
     } else {
         // While the head does not run, Ray still deletes the pods of stopped raylets. Here these
         // pods are deleted as soon as the head runs.
@@ -267,7 +266,7 @@ fn replaced(decided: &Decided<'_>) -> ByGroup<u64> {
 
 /// By group, how many pods stay as far as KubeRay is concerned.
 fn observed<'a>(decided: &'a Decided<'_>) -> HashMap<&'a str, u64> {
-    let mut observed: HashMap<&str, u64> = HashMap::new();
+    let mut observed: HashMap<&str, u64> = HashMap::default();
     for pod in decided.own {
         let listed = decided.config.is_listed(pod.group, pod.name);
         if pod.role == PodRole::Worker && !pod.deleting && !listed {
@@ -308,7 +307,7 @@ fn settled(observed: u64, awaited: u64, group: &GroupConfig, plan: &GroupPlan) -
 }
 
 fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
-    let mut counts: HashMap<DemandIndex, u64> = HashMap::new();
+    let mut counts: HashMap<DemandIndex, u64> = HashMap::default();
     let mut order = Vec::new();
     for batch in &decided.left {
         let count = counts.entry(batch.demand).or_insert_with(|| {

@@ -1,7 +1,6 @@
 //! Which pods KubeRay is asked to delete: those in which Ray does not run any more, or never did.
 
-use std::collections::{HashMap, HashSet};
-
+use crate::hash::{HashMap, HashSet};
 use crate::plan::decided::Decided;
 use crate::plan::list::GroupIndex;
 use crate::plan::nodes::life::Stage;
@@ -14,7 +13,7 @@ use crate::snapshot::pod::PodRole;
 /// stopped; of a multi-host replica neither while Ray runs in another host of it.
 pub(crate) fn deletions(decided: &Decided<'_>) -> HashMap<GroupIndex, Vec<Deletion>> {
     let config = &decided.config;
-    let mut deletions: HashMap<GroupIndex, Vec<Deletion>> = HashMap::new();
+    let mut deletions: HashMap<GroupIndex, Vec<Deletion>> = HashMap::default();
     let mut delete = |group: GroupIndex, pod: &str, cause| {
         let config = config.groups.get(group);
         if config.is_some_and(|config| !config.to_delete.contains(pod)) {
@@ -53,7 +52,7 @@ pub(crate) fn deletions(decided: &Decided<'_>) -> HashMap<GroupIndex, Vec<Deleti
 fn running_replicas<'a>(decided: &'a Decided<'_>) -> HashSet<(GroupIndex, &'a str)> {
     let state = &decided.state;
     if !state.strategy.is_rayfit() {
-        return HashSet::new();
+        return HashSet::default();
     }
     let is_slice = |group: &GroupIndex| {
         let group = state.groups.get(*group);

@@ -1,7 +1,8 @@
 //! The report of a decision: where each demand went, and the reasons in words.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use crate::hash::HashMap;
 use crate::plan::conclude::{describe, sizes};
 use crate::plan::decided::Decided;
 use crate::plan::demand::requests::Demand;
@@ -22,13 +23,12 @@ use crate::plan::packing::allowance::Allowance;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::standby::ready::{StandbyDemand, StandbyKind};
 use crate::quantity::Quantity;
-use crate::snapshot::Snapshot;
 
 /// How many pods a report names, where one reason holds for many.
 const NAMED: usize = 3;
 
 /// Returns the report of a decision.
-pub(crate) fn report(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -> PlanReport {
+pub(crate) fn report(decided: &Decided<'_>, plan: &Plan) -> PlanReport {
     if decided.state.work.is_over() {
         // A decision that was given up has no reasons to report.
         return PlanReport::default();
@@ -37,7 +37,7 @@ pub(crate) fn report(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) ->
     PlanReport {
         demands,
         standby,
-        groups: groups(snapshot, decided),
+        groups: groups(decided),
         nodes: nodes(decided),
     }
 }
@@ -116,14 +116,14 @@ fn group_name(state: &DecisionState, group: Option<GroupIndex>) -> String {
     group.map_or_else(String::new, |group| group.config.name.clone())
 }
 
-fn groups(snapshot: &Snapshot, decided: &Decided<'_>) -> Vec<GroupReport> {
+fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
     let state = &decided.state;
     let running = state.count(|node| node.stays() && node.stage() == Stage::Running);
     let launch = state.count(|node| node.fate == Fate::Launch);
     let pending = state.count(|node| node.fate == Fate::Stay && node.stage() != Stage::Running);
     let remove = state.count(|node| !node.stays());
     let mut below = below_limits(state);
-    let mut sizes = sizes::by_group(snapshot, decided);
+    let mut sizes = sizes::by_group(decided);
     let groups = state.groups.enumerate().map(|(number, group)| {
         let group = &group.config;
         let (running, pending, launch) = (
@@ -156,7 +156,7 @@ fn is_small_by_choice(resize: &Resize) -> bool {
 /// By the number of the group, what running pods do not take of their resize limits, if they were
 /// resized before.
 fn below_limits(state: &DecisionState) -> HashMap<GroupIndex, BelowLimits> {
-    let mut all: HashMap<GroupIndex, BelowLimits> = HashMap::new();
+    let mut all: HashMap<GroupIndex, BelowLimits> = HashMap::default();
     for node in state
         .in_order()
         .filter(|node| node.stage() == Stage::Running)
@@ -182,7 +182,7 @@ fn below_limits(state: &DecisionState) -> HashMap<GroupIndex, BelowLimits> {
 /// The reports on single nodes: why a pod did not grow, or why it is removed.
 fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
     let mut reports: Vec<NodeReport> = Vec::new();
-    let mut index: HashMap<(Option<GroupIndex>, NodeRemark), usize> = HashMap::new();
+    let mut index: HashMap<(Option<GroupIndex>, NodeRemark), usize> = HashMap::default();
     for node in decided.state.in_order() {
         let Some(pod) = node.pod() else { continue };
         let Some(reason) = remark(decided, node) else {
@@ -228,6 +228,7 @@ fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<NodeRemark> {
             let seconds = whole(decided.now - since);
             return Some(NodeRemark::Released { seconds });
         }
+        Some(KeptReason::AwaitsRoom) => return Some(NodeRemark::AwaitsRoom),
         None => {}
     }
     if node.stage() == Stage::Stopping {

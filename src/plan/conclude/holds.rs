@@ -3,8 +3,7 @@
 //! A mark is a write, so a worker is marked once it has work, and unmarked when it has had none for a
 //! while, or is to go.
 
-use std::collections::HashMap;
-
+use crate::hash::HashMap;
 use crate::plan::decided::Decided;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::PlannedNode;

@@ -1,8 +1,9 @@
 //! How many of the needed nodes KubeRay is asked for at once. (Ray, `reconciler.py`,
 //! `_compute_to_launch`.)
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
+use crate::hash::HashSet;
 use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
@@ -86,7 +87,7 @@ fn as_ray(state: &DecisionState, conservative: bool) -> ByGroup<u64> {
 /// with launches of this decision.
 fn by_first_waiting(state: &DecisionState) -> Vec<GroupIndex> {
     let mut groups: Vec<GroupIndex> = Vec::new();
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::default();
     let queued = |node: &&PlannedNode| node.stage() == Stage::Queued && node.fate == Fate::Stay;
     let mut rows: Vec<&PlannedNode> = state.in_order().filter(queued).collect();
     rows.sort_by_key(|node| node.born);

@@ -5,26 +5,19 @@
 //! the group has one host per replica and is not suspended. So these pods are deleted through the
 //! list of such a group. (KubeRay 1.6, `raycluster_controller.go`, `reconcilePods`.)
 
-use std::collections::HashSet;
-
+use crate::hash::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::{Deletion, GroupPlan};
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
-use crate::snapshot::Snapshot;
 use crate::snapshot::pod::{Pod, PodRole};
 
 /// Puts these pods into the plan of a group through which KubeRay deletes them. If there is no such
 /// group, adds a problem for each pod.
-pub(crate) fn place(
-    snapshot: &Snapshot,
-    decided: &Decided<'_>,
-    groups: &mut [GroupPlan],
-    problems: &mut Vec<Problem>,
-) {
-    let orphans = orphans(snapshot, decided);
+pub(crate) fn place(decided: &Decided<'_>, groups: &mut [GroupPlan], problems: &mut Vec<Problem>) {
+    let orphans = orphans(decided);
     if orphans.is_empty() {
         return;
     }
@@ -60,18 +53,17 @@ fn left(pod: &Pod<'_>) -> Problem {
 
 /// The workers of groups that are gone in which Ray does not run and will not run: Ray has stopped,
 /// the pod has ended, or the pod never began to run.
-fn orphans<'a>(snapshot: &Snapshot, decided: &Decided<'a>) -> Vec<&'a Pod<'a>> {
+fn orphans<'a>(decided: &Decided<'a>) -> Vec<&'a Pod<'a>> {
     if !decided.state.strategy.is_rayfit() {
         return Vec::new();
     }
     let config = &decided.config;
-    let alive = snapshot.gcs.live();
     let stopped: HashSet<&str> = (decided.leftovers.stopped.iter())
         .map(|pod| pod.name)
         .collect();
     let rests = |pod: &Pod<'_>| {
         let pending = pod.phase == Some("Pending");
-        !alive.contains_key(pod.name) && (pod.ended || pending || stopped.contains(pod.name))
+        !decided.live.contains_key(pod.name) && (pod.ended || pending || stopped.contains(pod.name))
     };
     let lists = config.groups.iter().flat_map(|group| &group.to_delete);
     let listed: HashSet<&str> = lists.map(String::as_str).collect();

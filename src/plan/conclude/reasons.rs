@@ -1,17 +1,18 @@
 //! The reasons why a demand could not be met.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::hash::{HashMap, HashSet};
 use crate::plan::decided::Decided;
 use crate::plan::demand::batch::RequestBatch;
+use crate::plan::demand::placement_group;
 use crate::plan::demand::requests::DemandOrigin;
 use crate::plan::demand::shape::{Shape, ShapeId};
 use crate::plan::list::{ByGroup, DemandIndex, GroupIndex};
 use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
 use crate::plan::outcome::unmet::{GroupLimit, Shortfall, UnmetReason};
 use crate::plan::packing::allowance::cost;
-use crate::plan::packing::state::PlannedGroup;
+use crate::plan::packing::state::{DecisionState, PlannedGroup};
 
 /// For how many demands the reasons are given. Nobody reads the reasons of more.
 const EXPLAINED: usize = 1_000;
@@ -33,7 +34,7 @@ pub(crate) struct Reasons<'d> {
 impl<'d> Reasons<'d> {
     /// Prepares the reasons for the demands of a decision.
     pub(crate) fn of(decided: &'d Decided<'d>) -> Self {
-        let mut left: HashMap<DemandIndex, Vec<&RequestBatch>> = HashMap::new();
+        let mut left: HashMap<DemandIndex, Vec<&RequestBatch>> = HashMap::default();
         for batch in &decided.left {
             left.entry(batch.demand).or_default().push(batch);
         }
@@ -41,7 +42,7 @@ impl<'d> Reasons<'d> {
             decided,
             left,
             staying: decided.state.count(PlannedNode::stays),
-            known: HashMap::new(),
+            known: HashMap::default(),
             explained: 0,
         }
     }
@@ -71,7 +72,7 @@ impl<'d> Reasons<'d> {
             reasons.push(UnmetReason::AllAtOnce);
         }
         // What reads the same is said once, however little the amounts differ.
-        let mut seen: HashSet<String> = HashSet::new();
+        let mut seen: HashSet<String> = HashSet::default();
         let shapes: Vec<ShapeId> = (self.left.get(&number).into_iter().flatten())
             .map(|batch| batch.shape)
             .take(EXPLAINED)
@@ -90,6 +91,9 @@ impl<'d> Reasons<'d> {
         let (decided, staying) = (self.decided, &self.staying);
         self.known.entry(id).or_insert_with(|| {
             let shape = decided.state.shapes.get(id);
+            if let Some(tied) = tied(&decided.state, shape) {
+                return vec![tied];
+            }
             let groups = &decided.state.groups;
             let named = groups.enumerate().take(GROUPS);
             let mut reasons: Vec<UnmetReason> = named
@@ -105,6 +109,15 @@ impl<'d> Reasons<'d> {
             reasons
         })
     }
+}
+
+/// That the shape waits for its placement group, if it asks for resources of one.
+fn tied(state: &DecisionState, shape: &Shape) -> Option<UnmetReason> {
+    let (name, id) = placement_group::of_shape(&state.names, shape)?;
+    Some(UnmetReason::PlacementGroup {
+        id: id.to_owned(),
+        is_placed: state.in_order().any(|node| node.amount(name).is_some()),
+    })
 }
 
 fn why_not(

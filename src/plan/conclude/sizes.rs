@@ -1,8 +1,7 @@
 //! How large the pods of each group are, how much of that is in use, and how large they could
 //! become: for people, no decision reads it.
 
-use std::collections::HashMap;
-
+use crate::hash::HashMap;
 use crate::plan::decided::Decided;
 use crate::plan::growth::container::ContainerAmounts;
 use crate::plan::growth::in_use::InUse;
@@ -10,19 +9,14 @@ use crate::plan::growth::size::{bytes, cores, milli};
 use crate::plan::list::GroupIndex;
 use crate::plan::outcome::report::{CpuAndMemory, GroupSizes};
 use crate::ray::group::HEAD_NAME;
-use crate::snapshot::Snapshot;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::gcs::NodeState;
 use crate::snapshot::pod::{Pod, PodRole};
 
 /// The sums over the pods of each group that have a Kubernetes node.
-pub(crate) fn by_group(
-    snapshot: &Snapshot,
-    decided: &Decided<'_>,
-) -> HashMap<GroupIndex, GroupSizes> {
-    let live = snapshot.gcs.live();
+pub(crate) fn by_group(decided: &Decided<'_>) -> HashMap<GroupIndex, GroupSizes> {
     let takes_room = |pod: &&Pod<'_>| pod.node.is_some() && !pod.ended;
-    let mut all: HashMap<GroupIndex, GroupSizes> = HashMap::new();
+    let mut all: HashMap<GroupIndex, GroupSizes> = HashMap::default();
     for pod in decided.own.iter().filter(takes_room) {
         let name = match pod.role {
             PodRole::Head => HEAD_NAME,
@@ -39,7 +33,7 @@ pub(crate) fn by_group(
             memory_bytes: limits.memory,
         });
         let has = size(pod);
-        let ray = live.get(pod.name).copied();
+        let ray = decided.live.get(pod.name).copied();
         let used = ray.map_or_else(CpuAndMemory::default, |ray| in_use(ray, decided.now));
         let sums = all.entry(group).or_default();
         sums.has = sums.has.plus(has);
@@ -83,6 +77,7 @@ mod tests {
 
     use super::*;
     use crate::plan::{PlanSettings, decide};
+    use crate::snapshot::Snapshot;
 
     const GI: i64 = 1 << 30;
 

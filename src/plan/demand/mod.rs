@@ -7,5 +7,6 @@
 
 pub(crate) mod batch;
 pub(crate) mod names;
+pub(crate) mod placement_group;
 pub(crate) mod requests;
 pub(crate) mod shape;

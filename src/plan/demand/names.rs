@@ -1,7 +1,9 @@
 //! Texts as small numbers. Names of resources and labels are compared millions of times. The
 //! numbers are in the order of the texts, so that they compare as the texts do.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+
+use crate::hash::HashMap;
 
 /// Resources with this prefix exist once on every node without being listed (Ray,
 /// `IMPLICIT_RESOURCE_PREFIX`).

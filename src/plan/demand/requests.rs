@@ -1,8 +1,9 @@
 //! The demands, in the order in which they are served. (Ray, `scheduler.py`,
 //! `_sched_gang_resource_requests`; `utils.py`, `combine_requests_with_affinity`.)
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
+use crate::hash::HashMap;
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::names::Names;
 use crate::plan::demand::shape::{Shape, Shapes};
@@ -178,7 +179,7 @@ fn listed(gang: &GangResourceRequest) -> &[ResourceRequest] {
 fn bundles(gang: &GangResourceRequest) -> Result<Vec<ResourceRequest>, UnmetReason> {
     let mut bundles = Vec::new();
     let mut together: Vec<ResourceRequest> = Vec::new();
-    let mut places: HashMap<(&Label, Vec<LabelSelector>), usize> = HashMap::new();
+    let mut places: HashMap<(&Label, Vec<LabelSelector>), usize> = HashMap::default();
     for bundle in listed(gang) {
         let constraint = match bundle.placement_constraints.as_slice() {
             [] => {

@@ -1,8 +1,9 @@
 //! Request shapes: each distinct request is kept once.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
+use crate::hash::HashMap;
 use crate::plan::demand::names::{Name, Names};
 use crate::snapshot::gcs::{LabelOperator, PlacementConstraint, ResourceRequest};
 

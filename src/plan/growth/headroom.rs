@@ -1,7 +1,6 @@
 //! The headroom of Kubernetes nodes for pods that grow.
 
-use std::collections::HashMap;
-
+use crate::hash::HashMap;
 use crate::plan::growth::size::{Size, bytes, cores, from_cores};
 use crate::plan::list::{KubeNodeIndex, List};
 use crate::quantity::Quantity;
@@ -20,13 +19,15 @@ pub(crate) struct NodeHeadroom {
     pub(crate) is_closed: bool,
 }
 
+/// The headroom of Kubernetes nodes, and where each is, by its name.
+pub(crate) type Headrooms = (
+    List<KubeNodeIndex, NodeHeadroom>,
+    HashMap<String, KubeNodeIndex>,
+);
+
 impl NodeHeadroom {
     /// The headroom of all Kubernetes nodes, and where each is, by its name.
-    pub(crate) fn all(
-        nodes: &[KubeNode],
-        own: &[Pod<'_>],
-        loads: &NodeLoads,
-    ) -> (List<KubeNodeIndex, Self>, HashMap<String, KubeNodeIndex>) {
+    pub(crate) fn all(nodes: &[KubeNode], own: &[Pod<'_>], loads: &NodeLoads) -> Headrooms {
         let mut headrooms: List<KubeNodeIndex, Self> = nodes.iter().filter_map(Self::of).collect();
         let names = headrooms.enumerate();
         let names = names.map(|(at, headroom)| (headroom.node.clone(), at));

@@ -14,7 +14,7 @@ use crate::quantity::Quantity;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::history::ResizeMemory;
 use crate::snapshot::pod::Pod;
-use crate::snapshot::pod_object::PodCondition;
+use crate::snapshot::pod_condition::PodCondition;
 
 /// By how many seconds a time in a note may lie ahead.
 const SKEW_S: i64 = 5;
@@ -63,6 +63,7 @@ pub(crate) fn resize(
         spare: around.memory.spare,
         shrinks_for: None,
         in_use: around.in_use,
+        monitored: false,
         followed: around
             .memory
             .followed

@@ -88,6 +88,8 @@ pub(crate) struct Resize {
     pub(crate) shrinks_for: Option<f64>,
     /// How much memory is really in use, if that is known and followed.
     pub(crate) in_use: Option<InUse>,
+    /// Whether Ray's memory monitor is on in the pod.
+    pub(crate) monitored: bool,
     /// What the pod was given because its memory was nearly full.
     pub(crate) followed: Option<FollowedMemory>,
     /// Why the pod is now asked to have another amount of memory, if that is for what is in use.
@@ -186,6 +188,13 @@ impl Resize {
         headrooms: &'r List<KubeNodeIndex, NodeHeadroom>,
     ) -> Option<&'r NodeHeadroom> {
         headrooms.get(self.kube_node?)
+    }
+
+    /// Whether more work may have Ray's memory monitor kill some of it: half of the memory with which the
+    /// pod started is in use, and the monitor goes by that memory, however far the pod grows.
+    pub(crate) fn is_crowded(&self) -> bool {
+        let half = |used: InUse| used.soon >= self.base.memory / 2;
+        self.monitored && self.in_use.is_some_and(half)
     }
 
     /// Whether the pod may be asked to grow.

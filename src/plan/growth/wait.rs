@@ -1,5 +1,7 @@
 //! For how long a pod or a group does not grow after growth that failed.
 
+use crate::seconds::doubled;
+
 /// The first wait after a failed resize, in seconds. It doubles with every further failure.
 const FIRST_WAIT_S: f64 = 60.0;
 
@@ -8,7 +10,5 @@ const LONGEST_WAIT_S: f64 = 3600.0;
 
 /// How many seconds to wait after so many failures in a row.
 pub(crate) fn wait_after(failures: u32) -> f64 {
-    // So often is beyond the longest wait already, and shifting by 32 bits would panic.
-    let doublings = failures.saturating_sub(1).min(16);
-    (FIRST_WAIT_S * f64::from(1_u32 << doublings)).min(LONGEST_WAIT_S)
+    doubled(FIRST_WAIT_S, failures.saturating_sub(1), LONGEST_WAIT_S)
 }

@@ -1,8 +1,9 @@
 //! Availability of groups: a group whose pods recently failed to appear is the second choice among
 //! equally good ones. (Ray, `cloud_resource_monitor.py`.)
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
+use crate::hash::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::list::ByGroup;
 use crate::plan::nodes::group::GroupConfig;

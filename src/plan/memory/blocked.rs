@@ -3,18 +3,21 @@
 //! Demand that fits another group goes there at once. Once the objects no longer say that a group
 //! is blocked, it is tried again: at once if a pod that showed it has started or if its scale gate
 //! is gone, and otherwise after a minute, then two, up to ten, so that demand does not go back and
-//! forth between groups.
+//! forth between groups. Where pods start and then end, Ray must run in one.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
+use crate::hash::HashSet;
 use crate::plan::decided::Decided;
+use crate::plan::memory::started::Started;
 use crate::plan::nodes::blocked::Evidence;
 use crate::plan::nodes::life::Stage;
 use crate::plan::outcome::block_reason::BlockReason;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::packing::state::DecisionState;
+use crate::seconds::doubled;
 use crate::snapshot::History;
-use crate::snapshot::history::BlockMemory;
+use crate::snapshot::history::{BlockCause, BlockMemory};
 use crate::snapshot::pod::Pod;
 
 /// For how many seconds a group stays blocked after it was last seen so, the first time in a row.
@@ -40,9 +43,10 @@ pub(crate) fn mark(
     now: f64,
 ) -> Vec<Problem> {
     let mut problems = Vec::new();
+    let started = Started::of(!history.blocked.is_empty(), state, own);
     for (group, found) in state.groups.iter_mut().zip(evidence.groups.iter()) {
         let name = &group.config.name;
-        let lately = || held(history.blocked.get(name)?, own, now);
+        let lately = || held(name, history.blocked.get(name)?, own, &started, now);
         let Some(reason) = found.clone().or_else(lately) else {
             continue;
         };
@@ -57,6 +61,10 @@ pub(crate) fn mark(
         return problems;
     }
     let blocked = state.groups.map(|group| group.block.is_some());
+    let ends = state.groups.map(|group| {
+        let cause = group.block.as_ref().and_then(BlockReason::cause);
+        cause.is_some_and(ends_again)
+    });
     let scheduled: HashSet<&str> = (own.iter().filter(|pod| pod.node.is_some()))
         .map(|pod| pod.name)
         .collect();
@@ -66,41 +74,60 @@ pub(crate) fn mark(
             Stage::Queued | Stage::Requested | Stage::Allocated
         );
         let is_of_blocked = node.group().is_some_and(|group| blocked.holds(group));
-        let starts = |pod: &str| scheduled.contains(pod) && !evidence.pods.contains_key(pod);
+        // A pod that is about to start ends like those before it.
+        let ends = node.group().is_some_and(|group| ends.holds(group));
+        let starts =
+            |pod: &str| !ends && scheduled.contains(pod) && !evidence.pods.contains_key(pod);
         node.blocked = is_pending && is_of_blocked && !node.head && !node.pod().is_some_and(starts);
     }
     problems
 }
 
 /// Why a group still counts as blocked though the objects no longer say so.
-fn held(memory: &BlockMemory, own: &[Pod<'_>], now: f64) -> Option<BlockReason> {
+fn held(
+    group: &str,
+    memory: &BlockMemory,
+    own: &[Pod<'_>],
+    started: &Started<'_>,
+    now: f64,
+) -> Option<BlockReason> {
     let until = memory.seen_at + hold(memory.times);
     // A time ahead of the clock, which was set back since, holds nothing.
-    let is_held = !is_over(memory, own) && (memory.seen_at..until).contains(&now);
+    let is_held = !is_over(group, memory, own, started) && (memory.seen_at..until).contains(&now);
     #[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
     let until = until.ceil() as i64;
-    is_held.then_some(BlockReason::Lately { until })
+    let cause = memory.cause;
+    is_held.then_some(BlockReason::Lately { cause, until })
 }
 
 /// Whether a group can be served again for sure.
-fn is_over(memory: &BlockMemory, own: &[Pod<'_>]) -> bool {
-    let started = |pod: &Pod<'_>| {
+fn is_over(group: &str, memory: &BlockMemory, own: &[Pod<'_>], started: &Started<'_>) -> bool {
+    if memory.cause.is_some_and(ends_again) {
+        return memory.is_over
+            || started.in_one_of(&memory.pods)
+            || started.since(group, memory.seen_at);
+    }
+    let begins = |pod: &Pod<'_>| {
         let showed = memory.pods.iter().any(|name| name == pod.name);
         showed && pod.node.is_some() && !pod.deleting && !pod.ended
     };
-    memory.is_over || memory.by_gate || own.iter().any(started)
+    memory.is_over || memory.by_gate || own.iter().any(begins)
+}
+
+/// Whether pods of such a group start, and end then.
+fn ends_again(cause: BlockCause) -> bool {
+    matches!(cause, BlockCause::Crashes | BlockCause::EndsAtStart)
 }
 
 fn hold(times: u32) -> f64 {
-    // Bounded before the shift, which would overflow: the longest hold is reached much earlier.
-    let doubled = times.saturating_sub(1).min(8);
-    (HOLD_S * f64::from(1_u32 << doubled)).min(LONGEST_HOLD_S)
+    doubled(HOLD_S, times.saturating_sub(1), LONGEST_HOLD_S)
 }
 
 /// What is remembered of blocked groups after a decision.
 pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, BlockMemory> {
     let now = decided.now;
     let mut after = history.blocked.clone();
+    let started = Started::of(!after.is_empty(), &decided.state, decided.own);
     after.retain(|_, memory| (0.0..FORGOTTEN_AFTER_S).contains(&(now - memory.seen_at)));
     for (group, found) in decided
         .config
@@ -110,7 +137,8 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
     {
         let before = after.get(&group.name);
         let Some(reason) = found else {
-            let over = before.is_some_and(|memory| is_over(memory, decided.own));
+            let over =
+                before.is_some_and(|memory| is_over(&group.name, memory, decided.own, &started));
             if let Some(memory) = after.get_mut(&group.name) {
                 memory.is_over = over;
             }
@@ -133,6 +161,7 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
             pods,
             is_over: false,
             by_gate: matches!(reason, BlockReason::ScaleGate(_)),
+            cause: reason.cause(),
         };
         after.insert(group.name.clone(), memory);
     }
@@ -266,6 +295,106 @@ mod tests {
             let plan = plan(&snapshot(300, std::slice::from_ref(&starts)));
             assert_eq!(launches(&plan), [0, 0], "{starts}");
         }
+    }
+
+    /// A pod of the first group that KubeRay deleted at a time because its container had ended.
+    fn ended(name: &str, created: i64, code: i32, asked: i64) -> Value {
+        let at = |later| crate::snapshot::moment(seconds(later));
+        let status = json!({ "phase": "Running", "containerStatuses": [{ "name": "ray",
+            "state": { "terminated": { "exitCode": code, "finishedAt": at(created + 2) } } }] });
+        let mut pod = pod(name, "worker", "first", &container_on("n"), &status);
+        pod["metadata"]["creationTimestamp"] = json!(at(created));
+        pod["metadata"]["deletionTimestamp"] = json!(at(asked + 30));
+        pod["metadata"]["deletionGracePeriodSeconds"] = json!(30);
+        pod
+    }
+
+    fn container_on(node: &str) -> Value {
+        json!({ "nodeName": node, "containers": [{ "name": "ray" }] })
+    }
+
+    /// What is launched in three rounds: as the first pod has ended, as the second one has that
+    /// KubeRay made, and as the third one is about to start.
+    fn as_pods_end(first: Value, second: Value) -> [Plan; 3] {
+        let third = pod(
+            "c",
+            "worker",
+            "first",
+            &container_on("n"),
+            &json!({ "phase": "Pending" }),
+        );
+        let mut history = crate::snapshot::History::default();
+        [(3, first), (9, second), (11, third)].map(|(later, pod)| {
+            let mut now = snapshot(later, &[pod]);
+            now.history = history.clone();
+            let plan = plan(&now);
+            history = plan.remember.clone();
+            plan
+        })
+    }
+
+    #[test]
+    fn pods_that_end_before_ray_runs_in_them_are_not_waited_for() {
+        let (a, b) = (ended("a", 1, 2, 3), ended("b", 6, 2, 8));
+        let [first, second, third] = as_pods_end(a, b);
+        assert_eq!(
+            (launches(&first), blocks(&first).len()),
+            ([0, 0], 0),
+            "one is none"
+        );
+        assert_eq!(launches(&second), [0, 1]);
+        let pod = "b".to_owned();
+        assert_eq!(blocks(&second), [&BlockReason::EndsAtStart { pod }]);
+        // The third one is no hope, and is not asked for any more once nothing needs it.
+        assert_eq!(blocks(&third).len(), 1);
+        assert!(matches!(
+            blocks(&third)[0],
+            BlockReason::Lately { cause: Some(_), .. }
+        ));
+    }
+
+    #[test]
+    fn pods_that_were_ended_by_others_have_not_ended_at_their_start() {
+        let a = || ended("a", 1, 2, 3);
+        let mut before_the_head = ended("b", -6, 2, 8);
+        before_the_head["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"] =
+            json!("2026-01-14T12:00:01Z");
+        let mut evicted = ended("b", 6, 2, 8);
+        evicted["status"]["conditions"] = json!([{ "type": "DisruptionTarget", "status": "True" }]);
+        for (why, pod) in [
+            ("it is older than the head", before_the_head),
+            ("it was evicted", evicted),
+            ("it ended after it was deleted", ended("b", 6, 1, 7)),
+            ("it was asked to end", ended("b", 6, 143, 8)),
+            ("it is the same pod", ended("a", 6, 2, 8)),
+        ] {
+            let [_, second, _] = as_pods_end(a(), pod);
+            assert_eq!(blocks(&second), [] as [&BlockReason; 0], "{why}");
+        }
+    }
+
+    /// Where containers are started again, as with version 1 of Ray's autoscaler.
+    #[test]
+    fn a_pod_that_crashed_is_no_hope_until_ray_runs_in_it() {
+        let on = container_on("n");
+        let crashes = pod("a", "worker", "first", &on, &waits("CrashLoopBackOff"));
+        let again = pod("a", "worker", "first", &on, &json!({ "phase": "Running" }));
+        let blocked = plan(&snapshot(5, &[crashes]));
+        assert_eq!(launches(&blocked), [0, 1]);
+        let mut restarted = snapshot(15, &[again]);
+        restarted.history = blocked.remember;
+        restarted.history.instances.clear();
+        let waits = plan(&restarted);
+        assert_eq!((launches(&waits), blocks(&waits).len()), ([0, 1], 1));
+        let mut runs = serde_json::to_value(&restarted).unwrap();
+        let nodes = runs["gcs"]["nodeStates"].as_array_mut().unwrap();
+        nodes.push(
+            json!({ "nodeId": "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==", "instanceId": "a",
+            "rayNodeTypeName": "first", "status": "IDLE",
+            "totalResources": { "CPU": 1 }, "availableResources": { "CPU": 1 } }),
+        );
+        let runs = plan(&serde_json::from_value(runs).unwrap());
+        assert_eq!((launches(&runs), blocks(&runs).len()), ([0, 0], 0));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::plan::list::{DemandIndex, List};
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::outcome::unmet::UnmetReason;
 use crate::plan::packing::state::DecisionState;
+use crate::seconds::doubled;
 use crate::snapshot::Snapshot;
 use crate::snapshot::history::GangMemory;
 
@@ -122,9 +123,8 @@ impl Gangs {
             if times == 0 && self.known.len() >= MOST {
                 continue;
             }
-            // Bounded before the shift, which would overflow: LONGEST_S is reached much earlier.
-            let doubled = FIRST_S * f64::from(1_u32 << times.min(8));
-            let later = doubled.min(LONGEST_S) * (0.5 + spread(cluster, title, times + 1));
+            let pause_s = doubled(FIRST_S, times, LONGEST_S);
+            let later = pause_s * (0.5 + spread(cluster, title, times + 1));
             let memory = GangMemory {
                 times: times.saturating_add(1),
                 retry_at: now + later,

@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::wait::wait_after;
-use crate::plan::list::GroupIndex;
+use crate::plan::list::{ByGroup, GroupIndex};
+use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
@@ -26,6 +27,15 @@ const FORGOTTEN_AFTER: f64 = 2.0;
 pub(crate) fn until(history: &History, group: &str, now: f64) -> Option<f64> {
     let backoff = history.growth_backoffs.get(group)?;
     Some(backoff.at + wait_after(backoff.failures)).filter(|until| *until > now)
+}
+
+/// The end of the growth back-off of each group that is in one, in seconds since 1970.
+pub(crate) fn of_groups(
+    history: Option<&History>,
+    groups: &ByGroup<GroupConfig>,
+    now: f64,
+) -> ByGroup<Option<f64>> {
+    groups.map(|group| until(history?, &group.name, now))
 }
 
 /// The growth back-offs to remember after a decision.

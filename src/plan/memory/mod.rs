@@ -1,5 +1,6 @@
 //! What one decision stores for the next: launches and their times, groups whose pods failed to
-//! appear ([`availability`]) or would not start ([`blocked`]), groups whose pods failed to grow
+//! appear ([`availability`]), would not start ([`blocked`]) or ended too early ([`early_ends`], until
+//! Ray has [`started`] in one), groups whose pods failed to grow
 //! ([`growth_backoff`]), placement groups whose pods did not all get a Kubernetes node ([`gangs`]),
 //! and nodes above a maximum that drain ([`excess`]).
 //!
@@ -10,7 +11,9 @@ pub(crate) mod at_work;
 pub(crate) mod availability;
 pub(crate) mod blocked;
 pub(crate) mod bursts;
+pub(crate) mod early_ends;
 pub(crate) mod excess;
 pub(crate) mod gangs;
 pub(crate) mod growth_backoff;
 pub(crate) mod remember;
+pub(crate) mod started;

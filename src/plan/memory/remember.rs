@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use crate::hash::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::suggestion;
-use crate::plan::memory::{at_work, availability, blocked, bursts, excess, growth_backoff};
+use crate::plan::memory::{
+    at_work, availability, blocked, bursts, early_ends, excess, growth_backoff,
+};
 use crate::plan::nodes::life::{NodeLife, RayInPod, Stage};
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::nodes::standby_role::StandbyRole;
@@ -16,7 +19,7 @@ use crate::snapshot::history::{History, Instance, InstanceStatus, ResizeMemory, 
 /// Returns the history after a plan.
 pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -> History {
     let before = &snapshot.history;
-    let instances = instances(decided, plan);
+    let instances = instances(before, decided, plan);
     let mut unavailable = before.unavailable.clone();
     for (group, at) in availability::failures(decided, &instances) {
         let last = unavailable.entry(group.to_owned()).or_insert(at);
@@ -43,6 +46,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
             .map(|(group, cap)| (group.clone(), *cap))
             .collect(),
         blocked: blocked::after(before, decided),
+        early_ends: early_ends::after(before, decided),
         excess: excess::after(before, decided, plan),
         gangs: decided.gangs.clone(),
         unused: None,
@@ -73,8 +77,9 @@ fn standby(node: &PlannedNode) -> Option<StandbyMemory> {
     })
 }
 
-/// The launches that have no pod yet, and the pods whose Ray node was asked to stop.
-fn instances(decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
+/// The launches that have no pod yet, and the pods whose Ray node was asked to stop; with strategy `Ray`
+/// all pods, in the order of Ray's table.
+fn instances(before: &History, decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
     let drained: BTreeSet<&str> = plan.drains.iter().map(|drain| drain.pod.as_str()).collect();
     let mut asked = decided.state.groups.map(|_| 0);
     for plan in &plan.groups {
@@ -95,6 +100,11 @@ fn instances(decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
                     (InstanceStatus::StopRequested, Some(decided.now))
                 }
                 RayInPod::Stopping { since } => (InstanceStatus::StopRequested, since),
+                // Ray's table keeps the place that a pod has had since it was asked for, and of
+                // several that are equally good, or equally idle, the first one is taken.
+                RayInPod::Running(_) | RayInPod::Absent if !decided.state.strategy.is_rayfit() => {
+                    (InstanceStatus::Allocated, None)
+                }
                 RayInPod::Running(_) | RayInPod::Absent => continue,
             },
             (NodeLife::Requested { since }, Fate::Stay) => {
@@ -140,7 +150,27 @@ fn instances(decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
             },
         );
     }
+    instances.extend(leaving(before, decided));
     instances
+}
+
+/// The pods that are no nodes any more because their Ray node was asked to stop, until they are gone. The
+/// GCS may end before the pod is listed for deletion, and the next one has never heard of its Ray node; and
+/// a raylet that was drained ends without an error, so its container goes on for as long as nobody
+/// deletes the pod. (Ray, `scripts.py`, `start`.)
+fn leaving(before: &History, decided: &Decided<'_>) -> Vec<Instance> {
+    if before.instances.is_empty() {
+        return Vec::new();
+    }
+    let left = &decided.leftovers;
+    let pods = left.stopped.iter().chain(&left.draining);
+    let pods: HashSet<&str> = pods.map(|pod| pod.name).collect();
+    let stops = before.instances.iter().filter(|instance| {
+        let pod = instance.pod.as_deref();
+        instance.status == InstanceStatus::StopRequested
+            && pod.is_some_and(|pod| pods.contains(pod))
+    });
+    stops.cloned().collect()
 }
 
 /// Adds an instance. Equal launches, one after the other, become one entry.

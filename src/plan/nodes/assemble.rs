@@ -1,7 +1,8 @@
 //! From rows to nodes, with their faults, resizes and sizes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use crate::hash::HashMap;
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::growth::in_use::InUse;
@@ -144,6 +145,7 @@ impl NodeAssembly<'_> {
         if let Some(id) = node.ray_id() {
             resize.raylet = Some(id.to_owned());
         }
+        resize.monitored = group.is_some_and(|group| group.memory_monitor);
         resize.kube_node = pod.node.and_then(|node| self.kube_nodes.get(node)).copied();
         Ok(Some(resize))
     }
@@ -156,7 +158,7 @@ impl NodeAssembly<'_> {
 
 /// By group, how many pods are draining and still count towards their group's maximum.
 pub(crate) fn draining(config: &ClusterConfig, leftovers: &Leftovers<'_>) -> ByGroup<u64> {
-    let mut draining: HashMap<&str, u64> = HashMap::new();
+    let mut draining: HashMap<&str, u64> = HashMap::default();
     for pod in &leftovers.draining {
         if !config.is_listed(pod.group, pod.name) {
             *draining.entry(pod.group).or_default() += 1;
@@ -233,7 +235,7 @@ pub(crate) fn size(
     };
     let group = |node: &PlannedNode| config.groups.get(node.group()?);
     // Pods on one Kubernetes node grow one after the other, so each leaves less to the next.
-    let mut left: HashMap<KubeNodeIndex, NodeHeadroom> = HashMap::new();
+    let mut left: HashMap<KubeNodeIndex, NodeHeadroom> = HashMap::default();
     let mut at_resize_limits = |node: &mut PlannedNode| {
         let Some(mut resize_limits) = group(node).and_then(|group| group.resize_limits) else {
             return;

@@ -3,13 +3,14 @@
 //! Ray's autoscaler only sees that a pod has not become a Ray node, and waits for an hour. Here the
 //! reason is read from the objects, so that the demand goes to another group within seconds.
 
-use std::collections::HashMap;
-
+use crate::hash::{HashMap, HashSet};
 use crate::plan::list::ByGroup;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::outcome::block_reason::BlockReason;
 use crate::snapshot::Snapshot;
+use crate::snapshot::gcs::LiveNodes;
 use crate::snapshot::pod::{Pod, PodRole};
+use crate::snapshot::pod_condition::PodCondition;
 
 /// For how many seconds a pod may have scheduling gates: where Kueue has quota left, it removes its
 /// gate within a second.
@@ -38,6 +39,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) pods: HashMap<&'a str, BlockReason>,
     /// The groups that cannot be served.
     pub(crate) groups: ByGroup<Option<BlockReason>>,
+    /// The worker pods that ended before Ray ran in them.
+    pub(crate) early_ends: Vec<&'a Pod<'a>>,
 }
 
 impl<'a> Evidence<'a> {
@@ -47,26 +50,37 @@ impl<'a> Evidence<'a> {
     pub(crate) fn of(
         snapshot: &Snapshot,
         own: &'a [Pod<'a>],
+        live: &LiveNodes<'_>,
         config: &ClusterConfig,
         unschedulable_s: Option<f64>,
     ) -> Self {
         let mut found = Self {
-            pods: HashMap::new(),
+            pods: HashMap::default(),
             groups: config.groups.map(|_| None),
+            early_ends: Vec::new(),
         };
         if let Some(unschedulable_s) = unschedulable_s {
             let now = snapshot.seconds().unwrap_or_default();
             found.groups = config.groups.map(gated);
-            let alive = snapshot.gcs.live();
             let starting = own.iter().filter(|pod| {
                 pod.role == PodRole::Worker
                     && !pod.deleting
                     && !pod.ended
-                    && !alive.contains_key(pod.name)
+                    && !live.contains_key(pod.name)
                     && !config.is_listed(pod.group, pod.name)
             });
             for pod in starting {
-                found.add(pod, config, (unschedulable_s, now));
+                if let Some(reason) = of_pod(pod, unschedulable_s, now) {
+                    found.add(pod, config, reason);
+                }
+            }
+            found.early_ends = early_ends(snapshot, own);
+            for pod in found.early_ends.clone() {
+                let before = snapshot.history.early_ends.get(pod.group);
+                if before.is_some_and(|ends| ends.have_another(pod.name, now)) {
+                    let name = pod.name.to_owned();
+                    found.add(pod, config, BlockReason::EndsAtStart { pod: name });
+                }
             }
             if snapshot.ray_cluster.fails_to_create {
                 refused(config, own, &mut found.groups);
@@ -75,12 +89,8 @@ impl<'a> Evidence<'a> {
         found
     }
 
-    /// Adds a pod, if it does not start. A pod that no Kubernetes node has room for counts after
-    /// `unschedulable_s` seconds, in which a node autoscaler may make one.
-    fn add(&mut self, pod: &Pod<'a>, config: &ClusterConfig, (unschedulable_s, now): (f64, f64)) {
-        let Some(reason) = of_pod(pod, unschedulable_s, now) else {
-            return;
-        };
+    /// Adds a pod that does not start.
+    fn add(&mut self, pod: &Pod<'a>, config: &ClusterConfig, reason: BlockReason) {
         let group = config.number(pod.group);
         if let Some(group) = group.and_then(|group| self.groups.get_mut(group)) {
             // The first pod by name stands for all, so that the same is said in every round.
@@ -93,6 +103,34 @@ impl<'a> Evidence<'a> {
     }
 }
 
+/// The worker pods that can be seen to have ended before Ray ran in them.
+///
+/// With Ray's autoscaler v2 no container of a pod is started again (KubeRay sets `restartPolicy:
+/// Never`), so `CrashLoopBackOff` is never seen: KubeRay deletes such a pod and makes another one,
+/// every few seconds and without end. Pods that are older than the head may have been part of the
+/// Ray cluster of another head, which the present one knows nothing of, and have ended with it.
+fn early_ends<'a>(snapshot: &Snapshot, own: &'a [Pod<'a>]) -> Vec<&'a Pod<'a>> {
+    let heads = own.iter().filter(|pod| pod.role == PodRole::Head);
+    let heads = heads.filter(|pod| !pod.deleting && !pod.ended);
+    let Some(head_since) = heads.filter_map(Pod::created).reduce(f64::max) else {
+        return Vec::new();
+    };
+    let is_early = |pod: &&Pod<'_>| {
+        let disrupted = pod.condition("DisruptionTarget");
+        pod.role == PodRole::Worker
+            && pod.created().is_some_and(|created| created >= head_since)
+            && !disrupted.is_some_and(PodCondition::is_true)
+            && pod.ended_by_itself()
+    };
+    let mut ended: Vec<&Pod<'_>> = own.iter().filter(is_early).collect();
+    if !ended.is_empty() {
+        let nodes = snapshot.gcs.node_states.iter();
+        let known: HashSet<&str> = nodes.map(|node| node.instance_id.as_str()).collect();
+        ended.retain(|pod| !known.contains(pod.name));
+    }
+    ended
+}
+
 fn gated(group: &GroupConfig) -> Option<BlockReason> {
     let gate = group.scale_gates.first()?;
     (!group.is_head).then(|| BlockReason::ScaleGate(gate.clone()))
@@ -102,7 +140,7 @@ fn gated(group: &GroupConfig) -> Option<BlockReason> {
 /// first that is refused, so that is one of the first group that lacks any. (KubeRay,
 /// `raycluster_controller.go`, `reconcilePods`.)
 fn refused(config: &ClusterConfig, own: &[Pod<'_>], groups: &mut ByGroup<Option<BlockReason>>) {
-    let mut there: HashMap<&str, u64> = HashMap::new();
+    let mut there: HashMap<&str, u64> = HashMap::default();
     for pod in own.iter().filter(|pod| pod.role == PodRole::Worker) {
         *there.entry(pod.group).or_default() += 1;
     }
@@ -118,6 +156,8 @@ fn refused(config: &ClusterConfig, own: &[Pod<'_>], groups: &mut ByGroup<Option<
     }
 }
 
+/// Why a pod does not start. One that no Kubernetes node has room for counts after `unschedulable_s`
+/// seconds, in which a node autoscaler may make one.
 fn of_pod(pod: &Pod<'_>, unschedulable_s: f64, now: f64) -> Option<BlockReason> {
     let age = pod.created().map_or(0.0, |created| now - created);
     let name = pod.name.to_owned();

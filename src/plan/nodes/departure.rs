@@ -5,8 +5,9 @@
 //! work is placed on such a node, room for its work is found elsewhere, and the Ray node is drained,
 //! so that what can end in the time that is left does so.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use crate::hash::HashMap;
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::outcome::cause::{Departure, DepartureReason};
 use crate::snapshot::KubeNode;
@@ -108,7 +109,7 @@ fn add_other_hosts(
         group.is_some_and(|group| group.hosts > 1) && pod.role == PodRole::Worker && !pod.ended
     };
     let hosts = || own.iter().filter(is_slice);
-    let mut first: HashMap<(&str, &str), Departure> = HashMap::new();
+    let mut first: HashMap<(&str, &str), Departure> = HashMap::default();
     for pod in hosts() {
         if let Some((replica, departure)) = pod.replica.zip(found.get(pod.name)) {
             let known = first

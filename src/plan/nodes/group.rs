@@ -1,8 +1,7 @@
 //! The groups of a RayCluster, as the autoscaler reads them. (Ray,
 //! `autoscaler/_private/kuberay/autoscaling_config.py`.)
 
-use std::collections::{HashMap, HashSet};
-
+use crate::hash::{HashMap, HashSet};
 use crate::plan::growth::resize::ResizeLimits;
 use crate::plan::growth::size::{Size, bytes, cores};
 use crate::plan::list::{ByGroup, GroupIndex};
@@ -44,6 +43,8 @@ pub(crate) struct GroupConfig {
     pub(crate) priority: i64,
     /// The sizes up to which its pods may grow.
     pub(crate) resize_limits: Option<ResizeLimits>,
+    /// Whether Ray's memory monitor is on in its pods.
+    pub(crate) memory_monitor: bool,
     /// The base size, with which its pods start; `None` without requests.
     pub(crate) base: Option<Size>,
     /// What one of its pods asks for when it starts.
@@ -202,7 +203,7 @@ impl ClusterConfig {
                 effect: ProblemEffect::GroupsNotGrown,
             });
         }
-        let mut written: HashMap<&str, &GroupSpec> = HashMap::new();
+        let mut written: HashMap<&str, &GroupSpec> = HashMap::default();
         for group in &spec.groups {
             if let Some(name) = group.name.as_deref().filter(|name| ippr.lists(name)) {
                 written.entry(name).or_insert(group);
@@ -253,6 +254,7 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
         idle_timeout_s: group.idle_timeout.seconds(),
         priority: group.priority.unwrap_or(0),
         resize_limits: None,
+        memory_monitor: group.memory_monitor,
         base: group.size.map(|(cpu, memory)| Size {
             cpu: cores(cpu),
             memory: bytes(memory),

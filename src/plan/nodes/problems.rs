@@ -1,6 +1,9 @@
 //! What is wrong with a cluster's objects and makes Ray give up every round, apart from what is
 //! noticed elsewhere. Each such fault is named, and concerns only the object that has it.
 
+use std::cell::LazyCell;
+
+use crate::hash::HashSet;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::snapshot::Snapshot;
@@ -95,7 +98,9 @@ fn unlabelled(pod: &Pod<'_>) -> Option<Problem> {
 }
 
 fn unsaid<'a>(gcs: &'a ClusterResourceState, pods: &'a [Pod<'_>]) -> impl Iterator<Item = Problem> {
-    let known: std::collections::HashSet<&str> = pods.iter().map(|pod| pod.name).collect();
+    // Such a node is rare, and the names of the pods are looked up only where there is one.
+    let known: LazyCell<HashSet<&str>, _> =
+        LazyCell::new(|| pods.iter().map(|pod| pod.name).collect());
     let nodes = gcs.node_states.iter();
     let unsaid = nodes.filter(move |node| {
         node.status == NodeStatus::Unspecified && known.contains(node.instance_id.as_str())

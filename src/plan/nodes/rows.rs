@@ -5,12 +5,12 @@
 //! Ray reports them, then the pods without a Ray node. (Ray, `reconciler.py`, `_sync_from`, in the
 //! state that it settles in.)
 
-use std::collections::{HashMap, HashSet};
-
+use crate::hash::{HashMap, HashSet};
 use crate::plan::nodes::group::{ClusterConfig, MOST_NODES};
 use crate::plan::nodes::life::Stage;
+use crate::plan::strategy::Strategy;
 use crate::snapshot::Snapshot;
-use crate::snapshot::gcs::{NodeState, NodeStatus};
+use crate::snapshot::gcs::{LiveNodes, NodeState, NodeStatus};
 use crate::snapshot::history::{Instance, InstanceStatus};
 use crate::snapshot::pod::{Pod, PodRole};
 
@@ -43,24 +43,44 @@ pub(crate) struct Leftovers<'a> {
 /// Returns the rows of a snapshot, and the pods that are not rows.
 pub(crate) fn rows<'a>(
     snapshot: &'a Snapshot,
-    pods: &'a [Pod<'a>],
+    (pods, rays): (&'a [Pod<'a>], &LiveNodes<'a>),
+    strategy: Strategy,
     now: f64,
 ) -> (Vec<Row<'a>>, Leftovers<'a>) {
+    let standby = standby_heads(rays, pods, strategy);
     let live: Vec<&Pod<'_>> = pods
         .iter()
         .filter(|pod| !pod.deleting && pod.role != PodRole::Other)
+        .filter(|pod| !standby.contains(pod.name))
         .collect();
     let mut builder = RowBuilder {
         rows: Vec::new(),
-        seen: HashSet::new(),
+        seen: HashSet::default(),
         live,
         snapshot,
+        strategy,
         now,
     };
     builder.remembered();
     builder.reported();
     builder.others();
-    builder.settle()
+    builder.settle(rays)
+}
+
+/// The head pods that stand by while another one leads. Their Ray nodes join only once they lead, so
+/// nothing can be placed on them. Ray knows of one head only.
+fn standby_heads<'a>(
+    rays: &LiveNodes<'_>,
+    pods: &'a [Pod<'a>],
+    strategy: Strategy,
+) -> HashSet<&'a str> {
+    let leads = |pod: &&Pod<'_>| rays.contains_key(pod.name);
+    let heads = || pods.iter().filter(|pod| pod.role == PodRole::Head);
+    if !strategy.is_rayfit() || heads().count() < 2 || !heads().any(|pod| leads(&pod)) {
+        return HashSet::default();
+    }
+    let standby = heads().filter(|pod| !leads(pod));
+    standby.map(|pod| pod.name).collect()
 }
 
 /// Adds the pods that KubeRay was asked for and has not made yet, as `replicas` says. Launches
@@ -70,7 +90,7 @@ pub(crate) fn add_awaited<'a>(
     config: &'a ClusterConfig,
     pods: &[Pod<'_>],
 ) {
-    let mut there: HashMap<&str, u64> = HashMap::new();
+    let mut there: HashMap<&str, u64> = HashMap::default();
     for pod in pods {
         if pod.role == PodRole::Worker && !pod.deleting && !config.is_listed(pod.group, pod.name) {
             *there.entry(pod.group).or_default() += 1;
@@ -121,15 +141,20 @@ struct RowBuilder<'a> {
     seen: HashSet<&'a str>,
     live: Vec<&'a Pod<'a>>,
     snapshot: &'a Snapshot,
+    strategy: Strategy,
     now: f64,
 }
 
 impl<'a> RowBuilder<'a> {
     fn remembered(&mut self) {
         let instances = &self.snapshot.history.instances;
+        // Of a cluster at rest nothing is remembered, and the tables below would be for nothing.
+        if instances.is_empty() {
+            return;
+        }
         let known: HashSet<&str> = instances.iter().filter_map(|i| i.pod.as_deref()).collect();
         let mut spare = self.unassigned(&known);
-        let mut live: HashMap<&str, &'a Pod<'a>> = HashMap::new();
+        let mut live: HashMap<&str, &'a Pod<'a>> = HashMap::default();
         for pod in &self.live {
             live.entry(pod.name).or_insert(pod);
         }
@@ -170,23 +195,16 @@ impl<'a> RowBuilder<'a> {
     }
 
     fn remembered_pod(&mut self, instance: &Instance, pod: &'a Pod<'a>) {
-        let stops = instance.status == InstanceStatus::StopRequested && !self.is_overdue(instance);
-        let stage = if stops {
-            Stage::Stopping
-        } else {
-            Stage::Allocated
+        let stage = match instance.status {
+            InstanceStatus::StopRequested => Stage::Stopping,
+            _ => Stage::Allocated,
         };
         self.row(pod.group, pod, stage, instance.since);
     }
 
-    fn is_overdue(&self, instance: &Instance) -> bool {
-        let waited = instance.since.map(|since| self.now - since);
-        waited.is_some_and(|waited| waited > STOP_TIMEOUT_S)
-    }
-
     /// Pods that are not remembered, by group. Launches take the last pod of a group first.
     fn unassigned(&self, known: &HashSet<&str>) -> HashMap<&'a str, Vec<&'a Pod<'a>>> {
-        let mut spare: HashMap<&str, Vec<&Pod<'_>>> = HashMap::new();
+        let mut spare: HashMap<&str, Vec<&Pod<'_>>> = HashMap::default();
         for pod in self.live.iter().filter(|pod| !known.contains(pod.name)) {
             spare.entry(pod.group).or_default().push(pod);
         }
@@ -218,8 +236,14 @@ impl<'a> RowBuilder<'a> {
             if !ray.is_alive() {
                 continue;
             }
-            // Ray goes by the group that the Ray node reports, and not by the label of its pod.
-            self.row(&ray.ray_node_type_name, pod, Stage::Allocated, None);
+            // Ray goes by the group that the Ray node reports. That may be a lie, by which a pod would get
+            // the sizes of another group; KubeRay, and the rules for plans, go by the pod's label.
+            let group = if self.strategy.is_rayfit() {
+                pod.group
+            } else {
+                ray.ray_node_type_name.as_str()
+            };
+            self.row(group, pod, Stage::Allocated, None);
         }
     }
 
@@ -230,8 +254,7 @@ impl<'a> RowBuilder<'a> {
     }
 
     /// Joins rows and Ray nodes. The row's stage follows from the status of its Ray node.
-    fn settle(self) -> (Vec<Row<'a>>, Leftovers<'a>) {
-        let alive = self.snapshot.gcs.live();
+    fn settle(self, rays: &LiveNodes<'a>) -> (Vec<Row<'a>>, Leftovers<'a>) {
         let stopped = self.snapshot.gcs.node_states.iter();
         let stopped = stopped.filter(|ray| ray.status == NodeStatus::Dead);
         let dead: HashSet<&str> = stopped.map(|ray| ray.instance_id.as_str()).collect();
@@ -239,9 +262,10 @@ impl<'a> RowBuilder<'a> {
         let mut rows = self.rows;
         rows.retain_mut(|row| {
             let Some(pod) = row.pod else { return true };
-            row.ray = alive.get(pod.name).copied();
+            row.ray = rays.get(pod.name).copied();
             match row.ray {
-                // A Ray node that was asked to stop and is no longer reported has stopped.
+                // A Ray node that was asked to stop and is no longer reported has stopped, however long ago
+                // that was.
                 None if dead.contains(pod.name) || row.stage == Stage::Stopping => {
                     left.stopped.push(pod);
                 }
@@ -249,7 +273,8 @@ impl<'a> RowBuilder<'a> {
                 Some(ray) => {
                     row.head |= ray.is_head();
                     // One that was asked to stop is reported as running until it begins to drain.
-                    if row.stage == Stage::Allocated {
+                    let waited = row.since.map_or(0.0, |since| self.now - since);
+                    if row.stage == Stage::Allocated || waited > STOP_TIMEOUT_S {
                         row.stage = Stage::Running;
                     }
                     return true;
@@ -259,5 +284,41 @@ impl<'a> RowBuilder<'a> {
             false
         });
         (rows, left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_head_that_stands_by_while_another_leads_is_no_node() {
+        let pod = |name: &str| {
+            json!({"metadata": {"name": name, "labels": {"ray.io/cluster": "c",
+                "ray.io/node-type": "head", "ray.io/group": "headgroup"}}})
+        };
+        let rows_of = |reported: &[&str], strategy| {
+            let nodes = reported.iter().map(|name| {
+                json!({"instanceId": name, "rayNodeTypeName": "headgroup", "status": "RUNNING"})
+            });
+            let snapshot: Snapshot = serde_json::from_value(json!({
+                "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot",
+                "time": "2026-01-14T12:00:00Z", "gcs": {"nodeStates": nodes.collect::<Vec<_>>()},
+                "pods": [pod("a"), pod("b")], "rayCluster": {"metadata": {"name": "c"}}}))
+            .unwrap();
+            let pods: Vec<Pod<'_>> = snapshot.pods.iter().collect();
+            let (rows, _) = rows(&snapshot, (&pods, &snapshot.gcs.live()), strategy, 0.0);
+            let names = rows.iter().filter_map(|row| Some(row.pod?.name.to_owned()));
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(rows_of(&["b"], Strategy::Rayfit), ["b"]);
+        assert_eq!(rows_of(&["b"], Strategy::Ray), ["b", "a"], "as Ray");
+        assert_eq!(
+            rows_of(&[], Strategy::Rayfit),
+            ["a", "b"],
+            "neither leads yet"
+        );
     }
 }

@@ -51,4 +51,6 @@ pub(crate) enum KeptReason {
     Standby(StandbyIndex),
     /// It was needed on standby until then, in seconds since 1970.
     Released(f64),
+    /// Pods that go leave it room to grow for demand that waits.
+    AwaitsRoom,
 }

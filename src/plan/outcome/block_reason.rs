@@ -1,5 +1,8 @@
 //! Why a group cannot be served now.
 
+use std::fmt;
+
+use crate::snapshot::history::BlockCause;
 use crate::snapshot::moment;
 
 /// Why pods of a group would not start now.
@@ -40,15 +43,24 @@ pub enum BlockReason {
         /// The name of the pod.
         pod: String,
     },
-    /// KubeRay is refused to make its pods, for example by a quota.
+    /// Pods end before Ray runs in them, and KubeRay makes others.
+    #[error("pod {pod} ended before Ray ran in it, as the one before it did")]
+    EndsAtStart {
+        /// The name of the pod.
+        pod: String,
+    },
+    /// KubeRay is refused to make its pods, for example by a quota. The condition that says so is
+    /// gone once the launches are taken back; KubeRay's Event stays for an hour.
     #[error(
-        "KubeRay cannot make its pods: the condition ReplicaFailure of the RayCluster says why"
+        "KubeRay cannot make its pods: its Event FailedToCreateWorkerPod on the RayCluster says why"
     )]
     NotCreated,
     /// It could not be served a short while ago, and is not tried again before that time, in whole
     /// seconds since 1970.
-    #[error("its pods could not start; it is tried again at {}", time(*.until))]
+    #[error("its pods could not start{}; it is tried again at {}", Because(*.cause), time(*.until))]
     Lately {
+        /// Why it could not be served, if that is remembered.
+        cause: Option<BlockCause>,
         /// The time.
         until: i64,
     },
@@ -70,8 +82,27 @@ impl BlockReason {
             Self::NoImage { .. } => Self::NoImage { pod },
             Self::NoContainer { .. } => Self::NoContainer { pod },
             Self::Crashes { .. } => Self::Crashes { pod },
+            Self::EndsAtStart { .. } => Self::EndsAtStart { pod },
             Self::NotCreated => Self::NotCreated,
-            Self::Lately { .. } => Self::Lately { until: 0 },
+            Self::Lately { cause, .. } => Self::Lately {
+                cause: *cause,
+                until: 0,
+            },
+        }
+    }
+
+    /// What is remembered of the reason.
+    pub fn cause(&self) -> Option<BlockCause> {
+        match self {
+            Self::ScaleGate(_) => None,
+            Self::SchedulingGate { .. } => Some(BlockCause::Gated),
+            Self::Unschedulable { .. } => Some(BlockCause::Unschedulable),
+            Self::NoImage { .. } => Some(BlockCause::NoImage),
+            Self::NoContainer { .. } => Some(BlockCause::NoContainer),
+            Self::Crashes { .. } => Some(BlockCause::Crashes),
+            Self::EndsAtStart { .. } => Some(BlockCause::EndsAtStart),
+            Self::NotCreated => Some(BlockCause::NotCreated),
+            Self::Lately { cause, .. } => *cause,
         }
     }
 
@@ -82,9 +113,31 @@ impl BlockReason {
             | Self::Unschedulable { pod }
             | Self::NoImage { pod }
             | Self::NoContainer { pod }
-            | Self::Crashes { pod } => Some(pod),
+            | Self::Crashes { pod }
+            | Self::EndsAtStart { pod } => Some(pod),
             Self::ScaleGate(_) | Self::NotCreated | Self::Lately { .. } => None,
         }
+    }
+}
+
+/// Why pods could not start, as it goes on in a sentence.
+struct Because(Option<BlockCause>);
+
+impl fmt::Display for Because {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            None => "",
+            Some(BlockCause::Gated) => ", because scheduling gates were not removed",
+            Some(BlockCause::Unschedulable) => ", because no Kubernetes node took them",
+            Some(BlockCause::NoImage) => ", because an image could not be pulled",
+            Some(BlockCause::NoContainer) => ", because a container could not be made",
+            Some(BlockCause::Crashes) => ", because a container ended again and again",
+            Some(BlockCause::EndsAtStart) => ", because they ended before Ray ran in them",
+            Some(BlockCause::NotCreated) => {
+                ", because KubeRay could not make them (its Event \
+                 FailedToCreateWorkerPod on the RayCluster says why)"
+            }
+        })
     }
 }
 

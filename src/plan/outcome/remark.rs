@@ -33,6 +33,8 @@ pub enum NodeRemark {
         /// For how long it has not been needed, in whole seconds.
         seconds: i64,
     },
+    /// It is idle, and grows for demand that waits once pods have gone that go already.
+    AwaitsRoom,
     /// It was asked to stop in an earlier round.
     Stopping,
     /// Kubernetes was asked for a resize.
@@ -115,6 +117,10 @@ impl fmt::Display for NodeRemark {
                 f,
                 "idle, and not needed as headroom for {seconds} s; goes when that has been so for as \
                  long as its idle timeout"
+            ),
+            Self::AwaitsRoom => f.write_str(
+                "idle, and kept: pods go from its Kubernetes node, and leave it room to grow for demand \
+                 that waits",
             ),
             Self::Stopping => f.write_str("was asked to stop"),
             Self::InFlight { seconds } => write!(f, "resize in progress for {seconds} s"),

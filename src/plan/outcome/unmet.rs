@@ -58,6 +58,13 @@ pub enum UnmetReason {
         /// When it is tried again, in seconds since 1970.
         at: f64,
     },
+    /// It asks for resources of a placement group, which no growth and no new node adds to.
+    PlacementGroup {
+        /// The id of the placement group.
+        id: String,
+        /// Whether a node has them, so that the placement group is placed and has no room left.
+        is_placed: bool,
+    },
     /// All of the demand is placed, or nothing of it.
     AllAtOnce,
     /// The nodes of a group do not take it.
@@ -132,6 +139,13 @@ impl fmt::Display for UnmetReason {
                  tried again at {}",
                 moment(*at)
             ),
+            Self::PlacementGroup { id, is_placed } => match is_placed {
+                false => write!(
+                    f,
+                    "it waits for placement group {id}, which is not placed yet"
+                ),
+                true => write!(f, "it waits for room in placement group {id}"),
+            },
             Self::AllAtOnce => f.write_str("all of it must fit at once"),
             Self::Group { group, why } => write!(f, "group {group}: {why}"),
             Self::MoreGroups(count) => write!(f, "and {count} more groups"),

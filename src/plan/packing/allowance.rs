@@ -1,10 +1,10 @@
 //! What budgets leave for a cluster: no launch and no growth takes it above its limits.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::budget::amounts::BudgetAmounts;
 use crate::budget::limit::BudgetLimit;
+use crate::hash::HashMap;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::Size;
@@ -17,6 +17,8 @@ use crate::snapshot::amounts::Amounts;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Allowance {
     budgets: Vec<Remaining>,
+    /// What the cluster uses beyond any of them.
+    over: BudgetAmounts,
     /// By group, hosts of replicas that were begun, which are paid for already.
     prepaid: HashMap<GroupIndex, u64>,
 }
@@ -58,10 +60,18 @@ impl Allowance {
             policy: Arc::clone(&one.policy),
             left: one.limit.minus(charge),
         };
+        let over = limits.iter().map(|one| charge.minus(one.limit));
         Self {
             budgets: limits.iter().map(left).collect(),
-            prepaid: HashMap::new(),
+            over: over.fold(BudgetAmounts::default(), BudgetAmounts::max),
+            prepaid: HashMap::default(),
         }
+    }
+
+    /// What the cluster uses beyond any of its limits: once others want their share of a budget, less is
+    /// left to it than it has.
+    pub(crate) fn over(&self) -> BudgetAmounts {
+        self.over
     }
 
     /// How many nodes of that cost it allows.

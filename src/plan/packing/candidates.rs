@@ -13,9 +13,10 @@
 
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
+use crate::hash::HashMap;
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::shape::ShapeId;
 use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
@@ -84,7 +85,7 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
             source,
             rules,
             classes: Vec::new(),
-            of_state: HashMap::new(),
+            of_state: HashMap::default(),
             best: BinaryHeap::new(),
             watch: std::iter::repeat_with(BinaryHeap::new)
                 .take(batches)

@@ -1,7 +1,6 @@
 //! Node classes: nodes of one class are in the same state, so they take the same requests.
 
-use std::collections::HashMap;
-
+use crate::hash::HashMap;
 use crate::plan::list::ListPosition;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{CountedAmounts, PlannedNode};

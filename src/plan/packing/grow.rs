@@ -1,7 +1,6 @@
 //! The step of packing in which pods grow in place.
 
-use std::collections::HashSet;
-
+use crate::hash::HashSet;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::Size;
@@ -21,7 +20,7 @@ impl Packing<'_> {
             order.into_iter().partition(|number| self.can_grow(*number));
         let mut unpicked = Vec::new();
         // The states, as they would be when grown, of pods that served nothing.
-        let mut useless = HashSet::new();
+        let mut useless = HashSet::default();
         while !growing.is_empty() && self.batches.iter().any(|batch| batch.count > 0) {
             if !self.state.work.spend(growing.len()) {
                 break;
@@ -92,7 +91,7 @@ impl Packing<'_> {
         useless: &HashSet<u32>,
         unpicked: &mut Vec<NodeIndex>,
     ) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         let is_shared = self.allowance.is_some();
         let (mut batch, mut later) = (Vec::new(), Vec::new());
         for number in growing {

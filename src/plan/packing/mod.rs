@@ -3,7 +3,7 @@
 //! Packing takes nodes, groups and request batches. It gives back the same nodes with the requests
 //! that were placed on them, and the new nodes that are needed. [`state`] holds what packing works
 //! on, [`pack`] the order of its steps, [`candidates`] the search for the best node, and [`fit`]
-//! tries all requests on one node. The [`allowance`] is what budgets leave for the cluster. The
+//! tries all requests on one node. [`servable`] says which demand that is left more room could serve. The [`allowance`] is what budgets leave for the cluster. The
 //! [work budget](budget) bounds what packing may cost, whatever the demand is.
 
 pub(crate) mod allowance;
@@ -16,6 +16,7 @@ pub(crate) mod launch;
 pub(crate) mod pack;
 pub(crate) mod placing;
 pub(crate) mod rank;
+pub(crate) mod servable;
 pub(crate) mod standby;
 pub(crate) mod state;
 pub(crate) mod steps;

@@ -1,8 +1,7 @@
 //! Packing requests onto nodes: onto nodes that are there first, then onto pods that grow, then
 //! onto new nodes. (Ray, `scheduler.py`, `_try_schedule`.)
 
-use std::collections::HashMap;
-
+use crate::hash::HashMap;
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{KubeNodeIndex, List, NodeIndex};
@@ -37,6 +36,7 @@ impl DecisionState {
         }
         let order = packing.by_steps();
         let order = packing.launch(order, |_, group| group.block.is_none());
+        packing.grow_crowded();
         if packing
             .state
             .groups
@@ -67,9 +67,9 @@ impl DecisionState {
             state: self,
             source,
             batches,
-            changed: HashMap::new(),
+            changed: HashMap::default(),
             fresh: Vec::new(),
-            parts: HashMap::new(),
+            parts: HashMap::default(),
             headrooms,
             allowance,
         }
@@ -155,7 +155,7 @@ impl Packing<'_> {
 
     /// Sets aside the running nodes on which no request fits, whatever their labels are.
     fn split_exhausted(&mut self) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
-        let mut known: HashMap<u32, bool> = HashMap::new();
+        let mut known: HashMap<u32, bool> = HashMap::default();
         let order = self.state.order.clone();
         order.into_iter().partition(|number| {
             let running = |node: &PlannedNode| node.stage() == Stage::Running;

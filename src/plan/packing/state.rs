@@ -1,7 +1,6 @@
 //! The state that the phases of a decision work on.
 
-use std::collections::HashMap;
-
+use crate::hash::HashMap;
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::demand::shape::Shapes;
@@ -241,8 +240,8 @@ impl DecisionState {
             return;
         }
         let hosts = |node: &PlannedNode| self.group(node).map_or(1, |group| group.config.hosts);
-        let mut staying: HashMap<(Option<GroupIndex>, &str), bool> = HashMap::new();
-        let mut unnamed: HashMap<Option<GroupIndex>, u64> = HashMap::new();
+        let mut staying: HashMap<(Option<GroupIndex>, &str), bool> = HashMap::default();
+        let mut unnamed: HashMap<Option<GroupIndex>, u64> = HashMap::default();
         for node in self.in_order().filter(|node| hosts(node) > 1) {
             match node.replica() {
                 Some(replica) => {

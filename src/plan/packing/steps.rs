@@ -24,7 +24,8 @@ impl Packing<'_> {
             });
         }
         self.in_progress(&running);
-        self.grow(running);
+        let roomy = self.those(&running, |node| !is_crowded(node));
+        self.grow(roomy);
         let open = self.those(&order, |node| !node.blocked);
         for part in self.pending(&open) {
             self.pick_existing(StepNodes::Only(PlacementStep::Pending), &part);
@@ -32,6 +33,17 @@ impl Packing<'_> {
         // Ray moves what it picked to the front. The order here stays, so that the next round tries
         // the nodes in the same one and decides the same.
         self.with_parts(order)
+    }
+
+    /// Lets crowded pods grow for what fits nowhere else.
+    pub(crate) fn grow_crowded(&mut self) {
+        if self.batches.iter().all(|batch| batch.count == 0) {
+            return;
+        }
+        let crowded = self.those(&self.state.order, |node| {
+            node.stays() && node.stage() == Stage::Running && is_crowded(node)
+        });
+        self.grow(crowded);
     }
 
     /// Packs onto pending nodes that would not start now. Returns the list of nodes with those that
@@ -132,6 +144,10 @@ impl Packing<'_> {
         }
         shown
     }
+}
+
+fn is_crowded(node: &PlannedNode) -> bool {
+    node.resize.as_ref().is_some_and(Resize::is_crowded)
 }
 
 fn is_pending(node: &PlannedNode) -> bool {

@@ -11,7 +11,7 @@ use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::nodes::rows::Leftovers;
 use crate::plan::packing::state::DecisionState;
-use crate::snapshot::gcs::ClusterResourceState;
+use crate::snapshot::gcs::LiveNodes;
 use crate::snapshot::history::ExcessMemory;
 use crate::snapshot::pod::Pod;
 
@@ -46,7 +46,7 @@ pub(crate) fn excess_nodes(
     state: &DecisionState,
     config: &ClusterConfig,
     leftovers: &Leftovers<'_>,
-    gcs: &ClusterResourceState,
+    live: &LiveNodes<'_>,
     remembered: &BTreeMap<String, ExcessMemory>,
     (timeout, now): (f64, f64),
 ) -> Vec<DrainingExcess> {
@@ -57,10 +57,9 @@ pub(crate) fn excess_nodes(
             there.saturating_sub(group.config.max)
         })
         .collect();
-    let rays = gcs.live();
     let of = |pod: &&Pod<'_>| {
         let group = config.number(pod.group)?;
-        let ray = rays.get(pod.name)?;
+        let ray = live.get(pod.name)?;
         let memory = remembered.get(pod.name).copied();
         // The clock may have been set back, and would let the node stay for as much longer.
         let since = memory.map_or(now, |memory| memory.since.min(now));

@@ -2,8 +2,9 @@
 //! `scheduler.py`, `_enforce_*`.)
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use crate::hash::HashMap;
 use crate::plan::list::{GroupIndex, NodeIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
@@ -50,7 +51,7 @@ pub(crate) fn cut_short(max_workers: u64) -> Problem {
 pub(crate) fn enforce_group_maxima(state: &mut DecisionState) {
     let (gone, staying) = split(state);
     let mut groups: Vec<(Option<GroupIndex>, Vec<NodeIndex>)> = Vec::new();
-    let mut places: HashMap<Option<GroupIndex>, usize> = HashMap::new();
+    let mut places: HashMap<Option<GroupIndex>, usize> = HashMap::default();
     for number in staying {
         let group = state.nodes.get(number).and_then(PlannedNode::group);
         let at = *places.entry(group).or_insert(groups.len());
@@ -193,15 +194,17 @@ pub(crate) fn enforce_idle(state: &mut DecisionState, timeouts: Timeouts<'_>) {
         };
         let timeout = timeout(node, group.idle_timeout_s, timeouts);
         let counted = node.group().map_or(0, |group| removal.left(group));
+        let min = group.min;
         if node.fate != Fate::Stay
             || node.head
             || !timeout.is_some_and(|timeout| is_idle_for(node, timeout))
             || !node.is_unneeded()
-            || counted <= group.min
+            || node.kept == Some(KeptReason::AwaitsRoom)
+            || counted <= min
         {
             continue;
         }
-        let least = floor.map_or(group.min, |floor| group.min.max(floor.nodes));
+        let least = floor.map_or(min, |floor| min.max(floor.nodes));
         let kept = kept(node, counted, floor, timeout.unwrap_or(0.0), timeouts.now);
         if kept.is_some() {
             if let Some(node) = state.nodes.get_mut(number) {
@@ -276,7 +279,7 @@ pub(crate) fn note_unneeded(
         }
     }
     let mut notes = BTreeMap::new();
-    let mut parts: HashMap<NodeIndex, Vec<NodeIndex>> = HashMap::new();
+    let mut parts: HashMap<NodeIndex, Vec<NodeIndex>> = HashMap::default();
     for (group, mut numbers) in waiting {
         let Some(group) = group.and_then(|group| state.groups.get(group)) else {
             continue;

@@ -3,10 +3,9 @@
 
 use crate::plan::outcome::plan::{ClusterEnd, ClusterEndPolicy};
 use crate::plan::strategy::Strategy;
-use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::RayUsers;
 use crate::snapshot::history::UnusedMemory;
-use crate::snapshot::pod::PodRole;
+use crate::snapshot::{Snapshot, leading_head};
 
 /// How long it may be unknown who uses a cluster, in seconds, before the time for which nobody did
 /// counts from the beginning. It covers a controller that was busy, and not a cluster that was suspended
@@ -77,9 +76,9 @@ fn observe(memory: &mut UnusedMemory, head: Option<&str>, now: f64) {
 
 /// The UID of the head pod.
 fn head(snapshot: &Snapshot) -> Option<&str> {
-    let heads = snapshot.pods.iter();
-    let mut heads = heads.filter(|pod| pod.role == PodRole::Head && !pod.deleting && !pod.ended);
-    heads.next().map(|pod| pod.uid())
+    let head = leading_head(&snapshot.pods, None);
+    let head = head.filter(|pod| !pod.deleting && !pod.ended);
+    head.map(|pod| pod.uid())
 }
 
 /// Ray counts drivers only, so a cluster that serves from detached actors ends under its users.

@@ -8,8 +8,7 @@
 //! half as many, and no gap is favoured over another. Where it is learnt from the gaps that a group has
 //! had, `gaps` says how the money is spent.
 
-use std::collections::HashMap;
-
+use crate::hash::HashMap;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
 use crate::plan::list::{ByGroup, GroupIndex, NodeIndex};
@@ -53,8 +52,8 @@ pub(crate) fn keep_small(
     keep: Keep<'_>,
     timeout: f64,
 ) {
-    let mut places: HashMap<Option<GroupIndex>, u64> = HashMap::new();
-    let mut learnt: HashMap<Option<GroupIndex>, Option<Vec<LearntKeep>>> = HashMap::new();
+    let mut places: HashMap<Option<GroupIndex>, u64> = HashMap::default();
+    let mut learnt: HashMap<Option<GroupIndex>, Option<Vec<LearntKeep>>> = HashMap::default();
     for number in order.iter().rev() {
         let Some(node) = state.nodes.get_mut(*number).filter(|node| is_small(node)) else {
             continue;

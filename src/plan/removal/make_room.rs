@@ -4,16 +4,19 @@
 //! Demand waits for room in two ways: for a pod that the scheduler cannot place, and for a running
 //! pod to grow where its Kubernetes node is full. In both cases the Kubernetes node is looked for
 //! on which the fewest idle nodes have to go. No more go than that, and none where it would not be
-//! enough.
+//! enough. Pods that go already leave room, too: no other one goes for what will fit in that, and an idle
+//! node that will grow into it stays until then.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
+use crate::hash::{HashMap, HashSet};
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{GroupIndex, KubeNodeIndex, List, NodeIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode};
+use crate::plan::nodes::rows::Leftovers;
+use crate::plan::nodes::standby_role::KeptReason;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::fit::FitTrial;
@@ -32,11 +35,15 @@ const IDLE_S: f64 = 10.0;
 /// decision may take.
 const STEPS: u64 = 1_000_000;
 
+/// The same, of looking for idle nodes that wait for room. Few do, and those that are not found go a moment
+/// too early.
+const WAITING_STEPS: u64 = 10_000;
+
 /// What is known of pods besides the nodes.
 pub(crate) struct RoomContext<'a> {
     pub(crate) own: &'a [Pod<'a>],
-    /// The pods whose Ray node is draining.
-    pub(crate) draining: &'a [&'a Pod<'a>],
+    /// The pods whose Ray node is draining, or has stopped: they go.
+    pub(crate) leaving: Vec<&'a Pod<'a>>,
     /// The idle timeout of the cluster, in seconds.
     pub(crate) idle_timeout_s: f64,
     /// The time of the decision, in seconds since 1970.
@@ -46,12 +53,15 @@ pub(crate) struct RoomContext<'a> {
 impl<'a> RoomContext<'a> {
     pub(crate) fn new(
         own: &'a [Pod<'a>],
-        draining: &'a [&'a Pod<'a>],
+        leftovers: &Leftovers<'a>,
         (idle_timeout_s, now): (f64, f64),
     ) -> Self {
+        let leaving = leftovers.draining.iter().chain(&leftovers.stopped);
+        // What has ended takes nothing of its Kubernetes node any more.
+        let leaving = leaving.copied().filter(|pod| !pod.ended);
         Self {
             own,
-            draining,
+            leaving: leaving.collect(),
             idle_timeout_s,
             now,
         }
@@ -84,6 +94,45 @@ pub(crate) fn make_room(
                 break;
             }
         }
+    }
+    state.work = work;
+}
+
+/// Keeps idle nodes that could grow for the demand in `left` as soon as pods have gone that go already:
+/// where their idle timeout is short they would go a moment before. There may be more of them than will find
+/// room; once the pods have gone, none of them is kept for that any more.
+pub(crate) fn await_room(
+    state: &mut DecisionState,
+    context: &RoomContext<'_>,
+    left: &[RequestBatch],
+) {
+    let goes = |pod: &Pod<'_>| pod.deleting && !pod.ended;
+    if left.is_empty() || context.leaving.is_empty() && !context.own.iter().any(goes) {
+        return;
+    }
+    let pods: HashMap<&str, &Pod<'_>> = context.own.iter().map(|pod| (pod.name, pod)).collect();
+    let rooms = Rooms::of(state, context, &pods);
+    let growing = rooms.growing.enumerate();
+    let growing = growing.filter(|(at, _)| rooms.is_left.contains(at));
+    let growing = growing.flat_map(|(at, numbers)| numbers.iter().map(move |number| (at, *number)));
+    let is_idle = |number| {
+        let node = state.nodes.get(number);
+        node.is_some_and(PlannedNode::is_idle_worker)
+    };
+    let mut idle: Vec<_> = growing.filter(|(_, number)| is_idle(*number)).collect();
+    let work = std::mem::replace(&mut state.work, WorkBudget::new(WAITING_STEPS));
+    for batch in left {
+        let mut count = batch.count;
+        idle.retain(|(at, number)| {
+            let stays = count > 0
+                && state.work.spend(1)
+                && could_take(state, *number, &rooms.left[*at], *batch);
+            if stays && let Some(node) = state.nodes.get_mut(*number) {
+                node.kept = Some(KeptReason::AwaitsRoom);
+                count -= 1;
+            }
+            !stays
+        });
     }
     state.work = work;
 }
@@ -126,6 +175,8 @@ struct Rooms {
     idle: List<KubeNodeIndex, Vec<Idle>>,
     /// The running nodes on it that may grow.
     growing: List<KubeNodeIndex, Vec<NodeIndex>>,
+    /// The Kubernetes nodes that pods leave.
+    is_left: HashSet<KubeNodeIndex>,
 }
 
 impl Rooms {
@@ -139,22 +190,24 @@ impl Rooms {
             shrinks: state.headrooms.map(|_| 0.0),
             idle: state.headrooms.map(|_| Vec::new()),
             growing: state.headrooms.map(|_| Vec::new()),
+            is_left: HashSet::default(),
         };
         let names = state.headrooms.enumerate();
         let names: HashMap<&str, KubeNodeIndex> =
             names.map(|(at, one)| (one.node.as_str(), at)).collect();
         let place = |pod: &Pod<'_>| pod.node.and_then(|node| names.get(node)).copied();
-        let draining = context.draining.iter().copied();
+        let leaving = context.leaving.iter().copied();
         let deleted = context.own.iter().filter(|pod| pod.deleting && !pod.ended);
         let goes = |node: &&PlannedNode| matches!(node.fate, Fate::Remove(_));
         let removed = state.in_order().filter(goes);
         let removed = removed.filter_map(|node| pods.get(node.pod()?).copied());
-        let mut going: HashMap<&str, &Pod<'_>> = HashMap::new();
-        for pod in draining.chain(deleted).chain(removed) {
+        let mut going: HashMap<&str, &Pod<'_>> = HashMap::default();
+        for pod in leaving.chain(deleted).chain(removed) {
             if going.insert(pod.name, pod).is_none()
                 && let Some(left) = place(pod).and_then(|at| rooms.left.get_mut(at))
             {
                 left.put(pod.requests());
+                rooms.is_left.extend(place(pod));
             }
         }
         let mut above = state.count(PlannedNode::stays);

@@ -1,8 +1,7 @@
 //! Removing entries of which a part may go: launches without pods are one entry for several nodes, of
 //! which a minimum may need some.
 
-use std::collections::HashMap;
-
+use crate::hash::HashMap;
 use crate::plan::list::{ByGroup, GroupIndex, NodeIndex};
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
@@ -18,7 +17,7 @@ impl PartialRemoval {
     pub(super) fn begin(state: &DecisionState) -> Self {
         Self {
             left: state.count(PlannedNode::stays),
-            parts: HashMap::new(),
+            parts: HashMap::default(),
         }
     }
 

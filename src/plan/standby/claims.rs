@@ -1,8 +1,7 @@
 //! What demand that was served before still waits for, so that nothing that is kept ready stands in
 //! its way.
 
-use std::collections::{HashMap, HashSet};
-
+use crate::hash::{HashMap, HashSet};
 use crate::plan::growth::size::cores;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::PlannedNode;
@@ -60,7 +59,7 @@ impl Claims {
             let goes = |node: &&PlannedNode| !node.stays();
             let goes = state.in_order().filter(goes).filter_map(PlannedNode::pod);
             let goes = goes.filter_map(|name| pods.get(name).copied());
-            let mut seen = HashSet::new();
+            let mut seen = HashSet::default();
             let freed = leaves.chain(goes).filter(|pod| seen.insert(pod.name));
             cores_short = (cores_short - freed.map(cpu).sum::<f64>()).max(0.0);
         }

@@ -1,7 +1,8 @@
 //! Finding nodes for what is to be kept ready, and giving them up where demand needs their room.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
+use crate::hash::HashSet;
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::requests::Demand;
 use crate::plan::demand::shape::Shape;
@@ -89,6 +90,7 @@ pub(crate) fn keep_ready(
             group.floor = None;
         }
     } else {
+        give_way::give_back(state);
         remember(state, context);
     }
     (kept, only_ready)

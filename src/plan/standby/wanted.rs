@@ -9,7 +9,7 @@ use crate::plan::outcome::cause::Departure;
 use crate::plan::outcome::standby_reason::StandbyReason;
 use crate::plan::standby::spec::{Headroom, ScheduledStandby};
 use crate::quantity::Quantity;
-use crate::snapshot::gcs::{ClusterResourceState, ResourceRequest};
+use crate::snapshot::gcs::{LiveNodes, ResourceRequest};
 
 /// For the work of how many Ray nodes that are about to leave there is to be room, at the most.
 const REPLACED: usize = 1_000;
@@ -60,11 +60,10 @@ impl Wanted {
     pub(crate) fn replace<'d>(
         &mut self,
         departures: impl Iterator<Item = &'d Departure>,
-        gcs: &ClusterResourceState,
+        live: &LiveNodes<'_>,
     ) {
-        let rays = gcs.live();
         for departure in departures.take(REPLACED) {
-            let Some(ray) = rays.get(departure.pod.as_str()) else {
+            let Some(ray) = live.get(departure.pod.as_str()) else {
                 continue;
             };
             let asked = ResourceRequest {

@@ -49,7 +49,7 @@ impl<'a> SizePart<'a> {
                 Some("Always") => Role::Sidecar,
                 _ => Role::Init,
             },
-            path: group.pod_spec_path().key("initContainers").index(index),
+            path: group.init_container_path(index, spec),
         });
         let running = group.containers().map(|container| Self {
             container: Some(container),
@@ -83,22 +83,29 @@ impl<'a> SizePart<'a> {
     }
 }
 
-/// Adds up amounts of a pod's containers as Kubernetes does: containers that run at the same time
-/// are added up, and a container that ends before counts only where it takes more.
-pub fn together<'p>(
-    parts: &'p [SizePart<'p>],
-    amount: impl Fn(&SizePart<'p>) -> Quantity,
-) -> Quantity {
-    let (mut sidecars, mut running, mut peak) = (Quantity::ZERO, Quantity::ZERO, Quantity::ZERO);
-    for part in parts {
-        let amount = amount(part);
+/// Amounts of a pod's containers, added up in their order as Kubernetes does: containers that run at
+/// the same time are added up, and a container that ends before counts only where it takes more.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PodSum {
+    sidecars: Quantity,
+    running: Quantity,
+    peak: Quantity,
+}
+
+impl PodSum {
+    /// Adds what a container takes. One that takes nothing need not be added.
+    pub fn add(&mut self, part: &SizePart<'_>, amount: Quantity) {
         match part.role {
-            Role::Ray | Role::Beside => running = plus(running, amount),
-            Role::Sidecar => sidecars = plus(sidecars, amount),
-            Role::Init => peak = peak.max(plus(sidecars, amount)),
+            Role::Ray | Role::Beside => self.running = plus(self.running, amount),
+            Role::Sidecar => self.sidecars = plus(self.sidecars, amount),
+            Role::Init => self.peak = self.peak.max(plus(self.sidecars, amount)),
         }
     }
-    plus(running, sidecars).max(peak)
+
+    /// What the pod takes.
+    pub fn total(self) -> Quantity {
+        plus(self.running, self.sidecars).max(self.peak)
+    }
 }
 
 /// The most that a pod may take of a resource.
@@ -137,16 +144,18 @@ impl PodMost {
         bounds: ContainerBounds,
     ) -> Self {
         let parts: Vec<SizePart<'_>> = SizePart::of(cluster, group).collect();
-        let sum = together(&parts, |part| {
+        let mut sum = PodSum::default();
+        for part in &parts {
             let most = match &part.container {
                 Some(container) => size(container, resource).or_default(bounds.default).most,
                 None => kuberays(resource),
             };
-            match part.role {
+            let most = match part.role {
                 Role::Ray => most.max(limit.unwrap_or_default()),
                 _ => most,
-            }
-        });
+            };
+            sum.add(part, most);
+        }
         let whole = PodLevel::of(group, resource);
         let bounded = bounds.pod_level && whole.limit.is_some_and(is_some_of_it);
         let unbounded = parts.iter().filter_map(|part| {
@@ -162,7 +171,7 @@ impl PodMost {
         });
         let whole_most = whole.limit.max(whole.request).unwrap_or_default();
         Self {
-            written: plus(sum.max(whole_most), whole.overhead),
+            written: plus(sum.total().max(whole_most), whole.overhead),
             unbounded: unbounded.collect(),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::plan::{self, RemovalCause};
 use crate::reconcile::effects::effect::{Drain, DrainKind};
+use crate::seconds::milliseconds;
 use crate::snapshot::{NotANodeId, moment};
 
 /// The drain request for a planned removal. An idle Ray node is drained at once, unless its raylet
@@ -60,15 +61,6 @@ pub(crate) fn of(planned: &plan::NodeDrain, now: f64) -> Result<Drain, NotANodeI
         cause: planned.cause,
         message: format!("Rayfit: {why}{limit}"),
     })
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "saturating, and never negative"
-)]
-fn milliseconds(seconds: f64) -> u64 {
-    (seconds * 1000.0) as u64
 }
 
 #[cfg(test)]

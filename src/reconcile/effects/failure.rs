@@ -155,7 +155,8 @@ impl ApiStatus {
             422 if self.causes.is_empty() && self.message.contains(PATCH_DOES_NOT_FIT) => {
                 Meaning::Stale
             }
-            422 if self.message.contains(OTHER_UID) => Meaning::Stale,
+            // The API server lists the causes of its own; a webhook may write anything.
+            422 if !self.causes.is_empty() && self.message.contains(OTHER_UID) => Meaning::Stale,
             429 => Meaning::Busy {
                 retry_after_s: self.retry_after_s,
             },
@@ -280,6 +281,8 @@ mod tests {
         assert_eq!(api(409, &[], ""), Meaning::Stale);
         let other = "Pod \"w\" is invalid: metadata.uid: Invalid value: \"u\": field is immutable";
         assert_eq!(api(422, &["FieldValueInvalid"], other), Meaning::Stale);
+        let webhook = "admission webhook \"a\" denied the request: metadata.uid: Invalid value";
+        assert_eq!(api(422, &[], webhook), Meaning::Refused);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //!
 //! Invariant: effects of one cluster concern no object of another one.
 
+pub(crate) mod amounts;
 pub mod chain;
 pub(crate) mod done;
 pub(crate) mod drain;
@@ -14,6 +15,7 @@ pub mod effect;
 pub(crate) mod end;
 pub mod failure;
 pub(crate) mod hold;
+pub(crate) mod pod_level;
 pub(crate) mod replicas;
 pub(crate) mod resize;
 pub(crate) mod size;

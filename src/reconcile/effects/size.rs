@@ -1,11 +1,15 @@
 //! The size of a pod's ray container, and the patch that changes it.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::plan::ResizeNote;
 use crate::quantity::Quantity;
+use crate::reconcile::effects::amounts::written;
 use crate::reconcile::effects::failure::Allocatable;
+use crate::reconcile::effects::pod_level::PodLevel;
+use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
+use crate::snapshot::pod_object::Resources;
 
 /// The facts about a pod that a resize needs. The ray container is the pod's first container.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +19,8 @@ pub(crate) struct PodSize {
     container: String,
     cpu: AppliedAmount,
     memory: AppliedAmount,
+    /// The pod as a whole, if it has resources of its own.
+    pod_level: Option<PodLevel>,
 }
 
 /// The size to ask for: the limit, or the request where there is no limit.
@@ -37,12 +43,20 @@ struct AppliedAmount {
 }
 
 impl PodSize {
-    /// Reads a pod; `None` if it lacks a field that every pod in the API server has.
-    pub(crate) fn of(pod: Pod<'_>) -> Option<Self> {
+    /// Reads a pod, whose group's template gives it these resources as a whole; `None` if it lacks a
+    /// field that every pod in the API server has.
+    pub(crate) fn of(pod: Pod<'_>, template: Resources) -> Option<Self> {
         let container = pod.containers().first()?;
         let (limits, requests) = (container.resources.limits, container.resources.requests);
         let (cpu_gap, memory_gap) = crate::plan::gap(&pod);
-        let all = pod.requests();
+        let pod_level = PodLevel::of(&pod, template);
+        let all = match &pod_level {
+            // Its request follows those of its containers.
+            Some(pod_level) => pod_level
+                .containers(container.resources)
+                .plus(pod.object.spec.overhead),
+            None => pod.requests(),
+        };
         let amount = |name: &str, gap: Quantity| {
             // Where only a limit is set, the API server takes it for the request.
             let own = requests.or(limits).get(name);
@@ -64,32 +78,34 @@ impl PodSize {
             container: container.name.clone(),
             cpu: amount("cpu", cpu_gap),
             memory: amount("memory", memory_gap),
+            pod_level,
         })
     }
 
     /// The strategic-merge patch of the subresource `resize`. Resources that already have the
     /// wanted size are left out.
     pub(crate) fn patch(&self, wanted: WantedSize) -> Value {
-        let (mut limits, mut requests) = (Map::new(), Map::new());
+        let mut ray = self.ray();
+        let mut changes = Vec::new();
         for (name, amount, size) in self.sizes(wanted) {
-            if !amount.differs(size) {
-                continue;
-            }
-            let text = |quantity: Quantity| Value::String(quantity.to_string());
-            // A resize may not add a limit where that changes the pod's quality-of-service class.
-            if amount.limit.is_some() {
-                limits.insert(name.to_owned(), text(size));
-            }
-            requests.insert(name.to_owned(), text(amount.request_for(size)));
-        }
-        let mut resources = Map::new();
-        for (part, amounts) in [("limits", limits), ("requests", requests)] {
-            if !amounts.is_empty() {
-                resources.insert(part.to_owned(), Value::Object(amounts));
+            if amount.differs(size) {
+                changes.push(name);
+                // A resize may not add a limit where that changes the pod's quality-of-service class.
+                ray.limits.set(name, amount.limit.map(|_| size));
+                ray.requests.set(name, Some(amount.request_for(size)));
             }
         }
-        let container = json!({"name": self.container, "resources": resources});
-        let mut body = json!({"spec": {"containers": [container]}});
+        let mut spec = json!({});
+        if let Some(pod_level) = &self.pod_level {
+            let both = pod_level.resized(ray, &changes);
+            ray = both.ray;
+            if let Some(resources) = pod_level.patch(&both) {
+                spec["resources"] = resources;
+            }
+        }
+        let resources = written(ray, &changes);
+        spec["containers"] = json!([{"name": self.container, "resources": resources}]);
+        let mut body = json!({ "spec": spec });
         // Snapshots that were written by hand have no UIDs.
         if !self.uid.is_empty() {
             body["metadata"] = json!({"uid": self.uid});
@@ -139,6 +155,18 @@ impl PodSize {
             note.suggested_max_memory = Some(units(memory));
         }
         cpu.is_some() || memory.is_some()
+    }
+
+    /// The ray container, as the pod's spec has it.
+    fn ray(&self) -> Resources {
+        let amounts = |of: fn(&AppliedAmount) -> Option<Quantity>| Amounts {
+            cpu: of(&self.cpu),
+            memory: of(&self.memory),
+        };
+        Resources {
+            requests: amounts(|amount| amount.request),
+            limits: amounts(|amount| amount.limit),
+        }
     }
 
     fn sizes(&self, wanted: WantedSize) -> [(&'static str, &AppliedAmount, Quantity); 2] {
@@ -200,7 +228,9 @@ mod tests {
                 cpu_milli: 2000,
                 memory_bytes: 1 << 30,
             };
-            PodSize::of(Pod::of(&object)).unwrap().patch(wanted)
+            let pod = Pod::of(&object);
+            let size = PodSize::of(pod, Resources::default()).unwrap();
+            size.patch(wanted)
         };
         let resources = json!({"limits": {"cpu": "2"}, "requests": {"cpu": "2"}});
         let spec = json!({"containers": [{"name": "ray", "resources": resources}]});

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::budget::book::BudgetBook;
 use crate::budget::limit::BudgetLimit;
+use crate::reconcile::effects::failure::Failure;
 use crate::reconcile::memory::RoundMemory;
 use crate::reconcile::observed::cadence;
 use crate::reconcile::settings::RoundSettings;
@@ -19,10 +20,22 @@ pub struct LookState {
     pub budgets: BudgetBook,
     /// What budgets let it use, as of the last time that they were kept.
     pub(super) limits: Arc<[BudgetLimit]>,
+    /// That the hand-over record was refused, if it was the last time.
+    pub(super) refused: Option<RefusedRecord>,
     /// Whether this process owns it, by the objects that were seen last.
     pub(super) is_owned: bool,
     /// Whether the last look found nothing to do, and neither objects nor limits have changed since.
     pub(super) is_idle: bool,
+}
+
+/// How the API server or a webhook refused to write the hand-over record.
+#[derive(Debug, Clone)]
+pub(super) struct RefusedRecord {
+    pub(super) failure: Failure,
+    /// How many times in a row.
+    pub(super) times: u32,
+    /// Until when it is not tried again, by a clock that only goes forward.
+    pub(super) until: f64,
 }
 
 impl LookState {

@@ -11,13 +11,14 @@ use crate::ray::{Kind, RayObject, ReconcileMode};
 use crate::reconcile::effects::failure::{Failure, Meaning};
 use crate::reconcile::look::end::{Finishing, LookEnd, LookReason, Rest};
 use crate::reconcile::look::round_step::RoundStep;
-use crate::reconcile::look::state::LookState;
+use crate::reconcile::look::state::{LookState, RefusedRecord};
 use crate::reconcile::memory::RoundMemory;
 use crate::reconcile::observed::blind::Blind;
 use crate::reconcile::ownership::eligibility::{Eligibility, ScalerRole};
 use crate::reconcile::ownership::handover::{Handover, HandoverStep};
 use crate::reconcile::settings::RoundSettings;
 use crate::reconcile::unobserved_round::blind;
+use crate::seconds::doubled;
 use crate::snapshot::OwnPods;
 
 /// How long to wait while the first list of pods is incomplete, since a pod that is not known yet
@@ -26,6 +27,10 @@ const LISTING_S: f64 = 0.1;
 
 /// How long to wait after a failed write of the hand-over record.
 const RECORD_RETRY_S: f64 = 1.0;
+
+/// The longest wait after the hand-over record was refused, by a webhook or for lack of a permission: each
+/// refusal doubles it, because that stays as it is until somebody changes it.
+const RECORD_LONGEST_S: f64 = 60.0;
 
 /// What is to be done next.
 #[must_use]
@@ -100,6 +105,8 @@ pub struct WritingRecord {
     /// The patch of the RayCluster.
     pub patch: Patch,
     is_claim: bool,
+    /// When it was decided on.
+    at: f64,
 }
 
 /// The cluster's entries are to be removed from the records of budgets.
@@ -159,7 +166,18 @@ impl Judging {
                 // No effect is under way between two looks, so ownership can be released at once.
                 HandoverStep::Claim(patch) | HandoverStep::Release(patch) => {
                     let is_claim = *of.eligibility == Eligibility::Ours;
-                    LookStep::WriteRecord(WritingRecord { patch, is_claim })
+                    let at = now;
+                    match &state.refused {
+                        Some(refused) if now < refused.until => {
+                            let why = LookReason::RecordNotWritten(refused.failure.clone());
+                            rest(LookEnd::After(refused.until - now), why)
+                        }
+                        _ => LookStep::WriteRecord(WritingRecord {
+                            patch,
+                            is_claim,
+                            at,
+                        }),
+                    }
                 }
                 HandoverStep::Wait { until, why } => {
                     rest(LookEnd::After(until - now), LookReason::Waits(why))
@@ -208,7 +226,8 @@ impl WritingRecord {
     }
 
     /// Takes in how the write ended.
-    pub fn wrote(self, result: Result<(), Failure>) -> LookStep {
+    pub fn wrote(self, state: &mut LookState, result: Result<(), Failure>) -> LookStep {
+        let before = state.refused.take();
         match result {
             Ok(()) => {
                 let is_claim = self.is_claim;
@@ -216,6 +235,17 @@ impl WritingRecord {
             }
             Err(failure) if failure.meaning() == Meaning::Stale => {
                 LookStep::ReadCluster(RereadingRecord(failure))
+            }
+            Err(failure) if matches!(failure.meaning(), Meaning::Refused | Meaning::Forbidden) => {
+                let times = before.map_or(0, |before| before.times);
+                let wait_s = doubled(RECORD_RETRY_S, times, RECORD_LONGEST_S);
+                state.refused = Some(RefusedRecord {
+                    failure: failure.clone(),
+                    times: times.saturating_add(1),
+                    until: self.at + wait_s,
+                });
+                let why = LookReason::RecordNotWritten(failure);
+                rest(LookEnd::After(wait_s), why)
             }
             Err(failure) => not_written(failure),
         }

@@ -6,6 +6,7 @@ use std::mem::{Discriminant, discriminant};
 use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget};
 use crate::reconcile::effects::failure::Meaning;
 use crate::reconcile::settings::BackoffSettings;
+use crate::seconds::doubled;
 
 /// The most back-offs that are kept; beyond that, those that end first are forgotten.
 const KEPT: usize = 4096;
@@ -73,10 +74,9 @@ impl Waits {
         } else {
             0
         };
-        let doubled = match failures.saturating_sub(free) {
+        let whole_s = match failures.saturating_sub(free) {
             0 => 0.0,
-            // More doublings than these exceed any longest back-off, and would overflow the shift.
-            counted => first * f64::from(1_u32 << (counted - 1).min(16)),
+            counted => doubled(first, counted - 1, settings.longest_s),
         };
         let spread = 1.0 + SPREAD * (2.0 * failed.jitter.clamp(0.0, 1.0) - 1.0);
         let asked = match failed.meaning {
@@ -85,7 +85,7 @@ impl Waits {
         };
         // What the API server asks for comes last: neither the longest back-off nor jitter shortens
         // it.
-        let wait_s = (doubled.min(settings.longest_s) * spread).max(asked);
+        let wait_s = (whole_s * spread).max(asked);
         let wait = Wait {
             failures,
             from: failed.now,
@@ -129,6 +129,12 @@ impl Waits {
     pub(crate) fn forget_old(&mut self, now: f64, settings: &BackoffSettings) {
         self.0
             .retain(|_, wait| wait.until + 2.0 * settings.longest_s > now);
+    }
+
+    /// Forgets the back-offs of what is asked of a GCS only.
+    pub(crate) fn forget_gcs(&mut self) {
+        let kubernetes = [EffectClass::Replicas, EffectClass::Resize];
+        self.0.retain(|(_, class), _| kubernetes.contains(class));
     }
 
     fn bound(&mut self) {

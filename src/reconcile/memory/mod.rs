@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 
 use super::round::Round;
 use super::settings::RoundSettings;
+use crate::plan::Strategy;
 use crate::reconcile::effects::done::Done;
 use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget, GroupChange, Reply};
 use crate::reconcile::effects::failure::{Allocatable, Failure, Meaning};
@@ -88,7 +89,7 @@ impl RoundMemory {
         self.history = round.plan.remember.clone();
         self.stabilisation = round.stabilisation.unwrap_or(self.stabilisation);
         self.outage.clone_from(&round.outage);
-        self.forget_what_was_not_asked(round, done);
+        self.forget_what_was_not_asked(round, done, settings.plan.strategy);
         self.waits.forget_old(now, &settings.backoff);
         self.unobserved.note(done, now);
         self.unseen.note(&round.plan, done, now);
@@ -115,6 +116,14 @@ impl RoundMemory {
     /// `pods` are those that were observed; `now` is in seconds since 1970.
     pub fn needs_read(&self, pods: &OwnPods, now: f64) -> bool {
         self.unseen.needs_read(pods, now)
+    }
+
+    /// Forgets what was said to a GCS, and what it said: from now on another one is asked.
+    pub fn forget_gcs(&mut self) {
+        self.reported = ReportedState::default();
+        self.stabilisation = Stabilisation::default();
+        self.unobserved.forget_raylets();
+        self.waits.forget_gcs();
     }
 
     /// Takes in the cluster's pods as they are stored.
@@ -151,7 +160,7 @@ impl RoundMemory {
 
     /// Takes back from the history what was planned but not done, since the planner assumes that
     /// its plan was carried out.
-    fn forget_what_was_not_asked(&mut self, round: &Round, done: &[Done]) {
+    fn forget_what_was_not_asked(&mut self, round: &Round, done: &[Done], strategy: Strategy) {
         let done = || done.iter().filter(|done| done.result.is_ok());
         let asked: BTreeSet<&str> = done()
             .filter_map(|done| match &done.effect {
@@ -185,7 +194,7 @@ impl RoundMemory {
             .iter()
             .map(|drain| drain.pod.as_str())
             .collect();
-        self.history.instances.retain(|instance| {
+        self.history.instances.retain_mut(|instance| {
             let group = instance.group.as_str();
             let fresh = instance.since == Some(round.at);
             match (instance.status, &instance.pod) {
@@ -193,7 +202,14 @@ impl RoundMemory {
                     !launching.contains(group) || asked.contains(group)
                 }
                 (InstanceStatus::StopRequested, Some(pod)) => {
-                    !draining.contains(pod.as_str()) || drained.contains(pod.as_str())
+                    let is_asked =
+                        !draining.contains(pod.as_str()) || drained.contains(pod.as_str());
+                    if !is_asked {
+                        instance.status = InstanceStatus::Allocated;
+                        instance.since = None;
+                    }
+                    // With strategy `ray` it keeps its place in the order of Ray's table.
+                    is_asked || !strategy.is_rayfit()
                 }
                 _ => true,
             }
@@ -349,6 +365,30 @@ mod tests {
         assert!(known(4999.5), "a hair's breadth is no jump");
         assert!(!known(4000.0));
         assert!(known(4001.0), "it goes on");
+    }
+
+    #[test]
+    fn another_gcs_is_told_anew_and_has_not_failed_yet() {
+        use crate::snapshot::autoscaling_state::AutoscalingState;
+
+        let mut memory = RoundMemory::default();
+        let state = AutoscalingState::default();
+        memory.reported.note_state(&state, 1.0);
+        let wait = |class| (EffectTarget::Cluster, class);
+        for class in [EffectClass::Report, EffectClass::Replicas] {
+            memory.waits.delay(wait(class), 1.0, 60.0, "it failed");
+        }
+        assert!(!memory.reported.wants_state(&state, 2.0));
+        memory.forget_gcs();
+        assert!(memory.reported.wants_state(&state, 2.0));
+        let waits = |class| {
+            memory
+                .waits
+                .of(&EffectTarget::Cluster, class, 2.0)
+                .is_some()
+        };
+        assert!(!waits(EffectClass::Report));
+        assert!(waits(EffectClass::Replicas), "it is the same API server");
     }
 
     #[test]

@@ -118,6 +118,11 @@ impl Unobserved {
         }
     }
 
+    /// Forgets what raylets were told, since another GCS may never have heard of it.
+    pub(crate) fn forget_raylets(&mut self) {
+        self.told.clear();
+    }
+
     fn of(&mut self, patch: &PodPatch, now: f64) -> &mut Accepted {
         let accepted = self.patched.entry(patch.pod.clone()).or_default();
         accepted.at = now;

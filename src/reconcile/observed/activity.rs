@@ -1,10 +1,12 @@
 //! Activity: whether anything goes on in a cluster.
 
+use std::cell::LazyCell;
 use std::collections::HashSet;
 
 use crate::plan::{Plan, PlanWait, ResizeNote};
 use crate::snapshot::Snapshot;
-use crate::snapshot::gcs::NodeStatus;
+use crate::snapshot::gcs::{NodeState, NodeStatus};
+use crate::snapshot::history::InstanceStatus;
 use crate::snapshot::pod::{Pod, PodRole};
 
 /// Whether an action is planned or under way, or demand waits that can still be met.
@@ -28,8 +30,24 @@ fn is_moving(snapshot: &Snapshot, plan: &Plan) -> bool {
         let absent = pod.role != PodRole::Other && !alive.contains(pod.name);
         pod.deleting || note.resizing_at.is_some() || absent
     };
+    // Of most clusters, nobody asks.
+    let draining = LazyCell::new(|| -> HashSet<&str> {
+        let draining = |node: &&NodeState| node.status == NodeStatus::Draining;
+        let draining = nodes.iter().filter(draining);
+        draining.map(|node| node.instance_id.as_str()).collect()
+    });
     let mut pods = snapshot.pods.iter();
-    !plan.remember.instances.is_empty() || pods.any(|pod| !pod.ended && moving(&pod))
+    let mut instances = plan.remember.instances.iter();
+    instances.any(|instance| match instance.status {
+        InstanceStatus::Queued | InstanceStatus::Requested => true,
+        // A pod that is there is remembered for its place alone.
+        InstanceStatus::Allocated => false,
+        // What a node still has to do, once it drains, may take it long.
+        InstanceStatus::StopRequested => {
+            let pod = instance.pod.as_deref();
+            pod.is_none_or(|pod| !draining.contains(pod))
+        }
+    }) || pods.any(|pod| !pod.ended && moving(&pod))
 }
 
 /// Whether some of the waiting demand can be met.

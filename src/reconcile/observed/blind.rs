@@ -7,6 +7,8 @@
 use std::fmt;
 
 use crate::reconcile::effects::failure::GcsKind;
+use crate::snapshot::gcs::ClusterResourceState;
+use crate::text::shown_text;
 
 /// The reason why the state of a Ray cluster cannot be obtained.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +46,14 @@ pub enum Blind {
         /// The head pod.
         head: HeadPod,
     },
+    /// The GCS at the address of the head pod is that of another pod: an address of pods is given to
+    /// another one, maybe another tenant's, when its pod has gone, and watches are late to tell.
+    Elsewhere {
+        /// The head pod.
+        head: HeadPod,
+        /// The pod of which the GCS says that its head is there.
+        pod: String,
+    },
 }
 
 /// A head pod that has an address.
@@ -56,11 +66,28 @@ pub struct HeadPod {
 }
 
 impl Blind {
+    /// The reason why an answer cannot be used although it is one: it is not from the GCS in this head.
+    pub(crate) fn to_another(head: &HeadPod, state: &ClusterResourceState) -> Option<Self> {
+        let pod = state.head_elsewhere(&head.name)?;
+        Some(Self::Elsewhere {
+            head: head.clone(),
+            pod: pod.to_owned(),
+        })
+    }
+
     /// Whether this is what a head looks like while it starts or is being replaced. Users need to
     /// do nothing about that unless it lasts.
     pub(crate) fn is_starting(&self) -> bool {
         match self {
-            Self::NoHead | Self::NoAddress { .. } | Self::Ended { .. } => true,
+            // A GCS is passive while another head pod leads, or none until Ray has elected one.
+            Self::NoHead
+            | Self::NoAddress { .. }
+            | Self::Ended { .. }
+            | Self::Elsewhere { .. }
+            | Self::Gcs {
+                kind: GcsKind::Passive,
+                ..
+            } => true,
             Self::Gcs {
                 head,
                 kind: GcsKind::Unreachable,
@@ -69,6 +96,17 @@ impl Blind {
             | Self::NotAsked { head } => !head.ready,
             Self::Gcs { .. } | Self::Credentials { .. } => false,
         }
+    }
+
+    /// Whether the GCS that was asked leaves the cluster to another one.
+    pub fn is_passive(&self) -> bool {
+        matches!(
+            self,
+            Self::Gcs {
+                kind: GcsKind::Passive,
+                ..
+            }
+        )
     }
 
     /// Whether credentials are missing or wrong, or the GCS's answers cannot be used. Neither ends
@@ -122,7 +160,17 @@ impl Blind {
                     "look at the log of that pod's ray container"
                 }
             }
+            Self::Gcs {
+                kind: GcsKind::Passive,
+                ..
+            } => {
+                "look at the other head pod, and at the Lease by which Ray elects the one that leads"
+            }
             Self::Gcs { .. } => "look at the log of its GCS",
+            Self::Elsewhere { .. } => {
+                "if it lasts, two pods have one address, or the variable RAY_CLOUD_INSTANCE_ID of the \
+                 head is not its pod's name"
+            }
         }
     }
 }
@@ -143,6 +191,11 @@ impl fmt::Display for Blind {
                 write!(f, "the GCS in {head} gives no state ({reason})")
             }
             Self::NotAsked { head } => write!(f, "the GCS in {head} does not answer"),
+            Self::Elsewhere { head, pod } => write!(
+                f,
+                "at the address of {head} answers a GCS whose head is pod {}",
+                shown_text(pod)
+            ),
         }
     }
 }
@@ -151,5 +204,41 @@ impl fmt::Display for HeadPod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ready = if self.ready { "ready" } else { "not ready" };
         write!(f, "head pod {}, which is {ready},", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::reconcile::observed::blind::*;
+
+    #[test]
+    fn only_a_gcs_whose_live_heads_are_all_in_other_pods_is_anothers() {
+        let head = HeadPod {
+            name: "ours".to_owned(),
+            ready: true,
+        };
+        let node = |pod: &str, status: &str, amount: &str| json!({ "instanceId": pod, "status": status, "totalResources": { amount: 1 } });
+        let is_anothers = |nodes: &[serde_json::Value]| {
+            let state = serde_json::from_value(json!({ "nodeStates": nodes })).unwrap();
+            Blind::to_another(&head, &state).map(|blind| blind.to_string())
+        };
+        let mark = crate::snapshot::gcs::HEAD_RESOURCE;
+        let theirs = node("theirs", "RUNNING", mark);
+        assert_eq!(
+            is_anothers(&[node("worker", "IDLE", "CPU"), theirs.clone()]).unwrap(),
+            "at the address of head pod ours, which is ready, answers a GCS whose head is pod \"theirs\""
+        );
+        // The head before this one may be taken for alive while its successor has joined.
+        assert_eq!(
+            is_anothers(&[theirs.clone(), node("ours", "IDLE", mark)]),
+            None
+        );
+        // Nothing is known yet, or who is asked does not say where it is.
+        let dead = node("theirs", "DEAD", mark);
+        assert_eq!(is_anothers(&[]), None);
+        assert_eq!(is_anothers(&[dead, node("worker", "IDLE", "CPU")]), None);
+        assert_eq!(is_anothers(&[node("", "RUNNING", mark)]), None);
     }
 }

@@ -3,13 +3,16 @@
 //! The GCS polls the raylets one by one, about once a second. So when a Ray node joins or takes a
 //! task, its reduced free resources and another raylet's outdated demand are reported together for
 //! a moment, and nodes would be launched twice for the same demand. Launches wait for that moment,
-//! unless there is more demand than before; the wait is short, and never follows directly on
-//! another.
+//! unless there is more demand than before; the wait is short, and follows directly on another only
+//! where Ray nodes join one after the other, as they do that were launched one after the other.
 
 use crate::snapshot::Snapshot;
 
 /// How old the GCS's data about a raylet can be, in seconds.
 const STALE_S: f64 = 1.5;
+
+/// For how many seconds in a row launches wait at the most.
+const LONGEST_S: f64 = 15.0;
 
 /// What the last round observed, and the wait that it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -17,6 +20,8 @@ pub(crate) struct Stabilisation {
     seen: Option<Sighting>,
     /// Since when launches wait, in seconds since 1970.
     since: f64,
+    /// When the first of the waits began that followed directly on each other, in seconds since 1970.
+    began: f64,
     /// The demand that was known when the wait began.
     demand: i64,
 }
@@ -36,11 +41,14 @@ impl Sighting {
     fn of(snapshot: &Snapshot) -> Self {
         let gcs = &snapshot.gcs;
         let tasks = gcs.pending_resource_requests.iter();
-        let gangs = gcs.pending_gang_resource_requests.len();
+        let gangs = i64::try_from(gcs.pending_gang_resource_requests.len()).unwrap_or(i64::MAX);
+        // A GCS may say any count.
+        let demand = tasks
+            .map(|request| request.count)
+            .fold(gangs, i64::saturating_add);
         let nodes = gcs.node_states.iter().filter(|node| node.is_running());
         let mut seen = Self {
-            demand: tasks.map(|request| request.count).sum::<i64>()
-                + i64::try_from(gangs).unwrap_or(i64::MAX),
+            demand,
             nodes: 0,
             free: 0.0,
         };
@@ -68,12 +76,14 @@ impl Stabilisation {
             };
         };
         // The GCS reports nodes in any order, and a sum of shares depends on it in its last digits.
-        let took = seen.nodes > before.nodes || seen.free < before.free - 1e-6;
+        let joined = seen.nodes > before.nodes;
+        let took = joined || seen.free < before.free - 1e-6;
         let rested = now - self.since >= 2.0 * STALE_S;
-        if took && rested {
+        if took && (rested || joined && now - self.began < LONGEST_S) {
             return Self {
                 seen: Some(seen),
                 since: now,
+                began: if rested { now } else { self.began },
                 demand: before.demand,
             };
         }
@@ -121,6 +131,30 @@ mod tests {
         let more = joined.after(&snapshot(3, &[0.0]), 101.2);
         assert!(!more.is_unsettled(101.2), "there is new demand");
         assert!(!joined.is_unsettled(102.6), "by now it is known");
+    }
+
+    #[test]
+    fn more_demand_than_there_are_numbers_is_only_much() {
+        let mut much = snapshot(i64::MAX, &[]);
+        let again = much.gcs.pending_resource_requests.clone();
+        much.gcs.pending_resource_requests.extend(again);
+        let stabilisation = Stabilisation::default().after(&much, 100.0);
+        assert!(!stabilisation.is_unsettled(100.0));
+    }
+
+    #[test]
+    fn launches_wait_again_where_nodes_join_one_after_the_other() {
+        let mut nodes = vec![0.0];
+        let mut stabilisation = Stabilisation::default().after(&snapshot(90, &nodes), 100.0);
+        let mut waits = Vec::new();
+        for round in 1..=20 {
+            let now = 100.0 + f64::from(round);
+            nodes.push(0.0);
+            stabilisation = stabilisation.after(&snapshot(90, &nodes), now);
+            waits.push(stabilisation.is_unsettled(now));
+        }
+        assert!(waits[..15].iter().all(|waits| *waits), "{waits:?}");
+        assert!(!waits.iter().all(|waits| *waits), "not for ever: {waits:?}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::ray::reconcile::STANDBY;
 use crate::ray::{Kind, RayObject, ReconcileMode, text_at};
 use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_object::{AUTOSCALER_COMMAND, PodContainer};
-use crate::snapshot::{ClusterId, OwnPods};
+use crate::snapshot::{ClusterId, OwnPods, leading_head};
 
 /// The annotation by which a Rayfit sidecar marks its own pod, with its version as the value: a
 /// sign that does not depend on the name of an image.
@@ -92,6 +92,9 @@ pub enum Ineligible {
     /// This sidecar's pod is no longer the cluster's head.
     #[error("this pod is not the cluster's head any more")]
     NotTheHead,
+    /// Another head pod than that of this sidecar leads.
+    #[error("head pod {0} leads the cluster, and this one stands by")]
+    StandsBy(String),
 }
 
 /// Whether `role` may scale `cluster`. `pods` are the cluster's pods as they were observed;
@@ -123,7 +126,7 @@ pub fn eligibility_on(
     let replaced = ClusterId::of(cluster) != *pods.cluster();
     let left = by_object(&object, role, duty)
         .or_else(|| replaced.then_some(Ineligible::Replaced))
-        .or_else(|| not_the_head(&heads, role))
+        .or_else(|| not_the_head(pods, role))
         .or_else(|| other_scaler(&heads, is_ours));
     left.map_or(Eligibility::Ours, Eligibility::Leave)
 }
@@ -174,17 +177,18 @@ fn by_object(object: &RayObject<'_>, role: &ScalerRole, duty: Duty) -> Option<In
 
 /// A sidecar scales only from the living head pod: not from a pod that is being deleted, and not
 /// from one whose object is gone while its processes still run on a Kubernetes node that is cut
-/// off.
-fn not_the_head(heads: &[Pod<'_>], role: &ScalerRole) -> Option<Ineligible> {
+/// off. Of two head pods it does so only from the one that leads.
+fn not_the_head(pods: &OwnPods, role: &ScalerRole) -> Option<Ineligible> {
     let ScalerRole::Sidecar { head_uid } = role else {
         return None;
     };
-    let own = |pod: &&Pod<'_>| pod.uid() == head_uid;
-    let lives = heads
-        .iter()
-        .find(own)
-        .is_some_and(|pod| !pod.deleting && !pod.ended);
-    (!lives).then_some(Ineligible::NotTheHead)
+    let mut heads = pods.iter().filter(|pod| pod.role == PodRole::Head);
+    let own = heads.find(|pod| pod.uid() == head_uid);
+    if !own.is_some_and(|pod| !pod.deleting && !pod.ended) {
+        return Some(Ineligible::NotTheHead);
+    }
+    let leads = leading_head(pods, None).filter(|pod| pod.uid() != head_uid);
+    leads.map(|pod| Ineligible::StandsBy(pod.name.to_owned()))
 }
 
 /// Another autoscaler in any head pod that has not ended, even in one that is being deleted.
@@ -414,5 +418,27 @@ mod tests {
             with(&[head(&json!({"metadata": {"deletionTimestamp": "x"}}))]),
             out
         );
+    }
+
+    #[test]
+    fn of_two_sidecars_that_of_the_leading_head_scales() {
+        let cluster =
+            cluster(&json!({"metadata": {"annotations": {"rayfit.dev/reconcile": "sidecar"}}}));
+        let ready =
+            |status: &str| json!({"status": {"conditions": [{"type": "Ready", "status": status}]}});
+        let other = |status: &str| {
+            let mut other = head(&ready(status));
+            merge(
+                &mut other,
+                &json!({"metadata": {"name": "b-head", "uid": "u2"}}),
+            );
+            other
+        };
+        let with = |own: &str, of_other: &str| {
+            of(&cluster, &[other(of_other), head(&ready(own))], &sidecar())
+        };
+        assert_eq!(with("True", "False"), Eligibility::Ours);
+        let by = Ineligible::StandsBy("b-head".to_owned());
+        assert_eq!(with("False", "True"), Eligibility::Leave(by));
     }
 }

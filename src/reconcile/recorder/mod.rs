@@ -79,7 +79,12 @@ impl EventRecorder {
                 None => new.push(condition),
             }
         }
-        self.announced.retain(|_, seen| now - *seen < AGAIN_S);
+        // Where the clock has been set back, what is gone counts as gone from now on: it would not be
+        // announced again until the clock is where it was.
+        self.announced.retain(|_, seen| {
+            *seen = seen.min(now);
+            now - *seen < AGAIN_S
+        });
         self.make_room(new.len(), now);
         new.retain(|condition| {
             let has_room = self.announced.len() < KEPT;
@@ -195,6 +200,17 @@ mod tests {
         assert_eq!(announced(&["a", "b"], 501.0), 1);
         assert_eq!(announced(&[], 502.0), 0);
         assert_eq!(announced(&["a"], 1000.0), 0, "it flaps");
+        assert_eq!(announced(&[], 1601.0), 0);
+        assert_eq!(announced(&["a"], 1602.0), 1, "it came back after long");
+    }
+
+    #[test]
+    fn what_comes_back_is_announced_although_the_clock_was_set_back() {
+        let mut recorder = EventRecorder::default();
+        let mut announced =
+            |keys: &[&str], now| recorder.announce(&round(keys), &[], now).events.len();
+        assert_eq!(announced(&["a"], 90_000.0), 1);
+        assert_eq!(announced(&[], 1000.0), 0);
         assert_eq!(announced(&[], 1601.0), 0);
         assert_eq!(announced(&["a"], 1602.0), 1, "it came back after long");
     }

@@ -1,6 +1,7 @@
 //! RF201: replica counts that contradict each other or are negative.
 
 use crate::policy::Mode;
+use crate::quantity::Quantity;
 use crate::ray::Group;
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
@@ -110,6 +111,7 @@ fn check_order(group: &Group<'_>, autoscaling: bool, findings: &mut Findings) {
                 format!("{min} is above maxReplicas, which is {max}"),
                 format!("Lower minReplicas to {max} or raise maxReplicas to {min}."),
             )
+            .amounting("excess", Quantity::from_units(min - max))
             .valued(format!("min {min} > max {max}")),
         );
     }
@@ -129,6 +131,8 @@ fn check_order(group: &Group<'_>, autoscaling: bool, findings: &mut Findings) {
                 format!("{replicas} is above maxReplicas, which is {max}"),
                 fix,
             )
+            // A scaler that takes workers away one by one does not add to it.
+            .amounting("excess", Quantity::from_units(replicas - max))
             .valued(format!("replicas {replicas} > max {max}"))
             .because(CLAMPED)
             .in_mode(Mode::Warn),

@@ -24,7 +24,7 @@ pub static RULE: Rule = Rule {
            what its limit is above its request), plus the requests of the pod's other containers, \
            KubeRay's autoscaler container included. Reports nothing where no nodes are known, and \
            nothing for a group that no known node would take, as with a node pool that is scaled \
-           to zero.",
+           to zero, or whose affinity and tolerations are too long to be compared with all nodes.",
     why: "Growing to the resize limits can never succeed: the pod stays small, and from \
           Kubernetes 1.36 on the refusal stops Ray from scaling the cluster.",
     bad: r#"
@@ -58,6 +58,10 @@ spec:
 
 const CEL: Cel = Cel::NotCovered("A CEL expression cannot read nodes.");
 
+/// How many comparisons of nodes with what pods ask of them an object is worth: half a second of them. Its author
+/// chooses how long affinity and tolerations are, in a cluster with thousands of nodes, and others wait meanwhile.
+const COMPARISONS: usize = 1_000_000;
+
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject
         .autoscaled()
@@ -65,19 +69,27 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     else {
         return;
     };
+    let mut left = COMPARISONS;
     for (group, resize_limits) in subject.resized_groups() {
-        check_group(subject, (cluster, group, resize_limits), findings);
+        let Some(demands) = group.pod_spec().map(Demands::of) else {
+            continue;
+        };
+        let comparisons = demands
+            .comparisons()
+            .saturating_mul(subject.facts.nodes.len());
+        if let Some(rest) = left.checked_sub(comparisons) {
+            left = rest;
+            check_group(subject, (cluster, group, resize_limits), &demands, findings);
+        }
     }
 }
 
 fn check_group(
     subject: &Subject<'_>,
     (cluster, group, resize_limits): (&Cluster<'_>, &Group<'_>, &GroupResizeLimits),
+    demands: &Demands<'_>,
     findings: &mut Findings,
 ) {
-    let Some(demands) = group.pod_spec().map(Demands::of) else {
-        return;
-    };
     let nodes = &subject.facts.nodes;
     let may = |node: &Node| demands.admit(node);
     let cpu = Need::of(cluster, group, resize_limits, Resource::Cpu);

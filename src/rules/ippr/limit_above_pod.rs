@@ -18,7 +18,10 @@ pub static RULE: Rule = Rule {
     what: "Compares the resize limits of every listed group with `template.spec.resources`, the \
            resources of the pod as a whole: no container's limit may exceed the pod's limit, and \
            the requests of all containers together may not exceed the pod's request. A resize keeps \
-           the gap between the limit and the request of the ray container.",
+           the gap between the limit and the request of the ray container. A pod with a limit only gets \
+           what its containers request at their start as its request. Where Rayfit scales the \
+           cluster, only the pod's limit counts, because Rayfit raises the pod's request as far as \
+           the containers need.",
     why: "The API server refuses the resize to this resize limit with 422, and Ray then stops \
           scaling the whole cluster.",
     bad: r#"
@@ -46,7 +49,7 @@ spec:
   - groupName: small
     template:
       spec:
-        resources: {limits: {cpu: "8", memory: 8Gi}}
+        resources: {requests: {cpu: "8", memory: 8Gi}, limits: {cpu: "8", memory: 8Gi}}
         containers:
         - name: ray-worker
           resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
@@ -54,8 +57,8 @@ spec:
     without: "A resize of a container leaves the resources of its pod as they are, and is checked \
               against them like a new pod (Kubernetes, `validatePodResourceConsistency`). Ray does \
               not catch the refusal, and every round of the autoscaler ends there (Ray, KubeRay \
-              IPPR provider, `do_ippr_requests`). Rayfit's default strategy grows pods only as far as \
-              their pods allow.",
+              IPPR provider, `do_ippr_requests`). Rayfit's default strategy grows containers only as \
+              far as the limits of their pods allow.",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -69,9 +72,14 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject.autoscaled() else {
         return;
     };
+    let bound = if subject.reconcile_mode().is_ours() {
+        PodLevelBound::raised
+    } else {
+        PodLevelBound::kept
+    };
     for (group, resize_limits) in subject.resized_groups() {
         for resource in Resource::ALL {
-            let bound = PodLevelBound::of(cluster, group, resource);
+            let bound = bound(cluster, group, resource);
             let pair = resize_limits.amount(resource).zip(bound);
             if let Some((limit, bound)) = pair.filter(|(limit, bound)| *limit > bound.highest) {
                 findings.add(finding(resize_limits, resource, limit, bound));
@@ -87,18 +95,23 @@ fn finding(
     bound: PodLevelBound,
 ) -> Finding {
     let (limit, amount) = (resource.say(limit), resource.say(bound.amount));
-    let allows = match bound.by {
+    let mut allows = match bound.by {
         PodLevelAmount::Limit => format!("the pod as a whole has a limit of {amount}"),
-        PodLevelAmount::Request if bound.beside.is_zero() => {
-            format!("the pod as a whole has a request of {amount}")
-        }
-        PodLevelAmount::Request => format!(
-            "the pod as a whole has a request of {amount}, of which its other containers take {}",
-            resource.say(bound.beside)
+        PodLevelAmount::Request => format!("the pod as a whole has a request of {amount}"),
+        PodLevelAmount::FilledIn => format!(
+            "the pod as a whole has no request, so the API server fills in the {amount} with which its \
+             containers start"
         ),
     };
+    if !bound.beside.is_zero() {
+        let beside = resource.say(bound.beside);
+        allows = format!("{allows}, of which its other containers take {beside}");
+    }
     let is_nothing = bound.highest.is_negative() || bound.highest.is_zero();
-    let fix = if is_nothing {
+    let fix = if bound.by == PodLevelAmount::FilledIn {
+        let request = resource.name();
+        format!("Write a template.spec.resources.requests.{request} that suffices for it.")
+    } else if is_nothing {
         "Raise template.spec.resources, or remove the group from the annotation.".to_owned()
     } else {
         let most = resource.show_at_most(bound.highest);

@@ -112,7 +112,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             check_container(group, (container.spec, path), (listed, never), findings);
         }
         for (index, spec) in init_containers(group) {
-            let path = group.pod_spec_path().key("initContainers").index(index);
+            let path = group.init_container_path(index, spec);
             check_container(group, (spec, path), (false, never), findings);
         }
     }

@@ -1,6 +1,6 @@
 //! RF507: a cluster that may grow beyond a budget.
 
-use super::extent::{Count, beyond, most_of_pod, plus};
+use super::extent::{Count, UNLIMITED, beyond, most_of_pod, plus};
 use super::gpus_per_cluster;
 use crate::budget::amounts::BudgetAmounts;
 use crate::budget::limit::Budget;
@@ -21,8 +21,8 @@ pub static RULE: Rule = Rule {
               budget of a RayPolicy",
     what: "Adds up the head and the maximum number of workers of all groups, each at its resize \
            limit in `ray.io/ippr` if it has one, and compares the sum with each \
-           `reconcile.budget` that holds for the cluster. Only for clusters in mode `central`, in \
-           which budgets hold. What containers without a limit may take is not counted. GPUs are \
+           `reconcile.budget` that holds for the cluster. Only for clusters in mode `central` \
+           with strategy `rayfit`, for which budgets hold. What containers without a limit may take is not counted. GPUs are \
            counted as by RF504. Each cluster is compared alone. Of clusters that exceed a budget \
            only together, the background audit tells in the condition `BeyondBudget` of the RayPolicy.",
     why: "The cluster will never have all the workers that it asks for: what is beyond the budget, \
@@ -60,8 +60,7 @@ const CEL: Cel = Cel::NotCovered("Budgets are set by RayPolicies, which CEL does
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let budgets = &subject.settings.reconcile.budgets;
-    let is_central = subject.object.reconcile_mode() == ReconcileMode::Central;
-    if !is_central || budgets.is_empty() {
+    if !are_kept(subject) || budgets.is_empty() {
         return;
     }
     if let Some(cluster) = subject.cluster() {
@@ -69,6 +68,12 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             check_one(subject, cluster, budget, findings);
         }
     }
+}
+
+/// Whether budgets hold for the cluster: strategy `ray` decides as Ray does, which knows none.
+fn are_kept(subject: &Subject<'_>) -> bool {
+    let is_central = subject.object.reconcile_mode() == ReconcileMode::Central;
+    is_central && subject.settings.reconcile.strategy.is_rayfit()
 }
 
 fn check_one(
@@ -86,7 +91,8 @@ fn check_one(
         ),
     ] {
         let Some(most) = most else { continue };
-        let Some(shown) = beyond(sum(subject, cluster, resource), most, resource) else {
+        let sum = sum(subject, cluster, resource);
+        let Some(shown) = beyond(sum, most, resource) else {
             continue;
         };
         let (policy, most) = (shown_text(&budget.policy), resource.say(most));
@@ -99,6 +105,7 @@ fn check_one(
              or less."
         );
         let finding = RULE.finding(cluster.path().key("workerGroupSpecs"), problem, fix);
+        let finding = finding.amounting(resource.name(), sum.unwrap_or(UNLIMITED));
         findings.add(finding.valued(shown));
     }
     let gpus = i64::try_from(total.gpus)
@@ -115,6 +122,7 @@ fn check_one(
             "Lower maxReplicas of the groups with GPUs so that they have {gpus} GPUs together or less."
         );
         let finding = RULE.finding(cluster.path().key("workerGroupSpecs"), problem, fix);
+        let finding = finding.amounting("gpu", gpus_per_cluster::amount(cluster));
         findings.add(finding.valued(shown));
     }
 }
@@ -122,8 +130,7 @@ fn check_one(
 /// The most that a cluster for which budgets hold may use, with all its workers at their resize limits;
 /// unbounded where nothing limits it. `None` if no budget holds for it, or it is a part of another object.
 pub fn most(subject: &Subject<'_>) -> Option<BudgetAmounts> {
-    let is_central = subject.object.reconcile_mode() == ReconcileMode::Central;
-    let counts = is_central && subject.kind() == Kind::RayCluster;
+    let counts = are_kept(subject) && subject.kind() == Kind::RayCluster;
     let cluster = subject.cluster().filter(|_| counts)?;
     let whole = |amount: Option<i128>| {
         let amount = amount.map(|amount| u64::try_from(amount).unwrap_or(BudgetAmounts::UNBOUNDED));

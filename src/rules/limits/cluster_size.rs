@@ -1,6 +1,6 @@
 //! RF506: more CPU or memory in a cluster than a policy allows.
 
-use super::extent::{Count, allowance, beyond, most_of_pod, plus, without_limit};
+use super::extent::{Count, UNLIMITED, allowance, beyond, most_of_pod, plus, without_limit};
 use crate::policy::{Limit, Mode};
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Resource};
@@ -91,5 +91,6 @@ fn check_total(
                        {most} together."
     );
     let finding = RULE.finding(cluster.path().key("workerGroupSpecs"), problem, fix);
+    let finding = finding.amounting(resource.name(), total.unwrap_or(UNLIMITED));
     findings.add(finding.valued(shown));
 }

@@ -37,6 +37,14 @@ impl Count {
         Self::AtMost(replicas.max(0).saturating_mul(hosts.unwrap_or(1)))
     }
 
+    /// As an amount, by which updates are compared.
+    pub(super) fn amount(self) -> Quantity {
+        match self {
+            Self::AtMost(count) => Quantity::from_units(count),
+            Self::Unbounded => UNLIMITED,
+        }
+    }
+
     /// Of several groups together.
     pub(super) fn sum(counts: impl IntoIterator<Item = Self>) -> Self {
         counts
@@ -47,6 +55,9 @@ impl Count {
             })
     }
 }
+
+/// More than any amount: what is unlimited.
+pub(super) const UNLIMITED: Quantity = Quantity::from_nanos(i128::MAX);
 
 /// The first version in which a pod's own `resources` limit it by default.
 const POD_LEVEL: KubernetesVersion = KubernetesVersion::new(1, 34);

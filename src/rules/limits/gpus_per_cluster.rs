@@ -1,7 +1,8 @@
 //! RF504: more GPUs in a cluster than a policy allows.
 
-use super::extent::{Count, allowance};
+use super::extent::{Count, UNLIMITED, allowance};
 use crate::policy::Mode;
+use crate::quantity::Quantity;
 use crate::ray::pod_size::devices;
 use crate::ray::{Cluster, Group, node_resources};
 use crate::rule_id::RuleId;
@@ -66,6 +67,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         limit.most
     );
     let finding = RULE.finding(cluster.path().key("workerGroupSpecs"), problem, fix);
+    let finding = finding.amounting("gpu", amount(cluster));
     findings.add(finding.valued(shown));
 }
 
@@ -78,6 +80,11 @@ pub(super) fn beyond(cluster: &Cluster<'_>, most: i64) -> Option<String> {
             group.title()
         )),
     }
+}
+
+/// The GPUs of a cluster with all its workers, as an amount, by which updates are compared.
+pub(super) fn amount(cluster: &Cluster<'_>) -> Quantity {
+    sum(cluster).map_or(UNLIMITED, Quantity::from_units)
 }
 
 /// The GPUs of a cluster with all its workers.

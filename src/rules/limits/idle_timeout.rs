@@ -3,6 +3,7 @@
 use super::extent::allowance;
 use crate::path::FieldPath;
 use crate::policy::{Limit, Mode};
+use crate::quantity::Quantity;
 use crate::rule_id::RuleId;
 use crate::rules::cel::Cel;
 use crate::rules::{Findings, OwnMode, Rule, Subject};
@@ -72,5 +73,7 @@ fn compare(limit: &Limit<i64>, seconds: i64, path: FieldPath, findings: &mut Fin
         allowance(limit, &limit.most.to_string())
     );
     let fix = format!("Write {} or less.", limit.most);
-    findings.add(RULE.finding(path, problem, fix).valued(seconds.to_string()));
+    let finding = RULE.finding(path, problem, fix);
+    let finding = finding.amounting("seconds", Quantity::from_units(seconds));
+    findings.add(finding.valued(seconds.to_string()));
 }

@@ -93,5 +93,7 @@ fn check_group(
         allowance(limit, &most)
     );
     let fix = format!("Lower it so that the whole pod has {most} or less.");
-    findings.add(RULE.finding(path, problem, fix).valued(shown));
+    let finding = RULE.finding(path, problem, fix);
+    let finding = finding.amounting(resource.name(), written);
+    findings.add(finding.valued(shown));
 }

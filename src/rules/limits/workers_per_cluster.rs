@@ -50,7 +50,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         .workers
         .iter()
         .map(|group| Count::of(cluster, group));
-    let shown = match Count::sum(counts) {
+    let count = Count::sum(counts);
+    let shown = match count {
         Count::AtMost(count) if count <= limit.most => return,
         Count::AtMost(count) => format!("{count} workers together"),
         Count::Unbounded => "any number of workers, because a group has no maxReplicas".to_owned(),
@@ -64,5 +65,6 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         limit.most
     );
     let finding = RULE.finding(cluster.path().key("workerGroupSpecs"), problem, fix);
+    let finding = finding.amounting("workers", count.amount());
     findings.add(finding.valued(shown));
 }

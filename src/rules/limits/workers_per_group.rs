@@ -45,7 +45,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         return;
     };
     for group in &cluster.workers {
-        let shown = match Count::of(cluster, group) {
+        let count = Count::of(cluster, group);
+        let shown = match count {
             Count::AtMost(count) if count <= limit.most => continue,
             Count::AtMost(count) => format!("{count} workers"),
             Count::Unbounded => "any number of workers".to_owned(),
@@ -66,6 +67,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let fix = format!("Write {key}: {} or less.", limit.most.div_euclid(hosts));
         findings.add(
             RULE.finding(group.path().key(key), problem, fix)
+                .amounting("workers", count.amount())
                 .valued(shown),
         );
     }

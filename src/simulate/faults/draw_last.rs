@@ -44,11 +44,39 @@ impl Draw {
             // What Ray's own strategy makes of lies is its own; the rest is for scripts only.
             let is_rayfit = scene.settings.strategy.is_rayfit();
             faults.retain(|fault| match fault.kind {
-                FaultKind::GcsLies { lie, .. } => is_rayfit && lie != GcsLie::OtherPods,
-                FaultKind::HeadLost => false,
+                FaultKind::GcsLies { .. } => is_rayfit,
+                FaultKind::HeadLost { .. } => false,
                 _ => true,
             });
         }
+        self.what_came_after_that(faults);
+    }
+
+    /// In a part of the scenes: the head is lost, reads are out of date, a burst is told of in parts.
+    fn what_came_after_that(&mut self, faults: &mut Vec<Fault>) {
+        if self.one_in(6) {
+            let kind = FaultKind::HeadLost {
+                node: self.0.bool(),
+                again: true,
+            };
+            faults.push(self.sometime(kind));
+        }
+        if self.one_in(5) {
+            let seconds = self.seconds(1.0, 40.0);
+            faults.push(self.sometime(FaultKind::ReadsHeld { seconds }));
+        }
+        if self.one_in(6) {
+            let kind = FaultKind::DemandInPart {
+                percent: self.one_of(&[0, 10, 30, 60]),
+                seconds: self.seconds(1.0, 30.0),
+            };
+            faults.push(self.sometime(kind));
+        }
+    }
+
+    fn sometime(&mut self, kind: FaultKind) -> Fault {
+        let at = self.seconds(0.0, SPAN_S);
+        Fault { at, kind }
     }
 
     /// One or two tasks get a size that only a pod has that has grown so far.
@@ -113,7 +141,10 @@ impl Draw {
 
     fn rare_kind(&mut self, seconds: f64) -> FaultKind {
         if self.one_in(3) {
-            return FaultKind::HeadLost;
+            return FaultKind::HeadLost {
+                node: false,
+                again: false,
+            };
         }
         FaultKind::ResourcesRequested {
             cpu: self.one_of(&[1.0, 2.0]),

@@ -119,7 +119,9 @@ impl FaultTrial<'_> {
                 self.say(format!("deleted by people: {deleted:?}"));
             }
             FaultKind::NotesRemoved => world.remove_notes(),
-            FaultKind::HeadLost => world.lose_head(),
+            FaultKind::HeadLost { node, again } => self.lose_head(node, again),
+            FaultKind::ReadsHeld { .. } => world.hold_reads(true),
+            FaultKind::DemandInPart { percent, .. } => world.tell_demand(Some(percent)),
             FaultKind::NodeDrained { pick, .. } => {
                 let drained = world.drain_node(pick);
                 self.say(format!("drained: {drained:?}"));
@@ -222,6 +224,8 @@ impl FaultTrial<'_> {
                 }
             }
             FaultKind::CallsRefused { .. } => world.trouble.refused = None,
+            FaultKind::ReadsHeld { .. } => world.hold_reads(false),
+            FaultKind::DemandInPart { .. } => world.tell_demand(None),
             FaultKind::NodeDrained { .. } => world.uncordon_nodes(),
             FaultKind::NodesFilled { .. } => world.empty_nodes(),
             FaultKind::QuotaSet { .. } => world.set_quota(None),
@@ -234,7 +238,7 @@ impl FaultTrial<'_> {
             FaultKind::ReplicaCut { replica, .. } => self.controllers.cut_off(replica, None),
             FaultKind::LeaseLost { .. }
             | FaultKind::WatchRepeats { .. }
-            | FaultKind::HeadLost
+            | FaultKind::HeadLost { .. }
             | FaultKind::NodeLost { .. }
             | FaultKind::PodFails { .. }
             | FaultKind::PodDeleted { .. }
@@ -244,6 +248,16 @@ impl FaultTrial<'_> {
             | FaultKind::ReplicaDies { .. }
             | FaultKind::ReplicaFrozen { .. }
             | FaultKind::ReplicasReset { .. } => {}
+        }
+    }
+
+    /// Ray's own autoscaler ends with the head, since it runs in its pod.
+    fn lose_head(&mut self, node: bool, again: bool) {
+        let lost = self.world.lose_head(node, again);
+        self.say(format!("lost with the head: {lost:?}"));
+        if !self.scene.settings.strategy.is_rayfit() {
+            let working = self.controllers.working();
+            self.controllers.kill(working, 0.0, &mut self.world);
         }
     }
 

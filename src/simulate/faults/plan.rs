@@ -199,7 +199,27 @@ pub enum FaultKind {
     /// People remove Ray's notes about resizes from all pods.
     NotesRemoved,
     /// The head pod is lost, and Ray with everything that it knew: KubeRay makes another one.
-    HeadLost,
+    HeadLost {
+        /// Whether its Kubernetes node vanishes, and not the pod alone.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        node: bool,
+        /// Whether drivers start again then, and submit again what was lost.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
+    },
+    /// The cache of an API server stands still, and reads show what was so then. Watches and writes go
+    /// on with another one.
+    ReadsHeld {
+        /// For how long.
+        seconds: f64,
+    },
+    /// The GCS tells of a part only of what waits, as where raylets have not said all of it yet.
+    DemandInPart {
+        /// How much of each shape it tells of, in percent.
+        percent: u32,
+        /// For how long.
+        seconds: f64,
+    },
     /// People drain a Kubernetes node: its pods are evicted, and no pod is bound to it. It is never
     /// the head's.
     NodeDrained {
@@ -304,13 +324,15 @@ impl FaultKind {
             | Self::ReplicaCut { seconds, .. }
             | Self::ReplicaFrozen { seconds, .. }
             | Self::ResourcesRequested { seconds, .. }
+            | Self::ReadsHeld { seconds }
+            | Self::DemandInPart { seconds, .. }
             | Self::ClockAhead { seconds, .. } => *seconds,
             Self::WatchRepeats { .. } => 1.0,
             Self::LeaseLost { .. }
             | Self::NodeLost { .. }
             | Self::PodFails { .. }
             | Self::PodDeleted { .. }
-            | Self::HeadLost
+            | Self::HeadLost { .. }
             | Self::GroupRemoved
             | Self::ManifestApplied
             | Self::NotesRemoved

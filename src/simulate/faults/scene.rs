@@ -10,7 +10,7 @@ use crate::plan;
 use crate::quantity::Quantity;
 use crate::reconcile::RoundSettings;
 use crate::reconcile::settings::{BackoffSettings, Pace};
-use crate::simulate::settings::{NodePool, WorldSettings};
+use crate::simulate::settings::{LIVENESS_S, NodePool, WorldSettings};
 use crate::simulate::trace::{Job, JobDemand, JobShape, MemoryUse, PlacementStrategy, Trace};
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod_object::{OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus};
@@ -47,8 +47,8 @@ pub struct SceneSettings {
     /// The most workers that a policy lets the cluster have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_workers: Option<u64>,
-    /// From when a raylet has ended until the containers of its pod have, in seconds; never without
-    /// it.
+    /// From when a raylet has ended until the containers of its pod have, in seconds; by its liveness
+    /// probe without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_end_seconds: Option<f64>,
     /// Whether there is a pod that carries the cluster's label and is somebody else's, with a Ray node
@@ -182,7 +182,7 @@ impl Scene {
         let cores = self.settings.node_cores;
         WorldSettings {
             seed: self.settings.seed,
-            pod_end_s: self.settings.pod_end_seconds,
+            pod_end_s: self.settings.pod_end_seconds.unwrap_or(LIVENESS_S),
             is_judged: self.settings.judged,
             pools: vec![NodePool {
                 name: "pool".to_owned(),
@@ -190,12 +190,11 @@ impl Scene {
                     Quantity::from_units(cores),
                     Quantity::from_units((MEMORY_GI * cores) << 30),
                 ),
-                gpus: 0,
                 min: 1,
                 max: 5,
                 start_s: 20.0,
                 idle_s: 60.0,
-                consolidate_after_s: None,
+                ..NodePool::default()
             }],
             ..WorldSettings::default()
         }

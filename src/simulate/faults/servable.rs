@@ -16,6 +16,18 @@ use crate::simulate::world::group::SimulatedGroup;
 /// less than the time after which a launch counts as failed.
 const SERVED_S: f64 = 500.0;
 
+/// The pods in which a job may find room.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Pods {
+    /// Those that groups make.
+    Base,
+    /// Those that have grown as far as they may, where Kubernetes nodes have room for that whatever else is
+    /// on them.
+    Grown,
+    /// Those that have grown as far as they may, wherever that is.
+    GrownAnywhere,
+}
+
 impl FaultTrial<'_> {
     /// No job that could run waits any more, or not yet for too long. Returns whether to go on.
     pub(super) fn is_served_in_time(&self, calm: Moment) -> Result<bool, WorldViolation> {
@@ -55,6 +67,7 @@ impl FaultTrial<'_> {
         let seconds = self.world.now.since(last);
         if let Some((at, entry)) = &self.checker.last_change
             && *at > stable
+            && !self.is_tried_again()
         {
             let entry = entry.to_string();
             return Err(WorldViolation::NotQuiet { entry, seconds });
@@ -82,6 +95,14 @@ impl FaultTrial<'_> {
         Ok(())
     }
 
+    /// Whether a job waits that only a pod could hold that has grown where there may be no room for that: whether
+    /// a new pod finds room the scheduler decides, and so one is tried again and again, ever less often.
+    fn is_tried_again(&self) -> bool {
+        let grows = self.scene.settings.strategy.is_rayfit() && self.world.is_growth_allowed();
+        let mut jobs = self.ready().filter(|job| !self.is_servable(job));
+        grows && jobs.any(|job| self.fits(job, Pods::GrownAnywhere))
+    }
+
     /// How many jobs wait that fit in pods as the groups make them, or in pods that have grown.
     pub(super) fn waiting(&self) -> usize {
         self.ready().filter(|job| self.is_servable(job)).count()
@@ -101,11 +122,11 @@ impl FaultTrial<'_> {
     /// ever for pods to grow.
     fn is_servable(&self, job: &SimulatedJob) -> bool {
         let grows = self.scene.settings.strategy.is_rayfit() && self.world.is_growth_allowed();
-        self.fits(job, false) || grows && self.fits(job, true)
+        self.fits(job, Pods::Base) || grows && self.fits(job, Pods::Grown)
     }
 
-    /// The same, of pods as the groups make them, or of pods that have grown.
-    fn fits(&self, job: &SimulatedJob, grown: bool) -> bool {
+    /// The same, of such pods.
+    fn fits(&self, job: &SimulatedJob, of: Pods) -> bool {
         let (ray, one) = (&self.world.ray, PlacementStrategy::Pack);
         let (bundles, strategy) = match &job.need {
             Need::Shape(shape) => (std::slice::from_ref(&ray.jobs.shapes[*shape]), one),
@@ -118,10 +139,10 @@ impl FaultTrial<'_> {
         room = room.saturating_sub(self.world.least_workers());
         let mut places = 0;
         for group in workers() {
-            let (resources, pods) = if grown {
-                self.grown(group)
-            } else {
-                (group.resources.clone(), i64::MAX)
+            let (resources, pods) = match of {
+                Pods::Base => (group.resources.clone(), i64::MAX),
+                Pods::Grown => (self.grown(group), self.places_to_grow(group)),
+                Pods::GrownAnywhere => (self.grown(group), i64::MAX),
             };
             let each = places_in(&bundles[0], &resources, ray);
             let each = if strategy == PlacementStrategy::StrictSpread {
@@ -143,16 +164,15 @@ impl FaultTrial<'_> {
 }
 
 impl FaultTrial<'_> {
-    /// What a pod of a group has that has grown as far as it may, and for how many such pods there are
-    /// Kubernetes nodes beside that of the head.
-    fn grown(&self, group: &SimulatedGroup) -> (Vec<(String, f64)>, i64) {
+    /// What a pod of a group has that has grown as far as it may.
+    fn grown(&self, group: &SimulatedGroup) -> Vec<(String, f64)> {
         let mut groups = self.scene.groups.iter();
+        let mut resources = group.resources.clone();
         let Some(known) = groups.find(|known| known.name == group.name) else {
-            return (group.resources.clone(), i64::MAX);
+            return resources;
         };
         #[expect(clippy::cast_precision_loss, reason = "Ray counts in floats too")]
         let [cores, bytes] = known.most().map(|most| most as f64);
-        let mut resources = group.resources.clone();
         for (name, amount) in &mut resources {
             match name.as_str() {
                 "CPU" => *amount = cores / 1000.0,
@@ -160,6 +180,16 @@ impl FaultTrial<'_> {
                 _ => {}
             }
         }
+        resources
+    }
+
+    /// For how many pods of a group that have grown as far as they may there are Kubernetes nodes beside that
+    /// of the head.
+    fn places_to_grow(&self, group: &SimulatedGroup) -> i64 {
+        let mut groups = self.scene.groups.iter();
+        let Some(known) = groups.find(|known| known.name == group.name) else {
+            return i64::MAX;
+        };
         // A pod is bound where it fits as it is made, and may have to grow beside the head, the other hosts of
         // its replica, what minima keep, and what is kept ready.
         let settings = &self.scene.settings;
@@ -174,7 +204,7 @@ impl FaultTrial<'_> {
         let hosts = (group.hosts - 1) * known.least()[0];
         let beside = 1000 + hosts + minima.sum::<i64>() + ready;
         if beside + known.most()[0] > settings.node_cores * 1000 {
-            return (resources, 0);
+            return 0;
         }
         let on_each = settings.node_cores * 1000 / known.most()[0].max(1);
         let nodes = self
@@ -183,7 +213,7 @@ impl FaultTrial<'_> {
             .pools
             .iter()
             .map(|pool| i64::from(pool.max));
-        (resources, on_each * (nodes.sum::<i64>() - 1))
+        on_each * (nodes.sum::<i64>() - 1)
     }
 }
 

@@ -12,7 +12,7 @@ use super::violation::WorldViolation;
 use crate::reconcile::RoundSettings;
 use crate::simulate::moment::Moment;
 use crate::simulate::replicas::controllers::Controllers;
-use crate::simulate::settings::WorldSettings;
+use crate::simulate::settings::{LIVENESS_S, WorldSettings};
 use crate::simulate::trace::Trace;
 use crate::simulate::world::group::SimulatedGroupError;
 use crate::simulate::world::queue::WorldEvent;
@@ -257,13 +257,14 @@ impl<'a> FaultTrial<'a> {
                     let kept = self.scene.settings.in_place.as_ref();
                     let keep_s =
                         kept.map_or(KEEP_SMALL_S, |kept| f64::from(kept.keep_small_seconds));
-                    let lies = |fault: &Fault| matches!(fault.kind, FaultKind::GcsLies { .. });
-                    let lied_s = if self.faults.iter().any(lies) {
-                        LIED_S
-                    } else {
-                        0.0
-                    };
-                    let until = last.plus(idle_s.max(keep_s) + STABILISATION_S + lied_s);
+                    let longer_s = self.faults.iter().map(|fault| match fault.kind {
+                        FaultKind::GcsLies { .. } => LIED_S,
+                        // Nobody may know any more that a raylet was drained.
+                        FaultKind::HeadLost { .. } => LIVENESS_S,
+                        _ => 0.0,
+                    });
+                    let longer_s = longer_s.fold(0.0, f64::max);
+                    let until = last.plus(idle_s.max(keep_s) + STABILISATION_S + longer_s);
                     Phase::Stabilising { last, until }
                 }
                 // What could not be served for now has been served after all.

@@ -272,38 +272,6 @@ impl Ray {
         here.len()
     }
 
-    /// Ray has ended with its head, and so have drivers: no node is known any more, and the jobs that
-    /// wait are lost. Those that run go on until their raylets end.
-    pub fn end_head(&mut self) {
-        self.touch();
-        for number in std::mem::take(&mut self.alive) {
-            self.nodes[number].stage = RayNodeStage::Dead;
-        }
-        self.dead.clear();
-        self.reported.clear();
-        self.pulled.clear();
-        self.requested.clear();
-        self.queues.clear();
-        self.gangs.clear();
-        self.lose_jobs(|state, _| *state == JobState::Ready);
-    }
-
-    /// A raylet that had lost its head has ended, and with it the jobs that ran in its pod.
-    pub fn end_headless(&mut self, pod: usize) {
-        self.lose_jobs(|state, nodes| match state {
-            JobState::Running(shares) => shares.iter().any(|share| nodes[share.node].pod == pod),
-            _ => false,
-        });
-    }
-
-    fn lose_jobs(&mut self, is_lost: impl Fn(&JobState, &[RayNode]) -> bool) {
-        for number in 0..self.jobs.all.len() {
-            if is_lost(&self.jobs.all[number].state, &self.nodes) {
-                self.jobs.lose(number);
-            }
-        }
-    }
-
     /// A node is drained: an idle one only, if so asked. Returns whether it accepts.
     pub fn drain(&mut self, number: usize, only_idle: bool) -> bool {
         self.touch();

@@ -187,16 +187,31 @@ impl Jobs {
             .collect()
     }
 
-    /// A job, and all that wait for it, will never end.
+    /// A job, and all that wait for it, will never end. Those that have ended wait for nothing any
+    /// more, also where the job runs again because what it returned was lost.
     pub fn lose(&mut self, number: usize) {
         let mut lost = vec![number];
         while let Some(number) = lost.pop() {
-            if self.all[number].state != JobState::Lost {
+            if !matches!(self.all[number].state, JobState::Ended | JobState::Lost) {
                 self.all[number].state = JobState::Lost;
                 self.left -= 1;
                 lost.extend(&self.all[number].children);
             }
         }
+    }
+
+    /// A job that was lost is submitted again. Returns whether it is ready.
+    pub fn restore(&mut self, number: usize, now: Moment) -> bool {
+        self.left += 1;
+        let job = &mut self.all[number];
+        let is_ready = job.waits_for == 0;
+        job.state = if is_ready {
+            job.ready = job.ready.or(Some(now));
+            JobState::Ready
+        } else {
+            JobState::Blocked
+        };
+        is_ready
     }
 
     /// The jobs that a job needs.

@@ -7,6 +7,7 @@
 
 mod cluster;
 mod gcs;
+mod head;
 pub mod jobs;
 pub mod lies;
 mod memory;

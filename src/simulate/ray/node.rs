@@ -57,6 +57,34 @@ pub enum RayNodeStage {
 }
 
 impl RayNode {
+    /// A node that joins from a pod, of which its number, its name and its group are told. Nothing has run on it.
+    pub fn joining(
+        id: NodeId,
+        (pod, pod_name, group): (usize, &str, &str),
+        total: Bundle,
+        now: Moment,
+    ) -> Self {
+        Self {
+            id,
+            pod,
+            pod_name: pod_name.to_owned(),
+            group: group.to_owned(),
+            labels: Vec::new(),
+            total,
+            used: Bundle::default(),
+            running: 0,
+            objects: 0,
+            idle_processes: 0,
+            gangs: Vec::new(),
+            with_memory: Vec::new(),
+            memory: None,
+            monitor_bytes: None,
+            idle_since: now,
+            stage: RayNodeStage::Alive,
+            is_ending: false,
+        }
+    }
+
     /// Whether nothing runs on it, and nobody needs what it keeps. (`local_resource_manager.cc`: the memory
     /// of the object store is a resource in use.)
     pub fn is_idle(&self) -> bool {

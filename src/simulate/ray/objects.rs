@@ -82,17 +82,17 @@ impl Ray {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::simulate::ray::jobs::JobState;
     use crate::simulate::ray::node::{RayNode, RayNodeStage};
-    use crate::simulate::ray::resources::Bundle;
     use crate::simulate::trace::{Job, JobDemand, JobShape, Trace};
     use crate::snapshot::NodeId;
 
-    const NOW: Moment = Moment::START;
+    pub(in crate::simulate::ray) const NOW: Moment = Moment::START;
 
-    fn job(after: Vec<usize>, output: u64, retries: u32) -> Job {
+    /// A job of one second on one core.
+    pub(in crate::simulate::ray) fn job(after: Vec<usize>, output: u64, retries: u32) -> Job {
         Job {
             id: String::new(),
             name: String::new(),
@@ -106,6 +106,13 @@ mod tests {
         }
     }
 
+    /// A node of one core joins.
+    pub(in crate::simulate::ray) fn join(ray: &mut Ray, pod: usize) {
+        let total = ray.names.bundle([("CPU", 1.0)]);
+        let pod = (pod, "pod", "cpu");
+        ray.join(RayNode::joining(NodeId::from([0; 28]), pod, total, NOW));
+    }
+
     /// A node of one core, on which the first job has ended, and two jobs that need it wait.
     fn with_an_object(retries: u32) -> Ray {
         let parent = job(Vec::new(), 1 << 20, retries);
@@ -115,26 +122,7 @@ mod tests {
             jobs: vec![parent, child.clone(), child],
         };
         let mut ray = Ray::new(&trace, 1);
-        let total = ray.names.bundle([("CPU", 1.0)]);
-        ray.join(RayNode {
-            id: NodeId::from([0; 28]),
-            pod: 0,
-            pod_name: "pod".to_owned(),
-            group: "cpu".to_owned(),
-            labels: Vec::new(),
-            total,
-            used: Bundle::default(),
-            running: 0,
-            objects: 0,
-            idle_processes: 0,
-            gangs: Vec::new(),
-            with_memory: Vec::new(),
-            memory: None,
-            monitor_bytes: None,
-            idle_since: NOW,
-            stage: RayNodeStage::Alive,
-            is_ending: false,
-        });
+        join(&mut ray, 0);
         ray.submit(0, NOW);
         assert_eq!(ray.schedule(NOW), [0]);
         ray.end(0, 1, NOW);
@@ -170,6 +158,19 @@ mod tests {
         assert_eq!(ray.schedule(NOW), [0]);
         ray.end(0, 2, NOW);
         assert_eq!(ray.schedule(NOW), [1]);
+    }
+
+    #[test]
+    fn who_has_ended_is_not_lost_with_what_it_needed() {
+        let mut ray = with_an_object(1);
+        assert_eq!(ray.schedule(NOW), [1]);
+        ray.end(1, 1, NOW);
+        ray.lose(0, NOW);
+        assert_eq!(ray.jobs.all[0].state, JobState::Ready, "it runs again");
+        ray.jobs.lose(0);
+        assert_eq!(ray.jobs.all[1].state, JobState::Ended);
+        assert_eq!(ray.jobs.all[2].state, JobState::Lost);
+        assert_eq!(ray.jobs.left, 0);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::facts::node::NodeTaint;
 use crate::report::html::{document, escaped};
 use crate::simulate::report::axis::number_of;
 use crate::simulate::report::curve::{self, CurveAxes};
@@ -234,8 +235,28 @@ fn pool(pool: &NodePool) -> String {
             let seconds = number_of(seconds);
             format!(", emptied where their pods have fitted on other nodes for {seconds} s")
         });
+    let marks: Vec<String> = (pool.labels.iter())
+        .map(|(key, value)| format!("{key}={value}"))
+        .chain(pool.taints.iter().map(|taint| {
+            let NodeTaint { key, value, effect } = taint;
+            format!("{key}={value}:{effect}")
+        }))
+        .collect();
+    let marked = if marks.is_empty() {
+        String::new()
+    } else {
+        format!(", marked {}", marks.join(" "))
+    };
+    let pulled = if pool.image_pull_s > 0.0 {
+        format!(
+            ", which pull an image in {} s",
+            number_of(pool.image_pull_s)
+        )
+    } else {
+        String::new()
+    };
     format!(
         "{name}: {min} to {max} nodes of {cpu} CPUs, {memory} of memory and {gpus} GPUs, ready after {start} s, \
-         removed after {idle} s without pods{emptied}"
+         removed after {idle} s without pods{emptied}{pulled}{marked}"
     )
 }

@@ -33,7 +33,7 @@ impl Scaler {
                 LookStep::Judge(judging) => self.orient(judging, world),
                 LookStep::WriteRecord(writing) => {
                     let written = self.write_record(&writing.patch, world);
-                    writing.wrote(written)
+                    writing.wrote(&mut self.state, written)
                 }
                 LookStep::LeaveBudgets(leaving) => {
                     leaving.leave(&mut self.state, &keeping::entries(world))
@@ -115,7 +115,7 @@ impl Scaler {
 
     fn read_cluster(&self, world: &mut World) {
         if self.cut.is_none() {
-            world.learn_cluster();
+            world.read_cluster();
         }
     }
 
@@ -198,8 +198,7 @@ impl Scaler {
                     observing.observed(&self.state, snapshot, now)
                 }
                 RoundStep::ReadObjects(reading) => {
-                    let stored = (self.cut.is_none())
-                        .then(|| (world.stored_cluster().clone(), world.own_pods()));
+                    let stored = (self.cut.is_none()).then(|| world.read_objects());
                     self.read_cluster(world);
                     let stored = stored.as_ref().map(|(cluster, pods)| (cluster, pods));
                     reading.read(&mut self.state, stored, now)

@@ -29,6 +29,8 @@ pub enum Field {
     PodStartSeconds,
     /// How long a Kubernetes node takes to be ready, in seconds.
     NodeStartSeconds,
+    /// How long a Kubernetes node takes to pull an image, in seconds.
+    ImagePullSeconds,
 }
 
 /// A field of RayPolicies, which only strategy `rayfit` heeds.
@@ -100,7 +102,7 @@ impl PolicyField {
 
 impl Field {
     /// All fields.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::IdleTimeoutSeconds,
         Self::MinReplicas,
         Self::MaxReplicas,
@@ -111,6 +113,7 @@ impl Field {
         Self::Policy(PolicyField::HeadroomCpus),
         Self::PodStartSeconds,
         Self::NodeStartSeconds,
+        Self::ImagePullSeconds,
     ];
 
     /// The name by which users know it.
@@ -124,6 +127,7 @@ impl Field {
             Self::Policy(field) => field.name(),
             Self::PodStartSeconds => "podStartSeconds",
             Self::NodeStartSeconds => "nodeStartSeconds",
+            Self::ImagePullSeconds => "imagePullSeconds",
         }
     }
 
@@ -149,9 +153,10 @@ impl Field {
             Self::MaxCpu => (false, 0.001, 100_000.0, "cores from 0.001 to 100000"),
             Self::MaxMemory => (false, 0.001, 100_000.0, "GiB from 0.001 to 100000"),
             Self::Policy(_) => (true, 0.0, 86_400.0, "whole seconds from 0 to 86400"),
-            Self::IdleTimeoutSeconds | Self::PodStartSeconds | Self::NodeStartSeconds => {
-                (false, 0.0, 86_400.0, "seconds from 0 to 86400")
-            }
+            Self::IdleTimeoutSeconds
+            | Self::PodStartSeconds
+            | Self::NodeStartSeconds
+            | Self::ImagePullSeconds => (false, 0.0, 86_400.0, "seconds from 0 to 86400"),
         };
         Extent {
             is_whole,
@@ -195,6 +200,11 @@ impl Field {
             Self::NodeStartSeconds => {
                 for pool in &mut to.world.pools {
                     pool.start_s = value;
+                }
+            }
+            Self::ImagePullSeconds => {
+                for pool in &mut to.world.pools {
+                    pool.image_pull_s = value;
                 }
             }
         }

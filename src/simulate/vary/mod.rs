@@ -137,7 +137,7 @@ impl Variation {
             Field::Policy(_) if !strategies.contains(&Strategy::Rayfit) => {
                 return Err(VariationError::OnlyRayfit(field));
             }
-            Field::NodeStartSeconds if world.pools.is_empty() => {
+            Field::NodeStartSeconds | Field::ImagePullSeconds if world.pools.is_empty() => {
                 return Err(VariationError::NoPools(field));
             }
             _ => {}
@@ -325,6 +325,7 @@ mod tests {
             ("b/max-cpu=8", "rayfit explain RF101"),
             ("max-cpu=8,1", "its pods start with 2; write no less"),
             ("nodeStartSeconds=9", "--nodes pools.yaml"),
+            ("imagePullSeconds=9", "--nodes pools.yaml"),
         ] {
             let error = check(wrong, &both).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");

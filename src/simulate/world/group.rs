@@ -1,9 +1,12 @@
 //! The groups of the RayCluster, as KubeRay reads them.
 
+use std::rc::Rc;
+
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use crate::ray::Role;
+use crate::ray::container::MEMORY_MONITOR;
+use crate::ray::{Fields, Role};
 use crate::snapshot::cluster_object::{ClusterObject, GroupSpec};
 use crate::snapshot::pod_object::PodSpec;
 
@@ -22,6 +25,8 @@ pub struct SimulatedGroup {
     pub is_suspended: bool,
     /// The spec of its pods.
     pub pod: PodSpec,
+    /// What of the pod's template says on which Kubernetes nodes it may be.
+    pub placement: Rc<Fields>,
     /// The GPUs of a pod.
     pub gpus: i64,
     /// The resources with which its Ray nodes start.
@@ -95,6 +100,7 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGr
         pod: template
             .and_then(|spec| PodSpec::deserialize(spec).ok())
             .unwrap_or_default(),
+        placement: Rc::new(placement(template)),
         gpus: gpus(template),
         monitor: monitor(template),
         resources: resources.collect(),
@@ -124,9 +130,17 @@ fn monitor(template: Option<&Value>) -> Option<f64> {
         let entry = entries.find(|entry| entry["name"] == name)?;
         entry["value"].as_str()?.trim().parse().ok()
     };
-    let is_off = value("RAY_memory_monitor_refresh_ms") == Some(0.0);
+    let is_off = value(MEMORY_MONITOR) == Some(0.0);
     let share = value("RAY_memory_usage_threshold").unwrap_or(0.95);
     (!is_off).then_some(share)
+}
+
+/// The fields by which the scheduler chooses among nodes, whatever room they have. A pod that names its node
+/// (`nodeName`) is not left to the scheduler, and is not simulated.
+fn placement(template: Option<&Value>) -> Fields {
+    let given = |key: &str| Some((key.to_owned(), template?.get(key)?.clone()));
+    let keys = ["nodeSelector", "affinity", "tolerations"];
+    keys.into_iter().filter_map(given).collect()
 }
 
 /// The GPUs that the limits of a pod's first container name, whoever makes them.

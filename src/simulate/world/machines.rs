@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::objects::{SimulatedNode, SimulatedPod, fits, left};
+use crate::ray::Fields;
 use crate::simulate::moment::Moment;
 use crate::simulate::settings::NodePool;
 use crate::snapshot::NodeLoads;
@@ -88,14 +89,28 @@ impl Machines {
         self.present.iter().flat_map(|of| of.values().copied())
     }
 
+    /// Whether any pod waits for a node, or will.
+    pub(super) fn has_waiting(&self) -> bool {
+        let mut pods = self.all().map(|pod| &self.pods[pod]);
+        pods.any(|pod| pod.bound.is_none() && !pod.is_gated())
+    }
+
     /// The pods that are to be bound, in the order in which they were made.
     pub(super) fn unbound(&self) -> Vec<usize> {
-        let is_waiting =
-            |pod: &usize| self.pods[*pod].bound.is_none() && !self.pods[*pod].is_deleting();
+        let is_waiting = |pod: &usize| {
+            let pod = &self.pods[*pod];
+            pod.bound.is_none() && !pod.is_deleting() && !pod.is_gated()
+        };
         // `present` is in the order of names; the queue of a scheduler is in that of time.
         let mut waiting: Vec<usize> = self.all().filter(is_waiting).collect();
         waiting.sort_unstable();
         waiting
+    }
+
+    /// For each pool, whether pods of a template may be on its nodes.
+    pub(super) fn admitting(&self, placement: &Fields) -> Vec<bool> {
+        let pools = self.pools.iter();
+        pools.map(|pool| pool.admits(placement)).collect()
     }
 
     /// The pods that take room of a node.
@@ -132,7 +147,7 @@ impl Machines {
         let (wanted, gpus) = (self.pods[pod].requests(), self.pods[pod].gpus);
         let mut best: Option<(Amounts, usize)> = None;
         for (number, node) in self.nodes.iter().enumerate() {
-            if !node.takes_pods() {
+            if !node.takes_pods() || !self.pods[pod].is_admitted(node.pool) {
                 continue;
             }
             let (free, free_gpus) = self.room(number);
@@ -160,8 +175,8 @@ impl Machines {
         let mut wanted = Vec::new();
         for pod in self.unbound() {
             let (needs, gpus) = (self.pods[pod].requests(), self.pods[pod].gpus);
-            let holds = |(_, free, free_gpus): &&mut (usize, Amounts, i64)| {
-                fits(needs, *free) && gpus <= *free_gpus
+            let holds = |(pool, free, free_gpus): &&mut (usize, Amounts, i64)| {
+                fits(needs, *free) && gpus <= *free_gpus && self.pods[pod].is_admitted(*pool)
             };
             if let Some((_, free, free_gpus)) = planned.iter_mut().find(holds) {
                 *free = left(*free, needs);
@@ -172,8 +187,7 @@ impl Machines {
                 self.nodes_of(pool) + wanted.iter().filter(|wanted| **wanted == pool).count()
             };
             let can = self.pools.iter().enumerate().find(|(number, pool)| {
-                fits(needs, pool.allocatable)
-                    && gpus <= pool.gpus
+                self.pods[pod].fits_in(*number, pool)
                     && u32::try_from(count(*number)).is_ok_and(|count| count < pool.max)
             });
             if let Some((number, pool)) = can {
@@ -198,6 +212,7 @@ impl Machines {
             pool,
             is_ready: ready.is_some(),
             is_cordoned: false,
+            images: BTreeMap::new(),
             filled: Amounts::default(),
             empty_since: ready,
             changed: ready.unwrap_or(Moment::START),
@@ -205,6 +220,16 @@ impl Machines {
             removed: None,
         });
         number
+    }
+
+    /// A node pulls the images of a pod that it neither has nor pulls already, all at once. Returns how long it
+    /// takes until it has all of them, in seconds.
+    pub(super) fn pull(&mut self, node: usize, pod: usize, now: Moment) -> f64 {
+        let node = &mut self.nodes[node];
+        let there = now.plus(self.pools[node.pool].image_pull_s);
+        let images = self.pods[pod].images();
+        let ready = images.map(|image| *node.images.entry(image.to_owned()).or_insert(there));
+        ready.max().map_or(0.0, |ready| ready.since(now))
     }
 
     /// What pods of other clusters request of each node.

@@ -1,12 +1,15 @@
 //! Pods and Kubernetes nodes of a world.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::quantity::Quantity;
 use crate::simulate::moment::Moment;
+use crate::simulate::settings::NodePool;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::cluster_object::ClusterObject;
-use crate::snapshot::pod_object::{PodCondition, PodObject};
+use crate::snapshot::pod_condition::PodCondition;
+use crate::snapshot::pod_object::PodObject;
 use crate::snapshot::requests::requests;
 use crate::snapshot::{KubeNode, NodeLoads};
 
@@ -34,10 +37,14 @@ pub struct SimulatedPod {
     pub object: PodObject,
     /// The GPUs that it takes of its node.
     pub gpus: i64,
+    /// For each node pool, whether it may be on its nodes, as far as labels and taints go.
+    pub admitted: Vec<bool>,
     /// The number of its node, once it is bound.
     pub node: Option<usize>,
     /// When it was bound.
     pub bound: Option<Moment>,
+    /// How long its node then took until it had the pod's images, in seconds.
+    pub pulled_s: f64,
     /// Whether KubeRay's operator has deleted it, and waits until it is gone.
     pub is_awaited: bool,
     /// Whether it is the head.
@@ -70,6 +77,30 @@ impl SimulatedPod {
     /// The phase.
     pub fn phase(&self) -> &str {
         self.object.status.phase.as_deref().unwrap_or_default()
+    }
+
+    /// Whether the scheduler leaves it alone until somebody removes its gates.
+    pub fn is_gated(&self) -> bool {
+        !self.object.spec.scheduling_gates.is_empty()
+    }
+
+    /// Whether it may be on nodes of the pool with a number, as far as labels and taints go.
+    pub fn is_admitted(&self, pool: usize) -> bool {
+        self.admitted.get(pool).copied().unwrap_or(true)
+    }
+
+    /// Whether an empty node of a pool, of this number, could hold it.
+    pub fn fits_in(&self, number: usize, pool: &NodePool) -> bool {
+        fits(self.requests(), pool.allocatable)
+            && self.gpus <= pool.gpus
+            && self.is_admitted(number)
+    }
+
+    /// The images of its containers.
+    pub fn images(&self) -> impl Iterator<Item = &str> {
+        let spec = &self.object.spec;
+        let containers = spec.init_containers.iter().chain(&spec.containers);
+        containers.filter_map(|container| container.image.as_deref())
     }
 
     /// Whether its node is not to be emptied.
@@ -178,13 +209,7 @@ impl SimulatedPod {
     pub fn refuse(&mut self) -> bool {
         let is_new = self.object.status.conditions.is_empty();
         if is_new {
-            self.object.status.conditions = vec![PodCondition {
-                kind: "PodScheduled".to_owned(),
-                status: "False".to_owned(),
-                reason: Some("Unschedulable".to_owned()),
-                message: None,
-                observed_generation: None,
-            }];
+            self.object.status.conditions = vec![unscheduled("Unschedulable")];
         }
         is_new
     }
@@ -197,7 +222,20 @@ impl SimulatedPod {
             reason: reason.map(str::to_owned),
             message,
             observed_generation: self.object.metadata.generation,
+            last_transition_time: None,
         }];
+    }
+}
+
+/// Says that a pod is not bound, and why.
+pub(super) fn unscheduled(reason: &str) -> PodCondition {
+    PodCondition {
+        kind: "PodScheduled".to_owned(),
+        status: "False".to_owned(),
+        reason: Some(reason.to_owned()),
+        message: None,
+        observed_generation: None,
+        last_transition_time: None,
     }
 }
 
@@ -212,6 +250,8 @@ pub struct SimulatedNode {
     pub is_ready: bool,
     /// Whether people have cordoned it, so that no pod is bound to it.
     pub is_cordoned: bool,
+    /// The images that it has or pulls, and from when on it has them.
+    pub images: BTreeMap<String, Moment>,
     /// What pods of others take of the node.
     pub filled: Amounts,
     /// Since when it has had no pod.

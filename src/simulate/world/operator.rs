@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::log::{DeletionCause, LogEntry};
 use super::state::World;
 use crate::simulate::world::group::SimulatedGroup;
-use crate::simulate::world::objects::SimulatedPod;
+use crate::simulate::world::objects::{SimulatedPod, unscheduled};
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod_object::{
@@ -183,9 +183,14 @@ impl World {
             name: container.name.clone(),
             ..ContainerStatus::default()
         });
+        let gated = !spec.scheduling_gates.is_empty();
         let status = PodStatus {
             phase: Some("Pending".to_owned()),
             container_statuses: statuses.collect(),
+            // The API server sets it. (`pkg/registry/core/pod/strategy.go`)
+            conditions: (gated.then(|| unscheduled("SchedulingGated")))
+                .into_iter()
+                .collect(),
             ..PodStatus::default()
         };
         let metadata = PodMetadata {
@@ -216,8 +221,10 @@ impl World {
             },
             cluster: self.number,
             gpus: group.gpus,
+            admitted: self.machines.admitting(&group.placement),
             node: None,
             bound: None,
+            pulled_s: 0.0,
             is_awaited: false,
             is_head,
             is_gone: false,

@@ -29,6 +29,8 @@ pub enum WorldEvent {
     },
     /// Agents report the memory in use on their nodes.
     MemoryReport,
+    /// Drivers submit again what was lost with the head.
+    DriversReturn,
     /// A job is tried again whose process was killed.
     Retried(usize),
     /// KubeRay's operator looks at the RayCluster.

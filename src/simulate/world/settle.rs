@@ -2,7 +2,6 @@
 
 use super::ledger::Capacity;
 use super::ledger::curves::{CurveLevel, MOST_PARTS, OTHERS, Part, PartPoint, Point};
-use super::objects::fits;
 use super::state::World;
 use crate::ray::Resource;
 use crate::ray::group::HEAD_NAME;
@@ -288,10 +287,10 @@ impl World {
             if let Some(node) = pod.node.filter(|_| !pod.has_ended()) {
                 let name = &pools[self.machines.nodes[node].pool].name;
                 sums.of(name).used.add(three(wanted, gpus));
-            } else if pod.bound.is_none() && !pod.is_deleting() {
-                let mut able = pools.iter();
-                let able = able.find(|pool| fits(wanted, pool.allocatable) && gpus <= pool.gpus);
-                if let Some(pool) = able {
+            } else if pod.bound.is_none() && !pod.is_deleting() && !pod.is_gated() {
+                let mut able = pools.iter().enumerate();
+                let able = able.find(|(number, pool)| pod.fits_in(*number, pool));
+                if let Some((_, pool)) = able {
                     sums.of(&pool.name).waiting.add(three(wanted, gpus));
                 }
             }

@@ -11,7 +11,7 @@ use super::machines::Machines;
 use super::memory_reports::MemoryReports;
 use super::objects::{SimulatedPod, WorldView};
 use super::queue::{EventQueue, WorldEvent};
-use super::trouble::Trouble;
+use super::trouble::{LostHead, Trouble};
 use crate::ray::ReconcileMode;
 use crate::simulate::budget::SimulatedBudget;
 use crate::simulate::moment::Moment;
@@ -65,6 +65,7 @@ pub struct World {
     pub(super) is_pulled: bool,
     pub(super) are_loads_watched: bool,
     pub(super) memory_reports: MemoryReports,
+    pub(super) lost_head: LostHead,
     /// What watchers hear of some objects later than of others, and when.
     pub(super) late_views: VecDeque<(Moment, WorldView)>,
 }
@@ -120,6 +121,7 @@ impl World {
             is_pulled: false,
             are_loads_watched: false,
             memory_reports: MemoryReports::default(),
+            lost_head: LostHead::default(),
             late_views: VecDeque::new(),
             settings,
         };
@@ -156,7 +158,7 @@ impl World {
 
     /// Whether jobs are still to be submitted.
     pub fn has_submissions(&self) -> bool {
-        self.submissions > 0
+        self.submissions > 0 || self.awaits_drivers()
     }
 
     /// Goes on to a moment before which nothing happens, and adds up the costs until then.
@@ -202,6 +204,7 @@ impl World {
             WorldEvent::MemoryStep { job, attempt, step } => self.memory_step(job, attempt, step),
             WorldEvent::MemoryReport => self.report_memory(),
             WorldEvent::Retried(job) => self.retried(job),
+            WorldEvent::DriversReturn => self.drivers_return(),
             WorldEvent::Operator => self.operate(),
             WorldEvent::Scheduler => self.schedule_pods(),
             WorldEvent::PodRuns(pod) => self.pod_runs(pod),
@@ -291,6 +294,10 @@ impl World {
     /// Stores the RayCluster as it was changed.
     pub(super) fn set_cluster(&mut self, mut cluster: Value) -> Result<(), SimulatedGroupError> {
         cluster["metadata"]["resourceVersion"] = json!((self.version + 1).to_string());
+        let before = self.cluster.object();
+        let is_changed = before["spec"] != cluster["spec"];
+        let generation = before["metadata"]["generation"].as_i64().unwrap_or(0);
+        cluster["metadata"]["generation"] = json!(generation + i64::from(is_changed));
         let cluster = ClusterObject::from(cluster);
         let groups = groups(&cluster)?;
         let before = std::mem::replace(&mut self.groups, groups);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::reconcile::Effect;
 use crate::reconcile::effects::failure::{ApiStatus, Failure, GcsKind};
 use crate::simulate::ray::lies::GcsLie;
+use crate::simulate::world::objects::WorldView;
 
 /// What is wrong with a world now.
 #[derive(Debug, Clone, Default)]
@@ -30,8 +31,35 @@ pub struct Trouble {
     pub slow: Option<(LostWatches, f64)>,
     /// What happens when the next call of a kind arrives, just before it is carried out.
     pub at_call: Option<(CallKind, CallEvent)>,
+    /// The objects as reads show them, where they are out of date.
+    pub reads: Option<WorldView>,
+    /// How much of what waits the GCS tells of, in percent, if not all.
+    pub told_percent: Option<u32>,
     /// Whether what `at_call` names has just happened.
     pub has_met_call: bool,
+}
+
+/// What follows from the loss of a head.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LostHead {
+    /// Whether a head was lost, and whether there is another one.
+    pub(super) head: HeadLoss,
+    /// Whether drivers start again once there is another head.
+    pub(super) returns: bool,
+    /// Whether they have not done so since the last loss.
+    pub(super) is_awaited: bool,
+}
+
+/// Whether a head was lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum HeadLoss {
+    /// None ever was.
+    #[default]
+    Never,
+    /// One was, and no other has joined since.
+    Gone,
+    /// One was, and another one has joined.
+    Replaced,
 }
 
 /// What happens at the worst moment: when a call is on its way that was decided on before.

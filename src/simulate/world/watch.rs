@@ -77,7 +77,7 @@ impl World {
     }
 
     /// The objects as they are stored.
-    fn stored(&self) -> WorldView {
+    pub(super) fn stored(&self) -> WorldView {
         let pods = self.own();
         let pods = pods.map(|pod| self.machines.pods[pod].object.clone());
         let nodes = self
@@ -160,6 +160,14 @@ impl World {
             ..view.clone()
         };
         self.objects_changed();
+    }
+
+    /// The watchers are told of a RayCluster. One of an older version is not believed.
+    pub(super) fn hear_of_cluster(&mut self, told: Rc<ClusterObject>) {
+        if version(&told) > version(&self.view.cluster) {
+            self.view.cluster = told;
+            self.view.version += 1;
+        }
     }
 
     /// The watchers know the RayCluster as it is, because they have read or written it.

@@ -6,10 +6,11 @@
 use serde::{Deserialize as _, Serialize, Serializer};
 use serde_json::{Number, Value};
 
-use super::pod_object::{PodObject, PodSpec};
+use super::pod_object::{PodObject, PodSpec, Resources};
 use super::requests::requests;
 use crate::path::FieldPath;
 use crate::quantity::Quantity;
+use crate::ray::container::MEMORY_MONITOR;
 use crate::ray::ippr::ANNOTATION;
 use crate::ray::node_resources::{NodeResources, ResourceError};
 use crate::ray::pod_size::PodLevelBound;
@@ -86,14 +87,19 @@ pub struct GroupSpec {
     /// requests; `None` without requests.
     pub size: Option<(Quantity, Quantity)>,
     /// The most CPU and memory that its ray containers may have within their pods, where the pods
-    /// have amounts of their own.
+    /// have limits of their own.
     pub within_pod: [Option<Quantity>; 2],
+    /// The resources of one of its pods as a whole, as the template has them.
+    pub pod_level: Resources,
     /// What all containers of one of its pods ask for: requests, or else limits.
     pub pod_requests: Amounts,
     /// The first of the start parameters by which the size of its nodes is fixed.
     pub fixed_by: Option<&'static str>,
     /// Whether a resize of CPU or memory restarts its ray containers.
     pub restarts: bool,
+    /// Whether Ray's memory monitor is on in its pods, as it is unless the environment of their ray container turns it
+    /// off. It goes by the memory that a pod starts with.
+    pub memory_monitor: bool,
     /// `scaleStrategy.workersToDelete`, with `None` for what is no text; `None` without
     /// `scaleStrategy`.
     pub to_delete: Option<Vec<Option<String>>>,
@@ -200,7 +206,8 @@ impl GroupSpec {
     }
 
     fn of(cluster: &Cluster<'_>, group: &Group<'_>) -> Self {
-        let within_pod = |resource| PodLevelBound::of(cluster, group, resource);
+        let within_pod = |resource| PodLevelBound::raised(cluster, group, resource);
+        let pod = pod_spec(group);
         let labels = || object_at(group.spec, "labels").into_iter().flatten();
         let is_good = |(key, value): &(&String, &Value)| {
             label::is_key(key) && value.as_str().is_some_and(label::is_value)
@@ -239,11 +246,13 @@ impl GroupSpec {
             size: size(group),
             within_pod: [Resource::Cpu, Resource::Memory]
                 .map(|resource| within_pod(resource).map(|bound| bound.highest)),
-            pod_requests: pod_requests(group),
+            pod_level: pod.resources,
+            pod_requests: pod_requests(pod),
             fixed_by: ["num-cpus", "memory"]
                 .into_iter()
                 .find(|param| group.start_param(param).is_some()),
             restarts: restarts(group),
+            memory_monitor: memory_monitor(group),
             to_delete: to_delete.map(|pods| pods.map(text).collect()),
             scale_gates: strategy.map(scale_gates).unwrap_or_default(),
         }
@@ -306,13 +315,17 @@ fn size(group: &Group<'_>) -> Option<(Quantity, Quantity)> {
     Some((size("cpu")?, size("memory")?))
 }
 
-fn pod_requests(group: &Group<'_>) -> Amounts {
+fn pod_spec(group: &Group<'_>) -> PodSpec {
     let template = object_at(group.spec, "template");
     let spec = template.and_then(|template| template.get("spec"));
     let spec = spec.and_then(|spec| PodSpec::deserialize(spec).ok());
+    spec.unwrap_or_default()
+}
+
+fn pod_requests(spec: PodSpec) -> Amounts {
     // As the scheduler counts the pod that is made from the template.
     requests(&PodObject {
-        spec: spec.unwrap_or_default(),
+        spec,
         ..PodObject::default()
     })
 }
@@ -324,6 +337,12 @@ fn restarts(group: &Group<'_>) -> bool {
         matches!(text_at(policy, "resourceName"), Some("cpu" | "memory"))
             && !matches!(text_at(policy, "restartPolicy"), None | Some("NotRequired"))
     })
+}
+
+fn memory_monitor(group: &Group<'_>) -> bool {
+    let container = group.ray_container();
+    let every_ms = container.and_then(|container| container.env(MEMORY_MONITOR));
+    every_ms.is_none_or(|every_ms| every_ms.trim() != "0")
 }
 
 #[cfg(test)]

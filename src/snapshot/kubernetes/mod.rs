@@ -6,7 +6,9 @@
 pub mod cluster_object;
 pub mod idle_end;
 pub mod kube_node;
+pub mod leading_head;
 pub mod ownership;
 pub mod pod;
+pub mod pod_condition;
 pub mod pod_object;
 pub mod requests;

@@ -2,9 +2,13 @@
 
 use k8s_openapi::jiff::Timestamp;
 
-use super::pod_object::{ContainerStatus, PodCondition, PodContainer, PodObject};
+use super::pod_condition::PodCondition;
+use super::pod_object::{ContainerStatus, PodContainer, PodObject};
 use super::requests::requests;
 use crate::snapshot::amounts::Amounts;
+
+/// The exit code of a process that was asked to end, by SIGTERM.
+const TERMINATED: i32 = 128 + 15;
 
 /// The role of a pod in its RayCluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,17 +80,42 @@ impl<'a> Pod<'a> {
 
     /// When the pod was created, in seconds since 1970.
     pub fn created(&self) -> Option<f64> {
-        let created = self.object.metadata.creation_timestamp.as_deref()?;
-        let time: Timestamp = created.parse().ok()?;
-        Some(time.as_duration().as_secs_f64())
+        seconds(self.object.metadata.creation_timestamp.as_deref()?)
     }
 
     /// When the pod is killed, if Kubernetes was asked to delete it, in seconds since 1970:
     /// Kubernetes adds the grace period to the time at which it was asked.
     pub fn killed_at(&self) -> Option<f64> {
-        let time = self.object.metadata.deletion_timestamp.as_deref()?;
-        let time: Timestamp = time.parse().ok()?;
-        Some(time.as_duration().as_secs_f64())
+        seconds(self.object.metadata.deletion_timestamp.as_deref()?)
+    }
+
+    /// Whether the pod has come to nothing by itself: Ray's container has ended, or an init
+    /// container has failed, before anybody asked Kubernetes to delete the pod.
+    pub fn ended_by_itself(&self) -> bool {
+        let grace = self.object.metadata.deletion_grace_period_seconds;
+        #[expect(clippy::cast_precision_loss, reason = "seconds")]
+        let grace = grace.unwrap_or(0) as f64;
+        let asked_at = self.killed_at().map(|killed_at| killed_at - grace);
+        let status = &self.object.status;
+        let ray = self.containers().first().map(|ray| ray.name.as_str());
+        let ray = (status.container_statuses.iter()).filter(|one| Some(one.name.as_str()) == ray);
+        let failed = |one: &&ContainerStatus| {
+            let ended = one.state.terminated.as_ref();
+            ended.is_some_and(|end| end.exit_code != Some(0))
+        };
+        let init = status.init_container_statuses.iter().filter(failed);
+        let mut ends = ray
+            .chain(init)
+            .filter_map(|one| one.state.terminated.as_ref());
+        ends.any(|end| match asked_at {
+            None => true,
+            // Both are whole seconds, and KubeRay deletes such a pod in the second in which it ends.
+            Some(asked_at) => {
+                let finished_at = end.finished_at.as_deref().and_then(seconds);
+                let is_before = finished_at.is_some_and(|finished_at| finished_at <= asked_at);
+                is_before && end.exit_code != Some(TERMINATED)
+            }
+        })
     }
 
     /// The containers of the spec. Ray runs in the first one.
@@ -122,4 +151,10 @@ impl<'a> Pod<'a> {
     pub fn requests(&self) -> Amounts {
         requests(self.object)
     }
+}
+
+/// A time in RFC 3339, in seconds since 1970.
+fn seconds(time: &str) -> Option<f64> {
+    let time: Timestamp = time.parse().ok()?;
+    Some(time.as_duration().as_secs_f64())
 }

@@ -8,24 +8,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::pod_condition::{self, PodCondition};
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::canonical::nullable;
 
 /// The word in a container's command by which Ray's autoscaler is recognised, whatever the
 /// container is called. (KubeRay, `common/pod.go`: `ray kuberay-autoscaler`.)
 pub const AUTOSCALER_COMMAND: &str = "kuberay-autoscaler";
-
-/// The most bytes of a condition's message that are kept. A kubelet's messages are below 200.
-const MESSAGE: usize = 1024;
-
-/// The conditions that are kept; all others are dropped.
-const CONDITIONS: [&str; 5] = [
-    "PodScheduled",
-    "DisruptionTarget",
-    "PodResizePending",
-    "PodResizeInProgress",
-    "Ready",
-];
 
 /// A pod, with the fields that are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -61,9 +50,12 @@ pub struct PodMetadata {
     /// When the pod was created, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creation_timestamp: Option<String>,
-    /// When Kubernetes was asked to delete the pod, in RFC 3339.
+    /// When the pod is killed that Kubernetes was asked to delete, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<String>,
+    /// How many seconds before that time Kubernetes was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion_grace_period_seconds: Option<i64>,
     /// The labels by which KubeRay finds its pods.
     #[serde(deserialize_with = "nullable")]
     pub labels: PodLabels,
@@ -259,7 +251,10 @@ pub struct PodStatus {
     pub pod_ip: Option<String>,
     /// The conditions that are kept: whether the pod is scheduled and ready, and how its resizes
     /// are.
-    #[serde(deserialize_with = "conditions", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        deserialize_with = "pod_condition::read",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub conditions: Vec<PodCondition>,
     /// The resources that the pod as a whole was given, where Kubernetes says so.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -273,37 +268,6 @@ pub struct PodStatus {
     /// The statuses of its init containers.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub init_container_statuses: Vec<ContainerStatus>,
-}
-
-/// A condition of a pod.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct PodCondition {
-    /// The type of the condition.
-    #[serde(rename = "type", deserialize_with = "nullable")]
-    pub kind: String,
-    /// The status of the condition: `True`, `False` or `Unknown`.
-    #[serde(deserialize_with = "nullable")]
-    pub status: String,
-    /// The reason, in one word.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// The reason in words, for people. Of a very long message only the beginning is kept.
-    #[serde(
-        deserialize_with = "short_text",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub message: Option<String>,
-    /// The generation of the spec that the condition is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
-}
-
-impl PodCondition {
-    /// Whether the condition holds.
-    pub fn is_true(&self) -> bool {
-        self.status == "True"
-    }
 }
 
 /// The status of a container.
@@ -353,7 +317,15 @@ pub struct Waiting {
 
 /// The state of a container that has ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Terminated {}
+#[serde(rename_all = "camelCase", default)]
+pub struct Terminated {
+    /// The exit code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// When it ended, in RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<String>,
+}
 
 /// Reads only the words by which Ray's autoscaler is recognised. The rest of a command line may
 /// hold secrets.
@@ -368,20 +340,6 @@ fn autoscaler_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<St
         .filter(|word| telling(word))
         .map(|_| AUTOSCALER_COMMAND.to_owned())
         .collect())
-}
-
-fn conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PodCondition>, D::Error> {
-    let mut all = Option::<Vec<PodCondition>>::deserialize(deserializer)?.unwrap_or_default();
-    all.retain(|condition| CONDITIONS.contains(&condition.kind.as_str()));
-    Ok(all)
-}
-
-fn short_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let text = Option::<String>::deserialize(deserializer)?;
-    Ok(text.map(|mut text| {
-        text.truncate(text.floor_char_boundary(MESSAGE));
-        text
-    }))
 }
 
 #[cfg(test)]

@@ -89,13 +89,60 @@ fn spec_unless(infeasible: bool, container: &PodContainer) -> Amounts {
     }
 }
 
-/// Adds up the amounts of a pod's containers. Containers run together with the init containers that
-/// go on running. The other init containers run before them, one after the other, each beside the
-/// ones that were started before it and go on running.
+/// Adds up the amounts of a pod's containers.
 fn aggregate(
     pod: &PodObject,
     of: impl Fn(&PodContainer, Option<&ContainerStatus>) -> Amounts,
 ) -> Amounts {
+    let (running, starting) = phases(pod, of);
+    running.max(starting)
+}
+
+/// What the containers of a pod take besides its ray container, which is the first one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Beside {
+    /// What runs beside it.
+    running: Amounts,
+    /// What the init containers that run before it take at the most.
+    starting: Amounts,
+}
+
+impl Beside {
+    /// What the other containers request, as their specs have it.
+    pub(crate) fn requests(pod: &PodObject) -> Self {
+        Self::of(pod, wanted)
+    }
+
+    /// What the other containers are limited to.
+    pub(crate) fn limits(pod: &PodObject) -> Self {
+        Self::of(pod, |container| container.resources.limits)
+    }
+
+    fn of(pod: &PodObject, amounts: impl Fn(&PodContainer) -> Amounts) -> Self {
+        let ray = pod.spec.containers.first().map(|ray| ray.name.as_str());
+        let (running, starting) = phases(pod, |container, _| {
+            if ray == Some(container.name.as_str()) {
+                Amounts::default()
+            } else {
+                amounts(container)
+            }
+        });
+        Self { running, starting }
+    }
+
+    /// The sum over the containers of the pod, where the ray container has so much.
+    pub(crate) fn with(self, ray: Amounts) -> Amounts {
+        self.running.plus(ray).max(self.starting)
+    }
+}
+
+/// What a pod's containers take while they run, and at the most before that. Containers run together
+/// with the init containers that go on running. The other init containers run before them, one after
+/// the other, each beside the ones that were started before it and go on running.
+fn phases(
+    pod: &PodObject,
+    of: impl Fn(&PodContainer, Option<&ContainerStatus>) -> Amounts,
+) -> (Amounts, Amounts) {
     let status = |container: &PodContainer| {
         let statuses = &pod.status.container_statuses;
         let mut all = statuses.iter().chain(&pod.status.init_container_statuses);
@@ -115,7 +162,7 @@ fn aggregate(
             starting = starting.max(started.plus(amount));
         }
     }
-    running.max(starting)
+    (running, starting)
 }
 
 #[cfg(test)]

@@ -1,21 +1,26 @@
 //! Faults and odd objects before the audit: what it found is written nevertheless, and soon.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use rayfit::apiserver::Informers;
 use rayfit::audit;
+use rayfit::manifests::{ManifestOptions, webhooks};
 use rayfit::policy::{EffectivePolicy, Policies};
 use rayfit::raypolicy::compile;
 use rayfit::telemetry::Metrics;
+use rayfit::watch;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use super::api::{Api, Call, Fault, Played};
 use super::clusters::{CLUSTERS, soon};
+use super::policies::POLICIES;
 
-const POLICIES: &str = "/apis/rayfit.dev/v1alpha1/raypolicies";
+const NAMESPACES: &str = "/api/v1/namespaces";
+const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 const REPORTS: &str = "/apis/openreports.io/v1alpha1/reports";
 
 fn limits() -> Value {
@@ -55,14 +60,29 @@ fn auditing(api: &Api) -> JoinHandle<()> {
         policies: Policies::new(compiled.into_iter().collect()),
         ..EffectivePolicy::default()
     };
-    let options = audit::AuditOptions {
-        namespace: "rayfit-system".to_owned(),
-        identity: "a".to_owned(),
-    };
     let metrics = Arc::new(Metrics::new(Arc::default()));
     let policy = Arc::new(ArcSwap::from_pointee(policy));
     let informers = Informers::new(api.server().client(), metrics.watches.clone());
-    tokio::spawn(audit::run(informers, options, policy, metrics))
+    let known = Arc::new(AtomicBool::new(true));
+    tokio::spawn(audit::run(informers, options(), policy, known, metrics))
+}
+
+fn options() -> audit::AuditOptions {
+    audit::AuditOptions {
+        namespace: "rayfit-system".to_owned(),
+        identity: "a".to_owned(),
+    }
+}
+
+/// A replica that starts: it reads the policies, and audits.
+fn starting(api: &Api) -> JoinHandle<()> {
+    let metrics = Arc::new(Metrics::new(Arc::default()));
+    let policy: Arc<ArcSwap<EffectivePolicy>> = Arc::default();
+    let known = Arc::new(AtomicBool::new(false));
+    let informers = Informers::new(api.server().client(), metrics.watches.clone());
+    let watching = watch::run(informers.clone(), policy.clone(), known.clone());
+    let auditing = audit::run(informers, options(), policy, known, metrics);
+    tokio::spawn(async move { tokio::join!(watching, auditing).0 })
 }
 
 fn status(played: &Played) -> Value {
@@ -188,4 +208,70 @@ async fn an_object_without_a_spec_ends_the_audit_of_nobody_else() {
     })
     .await;
     auditing.abort();
+}
+
+/// Webhooks that fail closed because of the policy `strict`.
+fn close(api: &Api) {
+    let mut closed = webhooks::validating(&ManifestOptions::default());
+    for webhook in closed["webhooks"].as_array_mut().unwrap() {
+        webhook["failurePolicy"] = json!("Fail");
+    }
+    closed["metadata"]["annotations"]["rayfit.dev/fail-closed-by"] = json!("strict");
+    api.played.put(VALIDATING, closed);
+    api.played
+        .put(NAMESPACES, json!({ "metadata": { "name": "team-a" } }));
+    api.played.put(
+        POLICIES,
+        json!({
+            "apiVersion": "rayfit.dev/v1alpha1", "kind": "RayPolicy",
+            "metadata": { "name": "strict", "generation": 1 }, "spec": { "failClosed": true }
+        }),
+    );
+}
+
+/// Whether the policy `strict` is told that they fail closed.
+fn is_told(api: &Api) -> bool {
+    let policy = api.played.get(POLICIES, "", "strict").unwrap();
+    let conditions = policy["status"]["conditions"].as_array().cloned();
+    let is = |condition: &Value| condition["type"] == "FailClosed" && condition["status"] == "True";
+    conditions.unwrap_or_default().iter().any(is)
+}
+
+/// While the policies cannot be read, it is not known that none makes the webhooks fail closed.
+#[tokio::test]
+async fn webhooks_that_fail_closed_stay_so_while_a_replica_does_not_know_the_policies() {
+    let api = Api::start().await;
+    close(&api);
+    let mut failures = 3;
+    api.played.faults(move |call| {
+        let hit = call.resource == "raypolicies" && failures > 0;
+        failures -= i32::from(hit);
+        hit.then_some(Fault::Status(503, None))
+    });
+    let replica = starting(&api);
+    soon("the policy is told that they fail closed", || is_told(&api)).await;
+    let written = api.played.calls("patch", "validatingwebhookconfigurations");
+    assert_eq!(written, [], "they were open in between");
+    replica.abort();
+}
+
+/// What cannot be read now is as it was, as far as anybody knows.
+#[tokio::test]
+async fn a_failed_look_at_the_webhooks_takes_no_condition_away() {
+    let api = Api::start().await;
+    close(&api);
+    let replica = starting(&api);
+    soon("the policy is told that they fail closed", || is_told(&api)).await;
+    let looks = || api.played.calls("get", "validatingwebhookconfigurations");
+    api.played.faults(|call| {
+        let hit = call.resource == "validatingwebhookconfigurations";
+        hit.then_some(Fault::Status(503, None))
+    });
+    let before = looks().len();
+    soon("two looks have failed", || {
+        assert!(is_told(&api), "the condition is gone");
+        looks().len() > before + 1
+    })
+    .await;
+    replica.abort();
 }

@@ -118,7 +118,7 @@ pub struct Cluster {
 impl Cluster {
     pub async fn new(api: &Api, namespace: &'static str, name: &str) -> Self {
         let gcs = PlayedGcs::start(play_gcs::Played {
-            state: waiting(2, name),
+            state: waiting(2, &format!("{name}-head")),
             ..play_gcs::Played::default()
         })
         .await;
@@ -179,6 +179,24 @@ impl Cluster {
         })
     }
 
+    /// Gives it a second head pod, with this GCS at the same port of another address.
+    pub async fn add_head(&self, played: play_gcs::Played) -> PlayedGcs {
+        let mut pod = self.head(&self.stored().unwrap());
+        pod["metadata"]["name"] = json!(format!("{}-head-2", self.name));
+        pod["status"]["podIP"] = json!("127.0.0.2");
+        self.played.put(PODS, pod);
+        let at = format!("127.0.0.2:{}", self.gcs.address().port());
+        PlayedGcs::listen(at.parse().unwrap(), played, None).await
+    }
+
+    /// Says whether a head pod is ready, and since when.
+    pub fn is_ready(&self, head: &str, status: &str, since: &str) {
+        let mut pod = self.played.get(PODS, self.namespace, head).unwrap();
+        pod["status"]["conditions"] =
+            json!([{ "type": "Ready", "status": status, "lastTransitionTime": since }]);
+        self.played.put(PODS, pod);
+    }
+
     pub fn stored(&self) -> Option<Value> {
         self.played.get(CLUSTERS, self.namespace, &self.name)
     }
@@ -203,12 +221,12 @@ impl Cluster {
     }
 }
 
-/// What the GCS of a cluster tells while so many tasks wait.
-fn waiting(tasks: i64, cluster: &str) -> messages::ClusterResourceState {
+/// What the GCS of a head pod tells while so many tasks wait.
+pub fn waiting(tasks: i64, head: &str) -> messages::ClusterResourceState {
     messages::ClusterResourceState {
         node_states: vec![messages::NodeState {
             node_id: vec![7; 28],
-            instance_id: format!("{cluster}-head"),
+            instance_id: head.to_owned(),
             ray_node_type_name: "headgroup".to_owned(),
             total_resources: [("node:__internal_head__".to_owned(), 1.0)].into(),
             status: messages::NodeStatus::Running.into(),

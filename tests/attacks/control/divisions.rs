@@ -180,3 +180,51 @@ async fn a_replica_that_is_cut_off_is_succeeded() {
     drop(away);
     stays.stop().await;
 }
+
+/// Somebody is always faster, for each of many shards: what they have become is asked once for all of them.
+#[tokio::test]
+async fn many_conflicts_are_looked_into_with_one_list() {
+    let api = Api::start().await;
+    let mut made = 0;
+    api.played.faults(move |call| {
+        let is_create = call.verb == "create" && call.resource == "leases";
+        made += u32::from(is_create);
+        // The first is the replica's own.
+        (is_create && made > 1).then_some(Fault::Status(409, None))
+    });
+    let controller = Controller::with(api.server(), "a", 32);
+    let calls = |verb: &str| api.played.calls(verb, "leases").len();
+    soon("it tries again", || calls("create") > 3 * 32).await;
+    let (lists, creates) = (calls("list"), calls("create"));
+    assert!(
+        lists * 4 <= creates,
+        "{lists} lists for {creates} conflicts"
+    );
+    api.played.no_faults();
+    controller.stop().await;
+}
+
+/// An address of pods is given to another pod when its pod has gone, maybe to the head of another tenant's
+/// cluster, and watches are late to tell.
+#[tokio::test]
+async fn nobody_is_scaled_by_what_the_gcs_of_another_cluster_tells() {
+    let api = Api::start().await;
+    let moved = Cluster::new(&api, "team-a", "ray").await;
+    let mine = moved.gcs.played().state.node_states[0].instance_id.clone();
+    moved.gcs.played().state.node_states[0].instance_id = "theirs-head".to_owned();
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let controller = Controller::start(&api);
+    neighbour.is_scaled().await;
+    let is_asked = || !std::mem::take(&mut moved.gcs.played().headers).is_empty();
+    soon("it is asked", is_asked).await;
+    soon("it is asked again", is_asked).await;
+    assert_eq!(moved.replicas(), 0);
+    assert_eq!(
+        moved.gcs.played().reports.len(),
+        0,
+        "nothing is told to them"
+    );
+    moved.gcs.played().state.node_states[0].instance_id = mine;
+    moved.is_scaled().await;
+    controller.stop().await;
+}

@@ -4,6 +4,7 @@ mod api;
 mod audit;
 mod clusters;
 mod divisions;
+mod heads;
 mod pace;
 mod policies;
 mod watches;

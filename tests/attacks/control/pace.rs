@@ -11,6 +11,7 @@ use kube::client::Body;
 use rayfit::apiserver::{ApiServer, Gate};
 use rayfit::controller::act::writer::{Requests, Writer};
 use rayfit::controller::observe::Key;
+use serde_json::json;
 use tokio::sync::Mutex;
 
 use super::api::{Api, Fault};
@@ -203,5 +204,21 @@ async fn launches_are_counted_when_they_were_taken() {
     .await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(controller.metric("rayfit_launches_total").to_string(), "2");
+    controller.stop().await;
+}
+
+/// Its demand would be in the sums over all clusters, and in alerts on them, for as long as it exists.
+#[tokio::test]
+async fn a_cluster_that_is_suspended_wants_nothing_any_more() {
+    let api = Api::start().await;
+    let cluster = Cluster::new(&api, "team-a", "ray").await;
+    let controller = Controller::start(&api);
+    cluster.is_scaled().await;
+    let wants = || controller.metric("rayfit_pending_demand").to_string();
+    soon("its demand is counted", || wants() == "2").await;
+    let mut suspended = cluster.stored().unwrap();
+    suspended["spec"]["suspend"] = json!(true);
+    api.played.put(CLUSTERS, suspended);
+    soon("it is not any more", || wants() == "0").await;
     controller.stop().await;
 }

@@ -8,7 +8,7 @@ use super::support::{
     NOW, asking, budgeted, cluster, conflict, idle, judged, keep, not_owned, rests,
 };
 use crate::budget::limit::BudgetShare;
-use crate::reconcile::effects::failure::Failure;
+use crate::reconcile::effects::failure::{ApiStatus, Failure};
 use crate::reconcile::look::{LookEnd, LookReason, LookState, LookStep, RoundStep, SeenObjects};
 use crate::reconcile::ownership::handover::{GRACE_S, RECORD};
 use crate::reconcile::{Blind, Handover, Ineligible, RoundSettings};
@@ -50,7 +50,7 @@ fn a_record_is_claimed_waited_for_and_read_again_after_a_conflict() {
         match not_owned(of) {
             LookStep::WriteRecord(writing) => {
                 assert!(writing.is_claim());
-                writing.wrote(result)
+                writing.wrote(&mut state, result)
             }
             step => panic!("{step:?}"),
         }
@@ -75,6 +75,37 @@ fn a_record_is_claimed_waited_for_and_read_again_after_a_conflict() {
     let rest = rests(not_owned(judged(&mut state, &mut handover, &taking, 10.0)));
     assert_eq!(rest.end, LookEnd::After(GRACE_S));
     assert!(matches!(rest.why, LookReason::Waits(_)), "{rest:?}");
+}
+
+/// A webhook refuses it until somebody corrects that, and something in the cluster changes all the time.
+#[test]
+fn a_record_that_is_refused_is_tried_ever_more_rarely() {
+    let (mut state, mut handover) = (LookState::new("u"), Handover::default());
+    let refused = Failure::Api(ApiStatus {
+        code: 403,
+        message: "admission webhook \"w\" denied the request".to_owned(),
+        ..ApiStatus::default()
+    });
+    let mut tries = 0;
+    for half_second in 0..1_200 {
+        let now = f64::from(half_second) / 2.0;
+        let of = judged(&mut state, &mut handover, &cluster("nobody"), now);
+        let rest = match not_owned(of) {
+            LookStep::WriteRecord(writing) => {
+                tries += 1;
+                rests(writing.wrote(&mut state, Err(refused.clone())))
+            }
+            step => rests(step),
+        };
+        assert_eq!(rest.why, LookReason::RecordNotWritten(refused.clone()));
+    }
+    assert!((10..=16).contains(&tries), "{tries} times in ten minutes");
+    let of = judged(&mut state, &mut handover, &cluster("nobody"), 700.0);
+    let LookStep::WriteRecord(writing) = not_owned(of) else {
+        panic!("it is tried again");
+    };
+    let rest = rests(writing.wrote(&mut state, Ok(())));
+    assert_eq!(rest.why, LookReason::RecordWritten { is_claim: true });
 }
 
 #[test]

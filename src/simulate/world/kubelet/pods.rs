@@ -1,7 +1,6 @@
 //! The kubelets: pods start, end, and get new sizes.
 
-use crate::simulate::ray::node::{RayNode, RayNodeStage};
-use crate::simulate::ray::resources::Bundle;
+use crate::simulate::ray::node::RayNode;
 use crate::simulate::world::World;
 use crate::simulate::world::objects::{fits, left};
 use crate::simulate::world::queue::WorldEvent;
@@ -48,12 +47,14 @@ impl World {
         if pod.is_gone || pod.is_deleting() || pod.phase() != "Running" {
             return;
         }
-        if pod.is_head {
-            self.trouble.is_gcs_away = false;
-        } else if self.trouble.is_gcs_away {
+        let is_head = pod.is_head;
+        if is_head {
+            self.head_joins();
+        } else if self.is_gcs_away() {
             // It waits for the GCS.
             return self.after(self.settings.gcs_pull_s, WorldEvent::RayJoins(number));
         }
+        let pod = &self.machines.pods[number];
         let mut groups = self.groups.iter().chain(&self.former);
         let Some(group) = groups.find(|group| group.name == pod.group()) else {
             return;
@@ -63,7 +64,7 @@ impl World {
             .iter()
             .map(|(name, amount)| (name.as_str(), *amount));
         let mut total = self.ray.names.bundle(amounts);
-        if pod.is_head {
+        if is_head {
             let marks = self.ray.names.number(HEAD_RESOURCE);
             // One, in Ray's ten-thousandths: the resource by which Ray tells the node of its head.
             total.set(marks, 10_000);
@@ -73,24 +74,11 @@ impl World {
         // Numbered and not random, so that equal simulations have equal ids.
         let mut id = [0; 28];
         id[20..].copy_from_slice(&(self.ray.nodes.len() as u64 + 1).to_be_bytes());
+        let of = (number, pod.name(), pod.group());
         self.ray.join(RayNode {
-            id: NodeId::from(id),
-            pod: number,
-            pod_name: pod.name().to_owned(),
-            group: pod.group().to_owned(),
             labels: group.labels.clone(),
-            total,
-            used: Bundle::default(),
-            running: 0,
-            objects: 0,
-            idle_processes: 0,
-            gangs: Vec::new(),
-            with_memory: Vec::new(),
-            memory: None,
             monitor_bytes,
-            idle_since: self.now,
-            stage: RayNodeStage::Alive,
-            is_ending: false,
+            ..RayNode::joining(NodeId::from(id), of, total, self.now)
         });
         self.ray_changed();
     }
@@ -99,9 +87,8 @@ impl World {
     pub(in crate::simulate::world) fn ray_ends(&mut self, number: usize) {
         if let Some(node) = self.ray.node_of(number) {
             self.lose_ray_node(node);
-            let ends = self.settings.pod_end_s;
-            if let Some(delay) = ends.filter(|_| !self.machines.pods[number].is_deleting()) {
-                self.after(delay, WorldEvent::PodEnds(number));
+            if !self.machines.pods[number].is_deleting() {
+                self.after(self.settings.pod_end_s, WorldEvent::PodEnds(number));
             }
         }
     }
@@ -150,6 +137,8 @@ impl World {
     pub(in crate::simulate::world) fn pod_gone(&mut self, number: usize) {
         if let Some(node) = self.ray.node_of(number) {
             self.lose_ray_node(node);
+        } else {
+            self.headless_gone(number);
         }
         let pod = &mut self.machines.pods[number];
         if pod.is_gone {

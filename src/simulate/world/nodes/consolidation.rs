@@ -113,7 +113,7 @@ impl Machines {
             return false;
         }
         // What waits for a node needs the room.
-        if self.all().any(|pod| self.pods[pod].bound.is_none()) {
+        if self.has_waiting() {
             return false;
         }
         let pods: Vec<usize> = self.pods_on(number).collect();
@@ -136,11 +136,16 @@ impl Machines {
     fn fit_elsewhere(&self, number: usize, pods: &[usize]) -> bool {
         let others = self.nodes.iter().enumerate();
         let others = others.filter(|(other, node)| *other != number && node.takes_pods());
-        let mut rooms: Vec<(Amounts, i64)> = others.map(|(other, _)| self.room(other)).collect();
+        let mut rooms: Vec<(usize, (Amounts, i64))> = others
+            .map(|(other, node)| (node.pool, self.room(other)))
+            .collect();
         pods.iter().all(|pod| {
-            let (needs, gpus) = (self.pods[*pod].requests(), self.pods[*pod].gpus);
-            let holds = |room: &&mut (Amounts, i64)| fits(needs, room.0) && gpus <= room.1;
-            let Some(room) = rooms.iter_mut().find(holds) else {
+            let pod = &self.pods[*pod];
+            let (needs, gpus) = (pod.requests(), pod.gpus);
+            let holds = |(pool, room): &&mut (usize, (Amounts, i64))| {
+                fits(needs, room.0) && gpus <= room.1 && pod.is_admitted(*pool)
+            };
+            let Some((_, room)) = rooms.iter_mut().find(holds) else {
                 return false;
             };
             *room = (left(room.0, needs), room.1 - gpus);

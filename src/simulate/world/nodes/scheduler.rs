@@ -34,10 +34,12 @@ impl World {
 
     fn bind(&mut self, pod: usize, node: Option<usize>) {
         let name = node.map(|node| self.machines.nodes[node].name.clone());
+        let pulled_s = node.map_or(0.0, |node| self.machines.pull(node, pod, self.now));
         let bound = &mut self.machines.pods[pod];
         bound.object.spec.node_name = Some(name.unwrap_or_else(|| "node".to_owned()));
         bound.node = node;
         bound.bound = Some(self.now);
+        bound.pulled_s = pulled_s;
         bound.object.status.conditions.clear();
         bound.allocate();
         let cluster = bound.cluster;
@@ -67,8 +69,7 @@ impl World {
         }
         let mut is_waiting = self.remove_nodes();
         is_waiting |= self.consolidate();
-        let machines = &self.machines;
-        is_waiting |= machines.all().any(|pod| machines.pods[pod].bound.is_none());
+        is_waiting |= self.machines.has_waiting();
         if is_waiting {
             self.scan_after(SCAN_S);
         }

@@ -57,7 +57,9 @@ impl World {
                 }
             }
             Notice::Bound(pod) => {
-                self.after(self.settings.pod_start_s, WorldEvent::PodRuns(pod));
+                let pulled_s = self.machines.pods[pod].pulled_s;
+                let starts = pulled_s + self.settings.pod_start_s;
+                self.after(starts, WorldEvent::PodRuns(pod));
                 self.objects_changed();
                 self.count_cost();
             }

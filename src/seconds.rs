@@ -1,0 +1,36 @@
+//! Arithmetic of times that are numbers of seconds.
+
+/// After how many doublings any longest wait of this program is exceeded. A shift by 32 bits would panic.
+const DOUBLINGS: u32 = 16;
+
+/// A first wait that is doubled so many times, and the longest one at the most.
+pub fn doubled(first_s: f64, times: u32, longest_s: f64) -> f64 {
+    (first_s * f64::from(1_u32 << times.min(DOUBLINGS))).min(longest_s)
+}
+
+/// Seconds as whole milliseconds.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturating, and never negative"
+)]
+pub fn milliseconds(seconds: f64) -> u64 {
+    (seconds * 1000.0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_the_longest() {
+        let waits = [0, 1, 2, 3, u32::MAX].map(|times| doubled(60.0, times, 400.0).to_string());
+        assert_eq!(waits, ["60", "120", "240", "400", "400"]);
+    }
+
+    #[test]
+    fn what_is_too_small_or_too_large_saturates() {
+        let seconds = [-1.0, 1.5, f64::INFINITY];
+        assert_eq!(seconds.map(milliseconds), [0, 1500, u64::MAX]);
+    }
+}

@@ -1,0 +1,72 @@
+//! A condition of a pod, and which conditions are kept.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::snapshot::canonical::nullable;
+
+/// The most bytes of a condition's message that are kept. A kubelet's messages are below 200.
+const MESSAGE: usize = 1024;
+
+/// The conditions that are kept; all others are dropped.
+const CONDITIONS: [&str; 5] = [
+    "PodScheduled",
+    "DisruptionTarget",
+    "PodResizePending",
+    "PodResizeInProgress",
+    "Ready",
+];
+
+/// A condition of a pod.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PodCondition {
+    /// The type of the condition.
+    #[serde(rename = "type", deserialize_with = "nullable")]
+    pub kind: String,
+    /// The status of the condition: `True`, `False` or `Unknown`.
+    #[serde(deserialize_with = "nullable")]
+    pub status: String,
+    /// The reason, in one word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The reason in words, for people. Of a very long message only the beginning is kept.
+    #[serde(
+        deserialize_with = "short_text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub message: Option<String>,
+    /// The generation of the spec that the condition is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// Since when the condition has had its status, in RFC 3339; kept only of `Ready`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_transition_time: Option<String>,
+}
+
+impl PodCondition {
+    /// Whether the condition holds.
+    pub fn is_true(&self) -> bool {
+        self.status == "True"
+    }
+}
+
+/// Reads the conditions that are kept.
+pub(super) fn read<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<PodCondition>, D::Error> {
+    let mut all = Option::<Vec<PodCondition>>::deserialize(deserializer)?.unwrap_or_default();
+    all.retain(|condition| CONDITIONS.contains(&condition.kind.as_str()));
+    for condition in all.iter_mut().filter(|condition| condition.kind != "Ready") {
+        condition.last_transition_time = None;
+    }
+    Ok(all)
+}
+
+fn short_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    Ok(text.map(|mut text| {
+        text.truncate(text.floor_char_boundary(MESSAGE));
+        text
+    }))
+}

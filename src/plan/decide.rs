@@ -13,6 +13,7 @@ use crate::plan::conclude::{actions, explain};
 use crate::plan::demand::names::Names;
 use crate::plan::demand::requests::{self, Demand};
 use crate::plan::demand::shape::Shapes;
+use crate::plan::growth::full;
 use crate::plan::growth::headroom::{Headrooms, NodeHeadroom};
 use crate::plan::list::{ByGroup, DemandIndex, List, StandbyIndex};
 use crate::plan::memory::gangs::Gangs;
@@ -273,25 +274,27 @@ impl<'a> Decision<'a> {
         let mut list = found.list;
         let mut allowance = self.allowance.clone();
         if let Some(allowance) = &mut allowance {
-            let resizes = list.iter_mut().filter_map(|node| node.resize.as_mut());
+            let resizes = list.iter_mut().filter_map(|node| node.resize.as_deref_mut());
             resizes.for_each(|resize| allowance.bound(resize));
         }
         let (cpu, memory, gpu) = (names.get("CPU"), names.get("memory"), names.get("GPU"));
         let bases = templates.clone();
         let unavailable = &self.snapshot.history.unavailable;
         let preferences = availability::preferences(&config.groups, unavailable, now);
+        let mut shapes = Shapes::default();
+        let demands = requests::all(gcs, &names, &mut shapes);
         let history = Some(&self.snapshot.history).filter(|_| self.is_rayfit());
+        let starting =
+            || full::groups_without_room(&list, &headrooms, &shapes, &bases, (cpu, memory));
         let at_base = assemble::size(
             config,
-            &growth_backoff::of_groups(history, &config.groups, now),
+            &growth_backoff::of_groups(history, &config.groups, starting, now),
             (cpu, memory),
             &mut templates,
             &mut list,
             &headrooms,
             self.settings.strategy,
         );
-        let mut shapes = Shapes::default();
-        let demands = requests::all(gcs, &names, &mut shapes);
         let groups = (config.groups.iter().cloned())
             .zip(preferences)
             .zip(bases.into_iter().zip(templates))

@@ -121,7 +121,7 @@ fn whole_seconds(seconds: f64) -> u32 {
 fn sized<'n>(decided: &Decided<'_>, node: &'n PlannedNode) -> Option<&'n Resize> {
     // Ray resizes such a node all the same, which restarts its idle time.
     let goes = decided.state.strategy.is_rayfit() && !node.stays();
-    node.resize.as_ref().filter(|_| !goes)
+    node.resize.as_deref().filter(|_| !goes)
 }
 
 /// The note of each pod whose resize begins, ends or fails, or whose node said how much it can

@@ -161,7 +161,7 @@ fn below_limits(state: &DecisionState) -> HashMap<GroupIndex, BelowLimits> {
         .in_order()
         .filter(|node| node.stage() == Stage::Running)
     {
-        let resize = node.resize.as_ref();
+        let resize = node.resize.as_deref();
         let resize = resize.filter(|resize| is_small_by_choice(resize));
         let (Some(group), Some(resize)) = (node.group(), resize) else {
             continue;
@@ -234,7 +234,7 @@ fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<NodeRemark> {
     if node.stage() == Stage::Stopping {
         return Some(NodeRemark::Stopping);
     }
-    let resize = node.resize.as_ref()?;
+    let resize = node.resize.as_deref()?;
     let why = why_not_grown(decided, resize);
     let has = resize.current.memory;
     let in_use = resize.in_use.filter(|used| used.fills(has));

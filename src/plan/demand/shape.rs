@@ -112,6 +112,11 @@ impl Shape {
             .filter(|(_, amount)| *amount > 0.0)
     }
 
+    /// Whether the shape needs some of a resource.
+    pub(crate) fn names(&self, resource: Name) -> bool {
+        self.positive().any(|(name, _)| name == resource)
+    }
+
     /// The label that a node must not have, with the value that the shape sets.
     pub(crate) fn anti_affinity(&self) -> impl Iterator<Item = (Name, Name)> {
         self.placement
@@ -202,5 +207,9 @@ impl Shapes {
     /// The shape of that number.
     pub(crate) fn get(&self, id: ShapeId) -> &Shape {
         &self.list[id.0 as usize]
+    }
+    /// Every shape.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Shape> {
+        self.list.iter()
     }
 }

@@ -5,6 +5,10 @@
 //! removed as idle, and the next pod would fare alike, for ever. So once that has happened, new
 //! pods of the group count at their base size for a while: demand that needs more waits, and the
 //! report says why.
+//!
+//! Where the demand needs no more than base size, that begins sooner: as soon as a pod that starts is on
+//! a Kubernetes node that is full. Node autoscalers make nodes that fit what pods request, so without
+//! that few pods would be launched at a time, one round of nodes after the other.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +18,11 @@ use crate::plan::growth::wait::wait_after;
 use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
+use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
+use crate::plan::outcome::unmet::CountedAtBase;
 use crate::plan::packing::fit::FitTrial;
+use crate::plan::packing::state::DecisionState;
 use crate::snapshot::History;
 use crate::snapshot::history::GrowthBackoff;
 
@@ -29,13 +35,28 @@ pub(crate) fn until(history: &History, group: &str, now: f64) -> Option<f64> {
     Some(backoff.at + wait_after(backoff.failures)).filter(|until| *until > now)
 }
 
-/// The end of the growth back-off of each group that is in one, in seconds since 1970.
+/// The end of the growth back-off of each group that is in one, in seconds since 1970. One that begins
+/// because a pod that starts has no room, as `starting` says by group, is in it, too.
 pub(crate) fn of_groups(
     history: Option<&History>,
     groups: &ByGroup<GroupConfig>,
+    starting: impl FnOnce() -> ByGroup<bool>,
     now: f64,
 ) -> ByGroup<Option<f64>> {
-    groups.map(|group| until(history?, &group.name, now))
+    let Some(history) = history else {
+        return groups.map(|_| None);
+    };
+    let end = |(group, lacks_room): (&GroupConfig, bool)| {
+        let begins = || now + wait_after(failures(history, &group.name));
+        until(history, &group.name, now).or_else(|| lacks_room.then(begins))
+    };
+    groups.iter().zip(starting()).map(end).collect()
+}
+
+/// How many failures in a row it will be with another one.
+fn failures(history: &History, group: &str) -> u32 {
+    let before = history.growth_backoffs.get(group);
+    before.map_or(1, |backoff| backoff.failures.saturating_add(1))
 }
 
 /// The growth back-offs to remember after a decision.
@@ -44,6 +65,7 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
     let mut growth_backoffs = history.growth_backoffs.clone();
     growth_backoffs.retain(|_, backoff| now - backoff.at < FORGOTTEN_AFTER * wait_after(u32::MAX));
     let (grown, small) = (state.count(has_grown), state.count(goes_small));
+    let launched = state.count(|node| node.fate == Fate::Launch);
     for (number, group) in state.groups.enumerate() {
         let group = &group.config;
         if grown.count(number) > 0 {
@@ -53,20 +75,27 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
             // During a back-off pods are launched for their base size, so that one that stays small
             // is no new failure.
             && until(history, &group.name, now).is_none()
-            && small.count(number) > 0
-            && is_wanted(decided, number)
+            && (small.count(number) > 0 && is_wanted(decided, number)
+                // A pod that starts has no room, and others were launched for their base size.
+                || is_in_backoff(state, number) && launched.count(number) > 0)
         {
-            let entry = growth_backoffs.entry(group.name.clone()).or_default();
-            entry.failures = entry.failures.saturating_add(1);
-            entry.at = now;
+            let failures = failures(history, &group.name);
+            let backoff = GrowthBackoff { at: now, failures };
+            growth_backoffs.insert(group.name.clone(), backoff);
         }
     }
     growth_backoffs
 }
 
+/// Whether new nodes of the group count at their base size because others could not grow.
+fn is_in_backoff(state: &DecisionState, group: GroupIndex) -> bool {
+    let at_base = state.groups.get(group).and_then(|group| group.at_base);
+    matches!(at_base, Some(CountedAtBase::GrowthBackoff { .. }))
+}
+
 /// Whether a resize of the node has just reached the resize limits.
 fn has_grown(node: &PlannedNode) -> bool {
-    let resize = node.resize.as_ref();
+    let resize = node.resize.as_deref();
     resize.is_some_and(|resize| resize.has_come_through() && !is_small(resize))
 }
 
@@ -77,7 +106,7 @@ fn goes_small(node: &PlannedNode) -> bool {
             node.removal(),
             Some(RemovalCause::Idle | RemovalCause::GivesWay)
         )
-        && node.resize.as_ref().is_some_and(is_small)
+        && node.resize.as_deref().is_some_and(is_small)
 }
 
 fn is_small(resize: &Resize) -> bool {

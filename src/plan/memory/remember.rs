@@ -192,7 +192,7 @@ fn add(instances: &mut Vec<Instance>, instance: Instance) {
 }
 
 fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &PlannedNode) -> Option<ResizeMemory> {
-    let resize = node.resize.as_ref()?;
+    let resize = node.resize.as_deref()?;
     let before = snapshot
         .history
         .resizes

@@ -102,7 +102,7 @@ impl NodeAssembly<'_> {
             (self.now - created).max(0.0)
         });
         match self.resize(row, &node) {
-            Ok(resize) => node.resize = resize,
+            Ok(resize) => node.resize = resize.map(Box::new),
             Err(fault) => problems.push(Problem {
                 at: ProblemPlace::Pod(pod.to_owned()),
                 reason: fault.into(),
@@ -253,7 +253,7 @@ pub(crate) fn size(
         }
         // Limits may be below what a pod has or starts with, since they can be written at any time.
         // It does not shrink for that.
-        let grown = node.resize.as_ref().map(|resize| resize.current);
+        let grown = node.resize.as_deref().map(|resize| resize.current);
         let (more, most) = grown.map_or((0.0, 0), |size| (size.cpu, size.memory));
         node.set_total(cpu, resize_limits.cpu.max(more).max(total(node, cpu)));
         #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]

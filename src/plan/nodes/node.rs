@@ -108,7 +108,8 @@ pub(crate) struct PlannedNode {
     pub(crate) placed: [Vec<ShapeId>; 2],
     pub(crate) takes: Vec<Placement>,
     /// Its in-place resize, if the pods of its group may grow.
-    pub(crate) resize: Option<Resize>,
+    // In a box, because most nodes have none, and packing copies nodes.
+    pub(crate) resize: Option<Box<Resize>>,
     /// For how many seconds its pod has been there without a Kubernetes node that has room for it,
     /// if the scheduler says so.
     pub(crate) unschedulable_s: Option<f64>,
@@ -214,7 +215,7 @@ impl PlannedNode {
     /// Whether the node is counted at the size that a resize will give it, and that is above the
     /// size that it has.
     pub(crate) fn is_enlarged(&self, (cpu, memory): SizeNames) -> bool {
-        let Some(resize) = self.resize.as_ref().filter(|r| r.is_in_progress()) else {
+        let Some(resize) = self.resize.as_deref().filter(|r| r.is_in_progress()) else {
             return false;
         };
         let total = |name: Option<Name>| self.amount(name?)?.total;

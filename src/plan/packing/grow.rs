@@ -46,7 +46,7 @@ impl Packing<'_> {
         let Some(node) = self.node(number) else {
             return false;
         };
-        node.resize.as_ref().is_some_and(|resize| {
+        node.resize.as_deref().is_some_and(|resize| {
             let (from, goal) = self.span(node, resize);
             let may = resize.can_grow() || self.has_grown(node, resize);
             may && (self.room(resize).is_none() || from.is_below(goal))
@@ -95,7 +95,7 @@ impl Packing<'_> {
         let is_shared = self.allowance.is_some();
         let (mut batch, mut later) = (Vec::new(), Vec::new());
         for number in growing {
-            let resize = self.node(number).and_then(|node| node.resize.as_ref());
+            let resize = self.node(number).and_then(|node| node.resize.as_deref());
             let headroom = resize.filter(|resize| resize.headroom(&self.headrooms).is_some());
             let place = match (is_shared, headroom) {
                 (true, _) => Some(None),
@@ -123,7 +123,7 @@ impl Packing<'_> {
         let Some(node) = self.node(number) else {
             return false;
         };
-        let Some((_, goal)) = node.resize.as_ref().map(|resize| self.span(node, resize)) else {
+        let Some((_, goal)) = node.resize.as_deref().map(|resize| self.span(node, resize)) else {
             return false;
         };
         let mut grown = node.clone();
@@ -145,7 +145,7 @@ impl Packing<'_> {
             .map(|number| (*number, self.changed.get(number).cloned()))
             .collect();
         for number in growing {
-            let span = |node: &PlannedNode| Some(self.span(node, node.resize.as_ref()?));
+            let span = |node: &PlannedNode| Some(self.span(node, node.resize.as_deref()?));
             let Some((_, goal)) = self.node(*number).and_then(span) else {
                 continue;
             };
@@ -179,7 +179,7 @@ impl Packing<'_> {
         let names = (self.state.cpu, self.state.memory);
         let is_rayfit = self.state.strategy.is_rayfit();
         let asked = self.node(number).and_then(|node| {
-            let resize = node.resize.as_ref()?;
+            let resize = node.resize.as_deref()?;
             let (from, most) = self.span(node, resize);
             let needed = needed(node, names).filter(|_| is_rayfit);
             let goal = needed.map_or(most, |needed| useful(from, most, resize.base, needed));

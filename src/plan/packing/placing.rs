@@ -10,7 +10,7 @@ use crate::plan::packing::fit::FitTrial;
 
 /// The step of packing that placing a request on the node, as it is now, belongs to.
 pub(crate) fn step_of(node: &PlannedNode) -> PlacementStep {
-    let in_progress = node.resize.as_ref().is_some_and(Resize::is_in_progress);
+    let in_progress = node.resize.as_deref().is_some_and(Resize::is_in_progress);
     match node.stage() {
         Stage::Running if in_progress => PlacementStep::InFlight,
         Stage::Running => PlacementStep::Free,
@@ -58,14 +58,14 @@ pub(crate) fn show_resize(
     names: SizeNames,
     size: impl Fn(&Resize) -> Size,
 ) {
-    if node.resize.as_ref().is_some_and(Resize::is_in_progress) {
+    if node.resize.as_deref().is_some_and(Resize::is_in_progress) {
         show_size(node, names, size);
     }
 }
 
 /// Counts a node that may grow at the size that `size` gives.
 pub(crate) fn show_size(node: &mut PlannedNode, names: SizeNames, size: impl Fn(&Resize) -> Size) {
-    let Some(size) = node.resize.as_ref().map(size) else {
+    let Some(size) = node.resize.as_deref().map(size) else {
         return;
     };
     if let (Some(cpu), Some(memory)) = names {

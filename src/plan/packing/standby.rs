@@ -89,7 +89,7 @@ impl Packing<'_> {
     fn at_most(&mut self, numbers: Vec<NodeIndex>) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
         let mut headrooms = std::mem::take(&mut self.headrooms);
         let mut grows = |packing: &mut Self, number: NodeIndex| {
-            let resize = packing.node(number).and_then(|node| node.resize.as_ref());
+            let resize = packing.node(number).and_then(|node| node.resize.as_deref());
             let Some((place, has, most)) = resize.map(|resize| {
                 let most = resize.most(resize.headroom(&headrooms));
                 (resize.kube_node, resize.has(), most)

@@ -62,7 +62,7 @@ impl Packing<'_> {
     /// first, as it does with pending nodes.
     fn in_progress(&mut self, running: &[NodeIndex]) {
         let in_progress = self.those(running, |node| {
-            let resize = node.resize.as_ref();
+            let resize = node.resize.as_deref();
             resize.is_some_and(Resize::is_in_progress)
         });
         for number in &in_progress {
@@ -147,7 +147,7 @@ impl Packing<'_> {
 }
 
 fn is_crowded(node: &PlannedNode) -> bool {
-    node.resize.as_ref().is_some_and(Resize::is_crowded)
+    node.resize.as_deref().is_some_and(Resize::is_crowded)
 }
 
 fn is_pending(node: &PlannedNode) -> bool {

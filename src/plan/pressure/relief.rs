@@ -30,7 +30,7 @@ pub(crate) fn reserve(state: &mut DecisionState) -> Vec<Relief> {
         .collect();
     full.sort_by_key(|(number, in_use)| {
         let node = state.nodes.get(*number);
-        let has = node.and_then(|node| node.resize.as_ref());
+        let has = node.and_then(|node| node.resize.as_deref());
         let has = has.map_or(1, |resize| resize.current.memory.max(1));
         // Whole thousandths, because floats have no order of their own. A tenant may report any
         // number of bytes, and a thousand times as many are beyond 64 bits.
@@ -51,14 +51,14 @@ pub(crate) fn reserve(state: &mut DecisionState) -> Vec<Relief> {
 
 /// The memory in use of a node that has work and is nearly full.
 fn pressed(node: &PlannedNode) -> Option<InUse> {
-    let resize = node.resize.as_ref().filter(|resize| resize.can_grow())?;
+    let resize = node.resize.as_deref().filter(|resize| resize.can_grow())?;
     let has_work = node.stage() == Stage::Running && !node.is_idle();
     let in_use = resize.in_use.filter(|_| has_work && node.stays())?;
     in_use.fills(resize.current.memory).then_some(in_use)
 }
 
 fn take(state: &mut DecisionState, number: NodeIndex, in_use: InUse) -> Option<i64> {
-    let resize = state.nodes.get(number)?.resize.as_ref()?;
+    let resize = state.nodes.get(number)?.resize.as_deref()?;
     let (now, limit) = (resize.current, resize.limit().memory);
     let headroom = resize.headroom(&state.headrooms);
     let room = match &state.allowance {
@@ -94,7 +94,7 @@ pub(crate) fn grant(state: &mut DecisionState, reliefs: &[Relief], now: f64) {
     for relief in reliefs {
         let node = state.nodes.get_mut(relief.node);
         let node = node.filter(|node| node.fate == Fate::Stay);
-        let Some(resize) = node.and_then(|node| node.resize.as_mut()) else {
+        let Some(resize) = node.and_then(|node| node.resize.as_deref_mut()) else {
             continue;
         };
         let for_demand = resize.progress == ResizeProgress::New;

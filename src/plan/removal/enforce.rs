@@ -245,7 +245,7 @@ fn timeout(node: &PlannedNode, of_group: Option<f64>, timeouts: Timeouts<'_>) ->
     if matches!(node.stage(), Stage::Queued | Stage::Allocated) {
         timeouts.pending
     } else {
-        let kept = node.resize.as_ref().and_then(|resize| resize.kept_for);
+        let kept = node.resize.as_deref().and_then(|resize| resize.kept_for);
         kept.or(of_group).or(Some(timeouts.cluster))
     }
 }

@@ -109,7 +109,7 @@ fn times(ratio: f64, place: u64, most: u64) -> f64 {
 fn is_small(node: &PlannedNode) -> bool {
     node.fate == Fate::Stay
         && node.is_idle_worker()
-        && (node.resize.as_ref())
+        && (node.resize.as_deref())
             .is_some_and(|resize| resize.current.is_below(resize.limits.size()))
 }
 

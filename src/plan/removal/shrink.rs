@@ -93,7 +93,7 @@ fn shrink(state: &mut DecisionState, hold: Hold) {
 
 fn forget(state: &mut DecisionState) {
     let resizes = state.nodes.iter_mut();
-    for resize in resizes.filter_map(|node| node.resize.as_mut()) {
+    for resize in resizes.filter_map(|node| node.resize.as_deref_mut()) {
         resize.spare = None;
     }
 }
@@ -111,7 +111,7 @@ fn needed(node: &PlannedNode, cpu: Name) -> f64 {
 
 /// What the pod has had to spare, if it has anything to spare now.
 fn spare(node: &PlannedNode, needed: f64, hold: Hold) -> Option<SpareCpu> {
-    let resize = node.resize.as_ref().filter(|resize| may_shrink(resize))?;
+    let resize = node.resize.as_deref().filter(|resize| may_shrink(resize))?;
     // Actors that ask for no CPU keep a node busy without using any of it in Ray's books. How much
     // they really use is not known, and demand that is placed here may want memory only.
     let uses_unknown = needed < SAME && (node.idle_ms == 0 || !node.is_unneeded());

@@ -1,0 +1,77 @@
+//! Pods that start on Kubernetes nodes that are full, so that they cannot grow.
+//!
+//! In: the nodes as they are counted before packing, the headroom of their Kubernetes nodes, and what
+//! the demand needs. Out: the groups whose new pods are not to be expected to grow.
+
+use crate::plan::demand::names::Name;
+use crate::plan::demand::shape::{Shape, Shapes};
+use crate::plan::growth::headroom::NodeHeadroom;
+use crate::plan::growth::size::{bytes, cores};
+use crate::plan::list::{ByGroup, KubeNodeIndex, List, NodeIndex};
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::{PlannedNode, SizeNames};
+
+/// The least room for growth that counts, in cores: hardly a task asks for less.
+const LEAST_CPU: f64 = 1.0;
+
+/// The least room for growth that counts, in bytes.
+const LEAST_MEMORY: i64 = 256 << 20;
+
+/// By group, whether a pod of it starts on a Kubernetes node that is full, while all demand that is for
+/// the group fits a pod at its base size, so that more pods serve it as well as larger ones. `bases` are
+/// nodes of the groups at their base sizes.
+pub(crate) fn groups_without_room(
+    nodes: &List<NodeIndex, PlannedNode>,
+    headrooms: &List<KubeNodeIndex, NodeHeadroom>,
+    shapes: &Shapes,
+    bases: &ByGroup<PlannedNode>,
+    (cpu, memory): SizeNames,
+) -> ByGroup<bool> {
+    let is_named =
+        |name: Option<Name>| name.is_some_and(|name| shapes.iter().any(|shape| shape.names(name)));
+    let named = (is_named(cpu), is_named(memory));
+    let mut full = bases.map(|_| false);
+    for node in nodes.iter().filter(|node| node.stage() == Stage::Allocated) {
+        if let Some(full) = node.group().and_then(|group| full.get_mut(group)) {
+            *full |= lacks_room(node, headrooms, named);
+        }
+    }
+    for (full, base) in full.iter_mut().zip(bases.iter()).filter(|(full, _)| **full) {
+        *full = shapes.iter().all(|shape| is_served(shape, base));
+    }
+    full
+}
+
+/// Whether the Kubernetes node of a pod has no room for growth in a dimension that the resize limits
+/// allow and that the demand names (CPU, memory).
+fn lacks_room(
+    node: &PlannedNode,
+    headrooms: &List<KubeNodeIndex, NodeHeadroom>,
+    (names_cpu, names_memory): (bool, bool),
+) -> bool {
+    let Some(resize) = &node.resize else {
+        return false;
+    };
+    let headroom = resize.kube_node.and_then(|at| headrooms.get(at));
+    let Some(headroom) = headroom.filter(|headroom| !headroom.is_closed) else {
+        return false;
+    };
+    let (limits, current) = (resize.limits, resize.current);
+    let (cpu, memory) = (
+        limits.cpu - current.cpu,
+        limits.memory.saturating_sub(current.memory),
+    );
+    names_cpu && cpu > 0.0 && cores(headroom.cpu) < cpu.min(LEAST_CPU)
+        || names_memory && memory > 0 && bytes(headroom.memory) < memory.min(LEAST_MEMORY)
+}
+
+/// Whether the requests of a shape fit the empty node one by one, or are for other nodes, because they
+/// name something that it has nothing of. Labels are no part of this.
+fn is_served(shape: &Shape, node: &PlannedNode) -> bool {
+    let has = |name| node.amount(name).and_then(|amount| amount.total);
+    let of_others = shape.positive().any(|(name, _)| has(name).is_none());
+    of_others
+        || shape
+            .positive()
+            .all(|(name, needed)| has(name).is_some_and(|total| needed <= total))
+}

@@ -23,7 +23,8 @@
 //! - **no vain pods**: When an idle pod is removed because it could not grow to the size that it
 //!   was launched for, its group goes into growth back-off: new pods of the group count at their
 //!   base size for one minute, then two, up to an hour, and those without a node that are of no
-//!   use at that size are given up. Ray counts them at their resize limits,
+//!   use at that size are given up. Where all demand fits at the base size, it does so as soon as a
+//!   pod that starts is on a Kubernetes node without room. Ray counts them at their resize limits,
 //!   and launches one after the other in vain.
 //! - **mended raylets**: A raylet whose size differs from its pod's size is told the pod's size,
 //!   in either direction. Ray only tells the raylets of resizes that it remembers.

@@ -274,7 +274,9 @@ impl<'a> Decision<'a> {
         let mut list = found.list;
         let mut allowance = self.allowance.clone();
         if let Some(allowance) = &mut allowance {
-            let resizes = list.iter_mut().filter_map(|node| node.resize.as_deref_mut());
+            let resizes = list
+                .iter_mut()
+                .filter_map(|node| node.resize.as_deref_mut());
             resizes.for_each(|resize| allowance.bound(resize));
         }
         let (cpu, memory, gpu) = (names.get("CPU"), names.get("memory"), names.get("GPU"));

@@ -270,7 +270,10 @@ pub(crate) fn size(
     for node in nodes.iter_mut() {
         let of_group = node.group().and_then(|group| *at_base.get(group)?);
         let backs_off = matches!(of_group, Some(CountedAtBase::GrowthBackoff { .. }));
-        if waits_for_long(node) || backs_off && node.unschedulable_s.is_some() {
+        // In a growth back-off a pod counts at more only by the room that its Kubernetes node is known to
+        // have: one that has no node yet counts as it did when it was launched.
+        let has_node = (node.resize.as_deref()).is_some_and(|resize| resize.kube_node.is_some());
+        if waits_for_long(node) || backs_off && node.stage() != Stage::Running && !has_node {
             continue;
         }
         if node.stage() != Stage::Running {

@@ -19,7 +19,6 @@ func TestMachinesThatFitThePods(t *testing.T) {
 		group        scaling.Group
 	}{
 		{"fits", `{}`, scaling.Group{Name: "grow", CPU: 2, MaxCPU: 8, Max: 12}},
-		{"fits-ray", `{strategy: ray}`, scaling.Group{Name: "grow", CPU: 2, MaxCPU: 8, Max: 12}},
 		{"fits-fixed", `{}`, scaling.Group{Name: "fixed", CPU: 2, Max: 12}},
 	} {
 		t.Run(one.name, func(t *testing.T) {
@@ -39,9 +38,15 @@ func TestMachinesThatFitThePods(t *testing.T) {
 			}
 			t.Logf("%d tasks were placed after %s on %d pods, which were launched in %d rounds", tasks,
 				since(begun, time.Now()), len(shared.EverWorkers(*c, "")), launches)
-			// Two pods are launched because they could grow to eight CPUs each, and six more when they cannot.
-			if one.name == "fits" && launches > 2 {
-				t.Errorf("pods were launched in %d rounds instead of two", launches)
+			// Two pods are launched because they could grow to eight CPUs each, and six more when they cannot,
+			// one of them sooner if only one of the two is seen on the machine at first.
+			if one.name == "fits" {
+				if launches > 3 {
+					t.Errorf("pods were launched in %d rounds", launches)
+				}
+				if err := made(*c, "grow", 8); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 use super::lease::{Fence, keeper, stored};
+use super::observe::pod_events::PodEvents;
 use super::observe::{Observed, WatchScope};
 use super::tuning::{InForce, Tuning};
 use crate::apiserver::{ApiServer, Gate, Informers};
@@ -18,6 +19,7 @@ use crate::controller::head::credentials::Credentials;
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::worker_pool::WorkerPool;
 use crate::reconcile::ownership::lease::record::Terms;
+use crate::reconcile::ownership::lease::shards::shard_of;
 use crate::supervisor::Supervisor;
 use crate::telemetry::controller::ScalingMetrics;
 
@@ -96,7 +98,7 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
         requests,
         fence: fence.clone(),
         shards: options.shards.max(1),
-        credentials: Credentials::secrets(client, gate),
+        credentials: Credentials::secrets(client.clone(), gate.clone()),
         is_ours: eligibility::images(&options.image),
         tuning: tuning.clone(),
         announcer,
@@ -114,6 +116,14 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
     let _publishing = supervisor.spawn("Events", publishing);
     let reach = options.reach.clone();
     let watching = observed.clone().watch(informers.clone(), options.reach);
+    let (held, shards) = (fence.held(), options.shards.max(1));
+    let pod_events = PodEvents {
+        observed: observed.clone(),
+        client: client.clone(),
+        gate: gate.clone(),
+        is_scaled: move |uid: &str| held.borrow().contains(&shard_of(uid, shards)),
+    };
+    let _reading = supervisor.spawn("Events about pods", pod_events.follow());
     let _watching = supervisor.spawn("watches of RayClusters, pods and nodes", watching);
     // The records of budgets are among the Leases that are watched.
     let others = Box::new(move |event: &_| desk.note(event));

@@ -160,7 +160,8 @@ fn container(name: &str, group: &Value, size: Option<&Value>) -> Value {
 }
 
 /// `size`: what its spec asks for; `given`: what it has; `resize`: Ray's record; `condition`;
-/// `generation`; `unschedulable`: for so many seconds; `killed`: when its grace period ends.
+/// `generation`; `unschedulable`: for so many seconds; `prospects`: what node autoscalers say of it;
+/// `killed`: when its grace period ends.
 fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
     let container = container(
         if role == "head" { "head" } else { "worker" },
@@ -196,6 +197,9 @@ fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
         pod["status"]["phase"] = json!("Pending");
         pod["status"]["conditions"] =
             json!([{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]);
+    }
+    if of["prospects"].is_array() {
+        pod["nodeProspects"] = of["prospects"].clone();
     }
     if of["condition"].is_object() {
         let mut condition = of["condition"].clone();

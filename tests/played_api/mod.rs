@@ -35,6 +35,8 @@ pub struct Objects {
     log: Vec<(u64, &'static str, Kind, Value)>,
     /// Method and path, oldest first.
     pub requests: Vec<(Method, String)>,
+    /// The ends of paths that nobody may ask for.
+    pub forbidden: Vec<String>,
 }
 
 #[derive(Clone)]
@@ -253,7 +255,12 @@ async fn answer(State(api): State<PlayedApi>, request: Request) -> Response {
     let body: Bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();
     let path = parts.uri.path().to_owned();
     let entry = (parts.method.clone(), path.clone());
-    api.objects().requests.push(entry);
+    let mut objects = api.objects();
+    objects.requests.push(entry);
+    if objects.forbidden.iter().any(|end| path.ends_with(end)) {
+        return status(StatusCode::FORBIDDEN, "Forbidden");
+    }
+    drop(objects);
     let query: BTreeMap<String, String> = parts
         .uri
         .query()

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::forward::forward;
 use crate::apiserver::error_chain::text;
 use crate::apiserver::{Gate, Patience};
+use crate::cli::shared::outcome;
 use crate::controller::clock::Clock;
 use crate::controller::head::address;
 use crate::controller::head::address::Head;
@@ -20,14 +21,16 @@ use crate::controller::head::credentials::Credentials;
 use crate::controller::head::extras::Extras;
 use crate::controller::head::memory_watch;
 use crate::controller::observe::Key;
+use crate::controller::observe::pod_events::read_events;
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 use crate::gcs::{self, Address};
 use crate::plan::PlanSettings;
-use crate::ray::ippr;
+use crate::ray::{Kind, RayObject, ReconcileMode, ippr};
 use crate::reconcile::effects::effect::ERROR_KEY;
 use crate::snapshot::allowed::ray_cluster;
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::kube_node::add_loads;
+use crate::snapshot::node_prospect::ProspectReader;
 use crate::snapshot::pod_object::PodObject;
 use crate::snapshot::{API_VERSION, ClusterId, History, KubeNode, NodeLoads, OwnPods, Snapshot};
 
@@ -57,7 +60,8 @@ pub(crate) async fn look(
     key: &Key,
     address: Option<Address>,
 ) -> anyhow::Result<Look> {
-    let (cluster, pods) = objects(client, key).await?;
+    let (cluster, mut pods) = objects(client, key).await?;
+    hear(client, key, &cluster, &mut pods).await;
     let asked = ask(client, key, &cluster, &pods, address).await;
     let (state, error, unreachable) = match asked {
         Ok((state, error)) => (state, error, None),
@@ -109,6 +113,31 @@ async fn pods(
         .await;
     let pods = pods.map_err(|error| anyhow!("pods cannot be listed: {}", text(&error)))?;
     Ok(pods.items.iter().filter_map(kept).collect())
+}
+
+/// Reads what node autoscalers say about the pods that wait for a Kubernetes node, as the controller
+/// does. In mode sidecar nobody reads it.
+async fn hear(client: &Client, key: &Key, cluster: &Value, pods: &mut OwnPods) {
+    let awaiting = pods.awaiting();
+    if awaiting.is_empty() || mode_of(cluster) == ReconcileMode::Sidecar {
+        return;
+    }
+    let gate = Gate::new(10, 10, Patience::default());
+    let mut reader = ProspectReader::new(&key.namespace, awaiting);
+    match read_events(client, &gate, &key.namespace, &mut reader).await {
+        Ok(_) => pods.set_prospects(reader.prospects()),
+        Err(fault) => outcome::warn(format_args!(
+            "Events cannot be listed, so this is without what node autoscalers say about pods: {fault}"
+        )),
+    }
+}
+
+fn mode_of(cluster: &Value) -> ReconcileMode {
+    let cluster = cluster.as_object();
+    let cluster = cluster.map(|cluster| RayObject::of_kind(Kind::RayCluster, cluster));
+    cluster
+        .map(|cluster| cluster.reconcile_mode())
+        .unwrap_or_default()
 }
 
 /// The fields of an object that decisions read.

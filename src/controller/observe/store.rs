@@ -7,6 +7,7 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 use kube::api::ObjectMeta;
 
+use super::awaiting::Awaiting;
 use super::kept::{KeptObject, Watched as _, WatchedNodes, WatchedPods, WatchedRayClusters};
 use super::texts::ClusterTexts;
 use super::tombstones::Tombstones;
@@ -68,19 +69,21 @@ pub struct ClusterEntry {
 
 pub(super) struct PodEntry {
     /// The RayCluster that the pod's namespace and label name.
-    cluster: Key,
+    pub(super) cluster: Key,
     /// The UID of the RayCluster that controls the pod.
     pub(super) controller: Option<Arc<str>>,
     node: Option<Arc<str>>,
     /// The resources that the pod takes on that Kubernetes node.
     load: Amounts,
-    json: Arc<[u8]>,
+    /// What is known of it while it waits for a Kubernetes node.
+    pub(super) awaiting: Option<Box<Awaiting>>,
+    pub(super) json: Arc<[u8]>,
 }
 
 impl PodEntry {
     /// Whether this is a pod of the existing RayCluster, by its owner and not only by its label,
     /// which anybody can write.
-    fn is_of(&self, key: &Key, cluster: &ClusterEntry) -> bool {
+    pub(super) fn is_of(&self, key: &Key, cluster: &ClusterEntry) -> bool {
         self.cluster == *key && self.controller.as_deref() == Some(&*cluster.uid)
     }
 }
@@ -105,6 +108,8 @@ pub struct Store {
     nodes: HashMap<Arc<str>, Arc<[u8]>>,
     /// The names of the Kubernetes nodes that are about to leave or in trouble.
     closed: BTreeSet<Arc<str>>,
+    /// The pods that the scheduler has found no room for.
+    pub(super) unscheduled: BTreeSet<Key>,
     /// The kinds, each with a namespace or `None` for all, of which a first list is complete.
     listed: BTreeSet<(&'static str, Option<String>)>,
     gone: Tombstones,
@@ -186,8 +191,17 @@ impl Store {
         // It is indexed by its label and its node, both of which may have changed. No version is
         // compared, since only the watch tells of pods, in order; RayClusters come from our own
         // writes too.
+        let before = self.pods.get_mut(&key).and_then(|pod| pod.awaiting.take());
         self.remove_pod(&key);
-        let pod: PodObject = serde_json::from_slice(&kept.json).unwrap_or_default();
+        let mut pod: PodObject = serde_json::from_slice(&kept.json).unwrap_or_default();
+        let mut json = kept.json;
+        let awaiting = Awaiting::of(&pod, before);
+        if let Some(awaiting) = &awaiting {
+            self.unscheduled.insert(key.clone());
+            if !awaiting.prospects.is_empty() {
+                json = awaiting.written(&mut pod).into_boxed_slice();
+            }
+        }
         // Worked out once: each look at a cluster beside it on the node adds it up.
         let load = load_of(&pod);
         let node: Option<Arc<str>> = pod.spec.node_name.as_deref().map(Arc::from);
@@ -206,7 +220,8 @@ impl Store {
             controller: controller(&pod.metadata).map(Arc::from),
             load: load.map(|(_, load)| load).unwrap_or_default(),
             node,
-            json: kept.json.into(),
+            awaiting,
+            json: json.into(),
         };
         self.pods.insert(key, entry);
         Some(cluster)
@@ -215,6 +230,7 @@ impl Store {
     /// Takes in that a pod is gone; returns the key of its cluster.
     pub fn remove_pod(&mut self, key: &Key) -> Option<Key> {
         let entry = self.pods.remove(key)?;
+        self.unscheduled.remove(key);
         drop_from(&mut self.by_cluster, &entry.cluster, &key.name);
         if let Some(node) = &entry.node {
             drop_from(&mut self.by_node, node, key);

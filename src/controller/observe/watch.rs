@@ -1,7 +1,7 @@
 //! The watches that keep the [`Store`] like the API server: one per kind for all clusters, or one
 //! per kind and namespace where only some namespaces may be read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::resume_unwind;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -14,6 +14,7 @@ use super::kept::{KeptObject, Watched, WatchedNodes, WatchedPods, WatchedRayClus
 use super::store::{Key, Store};
 use crate::apiserver::{Informers, ObjectName, Selection, WatchEvent};
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
+use crate::snapshot::node_prospect::{AwaitingPod, NodeProspect};
 
 /// Which objects are watched.
 #[derive(Debug, Clone)]
@@ -82,6 +83,17 @@ impl Observed {
     /// Takes in a RayCluster that was read or patched, since it may be newer than the watch's.
     pub fn learn(&self, cluster: &Value) {
         self.put(KeptObject::<WatchedRayClusters>::of(cluster));
+    }
+
+    /// Takes in what node autoscalers say of pods of a namespace that wait for a Kubernetes node.
+    pub(super) fn put_prospects(
+        &self,
+        namespace: &str,
+        asked: &HashMap<String, AwaitingPod>,
+        said: HashMap<String, Vec<NodeProspect>>,
+    ) {
+        let changed = self.write().put_prospects(namespace, asked, said);
+        self.tell(changed);
     }
 
     /// As if all pods had been listed.

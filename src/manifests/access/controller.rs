@@ -29,6 +29,14 @@ pub const CLUSTERS: &[Access] = &[
         name: None,
         verbs: &["patch"],
     },
+    // What node autoscalers say about pods that wait for a node.
+    Access {
+        scope: AccessScope::Scaled,
+        group: "",
+        resource: "events",
+        name: None,
+        verbs: &["list"],
+    },
     Access {
         scope: AccessScope::Scaled,
         group: "events.k8s.io",

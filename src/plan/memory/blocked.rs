@@ -33,7 +33,8 @@ const FORGOTTEN_AFTER_S: f64 = 3600.0;
 const PODS: usize = 3;
 
 /// Marks the groups that are blocked, and their pending nodes that would not start. A pod that was
-/// scheduled and shows nothing is about to start, whatever the other pods of its group do. Returns
+/// scheduled, or whose Kubernetes node is on its way, and that shows nothing is about to start,
+/// whatever the other pods of its group do. Returns
 /// what is to be reported.
 pub(crate) fn mark(
     state: &mut DecisionState,
@@ -42,6 +43,9 @@ pub(crate) fn mark(
     own: &[Pod<'_>],
     now: f64,
 ) -> Vec<Problem> {
+    for node in state.nodes.iter_mut() {
+        node.awaits_node = node.pod().is_some_and(|pod| evidence.awaited.contains(pod));
+    }
     let mut problems = Vec::new();
     let started = Started::of(!history.blocked.is_empty(), state, own);
     for (group, found) in state.groups.iter_mut().zip(evidence.groups.iter()) {
@@ -65,9 +69,8 @@ pub(crate) fn mark(
         let cause = group.block.as_ref().and_then(BlockReason::cause);
         cause.is_some_and(ends_again)
     });
-    let scheduled: HashSet<&str> = (own.iter().filter(|pod| pod.node.is_some()))
-        .map(|pod| pod.name)
-        .collect();
+    let expected = |pod: &&Pod<'_>| pod.node.is_some() || evidence.awaited.contains(pod.name);
+    let expected: HashSet<&str> = (own.iter().filter(expected)).map(|pod| pod.name).collect();
     for node in state.nodes.iter_mut() {
         let is_pending = matches!(
             node.stage(),
@@ -77,7 +80,7 @@ pub(crate) fn mark(
         // A pod that is about to start ends like those before it.
         let ends = node.group().is_some_and(|group| ends.holds(group));
         let starts =
-            |pod: &str| !ends && scheduled.contains(pod) && !evidence.pods.contains_key(pod);
+            |pod: &str| !ends && expected.contains(pod) && !evidence.pods.contains_key(pod);
         node.blocked = is_pending && is_of_blocked && !node.head && !node.pod().is_some_and(starts);
     }
     problems
@@ -295,6 +298,93 @@ mod tests {
             let plan = plan(&snapshot(300, std::slice::from_ref(&starts)));
             assert_eq!(launches(&plan), [0, 0], "{starts}");
         }
+    }
+
+    /// A pod of the first group that the scheduler has no room for, and what is said of it.
+    fn unscheduled(nominated: Option<&str>, prospects: &[Value]) -> Value {
+        let status = json!({ "phase": "Pending", "nominatedNodeName": nominated, "conditions": [
+            { "type": "PodScheduled", "status": "False", "reason": "Unschedulable" }] });
+        let mut pod = pod("a", "worker", "first", &json!({}), &status);
+        pod["nodeProspects"] = json!(prospects);
+        pod
+    }
+
+    fn says(by: &str, node: &str, since: i64) -> Value {
+        let since = crate::snapshot::moment(seconds(since));
+        json!({ "by": by, "node": node, "since": since, "message": "so it is" })
+    }
+
+    #[test]
+    fn a_node_is_waited_for_while_it_is_said_to_come_and_not_if_none_can() {
+        let (stays, goes) = ([0, 0], [0, 1]);
+        let (karpenter, other) = ("karpenter", "cluster-autoscaler");
+        let comes = [says(karpenter, "coming", 2)];
+        let none = [says(other, "none", 2)];
+        let both = [says(karpenter, "coming", 2), says(other, "none", 99)];
+        let by_neither = [says(karpenter, "none", 2), says(other, "none", 12)];
+        let ahead = [says(karpenter, "coming", 4_000_000_000)];
+        let mut unreadable = comes.clone();
+        unreadable[0]["since"] = json!("soon");
+        for (nominated, prospects, later, launched) in [
+            (None, &none[..], 3, goes),
+            (None, &by_neither, 13, goes),
+            (None, &comes, 181, stays),
+            (None, &comes, 901, stays),
+            (None, &comes, 902, goes),
+            (None, &both, 181, stays),
+            (None, &both, 902, goes),
+            (Some("n"), &none, 3, stays),
+            (Some("n"), &[], 899, stays),
+            (Some("n"), &[], 900, goes),
+            (None, &ahead, 181, goes),
+            (None, &unreadable, 181, goes),
+        ] {
+            let now = snapshot(later, &[unscheduled(nominated, prospects)]);
+            let plan = plan(&now);
+            assert_eq!(
+                launches(&plan),
+                launched,
+                "{nominated:?} {prospects:?} {later}"
+            );
+            assert_eq!(blocks(&plan).is_empty(), launched == stays);
+        }
+        let mut unsaid = unscheduled(None, &[]);
+        unsaid["metadata"]["name"] = json!("b");
+        let with = |prospects| [unscheduled(None, prospects), unsaid.clone()];
+        assert_eq!(
+            launches(&plan(&snapshot(181, &with(&comes)))),
+            stays,
+            "it fares alike"
+        );
+        assert_eq!(launches(&plan(&snapshot(902, &with(&comes)))), goes);
+        let mut starts = unscheduled(None, &none);
+        starts["spec"]["nodeName"] = json!("n");
+        assert_eq!(launches(&plan(&snapshot(3, &[starts]))), stays);
+        // Nothing is known yet of a pod that the scheduler has not looked at.
+        let mut unseen = unscheduled(None, &none);
+        unseen["status"]["conditions"] = json!([]);
+        assert_eq!(launches(&plan(&snapshot(3, &[unseen]))), stays);
+        let settings = PlanSettings {
+            strategy: Strategy::Ray,
+            ..PlanSettings::default()
+        };
+        let (plan, _) = decide(&snapshot(3, &[unscheduled(None, &none)]), &settings);
+        assert_eq!(launches(&plan), stays, "Ray's autoscaler hears nothing");
+    }
+
+    #[test]
+    fn the_reason_says_who_said_what_and_stays_the_same_whatever_the_words() {
+        let reason = |message: &str| {
+            let mut said = says("karpenter", "none", 2);
+            said["message"] = json!(message);
+            let plan = plan(&snapshot(3, &[unscheduled(None, &[said])]));
+            blocks(&plan)[0].clone()
+        };
+        assert_eq!(
+            reason("no \"instance\"\nfits").to_string(),
+            r#"no Kubernetes node takes pod a, and karpenter says that none comes: "no \"instance\"\nfits""#
+        );
+        assert_eq!(reason("one").identity(), reason("another").identity());
     }
 
     /// A pod of the first group that KubeRay deleted at a time because its container had ended.

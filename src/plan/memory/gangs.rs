@@ -92,7 +92,7 @@ impl Gangs {
     }
 
     /// Gives up the placement groups of which a pod has been without a Kubernetes node for too long:
-    /// longer than `unschedulable_s` seconds. Returns whether there are any.
+    /// longer than `unschedulable_s` seconds, and none is on its way. Returns whether there are any.
     pub(crate) fn give_up(
         &mut self,
         state: &DecisionState,
@@ -113,7 +113,8 @@ impl Gangs {
             let patience =
                 unschedulable_s.max(LEAST_S) * (1.0 + 0.5 * spread(cluster, title, times));
             let waits = |node: &PlannedNode| {
-                node.takes.iter().any(|take| take.demand == number)
+                !node.awaits_node
+                    && node.takes.iter().any(|take| take.demand == number)
                     && node.unschedulable_s.is_some_and(|waits| waits >= patience)
             };
             // A single bundle is there or is not, and holds nothing while it waits for others.

@@ -97,10 +97,10 @@ impl NodeAssembly<'_> {
         if group.is_none() {
             node.fate = Fate::Remove(RemovalCause::GroupGone);
         }
-        node.unschedulable_s = row.pod.filter(|pod| pod.is_unschedulable()).map(|pod| {
+        if let Some(pod) = row.pod.filter(|pod| pod.is_unschedulable()) {
             let created = pod.created().unwrap_or(self.now);
-            (self.now - created).max(0.0)
-        });
+            node.unschedulable_s = Some((self.now - created).max(0.0));
+        }
         match self.resize(row, &node) {
             Ok(resize) => node.resize = resize.map(Box::new),
             Err(fault) => problems.push(Problem {

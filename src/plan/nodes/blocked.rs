@@ -6,6 +6,7 @@
 use crate::hash::{HashMap, HashSet};
 use crate::plan::list::ByGroup;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
+use crate::plan::nodes::outlook::{Outlook, is_said_to_come, outlook};
 use crate::plan::outcome::block_reason::BlockReason;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::LiveNodes;
@@ -39,14 +40,17 @@ pub(crate) struct Evidence<'a> {
     pub(crate) pods: HashMap<&'a str, BlockReason>,
     /// The groups that cannot be served.
     pub(crate) groups: ByGroup<Option<BlockReason>>,
+    /// The pods that the scheduler has no room for now, and for which a Kubernetes node is on its
+    /// way.
+    pub(crate) awaited: HashSet<&'a str>,
     /// The worker pods that ended before Ray ran in them.
     pub(crate) early_ends: Vec<&'a Pod<'a>>,
 }
 
 impl<'a> Evidence<'a> {
     /// Reads what the objects say. A pod that no Kubernetes node has room for counts after
-    /// `unschedulable_s` seconds; without that number, nothing is read and every group can be
-    /// served, as Ray has it.
+    /// `unschedulable_s` seconds, unless a node autoscaler says more; without that number, nothing is
+    /// read and every group can be served, as Ray has it.
     pub(crate) fn of(
         snapshot: &Snapshot,
         own: &'a [Pod<'a>],
@@ -57,20 +61,25 @@ impl<'a> Evidence<'a> {
         let mut found = Self {
             pods: HashMap::default(),
             groups: config.groups.map(|_| None),
+            awaited: HashSet::default(),
             early_ends: Vec::new(),
         };
         if let Some(unschedulable_s) = unschedulable_s {
             let now = snapshot.seconds().unwrap_or_default();
             found.groups = config.groups.map(gated);
-            let starting = own.iter().filter(|pod| {
+            let is_starting = |pod: &&Pod<'_>| {
                 pod.role == PodRole::Worker
                     && !pod.deleting
                     && !pod.ended
                     && !live.contains_key(pod.name)
                     && !config.is_listed(pod.group, pod.name)
-            });
+            };
+            let starting: Vec<&Pod<'_>> = own.iter().filter(is_starting).collect();
+            found.awaited = awaited(&starting, now);
             for pod in starting {
-                if let Some(reason) = of_pod(pod, unschedulable_s, now) {
+                let is_awaited = found.awaited.contains(pod.name);
+                let patience = (!is_awaited).then_some(unschedulable_s);
+                if let Some(reason) = of_pod(pod, patience, now) {
                     found.add(pod, config, reason);
                 }
             }
@@ -156,9 +165,31 @@ fn refused(config: &ClusterConfig, own: &[Pod<'_>], groups: &mut ByGroup<Option<
     }
 }
 
+/// The pods that no Kubernetes node has room for, and for which one is on its way.
+///
+/// Karpenter says so of ten pods at once and then of five a second, and what it does not say it tries
+/// again only after two minutes. (`PodNominationRateLimiter` in
+/// `pkg/controllers/provisioning/scheduling/events.go`, `pkg/events/recorder.go`.) So a pod of which
+/// nothing is said is taken to fare like others of its group; if none can come for it, that is said of
+/// each pod.
+fn awaited<'a>(starting: &[&'a Pod<'a>], now: f64) -> HashSet<&'a str> {
+    let waiting = starting.iter().filter(|pod| pod.is_unschedulable());
+    let waiting = waiting.map(|pod| (*pod, outlook(pod, now)));
+    let waiting: Vec<(&Pod<'_>, Outlook<'_>)> = waiting.collect();
+    let coming = waiting.iter().filter(|(pod, _)| is_said_to_come(pod, now));
+    let groups: HashSet<&str> = coming.map(|(pod, _)| pod.group).collect();
+    let awaited = waiting.iter().filter(|(pod, said)| match said {
+        Outlook::Coming => true,
+        Outlook::Unsaid => groups.contains(pod.group),
+        Outlook::NoNode(_) => false,
+    });
+    awaited.map(|(pod, _)| pod.name).collect()
+}
+
 /// Why a pod does not start. One that no Kubernetes node has room for counts after `unschedulable_s`
-/// seconds, in which a node autoscaler may make one.
-fn of_pod(pod: &Pod<'_>, unschedulable_s: f64, now: f64) -> Option<BlockReason> {
+/// seconds, in which a node autoscaler may make one, and at once if none can come; without that
+/// number, one is on its way.
+fn of_pod(pod: &Pod<'_>, unschedulable_s: Option<f64>, now: f64) -> Option<BlockReason> {
     let age = pod.created().map_or(0.0, |created| now - created);
     let name = pod.name.to_owned();
     if let Some(gate) = pod.object.spec.scheduling_gates.first() {
@@ -166,14 +197,18 @@ fn of_pod(pod: &Pod<'_>, unschedulable_s: f64, now: f64) -> Option<BlockReason> 
         return (age >= GATED_S).then_some(BlockReason::SchedulingGate { pod: name, gate });
     }
     if pod.node.is_none() {
-        let scheduled = pod.condition("PodScheduled")?;
-        let is_refused =
-            !scheduled.is_true() && scheduled.reason.as_deref() == Some("Unschedulable");
-        // The scheduler is about to make room for a pod that it has nominated a node for.
-        let is_expected = pod.object.status.nominated_node_name.as_deref();
-        let is_expected = is_expected.is_some_and(|node| !node.is_empty());
-        return (is_refused && !is_expected && age >= unschedulable_s)
-            .then_some(BlockReason::Unschedulable { pod: name });
+        let unschedulable_s = unschedulable_s.filter(|_| pod.is_unschedulable())?;
+        return match outlook(pod, now) {
+            Outlook::Coming => None,
+            Outlook::NoNode(said) => Some(BlockReason::NoNodeComes {
+                pod: name,
+                by: said.by,
+                message: said.message.clone(),
+            }),
+            Outlook::Unsaid => {
+                (age >= unschedulable_s).then_some(BlockReason::Unschedulable { pod: name })
+            }
+        };
     }
     waiting(pod).find_map(|why| of_container(&name, why))
 }

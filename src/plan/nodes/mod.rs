@@ -11,6 +11,7 @@ pub(crate) mod departure;
 pub(crate) mod group;
 pub(crate) mod life;
 pub(crate) mod node;
+pub(crate) mod outlook;
 pub(crate) mod problems;
 pub(crate) mod raylet;
 pub(crate) mod rows;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::snapshot::history::BlockCause;
 use crate::snapshot::moment;
+use crate::snapshot::node_prospect::NodeAutoscaler;
 
 /// Why pods of a group would not start now.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
@@ -24,6 +25,16 @@ pub enum BlockReason {
     Unschedulable {
         /// The name of the pod.
         pod: String,
+    },
+    /// A node autoscaler says that it can make no Kubernetes node for a pod.
+    #[error("no Kubernetes node takes pod {pod}, and {} says that none comes{}", by.name(), Words(message))]
+    NoNodeComes {
+        /// The name of the pod.
+        pod: String,
+        /// Who says so.
+        by: NodeAutoscaler,
+        /// Its own words.
+        message: String,
     },
     /// An image of a pod cannot be pulled.
     #[error("an image of pod {pod} cannot be pulled")]
@@ -67,8 +78,8 @@ pub enum BlockReason {
 }
 
 impl BlockReason {
-    /// The reason without the names of pods and gates and without times, which may change while it
-    /// holds.
+    /// The reason without the names of pods and gates, without the words of others and without times,
+    /// which may change while it holds.
     #[must_use]
     pub fn identity(&self) -> Self {
         let pod = String::new();
@@ -79,6 +90,11 @@ impl BlockReason {
                 gate: String::new(),
             },
             Self::Unschedulable { .. } => Self::Unschedulable { pod },
+            Self::NoNodeComes { by, .. } => Self::NoNodeComes {
+                pod,
+                by: *by,
+                message: String::new(),
+            },
             Self::NoImage { .. } => Self::NoImage { pod },
             Self::NoContainer { .. } => Self::NoContainer { pod },
             Self::Crashes { .. } => Self::Crashes { pod },
@@ -96,7 +112,9 @@ impl BlockReason {
         match self {
             Self::ScaleGate(_) => None,
             Self::SchedulingGate { .. } => Some(BlockCause::Gated),
-            Self::Unschedulable { .. } => Some(BlockCause::Unschedulable),
+            Self::Unschedulable { .. } | Self::NoNodeComes { .. } => {
+                Some(BlockCause::Unschedulable)
+            }
             Self::NoImage { .. } => Some(BlockCause::NoImage),
             Self::NoContainer { .. } => Some(BlockCause::NoContainer),
             Self::Crashes { .. } => Some(BlockCause::Crashes),
@@ -111,11 +129,25 @@ impl BlockReason {
         match self {
             Self::SchedulingGate { pod, .. }
             | Self::Unschedulable { pod }
+            | Self::NoNodeComes { pod, .. }
             | Self::NoImage { pod }
             | Self::NoContainer { pod }
             | Self::Crashes { pod }
             | Self::EndsAtStart { pod } => Some(pod),
             Self::ScaleGate(_) | Self::NotCreated | Self::Lately { .. } => None,
+        }
+    }
+}
+
+/// The words of a node autoscaler, as the end of a sentence.
+struct Words<'a>(&'a str);
+
+impl fmt::Display for Words<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            "" => Ok(()),
+            // Quoted and escaped: whoever may create Events in the namespace chose them.
+            words => write!(f, ": {words:?}"),
         }
     }
 }

@@ -218,6 +218,7 @@ impl World {
                 metadata,
                 spec,
                 status,
+                ..PodObject::default()
             },
             cluster: self.number,
             gpus: group.gpus,

@@ -7,6 +7,7 @@ pub mod cluster_object;
 pub mod idle_end;
 pub mod kube_node;
 pub mod leading_head;
+pub mod node_prospect;
 pub mod ownership;
 pub mod pod;
 pub mod pod_condition;

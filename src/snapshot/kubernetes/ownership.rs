@@ -7,9 +7,12 @@
 //! nobody can mistake them for the RayCluster's own pods, because only this module makes
 //! [`OwnPods`].
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
+use super::node_prospect::{AwaitingPod, NodeProspect};
 use super::pod::Pod;
 use super::pod_object::{PodAnnotations, PodMetadata, PodObject, PodSpec, PodStatus};
 
@@ -121,6 +124,24 @@ impl OwnPods {
     /// Keeps only the pods for which `keep` returns true.
     pub fn retain(&mut self, mut keep: impl FnMut(&Pod<'_>) -> bool) {
         self.pods.retain(|pod| keep(&Pod::of(pod)));
+    }
+
+    /// The pods that the scheduler has found no room for, by name.
+    pub fn awaiting(&self) -> HashMap<String, AwaitingPod> {
+        let awaiting = self.iter().filter_map(|pod| {
+            let awaiting = AwaitingPod::of(&pod)?;
+            Some((pod.name.to_owned(), awaiting))
+        });
+        awaiting.collect()
+    }
+
+    /// Sets what node autoscalers say about these pods, by name.
+    pub fn set_prospects(&mut self, mut said: HashMap<String, Vec<NodeProspect>>) {
+        for pod in &mut self.pods {
+            if let Some(prospects) = said.remove(&pod.metadata.name) {
+                pod.node_prospects = prospects;
+            }
+        }
     }
 
     /// The parts of a pod that may change while it stays the same pod.

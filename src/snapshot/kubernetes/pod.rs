@@ -154,7 +154,7 @@ impl<'a> Pod<'a> {
 }
 
 /// A time in RFC 3339, in seconds since 1970.
-fn seconds(time: &str) -> Option<f64> {
+pub(super) fn seconds(time: &str) -> Option<f64> {
     let time: Timestamp = time.parse().ok()?;
     Some(time.as_duration().as_secs_f64())
 }

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::node_prospect::NodeProspect;
 use super::pod_condition::{self, PodCondition};
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::canonical::nullable;
@@ -29,6 +30,10 @@ pub struct PodObject {
     /// The status of the pod.
     #[serde(deserialize_with = "nullable")]
     pub status: PodStatus,
+    /// What node autoscalers say about the pod while it waits for a Kubernetes node. No field of
+    /// Kubernetes': it is read from Events.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    pub node_prospects: Vec<NodeProspect>,
 }
 
 /// `metadata` of a pod.

@@ -10,9 +10,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -227,6 +229,27 @@ func said(object, reason, text string) error {
 		}
 	}
 	return fmt.Errorf("no Event %s of %s with %q among %q", reason, object, text, events)
+}
+
+// says is nil once a command of Rayfit says all of these texts about a cluster.
+func says(t *testing.T, c scaling.Cluster, command string, texts ...string) error {
+	t.Helper()
+	head, err := shared.Head(c)
+	if err != nil {
+		return err
+	}
+	address, _ := head.Get("status.podIP").(string)
+	told, err := rig.Output(t.Context(), command, c.Namespace+"/"+c.Name, "--kubeconfig="+shared.Lab.Kubeconfig(),
+		"--gcs-address="+net.JoinHostPort(address, strconv.Itoa(c.Port)))
+	if err != nil {
+		return err
+	}
+	for _, text := range texts {
+		if !strings.Contains(told, text) {
+			return fmt.Errorf("rayfit %s says nothing of %q: %s", command, text, told)
+		}
+	}
+	return nil
 }
 
 // placed is nil once every task of a played Ray has a node.

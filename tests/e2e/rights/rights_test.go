@@ -107,15 +107,20 @@ func (s *site) audits(t *testing.T) {
 }
 
 // scales has a new cluster whose GCS wants a token grow in place, get workers and
-// lose them, so many times: at the second the same is told again.
+// lose them, so many times: at the second the same is told again. At last it gets a
+// pod that no node takes, of which node autoscalers might say something.
 func (s *site) scales(t *testing.T, name string, times int) {
 	t.Helper()
 	port, err := lab.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
+	const resources = "template.spec.containers[0].resources."
 	c := scaling.Cluster{Name: name, Mode: scaling.Central, Idle: 2, Unmanned: true, Port: port, Groups: []scaling.Group{
 		{Name: "grow", CPU: 1, Min: 1, Max: 2, MaxCPU: 2},
+		{Name: "nowhere", CPU: 3, Max: 1, More: map[string]any{
+			resources + "requests[example.com/absent]": "1", resources + "limits[example.com/absent]": "1",
+		}},
 	}}
 	object := c.Object().
 		Set("spec.authOptions", map[string]any{"mode": "token"}).
@@ -138,6 +143,8 @@ func (s *site) scales(t *testing.T, name string, times int) {
 		ray.Finish()
 		until("one worker", func() error { return s.HasWorkers(c, "", 1) })
 	}
+	ray.Ask(1, map[string]float64{"CPU": 3})
+	until("a pod without a node", func() error { return is(s.Made(c, "nowhere"), 1) })
 }
 
 func is[T comparable](got, wanted T) error {

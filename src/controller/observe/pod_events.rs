@@ -1,0 +1,214 @@
+//! Reading what node autoscalers say about pods, in Events.
+//!
+//! The Events of a namespace are listed while a pod of a RayCluster there waits for a Kubernetes
+//! node, and not watched. API servers keep no cache of Events, so that a watch of them hears no
+//! bookmarks: whether it is dead shows only in a new list, every few minutes, and without a namespace
+//! that is a list of all Events of the Kubernetes cluster. A list for pods that wait costs nothing
+//! where none does, reads one namespace, starts from what is true, and misses nothing that a broken
+//! connection loses.
+//!
+//! One list leaves out what most Events about pods come from, instead of naming the node autoscalers,
+//! because selectors have no "or", and each list reads all Events of its namespace from etcd. `source`
+//! selects by `source.component`, or where that is empty by `reportingComponent`. (Kubernetes,
+//! `pkg/registry/core/event/strategy.go`.)
+
+use std::collections::{BTreeSet, HashMap};
+use std::convert::Infallible;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use kube::Client;
+use kube::api::{ListParams, Request};
+use kube::client::Body;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+
+use super::Observed;
+use super::ask_times::AskTimes;
+use super::awaiting::AwaitingPods;
+use crate::apiserver::pages::PageFault;
+use crate::apiserver::patience::RequestFlow;
+use crate::apiserver::{Gate, pages};
+use crate::flow_control::queue::{Flow, LAST};
+use crate::snapshot::node_prospect::{NodeProspect, ProspectReader};
+
+/// How often it is looked whether anything is to be read.
+const TICK: Duration = Duration::from_millis(500);
+
+/// The most namespaces that are read at a time.
+const AT_ONCE: usize = 2;
+
+/// The longest that reading a namespace may take.
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// The Events of a page, and the most pages that are read of a namespace.
+const PAGE: u32 = 100;
+const PAGES: usize = 50;
+
+/// All Events about pods but those of kubelets and of the scheduler.
+const SELECTED: &str = "involvedObject.kind=Pod,source!=kubelet,source!=default-scheduler";
+
+/// Whether all Events of a namespace were read. Who makes thousands there may hide what is said of
+/// pods in the same namespace, and of none in another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All were read.
+    Whole,
+    /// There are more than are read.
+    Part,
+}
+
+/// Reads the Events of a namespace about pods into `reader`. Passes the gate after all other
+/// requests.
+pub(crate) async fn read_events(
+    client: &Client,
+    gate: &Gate,
+    namespace: &str,
+    reader: &mut ProspectReader,
+) -> Result<Extent, PageFault> {
+    let request = Request::new(format!("/api/v1/namespaces/{namespace}/events"));
+    let mut params = ListParams::default().fields(SELECTED);
+    let mut size = PAGE;
+    for _ in 0..PAGES {
+        let body = match page(client, gate, &request, &params.clone().limit(size)).await {
+            // Somebody has made very large Events.
+            Err(PageFault::TooLarge(_)) if size > 1 => {
+                size = (size / 8).max(1);
+                continue;
+            }
+            body => body?,
+        };
+        let page = pages::page(&body)?;
+        for (_, event) in &page.objects {
+            reader.take(event.get());
+        }
+        params.continue_token = page.next;
+        if params.continue_token.is_none() {
+            return Ok(Extent::Whole);
+        }
+    }
+    Ok(Extent::Part)
+}
+
+async fn page(
+    client: &Client,
+    gate: &Gate,
+    request: &Request,
+    params: &ListParams,
+) -> Result<hyper::body::Bytes, PageFault> {
+    let size = params.limit.unwrap_or(PAGE);
+    let unsendable = |error: &dyn std::fmt::Display| PageFault::Unsendable(error.to_string());
+    let mut request = request.list(params).map_err(|error| unsendable(&error))?;
+    let flow: Flow = LAST.into();
+    let _pass = gate.pass(&flow).await.map_err(|error| unsendable(&error))?;
+    request.extensions_mut().insert(RequestFlow(flow));
+    let answer = client.send(request.map(Body::from)).await;
+    let answer = answer.map_err(|error| pages::no_answer(&error))?;
+    pages::body_of(pages::accepted(answer).await?, size).await
+}
+
+/// Reads, for all clusters that this process scales, what is said about their pods.
+pub struct PodEvents<F> {
+    /// Where the pods are, and where it is written.
+    pub observed: Observed,
+    /// The client of the API server.
+    pub client: Client,
+    /// The gate that the requests pass.
+    pub gate: Gate,
+    /// Whether this process scales the RayCluster with a UID.
+    pub is_scaled: F,
+}
+
+impl<F: Fn(&str) -> bool> PodEvents<F> {
+    /// Reads for ever, until the process stops. What cannot be read is not known, so that the
+    /// scheduler's word counts alone.
+    pub async fn follow(self) {
+        let gate = self.gate.clone();
+        tokio::select! {
+            biased;
+            () = gate.closed() => std::future::pending().await,
+            never = self.read_on() => match never {},
+        }
+    }
+
+    async fn read_on(self) -> Infallible {
+        let start = Instant::now();
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut times, mut failing) = (AskTimes::default(), BTreeSet::new());
+        loop {
+            tick.tick().await;
+            let awaiting = self.observed.read().awaiting(&self.is_scaled);
+            let due = times.due(&awaiting, start.elapsed().as_secs_f64());
+            failing.retain(|namespace| awaiting.contains_key(namespace));
+            let readings = due
+                .into_iter()
+                .map(|namespace| self.read(namespace, &awaiting));
+            let mut readings = stream::iter(readings).buffer_unordered(AT_ONCE);
+            while let Some((namespace, took, result)) = readings.next().await {
+                let now = start.elapsed().as_secs_f64();
+                if matches!(result, Err(PageFault::Refused { code: 403, .. })) {
+                    times.refused(&namespace, now);
+                } else {
+                    times.asked(&namespace, took.as_secs_f64(), now);
+                }
+                note(&mut failing, namespace, result.err());
+            }
+        }
+    }
+
+    /// Reads a namespace, and takes in what is said there. Returns how long that took.
+    async fn read(
+        &self,
+        namespace: String,
+        awaiting: &AwaitingPods,
+    ) -> (String, Duration, Result<(), PageFault>) {
+        let began = Instant::now();
+        let pods = awaiting.get(&namespace).cloned().unwrap_or_default();
+        let mut reader = ProspectReader::new(&namespace, pods.clone());
+        let reading = read_events(&self.client, &self.gate, &namespace, &mut reader);
+        let result = timeout(LONGEST, reading).await;
+        let result = result.unwrap_or(Err(PageFault::TooSlow(LONGEST)));
+        let result = result.map(|extent| {
+            let said = reader.prospects();
+            let mut pods = pods;
+            if extent == Extent::Part {
+                pods.retain(|name, _| said.contains_key(name));
+            }
+            log(&namespace, &said);
+            self.observed.put_prospects(&namespace, &pods, said);
+        });
+        (namespace, began.elapsed(), result)
+    }
+}
+
+fn log(namespace: &str, said: &HashMap<String, Vec<NodeProspect>>) {
+    for (pod, prospects) in said {
+        tracing::trace!(namespace, pod, ?prospects, "what node autoscalers say");
+    }
+}
+
+/// Logs the first failure, and that all namespaces can be read again.
+fn note(failing: &mut BTreeSet<String>, namespace: String, fault: Option<PageFault>) {
+    match fault {
+        Some(fault) => {
+            if failing.is_empty() {
+                tracing::warn!(
+                    namespace,
+                    error = %fault,
+                    "Events cannot be listed, so what node autoscalers say about pods is not known: \
+                     pods that no Kubernetes node takes are waited for by unschedulableSeconds alone"
+                );
+            }
+            failing.insert(namespace);
+        }
+        None => {
+            if failing.remove(&namespace) && failing.is_empty() {
+                tracing::info!(
+                    namespace,
+                    "what node autoscalers say about pods is known again"
+                );
+            }
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! Moments in words, for people.
+//! Moments as Kubernetes writes them, and as numbers.
 
 use k8s_openapi::jiff::Timestamp;
 
@@ -8,6 +8,12 @@ pub fn moment(seconds: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
     let whole = Timestamp::from_second(seconds.round() as i64);
     whole.map(|moment| moment.to_string()).unwrap_or_default()
+}
+
+/// A time in RFC 3339, in seconds since 1970.
+pub(super) fn seconds(time: &str) -> Option<f64> {
+    let time: Timestamp = time.parse().ok()?;
+    Some(time.as_duration().as_secs_f64())
 }
 
 #[cfg(test)]

@@ -30,8 +30,8 @@ use crate::reconcile::effects::effect::ERROR_KEY;
 use crate::snapshot::allowed::ray_cluster;
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::kube_node::add_loads;
-use crate::snapshot::node_prospect::ProspectReader;
 use crate::snapshot::pod_object::PodObject;
+use crate::snapshot::prospect_reader::ProspectReader;
 use crate::snapshot::{API_VERSION, ClusterId, History, KubeNode, NodeLoads, OwnPods, Snapshot};
 
 /// The observed state.

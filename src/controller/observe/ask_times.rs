@@ -86,7 +86,7 @@ impl AskTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::node_prospect::AwaitingPod;
+    use crate::snapshot::prospect_reader::AwaitingPod;
 
     fn pods(pods: &[(&str, &str)]) -> AwaitingPods {
         let mut all = AwaitingPods::new();

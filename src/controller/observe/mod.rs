@@ -8,6 +8,7 @@ mod ask_times;
 mod awaiting;
 pub mod kept;
 pub mod pod_events;
+mod prospects;
 mod scaled;
 pub mod store;
 mod texts;

@@ -30,7 +30,8 @@ use crate::apiserver::pages::PageFault;
 use crate::apiserver::patience::RequestFlow;
 use crate::apiserver::{Gate, pages};
 use crate::flow_control::queue::{Flow, LAST};
-use crate::snapshot::node_prospect::{NodeProspect, ProspectReader};
+use crate::snapshot::node_prospect::NodeProspect;
+use crate::snapshot::prospect_reader::ProspectReader;
 
 /// How often it is looked whether anything is to be read.
 const TICK: Duration = Duration::from_millis(500);
@@ -51,7 +52,7 @@ const SELECTED: &str = "involvedObject.kind=Pod,source!=kubelet,source!=default-
 /// Whether all Events of a namespace were read. Who makes thousands there may hide what is said of
 /// pods in the same namespace, and of none in another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum ReadExtent {
     /// All were read.
     Whole,
     /// There are more than are read.
@@ -65,7 +66,7 @@ pub(crate) async fn read_events(
     gate: &Gate,
     namespace: &str,
     reader: &mut ProspectReader,
-) -> Result<Extent, PageFault> {
+) -> Result<ReadExtent, PageFault> {
     let request = Request::new(format!("/api/v1/namespaces/{namespace}/events"));
     let mut params = ListParams::default().fields(SELECTED);
     let mut size = PAGE;
@@ -84,10 +85,10 @@ pub(crate) async fn read_events(
         }
         params.continue_token = page.next;
         if params.continue_token.is_none() {
-            return Ok(Extent::Whole);
+            return Ok(ReadExtent::Whole);
         }
     }
-    Ok(Extent::Part)
+    Ok(ReadExtent::Part)
 }
 
 async fn page(
@@ -172,7 +173,7 @@ impl<F: Fn(&str) -> bool> PodEvents<F> {
         let result = result.map(|extent| {
             let said = reader.prospects();
             let mut pods = pods;
-            if extent == Extent::Part {
+            if extent == ReadExtent::Part {
                 pods.retain(|name, _| said.contains_key(name));
             }
             log(&namespace, &said);

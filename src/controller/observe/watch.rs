@@ -14,7 +14,8 @@ use super::kept::{KeptObject, Watched, WatchedNodes, WatchedPods, WatchedRayClus
 use super::store::{Key, Store};
 use crate::apiserver::{Informers, ObjectName, Selection, WatchEvent};
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
-use crate::snapshot::node_prospect::{AwaitingPod, NodeProspect};
+use crate::snapshot::node_prospect::NodeProspect;
+use crate::snapshot::prospect_reader::AwaitingPod;
 
 /// Which objects are watched.
 #[derive(Debug, Clone)]

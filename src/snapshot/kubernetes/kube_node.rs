@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -10,6 +9,7 @@ use super::pod_object::PodObject;
 use super::requests::requests;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::canonical::nullable;
+use crate::snapshot::moment::seconds;
 
 /// The most taints that are kept of a node.
 const TAINTS: usize = 16;
@@ -139,11 +139,6 @@ impl Taint {
         let time = self.time_added.as_deref().and_then(seconds);
         time.or_else(by_value)
     }
-}
-
-fn seconds(time: &str) -> Option<f64> {
-    let time: Timestamp = time.parse().ok()?;
-    Some(time.as_duration().as_secs_f64())
 }
 
 impl KubeNode {

@@ -12,4 +12,5 @@ pub mod ownership;
 pub mod pod;
 pub mod pod_condition;
 pub mod pod_object;
+pub mod prospect_reader;
 pub mod requests;

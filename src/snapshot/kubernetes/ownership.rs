@@ -12,9 +12,10 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::node_prospect::{AwaitingPod, NodeProspect};
+use super::node_prospect::NodeProspect;
 use super::pod::Pod;
 use super::pod_object::{PodAnnotations, PodMetadata, PodObject, PodSpec, PodStatus};
+use super::prospect_reader::AwaitingPod;
 
 /// The identity of a RayCluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]

@@ -1,11 +1,10 @@
 //! A pod as decisions see it.
 
-use k8s_openapi::jiff::Timestamp;
-
 use super::pod_condition::PodCondition;
 use super::pod_object::{ContainerStatus, PodContainer, PodObject};
 use super::requests::requests;
 use crate::snapshot::amounts::Amounts;
+use crate::snapshot::moment::seconds;
 
 /// The exit code of a process that was asked to end, by SIGTERM.
 const TERMINATED: i32 = 128 + 15;
@@ -151,10 +150,4 @@ impl<'a> Pod<'a> {
     pub fn requests(&self) -> Amounts {
         requests(self.object)
     }
-}
-
-/// A time in RFC 3339, in seconds since 1970.
-pub(super) fn seconds(time: &str) -> Option<f64> {
-    let time: Timestamp = time.parse().ok()?;
-    Some(time.as_duration().as_secs_f64())
 }

@@ -1,0 +1,193 @@
+//! Which pods wait for a Kubernetes node, and taking in what is said about them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::awaiting::{Awaiting, AwaitingPods};
+use super::store::{Key, Store};
+use crate::ray::ReconcileMode;
+use crate::snapshot::node_prospect::NodeProspect;
+use crate::snapshot::pod_object::PodObject;
+use crate::snapshot::prospect_reader::AwaitingPod;
+
+impl Store {
+    /// The pods that wait for a Kubernetes node, of RayClusters in mode central of which this process
+    /// scales those with such UIDs.
+    pub(super) fn awaiting(&self, is_scaled: impl Fn(&str) -> bool) -> AwaitingPods {
+        let central = ReconcileMode::Central.name();
+        let mut found = AwaitingPods::new();
+        for key in &self.unscheduled {
+            let Some(entry) = self.pods.get(key) else {
+                continue;
+            };
+            let cluster = self.clusters.get(&entry.cluster);
+            let is_ours = cluster.is_some_and(|cluster| {
+                entry.is_of(&entry.cluster, cluster)
+                    && cluster.mode.as_deref() == Some(central)
+                    && is_scaled(&cluster.uid)
+            });
+            if let Some(awaiting) = entry.awaiting.as_ref().filter(|_| is_ours) {
+                let pods = found.entry(key.namespace.to_string()).or_default();
+                pods.insert(key.name.to_string(), awaiting.pod.clone());
+            }
+        }
+        found
+    }
+
+    /// Takes in what is said of pods of a namespace, of which nothing is said unless it is here.
+    /// Returns the keys of the clusters of which that changes anything.
+    pub(super) fn put_prospects(
+        &mut self,
+        namespace: &str,
+        asked: &HashMap<String, AwaitingPod>,
+        mut said: HashMap<String, Vec<NodeProspect>>,
+    ) -> BTreeSet<Key> {
+        let mut changed = BTreeSet::new();
+        for (name, pod) in asked {
+            let prospects = said.remove(name).unwrap_or_default();
+            let Some(entry) = self.pods.get_mut(&Key::new(namespace, name)) else {
+                continue;
+            };
+            let same = |awaiting: &&mut Box<Awaiting>| {
+                awaiting.pod.uid == pod.uid && awaiting.prospects != prospects
+            };
+            let Some(awaiting) = entry.awaiting.as_mut().filter(same) else {
+                continue;
+            };
+            awaiting.prospects.clone_from(&prospects);
+            let mut object: PodObject = serde_json::from_slice(&entry.json).unwrap_or_default();
+            entry.json = awaiting.written(&mut object).into();
+            changed.insert(entry.cluster.clone());
+        }
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::controller::observe::kept::KeptObject;
+    use crate::snapshot::node_prospect::{NodeAutoscaler, NodeOutlook};
+
+    fn cluster(name: &str, mode: &str) -> Value {
+        json!({ "metadata": { "namespace": "ray", "name": name, "uid": name, "resourceVersion": "1",
+            "annotations": { "rayfit.dev/reconcile": mode } }, "spec": {} })
+    }
+
+    fn pod(name: &str, cluster: &str, node: Option<&str>) -> Value {
+        json!({
+            "metadata": { "namespace": "ray", "name": name, "uid": name, "labels": { "ray.io/cluster": cluster },
+                "creationTimestamp": "2026-01-14T12:00:00Z",
+                "ownerReferences": [{ "kind": "RayCluster", "name": cluster, "uid": cluster, "controller": true }] },
+            "spec": { "nodeName": node, "containers": [] },
+            "status": { "phase": "Pending", "conditions": [
+                { "type": "PodScheduled", "status": "False", "reason": "Unschedulable" }] },
+        })
+    }
+
+    fn store() -> Store {
+        let mut store = Store::default();
+        for (name, mode) in [
+            ("demo", "central"),
+            ("other", "sidecar"),
+            ("theirs", "central"),
+        ] {
+            store.put_cluster(&KeptObject::of(&cluster(name, mode)));
+        }
+        for (name, cluster, node) in [
+            ("a", "demo", None),
+            ("b", "demo", Some("n")),
+            ("c", "other", None),
+            ("d", "theirs", None),
+            ("e", "gone", None),
+        ] {
+            store.put_pod(KeptObject::of(&pod(name, cluster, node)));
+        }
+        store
+    }
+
+    fn asked(store: &Store) -> HashMap<String, AwaitingPod> {
+        store
+            .awaiting(|uid| uid != "theirs")
+            .remove("ray")
+            .unwrap_or_default()
+    }
+
+    fn said(name: &str) -> HashMap<String, Vec<NodeProspect>> {
+        let prospect = NodeProspect {
+            by: NodeAutoscaler::Karpenter,
+            node: NodeOutlook::None,
+            since: "2026-01-14T12:00:02Z".to_owned(),
+            message: "no".to_owned(),
+        };
+        HashMap::from([(name.to_owned(), vec![prospect])])
+    }
+
+    fn known(store: &Store) -> Vec<(String, usize)> {
+        let scene = store.texts(&Key::new("ray", "demo")).unwrap().read();
+        let pods = scene.pods.iter();
+        pods.map(|pod| (pod.name.to_owned(), pod.object.node_prospects.len()))
+            .collect()
+    }
+
+    #[test]
+    fn only_pods_without_a_node_of_clusters_that_are_scaled_here_are_asked_about() {
+        let names: Vec<String> = asked(&store()).into_keys().collect();
+        assert_eq!(names, ["a"]);
+    }
+
+    #[test]
+    fn what_is_said_becomes_a_part_of_the_pod_until_it_has_a_node() {
+        let mut store = store();
+        let demo = BTreeSet::from([Key::new("ray", "demo")]);
+        let pods = asked(&store);
+        let before = store.texts(&Key::new("ray", "demo")).unwrap();
+        assert_eq!(store.put_prospects("ray", &pods, said("a")), demo);
+        assert!(!store.texts(&Key::new("ray", "demo")).unwrap().are(&before));
+        assert_eq!(
+            store.put_prospects("ray", &pods, said("a")),
+            BTreeSet::new(),
+            "the same again"
+        );
+        let with = [("a".to_owned(), 1), ("b".to_owned(), 0)];
+        assert_eq!(known(&store), with);
+        store.put_pod(KeptObject::of(&pod("a", "demo", None)));
+        assert_eq!(known(&store), with, "the pod was stored anew");
+        store.put_pod(KeptObject::of(&pod("a", "demo", Some("n"))));
+        assert_eq!(known(&store)[0].1, 0);
+        assert_eq!(asked(&store).len(), 0);
+    }
+
+    #[test]
+    fn what_is_said_no_more_is_taken_back() {
+        let mut store = store();
+        let pods = asked(&store);
+        store.put_prospects("ray", &pods, said("a"));
+        assert_eq!(store.put_prospects("ray", &pods, HashMap::new()).len(), 1);
+        assert_eq!(known(&store)[0].1, 0);
+    }
+
+    #[test]
+    fn another_pod_of_the_name_is_not_meant() {
+        let mut store = store();
+        let pods = asked(&store);
+        store.put_prospects("ray", &pods, said("a"));
+        let mut another = pod("a", "demo", None);
+        another["metadata"]["uid"] = json!("a2");
+        store.put_pod(KeptObject::of(&another));
+        assert_eq!(known(&store)[0].1, 0);
+        assert_eq!(
+            store.put_prospects("ray", &pods, said("a")),
+            BTreeSet::new(),
+            "of the one before"
+        );
+        store.remove_pod(&Key::new("ray", "a"));
+        assert_eq!(
+            store.put_prospects("ray", &pods, said("a")),
+            BTreeSet::new(),
+            "of one that is gone"
+        );
+        assert_eq!(asked(&store).len(), 0);
+    }
+}

@@ -117,7 +117,7 @@ impl<'a> Decision<'a> {
         if self.is_rayfit() {
             let (cluster, patience) = (snapshot.title(), self.settings.unschedulable_s);
             let mut gangs = Gangs::from(decided.gangs.clone());
-            if gangs.give_up(&decided.state, &decided.demands, (&cluster, patience, now)) {
+            if gangs.give_up(&decided, &cluster, patience) {
                 // What they would have taken goes to others, or makes room for them.
                 let config = ClusterConfig::read(&snapshot.ray_cluster, self.settings.strategy);
                 decided = self.run(config, gangs, now);

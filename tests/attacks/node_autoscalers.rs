@@ -11,7 +11,7 @@ use super::events::{Controller, cluster_path, gcs, put_cluster, state, until, wi
 use crate::played_api::PlayedApi;
 
 /// Less than the three minutes after which the scheduler's word alone moves demand.
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 /// A cluster with a second group, which is asked only if the first cannot be served.
 fn put_two_groups(api: &PlayedApi, namespace: &str, gcs_port: u16) {

@@ -43,9 +43,6 @@ pub(crate) fn mark(
     own: &[Pod<'_>],
     now: f64,
 ) -> Vec<Problem> {
-    for node in state.nodes.iter_mut() {
-        node.awaits_node = node.pod().is_some_and(|pod| evidence.awaited.contains(pod));
-    }
     let mut problems = Vec::new();
     let started = Started::of(!history.blocked.is_empty(), state, own);
     for (group, found) in state.groups.iter_mut().zip(evidence.groups.iter()) {

@@ -10,11 +10,11 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use crate::plan::decided::Decided;
 use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::list::{DemandIndex, List};
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::outcome::unmet::UnmetReason;
-use crate::plan::packing::state::DecisionState;
 use crate::seconds::doubled;
 use crate::snapshot::Snapshot;
 use crate::snapshot::history::GangMemory;
@@ -92,15 +92,17 @@ impl Gangs {
     }
 
     /// Gives up the placement groups of which a pod has been without a Kubernetes node for too long:
-    /// longer than `unschedulable_s` seconds, and none is on its way. Returns whether there are any.
+    /// longer than `unschedulable_s` seconds, with none on its way. Returns whether there are any.
     pub(crate) fn give_up(
         &mut self,
-        state: &DecisionState,
-        demands: &List<DemandIndex, Demand<'_>>,
-        (cluster, unschedulable_s, now): (&str, f64, f64),
+        decided: &Decided<'_>,
+        cluster: &str,
+        unschedulable_s: f64,
     ) -> bool {
+        let (state, now) = (&decided.state, decided.now);
+        let awaited = &decided.evidence.awaited;
         let mut is_any = false;
-        for (number, demand) in demands.enumerate() {
+        for (number, demand) in decided.demands.enumerate() {
             let (DemandOrigin::Gang(_, gang), Ok(batches)) = (demand.kind, &demand.batches) else {
                 continue;
             };
@@ -113,7 +115,8 @@ impl Gangs {
             let patience =
                 unschedulable_s.max(LEAST_S) * (1.0 + 0.5 * spread(cluster, title, times));
             let waits = |node: &PlannedNode| {
-                !node.awaits_node
+                let is_awaited = node.pod().is_some_and(|pod| awaited.contains(pod));
+                !is_awaited
                     && node.takes.iter().any(|take| take.demand == number)
                     && node.unschedulable_s.is_some_and(|waits| waits >= patience)
             };

@@ -163,7 +163,6 @@ fn empty(group: NodeGroup) -> PlannedNode {
         takes: Vec::new(),
         resize: None,
         unschedulable_s: None,
-        awaits_node: false,
         at_resize_limits: false,
         blocked: false,
         class: [None; 2],

@@ -157,7 +157,8 @@ struct Event {
     reporting_component: String,
     first_timestamp: Option<String>,
     last_timestamp: Option<String>,
-    event_time: Option<String>,
+    #[serde(rename = "eventTime")]
+    occurred: Option<String>,
     series: Option<Series>,
 }
 
@@ -208,7 +209,7 @@ impl Event {
         let node = by.outlook(&self.reason)?;
         let time = |text: &Option<String>| text.as_deref().and_then(seconds);
         let created = time(&self.metadata.creation_timestamp);
-        let first = time(&self.first_timestamp).or_else(|| time(&self.event_time));
+        let first = time(&self.first_timestamp).or_else(|| time(&self.occurred));
         let first = first.or(created)?;
         let observed = self.series.as_ref();
         let observed = observed.and_then(|series| time(&series.last_observed_time));

@@ -6,7 +6,6 @@
 //! group, nor above what its node is known to have left.
 
 pub(crate) mod container;
-pub(crate) mod full;
 pub(crate) mod headroom;
 pub(crate) mod in_use;
 pub(crate) mod pod_size;

@@ -8,6 +8,7 @@
 pub(crate) mod assemble;
 pub(crate) mod blocked;
 pub(crate) mod departure;
+pub(crate) mod full;
 pub(crate) mod group;
 pub(crate) mod life;
 pub(crate) mod node;

@@ -195,6 +195,10 @@ pub struct GrowthBackoff {
     pub failures: u32,
     /// When it happened last, in seconds since 1970.
     pub at: f64,
+    /// Whether a pod that had just started showed it, so that pods were launched for their first size
+    /// from then on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub at_start: bool,
 }
 
 /// A launch that was decided on, or a pod that was seen.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
-use crate::plan::growth::wait::wait_after;
+use crate::plan::growth::wait::{BackoffState, wait_after};
 use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
@@ -29,28 +29,36 @@ use crate::snapshot::history::GrowthBackoff;
 /// After how many of the longest waits a failure is forgotten.
 const FORGOTTEN_AFTER: f64 = 2.0;
 
-/// Until when new pods of the group count at their base size, in seconds since 1970.
-pub(crate) fn until(history: &History, group: &str, now: f64) -> Option<f64> {
+/// The growth back-off of a group that is remembered.
+fn remembered(history: &History, group: &str, now: f64) -> Option<BackoffState> {
     let backoff = history.growth_backoffs.get(group)?;
-    Some(backoff.at + wait_after(backoff.failures)).filter(|until| *until > now)
+    let state = BackoffState {
+        until: backoff.at + wait_after(backoff.failures),
+        at_start: backoff.at_start,
+    };
+    Some(state).filter(|state| state.until > now)
 }
 
-/// The end of the growth back-off of each group that is in one, in seconds since 1970. One that begins
-/// because a pod that starts has no room, as `starting` says by group, is in it, too.
+/// The growth back-off of each group that is in one. One that begins because a pod that starts has no
+/// room, as `starting` says by group, is among them.
 pub(crate) fn of_groups(
     history: Option<&History>,
     groups: &ByGroup<GroupConfig>,
     starting: impl FnOnce() -> ByGroup<bool>,
     now: f64,
-) -> ByGroup<Option<f64>> {
+) -> ByGroup<Option<BackoffState>> {
     let Some(history) = history else {
         return groups.map(|_| None);
     };
-    let end = |(group, lacks_room): (&GroupConfig, bool)| {
-        let begins = || now + wait_after(failures(history, &group.name));
-        until(history, &group.name, now).or_else(|| lacks_room.then(begins))
+    let state = |(group, lacks_room): (&GroupConfig, bool)| {
+        let begins = || BackoffState {
+            until: now + wait_after(failures(history, &group.name)),
+            at_start: true,
+        };
+        let known = remembered(history, &group.name, now);
+        known.or_else(|| lacks_room.then(begins))
     };
-    groups.iter().zip(starting()).map(end).collect()
+    groups.iter().zip(starting()).map(state).collect()
 }
 
 /// How many failures in a row it will be with another one.
@@ -74,14 +82,18 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
         } else if state.strategy.is_rayfit()
             // During a back-off pods are launched for their base size, so that one that stays small
             // is no new failure.
-            && until(history, &group.name, now).is_none()
-            && (small.count(number) > 0 && is_wanted(decided, number)
-                // A pod that starts has no room, and others were launched for their base size.
-                || is_in_backoff(state, number) && launched.count(number) > 0)
+            && remembered(history, &group.name, now).is_none()
         {
-            let failures = failures(history, &group.name);
-            let backoff = GrowthBackoff { at: now, failures };
-            growth_backoffs.insert(group.name.clone(), backoff);
+            // A pod that starts has no room, and others were launched for their base size.
+            let at_start = is_in_backoff(state, number) && launched.count(number) > 0;
+            if at_start || small.count(number) > 0 && is_wanted(decided, number) {
+                let backoff = GrowthBackoff {
+                    at: now,
+                    failures: failures(history, &group.name),
+                    at_start,
+                };
+                growth_backoffs.insert(group.name.clone(), backoff);
+            }
         }
     }
     growth_backoffs

@@ -10,6 +10,7 @@ use crate::plan::growth::pod_size;
 use crate::plan::growth::pod_size::Around;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
+use crate::plan::growth::wait::BackoffState;
 use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::life::Stage;
@@ -195,8 +196,8 @@ fn fault(node: &PlannedNode, names: &Names) -> Option<ProblemReason> {
 
 /// Counts new nodes of groups that may grow at their resize limits. With the improved order it does
 /// so with pending nodes too, as far as the Kubernetes node has headroom on which the pod is, and
-/// counts nodes that shrink as if they had shrunk already. `growth_backoffs` has the end of the
-/// growth back-off of each group, during which its new nodes count at their base size.
+/// counts nodes that shrink as if they had shrunk already. `growth_backoffs` has the growth back-offs
+/// of the groups, during which their new nodes count at their base size.
 ///
 /// Which room there will be for a pod without a Kubernetes node, the scheduler alone knows: the
 /// planner does not see what all pods on all nodes take. Where the scheduler has had none for long,
@@ -206,15 +207,16 @@ fn fault(node: &PlannedNode, names: &Names) -> Option<ProblemReason> {
 /// Returns why new nodes of a group count at their base size, if they do.
 pub(crate) fn size(
     config: &ClusterConfig,
-    growth_backoffs: &ByGroup<Option<f64>>,
+    growth_backoffs: &ByGroup<Option<BackoffState>>,
     (cpu, memory): (Option<Name>, Option<Name>),
     templates: &mut ByGroup<PlannedNode>,
     nodes: &mut List<NodeIndex, PlannedNode>,
     headrooms: &List<KubeNodeIndex, NodeHeadroom>,
     strategy: Strategy,
 ) -> ByGroup<Option<CountedAtBase>> {
-    let in_backoff =
-        |until: &Option<f64>| until.map(|until| CountedAtBase::GrowthBackoff { until });
+    let in_backoff = |state: &Option<BackoffState>| {
+        state.map(|state| CountedAtBase::GrowthBackoff { until: state.until })
+    };
     let mut at_base = growth_backoffs.map(in_backoff);
     let (Some(cpu), Some(memory)) = (cpu, memory) else {
         return at_base;
@@ -268,12 +270,13 @@ pub(crate) fn size(
         return at_base;
     }
     for node in nodes.iter_mut() {
-        let of_group = node.group().and_then(|group| *at_base.get(group)?);
-        let backs_off = matches!(of_group, Some(CountedAtBase::GrowthBackoff { .. }));
-        // In a growth back-off a pod counts at more only by the room that its Kubernetes node is known to
-        // have: one that has no node yet counts as it did when it was launched.
+        let backoff = node.group().and_then(|group| *growth_backoffs.get(group)?);
         let has_node = (node.resize.as_deref()).is_some_and(|resize| resize.kube_node.is_some());
-        if waits_for_long(node) || backs_off && node.stage() != Stage::Running && !has_node {
+        let finds_none = node.unschedulable_s.is_some();
+        let stays_small = |backoff: BackoffState| finds_none || backoff.at_start && !has_node;
+        if waits_for_long(node)
+            || node.stage() != Stage::Running && backoff.is_some_and(stays_small)
+        {
             continue;
         }
         if node.stage() != Stage::Running {

@@ -3,6 +3,7 @@
 //! In: the nodes as they are counted before packing, the headroom of their Kubernetes nodes, and what
 //! the demand needs. Out: the groups whose new pods are not to be expected to grow.
 
+use crate::hash::HashSet;
 use crate::plan::demand::names::Name;
 use crate::plan::demand::shape::{Shape, Shapes};
 use crate::plan::growth::headroom::NodeHeadroom;
@@ -20,6 +21,9 @@ const LEAST_MEMORY: i64 = 256 << 20;
 /// By group, whether a pod of it starts on a Kubernetes node that is full, while all demand that is for
 /// the group fits a pod at its base size, so that more pods serve it as well as larger ones. `bases` are
 /// nodes of the groups at their base sizes.
+///
+/// A Kubernetes node on which pods of this cluster have grown, or are about to, had room for that, so it
+/// says nothing about those to come.
 pub(crate) fn groups_without_room(
     nodes: &List<NodeIndex, PlannedNode>,
     headrooms: &List<KubeNodeIndex, NodeHeadroom>,
@@ -31,9 +35,22 @@ pub(crate) fn groups_without_room(
         |name: Option<Name>| name.is_some_and(|name| shapes.iter().any(|shape| shape.names(name)));
     let named = (is_named(cpu), is_named(memory));
     let mut full = bases.map(|_| false);
-    for node in nodes.iter().filter(|node| node.stage() == Stage::Allocated) {
-        if let Some(full) = node.group().and_then(|group| full.get_mut(group)) {
-            *full |= lacks_room(node, headrooms, named);
+    let starting = |node: &&PlannedNode| node.stage() == Stage::Allocated;
+    if !nodes.iter().any(|node| starting(&node)) {
+        return full;
+    }
+    let resizes = nodes.iter().filter_map(|node| node.resize.as_deref());
+    let grown = resizes.filter(|resize| resize.base.is_below(resize.desired));
+    let grown: HashSet<KubeNodeIndex> = grown.filter_map(|resize| resize.kube_node).collect();
+    for node in nodes.iter().filter(starting) {
+        let kube_node = node.resize.as_deref().and_then(|resize| resize.kube_node);
+        let headroom = kube_node
+            .filter(|at| !grown.contains(at))
+            .and_then(|at| headrooms.get(at));
+        if let Some(headroom) = headroom
+            && let Some(full) = node.group().and_then(|group| full.get_mut(group))
+        {
+            *full |= lacks_room(node, headroom, named);
         }
     }
     for (full, base) in full.iter_mut().zip(bases.iter()).filter(|(full, _)| **full) {
@@ -46,14 +63,10 @@ pub(crate) fn groups_without_room(
 /// allow and that the demand names (CPU, memory).
 fn lacks_room(
     node: &PlannedNode,
-    headrooms: &List<KubeNodeIndex, NodeHeadroom>,
+    headroom: &NodeHeadroom,
     (names_cpu, names_memory): (bool, bool),
 ) -> bool {
-    let Some(resize) = &node.resize else {
-        return false;
-    };
-    let headroom = resize.kube_node.and_then(|at| headrooms.get(at));
-    let Some(headroom) = headroom.filter(|headroom| !headroom.is_closed) else {
+    let Some(resize) = node.resize.as_deref().filter(|_| !headroom.is_closed) else {
         return false;
     };
     let (limits, current) = (resize.limits, resize.current);

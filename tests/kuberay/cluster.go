@@ -29,9 +29,11 @@ func (o *options) try(ctx context.Context, mode scaling.Mode, found *results) (e
 		// On the books only, so that what the tests ask for fits.
 		Nodes: 1, Cores: 256, Memory: "1Ti", PodNetwork: true, Ray: true, Serve: true, Redis: true,
 		Outside: o.outside(ctx),
-		With:    []string{lab.WithOperator},
+		With:    []string{lab.WithOperator, lab.WithGateway},
 		// Unlike the lab's other users: what the operator does by itself.
-		OperatorEnv:  []string{"ENABLE_INIT_CONTAINER_INJECTION=true"},
+		OperatorEnv: []string{"ENABLE_INIT_CONTAINER_INJECTION=true"},
+		// Without it the operator does not know the type of e2eincrementalupgrade.
+		OperatorArgs: []string{"--feature-gates=RayServiceIncrementalUpgrade=true"},
 		RayfitBinary: o.rayfit,
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,21 +15,24 @@ import (
 // by this machine; without it, some tests are left out.
 func (o *options) outside(ctx context.Context) string {
 	folder := filepath.Join(o.folder, "outside")
-	if err := download(ctx, folder, application); err != nil {
-		fmt.Fprintf(o.progress, "left out, because their application is not there (%v): %v\n", err, needApplication)
-		o.without = needApplication
+	o.without = nil
+	for _, a := range applications {
+		if err := download(ctx, folder, a.named, cmp.Or(a.served, a.named)); err != nil {
+			fmt.Fprintf(o.progress, "left out, because their application is not there (%v): %v\n", err, a.tests)
+			o.without = append(o.without, a.tests...)
+		}
 	}
 	return folder
 }
 
-// download puts a file of the internet into a folder, by its host and path, unless
-// it is there.
-func download(ctx context.Context, folder, address string) error {
-	from, err := url.Parse(address)
+// download puts a file of the internet into a folder, by the host and path of its name,
+// unless it is there.
+func download(ctx context.Context, folder, name, address string) error {
+	named, err := url.Parse(name)
 	if err != nil {
-		return fmt.Errorf("read the address %s: %w", address, err)
+		return fmt.Errorf("read the address %s: %w", name, err)
 	}
-	target := filepath.Join(folder, from.Host, filepath.FromSlash(from.Path))
+	target := filepath.Join(folder, named.Host, filepath.FromSlash(named.Path))
 	if _, err := os.Stat(target); err == nil {
 		return nil
 	}

@@ -3,7 +3,7 @@ package main
 import "slices"
 
 // all are the suites that are run.
-var all = []string{"e2eautoscaler", "e2erayjob", "e2erayservice"}
+var all = []string{"e2eautoscaler", "e2erayjob", "e2erayservice", "e2eincrementalupgrade"}
 
 // long are the tests with the most cases, or that take longest, which begin first.
 var long = []string{
@@ -15,6 +15,7 @@ var long = []string{
 	"TestRayJob",
 	"TestRayJobRetry",
 	"TestAutoscalingRayService",
+	"TestRayServiceIncrementalUpgrade",
 }
 
 func longestFirst(tests []string) []string {
@@ -33,23 +34,10 @@ func longestFirst(tests []string) []string {
 // or may fail.
 type remark struct{ suite, test, why string }
 
-const (
-	oldApplication = "its Serve application gives handles the option `use_new_handle_api`, which Ray Serve no longer has"
-	noGateway      = "needs a controller for Gateway API, and addresses for its load balancer, which the lab does not have"
-)
-
 // left are the tests that are not run.
 var left = []remark{
-	{"e2erayservice", "TestOldHeadPodFailDuringUpgrade", oldApplication},
-	{"e2erayservice", "TestRayServiceAuthToken", oldApplication},
-	{"e2erayservice", "TestRayServiceBecomesReadyBeforeTimeout", oldApplication},
 	{"e2erayservice", "TestRayServiceGCSFaultTolerance", "its Redis writes into the volume `/data` that Redis' image declares, and images are only names in the lab"},
-	{"e2erayservice", "TestRayServiceInPlaceUpdate", oldApplication},
-	{"e2erayservice", "TestRayServiceManagedBy", oldApplication},
-	{"e2erayservice", "TestRedeployRayServe", oldApplication},
-	{"e2erayservice", "TestUpdateServeConfigAndRayClusterSpec", oldApplication},
-	{"e2erayservice", "TestUpdateServeConfigAndRayClusterSpecWithUpgradeDisabled", oldApplication},
-	{"e2eincrementalupgrade", "", noGateway},
+	{"e2eincrementalupgrade", "TestRayServiceIncrementalUpgradeWithLocust", "it upgrades under 400 requests a second, for which the lab's machine is too small"},
 }
 
 // known are the cases that may fail, whoever scales.
@@ -75,13 +63,39 @@ func why(remarks []remark, suite, test string) string {
 	return ""
 }
 
-// application is the Serve application of some tests, which Ray downloads.
-const application = "https://github.com/ray-project/serve_workloads/archive/a9f184f4d9ddb7f9a578502ae106470f87a702ef.zip"
+// application is a Serve application that Ray downloads.
+type application struct {
+	// named is its address in the tests; served is what is there, if that is another one.
+	named, served string
+	tests         []string
+	why           string // another one is served
+}
 
-// needApplication are those tests.
-var needApplication = []string{
-	"TestStaticRayService",
-	"TestAutoscalingRayService",
-	"TestRayServiceZeroDowntimeUpgrade",
-	"TestRayServiceRayClusterDeletionDelaySeconds",
+var applications = []application{
+	{
+		named: "https://github.com/ray-project/serve_workloads/archive/a9f184f4d9ddb7f9a578502ae106470f87a702ef.zip",
+		tests: []string{
+			"TestStaticRayService",
+			"TestAutoscalingRayService",
+			"TestRayServiceZeroDowntimeUpgrade",
+			"TestRayServiceRayClusterDeletionDelaySeconds",
+		},
+	},
+	{
+		named:  "https://github.com/ray-project/test_dag/archive/78b4a5da38796123d9f9ffff59bab2792a043e95.zip",
+		served: "https://github.com/ray-project/test_dag/archive/e58e12a051b484b3ce5988685a91d4d0dbc4c1c2.zip",
+		tests: []string{
+			"TestOldHeadPodFailDuringUpgrade",
+			"TestRayServiceAuthToken",
+			"TestRayServiceBecomesReadyBeforeTimeout",
+			"TestRayServiceInPlaceUpdate",
+			"TestRayServiceIncrementalUpgrade",
+			"TestRayServiceIncrementalUpgradeRollback",
+			"TestRayServiceManagedBy",
+			"TestRedeployRayServe",
+			"TestUpdateServeConfigAndRayClusterSpec",
+			"TestUpdateServeConfigAndRayClusterSpecWithUpgradeDisabled",
+		},
+		why: "the version of their Serve application that they name gives handles the option `use_new_handle_api`, which Ray Serve no longer has",
+	},
 }

@@ -97,6 +97,11 @@ func cell(cases map[string]outcome) string {
 func (r *results) page() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "KubeRay %s, Ray %s; how many cases of each test pass.\n\n%s", lab.KubeRayVersion, lab.RayVersion, r.table().Markdown())
+	for _, a := range applications {
+		if a.why != "" {
+			fmt.Fprintf(&text, "\nWith the newest version of their Serve application, at the address of an older one, because %s: %s.\n", a.why, strings.Join(a.tests, ", "))
+		}
+	}
 	for _, one := range []struct {
 		title   string
 		remarks []remark

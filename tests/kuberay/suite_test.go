@@ -99,7 +99,7 @@ func TestResultsAreAddedToEarlierOnes(t *testing.T) {
 	if err := r.verdict(); err == nil || strings.Contains(err.Error(), retry) {
 		t.Errorf("verdict: %v", err)
 	}
-	if page := r.page(); !strings.Contains(page, "| e2e TestA | 2 of 2 | 2 of 2 | not run |") || !strings.Contains(page, noGateway) {
+	if page := r.page(); !strings.Contains(page, "| e2e TestA | 2 of 2 | 2 of 2 | not run |") || !strings.Contains(page, left[0].why) || !strings.Contains(page, applications[1].why) {
 		t.Errorf("page: %s", page)
 	}
 }

@@ -63,6 +63,10 @@ var recipes = []recipe{
 		target: KarpenterModule + "/kwok", ldflags: "-s -w",
 	},
 	{
+		name: "gateway", title: "the lab's Gateways", first: "seconds",
+		target: ".", ldflags: "-s -w",
+	},
+	{
 		name: "helm", title: "Helm " + HelmVersion, first: "about 2 min",
 		target: HelmModule + "/cmd/helm", ldflags: "-s -w",
 	},
@@ -123,6 +127,14 @@ func (l *Lab) build(ctx context.Context) error {
 			return err
 		}
 		if l.state.KarpenterModule, err = Module(ctx, KarpenterModule); err != nil {
+			return err
+		}
+	}
+	if l.options.has(WithGateway) {
+		if l.state.Gateway, err = Build(ctx, "gateway", l.options.Progress); err != nil {
+			return err
+		}
+		if l.state.GatewayCRDs, err = crdFolder(ctx, GatewayAPIModule, "config/crd/standard"); err != nil {
 			return err
 		}
 	}
@@ -282,11 +294,11 @@ func runGo(ctx context.Context, dir string, args ...string) ([]byte, error) {
 }
 
 // Module returns the folder of a Go module that the lab depends on, KubeRayModule,
-// CertManagerModule, KueueModule, VPAModule or KarpenterModule, in the module cache: its CRDs, samples and charts.
+// CertManagerModule, KueueModule, VPAModule, KarpenterModule or GatewayAPIModule, in the module cache: its CRDs, samples and charts.
 func Module(ctx context.Context, module string) (string, error) {
-	name := map[string]string{KubeRayModule: "operator", CertManagerModule: "certmanager", KueueModule: "kueue", VPAModule: "vpa", KarpenterModule: "karpenter"}[module]
+	name := map[string]string{KubeRayModule: "operator", CertManagerModule: "certmanager", KueueModule: "kueue", VPAModule: "vpa", KarpenterModule: "karpenter", GatewayAPIModule: "operator"}[module]
 	if name == "" {
-		return "", fmt.Errorf("module %s is not one of the lab's: use KubeRayModule, CertManagerModule, KueueModule, VPAModule or KarpenterModule", module)
+		return "", fmt.Errorf("module %s is not one of the lab's: use KubeRayModule, CertManagerModule, KueueModule, VPAModule, KarpenterModule or GatewayAPIModule", module)
 	}
 	dir, err := goModule(name)
 	if err != nil {

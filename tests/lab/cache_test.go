@@ -124,14 +124,15 @@ func TestNewEnough(t *testing.T) {
 
 // The constants are what the documentation says; the go.mod files are what is built.
 func TestVersionsAgree(t *testing.T) {
-	for folder, line := range map[string]string{
-		"kube":        "k8s.io/kubernetes v" + KubernetesVersion,
-		"operator":    KubeRayModule + " v" + KubeRayVersion,
-		"certmanager": CertManagerModule + " v" + CertManagerVersion,
-		"kueue":       KueueModule + " v" + KueueVersion,
-		"vpa":         VPAModule + " v" + VPAVersion,
-		"karpenter":   KarpenterModule + " v" + KarpenterVersion,
-		"helm":        HelmModule + " v" + HelmVersion,
+	for line, folder := range map[string]string{
+		"k8s.io/kubernetes v" + KubernetesVersion:     "kube",
+		KubeRayModule + " v" + KubeRayVersion:         "operator",
+		GatewayAPIModule + " v" + GatewayAPIVersion:   "operator",
+		CertManagerModule + " v" + CertManagerVersion: "certmanager",
+		KueueModule + " v" + KueueVersion:             "kueue",
+		VPAModule + " v" + VPAVersion:                 "vpa",
+		KarpenterModule + " v" + KarpenterVersion:     "karpenter",
+		HelmModule + " v" + HelmVersion:               "helm",
 	} {
 		content, err := os.ReadFile(filepath.Join(folder, "go.mod"))
 		if err != nil {

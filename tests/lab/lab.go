@@ -18,9 +18,10 @@ type Lab struct {
 	api     *client
 	say     *progress
 
-	// These end the service proxy and the machines if they run in this process.
+	// These end the service proxy, the machines and the gateways if they run in this process.
 	stopProxy    func()
 	stopMachines func()
+	stopGateways func()
 	stopOnce     sync.Once
 	stopErr      error
 }
@@ -148,6 +149,12 @@ func (l *Lab) startAddOns(ctx context.Context) error {
 			return err
 		}
 	}
+	// The operator looks for the Gateway API when it starts.
+	if l.options.has(WithGateway) {
+		if err := l.startGateways(ctx); err != nil {
+			return err
+		}
+	}
 	if l.options.has(WithOperator) {
 		if err := l.startOperator(ctx); err != nil {
 			return err
@@ -179,8 +186,10 @@ func (l *Lab) Stop() error {
 // stopAll ends clients before the API server, and the API server before etcd:
 // without etcd it would neither end on SIGTERM nor give its port back.
 func (l *Lab) stopAll() error {
-	if l.stopMachines != nil {
-		l.stopMachines()
+	for _, stop := range []func(){l.stopMachines, l.stopGateways} {
+		if stop != nil {
+			stop()
+		}
 	}
 	var clients []string
 	for _, name := range l.Components() {

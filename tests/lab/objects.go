@@ -4,6 +4,8 @@ package lab
 
 type metadata struct {
 	Name              string            `json:"name"`
+	UID               string            `json:"uid"`
+	Generation        int64             `json:"generation"`
 	Namespace         string            `json:"namespace"`
 	Labels            map[string]string `json:"labels"`
 	CreationTimestamp string            `json:"creationTimestamp"`

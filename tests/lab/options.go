@@ -35,9 +35,10 @@ const (
 	WithKueue       = "kueue"
 	WithVPA         = "vpa"
 	WithKarpenter   = "karpenter"
+	WithGateway     = "gateway"
 )
 
-var addOns = []string{WithOperator, WithCertManager, WithKueue, WithVPA, WithKarpenter}
+var addOns = []string{WithOperator, WithCertManager, WithKueue, WithVPA, WithKarpenter, WithGateway}
 
 // Options describe the lab to start. The zero value of each field is usable,
 // except for Dir.
@@ -62,7 +63,7 @@ type Options struct {
 	CPUManager string `json:"cpuManager,omitempty"`
 
 	// With lists add-ons: WithOperator, WithCertManager, WithKueue, WithVPA,
-	// WithKarpenter.
+	// WithKarpenter, and WithGateway, which needs PodNetwork.
 	With []string `json:"with,omitempty"`
 
 	// Workloads is what containers are; Processes if empty.
@@ -158,6 +159,9 @@ func (o Options) validated() (Options, error) {
 	}
 	if o.PodNetwork && (o.Nodes != 1 || o.Workloads != Processes) {
 		return o, fmt.Errorf("lab: PodNetwork is for one node whose containers are processes: ask for that, or leave it out")
+	}
+	if o.has(WithGateway) && !o.PodNetwork {
+		return o, fmt.Errorf("lab: %s needs PodNetwork, for the port of a Gateway: add it, or leave the add-on out", WithGateway)
 	}
 	if o.Outside != "" && !o.PodNetwork {
 		return o, fmt.Errorf("lab: Outside needs PodNetwork: add it, or leave Outside out")

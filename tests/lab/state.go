@@ -26,10 +26,13 @@ type state struct {
 	Karpenter    string `json:"karpenter,omitempty"`
 	Helm         string `json:"helm,omitempty"`
 	RayBin       string `json:"rayBin,omitempty"`
+	Gateway      string `json:"gateway,omitempty"`
 	RedisBin     string `json:"redisBin,omitempty"`
 	// KubeRayCRDs and CertManagerCRDs are folders with YAML files.
 	KubeRayCRDs     string `json:"kubeRayCRDs,omitempty"`
 	CertManagerCRDs string `json:"certManagerCRDs,omitempty"`
+	// GatewayCRDs is another one, of the Gateway API.
+	GatewayCRDs string `json:"gatewayCRDs,omitempty"`
 	// KueueManifests is a folder with a kustomization.
 	KueueManifests string `json:"kueueManifests,omitempty"`
 	// VPAManifests is a folder with YAML files.

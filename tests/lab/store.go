@@ -69,6 +69,13 @@ func (c *collection[T]) change(event WatchEvent[T]) {
 	c.changed()
 }
 
+// isListed says whether all objects that there were at the beginning have been seen.
+func (c *collection[T]) isListed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.items != nil
+}
+
 // all returns the objects in the order of their keys.
 func (c *collection[T]) all() []T {
 	c.mu.Lock()

@@ -10,6 +10,7 @@ const (
 	KueueVersion       = "0.19.2"
 	VPAVersion         = "1.8.1"
 	KarpenterVersion   = "1.14.1"
+	GatewayAPIVersion  = "1.4.1"
 	RayVersion         = "2.60.0"
 	HelmVersion        = "4.3.1"
 	// LocustVersion is the one that KubeRay's tests ask for.
@@ -28,4 +29,6 @@ const (
 	KarpenterModule   = "sigs.k8s.io/karpenter"
 	HelmModule        = "helm.sh/helm/v4"
 	KueueModule       = "sigs.k8s.io/kueue"
+	// GatewayAPIModule is the one that the operator depends on.
+	GatewayAPIModule = "sigs.k8s.io/gateway-api"
 )

@@ -89,7 +89,7 @@ func up(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.IntVar(&o.Nodes, "nodes", -1, "number of nodes (1, or 0 with --admission-only)")
 	flags.IntVar(&o.Cores, "cores", 8, "cores that each node reports")
 	flags.StringVar(&o.Memory, "memory", "16Gi", "memory that each node reports")
-	with := flags.String("with", "", "add-ons, separated by commas: operator, certmanager, kueue, vpa, karpenter")
+	with := flags.String("with", "", "add-ons, separated by commas: operator, certmanager, kueue, vpa, karpenter, gateway")
 	workloads := flags.String("workloads", string(lab.Processes), "what containers are: process, or none for books only")
 	flags.BoolVar(&o.PodNetwork, "pod-network", false, "a network namespace for each pod, on one node")
 	flags.BoolVar(&o.Redis, "redis", false, "redis-server and redis-cli on the PATH of containers")

@@ -80,6 +80,9 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	if args[0] == lab.MachinesCommand && len(args) == 2 {
 		return report(lab.ServeMachines(ctx, args[1]), stderr)
 	}
+	if args[0] == lab.GatewaysCommand && len(args) == 2 {
+		return report(lab.ServeGateways(ctx, args[1]), stderr)
+	}
 	if args[0] == "help" || args[0] == "--help" || args[0] == "-h" {
 		fmt.Fprint(stdout, usage)
 		return 0

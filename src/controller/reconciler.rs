@@ -265,6 +265,9 @@ impl Reconciler {
                     "the hand-over record rayfit.dev/scaled-by was written"
                 );
             }
+            LookReason::RecordOutdated(failure) => {
+                tracing::debug!(?failure, cluster = %self.judge.key, "the hand-over record is written again");
+            }
             LookReason::RecordNotWritten(failure) => self.log_reason(format!(
                 "the hand-over record cannot be written: {failure:?}"
             )),

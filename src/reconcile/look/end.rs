@@ -40,6 +40,9 @@ pub enum LookReason {
         /// Whether this process claims the cluster; else it has released it.
         is_claim: bool,
     },
+    /// The hand-over record was not written, because the RayCluster had changed since it was read, as it
+    /// does all the time while KubeRay creates it. It was read again, and nothing is wrong.
+    RecordOutdated(Failure),
     /// The hand-over record could not be written.
     RecordNotWritten(Failure),
     /// Nothing has changed since a round that found nothing to do.

@@ -255,7 +255,14 @@ impl WritingRecord {
 impl RereadingRecord {
     /// Goes on, whether or not it could be read.
     pub fn read(self) -> LookStep {
-        not_written(self.0)
+        match self.0 {
+            answered @ Failure::Api(_) => {
+                let why = LookReason::RecordOutdated(answered);
+                rest(LookEnd::After(RECORD_RETRY_S), why)
+            }
+            // It was not even sent, because the Lease is lost.
+            not_sent => not_written(not_sent),
+        }
     }
 }
 

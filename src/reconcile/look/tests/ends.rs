@@ -65,7 +65,14 @@ fn a_record_is_claimed_waited_for_and_read_again_after_a_conflict() {
     };
     let rest = rests(rereading.read());
     assert_eq!(rest.end, LookEnd::After(1.0));
-    assert_eq!(rest.why, LookReason::RecordNotWritten(conflict));
+    assert_eq!(rest.why, LookReason::RecordOutdated(conflict));
+    let fenced = Failure::NotSent("the Lease is lost".to_owned());
+    let LookStep::ReadCluster(rereading) = claim(Err(fenced.clone())) else {
+        panic!("it is read");
+    };
+    let rest = rests(rereading.read());
+    assert_eq!(rest.end, LookEnd::After(1.0));
+    assert_eq!(rest.why, LookReason::RecordNotWritten(fenced));
     let lost = Failure::NoAnswer("cut off".to_owned());
     let rest = rests(claim(Err(lost.clone())));
     assert_eq!(rest.why, LookReason::RecordNotWritten(lost));

@@ -85,7 +85,7 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
             && remembered(history, &group.name, now).is_none()
         {
             // A pod that starts has no room, and others were launched for their base size.
-            let at_start = is_in_backoff(state, number) && launched.count(number) > 0;
+            let at_start = starts_on_full_node(state, number) && launched.count(number) > 0;
             if at_start || small.count(number) > 0 && is_wanted(decided, number) {
                 let backoff = GrowthBackoff {
                     at: now,
@@ -99,10 +99,10 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
     growth_backoffs
 }
 
-/// Whether new nodes of the group count at their base size because others could not grow.
-fn is_in_backoff(state: &DecisionState, group: GroupIndex) -> bool {
+/// Whether new nodes of the group count at their base size because one that starts cannot grow.
+fn starts_on_full_node(state: &DecisionState, group: GroupIndex) -> bool {
     let at_base = state.groups.get(group).and_then(|group| group.at_base);
-    matches!(at_base, Some(CountedAtBase::GrowthBackoff { .. }))
+    matches!(at_base, Some(CountedAtBase::FullNode { .. }))
 }
 
 /// Whether a resize of the node has just reached the resize limits.

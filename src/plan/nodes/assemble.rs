@@ -215,7 +215,10 @@ pub(crate) fn size(
     strategy: Strategy,
 ) -> ByGroup<Option<CountedAtBase>> {
     let in_backoff = |state: &Option<BackoffState>| {
-        state.map(|state| CountedAtBase::GrowthBackoff { until: state.until })
+        state.map(|state| match state.at_start {
+            true => CountedAtBase::FullNode { until: state.until },
+            false => CountedAtBase::GrowthBackoff { until: state.until },
+        })
     };
     let mut at_base = growth_backoffs.map(in_backoff);
     let (Some(cpu), Some(memory)) = (cpu, memory) else {

@@ -116,6 +116,11 @@ pub enum CountedAtBase {
         /// Until when, in seconds since 1970.
         until: f64,
     },
+    /// One that starts is on a Kubernetes node without room to grow.
+    FullNode {
+        /// Until when, in seconds since 1970.
+        until: f64,
+    },
     /// The scheduler has had no room for others for long.
     Unschedulable,
 }
@@ -175,6 +180,12 @@ impl fmt::Display for Shortfall {
                     Some(CountedAtBase::GrowthBackoff { until }) => write!(
                         f,
                         " (new ones could not grow; they count at their first size until {})",
+                        moment(*until)
+                    ),
+                    Some(CountedAtBase::FullNode { until }) => write!(
+                        f,
+                        " (the Kubernetes node of one that starts has no room to grow; new ones count at \
+                         their first size until {})",
                         moment(*until)
                     ),
                     Some(CountedAtBase::Unschedulable) => f.write_str(

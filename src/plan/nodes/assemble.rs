@@ -215,9 +215,13 @@ pub(crate) fn size(
     strategy: Strategy,
 ) -> ByGroup<Option<CountedAtBase>> {
     let in_backoff = |state: &Option<BackoffState>| {
-        state.map(|state| match state.at_start {
-            true => CountedAtBase::FullNode { until: state.until },
-            false => CountedAtBase::GrowthBackoff { until: state.until },
+        state.map(|state| {
+            let until = state.until;
+            if state.at_start {
+                CountedAtBase::FullNode { until }
+            } else {
+                CountedAtBase::GrowthBackoff { until }
+            }
         })
     };
     let mut at_base = growth_backoffs.map(in_backoff);

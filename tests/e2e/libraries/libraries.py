@@ -24,9 +24,12 @@ os.environ["RAY_DATA_MIN_GAP_BETWEEN_AUTOSCALING_REQUESTS"] = "2"
 
 def deploy(port, replicas):
     """Deploys an application whose replicas scale with its load, behind a proxy in the
-    head pod. Its delays are short, so that phases of load fit into a test. A request
-    takes a second, and is answered with the name of its replica."""
+    head pod. Its delays are short, so that phases of load fit into a test, but longer than
+    a busy machine falls behind with what the clients send: Serve stops a replica that
+    still starts, so that one that is wanted off and on never answers. A request takes a
+    second, and is answered with the name of its replica."""
     import asyncio
+    import contextlib
 
     from ray import serve
 
@@ -36,10 +39,12 @@ def deploy(port, replicas):
             "max_replicas": replicas,
             "target_ongoing_requests": 2,
             "upscale_delay_s": 0,
-            "downscale_delay_s": 4,
+            "downscale_delay_s": 10,
             "metrics_interval_s": 1,
             "look_back_period_s": 3,
         },
+        # A replica counts what it works on, so the first one has to take all that come.
+        max_ongoing_requests=100,
         ray_actor_options={"num_cpus": 1, "runtime_env": patient},
         logging_config={"enable_access_log": False},
     )
@@ -48,11 +53,15 @@ def deploy(port, replicas):
             await asyncio.sleep(1)
             return serve.get_replica_context().replica_id.unique_id
 
-    serve.start(
-        proxy_location="HeadOnly",
-        http_options={"host": os.environ["POD_IP"], "port": port},
-        controller_options={"runtime_env": patient},
-    )
+    # After a minute it gives up waiting for its proxy, which comes all the same.
+    with contextlib.suppress(TimeoutError):
+        serve.start(
+            proxy_location="HeadOnly",
+            http_options={"host": os.environ["POD_IP"], "port": port},
+            controller_options={"runtime_env": patient},
+        )
+    while {str(proxy.value) for proxy in serve.status().proxies.values()} != {"HEALTHY"}:
+        time.sleep(1)
     serve.run(Answers.bind(), name="answers", route_prefix="/")
 
 

@@ -72,12 +72,17 @@ func startWorld(t *testing.T) *scaling.World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return scalingtest.Observe(t, labtest.Start(t, lab.Options{
+	return observe(t, lab.Options{
 		Nodes: 1, Cores: 16, Memory: "64Gi", Ray: true, Libraries: true, RayfitBinary: binary,
 		With: []string{lab.WithOperator},
 		// Probes are for pods that serve; here each would start a process a second.
 		OperatorEnv: []string{"ENABLE_PROBES_INJECTION=false"},
-	}))
+	})
+}
+
+func observe(t *testing.T, options lab.Options) *scaling.World {
+	t.Helper()
+	return scalingtest.Observe(t, labtest.Start(t, options))
 }
 
 // modes are those to try: $RAYFIT_MODES, separated by commas.

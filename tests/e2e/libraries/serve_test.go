@@ -27,6 +27,11 @@ func (s scene) serve(t *testing.T) {
 	}
 	d := s.drive(t)
 	d.do(t, fmt.Sprintf("deploy(%d, %d)", port, replicas))
+	defer func() {
+		if t.Failed() { // what it needs would be in the way of the next library
+			_, _ = d.EvalWithin(context.Background(), patience, script+"\nend_serve()")
+		}
+	}()
 	load := newClients(fmt.Sprintf("http://%v:%d/", head.Get("status.podIP"), port), s.w.Notify)
 	defer load.end()
 	waves := 1
@@ -36,7 +41,9 @@ func (s scene) serve(t *testing.T) {
 	for range waves {
 		load.set(1)
 		s.until(t, "one small worker for one replica", func() error { return s.exactly(1, 1) })
-		load.set(2 * replicas)
+		// Twice as many as the replicas are wanted for: where clients get on slowly, fewer
+		// of them wait for an answer at a time.
+		load.set(4 * replicas)
 		begin := time.Now()
 		s.until(t, "all replicas answer", func() error { return load.answeredBy(replicas) })
 		t.Logf("%d replicas answer %s after the load", replicas, time.Since(begin).Round(time.Millisecond))

@@ -303,7 +303,7 @@ pub async fn reconcile_until_stopped(
 fn is_central(entry: &ClusterEntry) -> bool {
     let central = ReconcileMode::Central.name();
     // The record ends with the role that owns the cluster or is taking it over.
-    entry.mode.as_deref() == Some(central)
+    entry.asks_for_central()
         || entry
             .scaled_by
             .as_deref()

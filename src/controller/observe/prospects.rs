@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::awaiting::{Awaiting, AwaitingPods};
 use super::store::{Key, Store};
-use crate::ray::ReconcileMode;
 use crate::snapshot::node_prospect::NodeProspect;
 use crate::snapshot::pod_object::PodObject;
 use crate::snapshot::prospect_reader::AwaitingPod;
@@ -13,7 +12,6 @@ impl Store {
     /// The pods that wait for a Kubernetes node, of RayClusters in mode central of which this process
     /// scales those with such UIDs.
     pub(super) fn awaiting(&self, is_scaled: impl Fn(&str) -> bool) -> AwaitingPods {
-        let central = ReconcileMode::Central.name();
         let mut found = AwaitingPods::new();
         for key in &self.unscheduled {
             let Some(entry) = self.pods.get(key) else {
@@ -22,7 +20,7 @@ impl Store {
             let cluster = self.clusters.get(&entry.cluster);
             let is_ours = cluster.is_some_and(|cluster| {
                 entry.is_of(&entry.cluster, cluster)
-                    && cluster.mode.as_deref() == Some(central)
+                    && cluster.asks_for_central()
                     && is_scaled(&cluster.uid)
             });
             if let Some(awaiting) = entry.awaiting.as_ref().filter(|_| is_ours) {

@@ -12,13 +12,3 @@ const LONGEST_WAIT_S: f64 = 3600.0;
 pub(crate) fn wait_after(failures: u32) -> f64 {
     doubled(FIRST_WAIT_S, failures.saturating_sub(1), LONGEST_WAIT_S)
 }
-
-/// The growth back-off of a group.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct BackoffState {
-    /// Until when new pods of the group count at their base size, in seconds since 1970.
-    pub(crate) until: f64,
-    /// Whether a pod that starts began it. Then pods without a Kubernetes node count at their base size
-    /// too, because they were launched for it, or will fare like that pod.
-    pub(crate) at_start: bool,
-}

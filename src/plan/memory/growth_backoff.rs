@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
-use crate::plan::growth::wait::{BackoffState, wait_after};
+use crate::plan::growth::wait::wait_after;
 use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
@@ -29,36 +29,36 @@ use crate::snapshot::history::GrowthBackoff;
 /// After how many of the longest waits a failure is forgotten.
 const FORGOTTEN_AFTER: f64 = 2.0;
 
-/// The growth back-off of a group that is remembered.
-fn remembered(history: &History, group: &str, now: f64) -> Option<BackoffState> {
+/// Why new pods of the group count at their base size, by a growth back-off that is remembered.
+fn remembered(history: &History, group: &str, now: f64) -> Option<CountedAtBase> {
     let backoff = history.growth_backoffs.get(group)?;
-    let state = BackoffState {
-        until: backoff.at + wait_after(backoff.failures),
-        at_start: backoff.at_start,
-    };
-    Some(state).filter(|state| state.until > now)
+    let until = backoff.at + wait_after(backoff.failures);
+    (until > now).then_some(if backoff.at_start {
+        CountedAtBase::FullNode { until }
+    } else {
+        CountedAtBase::GrowthBackoff { until }
+    })
 }
 
-/// The growth back-off of each group that is in one. One that begins because a pod that starts has no
-/// room, as `starting` says by group, is among them.
+/// Why new pods of each group count at their base size, where the group is in growth back-off. One that
+/// begins because a pod that starts has no room, as `starting` says by group, is among them.
 pub(crate) fn of_groups(
     history: Option<&History>,
     groups: &ByGroup<GroupConfig>,
     starting: impl FnOnce() -> ByGroup<bool>,
     now: f64,
-) -> ByGroup<Option<BackoffState>> {
+) -> ByGroup<Option<CountedAtBase>> {
     let Some(history) = history else {
         return groups.map(|_| None);
     };
-    let state = |(group, lacks_room): (&GroupConfig, bool)| {
-        let begins = || BackoffState {
+    let at_base = |(group, lacks_room): (&GroupConfig, bool)| {
+        let begins = || CountedAtBase::FullNode {
             until: now + wait_after(failures(history, &group.name)),
-            at_start: true,
         };
         let known = remembered(history, &group.name, now);
         known.or_else(|| lacks_room.then(begins))
     };
-    groups.iter().zip(starting()).map(state).collect()
+    groups.iter().zip(starting()).map(at_base).collect()
 }
 
 /// How many failures in a row it will be with another one.
@@ -73,7 +73,6 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
     let mut growth_backoffs = history.growth_backoffs.clone();
     growth_backoffs.retain(|_, backoff| now - backoff.at < FORGOTTEN_AFTER * wait_after(u32::MAX));
     let (grown, small) = (state.count(has_grown), state.count(goes_small));
-    let launched = state.count(|node| node.fate == Fate::Launch);
     for (number, group) in state.groups.enumerate() {
         let group = &group.config;
         if grown.count(number) > 0 {
@@ -85,7 +84,7 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
             && remembered(history, &group.name, now).is_none()
         {
             // A pod that starts has no room, and others were launched for their base size.
-            let at_start = starts_on_full_node(state, number) && launched.count(number) > 0;
+            let at_start = starts_on_full_node(state, number) && is_launched(state, number);
             if at_start || small.count(number) > 0 && is_wanted(decided, number) {
                 let backoff = GrowthBackoff {
                     at: now,
@@ -103,6 +102,12 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
 fn starts_on_full_node(state: &DecisionState, group: GroupIndex) -> bool {
     let at_base = state.groups.get(group).and_then(|group| group.at_base);
     matches!(at_base, Some(CountedAtBase::FullNode { .. }))
+}
+
+/// Whether nodes of the group are launched.
+fn is_launched(state: &DecisionState, group: GroupIndex) -> bool {
+    let launched = |node: &PlannedNode| node.group() == Some(group) && node.fate == Fate::Launch;
+    state.in_order().any(launched)
 }
 
 /// Whether a resize of the node has just reached the resize limits.

@@ -10,7 +10,6 @@ use crate::plan::growth::pod_size;
 use crate::plan::growth::pod_size::Around;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
-use crate::plan::growth::wait::BackoffState;
 use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::life::Stage;
@@ -196,8 +195,8 @@ fn fault(node: &PlannedNode, names: &Names) -> Option<ProblemReason> {
 
 /// Counts new nodes of groups that may grow at their resize limits. With the improved order it does
 /// so with pending nodes too, as far as the Kubernetes node has headroom on which the pod is, and
-/// counts nodes that shrink as if they had shrunk already. `growth_backoffs` has the growth back-offs
-/// of the groups, during which their new nodes count at their base size.
+/// counts nodes that shrink as if they had shrunk already. `at_base` says
+/// which groups are in growth back-off, so that their new nodes count at their base size.
 ///
 /// Which room there will be for a pod without a Kubernetes node, the scheduler alone knows: the
 /// planner does not see what all pods on all nodes take. Where the scheduler has had none for long,
@@ -207,24 +206,13 @@ fn fault(node: &PlannedNode, names: &Names) -> Option<ProblemReason> {
 /// Returns why new nodes of a group count at their base size, if they do.
 pub(crate) fn size(
     config: &ClusterConfig,
-    growth_backoffs: &ByGroup<Option<BackoffState>>,
+    mut at_base: ByGroup<Option<CountedAtBase>>,
     (cpu, memory): (Option<Name>, Option<Name>),
     templates: &mut ByGroup<PlannedNode>,
     nodes: &mut List<NodeIndex, PlannedNode>,
     headrooms: &List<KubeNodeIndex, NodeHeadroom>,
     strategy: Strategy,
 ) -> ByGroup<Option<CountedAtBase>> {
-    let in_backoff = |state: &Option<BackoffState>| {
-        state.map(|state| {
-            let until = state.until;
-            if state.at_start {
-                CountedAtBase::FullNode { until }
-            } else {
-                CountedAtBase::GrowthBackoff { until }
-            }
-        })
-    };
-    let mut at_base = growth_backoffs.map(in_backoff);
     let (Some(cpu), Some(memory)) = (cpu, memory) else {
         return at_base;
     };
@@ -277,13 +265,15 @@ pub(crate) fn size(
         return at_base;
     }
     for node in nodes.iter_mut() {
-        let backoff = node.group().and_then(|group| *growth_backoffs.get(group)?);
+        let of_group = node.group().and_then(|group| *at_base.get(group)?);
         let has_node = (node.resize.as_deref()).is_some_and(|resize| resize.kube_node.is_some());
         let finds_none = node.unschedulable_s.is_some();
-        let stays_small = |backoff: BackoffState| finds_none || backoff.at_start && !has_node;
-        if waits_for_long(node)
-            || node.stage() != Stage::Running && backoff.is_some_and(stays_small)
-        {
+        let stays_small = match of_group {
+            Some(CountedAtBase::GrowthBackoff { .. }) => finds_none,
+            Some(CountedAtBase::FullNode { .. }) => finds_none || !has_node,
+            Some(CountedAtBase::Unschedulable) | None => false,
+        };
+        if waits_for_long(node) || node.stage() != Stage::Running && stays_small {
             continue;
         }
         if node.stage() != Stage::Running {

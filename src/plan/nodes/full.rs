@@ -7,6 +7,7 @@ use crate::hash::HashSet;
 use crate::plan::demand::names::Name;
 use crate::plan::demand::shape::{Shape, Shapes};
 use crate::plan::growth::headroom::NodeHeadroom;
+use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::{bytes, cores};
 use crate::plan::list::{ByGroup, KubeNodeIndex, List, NodeIndex};
 use crate::plan::nodes::life::Stage;
@@ -31,26 +32,24 @@ pub(crate) fn groups_without_room(
     bases: &ByGroup<PlannedNode>,
     (cpu, memory): SizeNames,
 ) -> ByGroup<bool> {
-    let is_named =
-        |name: Option<Name>| name.is_some_and(|name| shapes.iter().any(|shape| shape.names(name)));
-    let named = (is_named(cpu), is_named(memory));
     let mut full = bases.map(|_| false);
-    let starting = |node: &&PlannedNode| node.stage() == Stage::Allocated;
+    let starting = |node: &&PlannedNode| node.stage() == Stage::Allocated && node.resize.is_some();
     if !nodes.iter().any(|node| starting(&node)) {
         return full;
     }
+    let is_named =
+        |name: Option<Name>| name.is_some_and(|name| shapes.iter().any(|shape| shape.names(name)));
+    let named = (is_named(cpu), is_named(memory));
     let resizes = nodes.iter().filter_map(|node| node.resize.as_deref());
     let grown = resizes.filter(|resize| resize.base.is_below(resize.desired));
     let grown: HashSet<KubeNodeIndex> = grown.filter_map(|resize| resize.kube_node).collect();
     for node in nodes.iter().filter(starting) {
-        let kube_node = node.resize.as_deref().and_then(|resize| resize.kube_node);
-        let headroom = kube_node
-            .filter(|at| !grown.contains(at))
-            .and_then(|at| headrooms.get(at));
-        if let Some(headroom) = headroom
+        if let Some(resize) = node.resize.as_deref()
+            && let Some(at) = resize.kube_node.filter(|at| !grown.contains(at))
+            && let Some(headroom) = headrooms.get(at)
             && let Some(full) = node.group().and_then(|group| full.get_mut(group))
         {
-            *full |= lacks_room(node, headroom, named);
+            *full |= lacks_room(resize, headroom, named);
         }
     }
     for (full, base) in full.iter_mut().zip(bases.iter()).filter(|(full, _)| **full) {
@@ -60,15 +59,15 @@ pub(crate) fn groups_without_room(
 }
 
 /// Whether the Kubernetes node of a pod has no room for growth in a dimension that the resize limits
-/// allow and that the demand names (CPU, memory).
+/// allow and that the demand names (CPU, memory). One that leaves says nothing.
 fn lacks_room(
-    node: &PlannedNode,
+    resize: &Resize,
     headroom: &NodeHeadroom,
     (names_cpu, names_memory): (bool, bool),
 ) -> bool {
-    let Some(resize) = node.resize.as_deref().filter(|_| !headroom.is_closed) else {
+    if headroom.is_closed {
         return false;
-    };
+    }
     let (limits, current) = (resize.limits, resize.current);
     let (cpu, memory) = (
         limits.cpu - current.cpu,

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -34,7 +33,6 @@ type gateways struct {
 }
 
 const (
-	gatewaysName = "gateways"
 	// GatewaysCommand is the hidden command by which the lab's command line runs
 	// gateways in a process of their own: <executable> GatewaysCommand DIR.
 	GatewaysCommand = "gateways"
@@ -51,25 +49,14 @@ func (l *Lab) startGateways(ctx context.Context) error {
 	if err := l.createCRDs(ctx, l.state.GatewayCRDs); err != nil {
 		return err
 	}
-	if l.options.Detach {
-		self, err := os.Executable()
-		if err != nil {
-			return fmt.Errorf("find this executable: %w", err)
-		}
-		return l.start(gatewaysName, []string{self, GatewaysCommand, l.Dir()}, nil)
-	}
-	l.stopGateways = background(l.followGateways)
-	return nil
+	var err error
+	l.stopGateways, err = l.beside(GatewaysCommand, (*Lab).followGateways)
+	return err
 }
 
 // ServeGateways is what GatewaysCommand runs.
 func ServeGateways(ctx context.Context, dir string) error {
-	l, err := Open(dir)
-	if err != nil {
-		return err
-	}
-	l.followGateways(ctx)
-	return nil
+	return serveBeside(ctx, dir, (*Lab).followGateways)
 }
 
 func (l *Lab) followGateways(ctx context.Context) {
@@ -98,7 +85,7 @@ func (l *Lab) followGateways(ctx context.Context) {
 		case <-g.changed:
 		}
 		if err := g.serveAll(ctx); err != nil && ctx.Err() == nil {
-			_ = writeFile(l.LogFile(gatewaysName), []byte(err.Error()+"\n"))
+			_ = writeFile(l.LogFile(GatewaysCommand), []byte(err.Error()+"\n"))
 			time.AfterFunc(gatewayRetry, signal)
 		}
 	}

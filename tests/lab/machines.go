@@ -18,7 +18,6 @@ type machines struct {
 }
 
 const (
-	machinesName = "machines"
 	// MachinesCommand is the hidden command by which the lab's command line runs
 	// machines in a process of their own: <executable> MachinesCommand DIR.
 	MachinesCommand = "machines"
@@ -26,28 +25,15 @@ const (
 	kwokNode = "labelSelector=kwok.x-k8s.io%2Fnode%3Dfake"
 )
 
-// startMachines follows Nodes in this process, or in one of its own if the lab has
-// to outlive us.
-func (l *Lab) startMachines() error {
-	if l.options.Detach {
-		self, err := os.Executable()
-		if err != nil {
-			return fmt.Errorf("find this executable: %w", err)
-		}
-		return l.start(machinesName, []string{self, MachinesCommand, l.Dir()}, nil)
-	}
-	l.stopMachines = background(l.followNodes)
-	return nil
+// startMachines follows Nodes.
+func (l *Lab) startMachines() (err error) {
+	l.stopMachines, err = l.beside(MachinesCommand, (*Lab).followNodes)
+	return err
 }
 
 // ServeMachines is what MachinesCommand runs.
 func ServeMachines(ctx context.Context, dir string) error {
-	l, err := Open(dir)
-	if err != nil {
-		return err
-	}
-	l.followNodes(ctx)
-	return nil
+	return serveBeside(ctx, dir, (*Lab).followNodes)
 }
 
 func (l *Lab) followNodes(ctx context.Context) {
@@ -70,7 +56,7 @@ func (l *Lab) followNodes(ctx context.Context) {
 		})
 		select {
 		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
+		case <-time.After(retryInterval):
 		}
 	}
 }

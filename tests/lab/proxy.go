@@ -195,6 +195,29 @@ func (l *Lab) startProxy(listener *net.UnixListener) error {
 	return nil
 }
 
+// beside runs something next to the lab: in this process, or by a hidden command, which
+// names it, in a process of its own if the lab has to outlive us.
+func (l *Lab) beside(command string, run func(*Lab, context.Context)) (stop func(), err error) {
+	if !l.options.Detach {
+		return background(func(ctx context.Context) { run(l, ctx) }), nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this executable: %w", err)
+	}
+	return nil, l.start(command, []string{self, command, l.Dir()}, nil)
+}
+
+// serveBeside is what such a command runs.
+func serveBeside(ctx context.Context, dir string, run func(*Lab, context.Context)) error {
+	l, err := Open(dir)
+	if err != nil {
+		return err
+	}
+	run(l, ctx)
+	return nil
+}
+
 // background runs something in this process until it is stopped.
 func background(run func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())

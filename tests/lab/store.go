@@ -101,8 +101,8 @@ type store struct {
 
 func newStore(changed func()) *store {
 	s := &store{}
-	s.services = collection[service]{path: "/api/v1/services", changed: changed, key: func(o service) string { return o.Metadata.Namespace + "/" + o.Metadata.Name }}
-	s.pods = collection[pod]{path: "/api/v1/pods", changed: changed, key: func(o pod) string { return o.Metadata.Namespace + "/" + o.Metadata.Name }}
+	s.services = collection[service]{path: "/api/v1/services", changed: changed, key: func(o service) string { return o.Metadata.path() }}
+	s.pods = collection[pod]{path: "/api/v1/pods", changed: changed, key: func(o pod) string { return o.Metadata.path() }}
 	s.nodes = collection[node]{path: "/api/v1/nodes", changed: changed, key: func(o node) string { return o.Metadata.Name }}
 	return s
 }

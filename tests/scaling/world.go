@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -226,6 +227,17 @@ func (w *World) Events(name string) []string {
 		lines = append(lines, reason+": "+note)
 	}
 	return lines
+}
+
+// Said is nil once an Event about an object, by its name, has the reason and says the text.
+func (w *World) Said(name, reason, text string) error {
+	events := w.Events(name)
+	for _, event := range events {
+		if strings.HasPrefix(event, reason+": ") && strings.Contains(event, text) {
+			return nil
+		}
+	}
+	return fmt.Errorf("no Event %s of %s with %q among %q", reason, name, text, events)
 }
 
 // Create creates a cluster in the world's namespace, and waits until its head's

@@ -220,17 +220,6 @@ func eventually(t *testing.T, what string, condition func() error) {
 	}
 }
 
-// said is nil once there is an Event about an object.
-func said(object, reason, text string) error {
-	events := shared.Events(object)
-	for _, event := range events {
-		if strings.HasPrefix(event, reason+":") && strings.Contains(event, text) {
-			return nil
-		}
-	}
-	return fmt.Errorf("no Event %s of %s with %q among %q", reason, object, text, events)
-}
-
 // says is nil once a command of Rayfit says all of these texts about a cluster.
 func says(t *testing.T, c scaling.Cluster, command string, texts ...string) error {
 	t.Helper()

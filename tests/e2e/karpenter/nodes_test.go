@@ -31,7 +31,7 @@ func TestNodesComeForPods(t *testing.T) {
 			return err
 		}
 		for _, pod := range shared.EverWorkers(*c, "a-late") {
-			if err := said(pod.Name(), "Nominated", "nodeclaim/"); err != nil {
+			if err := shared.Said(pod.Name(), "Nominated", "nodeclaim/"); err != nil {
 				return err
 			}
 		}
@@ -79,7 +79,7 @@ func TestNoPoolHolds(t *testing.T) {
 		if err := made(*c, "a-nowhere", 1); err != nil {
 			return err
 		}
-		return said(shared.EverWorkers(*c, "a-nowhere")[0].Name(), "FailedScheduling", "Failed to schedule pod")
+		return shared.Said(shared.EverWorkers(*c, "a-nowhere")[0].Name(), "FailedScheduling", "Failed to schedule pod")
 	})
 	refused := time.Now()
 	for _, command := range []string{"status", "plan"} {
@@ -88,7 +88,7 @@ func TestNoPoolHolds(t *testing.T) {
 	until(t, "the task has a node", func() error { return placed(ray) })
 	t.Logf("Karpenter had no node %s after the demand, the pod of the other group was made after %s, and the task was placed after %s",
 		since(begun, refused), since(begun, shared.EverWorkers(*c, "b-held")[0].First), since(begun, time.Now()))
-	if err := said(c.Name, "Problem", `karpenter says that none comes: "Failed to schedule pod`); err != nil {
+	if err := shared.Said(c.Name, "Problem", `karpenter says that none comes: "Failed to schedule pod`); err != nil {
 		t.Error(err)
 	}
 	if moved := shared.EverWorkers(*c, "b-held")[0].First.Sub(refused); moved > 30*time.Second {

@@ -139,12 +139,12 @@ func (s shrinking) letGo(t *testing.T) {
 			continue // it was on the machine that the other one came to
 		}
 		for _, reason := range []string{"NodeLeaves", "Draining"} {
-			if err := said(s.c.Name, reason, worker.Name()); err != nil {
+			if err := shared.Said(s.c.Name, reason, worker.Name()); err != nil {
 				t.Error(err)
 			}
 		}
 	}
-	if err := said(s.c.Name, "ScaledUp", "which is about to leave"); err != nil {
+	if err := shared.Said(s.c.Name, "ScaledUp", "which is about to leave"); err != nil {
 		t.Error(err)
 	}
 	if n := s.evictions(t); n < 1 || n > mostEvictions {

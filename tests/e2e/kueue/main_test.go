@@ -153,16 +153,6 @@ func (s stage) atWork(c scaling.Cluster, batch string, count int) func() error {
 	return func() error { return s.TaskGate.AtWork(c.Name+":"+batch, count) }
 }
 
-func (s stage) said(c scaling.Cluster, reason, text string) error {
-	events := s.Events(c.Name)
-	for _, event := range events {
-		if strings.Contains(event, reason) && strings.Contains(event, text) {
-			return nil
-		}
-	}
-	return fmt.Errorf("no Event %s with %q among %q", reason, text, events)
-}
-
 // gated are the workers of a cluster that Kueue has not admitted.
 func (s stage) gated(c scaling.Cluster) int {
 	count := 0

@@ -68,7 +68,7 @@ func (s stage) grows(t *testing.T, mode scaling.Mode) {
 func (s stage) named(t *testing.T, c scaling.Cluster) error {
 	t.Helper()
 	if c.Mode == scaling.Central {
-		return errors.Join(s.said(c, "Problem", elastic), s.status(t, c, elastic))
+		return errors.Join(s.Said(c.Name, "Problem", elastic), s.status(t, c, elastic))
 	}
 	head, err := s.Head(c)
 	if err != nil {
@@ -102,7 +102,7 @@ spec: {match: {kinds: [RayCluster], names: [stepwise]}, reconcile: {scaleUp: {ma
 	d := s.drive(t, c)
 	hold(t, d, "three", 3)
 	s.until(t, "two of three tasks work", s.atWork(*c, "three", 2))
-	s.until(t, "an Event names Kueue's gate", func() error { return s.said(*c, "Problem", elastic) })
+	s.until(t, "an Event names Kueue's gate", func() error { return s.Said(c.Name, "Problem", elastic) })
 }
 
 // unseen has a worker that grows in place to three times its size, in a queue with

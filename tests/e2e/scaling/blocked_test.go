@@ -35,7 +35,7 @@ func TestBlockedGroup(t *testing.T) {
 	}
 	t.Logf("asked for; gated pod after %s, the other group's pod after %s, at work after %s",
 		since(begun, first[0].First), since(begun, second[0].First), since(begun, task.Began))
-	if err := said(w, *c, "Problem", `scheduling gate "example.com/quota"`); err != nil {
+	if err := w.Said(c.Name, "Problem", `scheduling gate "example.com/quota"`); err != nil {
 		t.Error(err)
 	}
 

@@ -54,7 +54,7 @@ func TestGangsThatMeet(t *testing.T) {
 		left = rest
 		for _, c := range left {
 			within(t, w, "the other gives its part up", func() error {
-				return firstOf(w.HasWorkers(*c, "", 0), said(w, *c, "CannotFit", "tried again at"))
+				return firstOf(w.HasWorkers(*c, "", 0), w.Said(c.Name, "CannotFit", "tried again at"))
 			})
 		}
 		w.TaskGate.Release(batch(*whole, "gang"))

@@ -236,7 +236,7 @@ func (g growth) waitsForRoom(t *testing.T) {
 	until(t, g.w, "the node has no room", func() error { return noted(g.w, pod.Name(), `"suggested-max-cpu":1`) })
 	until(t, g.w, "the resize was taken back", func() error { return atBase(g.w, pod.Name()) })
 	if g.c.Mode == scaling.Central {
-		until(t, g.w, "that is said", func() error { return told(g.w, g.c, "ResizeDeferred", pod.Name()) })
+		until(t, g.w, "that is said", func() error { return g.w.Said(g.c.Name, "ResizeDeferred", pod.Name()) })
 	}
 	if err := g.w.TaskGate.AtWork(batch(g.c, "late"), 0); err != nil {
 		t.Errorf("although the node is full: %v", err)

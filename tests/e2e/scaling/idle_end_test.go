@@ -62,7 +62,7 @@ func TestIdleClustersEnd(t *testing.T) {
 		t.Errorf("the cluster was suspended %s after its driver had gone", took)
 	}
 	until(t, w, "an Event says so", func() error {
-		return said(w, *driven, "IdleTermination", "neither a driver nor a detached actor")
+		return w.Said(driven.Name, "IdleTermination", "neither a driver nor a detached actor")
 	})
 	if suspended(w, *served) == nil {
 		t.Error("the cluster was suspended under its detached actor")
@@ -73,7 +73,7 @@ func TestIdleClustersEnd(t *testing.T) {
 	until(t, w, "the cluster without its actor is suspended", func() error { return suspended(w, *served) })
 
 	until(t, w, "it is said what the deletion needs", func() error {
-		return said(w, *deleted, "RightMissing", "--delete-idle-clusters")
+		return w.Said(deleted.Name, "RightMissing", "--delete-idle-clusters")
 	})
 	if err := scaling.AllowDeletion(t.Context(), w.Lab); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func TestInfeasible(t *testing.T) {
 		until(t, w, "the resize is taken back", func() error { return atBase(w, pod) })
 		until(t, w, "the pod says why", func() error { return noted(w, pod, "infeasible for Guaranteed Pods") })
 		if mode == scaling.Central {
-			until(t, w, "it is said", func() error { return told(w, *c, "ResizeInfeasible", pod) })
+			until(t, w, "it is said", func() error { return w.Said(c.Name, "ResizeInfeasible", pod) })
 		}
 		none(t, w, *c, d, "first", "second")
 	})

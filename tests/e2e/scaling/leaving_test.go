@@ -47,8 +47,8 @@ func TestNodeLeaves(t *testing.T) {
 	if mode != scaling.Ray {
 		until(t, w, "a pod in its place", func() error { return ever(w, *c, 2) })
 		t.Logf("another pod was made %s after the node was cordoned", since(begun, w.EverWorkers(*c, "")[1].First))
-		until(t, w, "an Event says that the node leaves", func() error { return said(w, *c, "NodeLeaves", "is cordoned") })
-		until(t, w, "the Ray node is drained", func() error { return said(w, *c, "Draining", "is cordoned; it may be gone at") })
+		until(t, w, "an Event says that the node leaves", func() error { return w.Said(c.Name, "NodeLeaves", "is cordoned") })
+		until(t, w, "the Ray node is drained", func() error { return w.Said(c.Name, "Draining", "is cordoned; it may be gone at") })
 	}
 	if mode != scaling.Ray {
 		// From now on KubeRay does not make the pod again that leaves.
@@ -138,8 +138,8 @@ func TestCordonedNode(t *testing.T) {
 			node := fmt.Sprint(old.Get("spec.nodeName"))
 			kubectl(t, w, closing.close(node)...)
 			defer kubectl(t, w, closing.open(node)...)
-			until(t, w, "an Event says why the node leaves", func() error { return said(w, *c, "NodeLeaves", closing.says) })
-			until(t, w, "the Ray node is drained", func() error { return said(w, *c, "Draining", closing.says) })
+			until(t, w, "an Event says why the node leaves", func() error { return w.Said(c.Name, "NodeLeaves", closing.says) })
+			until(t, w, "the Ray node is drained", func() error { return w.Said(c.Name, "Draining", closing.says) })
 			do(t, d, `hold("second", 1, num_cpus=1)`)
 			until(t, w, "the new task works", func() error { return w.TaskGate.AtWork(batch(*c, "second"), 1) })
 			task := w.TaskGate.Tasks(batch(*c, "second"))[0]

@@ -2,7 +2,6 @@ package scaling_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -36,7 +35,7 @@ func TestMaximumHolds(t *testing.T) {
 			edit(t, w, *c, "small", "maxReplicas", 1)
 			begun := time.Now()
 			if one.warns {
-				until(t, w, "an Event says who waits", func() error { return said(w, *c, "AboveMaximum", "work that holds {CPU: 1}") })
+				until(t, w, "an Event says who waits", func() error { return w.Said(c.Name, "AboveMaximum", "work that holds {CPU: 1}") })
 				if err := w.HasWorkers(*c, "", 2); err != nil {
 					t.Error(err)
 				}
@@ -47,7 +46,7 @@ func TestMaximumHolds(t *testing.T) {
 			if took < one.least {
 				t.Errorf("the worker was gone after %s, and had %s", took, one.least)
 			}
-			if err := said(w, *c, "Stopping", "its time is over"); err != nil {
+			if err := w.Said(c.Name, "Stopping", "its time is over"); err != nil {
 				t.Error(err)
 			}
 			// A pod is no worker any more once it is being deleted; its actor ends with its container, a moment later.
@@ -55,17 +54,6 @@ func TestMaximumHolds(t *testing.T) {
 			until(t, w, "the actor in it was ended, and no other", func() error { return ended(w, *c, "busy", 1) })
 		})
 	}
-}
-
-// said is nil if an Event on the cluster has the reason and the text.
-func said(w *scaling.World, c scaling.Cluster, reason, text string) error {
-	events := w.Events(c.Name)
-	for _, event := range events {
-		if strings.Contains(event, reason) && strings.Contains(event, text) {
-			return nil
-		}
-	}
-	return fmt.Errorf("no Event %s with %q among %q", reason, text, events)
 }
 
 // gone is nil once so many of the workers that the cluster has ever had are gone.

@@ -38,7 +38,7 @@ func nodeIsTaken(t *testing.T, w *scaling.World, mode scaling.Mode) {
 	kubectl(t, w, "taint", "node", node, "cloud.google.com/impending-node-termination:NoSchedule")
 	if mode != scaling.Ray {
 		until(t, w, "a pod in its place", func() error { return ever(w, *c, 2) })
-		until(t, w, "the Ray node is drained", func() error { return said(w, *c, "Draining", "cloud.google.com/impending-node-termination") })
+		until(t, w, "the Ray node is drained", func() error { return w.Said(c.Name, "Draining", "cloud.google.com/impending-node-termination") })
 	}
 	within(t, w, "the short task ends", func() error { return attempted(w, *c, "short-ended", 1) })
 	// It has checked in at its end; its result is safe only with its driver.

@@ -125,11 +125,11 @@ func TestGroupsThatCannotBeServed(t *testing.T) {
 	for _, o := range obstacles {
 		task, pod := works(o.name, o.name+"-b"), w.EverWorkers(*c, o.name+"-b")[0]
 		t.Logf("%s: the pod of the other group was made %s after the tasks, and the task began after %s", o.name, since(begun, pod.First), since(begun, task.Began))
-		if err := said(w, *c, "Problem", o.why[0]); err != nil {
+		if err := w.Said(c.Name, "Problem", o.why[0]); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := said(w, *c, "FailedToCreateWorkerPod", "exceeded quota"); err != nil {
+	if err := w.Said(c.Name, "FailedToCreateWorkerPod", "exceeded quota"); err != nil {
 		t.Errorf("Rayfit points to an Event of KubeRay that is not there: %v", err)
 	}
 	task := works("nominated", "nominated-a")

@@ -121,7 +121,7 @@ func TestSidecarStandsIn(t *testing.T) {
 				}
 			}
 			// What a replica has to say that cannot write may be lost.
-			until(t, s.World, "it is announced", func() error { return said(s.World, c, "SidecarStandsBy", "from outside again") })
+			until(t, s.World, "it is announced", func() error { return s.World.Said(c.Name, "SidecarStandsBy", "from outside again") })
 		})
 	}
 }

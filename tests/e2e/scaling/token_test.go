@@ -1,8 +1,6 @@
 package scaling_test
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
 	"rayfit.dev/rayfit/tests/lab"
@@ -23,7 +21,7 @@ func withToken(t *testing.T, w *scaling.World, mode scaling.Mode) {
 	d := drive(t, w, c)
 	do(t, d, `hold("two", 2, num_cpus=1)`)
 	if mode == scaling.Central {
-		until(t, w, "what is missing is said", func() error { return told(w, *c, "NotObserved", "installed with --ray-auth") })
+		until(t, w, "what is missing is said", func() error { return w.Said(c.Name, "NotObserved", "installed with --ray-auth") })
 		if made := w.Made(*c, ""); made > 0 {
 			t.Errorf("%d workers were made by who may not see the demand", made)
 		}
@@ -41,15 +39,4 @@ func withToken(t *testing.T, w *scaling.World, mode scaling.Mode) {
 	if token == "" {
 		t.Error("the cluster has no token, so nothing was shown")
 	}
-}
-
-// told is nil once an Event of a cluster says so.
-func told(w *scaling.World, c scaling.Cluster, reason, text string) error {
-	events := w.Events(c.Name)
-	for _, event := range events {
-		if strings.HasPrefix(event, reason+":") && strings.Contains(event, text) {
-			return nil
-		}
-	}
-	return fmt.Errorf("no Event %s with %q: %q", reason, text, events)
 }

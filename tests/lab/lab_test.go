@@ -189,7 +189,7 @@ func TestPodIsAProcess(t *testing.T) {
 	if len(left) != 1 {
 		t.Fatalf("a container that ended by itself left %q", left)
 	}
-	for _, said := range []string{"container one of pod ends ended by itself with exit code 3", "its last words", "what the raylet wrote"} {
+	for _, said := range []string{"container one of pod ends ended by itself with exit code 3: its last words", "what the raylet wrote"} {
 		if !strings.Contains(left[0], said) {
 			t.Errorf("%q is not in %s", said, left[0])
 		}

@@ -11,6 +11,10 @@
 // With --until SECONDS (since 1970) it ends then, for a CI that would end it soon
 // after without a word: what is under way is interrupted, and what has not ended by
 // then is listed. That is no failure, since it says nothing about Rayfit.
+//
+// With --again a test that has failed is tried once more, when nothing runs beside
+// it. What passes then is listed with what it said when it failed: it is unsteady, which
+// is a fault to be found, and no reason to refuse a change that has no part in it.
 package main
 
 import (
@@ -45,6 +49,7 @@ func main() {
 func run(ctx context.Context) error {
 	times := flag.String("times", "", "a file to note each package in")
 	until := flag.Int64("until", 0, "when to end, in seconds since 1970; 0 for never")
+	again := flag.Bool("again", false, "try what has failed once more, with nothing beside it")
 	flag.Parse()
 	set := flag.Arg(0)
 	if flag.NArg() != 1 || set != "short" && set != "rest" && set != "all" {
@@ -65,6 +70,9 @@ func run(ctx context.Context) error {
 	}
 	defer cancel()
 	failed := s.perform(timed, jobs(set, folders))
+	if *again {
+		failed = s.tryAgain(timed, failed)
+	}
 	if err := s.note(*times); err != nil {
 		return err
 	}
@@ -74,10 +82,13 @@ func run(ctx context.Context) error {
 	if len(s.unended) > 0 {
 		fmt.Printf("NOT TRIED, or not to the end, because the time for it was over:\n  %s\n", strings.Join(s.unended, "\n  "))
 	}
+	if len(s.unsteady) > 0 {
+		fmt.Printf("UNSTEADY, failed beside other tests and passed alone: look for the reason:\n%s\n", strings.Join(s.unsteady, "\n"))
+	}
 	if len(failed) > 0 {
 		// Last, where whoever looks at the end of a long log finds it.
-		fmt.Printf("what has failed, and why:\n%s\n", strings.Join(s.reasons, "\n"))
-		return fmt.Errorf("failed: %s", strings.Join(failed, ", "))
+		fmt.Printf("what has failed, and why:\n%s\n", strings.Join(reasons(failed), "\n"))
+		return fmt.Errorf("failed: %s", strings.Join(names(failed), ", "))
 	}
 	return nil
 }
@@ -111,8 +122,9 @@ type stage struct {
 	out   io.Writer
 	begin time.Time
 	ended []ended
-	// reasons are the assertions of failed tests, under their names.
-	reasons []string
+	// unsteady are tests that failed and passed when they were tried again, and what their
+	// assertions said.
+	unsteady []string
 	// unended are the jobs for which there was not enough time.
 	unended []string
 }
@@ -126,7 +138,7 @@ type ended struct {
 
 // perform runs the jobs, as many at a time as there are cores, and returns what
 // has failed.
-func (s *stage) perform(ctx context.Context, all []job) []string {
+func (s *stage) perform(ctx context.Context, all []job) []failure {
 	next := make(chan job)
 	go func() {
 		defer close(next)
@@ -134,7 +146,7 @@ func (s *stage) perform(ctx context.Context, all []job) []string {
 			next <- one
 		}
 	}()
-	var failed []string
+	var failed []failure
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
@@ -144,7 +156,7 @@ func (s *stage) perform(ctx context.Context, all []job) []string {
 					continue
 				}
 				begin := time.Now()
-				names, err := s.test(ctx, one)
+				found, err := s.test(ctx, one)
 				if errors.Is(err, errInterrupted) {
 					s.leave(one, "interrupted after "+time.Since(begin).Round(time.Second).String())
 					continue
@@ -153,11 +165,11 @@ func (s *stage) perform(ctx context.Context, all []job) []string {
 				if err == nil {
 					continue
 				}
-				s.mu.Lock()
-				if len(names) == 0 {
-					names = []string{one.name()}
+				if len(found) == 0 {
+					found = []failure{{job: one}}
 				}
-				failed = append(failed, names...)
+				s.mu.Lock()
+				failed = append(failed, found...)
 				s.mu.Unlock()
 			}
 		})
@@ -196,7 +208,7 @@ func (s *stage) clock() string {
 }
 
 // test runs the tests of a job, and returns those that have failed.
-func (s *stage) test(ctx context.Context, one job) ([]string, error) {
+func (s *stage) test(ctx context.Context, one job) ([]failure, error) {
 	// The longest package takes half as long where nothing else runs.
 	args := []string{"test", "-json", "-count=1", "-timeout=75m"}
 	if one.run != "" {
@@ -218,7 +230,7 @@ func (s *stage) test(ctx context.Context, one job) ([]string, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	told := newPackageOutput(s, one.folder)
+	told := newPackageOutput(s, one)
 	lines := bufio.NewReader(said)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -242,9 +254,6 @@ func (s *stage) test(ctx context.Context, one job) ([]string, error) {
 		s.print("no test of %s has run: is it still called so in tests/suite/sets.go?\n", one.name())
 	}
 	if err != nil {
-		s.mu.Lock()
-		s.reasons = append(s.reasons, told.reasons...)
-		s.mu.Unlock()
 		told.rest()
 	}
 	return told.failed, err

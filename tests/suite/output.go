@@ -9,18 +9,16 @@ import (
 
 // packageOutput reads what `go test -json` says of a package.
 type packageOutput struct {
-	stage  *stage
-	folder string
+	stage *stage
+	job   job
 	// kept is what a test, or the package itself, has printed so far.
 	kept   map[string]*strings.Builder
-	failed []string
-	// reasons are what the assertions of failed tests have said.
-	reasons []string
-	passed  int
+	failed []failure
+	passed int
 }
 
-func newPackageOutput(s *stage, folder string) *packageOutput {
-	return &packageOutput{stage: s, folder: folder, kept: map[string]*strings.Builder{}}
+func newPackageOutput(s *stage, of job) *packageOutput {
+	return &packageOutput{stage: s, job: of, kept: map[string]*strings.Builder{}}
 }
 
 // event is a line of `go test -json`, as far as it is read.
@@ -54,11 +52,11 @@ func (t *packageOutput) line(line []byte) {
 		}
 		t.report(map[string]string{"fail": "FAILED", "skip": "SKIPPED"}[e.Action], e)
 		if part == "" {
-			t.failed = append(t.failed, t.folder+" "+test)
-			t.reasons = append(t.reasons, t.folder+" "+test)
+			one := failure{job: t.job, test: test}
 			if said := t.kept[test]; said != nil {
-				t.reasons = append(t.reasons, asserted(said.String())...)
+				one.reasons = asserted(said.String())
 			}
+			t.failed = append(t.failed, one)
 			t.show(test)
 		}
 	}
@@ -71,7 +69,7 @@ func (t *packageOutput) report(word string, e event) {
 	if strings.Contains(e.Test, "/") && word == "ok" && took < 5*time.Second {
 		return
 	}
-	t.stage.print("%s  %-6s %s %s, %s\n", t.stage.clock(), word, t.folder, e.Test, took.Round(100*time.Millisecond))
+	t.stage.print("%s  %-6s %s %s, %s\n", t.stage.clock(), word, t.job.folder, e.Test, took.Round(100*time.Millisecond))
 }
 
 func (t *packageOutput) keep(test, text string) {

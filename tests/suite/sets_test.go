@@ -80,7 +80,7 @@ func TestWhatTheShortSetNamesIsThere(t *testing.T) {
 
 func TestAFailureIsReportedByItsAssertions(t *testing.T) {
 	s := &stage{out: &strings.Builder{}}
-	told := newPackageOutput(s, "e2e/install")
+	told := newPackageOutput(s, job{folder: "e2e/install"})
 	for _, output := range []string{
 		"=== RUN   TestStop\n",
 		"    load_test.go:67: reviews: 3 calls failed\n",
@@ -94,10 +94,14 @@ func TestAFailureIsReportedByItsAssertions(t *testing.T) {
 		told.line(line)
 	}
 	told.line([]byte(`{"Action":"fail","Test":"TestStop"}`))
-	if len(told.reasons) != 3 || told.reasons[0] != "e2e/install TestStop" ||
-		told.reasons[1] != "    load_test.go:67: reviews: 3 calls failed" ||
-		len(told.reasons[2]) > 410 || !strings.HasSuffix(told.reasons[2], " ...") {
-		t.Errorf("told %q", told.reasons)
+	if len(told.failed) != 1 {
+		t.Fatalf("failed: %v", told.failed)
+	}
+	lines := strings.Split(told.failed[0].told(), "\n")
+	if len(lines) != 3 || lines[0] != "e2e/install TestStop" ||
+		lines[1] != "    load_test.go:67: reviews: 3 calls failed" ||
+		len(lines[2]) > 410 || !strings.HasSuffix(lines[2], " ...") {
+		t.Errorf("told %q", lines)
 	}
 }
 
@@ -139,20 +143,9 @@ func (c endsOnCue) Err() error {
 }
 
 func TestAJobThatIsInterruptedIsListedAndIsNoFailure(t *testing.T) {
-	t.Chdir(t.TempDir())
-	if err := os.Mkdir("long", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{
-		"go.mod": "module long\n",
-		"long/long_test.go": `package long
-			import ("os"; "testing"; "time")
-			func TestLong(t *testing.T) { os.WriteFile("begun", nil, 0o644); time.Sleep(time.Hour) }`,
-	} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	inPackage(t, `package long
+		import ("os"; "testing"; "time")
+		func TestLong(t *testing.T) { os.WriteFile("begun", nil, 0o644); time.Sleep(time.Hour) }`)
 	cue := endsOnCue{t.Context(), make(chan struct{})}
 	go func() {
 		defer close(cue.over)
@@ -167,5 +160,60 @@ func TestAJobThatIsInterruptedIsListedAndIsNoFailure(t *testing.T) {
 	failed := s.perform(cue, []job{{folder: "long"}})
 	if len(failed) > 0 || len(s.unended) != 1 || !strings.HasPrefix(s.unended[0], "long: interrupted after ") {
 		t.Errorf("failed: %v, unended: %v", failed, s.unended)
+	}
+}
+
+// inPackage makes a module with one package, long, the folder that the test is in.
+func inPackage(t *testing.T, text string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("long", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"go.mod": "module long\n", "long/long_test.go": text} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What fails beside other tests and passes alone is listed, and what fails again has failed.
+func TestWhatHasFailedIsTriedAgainAlone(t *testing.T) {
+	inPackage(t, `package long
+		import ("os"; "testing")
+		func TestUnsteady(t *testing.T) {
+			if os.Mkdir("tried", 0o755) == nil { t.Error("the first time") }
+		}
+		func TestBroken(t *testing.T) { t.Error("each time") }
+		func TestFine(t *testing.T) {}`)
+	var said strings.Builder
+	s := &stage{out: &said}
+	all := []job{{folder: "long"}}
+	failed := s.perform(t.Context(), all)
+	if want := []string{"long TestUnsteady", "long TestBroken"}; !slices.Equal(names(failed), want) {
+		t.Fatalf("%v failed instead of %v", names(failed), want)
+	}
+	failed = s.tryAgain(t.Context(), failed)
+	if want := []string{"long TestBroken"}; !slices.Equal(names(failed), want) {
+		t.Errorf("%v failed again instead of %v", names(failed), want)
+	}
+	if len(s.unsteady) != 1 || !strings.Contains(s.unsteady[0], "the first time") {
+		t.Errorf("unsteady are %q", s.unsteady)
+	}
+	if strings.Contains(said.String(), "TestFine again") {
+		t.Errorf("a test that passed was tried again:\n%s", &said)
+	}
+}
+
+func TestATestIsTriedAgainWithItsPartsOnly(t *testing.T) {
+	growth := filter{run: "^TestGrowth$/^central$/" + scenes + "|^TestTwoTenants$", skip: waits}
+	if got := growth.only("TestGrowth").run; got != "^TestGrowth$/^central$/"+scenes {
+		t.Errorf("TestGrowth is tried again as %s", got)
+	}
+	if got := growth.only("TestTwoTenants"); got.run != "^TestTwoTenants$" || got.skip != waits {
+		t.Errorf("TestTwoTenants is tried again as %v", got)
+	}
+	if got := (filter{run: waits}).only("TestNodeLeaves").run; got != "^TestNodeLeaves$" {
+		t.Errorf("TestNodeLeaves is tried again as %s", got)
 	}
 }

@@ -69,7 +69,7 @@ lab() {
 }
 
 # What one process costs, which says something of an optimised one only.
-sized='TestManyClusters|TestLargeCluster|TestFromNothingToMany'
+sized='TestManyClusters|TestLargeCluster|TestFromNothingToMany|TestClustersThatBreathe'
 
 # Scaling with real and played Ray, in modes central and sidecar.
 scaling() {

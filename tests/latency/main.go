@@ -69,7 +69,7 @@ func run(ctx context.Context) error {
 	defer w.Close()
 	gcs := playgcs.New(w.Notify)
 	defer gcs.Stop()
-	written, err := scaling.WriteClusters(ctx, l, gcs, *clusters, workers)
+	written, err := scaling.WriteClusters(ctx, l, gcs, *clusters, workers, 0)
 	if err != nil {
 		return err
 	}

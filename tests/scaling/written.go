@@ -34,8 +34,9 @@ const writers = 16
 const writtenNodes = 100
 
 // WriteClusters writes the objects of clusters of a head and some workers each,
-// all of them running and idle.
-func WriteClusters(ctx context.Context, l *lab.Lab, gcs *playgcs.Server, clusters, workers int) (*WrittenClusters, error) {
+// all of them running and idle. Workers have one CPU, and may grow in place up to maxCPU
+// if that is not 0.
+func WriteClusters(ctx context.Context, l *lab.Lab, gcs *playgcs.Server, clusters, workers, maxCPU int) (*WrittenClusters, error) {
 	port, err := lab.FreePort()
 	if err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func WriteClusters(ctx context.Context, l *lab.Lab, gcs *playgcs.Server, cluster
 	for i := range clusters {
 		h.Clusters = append(h.Clusters, Cluster{
 			Name: fmt.Sprintf("written-%04d", i), Mode: Central, Port: port, Idle: 3600,
-			Groups: []Group{{Name: "cpu", CPU: 1, Max: 4 * workers}},
+			Groups: []Group{{Name: "cpu", CPU: 1, MaxCPU: maxCPU, Memory: "2Gi", MaxMemory: "2Gi", Max: 4 * workers}},
 		})
 	}
 	if err := inParallel(ctx, writtenNodes, h.node); err != nil {
@@ -66,7 +67,14 @@ func (h *WrittenClusters) node(ctx context.Context, i int) error {
 	node := rig.Object{}.Set("apiVersion", "v1").Set("kind", "Node").
 		Set("metadata.name", nodeOf(i)).
 		Set("status.capacity", size).Set("status.allocatable", size)
-	_, err := h.Lab.Request(ctx, http.MethodPost, "/api/v1/nodes", node.JSON())
+	ready := []any{map[string]any{"type": "Ready", "status": "True"}}
+	node.Set("status.conditions", ready)
+	if _, err := h.Lab.Request(ctx, http.MethodPost, "/api/v1/nodes", node.JSON()); err != nil {
+		return err
+	}
+	lease := rig.Object{}.Set("apiVersion", "coordination.k8s.io/v1").Set("kind", "Lease").
+		Set("metadata.name", nodeOf(i)).Set("spec", leaseSpec(nodeOf(i)))
+	_, err := h.Lab.Request(ctx, http.MethodPost, nodeLeases, lease.JSON())
 	return err
 }
 

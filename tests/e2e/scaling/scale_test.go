@@ -48,7 +48,7 @@ func burst(t *testing.T, clusters, workers int) {
 	gcs := playgcs.New(func() {})
 	t.Cleanup(gcs.Stop)
 	begin := time.Now()
-	written, err := scaling.WriteClusters(t.Context(), l, gcs, clusters, workers)
+	written, err := scaling.WriteClusters(t.Context(), l, gcs, clusters, workers, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,145 @@
+package scaling_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
+	"rayfit.dev/rayfit/tests/playgcs"
+	"rayfit.dev/rayfit/tests/rig"
+	"rayfit.dev/rayfit/tests/scaling"
+	"rayfit.dev/rayfit/tests/scaling/scalingtest"
+)
+
+const (
+	// mostBreathing is what one process may use over 1,000 clusters whose pods grow and shrink.
+	mostBreathing = 0.5
+	// breath is how long a cluster takes from one burst to the next, at full size; `make
+	// compare` has bursts as far apart.
+	breath = 2 * time.Minute
+	// work is how long the tasks of a burst run.
+	work = 10 * time.Second
+	// grown is up to how many CPUs a pod of one may grow.
+	grown = 4
+)
+
+// TestClustersThatBreathe has clusters whose bursts come one after the other: the pods of
+// each grow in place for its burst, and shrink again. What that costs the process that
+// scales all of them is measured.
+func TestClustersThatBreathe(t *testing.T) {
+	clusters, period := 40, 30*time.Second
+	if full() {
+		clusters, period = 1000, breath
+	}
+	const workers = 2
+	l := labtest.Start(t, lab.Options{AdmissionOnly: true})
+	gcs := playgcs.New(func() {})
+	t.Cleanup(gcs.Stop)
+	written, err := scaling.WriteClusters(t.Context(), l, gcs, clusters, workers, grown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	playing, stop := context.WithCancel(t.Context())
+	kubelets := make(chan error, 1)
+	go func() { kubelets <- written.Kubelets(playing) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-kubelets; err != nil {
+			t.Error(err)
+		}
+	})
+	controller, err := scaling.StartController(t.Context(), l, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := scalingtest.Observe(t, l)
+	until(t, w, "every cluster is looked after", func() error {
+		for i := range clusters {
+			if err := asked(written.Played(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+
+	// The first breath is for all to be in step, the second one is measured.
+	unserved := breathe(t, written, period)
+	if len(unserved) > 0 {
+		t.Errorf("in the first breath %d bursts were not served after %s: %v", len(unserved), work, unserved)
+	}
+	before, err := rig.CPUTime(controller.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	unserved = breathe(t, written, period)
+	after, err := rig.CPUTime(controller.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cores := float64(after-before) / float64(time.Since(begin))
+	t.Logf("%d clusters of %d pods, a burst in each every %s: %.2f cores, %.0f MiB at most; %d bursts not served after %s",
+		clusters, workers+1, period, cores, memory(t, controller, "VmHWM"), len(unserved), work)
+	if len(unserved) > 0 {
+		t.Errorf("%d bursts were not served after %s: %v", len(unserved), work, unserved)
+	}
+	if full() && cores > mostBreathing {
+		t.Errorf("it takes %.2f cores, more than %.1f", cores, mostBreathing)
+	}
+	until(t, w, "all pods are small again", func() error {
+		large := 0
+		for _, c := range written.Clusters {
+			for _, pod := range w.Workers(c, "cpu") {
+				if pod.Get("spec.containers[0].resources.limits.cpu") != "1" {
+					large++
+				}
+			}
+		}
+		if large > 0 {
+			return fmt.Errorf("%d pods are large", large)
+		}
+		return nil
+	})
+	for _, c := range written.Clusters {
+		if made := w.Made(c, "cpu"); made != workers {
+			t.Errorf("%s has had %d workers instead of %d", c.Name, made, workers)
+		}
+	}
+}
+
+// breathe gives each cluster a burst that its pods can serve by growing, one cluster after
+// the other, and returns those in which tasks still waited when their work should have ended.
+func breathe(t *testing.T, written *scaling.WrittenClusters, period time.Duration) []string {
+	t.Helper()
+	clusters := len(written.Clusters)
+	unserved := make(chan string, clusters)
+	apart := time.NewTicker(period / time.Duration(clusters))
+	defer apart.Stop()
+	for i := range clusters {
+		select {
+		case <-apart.C:
+		case <-t.Context().Done():
+			t.Fatal(t.Context().Err())
+		}
+		played := written.Played(i)
+		played.Ask(written.Workers*grown, map[string]float64{"CPU": 1})
+		time.AfterFunc(work, func() {
+			if n := played.Waiting(); n > 0 {
+				unserved <- fmt.Sprintf("%s (%d tasks)", played.Name, n)
+			} else {
+				unserved <- ""
+			}
+			played.Finish()
+		})
+	}
+	var all []string
+	for range clusters {
+		if one := <-unserved; one != "" {
+			all = append(all, one)
+		}
+	}
+	return all
+}

@@ -100,8 +100,12 @@ impl Reconciler {
                     asking.kept(look, limits)
                 }
                 RoundStep::Perform(performing, snapshot) => {
+                    // The answer has been used up, and effects may wait long at the gate: the
+                    // permit for a large answer goes to the next cluster.
                     drop(place.take());
                     let mut pods = snapshot.pods;
+                    // Who may scale the cluster is judged by its heads alone, so ten thousand
+                    // workers need not be kept until the last effect is done.
                     pods.retain(|pod| pod.role == PodRole::Head);
                     let permission = WritePermission {
                         state: &self.state.permission,

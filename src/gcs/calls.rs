@@ -82,6 +82,8 @@ impl Client {
         let reply = self
             .call(
                 Call::ClusterState,
+                // It names no version of a state that was seen before: a GCS that has been
+                // restarted aborts at one that it has not reached yet.
                 GetClusterResourceStateRequest {},
                 |channel, request| async move {
                     AutoscalerStateServiceClient::new(channel)

@@ -104,6 +104,8 @@ fn set_size(spec: &mut PodSpec, resize: &PodResize, gap: (Quantity, Quantity)) {
         (&mut limits.cpu, &mut requests.cpu, cpu, gap.0),
         (&mut limits.memory, &mut requests.memory, memory, gap.1),
     ] {
+        // Kubernetes refuses a resize that changes the quality-of-service class, which the gap
+        // keeps.
         *request = Some(match limit {
             Some(limit) => {
                 *limit = size;

@@ -192,6 +192,7 @@ impl Checker<'_> {
                         group: group.name.clone(),
                     });
                 }
+                // KubeRay deletes the pods in `workersToDelete` at once, whatever runs in them.
                 if self.nodes.contains_key(deletion.pod.as_str()) {
                     violations.push(Violation::DeletesRunning {
                         pod: deletion.pod.clone(),
@@ -289,6 +290,8 @@ impl Checker<'_> {
         for (text, (then, now, floor)) in
             [(cpu_text as fn(i64) -> String, cpu), (memory_text, memory)]
         {
+            // A pod that was made from an earlier template may be below today's base size already:
+            // only shrinking breaks the rule.
             if then < now && then < floor {
                 let (what, floor) = (text(then), text(floor));
                 violations.push(Violation::Shrinks {

@@ -189,6 +189,7 @@ impl Making<'_> {
         let Some(wait) = self.waits.of(about, task, self.now) else {
             return false;
         };
+        // A failure or two in a row are as a rule a race that ends by itself.
         let (why, until, lasting) = (wait.why.clone(), wait.until, wait.failures > 2);
         self.skip(about.clone(), why, Some(until), lasting);
         true
@@ -284,6 +285,7 @@ impl Making<'_> {
             planned.node_id = node.and_then(|node| node.node_id.parse().ok());
             let size = planned.raylet_size();
             if size.is_some_and(|size| self.unobserved.is_told(&size, self.now)) {
+                // The GCS shows a new size only after its next round through the raylets.
                 planned.sync = None;
             }
             let pod = pod.and_then(|pod| PodSize::of(pod, self.template(pod.group)));
@@ -298,6 +300,7 @@ impl Making<'_> {
     fn template(&self, group: &str) -> Resources {
         let spec = self.snapshot.ray_cluster.spec.as_ref();
         let mut groups = spec.iter().flat_map(|spec| &spec.groups);
+        // Of several groups of one name the last one counts, as for Ray.
         let group = groups.rfind(|of| of.name.as_deref() == Some(group));
         group.map(|group| group.pod_level).unwrap_or_default()
     }

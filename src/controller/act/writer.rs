@@ -208,6 +208,8 @@ impl WriteTurn<'_> {
     /// Reads the RayCluster.
     pub async fn get_cluster(&self) -> Result<Value, Failure> {
         let (clusters, name) = (self.writer.clusters(), &self.writer.key.name);
+        // Without a resource version the API server answers with what is stored, and not from a
+        // cache.
         let request = clusters.get(name, &kube::api::GetParams::default());
         let request = request.map_err(|error| unsendable(&error))?;
         let requests = &self.writer.requests;

@@ -174,6 +174,8 @@ impl Publisher {
                 namespace: Some(about.key.namespace.to_string()),
                 ..ObjectMeta::default()
             },
+            // Unlike the older group, this one requires the time, the action and the reporter.
+            // (Kubernetes, `core/validation/events.go`.)
             event_time: Some(MicroTime(now)),
             action: Some(event.action.to_owned()),
             reason: Some(event.reason.to_owned()),

@@ -59,6 +59,7 @@ pub fn head_in(key: &Key, cluster: &Value, pod: Option<&Pod<'_>>) -> Result<Head
         tls: cluster["spec"]["tlsOptions"]["enabled"]
             .as_bool()
             .unwrap_or(false)
+            // KubeRay makes this Secret for workers, which are clients of the GCS, too.
             .then(|| format!("ray-worker-secret-{}", key.name)),
     })
 }

@@ -73,6 +73,7 @@ impl Credentials {
     pub async fn client(&self, key: &Key, head: &Head) -> Result<gcs::Client, CredentialsError> {
         let endpoint = match self {
             Self::Environment(variable) => {
+                // KubeRay's certificates of heads name this address, too.
                 let beside = gcs::Address::new("127.0.0.1", head.address.port());
                 gcs::from_environment(beside, variable)?
             }
@@ -180,6 +181,8 @@ impl SecretReader {
                 certificate: part(&secret, "tls.crt")?,
                 key: part(&secret, "tls.key")?,
                 authority: part(&secret, "ca.crt")?,
+                // The certificate of a head names the address of its pod, by which the GCS is
+                // called here.
                 server_name: None,
             });
         }

@@ -135,6 +135,7 @@ impl<F: Fn(&str) -> bool> PodEvents<F> {
     async fn read_on(self) -> Infallible {
         let start = Instant::now();
         let mut tick = interval(TICK);
+        // A reading may take many ticks, and none of them is to be made up for.
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut times, mut failing) = (AskTimes::default(), BTreeSet::new());
         loop {

@@ -280,6 +280,7 @@ fn observed<'a>(decided: &'a Decided<'_>) -> HashMap<&'a str, u64> {
 /// deletions, in whole replicas rounded down. (Ray, `cloud_provider.py`,
 /// `_initialize_scale_request`.)
 fn as_ray(observed: u64, group: &GroupConfig, plan: &GroupPlan) -> i64 {
+    // Ray reads `replicas` that are absent as 1, whatever KubeRay makes of them.
     let asked = group.replicas.unwrap_or(1).max(group.min_replicas);
     let nodes = group.nodes(asked).max(observed);
     let nodes = nodes.saturating_add(plan.launch_now);

@@ -16,12 +16,15 @@ pub(crate) struct ContainerAmounts {
 
 impl ContainerAmounts {
     pub(crate) fn of(pod: &Pod<'_>) -> Self {
+        // KubeRay and Ray both take the first container for the one in which Ray runs.
         let spec = pod.containers().first();
         let wanted = spec.map(|spec| spec.resources).unwrap_or_default();
         let name = spec.map(|spec| spec.name.as_str());
         let (mut own, mut others) = (None, Vec::new());
         for status in pod.container_statuses() {
             let given = status.resources.unwrap_or_default();
+            // The kubelet sorts the statuses by name, so their order is not that of the containers.
+            // (Kubernetes, `kubelet/types`, `SortedContainerStatuses`.)
             if Some(status.name.as_str()) == name {
                 own = Some(given);
             } else {

@@ -93,6 +93,7 @@ impl NodeHeadroom {
             .memory
             .min(current.memory.saturating_add(bytes(self.memory)));
         Size {
+            // The headroom is below zero where a resize was deferred, and no pod shrinks for that.
             cpu: cpu.max(current.cpu),
             memory: memory.max(current.memory),
         }

@@ -227,6 +227,8 @@ fn fail(resize: &mut Resize, around: Around) {
             (false, _) => "Pod resize timed out".to_owned(),
         });
     }
+    // The kubelet goes on trying what the spec asks for, and the scheduler counts a deferred resize
+    // as taken. Asking for the present size ends both.
     let current = resize.current;
     resize.ask(Some(current.cpu), Some(current.memory));
 }

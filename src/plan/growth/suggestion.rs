@@ -102,6 +102,7 @@ fn infeasible(message: &str) -> Option<CapacityReport> {
 
 fn find(message: &str, start: &str, keys: &[&str]) -> Option<CapacityReport> {
     message
+        // Anywhere in the message, as Ray's regular expressions are searched for.
         .match_indices(start)
         .find_map(|(at, _)| read(message.get(at + start.len()..)?, keys))
 }

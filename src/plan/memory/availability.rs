@@ -43,6 +43,7 @@ pub(crate) fn failures<'a>(
         .filter(move |pod| waiting.contains(pod.name) && !pod.ended)
         .filter_map(|pod| Some((pod.group, pod.created()?)));
     let launches = instances.iter().filter_map(|launch| {
+        // KubeRay was never asked for what is only queued, so that cannot have failed.
         let asked = launch.pod.is_none() && launch.status == InstanceStatus::Requested;
         Some((launch.group.as_str(), launch.since.filter(|_| asked)?))
     });

@@ -128,6 +128,7 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
     let now = decided.now;
     let mut after = history.blocked.clone();
     let started = Started::of(!after.is_empty(), &decided.state, decided.own);
+    // A time ahead of the clock, which was set back since, would be remembered for as much longer.
     after.retain(|_, memory| (0.0..FORGOTTEN_AFTER_S).contains(&(now - memory.seen_at)));
     for (group, found) in decided
         .config

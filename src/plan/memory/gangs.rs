@@ -124,6 +124,8 @@ impl Gangs {
             if units < 2 || title.is_empty() || !state.in_order().any(waits) {
                 continue;
             }
+            // A tenant may make any number of placement groups. Those that are known are still
+            // tried again.
             if times == 0 && self.known.len() >= MOST {
                 continue;
             }

@@ -23,6 +23,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
     let mut unavailable = before.unavailable.clone();
     for (group, at) in availability::failures(decided, &instances) {
         let last = unavailable.entry(group.to_owned()).or_insert(at);
+        // Failures come in the order of pods and launches, and not of time.
         *last = last.max(at);
     }
     let running = decided.state.count(|node| node.stage() == Stage::Running);
@@ -41,6 +42,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
         growth_backoffs: growth_backoff::after(before, decided),
         at_work: at_work::after(decided),
         bursts: bursts::after(decided),
+        // Groups come and go under any name: what is not forgotten with them would add up.
         launch_limits: (before.launch_limits.iter())
             .filter(|(group, _)| decided.config.number(group).is_some())
             .map(|(group, cap)| (group.clone(), *cap))
@@ -49,6 +51,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
         early_ends: early_ends::after(before, decided),
         excess: excess::after(before, decided, plan),
         gangs: decided.gangs.clone(),
+        // Whoever makes the plan fills it in: `idle_end` decides on it when the plan is there.
         unused: None,
         departing: (decided.departures.iter())
             .map(|(pod, departure)| (pod.clone(), departure.since))

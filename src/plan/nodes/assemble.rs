@@ -84,6 +84,8 @@ impl NodeAssembly<'_> {
         if strategy.is_rayfit() {
             node.amounts.iter_mut().for_each(NodeResource::fill);
         }
+        // Ray counts such a node as an empty one that is about to start, and places demand on what
+        // goes.
         if strategy.is_rayfit() && row.stage == Stage::Stopping {
             node.fate = Fate::Remove(RemovalCause::StopRequested);
         }
@@ -160,6 +162,7 @@ impl NodeAssembly<'_> {
 pub(crate) fn draining(config: &ClusterConfig, leftovers: &Leftovers<'_>) -> ByGroup<u64> {
     let mut draining: HashMap<&str, u64> = HashMap::default();
     for pod in &leftovers.draining {
+        // KubeRay counts no pod that is listed for deletion, so that one takes no place any more.
         if !config.is_listed(pod.group, pod.name) {
             *draining.entry(pod.group).or_default() += 1;
         }

@@ -34,6 +34,7 @@ pub(crate) fn groups_without_room(
 ) -> ByGroup<bool> {
     let mut full = bases.map(|_| false);
     let starting = |node: &&PlannedNode| node.stage() == Stage::Allocated && node.resize.is_some();
+    // Most rounds have no such pod, and all shapes would be gone through for nothing.
     if !nodes.iter().any(|node| starting(&node)) {
         return full;
     }

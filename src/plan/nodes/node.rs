@@ -203,6 +203,7 @@ impl PlannedNode {
         });
         if let Some(amount) = self.amounts.get_mut(at) {
             let delta = total - amount.total.unwrap_or(0.0);
+            // Ray takes a suggestion below zero as it is, and strategy `Ray` does so, too.
             amount.total = Some(total.max(0.0));
             for free in &mut amount.free {
                 *free = Some((free.unwrap_or(0.0) + delta).max(0.0));

@@ -50,6 +50,7 @@ pub(crate) fn rows<'a>(
     let standby = standby_heads(rays, pods, strategy);
     let live: Vec<&Pod<'_>> = pods
         .iter()
+        // Ray ignores pods that are being deleted, too: their Ray nodes take no more work.
         .filter(|pod| !pod.deleting && pod.role != PodRole::Other)
         .filter(|pod| !standby.contains(pod.name))
         .collect();
@@ -188,6 +189,7 @@ impl<'a> RowBuilder<'a> {
                     stage,
                     head: false,
                     since: instance.since,
+                    // A snapshot in a file may have any number here.
                     count: left.min(MOST_NODES),
                 });
             }

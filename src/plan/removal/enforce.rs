@@ -293,6 +293,8 @@ pub(crate) fn note_unneeded(
         });
         let mut since = remembered.get(&name).cloned().unwrap_or_default();
         let count = usize::try_from(state.sum(&numbers)).unwrap_or(usize::MAX);
+        // Ray does not remember by node either: where fewer nodes wait than before, the oldest
+        // times stay.
         since.resize(count.min(REMEMBERED), now);
         let mut times = since.as_slice();
         for number in numbers {

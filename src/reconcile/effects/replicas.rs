@@ -61,6 +61,7 @@ fn listed<'a>(
 ) -> Option<Vec<&'a str>> {
     let before = spec.to_delete.as_deref().unwrap_or_default();
     let before = before.iter().map(Option::as_deref);
+    // A pod leaves the list only when it is gone: KubeRay may not have read the list yet.
     let kept = before.clone().flatten().filter(|pod| there.contains(pod));
     let mut list: Vec<&str> = kept.collect();
     for deletion in group.deletions() {
@@ -185,6 +186,8 @@ impl ReplicaChange<'_> {
         }
         if let Some(list) = &self.listed {
             operations.push(if self.has_strategy {
+                // The list alone is written, because other fields of `scaleStrategy`, such as
+                // `scaleGate`, belong to others.
                 let path = format!("{at}/scaleStrategy/workersToDelete");
                 json!({"op": "add", "path": path, "value": list})
             } else {

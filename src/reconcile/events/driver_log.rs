@@ -51,6 +51,7 @@ impl Message {
 
     /// The message about the new size of the cluster.
     pub(crate) fn resized((cpus, gpus): (f64, f64)) -> Self {
+        // Ray's text has whole numbers, and names GPUs only where there are any.
         let gpus = if gpus > 0.0 {
             format!(", {} GPUs", gpus.trunc())
         } else {

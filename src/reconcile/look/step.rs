@@ -183,6 +183,8 @@ impl Judging {
                     rest(LookEnd::After(until - now), LookReason::Waits(why))
                 }
                 HandoverStep::Rest => {
+                    // What is remembered of a cluster is wrong once another process may have scaled
+                    // it.
                     state.memory = RoundMemory::default();
                     let why = match of.eligibility {
                         Eligibility::Leave(reason) => LookReason::NotOurs(reason.clone()),

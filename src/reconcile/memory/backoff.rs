@@ -63,6 +63,7 @@ impl Waits {
         settings: &BackoffSettings,
     ) {
         let first = match failed.meaning {
+            // The pod is gone, or its limit is known from now on: no time would change that.
             Meaning::Gone | Meaning::TooLarge(_) => return,
             // A quota, a limit range or a permission stays as it is until somebody changes it.
             Meaning::Refused | Meaning::Forbidden => settings.first_s * PATIENCE,

@@ -314,6 +314,7 @@ impl RoundMemory {
         let Effect::PatchCluster(patch) = &done.effect else {
             return;
         };
+        // A permission that is missing is missing for all groups of the patch.
         let known = meaning == Meaning::Forbidden
             || meaning == Meaning::Refused && patch.changes.len() == 1;
         let refused = patch.changes.iter().filter(|change| change.launches > 0);

@@ -20,6 +20,7 @@ impl ReportedState {
         let Some((reported, at)) = &self.state else {
             return true;
         };
+        // A GCS that was restarted has an empty state by itself, so that one is not sent again.
         *reported != unversioned || (unversioned != AutoscalingState::default() && is_old(*at, now))
     }
 

@@ -78,6 +78,8 @@ impl Unobserved {
     /// Takes in what came of a round.
     pub(crate) fn note(&mut self, done: &[Done], now: f64) {
         self.patched.retain(|_, accepted| accepted.holds(now));
+        // For longer than it holds: a raylet that says something else again is told less and less
+        // often.
         self.told
             .retain(|_, told| is_young(told.at, 2.0 * told.rest_s, now));
         for done in done {

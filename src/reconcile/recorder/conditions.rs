@@ -113,6 +113,8 @@ fn pending_resize(pod: Pod<'_>) -> Option<TrackedCondition> {
             "ResizeInfeasible",
             "its Kubernetes node can never hold the new size",
         ),
+        // The kubelet writes `Deferred` for every other reason. (Kubernetes, `kubelet/status`,
+        // `SetPodResizePendingCondition`.)
         _ => (
             "ResizeDeferred",
             "its Kubernetes node has too little left for it now",

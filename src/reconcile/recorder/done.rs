@@ -122,6 +122,7 @@ pub(crate) fn failures(done: &[Done]) -> impl Iterator<Item = TrackedCondition> 
             (_, Meaning::TooLarge(_)) => ("ResizeInfeasible", RESIZING),
             (Effect::ResizePod(_), Meaning::Refused) => ("ResizeRefused", RESIZING),
             (_, Meaning::Forbidden) => ("RightMissing", SCALING),
+            // These change nothing but what Ray shows, and each round tries them again.
             (Effect::Report(_) | Effect::PutError(_), _) => return None,
             (effect, _) if effect.is_kubernetes() => ("ApiCallFailed", SCALING),
             _ => ("RayCallFailed", SCALING),

@@ -342,6 +342,7 @@ fn restarts(group: &Group<'_>) -> bool {
 fn memory_monitor(group: &Group<'_>) -> bool {
     let container = group.ray_container();
     let every_ms = container.and_then(|container| container.env(MEMORY_MONITOR));
+    // Ray's monitor looks every so many milliseconds, and 0 turns it off.
     every_ms.is_none_or(|every_ms| every_ms.trim() != "0")
 }
 

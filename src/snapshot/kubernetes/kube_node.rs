@@ -153,6 +153,7 @@ impl KubeNode {
 /// The taints that mean something here.
 fn taints<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Taint>, D::Error> {
     let mut taints: Vec<Taint> = nullable(deserializer)?;
+    // By that effect the scheduler only prefers other nodes, and nobody is evicted.
     taints.retain(|taint| taint.meaning().is_some() && taint.effect != "PreferNoSchedule");
     taints.truncate(TAINTS);
     Ok(taints)

@@ -159,6 +159,8 @@ impl Performing {
             });
         }
         if of.next().is_some() {
+            // Each call of a chain asks again: the Lease may have been lost while the one before
+            // was under way.
             *call = sent(trust, now);
             return true;
         }

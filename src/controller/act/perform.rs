@@ -127,6 +127,8 @@ impl Performer<'_> {
             longest
         } else {
             let turn = self.writer.turn().await?;
+            // The turn ends with this block: a GCS, which a tenant controls, is not to hold a place
+            // at the gate.
             self.permission.ensure(&turn).await?
         };
         Ok(longest.min(writer::LONGEST))

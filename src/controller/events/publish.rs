@@ -107,6 +107,8 @@ impl Publisher {
         ));
         let equal = (about.uid.clone(), event.reason, event.message.clone());
         if let Some(published) = self.series.get(&equal) {
+            // The API server refuses a series of fewer than two Events. (Kubernetes,
+            // `core/validation/events.go`.)
             let count = published.count.saturating_add(1);
             let series = EventSeries {
                 count,

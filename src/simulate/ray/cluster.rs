@@ -171,6 +171,8 @@ impl Ray {
         let job = &mut self.jobs.all[number];
         let is_gang = matches!(job.need, Need::Gang { .. });
         job.is_new_process = is_gang;
+        // An event that ends a job names its attempt: one of an attempt that was lost meanwhile
+        // ends nothing.
         job.attempt += 1;
         job.started = Some(now);
         for share in &shares {
@@ -183,6 +185,8 @@ impl Ray {
             if is_gang {
                 node.gangs.push(number);
             } else if node.idle_processes > 0 {
+                // A worker process that waits takes the task at once, and saves the time in which
+                // one would start.
                 node.idle_processes -= 1;
             } else {
                 job.is_new_process = true;
@@ -212,6 +216,7 @@ impl Ray {
     pub(super) fn give_back(&mut self, number: usize, now: Moment) {
         self.touch();
         let job = &mut self.jobs.all[number];
+        // The process of an actor ends with it, and that of a task waits for the next one.
         let is_reused = !job.is_actor && matches!(job.need, Need::Shape(_));
         let JobState::Running(shares) = std::mem::replace(&mut job.state, JobState::Ready) else {
             return;

@@ -43,6 +43,7 @@ impl Ray {
     ) {
         self.touch();
         self.pulled.clear();
+        // `request_resources()` is in the memory of the GCS alone.
         self.requested.clear();
         self.reported = self
             .living()

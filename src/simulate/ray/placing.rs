@@ -73,6 +73,7 @@ pub(super) fn gang(
         .map(|number| (*number, nodes[*number].free()))
         .collect();
     if strategy == PlacementStrategy::StrictPack {
+        // All bundles of such a placement group are on one node, so that node holds their sum.
         let mut sum = Bundle::default();
         for bundle in bundles {
             sum.add(bundle);

@@ -61,6 +61,8 @@ impl Controllers {
         let Some(replica) = self.replicas.get_mut(number) else {
             return;
         };
+        // Calls that were sent before arrive all the same, so only what the process itself begins
+        // has to wait.
         if waits && replica.is_frozen(world.now) {
             let left = replica.frozen_until.since(world.now);
             return world.after(left, event);

@@ -129,6 +129,7 @@ impl Replica {
             }
             Requests::None => {}
         }
+        // Where answers are lost, the watch is cut off as well.
         if self.scaler.cut.is_none() {
             self.watch(store, now);
         }

@@ -128,6 +128,7 @@ impl Scaler {
     /// for so many seconds, if any.
     pub fn answered(&mut self, look: u64, chain: usize, frozen_s: f64, world: &mut World) {
         let now = (world.now, self.clock.seconds(world.now));
+        // The answer may be to a call of a process that has been killed since.
         if look != self.looked {
             return;
         }
@@ -210,6 +211,8 @@ impl Scaler {
             token: self.token,
             trust: self.trust,
             cut: self.cut,
+            // The machine's clock stays wrong, and what the process had heard of the API server's
+            // is lost.
             clock: ScalerClock::ahead(self.clock.ahead_s),
             spares_none: self.spares_none,
             broken: self.broken.clone(),

@@ -72,6 +72,8 @@ impl World {
             pod.ok_or_else(|| refused(404, &format!("pods {:?} not found", patch.pod), &[]))?;
         let uid = patch.body.pointer("/metadata/uid").and_then(Value::as_str);
         let stored = self.machines.pods[pod].object.metadata.uid.as_deref();
+        // The API server takes a UID in a patch for a change of the UID, and refuses that.
+        // (`ValidateObjectMetaUpdate`.)
         if uid.is_some() && uid != stored {
             return Err(refused(
                 422,
@@ -109,6 +111,7 @@ impl World {
             let stored = &mut self.machines.pods[pod].object.metadata.annotations;
             stored.do_not_disrupt = mark.as_str().map(str::to_owned);
             self.objects_changed();
+            // Without the mark Karpenter may empty the node.
             self.reconsider_room();
         }
         Ok(Reply::Ok)
@@ -143,9 +146,12 @@ impl World {
                 }
             };
             let resources = &mut container.resources;
+            // What a strategic merge patch does not name stays as it is.
             resources.requests = amounts("requests").or(resources.requests);
             resources.limits = amounts("limits").or(resources.limits);
         }
+        // From Kubernetes 1.36 on the API server itself refuses what the node could never hold.
+        // (`plugin/pkg/admission/podresize`.)
         if let Some(allocatable) = self.allocatable_of(number)
             && !fits(resized.wanted(), allocatable)
         {
@@ -157,6 +163,7 @@ impl World {
             return Ok(Reply::Ok);
         }
         let (wanted, before) = (resized.wanted(), self.machines.pods[number].wanted());
+        // A quota counts what the spec asks for, also before the kubelet has given it.
         if wanted.cpu > before.cpu && self.exceeds_quota(left(wanted, before).cpu) {
             return Err(refused(403, EXCEEDED_QUOTA, &[]));
         }
@@ -165,6 +172,7 @@ impl World {
         self.machines.pods[number] = resized;
         self.after(self.settings.call_s, WorldEvent::Kubelet(number));
         self.objects_changed();
+        // The scheduler counts the larger size at once, whether or not the kubelet can give it.
         self.tell_others(self.number, Notice::Loads);
         Ok(Reply::Ok)
     }

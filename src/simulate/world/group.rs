@@ -93,6 +93,7 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGr
     Ok(SimulatedGroup {
         name: group.name.clone().unwrap_or_default(),
         replicas: if is_head { 1 } else { replicas },
+        // KubeRay takes a `numOfHosts` of 0 for 1, where Ray takes it as it is.
         hosts: group.hosts.unwrap_or(1).max(1),
         to_delete: group.listed().map(str::to_owned).collect(),
         is_suspended: group.suspended,

@@ -249,6 +249,8 @@ impl Machines {
         let cores = *self.quotas.get(namespace)?;
         let pods = self.all().map(|pod| &self.pods[pod]);
         let is_counted = |pod: &&SimulatedPod| {
+            // A quota does not count pods that have ended. (Kubernetes,
+            // `quota/v1/evaluator/core/pods.go`, `QuotaV1Pod`.)
             !pod.has_ended() && pod.object.metadata.namespace.as_deref() == Some(namespace)
         };
         let pods = pods.filter(is_counted);

@@ -195,6 +195,8 @@ impl SimulatedPod {
         for (container, status) in containers.zip(&mut self.object.status.container_statuses) {
             status.resources = Some(container.resources);
         }
+        // The kubelet removes the conditions of a resize when it is done, and sets none of them to
+        // False.
         self.object.status.conditions.clear();
     }
 

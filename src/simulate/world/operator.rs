@@ -61,6 +61,8 @@ impl World {
             .iter()
             .filter(|pod| self.machines.pods[**pod].has_ended());
         let ended: Vec<usize> = ended.copied().collect();
+        // KubeRay makes no pods in a pass in which it has deleted ended ones: it returns an error
+        // instead.
         if !ended.is_empty() {
             self.delete_and_wait(&ended, DeletionCause::Ended);
             return false;
@@ -95,6 +97,7 @@ impl World {
                 .push(*pod);
         }
         let hosts = usize::try_from(group.hosts).unwrap_or(usize::MAX);
+        // One in each pass: KubeRay returns an error after it, and is called again.
         let incomplete = replicas.values().find(|pods| pods.len() < hosts).cloned();
         if let Some(incomplete) = incomplete {
             self.delete_and_wait(&incomplete, DeletionCause::Replica);
@@ -110,6 +113,7 @@ impl World {
         };
         let (listed, others): (Vec<_>, Vec<_>) = others.into_iter().partition(is_listed);
         self.delete_and_wait(&listed.concat(), DeletionCause::Listed);
+        // Nor does it make replicas in a pass in which it has deleted listed ones.
         if !listed.is_empty() {
             return false;
         }

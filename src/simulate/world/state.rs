@@ -258,6 +258,8 @@ impl World {
         let own = own.filter_map(|group| group.idle_timeout.seconds());
         let common = spec.find_map(|spec| spec.idle_timeout.seconds());
         own.fold(common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S), f64::max)
+            // A RayCluster may say any number, and the simulation goes on for so long after its
+            // last job.
             .clamp(0.0, 86_400.0)
     }
 
@@ -295,6 +297,7 @@ impl World {
     pub(super) fn set_cluster(&mut self, mut cluster: Value) -> Result<(), SimulatedGroupError> {
         cluster["metadata"]["resourceVersion"] = json!((self.version + 1).to_string());
         let before = self.cluster.object();
+        // The API server raises the generation for changes of the spec alone.
         let is_changed = before["spec"] != cluster["spec"];
         let generation = before["metadata"]["generation"].as_i64().unwrap_or(0);
         cluster["metadata"]["generation"] = json!(generation + i64::from(is_changed));
@@ -303,6 +306,7 @@ impl World {
         let before = std::mem::replace(&mut self.groups, groups);
         let is_gone =
             |group: &SimulatedGroup| !self.groups.iter().any(|known| known.name == group.name);
+        // KubeRay goes on with the groups that are there, and does not touch pods of the others.
         self.former.extend(before.into_iter().filter(is_gone));
         self.version += 1;
         self.cluster = cluster;
@@ -376,6 +380,7 @@ fn prepared(cluster: &Value) -> Value {
     metadata["annotations"][crate::ray::reconcile::ANNOTATION] =
         json!(ReconcileMode::Central.name());
     let spec = &mut cluster["spec"];
+    // Without it KubeRay deletes workers at random, and Rayfit does not scale the cluster.
     spec["enableInTreeAutoscaling"] = json!(true);
     spec["autoscalerOptions"]["version"] = json!("v2");
     cluster

@@ -114,6 +114,7 @@ impl World {
         }
         let mut state = self.ray.state(self.now);
         let strange = self.strangers.iter().map(|pod| NodeState {
+            // The ids of the other Ray nodes are counted from 1, so that this one is never theirs.
             node_id: NodeId::from([0xEE; 28]).to_string(),
             instance_id: pod.metadata.name.clone(),
             ray_node_type_name: pod.metadata.labels.group.clone().unwrap_or_default(),

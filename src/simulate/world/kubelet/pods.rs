@@ -55,6 +55,8 @@ impl World {
             return self.after(self.settings.gcs_pull_s, WorldEvent::RayJoins(number));
         }
         let pod = &self.machines.pods[number];
+        // KubeRay leaves the pods of a removed group alone, so that Ray may still begin to run in
+        // one.
         let mut groups = self.groups.iter().chain(&self.former);
         let Some(group) = groups.find(|group| group.name == pod.group()) else {
             return;

@@ -82,6 +82,7 @@ impl FieldPath {
             match segment {
                 Segment::Key(key) => {
                     pointer.push('/');
+                    // The tilde comes first: otherwise that of `~1` would be replaced again.
                     pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
                 }
                 Segment::Item { index, .. } => {

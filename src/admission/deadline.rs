@@ -44,6 +44,8 @@ fn unit_seconds(unit: &str) -> Option<f64> {
         "h" => Some(3600.0),
         "m" => Some(60.0),
         "s" => Some(1.0),
+        // API servers round what is left of the timeout up to whole seconds, so smaller units do
+        // not occur.
         "ms" => Some(0.001),
         _ => None,
     }

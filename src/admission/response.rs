@@ -124,8 +124,9 @@ fn too_much<'a>(review: &'a Review<'_>, error: &ReviewError) -> Response<'a> {
     }
 }
 
-/// An empty patch is left out, because API servers treat a patch type without a patch as a failure.
+/// The answer with the patch that fills in the defaults.
 fn patched<'a>(defaulted: &Defaulted) -> Result<Response<'a>, RenderError> {
+    // API servers treat a patch type without a patch as a failure.
     if defaulted.operations.0.is_empty() {
         return Ok(allowed());
     }

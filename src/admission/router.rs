@@ -204,10 +204,11 @@ fn bad_request(record: Record, problem: &str) -> Answer {
     }
 }
 
-/// API servers treat every status except 200 as a failed call, and apply the webhook's failure
-/// policy.
+/// The answer where Rayfit itself has failed.
 fn failed(record: Record, problem: &str) -> Answer {
     Answer {
+        // API servers treat every status except 200 as a failed call, and apply the webhook's
+        // failure policy.
         status: StatusCode::INTERNAL_SERVER_ERROR,
         body: problem.to_owned().into(),
         record: record.failed(ReviewOutcome::Panic, problem),

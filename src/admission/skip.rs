@@ -64,6 +64,8 @@ pub fn kind_to_judge(review: &Review<'_>) -> Result<Kind, Skip> {
 /// is unknown: the same value written differently (order, white space) is compared later.
 pub fn skip_update(webhook: Webhook, object: &RawValue, old: &RawValue) -> Option<Skip> {
     let old: Parts<'_> = serde_json::from_str(old.get()).ok()?;
+    // The stored object alone shows it: API servers refuse an update that changes the time of
+    // deletion.
     let deleting = old.metadata.deletion_timestamp.is_some();
     if deleting && webhook == Webhook::Mutate {
         return Some(Skip::Deleting);

@@ -100,13 +100,13 @@ struct Follower<'a> {
 }
 
 impl Follower<'_> {
-    /// Whether a new list is needed after a watch has ended. An overload or a broken connection
-    /// needs none: otherwise an API server that restarts would have to list everything for every
-    /// client.
+    /// Whether a new list is needed after a watch has ended.
     fn must_list(&self, result: &Result<End, PageFault>) -> bool {
         let is_old = self.beacon.silence() > self.selection.times.silence;
         is_old
             || match result {
+                // An overload or a broken connection needs no list: otherwise an API server that
+                // restarts would have to list everything for every client.
                 Ok(End::GoOn)
                 | Err(PageFault::Cut | PageFault::NoAnswer(_) | PageFault::TooSlow(_)) => false,
                 Err(PageFault::Refused { code, .. }) => !matches!(code, 429 | 500..),
@@ -179,6 +179,7 @@ impl Follower<'_> {
         let lifetime = lifetime
             .mul_f64(0.75 + fastrand::f64() / 4.0)
             .as_secs()
+            // API servers take 0 for a watch of half an hour or longer.
             .max(1);
         let params = WatchParams {
             label_selector: self.selection.labels.clone(),

@@ -165,6 +165,7 @@ pub fn page(body: &[u8]) -> Result<ListPage<'_>, PageFault> {
         serde_json::from_slice(body).map_err(|_| PageFault::Malformed("list"))?;
     let some = |text: Option<String>| text.filter(|text| !text.is_empty());
     Ok(ListPage {
+        // Go writes a list that was never filled as null.
         objects: list.items.into_iter().flatten().map(sent).collect(),
         next: some(list.metadata.next),
         version: some(list.metadata.resource_version),

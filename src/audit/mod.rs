@@ -44,8 +44,7 @@ const RETRY: Duration = Duration::from_secs(10);
 /// How often it is asked whether the policies are known.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Audits for ever, whenever this replica holds the Lease, once the policies are `known`: without them it would take
-/// webhooks that a policy makes fail closed for ones that nobody asks for, and open them.
+/// Audits for ever, whenever this replica holds the Lease, once the policies are `known`.
 pub async fn run(
     informers: Informers,
     options: AuditOptions,
@@ -54,6 +53,8 @@ pub async fn run(
     metrics: Arc<Metrics>,
 ) {
     metrics.audit.takes_part();
+    // Without the policies, webhooks that one of them makes fail closed would count as closed for
+    // nobody, and be opened.
     while !known.load(Ordering::Acquire) {
         tokio::time::sleep(LOOK).await;
     }

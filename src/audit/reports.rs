@@ -28,8 +28,6 @@ pub(super) struct Written {
 }
 
 /// Writes reports that have changed, and deletes those of objects that have no findings any more.
-/// If the API is installed later, the next sweep writes the reports. Reports are built one at a
-/// time, because all together would take too much memory.
 ///
 /// Returns `false` if something could not be read or written, so that it has to be tried again.
 pub(super) async fn write(client: &Client, board: &Board, written: &mut Written) -> bool {
@@ -42,11 +40,13 @@ pub(super) async fn write(client: &Client, board: &Board, written: &mut Written)
             }
         }
     }
+    // The API is not installed. If it is later, the next sweep writes the reports.
     let Some(known) = &mut written.known else {
         return true;
     };
     let mut is_done = true;
     let mut wanted: BTreeSet<ReportPlace> = BTreeSet::new();
+    // Reports are built one at a time, because all together would take too much memory.
     for judged in board.all() {
         let place = place(&judged);
         let print = fingerprint(&judged);

@@ -245,8 +245,7 @@ impl BudgetBook {
         writes
     }
 
-    /// Takes in how a write ended. `random` is from 0 to 1: who were refused because they wrote at the
-    /// same time do not do so again.
+    /// Takes in how a write ended. `random` is from 0 to 1.
     pub fn wrote(&mut self, write: RecordWrite, end: WriteEnd<'_>, now: f64, random: f64) {
         let Some(kept) = self.of(&write.policy) else {
             return;
@@ -257,6 +256,7 @@ impl BudgetBook {
         };
         if kept.failures > 0 {
             let longest = doubled(WRITE_S, kept.failures - 1, RETRY_S);
+            // Replicas that were refused because they wrote at the same time do not do so again.
             kept.next_write = now + longest * random;
         }
         kept.keeper.wrote(write.grants, end);

@@ -49,9 +49,9 @@ fn add(bundle: &mut CaBundle, webhook: &Value, first: bool) {
     }
 }
 
-/// A text that changes whenever a webhook changes. The resource version would not do, because it
-/// also changes with labels and field managers.
+/// A text that changes whenever a webhook changes.
 fn revision(metadata: &Value) -> String {
+    // The resource version would not do, because it also changes with labels and field managers.
     let version = match &metadata["generation"] {
         Value::Null => &metadata["resourceVersion"],
         generation => generation,
@@ -59,11 +59,11 @@ fn revision(metadata: &Value) -> String {
     format!("{}/{version}", metadata["uid"])
 }
 
-/// A JSON patch that gives `anchors` to every webhook of `configuration`. The patch requires the
-/// resource version that was read: with another one the API server answers 409.
+/// A JSON patch that gives `anchors` to every webhook of `configuration`.
 pub(super) fn patch(configuration: &Value, anchors: &[Anchor]) -> Value {
     let bundle = STANDARD.encode(pem(anchors));
     let webhooks = configuration["webhooks"].as_array().map_or(0, Vec::len);
+    // The API server answers 409 if the object has another resource version than this one.
     let version = json!({
         "op": "replace",
         "path": "/metadata/resourceVersion",

@@ -108,11 +108,11 @@ impl Contents {
     }
 
     /// The contents with the acknowledgement of `replica` that it serves `leaf`. Acknowledgements
-    /// of pods that are gone are dropped, but only by a replica that is one of the pods: two
-    /// replicas that run outside the cluster would otherwise drop each other's acknowledgement for
-    /// ever.
+    /// of pods that are gone are dropped.
     #[must_use]
     pub fn acknowledge(mut self, replica: &str, leaf: Id, pods: Option<&BTreeSet<String>>) -> Self {
+        // Only a replica that is one of the pods drops any: two replicas that run outside the
+        // cluster would otherwise drop each other's acknowledgement for ever.
         if let Some(pods) = pods.filter(|pods| pods.contains(replica)) {
             self.served.retain(|name, _| pods.contains(name));
         }

@@ -171,8 +171,7 @@ impl<'a> Look<'a> {
         (self.memory.serving.as_ref() != Some(&leaf.id)).then_some(CertificateStep::Serve)
     }
 
-    /// Unknown authorities stay in the bundles until the rotation has ended, because a replica may
-    /// still serve a certificate that one of them signed.
+    /// Unknown authorities stay in the bundles until the rotation has ended.
     fn publish(&self) -> Option<CertificateStep> {
         let wanted = self.view.contents.anchors(self.now);
         if wanted.is_empty() {
@@ -180,6 +179,8 @@ impl<'a> Look<'a> {
         }
         let settled = self.is_settled();
         self.view.bundles.iter().find_map(|(name, bundle)| {
+            // A replica may still serve a certificate that an authority signed which is not in the
+            // Secret.
             let stranger = |anchor: &&Anchor| {
                 !settled
                     && self.now < anchor.not_after

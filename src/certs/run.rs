@@ -193,7 +193,7 @@ impl Keeper {
         )
     }
 
-    /// Watches each object by its name, because RBAC can limit a right to names.
+    /// Watches each object by its name.
     fn watches(&self, informers: &Informers, changed: &Arc<Notify>) -> Vec<Reading> {
         let secret = self.cluster.secrets.resource_url();
         let secret = ("the Secret of certificates", secret, &*self.options.secret);
@@ -205,6 +205,7 @@ impl Keeper {
             .map(|(title, path, name)| {
                 let changed = Arc::clone(changed);
                 let selection = Selection {
+                    // RBAC can limit a right to names.
                     name: Some(name.to_owned()),
                     ..Selection::all(title, path.to_owned())
                 };

@@ -234,11 +234,12 @@ fn unread(file: &str, error: &source::SourceError) -> Unread {
     }
 }
 
-/// The object as it is checked: without owner references, because it is not known who wrote them,
-/// and in the namespace of the stored object that it changes.
+/// The object as it is checked: without owner references, and in the namespace of the stored object
+/// that it changes.
 fn in_place_of(object: &Value, old: Option<&Value>) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        // It is not known who wrote them, and an object that KubeRay has made is never denied.
         metadata.remove("ownerReferences");
         let namespace = old.and_then(|old| old.pointer("/metadata/namespace"));
         if let (Some(namespace), false) = (namespace, metadata.contains_key("namespace")) {

@@ -205,11 +205,12 @@ fn raise_open_files() {
     }
 }
 
-/// With one thread, a runtime without queues between threads is faster. More than two threads would
-/// be idle even at request rates that no cluster has.
+/// The runtime of the process.
 fn runtime(threads: Option<u32>) -> std::io::Result<tokio::runtime::Runtime> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    // More than two threads would be idle even at request rates that no cluster has.
     let threads = threads.map_or(cores.min(2), |threads| threads as usize);
+    // A runtime without queues between threads is faster.
     let mut builder = if threads == 1 {
         tokio::runtime::Builder::new_current_thread()
     } else {

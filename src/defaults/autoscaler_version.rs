@@ -77,14 +77,17 @@ fn has_v2_field(cluster: &Cluster<'_>) -> bool {
     })
 }
 
-/// With v2 KubeRay makes pods that never restart: a template that says otherwise would be
-/// refused by KubeRay, a restarting resize by the API server.
+/// Whether v2 would have the cluster or its pods refused. With v2 KubeRay makes pods that never
+/// restart.
 fn has_obstacle(cluster: &Cluster<'_>) -> bool {
     cluster.groups().any(|group| {
         let restart = group
             .pod_spec()
             .and_then(|spec| text_at(spec, "restartPolicy"));
+        // KubeRay refuses a template with another policy.
         !matches!(restart, None | Some("" | "Never"))
+            // The API server refuses a resize that restarts a container in a pod that never
+            // restarts.
             || group.containers().any(|container| {
                 container
                     .resize_policy()

@@ -100,8 +100,8 @@ fn apply_to(
     draft.add(DefaultId(1), path.key(resource), value, origin);
 }
 
-/// A request that equalled its limit follows it when the update changes the limit, and none may
-/// end up above it: such pods would be refused.
+/// A request that equalled its limit follows it when the update changes the limit, and none may end
+/// up above it.
 fn follow_limit(
     old: Container<'_>,
     resource: &str,
@@ -109,6 +109,7 @@ fn follow_limit(
     limit: &Value,
 ) -> (Value, Origin) {
     let was_limit = old.limit(resource).is_some() && old.limit(resource) == old.request(resource);
+    // The API server refuses pods whose requests are above their limits.
     let above = match (Quantity::from_json(&request), Quantity::from_json(limit)) {
         (Ok(request), Ok(limit)) => request > limit,
         _ => true,

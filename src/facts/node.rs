@@ -89,6 +89,7 @@ fn taints(spec: &Fields) -> Vec<NodeTaint> {
             value: text(taint, "value"),
             effect: text(taint, "effect"),
         })
+        // By `PreferNoSchedule` the scheduler only prefers other nodes.
         .filter(|taint| matches!(taint.effect.as_str(), "NoSchedule" | "NoExecute"))
         .collect()
 }

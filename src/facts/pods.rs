@@ -40,6 +40,7 @@ impl RayPod {
         }
         let spec = object_at(object, "spec");
         let containers = spec.map_or(&[][..], |spec| list_at(spec, "containers"));
+        // KubeRay and Ray both take the first container for the one in which Ray runs.
         let ray = containers.first().and_then(Value::as_object);
         let amount = |resource: Resource| {
             let container = Container::new(0, ray?);

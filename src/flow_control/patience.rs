@@ -40,6 +40,7 @@ impl PatienceUntil {
         let is_another = |(last, at): &(String, Duration)| {
             last != namespace && now.saturating_sub(*at) <= TOGETHER
         };
+        // The quota or the webhook of one namespace does not refuse requests about another one.
         if self.last.as_ref().is_some_and(is_another) {
             self.all = self.all.max(Some(end));
         }

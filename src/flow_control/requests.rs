@@ -86,12 +86,12 @@ impl<W> RequestFlows<W> {
         self.queue.step_aside();
     }
 
-    /// Whether the request at the front, of this flow, may be sent now. The rate is asked last, so that
-    /// a request that gives up before has used up none of it.
+    /// Whether the request at the front, of this flow, may be sent now.
     pub fn admit(&mut self, flow: &Flow, now: Duration, patience: &PatienceUntil) -> SendDecision {
         if self.is_full() {
             return SendDecision::WhenOneEnds;
         }
+        // The rate is asked last, so that a request that gives up before has used up none of it.
         match self.take_rate(now, patience) {
             Ok(()) => {
                 self.under_way += 1;

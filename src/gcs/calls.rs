@@ -254,14 +254,14 @@ impl Client {
     }
 
     /// Attempts of tasks, ends of actors, and placement groups. A GCS keeps a hundred thousand
-    /// attempts (`task_events_max_num_task_in_gcs`), and gives them whole: with a limit it would give
-    /// the oldest ones.
+    /// attempts (`task_events_max_num_task_in_gcs`), and gives them whole.
     pub async fn history(&self) -> Result<RayHistory, CallError> {
         let limit = self.largest_answer();
         let call = Call::TaskEvents;
         let tasks = self
             .call(
                 call,
+                // With a limit the GCS would give the oldest attempts.
                 GetTaskEventsRequest {},
                 |channel, request| async move {
                     TaskInfoGcsServiceClient::new(channel)

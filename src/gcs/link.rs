@@ -55,13 +55,13 @@ impl Link {
         }
     }
 
-    /// There was no answer. The channel is dropped, because its connection may be dead without
-    /// having been closed. (Pings would detect that too, but gRPC servers disconnect clients that
-    /// ping them.)
+    /// There was no answer. The channel is dropped.
     pub(super) fn failed(&mut self, generation: u64, now: Instant) {
         if generation != self.generation {
             return;
         }
+        // Its connection may be dead without having been closed. Pings would detect that too, but
+        // gRPC servers disconnect clients that ping them.
         self.channel = None;
         self.generation += 1;
         self.not_before = Some(now + wait(self.failures));

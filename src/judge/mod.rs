@@ -20,11 +20,9 @@ use crate::rules::{self, Subject};
 /// Checks `object` as it would be stored; `old` is the stored object if this is an update.
 ///
 /// An update that ends an object, or that does not change the parts that rules check, is allowed at
-/// once. An object that is being deleted is checked like any other until then, because KubeRay acts
-/// on its spec as long as it has a finalizer. Findings that the old object already had lead to
-/// warnings at most, and so does too much of something where the old object had as much or more. Objects that KubeRay's operator creates from a checked parent, and updates by
-/// which it removes its finalizer, are only audited: a denial would block the operator where no
-/// user sees the message.
+/// once. Findings that the old object already had lead to warnings at most, and so does too much of
+/// something where the old object had as much or more. Objects that KubeRay's operator creates from
+/// a checked parent, and updates by which it removes its finalizer, are only audited.
 pub fn judge(
     object: &RayObject<'_>,
     old: Option<&RayObject<'_>>,
@@ -32,6 +30,8 @@ pub fn judge(
     facts: &Facts,
     settings: &Settings,
 ) -> Verdict {
+    // An object that is being deleted is checked until then, because KubeRay acts on its spec as
+    // long as it has a finalizer.
     if old.is_some_and(|old| object.ends(old) || is_unchanged(object, old)) {
         return Verdict::default();
     }
@@ -61,6 +61,7 @@ pub fn judge(
                 amounts.get(&of).is_some_and(|before| amount <= *before)
             })
     };
+    // A denial would block the operator where no user sees the message.
     let ceiling = match old {
         Some(old) if old.is_deleting() && user == Some(&settings.operator_user) => Mode::Audit,
         _ => ceiling(object, user, settings),

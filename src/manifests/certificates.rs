@@ -9,23 +9,24 @@ const SELF_SIGNED: &str = "rayfit-selfsigned";
 /// cert-manager's Certificate, Issuer and Secret of Rayfit's authority.
 pub const AUTHORITY: &str = "rayfit-ca";
 
-/// The Secret that Rayfit fills. It is applied without a `data` field, so that applying it again
-/// keeps its content. Because it is applied, Rayfit's account needs no permission to create
-/// Secrets, which Kubernetes cannot limit to one name.
+/// The Secret that Rayfit fills. Because it is applied, Rayfit's account needs no permission to
+/// create Secrets, which Kubernetes cannot limit to one name.
 pub fn empty_secret(options: &ManifestOptions) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": names::metadata(OWN_SECRET, &options.namespace),
+        // Without `data`, so that applying it again keeps its content.
         "type": "Opaque"
     })
 }
 
 /// The certificates that cert-manager issues: a self-signed authority, and the serving certificate
-/// that it signs. A self-signed serving certificate would be a new authority at each renewal, and
-/// each renewal an outage.
+/// that it signs.
 pub fn issued(options: &ManifestOptions) -> Vec<Value> {
     vec![
+        // A self-signed serving certificate would be a new authority at each renewal, and each
+        // renewal an outage.
         issuer(options, SELF_SIGNED, &json!({ "selfSigned": {} })),
         authority(options),
         issuer(

@@ -47,13 +47,13 @@ impl Component {
         }
     }
 
-    /// The labels that select its pods. They can never change, because a Deployment's selector is
-    /// immutable.
+    /// The labels that select its pods.
     pub fn labels(self) -> Value {
         let component = match self {
             Self::Admission => "admission",
             Self::Controller => "controller",
         };
+        // They can never change, because a Deployment's selector is immutable.
         json!({ "app.kubernetes.io/name": APP, "app.kubernetes.io/component": component })
     }
 

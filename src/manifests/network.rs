@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::ManifestOptions;
 use super::names::{self, APP, Component};
 
-/// Service of the webhooks. API servers call its port 443 by default.
+/// Service of the webhooks.
 pub fn webhook_service(options: &ManifestOptions) -> Value {
     json!({
         "apiVersion": "v1",
@@ -14,6 +14,7 @@ pub fn webhook_service(options: &ManifestOptions) -> Value {
         "spec": {
             "selector": names::selector(),
             "ports": [
+                // API servers call this port where a webhook configuration names none.
                 { "name": "https", "port": 443, "targetPort": "webhook", "protocol": "TCP" }
             ]
         }

@@ -37,14 +37,14 @@ pub const CHANGED: &str = "request.operation != 'UPDATE' \
      || (has(object.metadata.labels) && has(oldObject.metadata.labels) ? object.metadata.labels != oldObject.metadata.labels : has(object.metadata.labels) != has(oldObject.metadata.labels)) \
      || (has(object.metadata.annotations) && has(oldObject.metadata.annotations) ? object.metadata.annotations != oldObject.metadata.annotations : has(object.metadata.annotations) != has(oldObject.metadata.annotations))";
 
-/// The mutating configuration. It never refuses anything, not even when it does not answer, because
-/// the validating webhook checks the object as it would be stored.
+/// The mutating configuration. It never refuses anything, not even when it does not answer.
 pub fn mutating(options: &ManifestOptions) -> Value {
     let mut configuration = configuration(options, "MutatingWebhookConfiguration", MUTATING);
     configuration["webhooks"] = Kind::ALL
         .iter()
         .map(|kind| {
             let mut webhook = webhook(options, *kind, "mutate", MUTATE_PATH);
+            // The validating webhook checks the object as it would be stored, defaults or not.
             webhook["failurePolicy"] = json!("Ignore");
             // Another webhook may add fields on which the defaults depend.
             webhook["reinvocationPolicy"] = json!("IfNeeded");
@@ -161,10 +161,10 @@ fn configuration(options: &ManifestOptions, kind: &str, name: &str) -> Value {
     })
 }
 
-/// There is one webhook per kind, because the API server's metrics are labelled by the name of the
-/// webhook.
+/// The webhook of one kind.
 fn webhook(options: &ManifestOptions, kind: Kind, verb: &str, path: &str) -> Value {
     json!({
+        // The API server's metrics are labelled by this name, and so tell the kinds apart.
         "name": format!("{verb}.{}.rayfit.dev", kind.name().to_lowercase()),
         "clientConfig": service(options, path),
         "rules": [{

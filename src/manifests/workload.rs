@@ -11,9 +11,9 @@ use super::{Certificates, ManifestOptions};
 /// The user in the container: the customary id of `nonroot`.
 const USER: u32 = 65532;
 
-/// Keeps one pod running while Kubernetes nodes are drained. With a single pod it would block every
-/// drain.
+/// Keeps one pod running while Kubernetes nodes are drained.
 pub fn disruption_budget(options: &ManifestOptions, component: Component) -> Option<Value> {
+    // For a single pod it would block every drain.
     (options.replicas_of(component) > 1).then(|| {
         json!({
             "apiVersion": "policy/v1",

@@ -70,8 +70,7 @@ impl Found {
     }
 }
 
-/// Checks a stored object as if it were created at `now`. Rules that are off run too, so that the
-/// results show the effect of turning them on.
+/// Checks a stored object as if it were created at `now`.
 pub fn examine(
     object: &RayObject<'_>,
     facts: &Facts,
@@ -81,6 +80,7 @@ pub fn examine(
 ) -> Judged {
     let settings = policies.settings_for(base, object, facts, now);
     let curious = Settings {
+        // Rules that are off run too, so that the results show the effect of turning them on.
         modes: settings.modes.awake(),
         ..Settings::clone(&settings)
     };

@@ -36,8 +36,7 @@ pub fn name(judged: &Judged) -> String {
     format!("rayfit-{kind}-{start}-{hash:016x}")
 }
 
-/// The report of an object; `None` if it has no findings. The object owns the report, so that
-/// Kubernetes deletes the report with it.
+/// The report of an object; `None` if it has no findings.
 pub fn report(judged: &Judged) -> Option<Value> {
     let shown: Vec<&Found> = judged
         .findings
@@ -63,6 +62,7 @@ pub fn report(judged: &Judged) -> Option<Value> {
             "name": name(judged),
             "namespace": judged.object.namespace,
             "labels": { MANAGED_BY: "rayfit" },
+            // Kubernetes deletes the report together with its owner.
             "ownerReferences": [{
                 "apiVersion": "ray.io/v1", "kind": kind.name(),
                 "name": name_of, "uid": judged.uid,

@@ -91,26 +91,27 @@ impl Nodes {
             .saturating_sub(self.there)
     }
 
-    /// How many pods are still to come. Whoever has lowered `replicas` since they were requested has not
-    /// ended the request: the planner asks for them again, as far as the group may have them.
+    /// How many pods are still to come.
     fn awaited(self, group: &GroupConfig) -> u64 {
         let most = group.max_replicas.max(0);
         let replicas = group.replicas.unwrap_or(0).max(group.min_replicas);
         let by_replicas = group
             .nodes(replicas.clamp(0, most))
             .saturating_sub(self.there);
+        // Somebody who has lowered `replicas` since has not ended the request: the planner asks for
+        // the pods again, as far as the group may have them.
         let by_request = self.requested.saturating_sub(self.unknown);
         by_replicas.max(by_request.min(group.nodes(most).saturating_sub(self.there)))
     }
 }
 
-/// What a cluster is charged as its objects are, without pods that are being deleted or are listed for it;
-/// and what of that it has without being asked: the head and the minima. For a pod that has ended KubeRay
-/// makes another one.
+/// What a cluster is charged as its objects are, without pods that are being deleted or are listed
+/// for it; and how much of that it has without being asked: the head and the minima.
 pub fn charged(cluster: &ClusterObject, own: &OwnPods) -> (BudgetAmounts, BudgetAmounts) {
     let mut config = ClusterConfig::of(cluster);
     let history = History::default();
     let is_listed = |pod: &Pod<'_>| config.is_listed(pod.group, pod.name);
+    // KubeRay makes another pod for one that has ended.
     let stays = |pod: &Pod<'_>| !pod.deleting && !pod.ended && !is_listed(pod);
     let all: Vec<Pod<'_>> = own.iter().filter(stays).collect();
     let head: Vec<Pod<'_>> = own

@@ -75,8 +75,7 @@ pub enum DrainTime {
 }
 
 impl DrainTime {
-    /// The time by the variable, as Ray reads it: a text that is not a number counts as absent.
-    /// (Ray, `env_float`.)
+    /// The time by the variable, as Ray reads it. (Ray, `env_float`.)
     pub fn of(variable: Option<DrainVariable<'_>>) -> Self {
         let Some(variable) = variable else {
             return Self::Seconds(DRAIN_S);
@@ -87,6 +86,7 @@ impl DrainTime {
         match variable.value.trim().parse::<f64>() {
             Ok(seconds) if seconds > 0.0 => Self::Seconds(seconds),
             Ok(_) => Self::Never,
+            // For Ray, a text that is not a number is as good as none.
             Err(_) => Self::Seconds(DRAIN_S),
         }
     }

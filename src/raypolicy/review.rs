@@ -60,11 +60,11 @@ impl PolicyReview {
     }
 }
 
-/// Whether the stored policy has the problem, which is then taken out: each stands for one. Positions in lists do
-/// not count, because an entry that comes or goes moves those behind it.
+/// Whether the stored policy has the problem, which is then taken out: each stands for one.
 fn is_old(fault: &PolicyFault, before: &mut Vec<PolicyFault>) -> bool {
     let is_same = |other: &PolicyFault| {
         other.problem == fault.problem
+            // An entry that comes or goes moves those behind it in its list.
             && without_positions(&other.place) == without_positions(&fault.place)
     };
     let found = before.iter().position(is_same);

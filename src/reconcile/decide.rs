@@ -209,8 +209,7 @@ impl Making<'_> {
         true
     }
 
-    /// One patch for all worker groups. After the API server has refused a patch of several groups,
-    /// each patch changes one group only, so that it becomes clear which group is refused.
+    /// One patch for all worker groups.
     fn replicas(
         &mut self,
         barred: &BTreeSet<EffectTarget>,
@@ -240,6 +239,8 @@ impl Making<'_> {
             plan: self.plan,
             max: self.max_workers,
         };
+        // After the API server has refused a patch of several groups, each patch changes one group
+        // only, so that it becomes clear which group is refused.
         let (allowed, held) = workers.bound(allowed, split);
         for change in held {
             let about = EffectTarget::Group(change.group.name.clone());

@@ -90,12 +90,13 @@ pub fn denial(findings: &[Finding]) -> String {
 }
 
 /// The warnings of a response, within the lengths that API servers pass on; the last one counts
-/// those left out. A fix that several findings share is included once, because API servers drop
-/// repeated warnings and it would only use up the length of others.
+/// those left out. A fix that several findings share is included once.
 pub fn warnings(findings: &[Finding]) -> Vec<String> {
     let mut said = HashSet::new();
     let pairs = findings.iter().map(|finding| {
         let mut lines = warning(finding);
+        // API servers drop repeated warnings, so a second copy would only use up the length of
+        // others.
         if lines.get(1).is_some_and(|fix| !said.insert(fix.clone())) {
             lines.truncate(1);
         }

@@ -62,7 +62,6 @@ pub(super) struct Server {
 
 impl Server {
     /// Serves one connection from `source` until it ends, or has to give its `place` to another.
-    /// Returns no error, because misbehaving clients are not a failure of the server.
     pub(super) async fn serve(self, stream: TcpStream, source: ConnectionSource, place: Share) {
         let _ = stream.set_nodelay(true);
         let progress = Arc::new(ExchangeProgress::new(place));
@@ -76,6 +75,7 @@ impl Server {
         };
         match handshake {
             Ok(Ok(stream)) => self.serve_http(stream, source, progress).await,
+            // Clients that misbehave are not a failure of the server.
             Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
             Err(_elapsed) => tracing::debug!("TLS handshake took too long"),
         }
@@ -200,9 +200,10 @@ impl Body for Noticed {
     }
 }
 
-/// Only HTTP/1.1: API servers speak nothing else to webhooks, and with h2 one connection could hold
-/// as much as many.
+/// How connections are served.
 fn h1(times: ConnectionTimeouts) -> Builder {
+    // Only HTTP/1.1: API servers speak nothing else to webhooks, and with HTTP/2 one connection
+    // could hold as much as many.
     let mut builder = Builder::new();
     builder
         .timer(TokioTimer::new())

@@ -46,8 +46,7 @@ pub fn options(asked: Autoscaler, kubeconfig: Option<PathBuf>) -> SidecarOptions
     }
 }
 
-/// Runs until told to stop, and never ends by itself: with `restartPolicy: Never` a container that
-/// has ended would not be started again.
+/// Runs until told to stop, and never ends by itself.
 pub fn start(options: SidecarOptions, format: LogFormat, filter: &str) -> anyhow::Result<()> {
     logs::start(format, filter)?;
     tokio::runtime::Builder::new_current_thread()
@@ -66,6 +65,8 @@ pub fn start(options: SidecarOptions, format: LogFormat, filter: &str) -> anyhow
                 options.namespace,
                 options.cluster
             );
+            // If the task ends, the process goes on: with `restartPolicy: Never` a container that
+            // has ended would not be started again.
             let working = tokio::spawn(work(options, stopped));
             tokio::select! {
                 _ = term.recv() => {}

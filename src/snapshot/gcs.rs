@@ -288,10 +288,11 @@ pub type LiveNodes<'a> = HashMap<&'a str, &'a NodeState>;
 impl ClusterResourceState {
     /// The live Ray node of each pod. A pod has several for a while after its container was
     /// restarted, or for good where somebody starts a second raylet. It is one node all the same,
-    /// because groups count pods. Which of them counts does not depend on the order in which Ray
-    /// reports them: a Ray node that stays comes before one that is draining, and then the one that
-    /// had work last.
+    /// because groups count pods. A Ray node that stays comes before one that is draining, and then
+    /// the one that had work last.
     pub fn live(&self) -> LiveNodes<'_> {
+        // Which of them counts must not depend on the order in which Ray reports them, which may
+        // change.
         let rank = |node: &NodeState| (node.status == NodeStatus::Draining, node.idle_duration_ms);
         let mut live = LiveNodes::default();
         live.reserve(self.node_states.len());

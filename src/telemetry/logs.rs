@@ -61,13 +61,13 @@ where
 /// Anything important in them is also returned as an error.
 const QUOTING: &[&str] = &["kube_client", "kube_runtime"];
 
-/// Whether a line may be written at all. Of libraries only warnings are, because at lower levels
-/// they log what they send and receive.
+/// Whether a line may be written at all.
 fn is_shown(line: &Metadata<'_>) -> bool {
     let of = |name: &str| {
         let rest = line.target().strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
     };
+    // At lower levels than warnings, libraries log what they send and receive.
     of("rayfit") || (*line.level() <= Level::WARN && !QUOTING.iter().copied().any(of))
 }
 

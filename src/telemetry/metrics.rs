@@ -175,8 +175,7 @@ impl Metrics {
         );
     }
 
-    /// Counts one review. A dry run counts as a request, but its findings do not: nothing would be
-    /// stored.
+    /// Counts one review. A dry run counts as a request, but its findings do not.
     pub fn observe(&self, review: &Reviewed<'_>, took: Duration) {
         let webhook = review.webhook;
         let labels = RequestLabels {
@@ -194,6 +193,7 @@ impl Metrics {
             ReviewOutcome::Panic => drop(self.panics.inc()),
             _ => {}
         }
+        // Nothing is stored by a dry run.
         if !review.dry_run {
             self.count_findings(review);
         }

@@ -17,9 +17,6 @@ pub fn server_config(store: Arc<CertificateStore>) -> Result<Arc<ServerConfig>, 
 }
 
 /// TLS 1.2 and 1.3, HTTP/1.1, the certificate from `store` at each handshake.
-///
-/// API servers speak HTTP/1.1 to webhooks (they ask for it in ALPN, so that calls spread over
-/// replicas). HTTP/2 is not offered, so it cannot be abused.
 pub fn server_config_for(
     store: Arc<CertificateStore>,
     clients: Arc<dyn ClientCertVerifier>,
@@ -31,6 +28,8 @@ pub fn server_config_for(
     // API servers do not resume sessions, and a resumed session would keep the old certificate.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
+    // API servers ask for HTTP/1.1, so that calls spread over replicas. HTTP/2 is not offered, so
+    // it cannot be abused.
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }

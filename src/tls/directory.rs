@@ -67,13 +67,14 @@ impl Poller {
     }
 
     /// Reads the directory once. `Ok(None)`: the files are as they were at the last call, whether
-    /// they were good or not, so that a broken pair is reported once and not every ten seconds.
+    /// they were good or not.
     pub fn poll(&mut self) -> Result<Option<Installed>, DirectoryError> {
         let content = self.directory.read()?;
         if self.seen.as_ref() == Some(&content) {
             return Ok(None);
         }
         let installed = self.store.install(&content.chain, &content.key);
+        // A broken pair too, so that it is reported once and not every ten seconds.
         self.seen = Some(content);
         installed
             .map(Some)

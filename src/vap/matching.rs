@@ -10,8 +10,7 @@ use crate::ray::Kind;
 /// The API of policies and bindings. (Validating: Kubernetes 1.30; mutating: 1.36.)
 pub(super) const API_VERSION: &str = "admissionregistration.k8s.io/v1";
 
-/// Labels of a policy or binding of Rayfit. The component differs from that of the webhooks, so
-/// that deleting one by label does not delete the other.
+/// Labels of a policy or binding of Rayfit.
 pub(super) fn object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({
         "apiVersion": API_VERSION,
@@ -20,6 +19,8 @@ pub(super) fn object(kind: &str, name: &str, spec: &Value) -> Value {
             "name": name,
             "labels": {
                 "app.kubernetes.io/name": names::APP,
+                // Another component than that of the webhooks, so that deleting one by label does
+                // not delete the other.
                 "app.kubernetes.io/component": "policies"
             }
         },

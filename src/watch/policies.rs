@@ -14,8 +14,7 @@ use crate::policy::{EffectivePolicy, Policies};
 use crate::raypolicy::{PolicyFault, compile};
 
 /// Keeps the policies and the labels of namespaces up to date; `known` becomes true once both are
-/// known. While they cannot be read, no object may be judged yet, because the limits of a policy
-/// that is not known would not hold. Where the kind is not installed, there are no policies.
+/// known. Where the kind is not installed, there are no policies.
 pub(super) async fn keep(
     informers: &Informers,
     policy: &ArcSwap<EffectivePolicy>,
@@ -24,6 +23,8 @@ pub(super) async fn keep(
     let (policies_known, namespaces_known) = (AtomicBool::new(false), AtomicBool::new(false));
     let both = || {
         if policies_known.load(Ordering::Acquire) && namespaces_known.load(Ordering::Acquire) {
+            // Before this no object may be judged, because the limits of a policy that is not known
+            // would not hold.
             known.store(true, Ordering::Release);
         }
     };

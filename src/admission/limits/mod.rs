@@ -139,8 +139,7 @@ impl AdmissionCapacity {
             .unwrap_or(Err(Refusal::Slow))
     }
 
-    /// Reads the body's frames. Memory is reserved as they arrive, not as they are announced, so
-    /// that a client which announces much and sends little holds little.
+    /// Reads the body's frames.
     async fn collect(&self, mut body: Body, source: ConnectionSource) -> Result<Held, Refusal> {
         let mut whole = Whole::Empty;
         let mut memory = None;
@@ -152,7 +151,11 @@ impl AdmissionCapacity {
             if before + data.len() > self.limits.body {
                 return Err(Refusal::TooLong(self.limits.body));
             }
+            // Memory is reserved for what has arrived and not for what was announced, so that a
+            // client which announces much and sends little holds little.
             let length = before + data.len();
+            // No memory is reserved for a small body that arrived at once, because it is processed
+            // before anything else happens.
             if !(before == 0 && length <= PIECE && body.is_end_stream()) {
                 self.set_aside(&mut memory, source, before, length)?;
             }
@@ -164,8 +167,7 @@ impl AdmissionCapacity {
         })
     }
 
-    /// Grows `memory`, which covers `before` bytes, to cover `length`. No memory is reserved for a
-    /// small body that arrived at once, because it is processed before anything else happens.
+    /// Grows `memory`, which covers `before` bytes, to cover `length`.
     fn set_aside(
         &self,
         memory: &mut Option<Share>,

@@ -30,14 +30,15 @@ pub(in crate::cli) struct PolicyArgs {
 }
 
 impl PolicyArgs {
-    /// The policies of the files. A problem in a policy is an error, because that part of it would
-    /// not apply.
+    /// The policies of the files.
     pub(in crate::cli) fn policies(&self) -> anyhow::Result<Policies> {
         let mut policies = Vec::new();
         for path in &self.files {
             for document in documents(path)? {
                 for item in objects::items(&document.value) {
                     if is_policy(&item.object) {
+                        // A problem in a policy is an error, because that part of it would not
+                        // apply.
                         let policy = read(&item.object).with_context(|| {
                             format!("{}: this RayPolicy is invalid", path.display())
                         })?;

@@ -71,6 +71,7 @@ impl InputSource {
 fn bounded(reader: impl Read, limit: usize) -> Result<String, SourceError> {
     let mut bytes = Vec::new();
     let most = u64::try_from(limit).unwrap_or(u64::MAX - 1);
+    // One byte more than is allowed shows that there is more.
     reader.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() > limit {
         return Err(SourceError::TooLarge { limit });
@@ -108,12 +109,13 @@ pub(in crate::cli) fn single(path: &Path) -> InputSource {
     }
 }
 
-/// `seen` holds the resolved paths of the visited folders, so that circular links end.
+/// `seen` holds the resolved paths of the visited folders.
 fn walk(
     folder: &Path,
     seen: &mut BTreeSet<PathBuf>,
     files: &mut Vec<InputSource>,
 ) -> Result<(), SourceError> {
+    // Links may lead back to a folder above.
     if !seen.insert(fs::canonicalize(folder)?) {
         return Ok(());
     }

@@ -52,15 +52,15 @@ impl Performer<'_> {
         done
     }
 
-    /// Performs one effect. Effects on pods and Ray nodes need the write permission. The patch of
-    /// the RayCluster tests its version itself, and reports change nothing in the cluster. Every
-    /// effect begins only if our Lease outlasts it, whether it goes to the GCS or to the API
-    /// server.
+    /// Performs one effect. Effects on pods and Ray nodes need the write permission. Every effect
+    /// begins only if our Lease outlasts it, whether it goes to the GCS or to the API server.
     async fn effect(&self, effect: &Effect) -> Result<Reply, Failure> {
         match effect {
             Effect::PatchCluster(patch) => {
                 let turn = self.writer.turn().await?;
                 let asked = Instant::now();
+                // The patch tests the version of the RayCluster itself, so it needs no write
+                // permission.
                 let cluster = turn.patch_cluster(&patch.operations).await?;
                 self.permission.wrote(&cluster, asked).await;
                 Ok(Reply::Ok)
@@ -93,6 +93,7 @@ impl Performer<'_> {
                 let _writing = self.writer.begin(longest)?;
                 self.drain(drain, longest).await
             }
+            // Reports change nothing in the cluster, so they need no write permission.
             Effect::Report(state) => {
                 let _writing = self.writer.begin(writer::LONGEST)?;
                 let gcs = self.gcs.with_deadline(writer::LONGEST);
@@ -109,10 +110,10 @@ impl Performer<'_> {
         }
     }
 
-    /// Stores or deletes the error text. It is deleted when it is empty, because drivers print
-    /// whatever is stored.
+    /// Stores or deletes the error text.
     async fn tell_drivers(&self, text: &str, longest: Duration) -> Result<(), CallError> {
         let gcs = self.gcs.with_deadline(longest);
+        // Drivers print whatever is stored, even an empty text.
         if text.is_empty() {
             gcs.kv_del("", ERROR_KEY).await
         } else {

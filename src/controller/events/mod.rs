@@ -51,13 +51,14 @@ impl Announcer {
         Self::default()
     }
 
-    /// Publishes the Events of a round, and logs them. Events beyond the cluster's budget are
-    /// logged only in detail, so that they do not flood the log instead.
+    /// Publishes the Events of a round, and logs them.
     pub fn announce(&self, about: &About, events: &[ClusterEvent]) {
         for event in events {
             let is_queued = self.desk.as_ref().is_none_or(|desk| desk.put(about, event));
             let (cluster, reason) = (about.key.to_string(), event.reason);
             match event.kind {
+                // An Event beyond the cluster's budget is logged only in detail, so that it does
+                // not flood the log instead.
                 _ if !is_queued => {
                     tracing::debug!(
                         cluster,

@@ -137,8 +137,7 @@ enum Unbeaten {
     Late(Duration),
 }
 
-/// Creates or renews the heartbeat; returns it as it is then, if there is one. One that is there although no watch
-/// has told, because somebody made it without the label, is renewed from then on like any other.
+/// Creates or renews the heartbeat; returns it as it is then, if there is one.
 async fn send_beat(
     api: &Api<Lease>,
     options: &LeaseOptions,
@@ -150,6 +149,8 @@ async fn send_beat(
     };
     match (beat(api, options, step).await, step) {
         (Ok(lease), _) => Ok(Some(lease)),
+        // Somebody has made it without the label, so that no watch has told of it. It is renewed
+        // from then on like any other.
         (Err(error), HeartbeatStep::Create) if code(&error) == Some(409) => {
             find_heartbeat(api).await.map_err(Unbeaten::Refused)
         }
@@ -337,10 +338,10 @@ impl Keeper {
         }
     }
 
-    /// After conflicts the Leases are read again, because the remembered ones may be stale. They are listed,
-    /// so that the right to `get` one Lease is not needed, and once for all: while one list after the other
-    /// came from a slow API server, this replica's own Lease would run out.
+    /// After conflicts the Leases are read again, because the remembered ones may be stale.
     async fn read_again(&mut self, steps: &[LeaseStep]) {
+        // A list does not need the right to `get` one Lease. It is read once for all: while one
+        // list after the other came from a slow API server, this replica's own Lease would run out.
         match timeout(self.options.terms.renew, list(&self.listing)).await {
             Ok(Ok(leases)) => {
                 let now = self.start.elapsed();

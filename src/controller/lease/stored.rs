@@ -34,11 +34,12 @@ pub struct LeaseOptions {
     pub terms: Terms,
 }
 
-/// All Leases as they are now. A list without a resource version is not answered from the API
-/// server's cache, but from what was stored last.
+/// All Leases as they are now.
 pub(super) async fn list(
     api: &Api<DynamicObject>,
 ) -> Result<Vec<(LeaseName, LeaseRecord)>, kube::Error> {
+    // A list without a resource version shows what was stored last, and not an older state of the
+    // API server's cache.
     let listed = api.list(&ListParams::default().labels(LABEL)).await?;
     let leases = listed.into_iter().filter_map(|lease| {
         let lease: Lease = lease.try_parse().ok()?;

@@ -115,6 +115,8 @@ impl Client {
             return Ok(None);
         };
         self.checked(call, reply.status)?;
+        // A GCS that was restarted is another publisher, and counts its messages anew. (Ray,
+        // `gcs_pubsub.py`.)
         if subscription.publisher != reply.publisher_id {
             subscription.publisher = reply.publisher_id;
             subscription.seen = 0;

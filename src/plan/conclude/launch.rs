@@ -30,12 +30,13 @@ pub(crate) struct LaunchBounds<'a> {
 }
 
 impl LaunchBounds<'_> {
-    /// How many nodes may be launched now; `None` if as many as wanted. Pods count from the moment
-    /// at which they were made, so that a restart forgets none of them, and launches without a pod
+    /// How many nodes may be launched now; `None` if as many as wanted. Launches without a pod
     /// count as made now.
     fn allowance(&self, state: &DecisionState) -> Option<u64> {
         let ScaleUp { max_pods, per_s } = self.scale_up?;
         let is_recent = |created: f64| self.now - created < f64::from(per_s);
+        // Pods count from the moment at which they were made, so that a restart of the controller
+        // forgets none of them.
         let recent = self
             .own
             .iter()

@@ -32,10 +32,8 @@ const FORGOTTEN_AFTER_S: f64 = 3600.0;
 /// How many pods that show it are remembered of each group.
 const PODS: usize = 3;
 
-/// Marks the groups that are blocked, and their pending nodes that would not start. A pod that was
-/// scheduled, or whose Kubernetes node is on its way, and that shows nothing is about to start,
-/// whatever the other pods of its group do. Returns
-/// what is to be reported.
+/// Marks the groups that are blocked, and their pending nodes that would not start. Returns what is
+/// to be reported.
 pub(crate) fn mark(
     state: &mut DecisionState,
     evidence: &Evidence<'_>,
@@ -76,6 +74,8 @@ pub(crate) fn mark(
         let is_of_blocked = node.group().is_some_and(|group| blocked.holds(group));
         // A pod that is about to start ends like those before it.
         let ends = node.group().is_some_and(|group| ends.holds(group));
+        // A pod that was scheduled, or whose Kubernetes node is on its way, and that reports no
+        // trouble is about to start, whatever the other pods of its group do.
         let starts =
             |pod: &str| !ends && expected.contains(pod) && !evidence.pods.contains_key(pod);
         node.blocked = is_pending && is_of_blocked && !node.head && !node.pod().is_some_and(starts);

@@ -131,8 +131,8 @@ fn is_small(resize: &Resize) -> bool {
 }
 
 /// Whether some demand waits that a pod of the group could take at its resize limits: another pod
-/// is launched for it, or would be if the maxima allowed that. Demand that fits at the base size is
-/// no part of this, because it is placed on the pod that is removed.
+/// is launched for it, or would be if the maxima allowed that. Demand that fits at the base size
+/// does not count, because it is placed on the pod that is removed.
 fn is_wanted(decided: &Decided<'_>, group: GroupIndex) -> bool {
     let state = &decided.state;
     let coming = |node: &PlannedNode| {

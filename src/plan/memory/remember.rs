@@ -157,10 +157,8 @@ fn instances(before: &History, decided: &Decided<'_>, plan: &Plan) -> Vec<Instan
     instances
 }
 
-/// The pods that are no nodes any more because their Ray node was asked to stop, until they are gone. The
-/// GCS may end before the pod is listed for deletion, and the next one has never heard of its Ray node; and
-/// a raylet that was drained ends without an error, so its container goes on for as long as nobody
-/// deletes the pod. (Ray, `scripts.py`, `start`.)
+/// The pods that are no nodes any more because their Ray node was asked to stop, until they are
+/// gone.
 fn leaving(before: &History, decided: &Decided<'_>) -> Vec<Instance> {
     if before.instances.is_empty() {
         return Vec::new();
@@ -168,6 +166,9 @@ fn leaving(before: &History, decided: &Decided<'_>) -> Vec<Instance> {
     let left = &decided.leftovers;
     let pods = left.stopped.iter().chain(&left.draining);
     let pods: HashSet<&str> = pods.map(|pod| pod.name).collect();
+    // The next GCS may never have heard of the Ray node, and the container of a raylet that was
+    // drained goes on until somebody deletes the pod, because such a raylet ends without an error.
+    // (Ray, `scripts.py`, `start`.)
     let stops = before.instances.iter().filter(|instance| {
         let pod = instance.pod.as_deref();
         instance.status == InstanceStatus::StopRequested

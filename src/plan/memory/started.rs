@@ -16,9 +16,9 @@ pub(crate) struct Started<'a> {
 }
 
 impl<'a> Started<'a> {
-    /// Those of a decision, or none if nothing is `remembered` that they could prove wrong: most clusters
-    /// have no such group, and all pods are gone through for it.
+    /// Those of a decision, or none if nothing is `remembered` that they could prove wrong.
     pub(crate) fn of(remembered: bool, state: &DecisionState, own: &'a [Pod<'a>]) -> Self {
+        // Most clusters have no such group, and to find these pods all pods are gone through.
         if !remembered {
             return Self::default();
         }

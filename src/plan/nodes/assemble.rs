@@ -201,11 +201,6 @@ fn fault(node: &PlannedNode, names: &Names) -> Option<ProblemReason> {
 /// counts nodes that shrink as if they had shrunk already. `at_base` says
 /// which groups are in growth back-off, so that their new nodes count at their base size.
 ///
-/// Which room there will be for a pod without a Kubernetes node, the scheduler alone knows: the
-/// planner does not see what all pods on all nodes take. Where the scheduler has had none for long,
-/// what comes free is what the pod asks for, and hardly more. So the pod counts at its base size,
-/// and new ones of its group too.
-///
 /// Returns why new nodes of a group count at their base size, if they do.
 pub(crate) fn size(
     config: &ClusterConfig,
@@ -220,6 +215,9 @@ pub(crate) fn size(
         return at_base;
     };
     if strategy.is_rayfit() {
+        // The planner does not see what all pods on all nodes take. Where the scheduler has found
+        // no room for long, what comes free is hardly more than the pod asks for, so it and new
+        // pods of its group count at their base sizes.
         for node in nodes.iter().filter(|node| waits_for_long(node)) {
             let limits = |group: GroupIndex| config.groups.get(group)?.resize_limits;
             let grows = node.group().filter(|group| limits(*group).is_some());

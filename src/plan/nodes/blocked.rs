@@ -116,8 +116,7 @@ impl<'a> Evidence<'a> {
 ///
 /// With Ray's autoscaler v2 no container of a pod is started again (KubeRay sets `restartPolicy:
 /// Never`), so `CrashLoopBackOff` is never seen: KubeRay deletes such a pod and makes another one,
-/// every few seconds and without end. Pods that are older than the head may have been part of the
-/// Ray cluster of another head, which the present one knows nothing of, and have ended with it.
+/// every few seconds and without end.
 fn early_ends<'a>(snapshot: &Snapshot, own: &'a [Pod<'a>]) -> Vec<&'a Pod<'a>> {
     let heads = own.iter().filter(|pod| pod.role == PodRole::Head);
     let heads = heads.filter(|pod| !pod.deleting && !pod.ended);
@@ -127,6 +126,8 @@ fn early_ends<'a>(snapshot: &Snapshot, own: &'a [Pod<'a>]) -> Vec<&'a Pod<'a>> {
     let is_early = |pod: &&Pod<'_>| {
         let disrupted = pod.condition("DisruptionTarget");
         pod.role == PodRole::Worker
+            // An older pod may have been part of the Ray cluster of another head, of which the
+            // present one knows nothing, and have ended with it.
             && pod.created().is_some_and(|created| created >= head_since)
             && !disrupted.is_some_and(PodCondition::is_true)
             && pod.ended_by_itself()
@@ -145,9 +146,7 @@ fn gated(group: &GroupConfig) -> Option<BlockReason> {
     (!group.is_head).then(|| BlockReason::ScaleGate(gate.clone()))
 }
 
-/// KubeRay could not make a pod. It makes the pods of one group after the other and stops at the
-/// first that is refused, so that is one of the first group that lacks any. (KubeRay,
-/// `raycluster_controller.go`, `reconcilePods`.)
+/// Marks the group of which KubeRay could not make a pod.
 fn refused(config: &ClusterConfig, own: &[Pod<'_>], groups: &mut ByGroup<Option<BlockReason>>) {
     let mut there: HashMap<&str, u64> = HashMap::default();
     for pod in own.iter().filter(|pod| pod.role == PodRole::Worker) {
@@ -158,6 +157,8 @@ fn refused(config: &ClusterConfig, own: &[Pod<'_>], groups: &mut ByGroup<Option<
         let there = there.get(group.name.as_str()).copied().unwrap_or(0);
         !group.is_head && !group.suspended && there < group.nodes(asked)
     };
+    // KubeRay makes the pods of one group after the other, and stops at the first that is refused.
+    // (KubeRay, `raycluster_controller.go`, `reconcilePods`.)
     let first = config.groups.enumerate().find(|(_, group)| lacks(group));
     if let Some(group) = first.and_then(|(number, _)| groups.get_mut(number)) {
         // What a pod of the group says about itself is more exact, and stays.

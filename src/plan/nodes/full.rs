@@ -22,9 +22,6 @@ const LEAST_MEMORY: i64 = 256 << 20;
 /// By group, whether a pod of it starts on a Kubernetes node that is full, while all demand that is for
 /// the group fits a pod at its base size, so that more pods serve it as well as larger ones. `bases` are
 /// nodes of the groups at their base sizes.
-///
-/// A Kubernetes node on which pods of this cluster have grown, or are about to, had room for that, so it
-/// says nothing about those to come.
 pub(crate) fn groups_without_room(
     nodes: &List<NodeIndex, PlannedNode>,
     headrooms: &List<KubeNodeIndex, NodeHeadroom>,
@@ -42,6 +39,8 @@ pub(crate) fn groups_without_room(
         |name: Option<Name>| name.is_some_and(|name| shapes.iter().any(|shape| shape.names(name)));
     let named = (is_named(cpu), is_named(memory));
     let resizes = nodes.iter().filter_map(|node| node.resize.as_deref());
+    // A Kubernetes node on which pods of this cluster have grown, or are about to, had room for
+    // that, so it says nothing about those to come.
     let grown = resizes.filter(|resize| resize.base.is_below(resize.desired));
     let grown: HashSet<KubeNodeIndex> = grown.filter_map(|resize| resize.kube_node).collect();
     for node in nodes.iter().filter(starting) {
@@ -78,8 +77,8 @@ fn lacks_room(
         || names_memory && memory > 0 && bytes(headroom.memory) < memory.min(LEAST_MEMORY)
 }
 
-/// Whether the requests of a shape fit the empty node one by one, or are for other nodes, because they
-/// name something that it has nothing of. Labels are no part of this.
+/// Whether the requests of a shape fit the empty node one by one, or are for other nodes, because
+/// they name something that it has nothing of. Labels are not compared.
 fn is_served(shape: &Shape, node: &PlannedNode) -> bool {
     let has = |name| node.amount(name).and_then(|amount| amount.total);
     let of_others = shape.positive().any(|(name, _)| has(name).is_none());

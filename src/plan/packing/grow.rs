@@ -81,10 +81,8 @@ impl Packing<'_> {
         }
     }
 
-    /// Takes one pod of each Kubernetes node, and leaves the others for later. Pods that share the
-    /// headroom of a node grow one after the other, because each takes headroom from the next. So do
-    /// all pods, where budgets leave little for the cluster. Those that are known to serve nothing go to
-    /// `unpicked`.
+    /// Takes one pod of each Kubernetes node, and leaves the others for later. Those that are known
+    /// to serve nothing go to `unpicked`.
     fn one_per_kube_node(
         &mut self,
         growing: Vec<NodeIndex>,
@@ -97,6 +95,8 @@ impl Packing<'_> {
         for number in growing {
             let resize = self.node(number).and_then(|node| node.resize.as_deref());
             let headroom = resize.filter(|resize| resize.headroom(&self.headrooms).is_some());
+            // Each pod takes headroom from the next one on its Kubernetes node. Where budgets leave
+            // little for the cluster, each takes that from all others.
             let place = match (is_shared, headroom) {
                 (true, _) => Some(None),
                 (false, Some(resize)) => Some(resize.kube_node),

@@ -166,11 +166,11 @@ impl DecisionState {
             .saturating_sub(there.saturating_add(unread))
     }
 
-    /// How many more workers KubeRay may be asked for now, where each group has so many pods: one that drains
-    /// is there until it is gone.
+    /// How many more workers KubeRay may be asked for now, where each group has so many pods.
     pub(crate) fn places_beside(&self, present: &ByGroup<u64>) -> u64 {
         let workers = self.groups.iter().zip(present.iter());
         let workers = workers.filter(|(group, _)| !group.config.is_head);
+        // A pod that drains is there until it is gone.
         let there = workers.map(|(group, present)| group.draining.saturating_add(*present));
         let there = there.fold(self.unread_nodes, u64::saturating_add);
         self.max_workers.saturating_sub(there)
@@ -229,12 +229,7 @@ impl DecisionState {
 
     /// Holds back hosts of multi-host replicas that are to be removed and must not be yet. A host
     /// is removed only together with the other hosts of its replica, because KubeRay deletes the
-    /// whole replica. Where pods do not say which replica they belong to (KubeRay before 1.6, or by
-    /// choice), as many hosts are removed at a time as a replica has, so that `replicas` follows
-    /// and KubeRay does not make new pods in their place.
-    ///
-    /// While a group is suspended, KubeRay leaves the whole cluster alone. A pod in which Ray does not
-    /// run yet could take work until KubeRay deletes it, so it is held back, too.
+    /// whole replica.
     pub(crate) fn hold_back(&mut self) {
         if !self.strategy.is_rayfit() {
             return;
@@ -251,6 +246,9 @@ impl DecisionState {
                 None => {}
             }
         }
+        // Pods do not say which replica they belong to before KubeRay 1.6, or by choice. Were other
+        // numbers of hosts removed, `replicas` could not follow, and KubeRay would make new pods in
+        // their place.
         for (group, count) in &mut unnamed {
             let group = group.and_then(|group| self.groups.get(group));
             let hosts = group.map_or(1, |group| group.config.hosts);
@@ -264,6 +262,8 @@ impl DecisionState {
             let Some(node) = self.nodes.get(*number) else {
                 continue;
             };
+            // While a group is suspended, KubeRay leaves the whole cluster alone, and a pod in
+            // which Ray does not run yet could take work until KubeRay deletes it.
             if is_left_alone && node.stage() == Stage::Allocated {
                 held.push(*number);
                 continue;

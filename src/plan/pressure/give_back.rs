@@ -21,8 +21,8 @@ const HOLD_S: u32 = 60;
 const LONGEST_S: u32 = 3600;
 
 /// Asks pods to give back what has been spare for long enough. Where it is not known how much is in
-/// use, nothing is given back while anything runs; nor where demand has made the pod grow since, which
-/// keeps its memory as long.
+/// use, nothing is given back while anything runs. A pod that demand has made grow since is not
+/// followed any more.
 pub(crate) fn give_back(state: &mut DecisionState, now: f64) {
     let memory = state.memory;
     for node in state.nodes.iter_mut() {

@@ -88,8 +88,7 @@ fn take(state: &mut DecisionState, number: NodeIndex, in_use: InUse) -> Option<i
     Some(memory)
 }
 
-/// Asks the pods to grow. A pod that demand has made grow by now gets that besides, because its
-/// demand has asked for what is added, and the work that runs uses what it has not asked for.
+/// Asks the pods to grow.
 pub(crate) fn grant(state: &mut DecisionState, reliefs: &[Relief], now: f64) {
     for relief in reliefs {
         let node = state.nodes.get_mut(relief.node);
@@ -99,6 +98,8 @@ pub(crate) fn grant(state: &mut DecisionState, reliefs: &[Relief], now: f64) {
         };
         let for_demand = resize.progress == ResizeProgress::New;
         let more = relief.memory.saturating_sub(resize.current.memory);
+        // Demand has asked for what it adds to the pod, and the work that runs uses memory that it
+        // has not asked for, so the pod gets both.
         let memory = if for_demand {
             let limit = resize.limit().memory.max(resize.desired.memory);
             resize.desired.memory.saturating_add(more).min(limit)

@@ -17,8 +17,7 @@ const LONGEST_GAP_S: f64 = 60.0;
 /// more often, so that rounds of a cluster at rest can be spared.
 const NOTED_S: f64 = 20.0;
 
-/// Whether the cluster is to end now, and since when nobody has used it. Where it is not known who
-/// does, somebody does.
+/// Whether the cluster is to end now, and since when nobody has used it.
 pub(crate) fn decide(
     snapshot: &Snapshot,
     strategy: Strategy,
@@ -31,6 +30,7 @@ pub(crate) fn decide(
     let mut memory = snapshot.history.unused.clone().unwrap_or_default();
     observe(&mut memory, head(snapshot), now);
     let users = snapshot.gcs.users.filter(|users| !is_used(users, strategy));
+    // The end of a cluster in use loses work, so what is not known counts as use.
     let Some(users) = users else {
         memory.since = None;
         return (None, Some(memory));

@@ -98,9 +98,9 @@ pub(crate) fn make_room(
     state.work = work;
 }
 
-/// Keeps idle nodes that could grow for the demand in `left` as soon as pods have gone that go already:
-/// where their idle timeout is short they would go a moment before. There may be more of them than will find
-/// room; once the pods have gone, none of them is kept for that any more.
+/// Keeps idle nodes that could grow for the demand in `left` as soon as pods that are going have
+/// gone. There may be more of them than will find room; once the pods have gone, none of them is
+/// kept for that any more.
 pub(crate) fn await_room(
     state: &mut DecisionState,
     context: &RoomContext<'_>,
@@ -119,6 +119,7 @@ pub(crate) fn await_room(
         let node = state.nodes.get(number);
         node.is_some_and(PlannedNode::is_idle_worker)
     };
+    // With a short idle timeout they would be removed a moment before there is room.
     let mut idle: Vec<_> = growing.filter(|(_, number)| is_idle(*number)).collect();
     let work = std::mem::replace(&mut state.work, WorkBudget::new(WAITING_STEPS));
     for batch in left {

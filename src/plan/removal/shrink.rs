@@ -58,8 +58,7 @@ pub(crate) fn run(state: &mut DecisionState, hold: Option<Hold>) {
 /// Notes how much CPU each pod has to spare, and asks the pods to shrink whose CPU has been spare
 /// for long enough.
 ///
-/// The hold is watched in two halves. A pod whose need was higher in the first half than in the
-/// second waits for one half more, so that it shrinks once instead of step by step.
+/// The hold is watched in two halves.
 fn shrink(state: &mut DecisionState, hold: Hold) {
     let Some(cpu) = state.cpu else { return };
     for node in state.nodes.iter_mut() {
@@ -84,6 +83,8 @@ fn shrink(state: &mut DecisionState, hold: Hold) {
                 resize.spare = Some(SpareCpu {
                     since: hold.now,
                     most: 0.0,
+                    // A pod whose need was higher in the first half than in the second waits for
+                    // one half more, so that it shrinks once instead of step by step.
                     earlier: Some(spare.most),
                 });
             }
@@ -151,13 +152,13 @@ pub(crate) fn may_shrink(resize: &Resize) -> bool {
         && resize.base.cpu > 0.0
 }
 
-/// The smallest size of a pod that needs so much CPU: a multiple of the base size in whole cores, as
-/// Ray counts them where it starts, so that what the pod leaves to others on its Kubernetes node is
-/// of use to them. A pod that could not shrink keeps its memory the next time, and after that its
-/// CPU too.
+/// The smallest size of a pod that needs so much CPU: a multiple of the base size in whole cores. A
+/// pod that could not shrink keeps its memory the next time, and after that its CPU too.
 fn smallest(resize: &Resize, cpu: f64, now_s: f64) -> Size {
     let (now, base) = (resize.current, resize.base);
     let failures = resize.shrink_failures.lately(now_s);
+    // Ray counts whole cores where it starts. What the pod leaves on its Kubernetes node is of use
+    // to others in such steps only.
     let step = base.cpu.ceil();
     let steps = ((cpu - SAME) / step).ceil().max(1.0);
     Size {

@@ -18,11 +18,12 @@ pub(crate) fn pending_timeout(state: &DecisionState, history: &History) -> Optio
     (is_blocked || !history.blocked.is_empty()).then_some(WITHDRAWN_AFTER_S)
 }
 
-/// Gives up launches of blocked groups that have no pod and that no demand needs. KubeRay makes the
-/// pods of its groups in order, and makes none of the later groups while one is refused.
+/// Gives up launches of blocked groups that have no pod and that no demand needs.
 pub(crate) fn launches(state: &mut DecisionState) {
     let mut removal = PartialRemoval::begin(state);
     for number in state.order.clone() {
+        // KubeRay makes the pods of its groups in order, and makes none of the later groups while
+        // one is refused.
         let is_given_up = |node: &&PlannedNode| {
             node.blocked
                 && node.fate == Fate::Stay

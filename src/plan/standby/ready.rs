@@ -332,13 +332,14 @@ fn take_back(
     }
 }
 
-/// Notes for idle nodes that are not needed on standby any more since when that has been so. What is
-/// needed goes up and down with demand, and nodes should not come and go with it.
+/// Notes for idle nodes that are not needed on standby any more since when that has been so.
 fn remember(state: &mut DecisionState, context: &StandbyContext<'_>) {
     for node in state.nodes.iter_mut() {
         let known = node.pod().and_then(|pod| context.history.standby.get(pod));
         let is_free = node.is_idle() && node.fate == Fate::Stay;
         if let Some(memory) = known.filter(|_| is_free && node.standby.needed_for().is_none()) {
+            // What is needed goes up and down with demand, and nodes should not come and go with
+            // it.
             let released = memory.released_at.unwrap_or(context.now);
             node.standby = StandbyRole::Released(released.min(context.now));
         }

@@ -56,8 +56,7 @@ impl ResizeLimit {
 }
 
 /// Reads a quantity as Ray does, by splitting off the suffix and giving the rest to Python's
-/// Decimal, which accepts blanks around the number and underscores in it. `K` is `k`. (Ray,
-/// `autoscaler/_private/kuberay/utils.py`, `parse_quantity`.)
+/// Decimal. (Ray, `autoscaler/_private/kuberay/utils.py`, `parse_quantity`.)
 fn ray_quantity(text: &str) -> Result<Quantity, QuantityError> {
     let plain = Quantity::parse(text);
     if plain != Err(QuantityError::Syntax) {
@@ -68,6 +67,7 @@ fn ray_quantity(text: &str) -> Result<Quantity, QuantityError> {
         .unwrap_or(text.len());
     let (number, suffix) = text.split_at(at);
     let suffix = if suffix == "K" { "k" } else { suffix };
+    // Python's Decimal accepts blanks around the number and underscores in it.
     Quantity::parse(&format!("{}{suffix}", number.trim().replace('_', "")))
 }
 

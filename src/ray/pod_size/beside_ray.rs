@@ -49,6 +49,7 @@ impl BesideRay {
 
     fn add(&mut self, container: &Container<'_>, resource: Resource) {
         let limit = container.limit(resource.name());
+        // The API server fills a request that is absent in from the limit.
         let request = container.request(resource.name()).or(limit);
         self.requests = plus(self.requests, request.unwrap_or_default());
         self.limits = plus(self.limits, limit.unwrap_or_default());

@@ -172,9 +172,9 @@ impl ApiStatus {
         }
     }
 
-    /// Tells apart the many meanings of status 403. Only the causes identify a lack of capacity; a
-    /// missing RBAC permission is worded the same by every version of the API server.
+    /// Tells apart the many meanings of status 403.
     fn forbidden(&self) -> Meaning {
+        // Only the causes identify a lack of capacity.
         let caused_by = |name: &str| self.causes.iter().any(|cause| cause == name);
         if caused_by("NodeCapacity") {
             return Meaning::TooLarge(allocatable(&self.message));
@@ -184,6 +184,7 @@ impl ApiStatus {
             // for capacity.
             return Meaning::TooLarge(Allocatable::default());
         }
+        // Every version of the API server words a missing permission in the same way.
         let rbac = self.message.contains(" cannot ") && self.message.contains(" resource ");
         if rbac {
             Meaning::Forbidden

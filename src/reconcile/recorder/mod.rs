@@ -93,13 +93,13 @@ impl EventRecorder {
         new
     }
 
-    /// Forgets what has been gone for longest. What holds is not forgotten, or it would be announced
-    /// again in each round.
+    /// Forgets what has been gone for longest.
     fn make_room(&mut self, new: usize, now: f64) {
         let excess = (self.announced.len().saturating_add(new)).saturating_sub(KEPT);
         if excess == 0 {
             return;
         }
+        // What holds is not forgotten, or it would be announced again in each round.
         let is_gone = |seen: f64| seen.total_cmp(&now).is_ne();
         let mut gone: Vec<(f64, ConditionKey)> = (self.announced.iter())
             .filter(|(_, seen)| is_gone(**seen))

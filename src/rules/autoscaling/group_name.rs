@@ -149,12 +149,13 @@ fn report_duplicate(group: &Group<'_>, name: &str, findings: &mut Findings) {
     );
 }
 
-/// The part of `name` that gets into names of pods may stand there. KubeRay makes them
-/// lower-case.
+/// The part of `name` that gets into names of pods may stand there.
 fn fits_pod_names(object: &RayObject<'_>, name: &str) -> bool {
     let generated = object
         .generate_name()
         .map(|prefix| prefix.len().min(LONGEST_PREFIX) + GENERATED);
+    // A name that is not known counts as the shortest, beside which most of the group's name is
+    // kept.
     let cluster = object.name().map(str::len).or(generated).unwrap_or(1);
     let random = if object.kind == Kind::RayCluster {
         0
@@ -163,6 +164,7 @@ fn fits_pod_names(object: &RayObject<'_>, name: &str) -> bool {
     };
     let kept = POD_NAME_PREFIX.saturating_sub(cluster + random + 1);
     let cut = name.get(..kept).unwrap_or(name);
+    // KubeRay makes the names of pods lower-case, so capitals do no harm.
     !cut.contains('_') && !["..", ".-", "-."].iter().any(|pair| cut.contains(pair))
 }
 

@@ -75,12 +75,13 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// KubeRay hands the CPU on in any case of letters.
+/// What the head's `resources` say.
 fn by_resources(head: &Group<'_>) -> Option<Finding> {
     let resources = head.resources()?;
     let path = head.path().key("resources");
     let entry = resources
         .iter()
+        // KubeRay reads the key in any case of letters.
         .find(|(key, _)| key.eq_ignore_ascii_case("cpu"));
     let fix = "Write CPU: \"0\" in the head group's resources.";
     match entry {
@@ -89,6 +90,7 @@ fn by_resources(head: &Group<'_>) -> Option<Finding> {
             RULE.finding(path.key(key.clone()), takes(cpu), fix)
                 .valued(shown(cpu)),
         ),
+        // RF206 reports `num-cpus` beside `resources`.
         None if starts_without_cpus(head) => None,
         None => Some(RULE.finding(path.key("CPU"), ABSENT, fix)),
     }

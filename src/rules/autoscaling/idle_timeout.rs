@@ -69,6 +69,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             report_negative(value, || group.path().key(KEY), findings);
         }
     }
+    // Rayfit reads null as if the key were absent.
     if cluster.autoscaling() && !subject.reconcile_mode().is_ours() {
         report_null(cluster, findings);
     }

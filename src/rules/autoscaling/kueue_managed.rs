@@ -52,6 +52,7 @@ const CEL: Cel = Cel::Covered(&[Check {
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let object = subject.object;
+    // KubeRay hands the labels of a RayCronJob on neither to its jobs nor to their clusters.
     if subject.autoscaled().is_none() || object.kind == Kind::RayCronJob {
         return;
     }

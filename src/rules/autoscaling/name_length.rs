@@ -56,6 +56,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     } else if let Some(prefix) = object.generate_name() {
         report_prefix(object.kind, prefix, findings);
     } else if let Some(value) = object.metadata().and_then(|meta| meta.get("name"))
+        // YAML makes numbers and booleans of names such as 1 and true that have no quotes.
         && (value.is_number() || value.is_boolean())
     {
         report_type(value, findings);
@@ -64,7 +65,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 
 const fn longest(kind: Kind) -> usize {
     match kind {
+        // KubeRay appends `-serve-svc`, and the name of a Service has 63 characters at most
+        // (KubeRay's `utils/constant.go`).
         Kind::RayCluster => 53,
+        // The name of their cluster has a dash and five letters more.
         Kind::RayJob | Kind::RayService => 47,
         Kind::RayCronJob => 36,
     }

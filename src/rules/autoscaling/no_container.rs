@@ -60,11 +60,12 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// Where the containers should be. Values of a wrong type are the API server's to refuse.
+/// Where the containers should be.
 fn place(group: &Group<'_>) -> Option<FieldPath> {
     let template = object_at(group.spec, "template")?;
     let spec = match template.get("spec") {
         None | Some(Value::Null) => return Some(group.pod_spec_path()),
+        // The API server refuses a value of a wrong type.
         Some(spec) => spec.as_object()?,
     };
     match spec.get("containers") {

@@ -100,6 +100,7 @@ fn check_signs(group: &Group<'_>, findings: &mut Findings) {
 }
 
 fn check_order(group: &Group<'_>, autoscaling: bool, findings: &mut Findings) {
+    // Negative numbers have been reported already.
     let count = |key| group.integer(key).filter(|count| *count >= 0);
     let Some(max) = count("maxReplicas") else {
         return;

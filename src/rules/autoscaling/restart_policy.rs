@@ -58,6 +58,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         .filter(|c| c.autoscaler_version() == v2);
     for group in cluster.into_iter().flat_map(Cluster::groups) {
         match policy(group) {
+            // KubeRay takes an empty policy for an absent one (its `utils/validation.go`).
             None | Some("" | "Never") => {}
             Some(policy) => findings.add(
                 RULE.finding(

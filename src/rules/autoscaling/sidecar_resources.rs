@@ -82,6 +82,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for (resource, request) in object_at(resources, "requests").into_iter().flatten() {
         report_above(cluster, resource, request, limits, findings);
     }
+    // Rayfit needs much less than Ray's autoscaler: DF06 gives it 64Mi.
     if !subject.reconcile_mode().is_ours() {
         report_small(cluster, limits, findings);
     }

@@ -37,5 +37,7 @@ pub(super) fn pods<'a>(subject: &Subject<'a>) -> impl Iterator<Item = &'a RayPod
 fn has_pods(cluster: &Cluster<'_>) -> bool {
     let suspended = cluster.spec.get("suspend").and_then(Value::as_bool) == Some(true);
     let manager = cluster.spec.get("managedBy").and_then(Value::as_str);
+    // KubeRay deletes all pods of a suspended cluster, and leaves alone one that names another
+    // manager.
     !suspended && manager.is_none_or(|manager| manager == "ray.io/kuberay-operator")
 }

@@ -58,6 +58,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject.cluster().filter(|_| lists) else {
         return;
     };
+    // RF116 reports the annotation of a RayCronJob, which reaches no cluster.
     if cluster.autoscaling() || subject.kind() == Kind::RayCronJob {
         return;
     }

@@ -72,6 +72,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject.autoscaled() else {
         return;
     };
+    // Rayfit raises the request of the pod along with its container's, and Ray leaves it as it is.
     let bound = if subject.reconcile_mode().is_ours() {
         PodLevelBound::raised
     } else {

@@ -126,6 +126,7 @@ impl<'a> Allowed<'a> {
         let beside = BesideRay::of(cluster, group, resource);
         let ranges = self.ranges.iter();
         let ranges = ranges.flat_map(|range| by_range(range, beside, resource));
+        // A quota with scopes counts some pods only, and perhaps none of these.
         let quotas = self.quotas.iter().filter(|quota| !quota.is_scoped);
         let quotas = quotas.flat_map(|quota| by_quota(quota, beside, container, resource));
         let allowed = ranges.chain(quotas).flatten();

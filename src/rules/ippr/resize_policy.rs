@@ -107,6 +107,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             continue;
         }
         for container in group.containers() {
+            // Only the first container is resized.
             let listed = listed && container.index == 0;
             let path = group.container_path(&container);
             check_container(group, (container.spec, path), (listed, never), findings);

@@ -299,11 +299,12 @@ fn uses(at: f64, gi: f64) -> MemoryUse {
     MemoryUse { at, bytes }
 }
 
-/// Without Ray's memory monitor, which would take away jobs for good.
+/// A container of so many cores.
 fn container(name: &str, cores: i64) -> Value {
     let size = json!({"cpu": cores.to_string(), "memory": format!("{}Gi", MEMORY_GI * cores)});
     json!({
         "name": name, "image": "ray:2.60.0", "resources": {"limits": size, "requests": size},
+        // Ray's memory monitor would take away jobs for good.
         "env": [{"name": "RAY_memory_monitor_refresh_ms", "value": "0"}],
     })
 }

@@ -98,9 +98,9 @@ impl Ray {
         Some(self.kill(largest, is_retried, RETRY_S.0, now))
     }
 
-    /// As Ray's monitor does: the newest of those that may be tried again, or else the newest. The last
-    /// one that may be tried again is not tried again. (`worker_killing_policy_group_by_owner.cc`; all
-    /// jobs of a trace have one owner.) What it tries again does not count.
+    /// As Ray's monitor does: the newest of those that may be tried again, or else the newest.
+    /// (`worker_killing_policy_group_by_owner.cc`; all jobs of a trace have one owner.) What it
+    /// tries again does not count.
     fn kill_newest(&mut self, number: usize, now: Moment) -> Option<MemoryKill> {
         let killable = self.killable(number);
         let may_again = |job: &&usize| self.jobs.all[**job].retries > 0;
@@ -111,6 +111,7 @@ impl Ray {
         // More doublings than these exceed the longest pause.
         let kills = self.jobs.all[job].memory_kills.min(16);
         let pause = RETRY_S.0 * f64::from(1_u32 << kills);
+        // As in Ray, the last one that may be tried again is not tried again.
         Some(self.kill(job, again.len() > 1, pause.min(RETRY_S.1), now))
     }
 

@@ -43,12 +43,13 @@ impl ClusterId {
     }
 
     /// Whether a pod belongs to the RayCluster. Objects of the API server have a namespace and a
-    /// UID. What a snapshot that was written by hand leaves out is not compared.
+    /// UID.
     pub fn owns(&self, pod: &PodMetadata) -> bool {
         let same_namespace = match (&self.namespace, &pod.namespace) {
             (Some(ours), Some(theirs)) => ours == theirs,
             // A live pod always has its namespace.
             (Some(_), None) => self.uid.is_none(),
+            // A snapshot that was written by hand may leave the namespace out.
             (None, _) => true,
         };
         let same_owner = match &self.uid {

@@ -155,6 +155,7 @@ impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = self.0 / NANOS;
         let nanos = (self.0 % NANOS).unsigned_abs();
+        // A whole part of 0 has lost the sign.
         let sign = if self.0 < 0 && whole == 0 { "-" } else { "" };
         if nanos == 0 {
             return write!(f, "{whole}");
@@ -182,6 +183,7 @@ impl Scale {
             "G" => Self::Decimal(9),
             "T" => Self::Decimal(12),
             "P" => Self::Decimal(15),
+            // Alone it is a suffix; before digits it begins an exponent.
             "E" => Self::Decimal(18),
             "Ki" => Self::Binary(1),
             "Mi" => Self::Binary(2),
@@ -217,6 +219,7 @@ impl Scale {
             return Ok(0);
         }
         let places = i32::try_from(fraction.len()).map_err(|_| QuantityError::TooLarge)?;
+        // A number of so few digits fits into an i128.
         if digits.len() > 36 {
             return Err(QuantityError::TooLarge);
         }
@@ -250,6 +253,7 @@ fn shift(value: i128, power: i32) -> Result<i128, QuantityError> {
             .ok_or(QuantityError::TooLarge),
         Ordering::Less => Ok(match 10_i128.checked_pow(power.unsigned_abs()) {
             Some(divisor) => div_away(value, divisor),
+            // The value is not 0 here, and what is finer than a nano rounds up.
             None => 1,
         }),
     }

@@ -144,6 +144,7 @@ impl Shares {
     }
 
     fn now(&self) -> u64 {
+        // 0 stands for a share that is being worked on.
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1
     }
 

@@ -115,10 +115,11 @@ impl Follower<'_> {
     }
 
     /// Lists all objects, and returns the version from which to watch. A single object is not
-    /// listed: its watch from version "0" begins with the object as it is.
+    /// listed.
     async fn begin(&mut self) -> Result<String, PageFault> {
         self.readers.tell(&WatchEvent::Begun);
         if self.selection.name.is_some() {
+            // A watch from this version begins with the object as it is.
             return Ok("0".to_owned());
         }
         // No version is named: a list from the API server's cache (version 0) may be older than

@@ -38,18 +38,18 @@ pub enum Closing {
 
 /// The action, and the state after it: `Some(true)` makes the webhooks fail closed, `Some(false)`
 /// makes them fail open, and `None` changes nothing.
-///
-/// Webhooks that become unavailable later do not make the configuration fail open again: refusing
-/// while none answers is what the policy asked for. A configuration that the install made fail
-/// closed fails open only where a policy says `failClosed: false`.
 pub fn decide(state: WebhookState<'_>) -> (Option<bool>, Closing) {
     match state.asked {
+        // Also where no webhook is available any more: to refuse while none answers is what the
+        // policy asked for.
         Some((policy, true)) if state.is_closed => (None, Closing::Closed(policy.to_owned())),
         Some((policy, true)) if state.ready >= ENOUGH => {
             (Some(true), Closing::Closed(policy.to_owned()))
         }
         Some((_, true)) => (None, Closing::Waiting(state.ready)),
         Some((_, false)) if state.is_closed => (Some(false), Closing::Open),
+        // What the install made fail closed fails open only where a policy says `failClosed:
+        // false`.
         None if state.is_closed && state.by_us => (Some(false), Closing::Open),
         _ => (None, Closing::Open),
     }

@@ -17,8 +17,8 @@ use crate::policy::Policies;
 /// How often the state is checked.
 pub(super) const LOOK: Duration = Duration::from_secs(2);
 
-/// Makes the webhooks fail closed or open, as the policies ask; returns the new state, and `last` where it cannot
-/// be known now: a request that fails does not mean that they are open.
+/// Makes the webhooks fail closed or open, as the policies ask; returns the new state, and `last`
+/// where it cannot be known now.
 pub(super) async fn see_to(
     client: &Client,
     options: &AuditOptions,
@@ -31,6 +31,7 @@ pub(super) async fn see_to(
         Err(Error::Api(status)) if status.code == 404 => None,
         // Another client changed it meanwhile.
         Err(Error::Api(status)) if matches!(status.code, 409 | 422) => last.cloned(),
+        // A request that fails does not mean that they are open.
         Err(error) => {
             tracing::warn!(%error, "cannot check or change the failure policy of the webhooks, \
                                     trying again");

@@ -145,9 +145,8 @@ impl Grants {
     /// needs more than it is granted, or others wait and it has more than its share, or they do not
     /// know what it wants.
     ///
-    /// An entry is raised by no more than what is left of `total`. What the cluster uses beyond that is
-    /// its excess: pods for minima come without being asked for, and others are there before the
-    /// budget is. An entry is lowered to no less than the cluster uses.
+    /// An entry is raised by no more than what is left of `total`. What the cluster uses beyond
+    /// that is its excess. An entry is lowered to no less than the cluster uses.
     pub fn entry_to_write(
         &self,
         total: BudgetAmounts,
@@ -173,6 +172,8 @@ impl Grants {
         let granted = granted.max(of.uses.min(most));
         let entry = Grant {
             granted,
+            // Pods for minima come without being asked for, and others are there before the budget
+            // is.
             excess: of.uses.minus(granted),
             wants: coarse(of.wants),
             weight: of.weight,

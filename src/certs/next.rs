@@ -259,9 +259,7 @@ impl<'a> Look<'a> {
         self.view.contents.leaf.is_none() && self.view.bundles.values().all(alone)
     }
 
-    /// Whether every pod that may be serving has taken the current authority's leaf. A pod that
-    /// starts now reads the present Secret. A pod that started as the leaf changed is in the list
-    /// by the time that the leaf has been unchanged for a while.
+    /// Whether every pod that may be serving has taken the current authority's leaf.
     fn is_served_by_all(&self) -> bool {
         let contents = &self.view.contents;
         let (Some(current), Some(leaf)) = (&contents.current, self.usable_leaf()) else {
@@ -271,6 +269,8 @@ impl<'a> Look<'a> {
         let takes_it = |pod: &String| contents.served.get(pod) == Some(&leaf.id);
         contents.next.is_none()
             && leaf.issuer.as_ref() == Some(&current.anchor.id)
+            // A pod that starts now reads the present Secret, and one that started as the leaf
+            // changed is in the list by then.
             && stood >= self.policy.propagation
             && self
                 .view

@@ -81,6 +81,7 @@ impl SimulateCommand {
         study.check()?;
         let mut progress = Progress::new("simulated");
         let rows = study.run(&mut |part| progress.share(part));
+        // Its line is erased before anything else is written to the same terminal.
         drop(progress);
         let rows = rows.context(self.cluster.display().to_string())?;
         let text = match self.output {

@@ -213,8 +213,7 @@ impl WorkerPool {
         }
     }
 
-    /// Starts the task of a cluster, which begins once the one `before` has ended: where a shard is lost and
-    /// won again at once, a look of that one may still have writes under way.
+    /// Starts the task of a cluster, which begins once the one `before` has ended.
     fn start(&self, key: &Key, entry: &ClusterEntry, before: Option<JoinHandle<()>>) -> Worker {
         let shard = shard_of(&entry.uid, self.shards);
         let fence = Some((self.fence.clone(), shard));
@@ -246,6 +245,8 @@ impl WorkerPool {
         let (stop, stopped) = watch::channel(false);
         let wakes = changed.clone();
         let task = tokio::spawn(async move {
+            // Where a shard is lost and won again at once, a look of the former task may still have
+            // writes under way.
             if let Some(before) = before {
                 let _ = before.await;
             }

@@ -12,6 +12,7 @@ use super::Fields;
 /// digits and digits of all scripts are allowed. A number beyond 64 bits reads as the nearest
 /// bound.
 pub fn python_int(text: &str) -> Option<i64> {
+    // Python takes the second ones for blanks too, and Rust does not.
     let separates = |c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c);
     let latin: String = text
         .trim_matches(separates)

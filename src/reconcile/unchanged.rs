@@ -56,9 +56,9 @@ impl UnchangedCheck {
         Some(check)
     }
 
-    /// As [`UnchangedCheck::of`], for so many seconds; also returns the round at their end. For who
-    /// knows what else may happen until then: in a live cluster, [`REST_S`] bounds what trust in a
-    /// wrong check costs.
+    /// As [`UnchangedCheck::of`], for so many seconds; also returns the round at their end. For
+    /// callers that know what else may happen until then: in a live cluster, [`REST_S`] bounds what
+    /// trust in a wrong check costs.
     ///
     /// # Errors
     ///

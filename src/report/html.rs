@@ -25,7 +25,7 @@ pub(crate) fn document(title: &str, style: &str, body: &str) -> String {
 }
 
 /// A text as markup: whatever is in it is shown, and does nothing. Characters that a page must not
-/// have are replaced, as are those that turn the direction of the text around them.
+/// have are replaced.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -36,6 +36,8 @@ pub(crate) fn escaped(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(letter),
+            // The first two ranges turn the direction of the text around them, and Unicode has no
+            // characters at the last two numbers.
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}' => {
                 out.push('\u{fffd}');
             }

@@ -6,8 +6,7 @@ use crate::yaml::Span;
 /// The position of the last key of `path` inside the string at `span` of `source`; that of the
 /// nearest key before it if it is absent; the whole string if none is found.
 ///
-/// Keys are searched for one after the other, as they are nested. That needs no JSON parser that
-/// handles YAML's own escapes, and also works on invalid JSON.
+/// Keys are searched for one after the other, as they are nested.
 pub(super) fn narrowed(source: &str, span: Span, path: &FieldPath) -> Span {
     let mut found = span;
     let mut from = span.start.offset;
@@ -18,6 +17,8 @@ pub(super) fn narrowed(source: &str, span: Span, path: &FieldPath) -> Span {
         let Some(text) = source.get(from..span.end.offset) else {
             break;
         };
+        // A search needs no JSON parser that knows YAML's own escapes, and works on invalid JSON
+        // too.
         let Some(at) = quoted(text, key) else {
             break;
         };

@@ -33,8 +33,6 @@ pub fn line(finding: &Finding) -> String {
 }
 
 /// One finding without its place, which kubectl prints before it among the causes of a denial.
-/// kubectl shows neither the webhook nor the message of the denial there, so this names the command
-/// that explains the rule.
 pub fn cause(finding: &Finding) -> String {
     let Finding {
         rule,
@@ -53,6 +51,8 @@ pub fn cause(finding: &Finding) -> String {
         .map_or_else(String::new, |decided| {
             format!("{}; ", printable(&decided.to_string()))
         });
+    // kubectl shows neither the webhook nor the message of the denial there, so this names the
+    // command that explains the rule.
     format!("{problem}. {why} {fix} ({group}{policy}rayfit explain {rule})")
 }
 

@@ -63,6 +63,8 @@ pub(super) struct Server {
 impl Server {
     /// Serves one connection from `source` until it ends, or has to give its `place` to another.
     pub(super) async fn serve(self, stream: TcpStream, source: ConnectionSource, place: Share) {
+        // Otherwise the end of an answer may wait for the client's acknowledgement of its
+        // beginning.
         let _ = stream.set_nodelay(true);
         let progress = Arc::new(ExchangeProgress::new(place));
         let Some(acceptor) = &self.tls else {

@@ -71,6 +71,7 @@ impl Health {
         if self.shutdown.phase() > Phase::Serving {
             return Err(NotReady::Stopping);
         }
+        // No Service leads to this process, so its readiness may tell how its watches are.
         if !self.webhooks {
             let trouble = self.watches.troubles().into_iter().next();
             return trouble.map_or(Ok(()), |trouble| Err(NotReady::Blind(trouble)));
@@ -149,6 +150,7 @@ impl Shown {
         let asked = Instant::now();
         let mut last = self.0.lock().await;
         if let Some((begun, text)) = &*last {
+            // A rendering that began after the request came is as new as one of its own.
             if *begun >= asked {
                 return Ok(text.clone());
             }

@@ -123,6 +123,7 @@ impl Listener {
             mut all_left,
             ..
         } = self;
+        // Each connection has a sender of this channel too; with the last one gone, all have ended.
         drop((socket, left));
         let _none = all_left.recv().await;
     }

@@ -315,6 +315,7 @@ async fn learn(
     {
         tracing::info!(%error, "no facts about the cluster: this process does not run in a pod, \
                                 and there is no --kubeconfig");
+        // Without an API server there are no policies.
         known.store(true, Ordering::Release);
         if options.controller.is_none() {
             return pending().await;

@@ -63,6 +63,8 @@ pub fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<Autoscaler, CommandError>
 
 /// Whether the flag is `-c`, alone or combined with `-l` for a login shell.
 fn is_command_flag(flag: &str) -> bool {
+    // KubeRay asks for a login shell where its operator has `ENABLE_LOGIN_SHELL`. (KubeRay,
+    // `GetContainerCommand`.)
     matches!(flag, "-c" | "-cl" | "-lc")
 }
 

@@ -39,6 +39,7 @@ pub fn options(asked: Autoscaler, kubeconfig: Option<PathBuf>) -> SidecarOptions
     SidecarOptions {
         cluster: asked.cluster,
         namespace: asked.namespace,
+        // In the host's network, HOSTNAME is the name of the Kubernetes node.
         head_pod: variable("RAY_HEAD_POD_NAME").or_else(|| variable("HOSTNAME")),
         kubeconfig,
         variable,

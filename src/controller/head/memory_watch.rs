@@ -122,8 +122,8 @@ impl MemoryWatch {
     }
 }
 
-/// Adds to the state of a cluster how much memory is in use, for who looks only once: waits until each
-/// node has reported, at the most for a little longer than that takes.
+/// Adds to the state of a cluster how much memory is in use, for somebody who looks only once:
+/// waits until each node has reported, at the most for a little longer than that takes.
 pub async fn fill_once(
     client: &Client,
     groups: &BTreeSet<String>,
@@ -147,7 +147,7 @@ pub async fn fill_once(
         }
         Ok::<(), CallError>(())
     };
-    // Whoever has not reported by then is not known.
+    // What a node that has not reported by then uses is not known.
     let _ = timeout(ONCE, reported).await;
     // The GCS would otherwise gather reports for this subscription for five minutes more.
     let _ = client.subscribe(&mut subscription, &BTreeSet::new()).await;

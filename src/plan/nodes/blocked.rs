@@ -168,11 +168,9 @@ fn refused(config: &ClusterConfig, own: &[Pod<'_>], groups: &mut ByGroup<Option<
 
 /// The pods that no Kubernetes node has room for, and for which one is on its way.
 ///
-/// Karpenter says so of ten pods at once and then of five a second, and what it does not say it tries
-/// again only after two minutes. (`PodNominationRateLimiter` in
-/// `pkg/controllers/provisioning/scheduling/events.go`, `pkg/events/recorder.go`.) So a pod of which
-/// nothing is said is taken to fare like others of its group; if none can come for it, that is said of
-/// each pod.
+/// Karpenter says so of ten pods at once and then of five a second, and what it does not say it
+/// tries again only after two minutes. (`PodNominationRateLimiter` in
+/// `pkg/controllers/provisioning/scheduling/events.go`, `pkg/events/recorder.go`.)
 fn awaited<'a>(starting: &[&'a Pod<'a>], now: f64) -> HashSet<&'a str> {
     let waiting = starting.iter().filter(|pod| pod.is_unschedulable());
     let waiting = waiting.map(|pod| (*pod, outlook(pod, now)));
@@ -181,6 +179,8 @@ fn awaited<'a>(starting: &[&'a Pod<'a>], now: f64) -> HashSet<&'a str> {
     let groups: HashSet<&str> = coming.map(|(pod, _)| pod.group).collect();
     let awaited = waiting.iter().filter(|(pod, said)| match said {
         Outlook::Coming => true,
+        // Karpenter says of each pod that no node can come for it, so one of which nothing is said
+        // is taken to fare like others of its group.
         Outlook::Unsaid => groups.contains(pod.group),
         Outlook::NoNode(_) => false,
     });

@@ -58,8 +58,9 @@ pub(crate) fn groups_without_room(
     full
 }
 
-/// Whether the Kubernetes node of a pod has no room for growth in a dimension that the resize limits
-/// allow and that the demand names (CPU, memory). One that leaves says nothing.
+/// Whether the Kubernetes node of a pod has no room for growth in a dimension that the resize
+/// limits allow and that the demand names (CPU, memory). A node that is about to leave says
+/// nothing.
 fn lacks_room(
     resize: &Resize,
     headroom: &NodeHeadroom,

@@ -31,9 +31,7 @@ pub(crate) fn mend(node: &mut PlannedNode, cpu: Option<Name>, memory: Option<Nam
     }
 }
 
-/// Whether no resize is under way and the raylet's size differs from its pod's size. A pod at its
-/// base size may have a raylet that rounds its CPU up to whole cores and that found its memory by
-/// itself, so these differences do not count.
+/// Whether no resize is under way and the raylet's size differs from its pod's size.
 fn differs(raylet_size: Option<(f64, f64)>, resize: &Resize) -> bool {
     let Some((cpu, memory)) = raylet_size else {
         return false;
@@ -41,6 +39,8 @@ fn differs(raylet_size: Option<(f64, f64)>, resize: &Resize) -> bool {
     let quiet = resize.resizing_at.is_none() && resize.progress == ResizeProgress::Finished;
     #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
     let (pod_cpu, pod_memory) = (resize.current.cpu, resize.current.memory as f64);
+    // Where it starts, the raylet rounds the CPU up to whole cores and finds its memory by itself,
+    // so that these amounts may differ from the pod's.
     let at_first_size = resize.current == resize.base;
     let cpu_apart = (cpu - pod_cpu).abs() > RAYLET_STEP;
     let rounded_up = at_first_size && (cpu - pod_cpu.ceil()).abs() <= RAYLET_STEP;

@@ -68,8 +68,8 @@ pub(crate) fn rows<'a>(
     builder.settle(rays)
 }
 
-/// The head pods that stand by while another one leads. Their Ray nodes join only once they lead, so
-/// nothing can be placed on them. Ray knows of one head only.
+/// The head pods that stand by while another one leads. Their Ray nodes join only once they lead,
+/// so nothing can be placed on them.
 fn standby_heads<'a>(
     rays: &LiveNodes<'_>,
     pods: &'a [Pod<'a>],
@@ -77,6 +77,7 @@ fn standby_heads<'a>(
 ) -> HashSet<&'a str> {
     let leads = |pod: &&Pod<'_>| rays.contains_key(pod.name);
     let heads = || pods.iter().filter(|pod| pod.role == PodRole::Head);
+    // Ray knows of one head only.
     if !strategy.is_rayfit() || heads().count() < 2 || !heads().any(|pod| leads(&pod)) {
         return HashSet::default();
     }

@@ -17,9 +17,7 @@ impl NodeClasses {
     }
 }
 
-/// The node's state as a list of numbers. Ray treats nodes that do not run yet as equal when their
-/// resources are equal, whatever was placed on them. For running nodes the requests that were
-/// placed must be equal too.
+/// The node's state as a list of numbers.
 fn code(node: &PlannedNode, source: CountedAmounts) -> Vec<u64> {
     let running = node.stage() == Stage::Running;
     // As a double this is not a number, and no amount is that: the GCS's answer is looked over
@@ -40,6 +38,8 @@ fn code(node: &PlannedNode, source: CountedAmounts) -> Vec<u64> {
             .iter()
             .flat_map(|(label, value)| [u64::from(label.0), u64::from(value.0)]),
     );
+    // Ray treats nodes that do not run yet as equal when their resources are equal, whatever was
+    // placed on them.
     if running {
         // Labels and shapes are numbers below this one, which shows where the labels end.
         code.push(u64::MAX);

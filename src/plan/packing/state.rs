@@ -312,13 +312,14 @@ impl DecisionState {
     }
 
     /// Adds new nodes of a group, which are launched for its minimum. Returns the number of their
-    /// entry. Ray counts these at their base size, although it counts other new nodes at their
-    /// resize limits.
+    /// entry.
     pub(crate) fn launch(&mut self, group: GroupIndex, count: u64) -> Option<NodeIndex> {
         let group = self.groups.get(group)?;
         let likeness = if self.strategy.is_rayfit() {
             &group.template
         } else {
+            // Ray counts these at their base size, although it counts other new nodes at their
+            // resize limits.
             &group.base
         };
         let mut node = likeness.clone();

@@ -90,9 +90,7 @@ impl Packing<'_> {
 
     /// The pending nodes in four parts: first those that a minimum or a request served before
     /// needs, then other nodes with a pod, then other nodes without a pod, and at last pods for
-    /// which the scheduler finds no room, each part sorted by group. In the round that asked for
-    /// them the first part was there already and the third was launched, so each request
-    /// finds the node that was launched for it.
+    /// which the scheduler finds no room, each part sorted by group.
     pub(crate) fn pending(&mut self, order: &[NodeIndex]) -> [Vec<NodeIndex>; 4] {
         let mut parts = <[Vec<NodeIndex>; 4]>::default();
         let mut numbers = self.those(order, is_pending);
@@ -112,6 +110,8 @@ impl Packing<'_> {
                 *lacking -= needed;
                 needed
             });
+            // In the round that asked for them the first part was there already and the third was
+            // launched, so each request finds the node that was launched for it.
             let part = match node.stage() {
                 _ if !node.is_unneeded() || needed == node.count => 0,
                 Stage::Allocated if node.unschedulable_s.is_some() => 3,

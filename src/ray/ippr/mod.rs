@@ -96,9 +96,10 @@ pub enum IpprProblem {
 
 impl Ippr {
     /// Reads the annotation's text. An empty text, `{}` and `{"groups":{}}` list no group and are
-    /// fine. A text of blanks alone is not JSON, and Ray aborts on it.
+    /// fine.
     pub fn parse(text: &str) -> Self {
         let mut ippr = Self::default();
+        // A text of blanks alone is not JSON, and Ray aborts on it.
         if text.is_empty() {
             return ippr;
         }

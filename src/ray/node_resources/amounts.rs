@@ -151,10 +151,11 @@ fn present<'a>(map: &'a Fields, key: &str) -> Option<&'a Value> {
     map.get(key).filter(|value| !value.is_null())
 }
 
-/// A quantity in whole units, rounded up. Python's `Decimal` accepts blanks around a number, and
-/// Ray accepts a capital K for a thousand, which Kubernetes does not.
+/// A quantity in whole units, rounded up.
 fn whole(resource: &str, value: &Value) -> Result<i64, ResourceError> {
     let quantity = match value {
+        // Python's `Decimal` accepts blanks around a number, and Ray accepts a capital K for a
+        // thousand, which Kubernetes does not.
         Value::String(text) => match text.trim().strip_suffix('K') {
             Some(thousands) => Quantity::parse(&format!("{thousands}k")),
             None => Quantity::parse(text.trim()),

@@ -136,9 +136,7 @@ impl PodSteps {
         }
     }
 
-    /// Writes into the note why the pod was not resized, and says whether the note has changed. A
-    /// failure that may not happen again is not noted: the entry that a resize was requested then
-    /// ends by itself, when the raylet is told the size that the pod has.
+    /// Writes into the note why the pod was not resized, and says whether the note has changed.
     fn learn(
         &self,
         note: &mut ResizeNote,
@@ -149,6 +147,8 @@ impl PodSteps {
         let is_limit_known = match failure.meaning() {
             Meaning::TooLarge(allocatable) => self.pod.learn(note, allocatable),
             Meaning::Refused | Meaning::Forbidden => false,
+            // This failure may not happen again. The entry that a resize was requested ends by
+            // itself, when the raylet is told the size that the pod has.
             _ => return false,
         };
         note.resizing_at = None;

@@ -217,7 +217,7 @@ impl RoundMemory {
     }
 
     /// Takes in a call that succeeded. `has_failed` says that another call of the same chain has
-    /// not: a note that was written does not make up for the resize that was refused.
+    /// not.
     fn went_well(&mut self, done: &Done, reply: Reply, has_failed: bool, now: f64) {
         let task = done.effect.class();
         match &done.effect {
@@ -240,6 +240,7 @@ impl RoundMemory {
         if reply == Reply::DrainRefused {
             let why = "it has work again and is not drained";
             self.waits.delay(key, now, REFUSED_DRAIN_S, why);
+        // A note that was written does not make up for the resize that was refused.
         } else if !has_failed {
             self.waits.went_well(&key, &done.effect);
         }
@@ -308,14 +309,14 @@ impl RoundMemory {
         }
     }
 
-    /// Records launches that were refused as failed. When a patch of several worker groups is
-    /// refused, it is not known which of them was the cause, so none is recorded.
+    /// Records launches that were refused as failed.
     fn note_refused(&mut self, done: &Done, meaning: Meaning, now: f64) {
         let Effect::PatchCluster(patch) = &done.effect else {
             return;
         };
         // A permission that is missing is missing for all groups of the patch.
         let known = meaning == Meaning::Forbidden
+            // Of several groups in a patch it is not known which one was the cause.
             || meaning == Meaning::Refused && patch.changes.len() == 1;
         let refused = patch.changes.iter().filter(|change| change.launches > 0);
         for change in refused.filter(|_| known) {
@@ -327,10 +328,11 @@ impl RoundMemory {
     }
 
     /// The target that a failure concerns. When a patch of several worker groups is refused, one of
-    /// them is the cause: the next patches change one group each, until that group is found.
+    /// them is the cause.
     fn concerned(&mut self, done: &Done, meaning: Meaning, now: f64) -> EffectTarget {
         match &done.effect {
             Effect::PatchCluster(patch) if meaning == Meaning::Refused => {
+                // The next patches change one group each, until the cause is found.
                 self.split_until = now + SPLIT_S;
                 match patch.changes.as_slice() {
                     [change] => EffectTarget::Group(change.group.clone()),

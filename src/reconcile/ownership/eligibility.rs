@@ -175,15 +175,16 @@ fn by_object(object: &RayObject<'_>, role: &ScalerRole, duty: Duty) -> Option<In
     }
 }
 
-/// A sidecar scales only from the living head pod: not from a pod that is being deleted, and not
-/// from one whose object is gone while its processes still run on a Kubernetes node that is cut
-/// off. Of two head pods it does so only from the one that leads.
+/// A sidecar scales only from the living head pod, and not from one that is being deleted. Of two
+/// head pods it does so only from the one that leads.
 fn not_the_head(pods: &OwnPods, role: &ScalerRole) -> Option<Ineligible> {
     let ScalerRole::Sidecar { head_uid } = role else {
         return None;
     };
     let mut heads = pods.iter().filter(|pod| pod.role == PodRole::Head);
     let own = heads.find(|pod| pod.uid() == head_uid);
+    // The object of a pod may be gone while its processes still run on a Kubernetes node that is
+    // cut off.
     if !own.is_some_and(|pod| !pod.deleting && !pod.ended) {
         return Some(Ineligible::NotTheHead);
     }

@@ -11,10 +11,9 @@ const SPREAD_THRESHOLD: f64 = 0.5;
 /// The part of the nodes, the best ones, of which one is drawn. (`scheduler_top_k_fraction`)
 const TOP_PART: f64 = 0.2;
 
-/// The node for a task or an actor, by Ray's hybrid policy. (`hybrid_scheduling_policy.cc`.) `alive`
-/// are the numbers of the nodes that are not dead. `gpu` is the number of the resource GPU; nodes that
-/// have it are kept for tasks that ask for it while others have room. `draw` gives a number below its
-/// argument.
+/// The node for a task or an actor, by Ray's hybrid policy. (`hybrid_scheduling_policy.cc`.)
+/// `alive` are the numbers of the nodes that are not dead. `gpu` is the number of the resource GPU.
+/// `draw` gives a number below its argument.
 pub(super) fn hybrid(
     nodes: &[RayNode],
     alive: &[usize],
@@ -28,6 +27,8 @@ pub(super) fn hybrid(
         if !node.takes(bundle) {
             continue;
         }
+        // Nodes with GPUs are kept for tasks that ask for them, while others have room. (Ray,
+        // `scheduler_avoid_gpu_nodes`.)
         let spares = gpu.is_some_and(|gpu| bundle.get(gpu) == 0 && node.total.get(gpu) > 0);
         let utilisation = node.used.utilisation(&node.total);
         let score = if utilisation < SPREAD_THRESHOLD {

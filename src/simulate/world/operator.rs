@@ -22,7 +22,7 @@ const AFTER_REFUSAL_S: f64 = 2.0;
 
 impl World {
     /// One look: what is listed or has ended goes, what is missing comes, and nothing is deleted at
-    /// random. A group whose deletions are not over is left alone (`scale_expectations.go`).
+    /// random.
     pub(super) fn operate(&mut self) {
         // It refuses to act on such a cluster. (`validation.go`.)
         if self.groups.iter().any(|group| group.is_suspended) {
@@ -30,6 +30,7 @@ impl World {
         }
         for group in self.groups.clone() {
             let pods = self.pods_of(&group.name);
+            // KubeRay leaves a group alone until its deletions are over. (`scale_expectations.go`)
             if pods.iter().any(|pod| self.machines.pods[*pod].is_awaited) {
                 continue;
             }

@@ -22,6 +22,7 @@ impl Board {
     pub(super) fn post(&self, kind: Kind, judged: Vec<Arc<Judged>>) {
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         kinds.insert(kind, judged);
+        // Before the last kind is known, sums would be too small.
         if kinds.len() == Kind::ALL.len() {
             self.changed.notify_one();
         }

@@ -111,6 +111,8 @@ fn status(
             .conditions
             .iter()
             .find(|c| c.type_ == condition.type_);
+        // By the conventions of Kubernetes' API, the time changes with the status and not with the
+        // message.
         condition.last_transition_time = match before {
             Some(before) if before.status == condition.status => {
                 before.last_transition_time.clone()

@@ -176,6 +176,7 @@ async fn write(
     let mut again: Option<Instant> = None;
     loop {
         tokio::select! {
+            // Tokio makes the future of a branch even where its condition is false.
             () = sleep_until(again.unwrap_or_else(Instant::now)), if again.is_some() => {}
             () = board.changed.notified() => {
                 if !is_known {

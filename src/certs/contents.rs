@@ -14,6 +14,7 @@ pub struct PrivateKey(pub String);
 
 impl fmt::Debug for PrivateKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A key must not get into a log by way of this text.
         f.write_str("PrivateKey(..)")
     }
 }

@@ -51,6 +51,7 @@ fn pem(certificate: &CertificateDer<'_>) -> String {
     let text = base64::engine::general_purpose::STANDARD.encode(certificate);
     let lines: Vec<&str> = text
         .as_bytes()
+        // Lines in PEM have 64 characters (RFC 7468, section 2).
         .chunks(64)
         .filter_map(|line| std::str::from_utf8(line).ok())
         .collect();

@@ -91,6 +91,7 @@ fn whole_seconds(time: SystemTime) -> SystemTime {
 fn authority_parameters() -> CertificateParams {
     let mut parameters = CertificateParams::default();
     parameters.distinguished_name = common_name(AUTHORITY_NAME);
+    // It signs serving certificates, and no other authority.
     parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     parameters

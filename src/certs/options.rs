@@ -86,9 +86,12 @@ impl CertificateOptions {
     pub fn check(&self) -> Result<(), CertificateOptionsError> {
         let (authority, leaf) = (self.authority_lifetime, self.leaf_lifetime);
         let propagation = self.propagation;
+        // An authority is replaced when two lifetimes of its leaves are left.
         if authority < leaf * 5 {
             return Err(CertificateOptionsError::Lifetimes { authority, leaf });
         }
+        // A leaf is renewed when a quarter of its lifetime is left, in which a new authority has to
+        // reach every API server first.
         if leaf < propagation * 8 {
             return Err(CertificateOptionsError::TooShort { leaf, propagation });
         }

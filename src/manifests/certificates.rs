@@ -56,6 +56,7 @@ fn authority(options: &ManifestOptions) -> Value {
             "commonName": "rayfit-webhook-ca",
             "secretName": AUTHORITY,
             "duration": "17520h",
+            // Two lifetimes of the leaf, so that the authority outlives what it has signed.
             "renewBefore": "4320h",
             // Because the key is kept, certificates from before the renewal stay valid, also where
             // cainjector replaces the bundle instead of merging it (before cert-manager 1.19).
@@ -76,6 +77,7 @@ fn leaf(options: &ManifestOptions) -> Value {
             "duration": "2160h",
             "renewBefore": "720h",
             "usages": ["digital signature", "server auth"],
+            // Before cert-manager 1.18 the default kept one key for ever.
             "privateKey": { "algorithm": "ECDSA", "size": 256, "rotationPolicy": "Always" },
             "issuerRef": { "group": "cert-manager.io", "kind": "Issuer", "name": AUTHORITY }
         }),

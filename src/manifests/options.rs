@@ -161,6 +161,8 @@ impl Default for ManifestOptions {
             timeout_seconds: 3,
             excluded_namespaces: Vec::new(),
             only_namespaces: Vec::new(),
+            // Most network plugins compare the port of an API server itself and not that of its
+            // Service: 6443 with kubeadm, 8443 with minikube, 16443 with MicroK8s.
             api_server_ports: vec![443, 6443, 8443, 16443],
             api_server_cidrs: Vec::new(),
             client_ca_config_map: None,

@@ -175,6 +175,7 @@ fn webhook(options: &ManifestOptions, kind: Kind, verb: &str, path: &str) -> Val
             "operations": ["CREATE", "UPDATE"],
             "scope": "Namespaced"
         }],
+        // A request in another version of the API is converted and sent too, and not let through.
         "matchPolicy": "Equivalent",
         "matchConditions": [],
         "namespaceSelector": { "matchExpressions": namespaces(options) },

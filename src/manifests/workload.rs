@@ -113,6 +113,8 @@ impl Workload<'_> {
         }
         if self.on_host_network() {
             extras.insert("hostNetwork".to_owned(), json!(true));
+            // Otherwise such a pod asks the node's name servers, which do not know the names in the
+            // cluster.
             extras.insert("dnsPolicy".to_owned(), json!("ClusterFirstWithHostNet"));
         }
         let volumes = self.volumes();

@@ -148,6 +148,7 @@ impl Modes {
         ceiling: Option<Mode>,
     ) {
         let by = || Some((rank, policy.clone()));
+        // A policy before this one that sets the mode of all rules leaves nothing to decide.
         if self.ceiling.is_none() {
             for (rule, mode) in rules {
                 self.rules.entry(*rule).or_insert(Setting {

@@ -64,6 +64,7 @@ fn unread(unread: &Unread) -> String {
 
 /// The text after the second `::`, escaped.
 fn data(text: &str) -> String {
+    // The percent sign comes first, because it begins what the others become.
     text.replace('%', "%25")
         .replace('\r', "%0D")
         .replace('\n', "%0A")

@@ -100,6 +100,7 @@ fn percent_encoded(path: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
     path.bytes()
         .map(|byte| match byte {
+            // Paths of Windows have slashes in URIs too.
             b'\\' => "/".to_owned(),
             byte if plain(byte) => char::from(byte).to_string(),
             byte => format!("%{byte:02X}"),

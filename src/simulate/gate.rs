@@ -61,6 +61,7 @@ impl SimulatedGate {
 
     fn line_up(&mut self, request: GateRequest, now: Moment, until: Moment) -> Option<Passed> {
         let flow = flow(request);
+        // As in the controller, a cluster that has to wait does not do so at the front.
         if let Some(later) = self.patience.until_of(&flow, now.as_duration()) {
             let later = Moment::after(later).min(until);
             self.patient.insert(request, (later, until));

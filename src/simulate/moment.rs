@@ -121,6 +121,7 @@ impl ScalerClock {
     /// Hears what time it is by the API server's clock, as every answer of that says.
     pub fn hear(&mut self, now: Moment) {
         let own = now.epoch_seconds() + self.ahead_s;
+        // The header `Date` has whole seconds.
         self.skew.heard(now.epoch_seconds().floor(), own, own);
         self.heard = Some(now);
     }

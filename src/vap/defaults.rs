@@ -101,6 +101,7 @@ fn policy(patch: &str, options: &VapOptions) -> Value {
     json!({
         // A default never refuses anything.
         "failurePolicy": "Ignore",
+        // A webhook may add fields on which the defaults depend.
         "reinvocationPolicy": "IfNeeded",
         "matchConstraints": constraints(options),
         "matchConditions": conditions,

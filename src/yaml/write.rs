@@ -36,6 +36,7 @@ fn mapping(out: &mut String, map: &Map<String, Value>, indent: usize, first: &st
             }
             Value::Array(items) if !items.is_empty() => {
                 out.push('\n');
+                // As kubectl prints them, lists stand no deeper than their keys.
                 sequence(out, items, indent);
             }
             scalar => {

@@ -17,6 +17,7 @@ const MOST_FAULTS: usize = 5;
 
 /// The plan of a seed.
 pub fn plan(seed: u64) -> FaultPlan {
+    // The world has the seed itself, and would draw the same numbers.
     let mut draw = Draw(fastrand::Rng::with_seed(seed ^ 0x000F_A017));
     let scene = draw.scene(seed);
     let count = draw.0.usize(1..=MOST_FAULTS);
@@ -136,6 +137,7 @@ impl Draw {
             .map(|_| (self.seconds(0.0, SPAN_S), self.0.u64(0..=14)))
             .collect();
         others.sort_by(|one, other| one.0.total_cmp(&other.0));
+        // In the end the others give all back, so that what still waits can be served.
         others.push((SPAN_S, 0));
         SceneBudget {
             cores: self.0.u64(11..=16),

@@ -158,9 +158,8 @@ fn namespace(object: &Value) -> Option<&str> {
     object.pointer("/metadata/namespace")?.as_str()
 }
 
-/// The object as the API server hands it to admission: where the `spec` of a manifest says null, the
-/// key is gone (Kubernetes, apiextensions, `PruneNonNullableNullsWithoutDefaults`; Ray's definitions
-/// allow null nowhere). Nulls in lists stay.
+/// The object as the API server hands it to admission: where the `spec` of a manifest says null,
+/// the key is gone. Nulls in lists stay.
 pub fn received(object: &Value) -> Value {
     let mut received = object.clone();
     if let Some(spec) = received.get_mut("spec") {
@@ -181,6 +180,8 @@ fn drop_nulls(value: &mut Value, depth: usize) {
     };
     match value {
         Value::Object(fields) => {
+            // Ray's definitions allow null nowhere. (Kubernetes, apiextensions,
+            // `PruneNonNullableNullsWithoutDefaults`.)
             fields.retain(|_, value| !value.is_null());
             fields
                 .values_mut()

@@ -148,8 +148,8 @@ impl Shares {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1
     }
 
-    /// A panic elsewhere leaves the ledger usable.
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        // A panic elsewhere leaves the ledger usable.
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,9 +10,10 @@ pub enum Webhook {
 }
 
 impl Webhook {
-    /// The path of its URL. It is the same for every kind, because the kind is in the review.
+    /// The path of its URL.
     pub const fn path(self) -> &'static str {
         match self {
+            // The same for every kind, because the kind is in the review.
             Self::Mutate => "/mutate",
             Self::Validate => "/validate",
         }

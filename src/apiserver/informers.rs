@@ -168,6 +168,7 @@ fn readable<K: DeserializeOwned>(
                 watch = beacon.title(),
                 namespace = name.namespace,
                 name = name.name,
+                // The error's own text could quote the object.
                 kind = ?error.classify(),
                 "an object cannot be read and is passed over"
             );

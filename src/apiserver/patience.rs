@@ -95,9 +95,10 @@ impl Patience {
     }
 }
 
-/// The wait that the header `Retry-After` asks for. API servers write it in seconds.
+/// The wait that the header `Retry-After` asks for.
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?;
+    // HTTP allows a date too, but API servers write seconds.
     seconds.trim().parse().ok().map(Duration::from_secs)
 }
 

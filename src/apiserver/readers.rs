@@ -79,8 +79,8 @@ impl Readers {
         }
     }
 
-    /// After a panic of a reader the list is as it was; the watch ends by it.
     fn lock(&self) -> MutexGuard<'_, ReaderList> {
+        // After a panic of a reader the list is as it was; the watch ends by it.
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

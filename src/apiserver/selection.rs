@@ -73,9 +73,9 @@ impl WatchDurations {
         }
     }
 
-    /// After how long without any message a watch is not well: within this time it has been found
-    /// dead, and another list could have been read.
+    /// After how long without any message a watch is not well.
     pub fn limit(&self) -> Duration {
+        // Within this time it has been found dead, and another list could have been read.
         self.silence + self.answer + self.retry.1
     }
 }

@@ -71,8 +71,9 @@ pub(super) async fn write(
     is_done
 }
 
-/// The status with all its lists, because a merge patch would leave a list that is absent as it is.
+/// The status with all its lists.
 fn whole(status: &RayPolicyStatus) -> Value {
+    // A merge patch would leave a list that is absent as it is.
     let mut value = json!({ "rules": [], "worstOffenders": [], "conditions": [] });
     if let (Value::Object(all), Ok(Value::Object(set))) = (&mut value, serde_json::to_value(status))
     {

@@ -147,12 +147,14 @@ fn is_outdated(current: &EffectivePolicy, next: &EffectivePolicy, is_calm: bool)
 }
 
 /// Whether facts have become known that were unknown when the sweep began, as after the start of
-/// the process. Changes of nodes wait for the next sweep, because they may occur every minute.
+/// the process.
 fn has_learned(before: &Facts, now: &Facts) -> bool {
     fn learned<T: Default + PartialEq>(before: &T, now: &T) -> bool {
         *before == T::default() && *now != T::default()
     }
     learned(&before.namespaces, &now.namespaces)
+        // Changes of nodes that are known wait for the next sweep, because they may occur every
+        // minute.
         || learned(&before.nodes, &now.nodes)
         || learned(&before.limit_ranges, &now.limit_ranges)
         || learned(&before.resource_quotas, &now.resource_quotas)

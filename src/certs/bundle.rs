@@ -11,11 +11,11 @@ use super::inspect;
 use super::next::CaBundle;
 use super::secret::pem;
 
-/// Reads a webhook configuration; `None` if it has no webhooks, because then no API server calls
-/// any.
+/// Reads a webhook configuration; `None` if it has no webhooks.
 pub(super) fn read(configuration: &Value) -> Option<CaBundle> {
     let webhooks = configuration["webhooks"]
         .as_array()
+        // Without webhooks, no API server calls any.
         .filter(|list| !list.is_empty())?;
     let mut bundle = CaBundle {
         uniform: true,

@@ -114,8 +114,7 @@ impl ClusterClient {
             })
     }
 
-    /// Rayfit's pods that may be running. If they are not known, old authorities are only kept for
-    /// longer.
+    /// Rayfit's pods that may be running, if they are known.
     async fn serving_pods(&self) -> Option<BTreeSet<String>> {
         let listed = self
             .pods
@@ -130,6 +129,7 @@ impl ClusterClient {
                     .collect(),
             ),
             Err(error) => {
+                // Old authorities are only kept for longer then.
                 tracing::warn!(%error, "cannot list Rayfit's pods: former certificate authorities stay trusted");
                 None
             }

@@ -82,8 +82,9 @@ pub fn leaf(
     })
 }
 
-/// Cuts fractions of a second off, because certificates have none.
+/// The time without its fraction of a second.
 fn whole_seconds(time: SystemTime) -> SystemTime {
+    // Certificates have no fractions of a second.
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     UNIX_EPOCH + Duration::from_secs(since.as_secs())
 }

@@ -244,13 +244,13 @@ impl<'a> Look<'a> {
         (old && self.is_served_by_all()).then_some(CertificateStep::Retire)
     }
 
-    /// Whether every API server has had the authority for long enough. If no API server has ever
-    /// had one, no served certificate could be trusted before either, and waiting would only delay
-    /// the start.
+    /// Whether every API server has had the authority for long enough.
     fn is_trusted(&self, anchor: &Anchor) -> bool {
         let mut bundles = self.view.bundles.values();
         let stood = self.uptime.saturating_sub(self.memory.bundles_since);
         let everywhere = bundles.all(|bundle| bundle.everywhere.contains(&anchor.id));
+        // If no API server has ever had one, no served certificate could be trusted before either,
+        // and waiting would only delay the start.
         everywhere && (stood >= self.policy.propagation || self.is_first(anchor))
     }
 

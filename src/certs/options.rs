@@ -62,8 +62,7 @@ pub enum CertificateOptionsError {
 const DAY: Duration = Duration::from_hours(24);
 
 impl CertificateOptions {
-    /// The default options: an authority for two years, and certificates for 90 days. Both are
-    /// replaced automatically in good time, so that short lifetimes cost nothing.
+    /// The default options: an authority for two years, and certificates for 90 days.
     ///
     /// `secret` is `NAMESPACE/NAME`, `replica` the name of this pod.
     pub fn new(secret: &str, replica: String) -> Result<Self, CertificateOptionsError> {
@@ -76,6 +75,7 @@ impl CertificateOptions {
             namespace: namespace.to_owned(),
             secret: name.to_owned(),
             replica,
+            // Both are replaced automatically in good time, so short lifetimes cost nothing.
             authority_lifetime: 730 * DAY,
             leaf_lifetime: 90 * DAY,
             propagation: Duration::from_mins(1),

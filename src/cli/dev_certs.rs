@@ -74,9 +74,9 @@ fn write_beside(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
     file.write_all(text.as_bytes()).with_context(context)
 }
 
-/// Renames the file that was written, so that a server that reads at the same time never sees half a
-/// file.
+/// Puts the file that was written in its place.
 fn replace(path: &Path) -> anyhow::Result<()> {
+    // A server that reads at the same time must never see half a file.
     fs::rename(beside(path), path).with_context(|| format!("cannot write {}", path.display()))
 }
 

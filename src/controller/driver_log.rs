@@ -41,12 +41,13 @@ impl DriverLog {
         }
     }
 
-    /// Writes messages. They are in Rayfit's own log too, so a failure to write them loses little.
+    /// Writes messages.
     pub fn write(&self, messages: &[Message]) {
         let Some(place) = self.place.as_ref().filter(|_| !messages.is_empty()) else {
             return;
         };
         if let Err(error) = place.append(messages) {
+            // The messages are in Rayfit's own log too, so little is lost.
             tracing::debug!(%error, "drivers are not told");
         }
     }

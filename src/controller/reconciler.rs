@@ -224,8 +224,9 @@ impl Reconciler {
         }
     }
 
-    /// Reads the RayCluster again: a watch may lag, and a sidecar has none for the RayCluster.
+    /// Reads the RayCluster again.
     pub(super) async fn look_up(&self) {
+        // A watch may lag, and a sidecar has none for the RayCluster.
         match self.writer.get_cluster().await {
             Ok(cluster) => self.judge.learn(&cluster),
             Err(failure) => tracing::debug!(?failure, cluster = %self.judge.key, "not read"),

@@ -211,8 +211,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The annotation lists the group and reaches its pods: KubeRay does not hand a RayCronJob's
-/// annotations down.
+/// Whether the annotation lists the group and reaches its pods.
 fn lists(object: &RayObject<'_>, group: &Group<'_>) -> bool {
+    // KubeRay does not hand the annotations of a RayCronJob down.
     object.kind != Kind::RayCronJob && group.name.is_some_and(|name| object.ippr.lists(name))
 }

@@ -125,14 +125,14 @@ impl<'a> Toleration<'a> {
     }
 }
 
-/// Whether a term of node affinity holds: all that it says must. A term that says nothing holds
-/// nowhere.
+/// Whether a term of node affinity holds: all that it says must.
 fn term_holds(term: &Value, node: &Node) -> bool {
     let Some(term) = term.as_object() else {
         return false;
     };
     let labels = list_at(term, "matchExpressions");
     let fields = list_at(term, "matchFields");
+    // For Kubernetes, a term that says nothing holds nowhere.
     let says_something = !labels.is_empty() || !fields.is_empty();
     says_something
         && labels

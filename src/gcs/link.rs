@@ -69,10 +69,10 @@ impl Link {
     }
 }
 
-/// How long to wait after one more failure than `earlier`: the first may be a connection that a
-/// restart of the GCS has cut, so that the next attempt is made at once.
+/// How long to wait after one more failure than `earlier`.
 fn wait(earlier: u32) -> Duration {
     match earlier {
+        // The first failure may be a connection that a restart of the GCS has cut.
         0 => Duration::ZERO,
         more => Duration::from_secs(1 << (more - 1).min(5)).min(LONGEST_PAUSE),
     }

@@ -46,9 +46,9 @@ pub fn metrics_service(options: &ManifestOptions, component: Component) -> Value
     })
 }
 
-/// What may reach a Deployment's pods, and what these may reach. Kubelets need no rule for their
-/// probes: a pod's own node always reaches it.
+/// What may reach a Deployment's pods, and what these may reach.
 pub fn policy(options: &ManifestOptions, component: Component) -> Value {
+    // Kubelets need no rule for their probes: a pod's own node always reaches it.
     let mut ingress = Vec::new();
     if component == Component::Admission {
         ingress.push(with_api_servers(options, "from", &[options.port]));
@@ -87,10 +87,11 @@ fn with_api_servers(options: &ManifestOptions, direction: &str, ports: &[u16]) -
     rule
 }
 
-/// API servers are called by the address that kubelet puts into the environment; a name is looked
-/// up only where a provider puts one there.
+/// What looking names up needs.
 fn dns() -> Value {
     json!({
+        // API servers are called by the address that the kubelet puts into the environment. A name
+        // is looked up only where a provider puts one there.
         "to": [{
             "namespaceSelector": { "matchLabels": { "kubernetes.io/metadata.name": "kube-system" } }
         }],

@@ -75,8 +75,7 @@ pub fn validating(options: &ManifestOptions) -> Value {
     configuration
 }
 
-/// The webhook for RayPolicies. It fails open: an invalid policy has no effect, and a policy that
-/// ends an outage must be storable during the outage.
+/// The webhook for RayPolicies. It fails open.
 fn of_policies(options: &ManifestOptions) -> Value {
     json!({
         "name": "validate.raypolicy.rayfit.dev",
@@ -92,6 +91,8 @@ fn of_policies(options: &ManifestOptions) -> Value {
         "matchConditions": [{ "name": "not-being-deleted", "expression": NOT_DELETING }],
         "namespaceSelector": {},
         "objectSelector": {},
+        // An invalid policy has no effect, and a policy that ends an outage must be storable during
+        // the outage.
         "failurePolicy": "Ignore",
         "sideEffects": "None",
         "timeoutSeconds": options.timeout_seconds,
@@ -99,11 +100,13 @@ fn of_policies(options: &ManifestOptions) -> Value {
     })
 }
 
-/// The webhook for resizes of Ray pods. Regular resizes (by kubelets, by Rayfit, by Ray's
-/// autoscaler, which runs in the pod's namespace) are never sent to it, and the timeout is short.
+/// The webhook for resizes of Ray pods. Regular resizes are never sent to it, and the timeout is
+/// short.
 fn of_resizes(options: &ManifestOptions) -> Value {
     let scaler = options.scaler().unwrap_or(Component::Controller);
     let rayfit = scaler.user(&options.namespace);
+    // Kubelets, Rayfit and Ray's autoscaler, which runs in the pod's namespace, resize pods all the
+    // time.
     let stranger = format!(
         "request.userInfo.username != '{rayfit}' \
          && !request.userInfo.username.startsWith('system:node:') \
@@ -195,9 +198,10 @@ fn conditions(name: &str, expression: &str) -> Value {
 }
 
 /// The namespaces whose objects are sent. Rayfit's own and kube-system are always excluded
-/// explicitly: a cluster can then always start, and tools check for it.
+/// explicitly.
 fn namespaces(options: &ManifestOptions) -> Value {
     let by_name = |operator: &str, names: Vec<&str>| json!({ "key": "kubernetes.io/metadata.name", "operator": operator, "values": names });
+    // Without these a cluster can always start, and tools check for it.
     let mut expressions = vec![by_name("NotIn", options.spared_namespaces())];
     if !options.only_namespaces.is_empty() {
         let only = options.only_namespaces.iter().map(String::as_str);

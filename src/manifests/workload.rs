@@ -58,8 +58,9 @@ impl Workload<'_> {
         self.component == Component::Admission
     }
 
-    /// API servers must reach the webhooks; nothing needs to reach the controller.
+    /// Whether its pods are in the network of their nodes.
     fn on_host_network(&self) -> bool {
+        // API servers must reach the webhooks; nothing needs to reach the controller.
         self.serves() && self.options.host_network
     }
 
@@ -68,10 +69,10 @@ impl Workload<'_> {
         self.serves() && self.options.certificates == Some(Certificates::CertManager)
     }
 
-    /// In the node's network, there may be no node with free ports for a new pod until an old pod
-    /// ends.
+    /// How pods are replaced by new ones.
     fn rolling_update(&self) -> Value {
         if self.on_host_network() {
+            // There may be no node with free ports for a new pod until an old pod ends.
             json!({ "maxUnavailable": 1, "maxSurge": 0 })
         } else {
             json!({ "maxUnavailable": 0, "maxSurge": 1 })

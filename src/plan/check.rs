@@ -312,8 +312,9 @@ fn memory_text(bytes: i64) -> String {
     format!("{} memory", Quantity::from_units(bytes).display_memory())
 }
 
-/// A resize keeps the gap between limit and request, so something must be left of the request.
+/// Whether something is left of the requests of a resized pod.
 fn requests(pod: &Pod<'_>, resize: &PodResize, violations: &mut Vec<Violation>) {
+    // A resize keeps the gap between limit and request.
     let gap = crate::plan::growth::pod_size::gap(pod);
     #[expect(clippy::cast_precision_loss, reason = "exact up to nine million cores")]
     let cpu_left =

@@ -51,8 +51,7 @@ impl Scope {
         selector.is_none_or(|labels| labels.match_labels(label))
     }
 
-    /// Whether an object could be in both. Names and labels of future objects are not known, so
-    /// conditions on them count as compatible.
+    /// Whether an object could be in both.
     pub fn may_overlap(&self, other: &Self, facts: &Facts) -> bool {
         let kinds = Kind::ALL
             .into_iter()
@@ -62,6 +61,8 @@ impl Scope {
                 .namespaces
                 .keys()
                 .any(|name| self.has_namespace(name, facts) && other.has_namespace(name, facts));
+        // Names and labels of future objects are not known, so conditions on them count as
+        // compatible.
         kinds && namespaces
     }
 

@@ -38,9 +38,9 @@ impl Amounts {
     }
 }
 
-/// A quantity of a resource list. A value that is not a quantity reads as absent (the API server
-/// refuses such a template itself).
+/// A quantity of a resource list. A value that is not a quantity reads as absent.
 fn quantity_at(amounts: Option<&Fields>, resource: &str) -> Option<Quantity> {
+    // The API server itself refuses a template with another value.
     Quantity::from_json(amounts?.get(resource)?).ok()
 }
 
@@ -126,12 +126,13 @@ impl<'a> Container<'a> {
             })
     }
 
-    /// The value of an environment variable. The last entry of a name wins, as in Kubernetes. The
-    /// value is empty if it comes from elsewhere (`valueFrom`).
+    /// The value of an environment variable. The value is empty if it comes from elsewhere
+    /// (`valueFrom`).
     pub fn env(&self, name: &str) -> Option<&'a str> {
         list_at(self.spec, "env")
             .iter()
             .filter_map(Value::as_object)
+            // In Kubernetes the last entry of a name wins.
             .rfind(|entry| text_at(entry, "name") == Some(name))
             .map(|entry| text_at(entry, "value").unwrap_or_default())
     }

@@ -152,10 +152,11 @@ impl<'a> Group<'a> {
         self.named_path("initContainers", index, spec)
     }
 
-    /// By its name, if it has one, so that its faults stay its own when others come or go before it.
+    /// By its name, if it has one.
     fn named_path(&self, list: &'static str, index: usize, spec: &Fields) -> FieldPath {
         let path = self.pod_spec_path().key(list);
         match text_at(spec, "name").filter(|name| !name.is_empty()) {
+            // Its faults then stay its own when others come or go before it.
             Some(name) => path.item(index, name),
             None => path.index(index),
         }

@@ -57,8 +57,7 @@ pub fn compile(policy: &RayPolicy) -> (Option<Policy>, Vec<PolicyFault>) {
     (policy, faults.0)
 }
 
-/// With a scope that cannot be read, the whole policy is left out, because it is unknown which
-/// objects it should match.
+/// With a scope that cannot be read, the whole policy is left out.
 fn scope(written: Option<&resource::Match>, faults: &mut Faults) -> Option<Scope> {
     let Some(written) = written else {
         return Some(Scope::default());
@@ -93,6 +92,7 @@ fn scope(written: Option<&resource::Match>, faults: &mut Faults) -> Option<Scope
             .collect(),
         kinds,
     })
+    // It is unknown which objects the policy should match.
     .filter(|_| all_kinds)
 }
 

@@ -148,9 +148,10 @@ fn warning(finding: &Finding) -> Vec<String> {
     vec![cut(&headline), cut(&format!("{} fix: {fix}", finding.rule))]
 }
 
-/// API servers drop a warning that contains a control character.
+/// A text without control characters.
 fn printable(text: &str) -> String {
     text.chars()
+        // API servers drop a warning that contains one.
         .map(|char| if char.is_control() { ' ' } else { char })
         .collect()
 }

@@ -90,8 +90,9 @@ fn result(entry: &ReportEntry) -> Value {
     result
 }
 
-/// A relative file stays relative, so that services find it in the repository.
+/// Where a file is.
 fn artifact(file: &str) -> Value {
+    // A relative file stays relative, so that services find it in the repository.
     let relative = file.strip_prefix("./").unwrap_or(file);
     json!({"uri": percent_encoded(relative)})
 }

@@ -56,9 +56,10 @@ fn note(policy: &ArcSwap<EffectivePolicy>, version: Option<KubernetesVersion>) {
     });
 }
 
-/// Parses a version; hosted clusters have minor versions like `33+`.
+/// Parses a version.
 fn version(major: &str, minor: &str) -> Option<KubernetesVersion> {
     let number = |text: &str| {
+        // Hosted clusters have minor versions like `33+`.
         let end = text
             .find(|char: char| !char.is_ascii_digit())
             .unwrap_or(text.len());

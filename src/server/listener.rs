@@ -42,9 +42,10 @@ pub struct BindError {
 /// files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// `::` takes both families; where the system has no IPv6, it stands for every IPv4 address.
+/// Binds an address. `::` takes both families.
 async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let bound = TcpListener::bind(address).await;
+    // Where the system has no IPv6, it stands for every IPv4 address.
     if bound.is_err() && address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) {
         let v4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port());
         return TcpListener::bind(v4).await.or(bound);
@@ -144,13 +145,13 @@ impl Listener {
     }
 
     /// Serves a connection as soon as there is a share for it. A source that holds all that one
-    /// source may hold, and has requests in progress on all of it, is refused, so that others need
-    /// not wait for it.
+    /// source may hold, and has requests in progress on all of it, is refused.
     async fn take_in(&self, server: &Server, stream: TcpStream, peer: SocketAddr) {
         let source = ConnectionSource::of(peer.ip());
         loop {
             match self.places.take(source, 1) {
                 Ok(place) => return self.spawn(server, stream, source, place),
+                // Others need not wait until the requests of this source have ended.
                 Err(Full::Source) => {
                     return tracing::debug!(%peer, "too many connections from one address");
                 }

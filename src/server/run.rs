@@ -258,13 +258,14 @@ fn certify(
     })
 }
 
-/// To the end, also while the process stops: until then it serves.
+/// Manages the certificates.
 async fn certify_ourselves(
     cluster: Arc<Cluster>,
     own: certs::CertificateOptions,
     store: Arc<CertificateStore>,
 ) {
     let (_, informers) = cluster.at_last().await.clone();
+    // To the end, because the process serves while it stops.
     if let Err(error) = certs::run(own, informers, store, pending()).await {
         tracing::error!(%error, "certificates are not managed");
     }

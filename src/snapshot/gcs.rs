@@ -305,15 +305,15 @@ impl ClusterResourceState {
         live
     }
 
-    /// The pod of the head, where the live heads that Ray reports are all in other pods than `pod`. A GCS
-    /// reports its own head as soon as that has joined, so this is another cluster's GCS, or one that
-    /// still takes the head before this one for alive.
+    /// The pod of the head, where the live heads that Ray reports are all in other pods than `pod`.
     pub fn head_elsewhere(&self, pod: &str) -> Option<&str> {
         let is_head = |node: &&NodeState| node.total_resources.contains_key(HEAD_RESOURCE);
         let heads = self.node_states.iter().filter(|node| node.is_alive());
         let mut pods = heads.filter(is_head).map(|node| node.instance_id.as_str());
         let first = pods.next()?;
         let is_other = |named: &str| !named.is_empty() && named != pod;
+        // A GCS reports its own head as soon as that has joined, so this one is another cluster's,
+        // or still takes the head before this one for alive.
         (is_other(first) && pods.all(is_other)).then_some(first)
     }
 }

@@ -124,10 +124,11 @@ impl<W: io::Write> io::Write for Unquoting<W> {
     }
 }
 
-/// Panics are logged with their location only, because their text can quote the object that was
-/// being checked, and pod templates can contain secrets.
+/// Panics are logged with their location only.
 fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
+        // The text of a panic can quote the object that was being checked, and pod templates can
+        // contain secrets.
         let place = panic.location().map(ToString::to_string);
         tracing::error!(place, "panic; please report it as a bug of Rayfit");
     }));

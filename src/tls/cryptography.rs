@@ -2,8 +2,8 @@
 
 use rustls::crypto::{CryptoProvider, ring};
 
-/// The provider that is linked. It is always passed explicitly rather than taken from the process,
-/// because with a second provider in the build rustls would refuse to choose one.
+/// The provider that is linked. It is always passed explicitly rather than taken from the process.
 pub fn provider() -> CryptoProvider {
+    // With a second provider in the build rustls would refuse to choose one for the process.
     ring::default_provider()
 }

@@ -128,9 +128,9 @@ fn seconds_of_epoch(time: std::time::SystemTime) -> u64 {
 }
 
 impl CertificateDirectory {
-    /// Both files of one update. The symlink may be swapped, and the old files removed, between two
-    /// reads: then it is read again.
+    /// Both files of one update.
     fn read(&self) -> Result<Content, DirectoryError> {
+        // The symlink may be swapped, and the old files removed, between two reads.
         for _ in 0..3 {
             if let Ok(Some(content)) = self.read_unless_swapped() {
                 return Ok(content);

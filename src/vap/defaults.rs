@@ -69,8 +69,7 @@ const POLICIES: [(DefaultId, &str, &str); 2] = [
     ),
 ];
 
-/// The policies and their bindings. A policy's variables are evaluated once, so each policy has one
-/// mutation, of the object as it arrived.
+/// The policies and their bindings.
 pub fn objects(options: &VapOptions) -> Vec<Value> {
     POLICIES
         .into_iter()
@@ -110,6 +109,8 @@ fn policy(patch: &str, options: &VapOptions) -> Value {
             { "name": "listed", "expression": listed },
             { "name": "pairs", "expression": PAIRS }
         ],
+        // The variables are evaluated once, of the object as it arrived, so each policy has one
+        // mutation.
         "mutations": [{ "patchType": "JSONPatch", "jsonPatch": { "expression": patch } }]
     })
 }

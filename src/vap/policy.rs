@@ -62,10 +62,10 @@ fn faults(rule: &Rule, own: Mode) -> String {
     )
 }
 
-/// All faults that a check finds in the object `s`, in lines: CEL cannot flatten lists before
-/// Kubernetes 1.34.
+/// All faults that a check finds in the object `s`, in lines.
 fn of_check(check: &Check) -> String {
     let found = check.faults;
+    // CEL cannot flatten lists before Kubernetes 1.34, so lists are joined as lines.
     let groups = |filter: &str| format!("s.groups{filter}.map(g, {}).join('\\n')", placed(found));
     match check.each {
         Each::Object => format!("({found}).join('\\n')"),
@@ -100,7 +100,7 @@ const fn reported(mode: Mode) -> &'static str {
     }
 }
 
-/// One line, as the API server requires.
+/// The expression of the message.
 fn message_expression(rule: &Rule, own: Mode) -> String {
     let mut fixes: Vec<&str> = Vec::new();
     for check in rule.cel.checks().iter().filter(|check| check.mode == own) {
@@ -110,6 +110,7 @@ fn message_expression(rule: &Rule, own: Mode) -> String {
     }
     let head = Value::from(format!("{} {}: ", rule.id, rule.name));
     let end = Value::from(format!(". {}", fixes.join(" ")));
+    // The API server requires one line.
     format!("{head} + variables.reported.join('; ') + {end}")
 }
 

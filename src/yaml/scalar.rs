@@ -50,8 +50,9 @@ impl Scalar {
     }
 }
 
-/// kubectl sends a float without a fraction as an integer: `1.0` arrives as 1.
+/// A float as the number in JSON that kubectl makes of it.
 fn float_value(value: f64) -> Option<Value> {
+    // kubectl sends a float without a fraction as an integer: `1.0` arrives as 1.
     #[allow(clippy::cast_possible_truncation)] // whole and within the range of i64
     if value.fract() == 0.0 && value.abs() < 9e18 {
         return Some(Value::from(value as i64));

@@ -106,8 +106,7 @@ impl AdmissionCapacity {
         place.map_err(|_| Refusal::Busy)
     }
 
-    /// If the body is large, the turn of the one large body that is processed at a time. While a
-    /// body waits for its turn, its memory can be taken back for others.
+    /// If the body is large, the turn of the one large body that is processed at a time.
     pub async fn large(
         &self,
         held: &Held,
@@ -116,6 +115,7 @@ impl AdmissionCapacity {
         if held.bytes.len() <= self.limits.inline {
             return Ok(None);
         }
+        // While a body waits for its turn, its memory can be taken back for others.
         let turn = or_give_way(held.memory.as_ref(), self.large.take(source)).await??;
         if let Some(memory) = &held.memory {
             memory.works();

@@ -51,8 +51,8 @@ impl Turns {
         turn.await.map_err(|_| Refusal::Busy)
     }
 
-    /// A panic elsewhere leaves the queue usable.
     fn line(&self) -> MutexGuard<'_, Line> {
+        // A panic elsewhere leaves the queue usable.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

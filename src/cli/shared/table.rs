@@ -16,10 +16,11 @@ impl Table {
         }
     }
 
-    /// Adds a line. An empty cell shows as a dash, so that columns can be told apart.
+    /// Adds a line. An empty cell shows as a dash.
     pub(in crate::cli) fn line(&mut self, cells: impl IntoIterator<Item = String>) {
         let dash = |cell: String| {
             if cell.is_empty() {
+                // Otherwise columns could not be told apart.
                 "-".to_owned()
             } else {
                 cell

@@ -181,10 +181,11 @@ impl Performer<'_> {
         })
     }
 
-    /// Logs each effect with its reason. Reports are no actions, so they are logged only in detail.
+    /// Logs each effect with its reason.
     fn log(&self, chain: &Chain, effect: &Effect, result: &Result<Reply, Failure>) {
         let (action, about, why) = (effect.kind(), chain.about.to_string(), &chain.why);
         let cluster = self.writer.key().to_string();
+        // Reports change nothing, so they are logged only in detail.
         let quiet = matches!(effect, Effect::Report(_) | Effect::PutError(_));
         match result {
             Ok(_) if quiet => tracing::debug!(cluster, action, about, "done"),

@@ -149,9 +149,9 @@ impl Writer {
         self.turn_of(&self.flow).await
     }
 
-    /// The same in the turn of another flow, for what is asked once for many clusters: what holds up
-    /// the requests about one of them must not hold up the others.
+    /// The same in the turn of another flow, for what is asked once for many clusters.
     pub async fn turn_of(&self, flow: &Flow) -> Result<WriteTurn<'_>, Failure> {
+        // What holds up the requests about one of the clusters must not hold up the others.
         let passed = self.requests.gate.pass(flow).await;
         let passed = passed.map_err(|not| Failure::NotAdmitted(not.to_string()))?;
         Ok(WriteTurn {

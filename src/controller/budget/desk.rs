@@ -276,8 +276,8 @@ fn readable(lease: &Lease) -> Option<Arc<StoredRecord>> {
     }
 }
 
-/// A panic elsewhere leaves the maps consistent, because every change of them is a single step.
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic elsewhere leaves the maps consistent, because every change of them is a single step.
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

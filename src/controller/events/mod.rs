@@ -46,8 +46,9 @@ impl Announcer {
         (Self { desk: Some(desk) }, publisher.run())
     }
 
-    /// Publishes nothing, because the head pod's service account may not create Events.
+    /// Publishes nothing, for sidecars.
     pub fn silent() -> Self {
+        // The service account of a head pod may not create Events.
         Self::default()
     }
 

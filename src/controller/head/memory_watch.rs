@@ -204,7 +204,7 @@ async fn hear(
     }
 }
 
-/// Returns when nothing was heard for long: the GCS may have forgotten the subscription.
+/// Returns when nothing was heard for long.
 async fn subscribed(
     client: &Client,
     wanted: &mut watch::Receiver<BTreeSet<NodeId>>,
@@ -220,6 +220,7 @@ async fn subscribed(
             reports = client.reports(&mut subscription, SILENCE) => reports?,
             _ = wanted.changed() => continue,
         };
+        // The GCS may have forgotten the subscription.
         let Some(reports) = reports else {
             return Ok(());
         };

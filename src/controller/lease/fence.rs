@@ -86,8 +86,9 @@ impl Fence {
 }
 
 impl Inner {
-    /// A panic elsewhere leaves the maps consistent, because every change of them is a single step.
     fn lock(&self) -> MutexGuard<'_, FenceState> {
+        // A panic elsewhere leaves the maps consistent, because every change of them is a single
+        // step.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

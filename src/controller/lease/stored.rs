@@ -110,10 +110,10 @@ pub(super) async fn beat(
     }
 }
 
-/// The heartbeat by its name, which is not seen by its label where somebody else made it. It is listed, so that the right
-/// to `get` a Lease is not needed.
+/// The heartbeat by its name. By its label it is not seen where somebody else made it.
 pub(super) async fn find_heartbeat(api: &Api<Lease>) -> Result<Option<Lease>, kube::Error> {
     let named = ListParams::default().fields(&format!("metadata.name={HEARTBEAT}"));
+    // A list does not need the right to `get` a Lease.
     let mut found = api.list(&named).await?.items.into_iter();
     Ok(found.find(|lease| lease.name_any() == HEARTBEAT))
 }

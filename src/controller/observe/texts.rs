@@ -62,8 +62,9 @@ impl ClusterTexts {
         self.cluster.len() >= 1 << 16
     }
 
-    /// Parses the texts. They were written by this process, so nothing is lost.
+    /// Parses the texts.
     pub fn read(&self) -> ClusterView {
+        // This process has written the texts, so all of them can be read.
         let cluster: Value = serde_json::from_slice(&self.cluster).unwrap_or_default();
         let pods = self.pods.iter();
         let pods = pods.filter_map(|text| serde_json::from_slice::<PodObject>(text).ok());

@@ -28,11 +28,11 @@ impl Tombstones {
     }
 
     /// Whether this version of an object is older than its deletion, so that it has to be ignored.
-    /// (UIDs are never used again; a version newer than the list in which the object was missing
-    /// shows that the list was outdated.)
     pub(super) fn hold(&self, uid: &str, version: &str) -> bool {
         let gone = self.versions.get(uid);
         let version = version.parse::<u64>();
+        // UIDs are never used again. A version newer than the list in which the object was missing
+        // shows that the list was outdated.
         gone.is_some_and(|gone| version.is_ok_and(|version| version <= *gone))
     }
 }

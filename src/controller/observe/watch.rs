@@ -66,11 +66,12 @@ impl Observed {
         }
     }
 
-    /// The stored objects. A panic elsewhere leaves the store usable: the next list repairs it.
+    /// The stored objects.
     pub fn read(&self) -> RwLockReadGuard<'_, Store> {
         self.inner
             .store
             .read()
+            // A panic elsewhere leaves the store usable: the next list repairs it.
             .unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -46,9 +46,7 @@ pub(crate) fn deletions(decided: &Decided<'_>) -> HashMap<GroupIndex, Vec<Deleti
     deletions
 }
 
-/// The multi-host replicas of which Ray still runs in one host or more. KubeRay deletes a whole
-/// replica as soon as one of its pods is to be deleted, so deletions wait until Ray has stopped in
-/// all of its hosts.
+/// The multi-host replicas of which Ray still runs in one host or more.
 fn running_replicas<'a>(decided: &'a Decided<'_>) -> HashSet<(GroupIndex, &'a str)> {
     let state = &decided.state;
     if !state.strategy.is_rayfit() {
@@ -58,6 +56,8 @@ fn running_replicas<'a>(decided: &'a Decided<'_>) -> HashSet<(GroupIndex, &'a st
         let group = state.groups.get(*group);
         group.is_some_and(|group| group.config.hosts > 1)
     };
+    // KubeRay deletes a whole replica as soon as one of its pods is to be deleted, so deletions
+    // wait until Ray has stopped in all of its hosts.
     let runs = |node: &&PlannedNode| matches!(node.stage(), Stage::Running | Stage::Stopping);
     let running = state.in_order().filter(runs);
     let running = running.filter_map(|node| Some((node.group()?, node.replica()?)));

@@ -55,7 +55,7 @@ fn size(pod: &Pod<'_>) -> CpuAndMemory {
 }
 
 /// What work on a Ray node has asked for. Of memory it is what is really in use, where that is more
-/// and known: most work asks for none.
+/// and known.
 fn in_use(ray: &NodeState, now: f64) -> CpuAndMemory {
     let held = |name| {
         let total = ray.total_resources.get(name).copied().unwrap_or(0.0);
@@ -64,6 +64,7 @@ fn in_use(ray: &NodeState, now: f64) -> CpuAndMemory {
     };
     #[expect(clippy::cast_possible_truncation, reason = "saturates")]
     let asked = held("memory") as i64;
+    // Most work asks Ray for no memory.
     let really = ray.memory_in_use.and_then(|told| InUse::of(told, now));
     CpuAndMemory {
         cpu_milli: milli(held("CPU")),

@@ -32,8 +32,9 @@ pub(crate) struct InUse {
 }
 
 impl InUse {
-    /// What a report says, if it is recent. A tenant may report anything.
+    /// What a report says, if it is recent.
     pub(crate) fn of(told: MemoryInUse, now: f64) -> Option<Self> {
+        // A tenant may report anything.
         let bytes = told.bytes.max(0);
         let rise = told.rise_per_s.max(0).saturating_mul(SOON_S);
         let is_fresh = (-SKEW_S..=FRESH_S).contains(&(now - told.at));
@@ -56,10 +57,12 @@ impl InUse {
 }
 
 /// The memory that is right for so many bytes in use: a whole multiple of the base size, as with
-/// CPU, so that what a pod leaves to others on its Kubernetes node is of use to them.
+/// CPU.
 pub(crate) fn right(bytes: i64, base: i64) -> i64 {
     let base = i128::from(base.max(1));
     let needed = (i128::from(bytes.max(0)) * 100 + FILLED - 1) / FILLED;
+    // What a pod leaves to others on its Kubernetes node is of use to them in whole base sizes
+    // only.
     let steps = ((needed + base - 1) / base).max(1);
     i64::try_from(steps * base).unwrap_or(i64::MAX)
 }

@@ -198,10 +198,11 @@ fn read_conditions(
     Ok(())
 }
 
-/// Whether the condition is about the pod's present spec. Kubernetes before 1.34 does not say.
+/// Whether the condition is about the pod's present spec, as far as Kubernetes says.
 fn is_of_now(condition: &PodCondition, pod: &Pod<'_>) -> bool {
     let seen = condition.observed_generation;
     let there = pod.object.metadata.generation;
+    // Kubernetes before 1.34 does not say which generation it is about.
     seen.zip(there).is_none_or(|(seen, there)| seen >= there)
 }
 

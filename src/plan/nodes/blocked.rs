@@ -113,10 +113,6 @@ impl<'a> Evidence<'a> {
 }
 
 /// The worker pods that can be seen to have ended before Ray ran in them.
-///
-/// With Ray's autoscaler v2 no container of a pod is started again (KubeRay sets `restartPolicy:
-/// Never`), so `CrashLoopBackOff` is never seen: KubeRay deletes such a pod and makes another one,
-/// every few seconds and without end.
 fn early_ends<'a>(snapshot: &Snapshot, own: &'a [Pod<'a>]) -> Vec<&'a Pod<'a>> {
     let heads = own.iter().filter(|pod| pod.role == PodRole::Head);
     let heads = heads.filter(|pod| !pod.deleting && !pod.ended);
@@ -130,6 +126,9 @@ fn early_ends<'a>(snapshot: &Snapshot, own: &'a [Pod<'a>]) -> Vec<&'a Pod<'a>> {
             // present one knows nothing, and have ended with it.
             && pod.created().is_some_and(|created| created >= head_since)
             && !disrupted.is_some_and(PodCondition::is_true)
+            // With Ray's autoscaler v2 KubeRay sets `restartPolicy: Never`, so `CrashLoopBackOff`
+            // is never seen: KubeRay deletes such a pod and makes another one, every few seconds
+            // and without end.
             && pod.ended_by_itself()
     };
     let mut ended: Vec<&Pod<'_>> = own.iter().filter(is_early).collect();

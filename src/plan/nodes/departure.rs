@@ -95,8 +95,7 @@ pub(crate) fn departures(
     found
 }
 
-/// Adds the other hosts of multi-host replicas of which a host leaves: the rest of a replica is of
-/// no use, and KubeRay deletes the whole of it.
+/// Adds the other hosts of multi-host replicas of which a host leaves.
 fn add_other_hosts(
     own: &[Pod<'_>],
     config: &ClusterConfig,
@@ -120,6 +119,7 @@ fn add_other_hosts(
             }
         }
     }
+    // The rest of a replica is of no use, and KubeRay deletes the whole of it.
     for pod in hosts().filter(|pod| !pod.deleting) {
         let of_replica = pod
             .replica

@@ -52,11 +52,11 @@ pub(crate) struct NodeResource {
 }
 
 impl NodeResource {
-    /// Nothing is free of a resource that the node has and that is not listed as free. (Ray leaves
-    /// such a resource out of its scores, so that a node scores less the moment the resource is
-    /// used up.)
+    /// Nothing is free of a resource that the node has and that is not listed as free.
     pub(crate) fn fill(&mut self) {
         if self.total.is_some() {
+            // Ray leaves such a resource out of its scores, so that a node scores less the moment
+            // the resource is used up.
             self.free = self.free.map(|free| free.or(Some(0.0)));
         }
     }

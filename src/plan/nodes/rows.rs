@@ -85,8 +85,7 @@ fn standby_heads<'a>(
     standby.map(|pod| pod.name).collect()
 }
 
-/// Adds the pods that KubeRay was asked for and has not made yet, as `replicas` says. Launches
-/// survive a restart of the controller that way.
+/// Adds the pods that KubeRay was asked for and has not made yet, as `replicas` says.
 pub(crate) fn add_awaited<'a>(
     rows: &mut Vec<Row<'a>>,
     config: &'a ClusterConfig,
@@ -112,6 +111,7 @@ pub(crate) fn add_awaited<'a>(
             .clamp(0, group.max_replicas.max(0));
         let known = there.get(group.name.as_str()).copied().unwrap_or(0);
         let count = group.nodes(asked).saturating_sub(known);
+        // This is how launches survive a restart of the controller.
         if count > 0 {
             rows.push(Row {
                 group: &group.name,
@@ -127,9 +127,10 @@ pub(crate) fn add_awaited<'a>(
 }
 
 /// Puts the rows in an order that depends neither on Ray's report, nor on what is remembered, nor
-/// on a pod of another group. Of several nodes that are equally good the same one then wins in
-/// every round, so that the others can become idle.
+/// on a pod of another group.
 pub(crate) fn by_name(rows: &mut [Row<'_>]) {
+    // Of several nodes that are equally good the same one then wins in every round, so that the
+    // others can become idle.
     rows.sort_by_key(|row| match row.pod {
         Some(pod) => (false, row.group, pod.name),
         // Launches have no name. The sort is stable and leaves them in the order in which they were

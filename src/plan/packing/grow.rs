@@ -53,11 +53,12 @@ impl Packing<'_> {
         })
     }
 
-    /// Whether demand that was served before in this round has made the pod grow, so that it may grow
-    /// further. (With Ray's strategy it has grown as far as it may.)
+    /// Whether demand that was served before in this round has made the pod grow, so that it may
+    /// grow further.
     fn has_grown(&self, node: &PlannedNode, resize: &Resize) -> bool {
         let grew = |take: &Placement| take.step == PlacementStep::Grow;
         let is_asked = resize.progress == ResizeProgress::New;
+        // With Ray's strategy the pod has grown as far as it may.
         self.state.strategy.is_rayfit() && is_asked && node.takes.iter().any(grew)
     }
 

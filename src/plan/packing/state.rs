@@ -295,9 +295,9 @@ impl DecisionState {
         }
     }
 
-    /// Whether nodes of the group may be launched. The head is never launched, because only KubeRay
-    /// makes it. (Ray would launch it, if it were missing.)
+    /// Whether nodes of the group may be launched. The head is never launched.
     pub(crate) fn may_launch(&self, group: GroupIndex) -> bool {
+        // Only KubeRay makes the head. Ray would launch it if it were missing.
         !self.strategy.is_rayfit() || group != GroupIndex::HEAD
     }
 

@@ -342,8 +342,7 @@ fn note_since(
     }
 }
 
-/// Forgets the times of pending nodes that are removed as idle, so that no other node inherits
-/// these times.
+/// Forgets the times of pending nodes that are removed as idle.
 pub(crate) fn forget_removed(state: &DecisionState, notes: &mut BTreeMap<String, Vec<f64>>) {
     let gone = state.count(|node| {
         node.fate == Fate::Remove(RemovalCause::Idle)
@@ -352,6 +351,7 @@ pub(crate) fn forget_removed(state: &DecisionState, notes: &mut BTreeMap<String,
     for (group, count) in state.groups.iter().zip(gone) {
         if let Some(since) = notes.get_mut(&group.config.name) {
             let count = usize::try_from(count).unwrap_or(usize::MAX);
+            // No other node may inherit these times.
             since.drain(..count.min(since.len()));
         }
     }

@@ -124,11 +124,12 @@ pub fn definition() -> Value {
     definition
 }
 
-/// Bounds of integers arrive as floating-point numbers, so 60.0 is written as 60.
+/// Writes 60.0 as 60.
 fn write_integers(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(write_integers),
         Value::Object(map) => map.values_mut().for_each(write_integers),
+        // Bounds of integers arrive as floating-point numbers.
         Value::Number(number) if number.is_f64() => {
             if let Ok(integer) = number.to_string().trim_end_matches(".0").parse::<i64>() {
                 *value = integer.into();

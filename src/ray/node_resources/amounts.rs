@@ -146,8 +146,9 @@ fn container_amounts<'a>(
     Ok(limits.into_iter().chain(requests))
 }
 
-/// The value of a key. A null counts as absent, because the API server drops it.
+/// The value of a key. A null counts as absent.
 fn present<'a>(map: &'a Fields, key: &str) -> Option<&'a Value> {
+    // The API server drops it.
     map.get(key).filter(|value| !value.is_null())
 }
 

@@ -65,9 +65,9 @@ pub fn gpus(cluster: &Cluster<'_>, group: &Group<'_>) -> i128 {
     sums.map(|sum| sum.total().ceil_units()).sum()
 }
 
-/// The number of pieces of a container. Limit and request are the same for devices, but the larger
-/// of the two counts until the API server has seen to that.
+/// The number of pieces of a container. The larger of limit and request counts.
 fn pieces(container: &Container<'_>, name: &str) -> Quantity {
+    // They are the same for devices, but only once the API server has seen to that.
     let amounts = [container.limit(name), container.request(name)];
     let most = amounts.into_iter().flatten().max();
     most.unwrap_or_default().max(Quantity::ZERO)

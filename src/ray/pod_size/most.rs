@@ -205,8 +205,9 @@ fn size(container: &Container<'_>, resource: Resource) -> Size {
     }
 }
 
-/// Whether a limit bounds anything. A limit of zero is no limit: the kubelet then sets no bound.
+/// Whether a limit bounds anything.
 fn is_some_of_it(limit: Quantity) -> bool {
+    // The kubelet sets no bound for a limit of zero.
     limit > Quantity::ZERO
 }
 

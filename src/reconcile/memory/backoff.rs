@@ -47,15 +47,15 @@ pub struct Wait {
 type EffectKind = Discriminant<Effect>;
 
 impl Waits {
-    /// The back-off that holds now, if there is one. One that begins later was recorded by a clock
-    /// that has been set back since: it holds no longer, or it would last as much longer.
+    /// The back-off that holds now, if there is one.
     pub fn of(&self, about: &EffectTarget, task: EffectClass, now: f64) -> Option<&Wait> {
         let wait = self.0.get(&(about.clone(), task))?;
+        // One that begins later was recorded by a clock that has been set back since, and would
+        // last as much longer.
         (wait.from <= now + SKEW_S && now < wait.until).then_some(wait)
     }
 
-    /// Records a failure. `jitter` is from 0 to 1 and spreads the back-offs, so that a thousand
-    /// clusters do not try again at the same moment.
+    /// Records a failure. `jitter` is from 0 to 1 and spreads the back-offs.
     pub(crate) fn failed(
         &mut self,
         key: (EffectTarget, EffectClass),
@@ -79,6 +79,7 @@ impl Waits {
             0 => 0.0,
             counted => doubled(first, counted - 1, settings.longest_s),
         };
+        // A thousand clusters must not try again at the same moment.
         let spread = 1.0 + SPREAD * (2.0 * failed.jitter.clamp(0.0, 1.0) - 1.0);
         let asked = match failed.meaning {
             Meaning::Busy { retry_after_s } => retry_after_s.unwrap_or_default(),

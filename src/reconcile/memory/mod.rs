@@ -118,7 +118,7 @@ impl RoundMemory {
         self.unseen.needs_read(pods, now)
     }
 
-    /// Forgets what was said to a GCS, and what it said: from now on another one is asked.
+    /// Forgets what was said to a GCS, and what it said, because another one is asked from now on.
     pub fn forget_gcs(&mut self) {
         self.reported = ReportedState::default();
         self.stabilisation = Stabilisation::default();

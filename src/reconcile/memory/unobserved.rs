@@ -120,8 +120,9 @@ impl Unobserved {
         }
     }
 
-    /// Forgets what raylets were told, since another GCS may never have heard of it.
+    /// Forgets what raylets were told.
     pub(crate) fn forget_raylets(&mut self) {
+        // Another GCS may never have heard of it.
         self.told.clear();
     }
 
@@ -155,9 +156,9 @@ impl Accepted {
     }
 }
 
-/// Whether something is young enough. What happens later than now was timed by a clock that has been
-/// set back since.
+/// Whether something is young enough.
 fn is_young(at: f64, longest: f64, now: f64) -> bool {
+    // What is later than now was timed by a clock that has been set back since.
     at <= now + SKEW_S && now < at + longest
 }
 

@@ -7,9 +7,10 @@ use crate::reconcile::settings::Pace;
 pub const TOGETHER_MS: u64 = 50;
 
 /// The seconds until the next look at a busy cluster, given the number of busy clusters that this
-/// process scales: a thousand clusters that all wait for pods must not delay each other's rounds.
+/// process scales.
 pub fn busy_s(busy: usize, pace: &Pace) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "some thousands")]
+    // A thousand clusters that all wait for pods must not delay each other's rounds.
     let shared = busy as f64 / pace.busy_per_s;
     shared.clamp(pace.busy_s, pace.calm_s.max(pace.busy_s))
 }

@@ -18,6 +18,7 @@ impl LastUsers {
     pub fn serving(&self, now: f64) -> Option<RayUsers> {
         let (users, asked) = self.0?;
         let is_used = users.drivers > 0 || users.detached_actors > 0;
+        // That nobody uses the cluster may end it, and is always asked anew.
         (is_used && now - asked < SERVES_S).then_some(users)
     }
 

@@ -20,9 +20,7 @@ const UNITS: u64 = 100;
 /// The most lines of the error text.
 const LINES: usize = 20;
 
-/// The autoscaling state after a round. `version` is the time in milliseconds since 1970, so that
-/// it grows across restarts of the autoscaler too: the GCS drops a state whose version is
-/// lower.
+/// The autoscaling state after a round. `version` is the time in milliseconds since 1970.
 pub fn state(snapshot: &Snapshot, plan: &Plan, waits: &Waits, version: i64) -> AutoscalingState {
     let gcs = &snapshot.gcs;
     let unmet = |kind| plan.unmet.iter().filter(move |unmet| unmet.kind == kind);
@@ -37,6 +35,8 @@ pub fn state(snapshot: &Snapshot, plan: &Plan, waits: &Waits, version: i64) -> A
     let gangs = &gcs.pending_gang_resource_requests;
     let constraints = &gcs.cluster_resource_constraints;
     AutoscalingState {
+        // A time grows across restarts of the autoscaler too. The GCS drops a state whose version
+        // is lower.
         version,
         pending_requests: pending_requests(plan),
         pending_instances: pending_instances(snapshot),
@@ -84,8 +84,9 @@ fn pending_instances(snapshot: &Snapshot) -> Vec<PendingInstance> {
 }
 
 /// The error text for people, in a few lines; empty when nothing is wrong. The text stays the same
-/// as long as the same is wrong, because every new text is a write to the GCS.
+/// as long as the same is wrong.
 pub fn error_text(plan: &Plan, skipped: &[Skipped]) -> String {
+    // Every new text is a write to the GCS, so nothing that changes by itself is in it.
     let mut lines: Vec<String> = plan.problems.iter().map(Problem::to_string).collect();
     lines.extend(plan.unmet.iter().map(|unmet| {
         let reasons = unmet.why(usize::MAX);

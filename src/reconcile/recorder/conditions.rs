@@ -50,9 +50,9 @@ fn unmet(unmet: &Unmet) -> TrackedCondition {
     }
 }
 
-/// A text by which a demand is known again. The names in it are a tenant's, and it is remembered for a
-/// while after the demand has gone, so a long one is kept as its beginning and a number for all of it.
+/// A text by which a demand is known again: of a long one its beginning and a hash of all of it.
 fn of_bounded_length(demand: &str) -> String {
+    // The names in it are a tenant's, and it is remembered for a while after the demand has gone.
     if demand.len() <= LONGEST_KEY {
         return demand.to_owned();
     }

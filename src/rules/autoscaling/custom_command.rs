@@ -75,10 +75,11 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// KubeRay takes an empty list for none.
+/// Whether a command is set.
 fn is_set(value: &Value) -> bool {
     match value {
         Value::Null => false,
+        // KubeRay takes an empty list for none.
         Value::Array(items) => !items.is_empty(),
         _ => true,
     }

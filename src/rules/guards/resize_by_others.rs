@@ -68,11 +68,12 @@ pub fn find(pod: &Fields, old: &Fields, user: &str, settings: &Settings) -> Opti
     ))
 }
 
-/// Rayfit, kubelets, and accounts of the namespace: Ray's autoscaler uses one of them.
+/// Whether this is Rayfit, a kubelet, or an account of the namespace.
 fn may_resize(user: &str, namespace: &str, settings: &Settings) -> bool {
     settings.is_rayfit(user)
         || user.starts_with("system:node:")
         || user
+            // Ray's autoscaler runs under an account of its cluster's namespace.
             .strip_prefix("system:serviceaccount:")
             .and_then(|account| account.strip_prefix(namespace))
             .is_some_and(|name| name.starts_with(':'))

@@ -70,9 +70,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// Whether budgets hold for the cluster: strategy `ray` decides as Ray does, which knows none.
+/// Whether budgets hold for the cluster.
 fn are_kept(subject: &Subject<'_>) -> bool {
     let is_central = subject.object.reconcile_mode() == ReconcileMode::Central;
+    // Strategy `ray` decides as Ray does, which knows no budgets.
     is_central && subject.settings.reconcile.strategy.is_rayfit()
 }
 

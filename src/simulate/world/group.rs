@@ -109,11 +109,12 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGr
     })
 }
 
-/// The replicas that KubeRay makes. Where a minimum is above the maximum, it asks for the minimum first.
-/// (KubeRay, `GetWorkerGroupDesiredReplicas`.)
+/// The replicas that KubeRay makes.
 fn wanted(replicas: Option<i64>, min: Option<i64>, max: Option<i64>) -> i64 {
     let (min, max) = (min.unwrap_or(0), max.unwrap_or(i64::MAX));
     let replicas = replicas.unwrap_or(min);
+    // KubeRay asks for the minimum first, even where it is above the maximum. (KubeRay,
+    // `GetWorkerGroupDesiredReplicas`.)
     if replicas < min {
         min
     } else {

@@ -293,9 +293,9 @@ fn scale_gates(strategy: &Fields) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The condition is removed as soon as KubeRay has made all pods. (KubeRay, `ReplicaFailure` in
-/// `raycluster_types.go`.)
+/// Whether KubeRay could not make a pod. (KubeRay, `ReplicaFailure` in `raycluster_types.go`.)
 fn fails_to_create(status: &Fields) -> bool {
+    // KubeRay removes the condition as soon as it has made all pods.
     let conditions = list_at(status, "conditions").iter();
     conditions.filter_map(Value::as_object).any(|condition| {
         let is = |key, value| text_at(condition, key) == Some(value);

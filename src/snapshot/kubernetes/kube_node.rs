@@ -129,9 +129,9 @@ impl Taint {
         }
     }
 
-    /// When the taint was added, in seconds since 1970, if that is known. Cluster-autoscaler writes
-    /// it into the value.
+    /// When the taint was added, in seconds since 1970, if that is known.
     pub fn added(&self) -> Option<f64> {
+        // Cluster-autoscaler writes the time into the value.
         let by_value = || {
             let seconds: u32 = self.value.parse().ok()?;
             (self.key == "ToBeDeletedByClusterAutoscaler").then(|| f64::from(seconds))

@@ -32,10 +32,10 @@ pub struct AwaitingPod {
 }
 
 impl AwaitingPod {
-    /// The pod, if the scheduler has found no room for it. One without a UID is only in snapshots
-    /// that were written by hand.
+    /// The pod, if the scheduler has found no room for it.
     pub fn of(pod: &Pod<'_>) -> Option<Self> {
         let uid = pod.uid();
+        // A pod without a UID is only in snapshots that were written by hand.
         if !pod.is_unschedulable() || uid.is_empty() {
             return None;
         }

@@ -27,9 +27,9 @@ pub fn requests(pod: &PodObject) -> Amounts {
         .plus(pod.spec.overhead)
 }
 
-/// What the kubelet has allocated to the pod as a whole, and what the pod was given. Kubernetes
-/// 1.37 reports both for the pod as it does for containers.
+/// What the kubelet has allocated to the pod as a whole, and what the pod was given.
 fn pod_status(pod: &PodObject) -> Option<(Amounts, Amounts)> {
+    // Only from 1.37 on Kubernetes reports both for the pod as a whole.
     let given = pod.status.resources?.requests;
     let promised = pod.status.allocated_resources?;
     (!given.is_empty()).then_some((promised, given))
@@ -50,16 +50,17 @@ fn pod_level(pod: &PodObject, infeasible: bool) -> Amounts {
     if infeasible { held } else { held.max(wanted) }
 }
 
-/// Whether the kubelet says that the resize can never be. The first condition of the type decides,
-/// whatever its status says: Kubernetes removes a condition that does not hold.
+/// Whether the kubelet says that the resize can never be.
 fn is_resize_infeasible(pod: &PodObject) -> bool {
+    // The first condition of the type decides, whatever its status says: Kubernetes removes a
+    // condition that does not hold.
     let pending = (pod.status.conditions.iter()).find(|one| one.kind == "PodResizePending");
     pending.is_some_and(|one| one.reason.as_deref() == Some("Infeasible"))
 }
 
-/// What the spec of a container wants. A limit without a request counts as the request too, because
-/// the API server fills the request in from it.
+/// What the spec of a container wants.
 fn wanted(container: &PodContainer) -> Amounts {
+    // The API server fills in a request that is absent from the limit.
     container.resources.requests.or(container.resources.limits)
 }
 

@@ -132,11 +132,12 @@ impl Standby {
         }
     }
 
-    /// Takes in that a read is asked for at `now`. Whether it has to be answered from what was stored last,
-    /// because it may prove silence, or because no heartbeat is known: what a cache says then may be a Lease that is there
-    /// no more, and could be seen to change later without anybody having renewed it since.
+    /// Takes in that a read is asked for at `now`. Whether it has to be answered from what was
+    /// stored last, because it may prove silence, or because no heartbeat is known.
     pub fn ask(&mut self, now: f64) -> bool {
         self.tried = Some(now);
+        // A cache may still have a Lease that no longer exists, and show a later state of it
+        // although nobody has renewed it since.
         self.heartbeat.is_none() || self.proven_at().is_some_and(|at| now >= at)
     }
 

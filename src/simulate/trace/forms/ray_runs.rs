@@ -144,10 +144,11 @@ fn task_ends(runs: &[(Run, f64, f64)]) -> HashMap<String, f64> {
         .collect()
 }
 
-/// The task that submitted this one, if that had ended when this one was ready: then it came first,
-/// however long it took. A task that goes on meanwhile says only when this one was submitted.
+/// The task that submitted this one, if that had ended when this one was ready.
 fn parent(run: &Run, ends: &HashMap<String, f64>) -> Vec<String> {
     let parent = run.parent.as_ref();
+    // A task that had ended came first, however long it took. One that goes on meanwhile says only
+    // when this one was submitted.
     let parent = parent.filter(|parent| ends.get(*parent).is_some_and(|end| *end <= run.ready));
     parent.cloned().into_iter().collect()
 }
@@ -195,8 +196,9 @@ fn is_later(run: &Run, known: &Run) -> bool {
     order.is_gt()
 }
 
-/// A difference of two times since 1970 is no finer than that.
+/// Seconds to the microsecond.
 fn to_microseconds(seconds: f64) -> f64 {
+    // A difference of two times since 1970 is no finer than that.
     (seconds * 1e6).round() / 1e6
 }
 

@@ -226,9 +226,10 @@ impl World {
         self.count_cost();
     }
 
-    /// The kubelet does not resize a pod, whatever room there is. It looks again at what it deferred.
-    /// What it calls infeasible stays so until the pod's spec is changed.
+    /// The kubelet does not resize a pod, whatever room there is.
     fn refuse_resize(&mut self, number: usize, refusal: ResizeRefusal) {
+        // The kubelet looks again at what it deferred. What it calls infeasible stays so until the
+        // pod's spec is changed.
         let reason = match refusal {
             ResizeRefusal::Deferred => "Deferred",
             ResizeRefusal::Infeasible => "Infeasible",

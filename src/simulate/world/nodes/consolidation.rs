@@ -74,10 +74,10 @@ impl World {
         self.reconsider_room();
     }
 
-    /// The same, without a change of the pods on a node: Karpenter's wait begins anew with pods that come and
-    /// go, and not with their size.
+    /// The same, without a change of the pods on a node.
     pub(in crate::simulate::world) fn reconsider_room(&mut self) {
         if self.machines.consolidates() {
+            // Karpenter's wait begins anew with pods that come and go, and not with their sizes.
             self.scan_after(super::scheduler::SCAN_S);
         }
     }

@@ -2,7 +2,10 @@ package scaling_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,7 +33,7 @@ const (
 // each grow in place for its burst, and shrink again. What that costs the process that
 // scales all of them is measured.
 func TestClustersThatBreathe(t *testing.T) {
-	clusters, period := 40, 30*time.Second
+	clusters, period := 40, 15*time.Second
 	if full() {
 		clusters, period = 1000, breath
 	}
@@ -65,27 +68,24 @@ func TestClustersThatBreathe(t *testing.T) {
 		return nil
 	})
 
-	// The first breath is for all to be in step, the second one is measured.
-	unserved := breathe(t, written, period)
-	if len(unserved) > 0 {
-		t.Errorf("in the first breath %d bursts were not served after %s: %v", len(unserved), work, unserved)
+	if full() {
+		// For what is measured to be what goes on, and not how it begins.
+		breathe(t, written, period)
 	}
 	before, err := rig.CPUTime(controller.PID())
 	if err != nil {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	unserved = breathe(t, written, period)
+	waits := breathe(t, written, period)
 	after, err := rig.CPUTime(controller.PID())
 	if err != nil {
 		t.Fatal(err)
 	}
 	cores := float64(after-before) / float64(time.Since(begin))
-	t.Logf("%d clusters of %d pods, a burst in each every %s: %.2f cores, %.0f MiB at most; %d bursts not served after %s",
-		clusters, workers+1, period, cores, memory(t, controller, "VmHWM"), len(unserved), work)
-	if len(unserved) > 0 {
-		t.Errorf("%d bursts were not served after %s: %v", len(unserved), work, unserved)
-	}
+	slices.Sort(waits)
+	t.Logf("%d clusters of %d pods, a burst in each every %s: %.2f cores, %.0f MiB at most; half of the bursts have room after %s, all after %s",
+		clusters, workers+1, period, cores, memory(t, controller, "VmHWM"), waits[len(waits)/2], waits[len(waits)-1])
 	if full() && cores > mostBreathing {
 		t.Errorf("it takes %.2f cores, more than %.1f", cores, mostBreathing)
 	}
@@ -111,35 +111,45 @@ func TestClustersThatBreathe(t *testing.T) {
 }
 
 // breathe gives each cluster a burst that its pods can serve by growing, one cluster after
-// the other, and returns those in which tasks still waited when their work should have ended.
-func breathe(t *testing.T, written *scaling.WrittenClusters, period time.Duration) []string {
+// the other, and returns how long each of them waited until all of its tasks had room.
+func breathe(t *testing.T, written *scaling.WrittenClusters, period time.Duration) []time.Duration {
 	t.Helper()
-	clusters := len(written.Clusters)
-	unserved := make(chan string, clusters)
-	apart := time.NewTicker(period / time.Duration(clusters))
+	waits := make([]time.Duration, len(written.Clusters))
+	errs := make([]error, len(written.Clusters))
+	apart := time.NewTicker(period / time.Duration(len(waits)))
 	defer apart.Stop()
-	for i := range clusters {
+	var bursts sync.WaitGroup
+	for i := range waits {
 		select {
 		case <-apart.C:
 		case <-t.Context().Done():
 			t.Fatal(t.Context().Err())
 		}
-		played := written.Played(i)
-		played.Ask(written.Workers*grown, map[string]float64{"CPU": 1})
-		time.AfterFunc(work, func() {
-			if n := played.Waiting(); n > 0 {
-				unserved <- fmt.Sprintf("%s (%d tasks)", played.Name, n)
-			} else {
-				unserved <- ""
-			}
-			played.Finish()
-		})
+		bursts.Go(func() { waits[i], errs[i] = burstOf(t.Context(), written.Played(i), written.Workers*grown) })
 	}
-	var all []string
-	for range clusters {
-		if one := <-unserved; one != "" {
-			all = append(all, one)
+	bursts.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Error(err)
+	}
+	return waits
+}
+
+// burstOf has tasks of one CPU each run for a while in a cluster, and returns for how long the
+// last of them waited.
+func burstOf(ctx context.Context, played *playgcs.Cluster, tasks int) (time.Duration, error) {
+	begin := time.Now()
+	played.Ask(tasks, map[string]float64{"CPU": 1})
+	defer played.Finish()
+	err := lab.Eventually(ctx, scaling.Patience, played.Name+" serves its burst", func() error {
+		if n := played.Waiting(); n > 0 {
+			return fmt.Errorf("%d tasks wait", n)
 		}
+		return nil
+	})
+	waited := time.Since(begin).Round(10 * time.Millisecond)
+	select {
+	case <-time.After(work):
+	case <-ctx.Done():
 	}
-	return all
+	return waited, err
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -23,7 +24,7 @@ type auditEvent struct {
 func audited(t *testing.T, object rig.Object) map[string]string {
 	t.Helper()
 	var annotations map[string]string
-	eventually(t, "wait for "+object.Name()+" in the audit log", func() error {
+	labtest.Eventually(t, timeout, "wait for "+object.Name()+" in the audit log", func() error {
 		file, err := os.Open(shared.Lab.AuditLog())
 		if err != nil {
 			return err

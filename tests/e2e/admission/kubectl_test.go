@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -119,14 +118,6 @@ func has(t *testing.T, object rig.Object, path string, want any) {
 	t.Helper()
 	if got := object.Get(path); got != want {
 		t.Errorf("%s of %s is %v (%T) instead of %v", path, object.Name(), got, got, want)
-	}
-}
-
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, condition func() error) {
-	t.Helper()
-	if err := lab.Eventually(t.Context(), timeout, what, condition); err != nil {
-		t.Fatal(err)
 	}
 }
 

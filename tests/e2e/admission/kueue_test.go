@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -38,7 +39,7 @@ func TestWhatKueueDoesToAClusterPasses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			suspends.asWebhook(t, name, hasQueue)
 			cluster := queued(growing(ns, name))
-			eventually(t, "wait until the other webhook is in effect", func() error {
+			labtest.Eventually(t, timeout, "wait until the other webhook is in effect", func() error {
 				stdout, said, err := run(t, cluster, "create", "--dry-run=server", "-o", "json")
 				if err == nil && parsed(t, stdout).Get("spec.suspend") != true {
 					err = errors.New("it is not suspended: " + said)

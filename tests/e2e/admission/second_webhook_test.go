@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -120,7 +121,7 @@ func growthAfterUs(t *testing.T) {
 func TestWhatAnotherWebhookAddsAfterUsIsDefaultedInASecondRound(t *testing.T) {
 	cluster := rig.RayCluster(namespace(t), "a").Set("metadata.labels.grow", "please")
 	growthAfterUs(t)
-	eventually(t, "wait until the second webhook is in effect", func() error {
+	labtest.Eventually(t, timeout, "wait until the second webhook is in effect", func() error {
 		stdout, said, err := run(t, cluster, "create", "--dry-run=server", "-o", "json")
 		if err == nil && !strings.Contains(stdout, "max-cpu") {
 			err = errors.New("nothing is added: " + said)
@@ -137,7 +138,7 @@ func TestWhatAnotherWebhookBreaksAfterUsIsDenied(t *testing.T) {
 		Set("metadata.labels.grow", "please").
 		Set("spec.workerGroupSpecs[0].rayStartParams.num-cpus", "1")
 	growthAfterUs(t)
-	eventually(t, "wait until the second webhook is in effect", func() error {
+	labtest.Eventually(t, timeout, "wait until the second webhook is in effect", func() error {
 		stdout, said, err := run(t, cluster, "create", "--dry-run=server")
 		if err == nil {
 			return errors.New("it is accepted: " + stdout)

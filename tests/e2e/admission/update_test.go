@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -134,7 +135,7 @@ func TestAScalerMaySetReplicasOfAClusterWithFaults(t *testing.T) {
 
 func gone(t *testing.T, object rig.Object) {
 	t.Helper()
-	eventually(t, "wait until "+object.Name()+" is gone", func() error {
+	labtest.Eventually(t, timeout, "wait until "+object.Name()+" is gone", func() error {
 		stdout, _, err := shared.Lab.Kubectl(append([]string{"get", "--ignore-not-found", "-o", "name"}, reference(object)...)...)
 		if err == nil && stdout != "" {
 			err = errors.New(fmt.Sprint(stdout, "is still there"))

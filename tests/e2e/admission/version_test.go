@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -70,7 +71,7 @@ current-context: played
 // learned waits until Rayfit says in its log which version it has learned.
 func learned(t *testing.T, version string) {
 	t.Helper()
-	eventually(t, "wait until Rayfit knows the API server's version", func() error {
+	labtest.Eventually(t, timeout, "wait until Rayfit knows the API server's version", func() error {
 		log, err := shared.Lab.Logs(shared.Server.Name)
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -19,6 +20,8 @@ const (
 	longest = 30 * time.Second
 	// most is what the auditing process may hold meanwhile, in MiB.
 	most = 64
+	// patience is how long a condition may take to come true on a busy machine.
+	patience = 4 * time.Minute
 )
 
 // Many objects are audited in bounded time and memory; nothing is written as
@@ -82,7 +85,7 @@ type watched struct {
 func (w *watched) sweep(what string, last float64, count int) float64 {
 	w.t.Helper()
 	var took float64
-	eventually(w.t, what, func() error {
+	labtest.Eventually(w.t, patience, what, func() error {
 		metrics, err := w.server.Metrics(w.t.Context())
 		if err != nil {
 			return err
@@ -120,7 +123,7 @@ func (w *watched) memory(when string) {
 // quiet waits until each faulty object has a report and both policies count.
 func quiet(t *testing.T, l *lab.Lab, count int) {
 	t.Helper()
-	eventually(t, "reports and statuses are written", func() error {
+	labtest.Eventually(t, patience, "reports and statuses are written", func() error {
 		stdout, _, err := l.Kubectl("get", "rayp", "every", "-o", "jsonpath={.status.objects} {.status.denied}")
 		if err != nil {
 			return err
@@ -151,7 +154,7 @@ func quiet(t *testing.T, l *lab.Lab, count int) {
 func settled(t *testing.T, l *lab.Lab) {
 	t.Helper()
 	since, last := time.Now(), -1
-	eventually(t, "no more is written", func() error {
+	labtest.Eventually(t, patience, "no more is written", func() error {
 		if now := len(writes(t, l)); now != last {
 			since, last = time.Now(), now
 		}
@@ -190,11 +193,4 @@ func writes(t *testing.T, l *lab.Lab) []string {
 		}
 	}
 	return found
-}
-
-func eventually(t *testing.T, what string, condition func() error) {
-	t.Helper()
-	if err := lab.Eventually(t.Context(), 4*time.Minute, what, condition); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 )
 
 // renew has cert-manager issue a certificate again, as `cmctl renew` does.
@@ -40,7 +41,7 @@ func TestCertManagerRotatesCertificatesUnderLoad(t *testing.T) {
 
 	old := authority(t, l)
 	renew(t, l, "rayfit-ca")
-	eventually(t, time.Minute, "a renewed authority", func() error {
+	labtest.Eventually(t, time.Minute, "a renewed authority", func() error {
 		if authority(t, l) == old {
 			return context.DeadlineExceeded
 		}

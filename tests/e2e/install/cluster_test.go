@@ -79,14 +79,6 @@ func must(t *testing.T, l *lab.Lab, args ...string) string {
 	return strings.TrimSpace(stdout)
 }
 
-// eventually waits for a condition, or fails with its last error.
-func eventually(t *testing.T, timeout time.Duration, what string, condition func() error) {
-	t.Helper()
-	if err := lab.Eventually(t.Context(), timeout, what, condition); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // rayfit runs the binary and returns its standard output.
 func rayfit(t *testing.T, args ...string) string {
 	t.Helper()
@@ -151,7 +143,7 @@ func rolledOut(t *testing.T, l *lab.Lab) {
 // webhook has a bundle, and a create is defaulted.
 func trusted(t *testing.T, l *lab.Lab) {
 	t.Helper()
-	eventually(t, time.Minute, "the API server trusts the webhooks", func() error {
+	labtest.Eventually(t, time.Minute, "the API server trusts the webhooks", func() error {
 		// One for each kind of Ray object; policies and resizes are only judged, not filled in.
 		for kind, count := range map[string]int{"mutating": 4, "validating": 6} {
 			bundles, _, err := l.Kubectl("get", kind+"webhookconfiguration", "rayfit-"+kind, "-o", `jsonpath={range .webhooks[*]}{.clientConfig.caBundle}{"\n"}{end}`)
@@ -211,7 +203,7 @@ func pods(l *lab.Lab) ([]pod, error) {
 func readyPods(t *testing.T, l *lab.Lab, count int) []pod {
 	t.Helper()
 	var found []pod
-	eventually(t, time.Minute, fmt.Sprintf("%d replicas are ready and no other is left", count), func() error {
+	labtest.Eventually(t, time.Minute, fmt.Sprintf("%d replicas are ready and no other is left", count), func() error {
 		var err error
 		if found, err = pods(l); err != nil {
 			return err

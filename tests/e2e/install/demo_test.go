@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 )
 
 // demo prepares scripts/demo.sh in a process group of its own, as a terminal's
@@ -135,7 +136,7 @@ func TestTheDemoCleansUpOnControlC(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	eventually(t, time.Minute, "the demo installs", func() error {
+	labtest.Eventually(t, time.Minute, "the demo installs", func() error {
 		if !strings.Contains(said.String(), "deployment.apps/rayfit created") {
 			return fmt.Errorf("so far it says: %s", said)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 )
 
 // closing is a namespace of Ray objects that are there before anything fails.
@@ -38,7 +39,7 @@ func recovered(t *testing.T, l *lab.Lab) {
 
 func judged(t *testing.T, l *lab.Lab) {
 	t.Helper()
-	eventually(t, time.Minute, "objects are judged again", func() error {
+	labtest.Eventually(t, time.Minute, "objects are judged again", func() error {
 		if err := create(t.Context(), l, goodCluster(t)); err != nil {
 			return err
 		}
@@ -64,7 +65,7 @@ const (
 // become waits until the webhooks fail open or closed, and the API server knows.
 func waitForFailurePolicies(t *testing.T, l *lab.Lab, wanted string) {
 	t.Helper()
-	eventually(t, time.Minute, "the failure policies are "+wanted, func() error {
+	labtest.Eventually(t, time.Minute, "the failure policies are "+wanted, func() error {
 		if got := failurePolicies(l); got != wanted {
 			return fmt.Errorf("they are %q", got)
 		}
@@ -115,7 +116,7 @@ func TestAllReplicasDieWhileFailingOpenAndClosed(t *testing.T) {
 		if !strings.HasPrefix(said, "released") || failurePolicies(l) != open {
 			t.Errorf("release says %q, and the failure policies are %q", said, failurePolicies(l))
 		}
-		eventually(t, time.Minute, "a Ray object passes", func() error {
+		labtest.Eventually(t, time.Minute, "a Ray object passes", func() error {
 			_, err := kubectlWith(l, inClosing(t, "released"), "create", "--dry-run=server", "-f", "-")
 			return err
 		})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 )
 
 // As Argo CD and Flux apply: on the server, under a name of their own, again and
@@ -56,7 +57,7 @@ func onlyTheFailurePolicyDiffers(t *testing.T, tool gitOps) {
 	}
 	// A sync opens the webhooks, and the audit closes them again.
 	tool.apply(t)
-	eventually(t, time.Minute, "the webhooks fail closed again", func() error {
+	labtest.Eventually(t, time.Minute, "the webhooks fail closed again", func() error {
 		if changes := tool.diff(t); len(changes) == 0 {
 			return errors.New("they are open")
 		}

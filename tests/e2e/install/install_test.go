@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 )
 
 func TestAnInstallJudgesDefaultsAndKeepsToItsRights(t *testing.T) {
@@ -137,7 +138,7 @@ func TestAnUninstallLeavesNothing(t *testing.T) {
 	uninstall(t, l, manifests)
 
 	kinds := "namespaces,clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,deployments,services,secrets,serviceaccounts,roles,rolebindings,pods,networkpolicies,poddisruptionbudgets,validatingadmissionpolicies,validatingadmissionpolicybindings"
-	eventually(t, time.Minute, "nothing is left", func() error {
+	labtest.Eventually(t, time.Minute, "nothing is left", func() error {
 		left, _, err := l.Kubectl("get", kinds, "-A", "-l", "app.kubernetes.io/name=rayfit", "-o", "name")
 		if err == nil && left != "" {
 			err = fmt.Errorf("left: %s", left)

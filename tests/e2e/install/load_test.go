@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"fmt"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -59,7 +60,7 @@ func (l *load) count(err error) {
 // underWay waits until so many calls were made, and so all connections are open.
 func (l *load) underWay(t *testing.T, calls int64) {
 	t.Helper()
-	eventually(t, time.Minute, "the load is under way", func() error {
+	labtest.Eventually(t, time.Minute, "the load is under way", func() error {
 		if made := l.calls.Load(); made < calls {
 			return fmt.Errorf("%d calls so far", made)
 		}

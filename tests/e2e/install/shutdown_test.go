@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 )
 
 const hold = "test.rayfit.dev/hold" // a finalizer, so that a pod that has ended can be looked at
@@ -51,7 +52,7 @@ func TestAReplicaStopsUnderFiveHundredRequestsASecond(t *testing.T) {
 // exitCode waits until a pod has ended.
 func exitCode(t *testing.T, l *lab.Lab, name string) (code int) {
 	t.Helper()
-	eventually(t, time.Minute, name+" ends", func() error {
+	labtest.Eventually(t, time.Minute, name+" ends", func() error {
 		list, err := pods(l)
 		for _, p := range list {
 			if p.Metadata.Name == name && len(p.Status.ContainerStatuses) == 1 && p.Status.ContainerStatuses[0].State.Terminated != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 )
 
 // trust is the authorities that API servers verify the webhooks with.
@@ -68,7 +69,7 @@ func servedBy(address string) (served, error) {
 func allServe(t *testing.T, l *lab.Lab, timeout time.Duration, what string, wanted func(served) bool) served {
 	t.Helper()
 	var found served
-	eventually(t, timeout, what, func() error {
+	labtest.Eventually(t, timeout, what, func() error {
 		list, err := pods(l)
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 )
 
 // stored are manifests of an earlier version, in which one Deployment did everything.
@@ -33,7 +34,7 @@ func TestAnUpgradeFromEarlierManifestsAndBackLosesNoCall(t *testing.T) {
 	object := goodCluster(t)
 	answers := func() error { return create(t.Context(), l, object) }
 	rolledOut(t, l)
-	eventually(t, time.Minute, "the webhooks answer", answers)
+	labtest.Eventually(t, time.Minute, "the webhooks answer", answers)
 	readyPods(t, l, 2)
 
 	load := startLoad(t, 4, 40, func(ctx context.Context) error { return create(ctx, l, object) })
@@ -72,7 +73,7 @@ func TestAFullStopWhileFailingClosedIsRecoveredFrom(t *testing.T) {
 	if err := l.RestartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, time.Minute, "Ray objects are refused", func() error {
+	labtest.Eventually(t, time.Minute, "Ray objects are refused", func() error {
 		err := create(t.Context(), l, object)
 		if status := new(lab.StatusError); errors.As(err, &status) && strings.Contains(status.Message, "validate.raycluster.rayfit.dev") {
 			return nil

@@ -212,14 +212,6 @@ func until(t *testing.T, what string, condition func() error) {
 	}
 }
 
-// eventually is until for what no watch shows: NodeClaims.
-func eventually(t *testing.T, what string, condition func() error) {
-	t.Helper()
-	if err := lab.Eventually(t.Context(), scaling.Patience, what, condition); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // says is nil once a command of Rayfit says all of these texts about a cluster.
 func says(t *testing.T, c scaling.Cluster, command string, texts ...string) error {
 	t.Helper()

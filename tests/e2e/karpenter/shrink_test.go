@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/playgcs"
 	"rayfit.dev/rayfit/tests/scaling"
 )
@@ -116,7 +117,7 @@ func (s shrinking) letGo(t *testing.T) {
 	begun, before := time.Now(), nodeClaims(t, "saved")
 	old := shared.Workers(*s.c, "")
 	change(t, "saved", `{"reconcile":{"holdBusyNodes":false}}`)
-	eventually(t, "a machine goes", func() error {
+	labtest.Eventually(t, scaling.Patience, "a machine goes", func() error {
 		s.retry()
 		if claims := nodeClaims(t, "saved"); maps.Equal(before, claims) {
 			return fmt.Errorf("the machines are %v", claims)
@@ -164,13 +165,13 @@ func (s shrinking) retry() {
 // machines that there are, and returns these.
 func (s shrinking) lookedThrough(t *testing.T) map[string]string {
 	t.Helper()
-	eventually(t, "Karpenter may consolidate all machines", func() error {
+	labtest.Eventually(t, scaling.Patience, "Karpenter may consolidate all machines", func() error {
 		s.retry()
 		return allClaims(t, "saved", "Consolidatable")
 	})
 	// A look that has begun before does not count.
 	begin := looks(t)
-	eventually(t, "Karpenter looks at them", func() error {
+	labtest.Eventually(t, scaling.Patience, "Karpenter looks at them", func() error {
 		s.retry()
 		if n := looks(t) - begin; n < 2 {
 			return fmt.Errorf("it has looked %v times", n)
@@ -188,7 +189,7 @@ func (s shrinking) nothingIsLeft(t *testing.T) {
 	s.ray.Finish()
 	until(t, "no worker is left", func() error { return shared.HasWorkers(*s.c, "", 0) })
 	workers := time.Now()
-	eventually(t, "no machine is left", func() error {
+	labtest.Eventually(t, scaling.Patience, "no machine is left", func() error {
 		if claims := nodeClaims(t, "saved"); len(claims) > 0 {
 			return fmt.Errorf("the NodeClaims are %v", claims)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -50,7 +51,7 @@ func TestWhatRayfitAdmitsTheOperatorAccepts(t *testing.T) {
 		t.Errorf("only %d objects are admitted, expected at least %d", objects, fewestAccepted)
 	}
 	suspendCronJobs(t, l)
-	eventually(t, "wait until the operator has looked at every object", func() error { return allSeen(t, l) })
+	labtest.Eventually(t, patience, "wait until the operator has looked at every object", func() error { return allSeen(t, l) })
 
 	checkRefusals(t, l, files)
 	t.Logf("%d objects are admitted", objects)

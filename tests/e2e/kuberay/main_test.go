@@ -45,11 +45,3 @@ func kubectl(t *testing.T, l *lab.Lab, args ...string) string {
 	}
 	return strings.TrimSpace(stdout)
 }
-
-// eventually polls a condition, which must come true.
-func eventually(t *testing.T, what string, condition func() error) {
-	t.Helper()
-	if err := lab.Eventually(t.Context(), patience, what, condition); err != nil {
-		t.Fatal(err)
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -34,7 +35,7 @@ func lookedAgain(t *testing.T, l *lab.Lab) {
 		t.Fatal(err)
 	}
 	calls := 0
-	eventually(t, "wait until the operator has looked at every object again", func() error {
+	labtest.Eventually(t, patience, "wait until the operator has looked at every object again", func() error {
 		content, err := io.ReadAll(io.NewSectionReader(log, begin, 1<<30))
 		if err != nil {
 			return err

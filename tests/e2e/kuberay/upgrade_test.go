@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -99,7 +100,7 @@ func TestTheOperatorUpdatesTheClustersThatItOwns(t *testing.T) {
 		patch := rig.Object{}.Set("spec.rayClusterConfig.workerGroupSpecs", []any{asWritten(bare(rig.RayService("", ""))).Get("spec.rayClusterConfig.workerGroupSpecs[0]"), group})
 		kubectl(t, l, "patch", "rayservice", "service", "-n", namespace, "--type=merge", "--patch", string(patch.JSON()))
 	}
-	eventually(t, "wait for the new groups' pods", func() error {
+	labtest.Eventually(t, patience, "wait for the new groups' pods", func() error {
 		if n := strings.Count(kubectl(t, l, "get", "pods", "-A", "-l", "ray.io/group=second", "--no-headers"), "Running"); n != 2 {
 			return fmt.Errorf("%d of 2 run", n)
 		}
@@ -166,7 +167,7 @@ func apply(t *testing.T, l *lab.Lab, namespace string) {
 // running waits until a number of RayClusters, and what comes with them, is there.
 func running(t *testing.T, l *lab.Lab, clusters int) {
 	t.Helper()
-	eventually(t, "wait until the RayClusters run", func() error {
+	labtest.Eventually(t, patience, "wait until the RayClusters run", func() error {
 		ready := 0
 		for _, cluster := range list(t, l, "rayclusters") {
 			if text(cluster, "status.state") == "ready" && text(cluster, "status.availableWorkerReplicas") == "1" {
@@ -206,7 +207,7 @@ func scaleUpAndDown(t *testing.T, l *lab.Lab, cluster rig.Object) {
 	before := strings.Join(children(t, l), "\n")
 	pods := workers(t, l, cluster)
 	scale(t, l, cluster, 2, "[]")
-	eventually(t, "wait for a second worker of "+place(cluster), func() error {
+	labtest.Eventually(t, patience, "wait for a second worker of "+place(cluster), func() error {
 		if n := len(workers(t, l, cluster)); n != 2 {
 			return fmt.Errorf("%d workers", n)
 		}
@@ -219,7 +220,7 @@ func scaleUpAndDown(t *testing.T, l *lab.Lab, cluster rig.Object) {
 		}
 	}
 	scale(t, l, cluster, 1, fmt.Sprintf("[%q]", surplus))
-	eventually(t, "wait until "+place(cluster)+" is as before", func() error {
+	labtest.Eventually(t, patience, "wait until "+place(cluster)+" is as before", func() error {
 		if after := strings.Join(children(t, l), "\n"); after != before {
 			return fmt.Errorf("there is\n%s\nbefore:\n%s", after, before)
 		}

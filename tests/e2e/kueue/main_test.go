@@ -125,14 +125,6 @@ func (s stage) until(t *testing.T, what string, condition func() error) {
 	}
 }
 
-// eventually is until for what no watch shows: logs, and Kueue's objects.
-func eventually(t *testing.T, what string, condition func() error) {
-	t.Helper()
-	if err := lab.Eventually(t.Context(), scaling.Patience, what, condition); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // drive makes a cluster and a driver in it, both of which end with their test.
 func (s stage) drive(t *testing.T, c *scaling.Cluster) *scaling.Driver {
 	t.Helper()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 	"rayfit.dev/rayfit/tests/scaling"
 	"rayfit.dev/rayfit/tests/scaling/scalingtest"
@@ -44,7 +45,7 @@ func (s stage) grows(t *testing.T, mode scaling.Mode) {
 
 	hold(t, d, "two", 2)
 	asked := time.Now()
-	eventually(t, "Rayfit names Kueue's gate", func() error { return s.named(t, *c) })
+	labtest.Eventually(t, scaling.Patience, "Rayfit names Kueue's gate", func() error { return s.named(t, *c) })
 	t.Logf("named %s after two more workers were asked for", time.Since(asked).Round(10*time.Millisecond))
 	if gated := s.gated(*c); gated != 2 {
 		t.Errorf("%d pods are gated instead of two", gated)
@@ -191,7 +192,7 @@ func (s stage) fits(t *testing.T) {
 		_, err := s.Head(scaling.Cluster{Name: "small-central"})
 		return err
 	})
-	eventually(t, "the cluster with Ray's autoscaler is not, for want of what its container takes", func() error {
+	labtest.Eventually(t, scaling.Patience, "the cluster with Ray's autoscaler is not, for want of what its container takes", func() error {
 		said := reserved(scaling.Ray)
 		return errors.Join(
 			contains(said, "request (1500m) > maximum capacity (1050m)"),

@@ -3,6 +3,7 @@ package policy_test
 import (
 	"fmt"
 	"net/http"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ func exempting(namespace string, expires time.Time) string {
 func TestAnExemptionEndsByItself(t *testing.T) {
 	ns := namespace(t, "exempt")
 	policy(t, "exempting", exempting(ns, time.Now().Add(time.Hour)))
-	eventually(t, "wait until it is exempt", func() error { return is(comesTo(faulty(ns, "probe")), "silent") })
+	labtest.Eventually(t, patience, "wait until it is exempt", func() error { return is(comesTo(faulty(ns, "probe")), "silent") })
 	store(t, faulty(ns, "old"))
 	audits(t, "exempting", 0, 1)
 	processes := shared.Lab.PID(shared.Server.Name)
@@ -25,7 +26,7 @@ func TestAnExemptionEndsByItself(t *testing.T) {
 	// The API server's clock is ours.
 	end := time.Now().Add(5 * time.Second).Truncate(time.Second)
 	change(t, "exempting", exempting(ns, end))
-	eventually(t, "wait until it has ended", func() error {
+	labtest.Eventually(t, patience, "wait until it has ended", func() error {
 		answer := comesTo(faulty(ns, "probe"))
 		if answer != "silent" && time.Now().Before(end) {
 			t.Errorf("%s before its end, at %s, it is %s", time.Until(end), end, answer)
@@ -37,7 +38,7 @@ func TestAnExemptionEndsByItself(t *testing.T) {
 	}
 
 	audits(t, "exempting", 1, 0)
-	eventually(t, "wait until the status says so", func() error {
+	labtest.Eventually(t, patience, "wait until the status says so", func() error {
 		said := must(t, "get", "rayp", "exempting", "-o", `jsonpath={.status.conditions[?(@.type=="ExemptionsEnded")].message}`)
 		return is(said, "spec.exemptions[0] (RAY-12) ended at "+end.UTC().Format(time.RFC3339)+": renew or remove it")
 	})
@@ -67,7 +68,7 @@ func TestAnExemptionEndsByItself(t *testing.T) {
 // audits waits until the audit counts objects that RF201 denies and exempt ones.
 func audits(t *testing.T, policy string, denied, exempt int) {
 	t.Helper()
-	eventually(t, "wait until the audit counts so", func() error {
+	labtest.Eventually(t, patience, "wait until the audit counts so", func() error {
 		for _, rule := range inStatus(t, policy).Rules {
 			if rule.Rule == "RF201" && rule.Denied == denied && rule.Exempt == exempt {
 				return nil

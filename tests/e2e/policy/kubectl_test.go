@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/rig"
@@ -59,13 +58,6 @@ func must(t *testing.T, args ...string) string {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(stdout)
-}
-
-func eventually(t *testing.T, what string, condition func() error) {
-	t.Helper()
-	if err := lab.Eventually(t.Context(), 30*time.Second, what, condition); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func is(got, wanted string) error {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"testing"
 
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -41,7 +42,7 @@ func made(t *testing.T, namespace string) counts {
 func TestTheLadderGoesUpAndDownAndAllCountTheSame(t *testing.T) {
 	ns := namespace(t, "ladder")
 	policy(t, "ladder", "{mode: Audit}")
-	eventually(t, "wait until the policy is in force", func() error { return is(comesTo(faulty(ns, "probe")), "silent") })
+	labtest.Eventually(t, patience, "wait until the policy is in force", func() error { return is(comesTo(faulty(ns, "probe")), "silent") })
 	for _, object := range stock(ns, "") {
 		store(t, object)
 	}
@@ -62,10 +63,10 @@ func TestTheLadderGoesUpAndDownAndAllCountTheSame(t *testing.T) {
 	} {
 		ahead := inRollout(t, "--policy", write(t, manifest("ladder", "{mode: "+step.mode+"}")))
 		change(t, "ladder", fmt.Sprintf(`{"mode":%q}`, step.mode))
-		eventually(t, "wait until "+step.mode+" is in force", func() error { return is(comesTo(faulty(ns, "probe")), step.answer) })
+		labtest.Eventually(t, patience, "wait until "+step.mode+" is in force", func() error { return is(comesTo(faulty(ns, "probe")), step.answer) })
 
 		made(t, ns).are(t, "the webhook", step.wanted)
-		eventually(t, "wait until the audit counts so in mode "+step.mode, func() error {
+		labtest.Eventually(t, patience, "wait until the audit counts so in mode "+step.mode, func() error {
 			status := inStatus(t, "ladder")
 			if !maps.Equal(added(status.Rules), step.wanted) || status.Denied != step.denied || status.WouldDeny != step.wouldDeny || status.Objects != 4 {
 				return fmt.Errorf("it counts %+v", status)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -66,7 +67,7 @@ func (l *load) turn(t *testing.T, after string, apply func()) {
 	l.mu.Unlock()
 	apply()
 	made := time.Now()
-	eventually(t, "wait until the answer is "+after, func() error {
+	labtest.Eventually(t, patience, "wait until the answer is "+after, func() error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.changed.IsZero() {
@@ -77,7 +78,7 @@ func (l *load) turn(t *testing.T, after string, apply func()) {
 	l.mu.Lock()
 	took, seen := l.changed.Sub(made), l.count
 	l.mu.Unlock()
-	eventually(t, "wait for more answers", func() error {
+	labtest.Eventually(t, patience, "wait for more answers", func() error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.count < seen+20 {
@@ -107,7 +108,7 @@ func TestSelectorsChangeUnderLoadAndNoCallFails(t *testing.T) {
 	policy(t, "below", "{mode: Warn}")
 	policy(t, "selecting", "{priority: 1, mode: Enforce, match: {namespaceSelector: {matchLabels: {level: strict}}}}")
 	object := faulty(ns, "a").Set("metadata.labels[tier]", "prod")
-	eventually(t, "wait until the policies are in force", func() error { return is(comesTo(object), "warned") })
+	labtest.Eventually(t, patience, "wait until the policies are in force", func() error { return is(comesTo(object), "warned") })
 
 	l := startLoad(t, object, 4)
 	match := func(selectors string) func() {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"testing"
+	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/lab/labtest"
@@ -16,6 +17,9 @@ import (
 var shared *rig.Rig
 
 var noDeadline = context.Background()
+
+// patience is how long a condition may take to come true on a busy machine.
+const patience = 30 * time.Second
 
 func TestMain(m *testing.M) {
 	os.Exit(labtest.Run(m, lab.Options{AdmissionOnly: true}, prepare))

@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -22,7 +23,7 @@ func TestTheFirstPolicyThatSpeaksOfARuleDecidesAndIsNamed(t *testing.T) {
 	lax, strict := namespace(t, "lax"), namespace(t, "strict")
 	policy(t, "everywhere", "{mode: Warn, rules: {RF214: Enforce}}")
 	policy(t, "for-strict", "{priority: 10, match: {namespaceSelector: {matchLabels: {level: strict}}}, rules: {RF201: Enforce, RF213: Audit}}")
-	eventually(t, "wait until the policies are in force", func() error { return is(comesTo(faulty(lax, "a")), "warned") })
+	labtest.Eventually(t, patience, "wait until the policies are in force", func() error { return is(comesTo(faulty(lax, "a")), "warned") })
 
 	outside := func(ns string) error {
 		said, denied, err := try(rulesOf(ns, "a"))
@@ -38,7 +39,7 @@ func TestTheFirstPolicyThatSpeaksOfARuleDecidesAndIsNamed(t *testing.T) {
 	}
 
 	must(t, "label", "namespace", strict, "level=strict")
-	eventually(t, "wait until the label counts", func() error {
+	labtest.Eventually(t, patience, "wait until the label counts", func() error {
 		said, denied, err := try(rulesOf(strict, "a"))
 		if err != nil || !denied || !strings.Contains(said, "(by policy for-strict)") || strings.Contains(said, "RF213") {
 			return fmt.Errorf("denied: %t, %v, it says: %s", denied, err, said)
@@ -55,7 +56,7 @@ func TestTheFirstPolicyThatSpeaksOfARuleDecidesAndIsNamed(t *testing.T) {
 	}
 
 	must(t, "label", "namespace", strict, "level-")
-	eventually(t, "wait until the label is gone", func() error { return outside(strict) })
+	labtest.Eventually(t, patience, "wait until the label is gone", func() error { return outside(strict) })
 }
 
 func TestAMatchThatIsAboutNothingIsPointedOut(t *testing.T) {
@@ -72,7 +73,7 @@ func TestAMatchThatIsAboutNothingIsPointedOut(t *testing.T) {
 		within + "kinds: [RayCluster], names: [exp-*, live]":           "spec.match.names[1]: ",
 		within + "names: [ex*], objectSelector: {matchLabels: {a: b}}": "spec.match.objectSelector: ",
 	} {
-		eventually(t, "wait until it is said of "+scope, func() error {
+		labtest.Eventually(t, patience, "wait until it is said of "+scope, func() error {
 			said, err := doubts("{mode: Audit, match: {" + scope + "}}")
 			if err != nil || len(said) > 1 || !strings.Contains(strings.Join(said, ""), wanted) || wanted == "" && len(said) > 0 {
 				return fmt.Errorf("%v, it says: %q", err, said)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -69,7 +70,7 @@ func reports(t *testing.T, namespace string) map[string]report {
 // reported waits for exactly these reports.
 func reported(t *testing.T, namespace string, names ...string) (found map[string]report) {
 	t.Helper()
-	eventually(t, "wait for the reports "+strings.Join(names, ", "), func() error {
+	labtest.Eventually(t, patience, "wait for the reports "+strings.Join(names, ", "), func() error {
 		found = reports(t, namespace)
 		for _, name := range names {
 			if _, ok := found[name]; !ok {
@@ -87,7 +88,7 @@ func reported(t *testing.T, namespace string, names ...string) (found map[string
 func TestEachObjectWithFindingsHasAReportWhereThatAPIIs(t *testing.T) {
 	ns := namespace(t, "reported")
 	policy(t, "reporting", "{mode: Audit}")
-	eventually(t, "wait until the policy is in force", func() error { return is(comesTo(faulty(ns, "probe")), "silent") })
+	labtest.Eventually(t, patience, "wait until the policy is in force", func() error { return is(comesTo(faulty(ns, "probe")), "silent") })
 	for _, object := range stock(ns, "") {
 		store(t, object)
 	}
@@ -109,7 +110,7 @@ func TestEachObjectWithFindingsHasAReportWhereThatAPIIs(t *testing.T) {
 
 	// Only what has changed is written.
 	change(t, "reporting", `{"rules":{"RF201":"Enforce"}}`)
-	eventually(t, "wait until the report of the bad one is of a failure", func() error {
+	labtest.Eventually(t, patience, "wait until the report of the bad one is of a failure", func() error {
 		return is(fmt.Sprint(reports(t, ns)[bad].Summary["fail"]), "1")
 	})
 	second := reported(t, ns, bad, risky, noted)

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"strings"
 	"testing"
 )
@@ -43,7 +44,7 @@ func TestAPodOfARayClusterIsResizedByItsScalerOnly(t *testing.T) {
 	}
 
 	policy(t, "guarding", "{match: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "+ns+"}}}, rules: {RF401: Enforce}}")
-	eventually(t, "wait until the policy is in force", func() error {
+	labtest.Eventually(t, patience, "wait until the policy is in force", func() error {
 		said, err := resize(t, ns, "")
 		if err == nil || !strings.Contains(said, "rayfit explain RF401") || !strings.Contains(said, "by policy guarding") {
 			return is(said, "a denial")

@@ -64,7 +64,7 @@ func (s *site) install(t *testing.T, flags ...string) string {
 		t.Fatal(err)
 	}
 	s.rolledOut(t)
-	eventually(t, "the webhooks answer", func() error {
+	labtest.Eventually(t, patience, "the webhooks answer", func() error {
 		return is(s.comesTo(faulty("asked")), "denied")
 	})
 	return manifests
@@ -113,11 +113,4 @@ func faulty(name string) rig.Object {
 	return rig.RayCluster(scaling.Namespace, name).
 		Set("spec.workerGroupSpecs[0].minReplicas", 9).
 		Set("spec.workerGroupSpecs[0].maxReplicas", 3)
-}
-
-func eventually(t *testing.T, what string, condition func() error) {
-	t.Helper()
-	if err := lab.Eventually(t.Context(), patience, what, condition); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 	"rayfit.dev/rayfit/tests/scaling"
 )
@@ -28,7 +29,7 @@ func TestAnInstallNeedsEachOfItsRightsAndNoOther(t *testing.T) {
 	pods := strings.Fields(s.must(t, "get", "pods", "-n", system, "-l", "app.kubernetes.io/component=controller", "-o", "name"))
 	s.must(t, "delete", pods[0], "-n", system, "--wait=false")
 
-	eventually(t, "each right was needed", func() error {
+	labtest.Eventually(t, patience, "each right was needed", func() error {
 		left, err := unused(s.Lab, granted)
 		if err == nil && len(left) > 0 {
 			err = fmt.Errorf("%d of %d rights were not: %v", len(left), len(granted), left)
@@ -94,15 +95,15 @@ func (s *site) audits(t *testing.T) {
 	t.Helper()
 	s.apply(t, "{apiVersion: rayfit.dev/v1alpha1, kind: RayPolicy, metadata: {name: first}, spec: {mode: Audit, failClosed: true}}")
 	bad := faulty("bad").Set("spec.headGroupSpec.template.spec.nodeSelector", map[string]any{"nowhere": "true"})
-	eventually(t, "the policy is in force", func() error { return is(s.comesTo(bad), "stored") })
+	labtest.Eventually(t, patience, "the policy is in force", func() error { return is(s.comesTo(bad), "stored") })
 	s.apply(t, bad.YAML())
 	reports := func() string { return s.must(t, "get", "reports", "-A", "-o", "name") }
-	eventually(t, "the report is there", func() error { return is(reports(), "report.openreports.io/rayfit-raycluster-bad") })
-	eventually(t, "the webhooks fail closed", func() error {
+	labtest.Eventually(t, patience, "the report is there", func() error { return is(reports(), "report.openreports.io/rayfit-raycluster-bad") })
+	labtest.Eventually(t, patience, "the webhooks fail closed", func() error {
 		return is(s.must(t, "get", "rayp", "first", "-o", `jsonpath={.status.conditions[?(@.type=="FailClosed")].status}`), "True")
 	})
 	s.apply(t, bad.Set("spec.workerGroupSpecs[0].minReplicas", 0).YAML())
-	eventually(t, "the report is gone", func() error { return is(reports(), "") })
+	labtest.Eventually(t, patience, "the report is gone", func() error { return is(reports(), "") })
 	s.must(t, "delete", "raycluster", "bad")
 }
 

@@ -1,5 +1,6 @@
 // Package labtest starts labs for tests: in a folder of their own, with their
-// progress on standard error, ended with what they were started for.
+// progress on standard error, ended with what they were started for. It also
+// waits for conditions in them.
 package labtest
 
 import (
@@ -52,6 +53,15 @@ func Run(m *testing.M, options lab.Options, prepare func(*lab.Lab) error) int {
 		return 1
 	}
 	return code
+}
+
+// Eventually waits for a condition that no watch shows, and fails the test with
+// the condition's last error if it has not come true within that time.
+func Eventually(t testing.TB, timeout time.Duration, what string, condition func() error) {
+	t.Helper()
+	if err := lab.Eventually(t.Context(), timeout, what, condition); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // New starts a lab in a folder that is made for it, and returns what ends both.

@@ -55,6 +55,7 @@ impl Default for WatchDurations {
     fn default() -> Self {
         Self {
             answer: Duration::from_secs(30),
+            // API servers send a bookmark once a minute even where nothing changes.
             silence: Duration::from_secs(95),
             retry: (Duration::from_millis(500), Duration::from_secs(30)),
             lifetime: Duration::from_mins(5),

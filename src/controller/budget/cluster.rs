@@ -98,6 +98,8 @@ impl ClusterBudgets {
             let done = desk.write(&write, writer).await;
             let end = match &done {
                 Ok(version) => WriteEnd::Stored(version),
+                // After such an answer nothing was stored; after any other failure something may
+                // have been.
                 Err(Failure::Api(status)) if (400..500).contains(&status.code) => WriteEnd::Refused,
                 Err(_) => WriteEnd::Unknown,
             };

@@ -300,6 +300,8 @@ impl Scan {
         let mut entries = 0;
         while !bytes.is_empty() {
             let key = varint(&mut bytes)?;
+            // The wire types of protobuf: 0 is a varint, 1 eight bytes, 2 a length and as many
+            // bytes, 5 four bytes.
             let content = match key & 7 {
                 0 => {
                     varint(&mut bytes)?;
@@ -347,12 +349,12 @@ impl Scan {
         Ok(())
     }
 
-    /// A node of a B-tree map has capacity for eleven entries, and in the worst case contains five;
-    /// the first entry of a map allocates a whole node.
     fn entry(&mut self, bytes: &[u8], size: usize, entries: usize) -> Result<(), Excess> {
         if entries > ENTRIES || bytes.len() > 2 * TEXT {
             return Err(Excess::Long);
         }
+        // A node of a B-tree map has capacity for eleven entries, and in the worst case contains
+        // five. The first entry of a map allocates a whole node.
         let nodes = if entries <= 2 { 11 } else { 3 };
         self.take(nodes * size + 32 + bytes.len())
     }

@@ -29,6 +29,7 @@ impl RayVersion {
     /// no version.
     pub fn of_image(image: &str) -> Option<Self> {
         let untagged = image.split('@').next()?;
+        // A colon before the last slash belongs to the port of a registry.
         let (_, tag) = untagged.rsplit('/').next()?.split_once(':')?;
         tag.split('-').next()?.parse().ok()
     }

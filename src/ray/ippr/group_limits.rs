@@ -46,6 +46,7 @@ impl GroupResizeLimits {
                 (self.max_cpu.is_some(), "max-cpu", "a string or a number")
             }
             "max-memory" => {
+                // Ray's `IPPRSpecsSchema` takes any number for CPU, but only integers for memory.
                 self.max_memory = ResizeLimit::read(value).filter(|_| !value.is_fraction());
                 let known = self.max_memory.is_some();
                 (known, "max-memory", "a string or an integer")

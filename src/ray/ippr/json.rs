@@ -151,6 +151,8 @@ impl SeenText {
         if entries.len() < FEW {
             return entries.iter().position(|(present, _)| present == key);
         }
+        // An annotation has room for tens of thousands of keys, and its author would keep the
+        // webhook busy if each were compared with all others.
         if self.positions.is_empty() {
             let all = entries.iter().enumerate();
             self.positions = all.map(|(n, (key, _))| (key.clone(), n)).collect();

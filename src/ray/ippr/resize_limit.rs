@@ -66,6 +66,7 @@ fn ray_quantity(text: &str) -> Result<Quantity, QuantityError> {
         .find(|c: char| c.is_ascii_alphabetic())
         .unwrap_or(text.len());
     let (number, suffix) = text.split_at(at);
+    // Ray also takes a capital K for a thousand, which Kubernetes does not.
     let suffix = if suffix == "K" { "k" } else { suffix };
     // Python's Decimal accepts blanks around the number and underscores in it.
     Quantity::parse(&format!("{}{suffix}", number.trim().replace('_', "")))

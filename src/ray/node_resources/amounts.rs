@@ -61,6 +61,7 @@ pub fn gpu(group: &Group<'_>) -> Result<Option<Derived>, ResourceError> {
         for (resource, value) in amounts {
             if resource.ends_with("gpu") {
                 let amount = whole(resource, value)?;
+                // Ray goes on past a zero and takes the first kind of GPU that is there.
                 if amount > 0 {
                     return Ok(Some(Derived { amount, source }));
                 }
@@ -98,6 +99,7 @@ pub(super) fn tpu(group: &Group<'_>, listed: Option<i64>) -> Result<Option<i64>,
     for (_, amounts) in container_amounts(group)? {
         if let Some(value) = present(amounts, "google.com/tpu") {
             let amount = whole("google.com/tpu", value)?;
+            // A zero in the limits counts as absent for Ray, which then looks at the requests.
             if amount > 0 {
                 return Ok(Some(amount));
             }

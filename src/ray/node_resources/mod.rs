@@ -36,6 +36,8 @@ impl NodeResources {
             derived.set("memory", memory.amount);
         }
         derived.extend(&custom);
+        // Ray checks the resulting configuration against `ray-schema.json`, which allows no
+        // negative amount.
         match derived.0.iter().find(|(_, amount)| *amount < 0) {
             Some((resource, _)) => Err(ResourceError::Negative(resource.clone())),
             None => Ok(derived),
@@ -87,6 +89,7 @@ impl NodeResources {
         let Some(amount) = amounts::tpu(group, listed.map(|(_, amount)| *amount))? else {
             return Ok(());
         };
+        // A `TPU` among the custom resources is added with these, after the memory, as Ray does it.
         if listed.is_none() {
             self.set("TPU", amount);
         }

@@ -33,6 +33,8 @@ impl BesideRay {
         for sidecar in list_at(pod, "initContainers")
             .iter()
             .filter_map(Value::as_object)
+            // KEP-753: an init container that is always restarted is a sidecar and runs as long as
+            // the pod.
             .filter(|init| text_at(init, "restartPolicy") == Some("Always"))
         {
             sum.add(&Container::new(0, sidecar), resource);

@@ -61,6 +61,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         if node_resources::cpu(group) != Ok(None) {
             continue;
         }
+        // Ray compares the key exactly (`_get_num_cpus`), although KubeRay reads it in any case of
+        // letters.
         if let Some((key, amount)) = miswritten(group) {
             report_miswritten(group, key, amount, findings);
         } else if let Some(container) = group.ray_container() {

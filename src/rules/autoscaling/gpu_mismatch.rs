@@ -58,6 +58,9 @@ const CEL: Cel = Cel::InPart(
     &[Check {
         each: Each::Group,
         mode: Mode::Warn,
+        // A map has no order in CEL, and Ray counts the first kind of GPU, so that several kinds
+        // are passed over. No large exponent may reach `quantity()`, which takes the API server
+        // minutes to parse.
         faults: r#"!s.auto || g.containers.size() == 0 || 'GPU' in g.resources || !g.params[?'num-gpus'].orValue('').matches('^[0-9]{1,9}$')
   || g.limits.exists(k, k.contains('gpu') && !k.endsWith('gpu') || k.startsWith('nvidia.com/mig-'))
   || g.limits.exists(k, k.endsWith('gpu') && string(g.limits[k]).matches('[eE][-+]?[0-9.]{3}'))

@@ -45,6 +45,8 @@ spec:
 const CEL: Cel = Cel::Covered(&[Check {
     each: Each::Group,
     mode: Mode::Enforce,
+    // No large exponent may reach `isQuantity()` or `quantity()`: the API server takes minutes over
+    // one.
     faults: r#"g.resources.filter(k, g.resources[k].matches(r'[eE][-+]?[0-9.]{3}') || !isQuantity(g.resources[k]) || quantity(g.resources[k]).isLessThan(quantity('0')))
   .map(k, '.resources.' + k + ' "' + g.resources[k] + '" is not a quantity of at least 0')"#,
     fix: r#"Write it like CPU: "4" or memory: "16Gi"."#,

@@ -46,6 +46,8 @@ spec:
 const CEL: Cel = Cel::Covered(&[Check {
     each: Each::Head,
     mode: Mode::Audit,
+    // CEL cannot parse the annotation, so a mention of the head group in it counts as an entry. No
+    // large exponent may reach `quantity()`, which takes the API server minutes to parse.
     faults: r#"!s.auto || s.ippr.contains('"headgroup"') ? []
 : g.resources.size() > 0 && g.resources.exists(k, k.lowerAscii() == 'cpu')
 ? (g.resources.exists(k, k.lowerAscii() == 'cpu' && !g.resources[k].matches('[eE][-+]?[0-9.]{3}') && isQuantity(g.resources[k]) && quantity(g.resources[k]).compareTo(quantity('0')) == 0) ? [] : ['.resources lets tasks run on the head'])

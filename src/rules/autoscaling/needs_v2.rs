@@ -47,6 +47,7 @@ spec:
 const CEL: Cel = Cel::Covered(&[Check {
     each: Each::Worker,
     mode: Mode::Enforce,
+    // In Kubernetes the last entry of a name is the one that holds.
     faults: r#"s.version == 'v2' || (s.env.size() > 0 && s.env[s.env.size() - 1].?value.orValue('') in ['1', 'true']) ? []
 : (has(g.spec.idleTimeoutSeconds) ? ['.idleTimeoutSeconds needs autoscaler v2'] : [])
 + (has(g.spec.priority) && g.spec.priority != 0 ? ['.priority needs autoscaler v2'] : [])"#,

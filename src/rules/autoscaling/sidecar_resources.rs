@@ -47,6 +47,8 @@ const CEL: Cel = Cel::Covered(&[
     Check {
         each: Each::Object,
         mode: Mode::Enforce,
+        // The API server takes minutes to parse a quantity with a large exponent, so texts with
+        // three digits or more after an `e` never reach `quantity()`.
         faults: r#"!s.auto ? [] : [s.options.?resources.?limits.orValue({})].map(limits, s.options.?resources.?requests.orValue({})
   .filter(r, r in limits && ![limits[r], s.options.resources.requests[r]].exists(a, string(a).matches('[eE][-+]?[0-9.]{3}'))
     && isQuantity(string(s.options.resources.requests[r])) && isQuantity(string(limits[r])) && quantity(string(s.options.resources.requests[r])).isGreaterThan(quantity(string(limits[r]))))
@@ -56,6 +58,7 @@ const CEL: Cel = Cel::Covered(&[
     Check {
         each: Each::Object,
         mode: Mode::Warn,
+        // Large exponents are kept from `quantity()` here too.
         faults: r#"!s.auto || s.mode in ['central', 'sidecar'] ? [] : [string(s.options.?resources.?limits[?'memory'].orValue(''))]
   .filter(m, !m.matches('[eE][-+]?[0-9.]{3}') && isQuantity(m) && quantity(m).isLessThan(quantity('256Mi')) && quantity(m).compareTo(quantity('0')) != 0)
   .map(m, s.path + ".autoscalerOptions.resources.limits.memory " + m + " is too little for Ray's autoscaler")"#,

@@ -72,6 +72,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject.autoscaled() else {
         return;
     };
+    // The image is then Rayfit's, whose tag names no version of Ray.
     if subject.reconcile_mode().is_ours() {
         return;
     }

@@ -49,6 +49,8 @@ const CEL: Cel = Cel::InPart(
     &[Check {
         each: Each::Group,
         mode: Mode::Enforce,
+        // `\s` knows only ASCII in CEL's regular expressions (RE2), and Python also strips blanks
+        // of other scripts, so these are named one by one.
         faults: r#"!s.auto ? [] : ['num-cpus', 'num-gpus', 'memory'].filter(k, k in g.params
   && !((k == 'num-cpus' ? 'CPU' : k == 'num-gpus' ? 'GPU' : 'memory') in g.resources)
   && !g.params[k].matches(r'^[\s\pZ\x{1c}-\x{1f}\x{85}]*([+]?\p{Nd}+(_\p{Nd}+)*|-0+(_0+)*|-.*[^\x00-\x7f].*)[\s\pZ\x{1c}-\x{1f}\x{85}]*$'))

@@ -50,6 +50,8 @@ spec:
 const CEL: Cel = Cel::Covered(&[Check {
     each: Each::Group,
     mode: Mode::Enforce,
+    // CEL cannot parse JSON. A fault is reported only where the text cannot be right, since a
+    // policy may find nothing that the webhook does not find.
     faults: r#"s.auto && g.resources.size() == 0 && 'resources' in g.params && !(g.params['resources'].size() > 1
   && g.params['resources'].substring(1, g.params['resources'].size() - 1).replace('\\', '')
     .matches(r'^\s*\{\s*("[^"\x00-\x1f]*"\s*:\s*(-?0|[1-9][0-9]{0,18})\s*(,\s*"[^"\x00-\x1f]*"\s*:\s*(-?0|[1-9][0-9]{0,18})\s*)*)?\}\s*$'))

@@ -67,6 +67,7 @@ const CEL: Cel = Cel::InPart(
 );
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    // Other rules report the other errors that keep Ray from deriving resources.
     for group in subject.autoscaled_groups() {
         let Err(ResourceError::Topology(topology)) = NodeResources::of(group) else {
             continue;

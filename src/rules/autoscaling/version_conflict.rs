@@ -54,6 +54,7 @@ spec:
 const CEL: Cel = Cel::Covered(&[Check {
     each: Each::Object,
     mode: Mode::Enforce,
+    // In Kubernetes the last entry of a name is the one that holds.
     faults: r#"s.env.size() == 0 ? []
 : s.auto ? (has(s.options.version) ? ['RAY_enable_autoscaler_v2 of the head is set beside autoscalerOptions.version ' + s.version] : [])
 : s.env[s.env.size() - 1].?value.orValue('') in ['1', 'true'] ? ['RAY_enable_autoscaler_v2 of the head asks for autoscaler v2 while enableInTreeAutoscaling is not true'] : []"#,

@@ -76,6 +76,8 @@ fn may_resize(user: &str, namespace: &str, settings: &Settings) -> bool {
             // Ray's autoscaler runs under an account of its cluster's namespace.
             .strip_prefix("system:serviceaccount:")
             .and_then(|account| account.strip_prefix(namespace))
+            // The colon ends the namespace, so that an account of `team-b` does not pass for one of
+            // `team`.
             .is_some_and(|name| name.starts_with(':'))
 }
 

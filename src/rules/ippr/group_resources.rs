@@ -55,6 +55,8 @@ const CEL: Cel = Cel::InPart(
     &[Check {
         each: Each::Listed,
         mode: Mode::Enforce,
+        // Ray deletes all backslashes before it parses the start parameter, so they hide no key
+        // here either.
         faults: r#"g.resources.filter(k, k.lowerAscii() in ['cpu', 'memory']).map(k, '.resources.' + k + ' "' + string(g.resources[k]) + '" fixes the size of a group that is to grow in place')
 + (g.resources.size() == 0 && g.params[?'resources'].orValue('').replace('\\', '').matches(r'(?i)"(cpu|memory)"\s*:') ? ['.rayStartParams.resources fixes the size of a group that is to grow in place'] : [])"#,
         fix: "Remove it; Ray takes the size from the ray container's limits.",
@@ -87,6 +89,7 @@ fn check_start_params(group: &Group<'_>, value: &Value, findings: &mut Findings)
         let path = group.start_param_path("resources").inside(key.as_str());
         let finding = finding(group, path, key, value);
         findings.add(match key.as_str() {
+            // `ray start --resources` refuses the names of resources that have a flag of their own.
             "CPU" | "memory" => {
                 finding.because("Ray does not start with it: it wants CPU and memory elsewhere.")
             }

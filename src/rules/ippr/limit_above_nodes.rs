@@ -99,6 +99,8 @@ fn check_group(
         return;
     }
     let largest = |resource| nodes.largest(resource, may);
+    // No known node admits the pods, as with a node pool that is scaled to zero. Nothing is then
+    // known of the nodes that a cluster autoscaler would add.
     let Some((most_cpu, most_memory)) = largest(Resource::Cpu).zip(largest(Resource::Memory))
     else {
         return;

@@ -60,6 +60,8 @@ const CEL: Cel = Cel::InPart(
         Check {
             each: Each::Listed,
             mode: Mode::Enforce,
+            // No large exponent may reach `quantity()`, which takes the API server minutes to
+            // parse; `l.cpu` and `l.memory` have been checked for one where they are read.
             faults: r#"isQuantity(l.cpu) && g.limits[?'cpu'].or(g.requests[?'cpu']).hasValue()
   ? ['%s'.format([g.limits[?'cpu'].or(g.requests[?'cpu']).value()])].filter(size, !size.matches('[eE][-+]?[0-9.]{3}') && isQuantity(size) && quantity(l.cpu).isGreaterThan(quantity('0')) && quantity(l.cpu).isLessThan(quantity(size)))
     .map(size, ': max-cpu ' + l.cpu + ' is below the ' + size + ' that the pods start with')

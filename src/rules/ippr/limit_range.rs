@@ -173,6 +173,7 @@ fn by_quota<'a>(
             beside,
         })
     };
+    // A quota for requests leaves room for the gap between limit and request, which a resize keeps.
     let gap = container.gap(resource);
     let (limits, requests) = (quota.limits.of(resource), quota.requests.of(resource));
     [

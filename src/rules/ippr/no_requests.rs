@@ -94,6 +94,7 @@ fn has_request(container: &Container<'_>, resource: Resource) -> bool {
     let value = container
         .requests()
         .and_then(|requests| requests.get(resource.name()));
+    // The API server drops a null, so that Ray finds no key.
     value.is_some_and(|value| !value.is_null())
 }
 

@@ -57,6 +57,7 @@ const CEL: Cel = Cel::InPart(
     &[Check {
         each: Each::Listed,
         mode: Mode::Warn,
+        // No large exponent may reach `quantity()`, which takes the API server minutes to parse.
         faults: r#"['cpu', 'memory'].all(r, isQuantity(l[r]) && g.limits[?r].or(g.requests[?r]).hasValue()
   && !'%s'.format([g.limits[?r].or(g.requests[?r]).value()]).matches('[eE][-+]?[0-9.]{3}')
   && isQuantity('%s'.format([g.limits[?r].or(g.requests[?r]).value()]))

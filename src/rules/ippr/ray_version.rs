@@ -66,6 +66,7 @@ const CEL: Cel = Cel::InPart(
 const FIRST: RayVersion = RayVersion::new(2, 56, 0);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    // Rayfit resizes pods by itself, whatever Ray's autoscaler of that version can do.
     let by_ray = subject.reconcile_mode() == ReconcileMode::Ray;
     let Some(cluster) = subject.autoscaled().filter(|_| by_ray) else {
         return;

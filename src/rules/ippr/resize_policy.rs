@@ -96,6 +96,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject.cluster() else {
         return;
     };
+    // KubeRay goes by the field alone: the environment variable that chooses v2 does not count.
     let by_kuberay =
         cluster.autoscaling() && cluster.autoscaler_version() == Some(AutoscalerVersion::V2);
     for group in cluster.groups() {

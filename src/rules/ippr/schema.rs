@@ -53,6 +53,9 @@ const CEL: Cel = Cel::InPart(
     &[Check {
         each: Each::Object,
         mode: Mode::Enforce,
+        // CEL cannot parse JSON. A text with a backslash may spell a key by an escape such as
+        // `\u0067`, so such a text is not searched for keys: a policy may find nothing that the
+        // webhook does not find.
         faults: r#"(s.ippr != '' && !s.ippr.matches(r'(?s)^\s*\{.*\}\s*$') ? ['is not a JSON object'] : [])
 + (s.ippr.matches(r'^\s*\{\s*[^"}\s]') ? ['is not JSON: its keys are not in quotes'] : [])
 + (s.ippr.matches(r'^\s*\{\s*"') && !s.ippr.contains('"groups"') && !s.ippr.contains('\\') ? ['has no key "groups"'] : [])

@@ -131,6 +131,8 @@ fn check_one(
 /// The most that a cluster for which budgets hold may use, with all its workers at their resize limits;
 /// unbounded where nothing limits it. `None` if no budget holds for it, or it is a part of another object.
 pub fn most(subject: &Subject<'_>) -> Option<BudgetAmounts> {
+    // The cluster of a RayJob or RayService is stored as a RayCluster too and would be counted
+    // twice.
     let counts = are_kept(subject) && subject.kind() == Kind::RayCluster;
     let cluster = subject.cluster().filter(|_| counts)?;
     let whole = |amount: Option<i128>| {

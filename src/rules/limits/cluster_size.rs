@@ -72,6 +72,7 @@ fn check_total(
     for group in cluster.groups() {
         let count = Count::of(cluster, group);
         let pod = most_of_pod(subject, (cluster, group), resource);
+        // A group that is turned off (`maxReplicas: 0`) has no pod that could take anything.
         for missing in pod.unbounded.iter().filter(|_| count != Count::AtMost(0)) {
             let of = (limit, "the whole cluster");
             findings.add(without_limit(&RULE, (group, missing), resource, of));

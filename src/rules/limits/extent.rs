@@ -30,6 +30,7 @@ impl Count {
                 Some(max) => max,
             }
         } else {
+            // KubeRay raises `replicas` to `minReplicas` (`GetWorkerGroupDesiredReplicas`).
             let least = group.integer("minReplicas").unwrap_or(0);
             group.integer("replicas").unwrap_or(1).max(least)
         };

@@ -96,6 +96,7 @@ pub(super) fn sum<'c>(cluster: &'c Cluster<'_>) -> Result<i64, &'c Group<'c>> {
     let (mut sum, mut unbounded) = (0_i64, None);
     for group in cluster.groups() {
         match (gpus(cluster, group), Count::of(cluster, group)) {
+            // A group without GPUs stays within every limit, so it may do without `maxReplicas`.
             (0, _) => {}
             (_, Count::Unbounded) => unbounded = Some(group),
             (gpus, Count::AtMost(count)) => sum = sum.saturating_add(gpus.saturating_mul(count)),

@@ -64,6 +64,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         } else {
             "replicas"
         };
+        // The limit counts pods, and a replica has `numOfHosts` of them.
         let fix = format!("Write {key}: {} or less.", limit.most.div_euclid(hosts));
         findings.add(
             RULE.finding(group.path().key(key), problem, fix)

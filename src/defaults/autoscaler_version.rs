@@ -50,6 +50,7 @@ fn wants_v2(object: &RayObject<'_>, _: &Settings) -> bool {
     else {
         return false;
     };
+    // KubeRay refuses the field beside the variable (RF209).
     cluster.v2_env().is_none()
         && !has_obstacle(cluster)
         && (object.reconcile_mode().is_ours()

@@ -132,6 +132,8 @@ impl<'a> Draft<'a> {
             return;
         }
         let path = group.ray_container_path().key(list);
+        // A JSON patch cannot append to a list that is absent, so the first default makes the list
+        // and those after it append.
         if present.is_some() || !self.made.insert(path.pointer()) {
             let end = format!("{}/-", path.pointer());
             for entry in &entries {

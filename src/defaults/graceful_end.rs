@@ -113,6 +113,7 @@ impl Wanted {
             }
             (Some(grace), None) => Self {
                 grace: None,
+                // For Ray a time of 0 turns its drain off.
                 drain: Some(drain::drain_within(grace.as_i64()?)).filter(|drain| *drain > 0),
             },
             (Some(_), Some(_)) => return None,
@@ -139,6 +140,7 @@ fn fill_in_drain(draft: &mut Draft<'_>, group: &Group<'_>, before: Option<&Group
     let stored = stored.map(|variable| Value::from(variable.value));
     let settled = Before {
         had_reason: before.is_some(),
+        // An empty value comes from elsewhere (`valueFrom`), and nothing here knows from where.
         value: stored.as_ref().filter(|value| *value != ""),
     }
     .settle(fresh.to_string().into());

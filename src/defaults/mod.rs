@@ -50,6 +50,7 @@ pub fn patch(
     old: Option<&RayObject<'_>>,
     settings: &Settings,
 ) -> Defaulted {
+    // Nothing may keep an object that is being deleted from losing its finalizers.
     if object.is_deleting() || old.is_some_and(RayObject::is_deleting) {
         return Defaulted::default();
     }

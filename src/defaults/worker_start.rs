@@ -112,6 +112,7 @@ fn variable(
     let (value, origin) = match draft.growing_before(group) {
         None => (fresh, Origin::Fresh),
         Some(old) => {
+            // An empty value comes from elsewhere (`valueFrom`), and nothing here knows from where.
             let value = old.env(name).filter(|value| !value.is_empty())?;
             (value.to_owned(), Origin::CarriedOver)
         }

@@ -168,6 +168,7 @@ fn requirement_holds<'n>(requirement: &Value, actual: impl Fn(&str) -> Option<&'
 
 /// The label and the one value it is compared with, as integers.
 fn numbers(actual: Option<&str>, values: &[Value]) -> Option<(i64, i64)> {
+    // Kubernetes requires exactly one value with `Gt` and `Lt`.
     let [bound] = values else {
         return None;
     };

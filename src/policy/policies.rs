@@ -64,6 +64,7 @@ impl Policies {
         let above = above
             .iter()
             .filter_map(|policy| policy.reconcile.budget.clone());
+        // The policies that match put their own budgets before these: budgets add up.
         settings.reconcile.budgets = above.collect();
         // Applied in reverse order, so that the first policy takes precedence.
         for policy in matching.iter().rev() {
@@ -73,6 +74,7 @@ impl Policies {
                 settings.allowed_modes.clone_from(allowed);
             }
         }
+        // Flags come after all policies, so their modes are added at the end.
         settings.modes = Modes::default();
         for (rank, policy) in matching.iter().enumerate() {
             settings

@@ -185,6 +185,7 @@ impl Default for ReconcileSettings {
             standby: false,
             strategy: Strategy::default(),
             pending_idle_timeout_seconds: None,
+            // `AUTOSCALER_CONSERVE_GPU_NODES` is on in Ray too.
             conserve_gpus: true,
             max_workers_per_cluster: MAX_WORKERS,
             scale_up: None,
@@ -218,8 +219,11 @@ impl Default for DefaultValues {
     fn default() -> Self {
         Self {
             image: IMAGE.to_owned(),
+            // These are what Ray assumes without them (its `autoscaling_config.py`), so that
+            // filling them in changes nothing.
             idle_timeout_seconds: 60,
             upscaling_mode: "Default".to_owned(),
+            // KubeRay gives the container the same (`BuildAutoscalerContainer`).
             ray_sidecar: SidecarSize::new("500m", "512Mi"),
             rayfit_sidecar: SidecarSize::new("50m", "64Mi"),
             head_takes_no_work: false,

@@ -60,6 +60,8 @@ pub(crate) fn budget(
             Quantity::from_units(1).nanos(),
         ),
         gpus: match budget.gpus {
+            // A number below zero, which the schema refuses, allows no GPU rather than any number
+            // of them.
             Some(gpus) => u64::try_from(gpus).unwrap_or(0),
             None => BudgetAmounts::UNBOUNDED,
         },

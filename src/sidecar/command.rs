@@ -80,6 +80,7 @@ fn options<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Autoscaler, C
             NAMESPACE => &mut namespace,
             _ => return Err(CommandError::UnknownArgument(word.to_owned())),
         };
+        // As in Ray's own command, the last value counts of an option that is given twice.
         *slot = value;
     }
     Ok(Autoscaler {

@@ -50,6 +50,7 @@ pub fn options(asked: Autoscaler, kubeconfig: Option<PathBuf>) -> SidecarOptions
 /// Runs until told to stop, and never ends by itself.
 pub fn start(options: SidecarOptions, format: LogFormat, filter: &str) -> anyhow::Result<()> {
     logs::start(format, filter)?;
+    // The container has 50m of CPU and 64Mi of memory (DF06), so that more threads would only cost.
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(2)

@@ -230,6 +230,8 @@ impl Sidecar {
                     .unwrap_or_default()
                     .to_owned(),
             },
+            // The service account of a head pod may not write Events; drivers print the lines
+            // instead.
             announcer: Announcer::silent(),
             driver_log: DriverLog::of_session(
                 self.options.session.clone(),

@@ -95,8 +95,9 @@ bench-plan: tools ## Rayfit's planner beside Ray's scheduler, into docs/benchmar
 	scripts/bench-plan.sh
 
 .PHONY: compare
-compare: tools release ## Ray's own autoscaler and Rayfit on the same scripts, into docs/benchmarks.md, about 25 minutes (ROUNDS=3; SCRIPTS=gaps,serve: printed only)
-	cd tests && $(GO) run ./compare --rayfit $(RELEASE) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SCRIPTS),--scripts $(SCRIPTS),--docs $(CURDIR)/docs)
+compare: tools release ## Ray's own autoscaler and Rayfit on the same scripts, into docs/benchmarks.md, about 25 minutes (ROUNDS=3; SCRIPTS=gaps,serve POLICY=FILE: printed only)
+	cd tests && $(GO) run ./compare --rayfit $(RELEASE) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SCRIPTS),--scripts $(SCRIPTS)) \
+		$(if $(POLICY),--policy $(abspath $(POLICY))) $(if $(SCRIPTS)$(POLICY),,--docs $(CURDIR)/docs)
 
 .PHONY: kuberay
 kuberay: tools build ## KubeRay's own end-to-end suites in the lab, with Ray's autoscaler and each mode, into docs/integrations.md

@@ -56,11 +56,11 @@ func (o options) run(ctx context.Context) error {
 		return err
 	}
 	defer w.Close()
-	outcome := results{machine: tables.ThisMachine(), rounds: o.rounds, scripts: o.scripts, modes: o.modes, of: map[scaling.Mode][]figures{}}
+	outcome := results{machine: tables.ThisMachine(), rounds: o.rounds, scripts: o.scripts, modes: o.modes, policy: o.policy, of: map[scaling.Mode][]figures{}}
 	for round := range o.rounds {
 		for _, mode := range o.modes {
 			var got figures
-			t := turn{w: w, mode: mode, round: round, progress: os.Stderr, log: &logs{folder: o.logs}, got: &got}
+			t := turn{w: w, mode: mode, policy: o.policy, round: round, progress: os.Stderr, log: &logs{folder: o.logs}, got: &got}
 			if err := t.measure(ctx, o.scripts); err != nil {
 				// What was measured until then has taken long.
 				fmt.Print(outcome.told())

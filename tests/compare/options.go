@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ import (
 const help = `Compares Ray's own autoscaler and Rayfit, in both of its modes, on the same scripts
 in the same lab, one after the other, and says where the goal is reached.
 
-usage: compare --rayfit FILE [--scripts LIST] [--only MODE] [--rounds N] [--docs FOLDER] [--logs FOLDER]
+usage: compare --rayfit FILE [--scripts LIST] [--only MODE] [--policy FILE] [--rounds N] [--docs FOLDER] [--logs FOLDER]
 
 Scripts:
   bursts   how soon pods are asked for, by 1, 10 and 100 tasks and a placement group of 100
@@ -24,6 +25,7 @@ Examples:
   compare --rayfit ../target/release/rayfit
   compare --rayfit ../target/release/rayfit --scripts gaps,serve --only central
   compare --rayfit ../target/release/rayfit --scripts gaps,mixed,group,serve,actors --docs ../docs
+  compare --rayfit ../target/release/rayfit --scripts gaps --policy compare/headroom.yaml
   compare --rayfit ../target/release/rayfit --scripts mixed --logs why
 
 Flags:
@@ -32,6 +34,7 @@ Flags:
 // options are what a run was asked for.
 type options struct {
 	rayfit, docs, logs string
+	policy             string // a manifest; "" for none
 	rounds             int
 	scripts            []string
 	modes              []scaling.Mode
@@ -46,6 +49,7 @@ func parse(args []string, where io.Writer) (options, error) {
 	flags.StringVar(&o.docs, "docs", "", "the `folder` with benchmarks.md, to be brought up to date; without it, the tables are only printed")
 	flags.StringVar(&o.logs, "logs", "", "a `folder` for what was seen of each cluster and what its scaler said, to find out why")
 	flags.IntVar(&o.rounds, "rounds", 1, "how often each scaler has its turn; tables have medians")
+	file := flags.String("policy", "", "a `file` with a RayPolicy with headroom that Rayfit has in mode central; mode sidecar reads none, and is left out")
 	names := flags.String("scripts", "", "the scripts to run, a comma between two; all without it")
 	only := flags.String("only", "", "one scaler: ray, central or sidecar; all without it")
 	flags.Usage = func() {
@@ -74,6 +78,14 @@ func parse(args []string, where io.Writer) (options, error) {
 			return o, fmt.Errorf("--only: there is no scaler %q: use ray, central or sidecar", *only)
 		}
 	}
+	if *file != "" {
+		manifest, err := os.ReadFile(*file)
+		if err != nil {
+			return o, fmt.Errorf("--policy: %w", err)
+		}
+		o.policy = string(manifest)
+		o.modes = slices.DeleteFunc(slices.Clone(o.modes), func(mode scaling.Mode) bool { return mode == scaling.Sidecar })
+	}
 	switch {
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("unexpected %q: see compare --help", flags.Arg(0))
@@ -81,8 +93,8 @@ func parse(args []string, where io.Writer) (options, error) {
 		return o, fmt.Errorf("--rayfit is missing: name the binary to measure")
 	case o.rounds < 1:
 		return o, fmt.Errorf("--rounds is %d: use 1 or more", o.rounds)
-	case o.docs != "" && *only != "":
-		return o, fmt.Errorf("--docs needs the figures of all scalers: leave --only out")
+	case o.docs != "" && (*only != "" || *file != ""):
+		return o, fmt.Errorf("--docs needs the figures of all scalers without a policy: leave --only and --policy out")
 	case o.docs != "" && !whole(o.scripts):
 		return o, fmt.Errorf("--docs needs whole tables: run bursts and grow, or all others, or everything")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,6 +17,10 @@ var workloadScript string
 // sampled is how often the sizes of the pods are looked at.
 const sampled = 200 * time.Millisecond
 
+// settled is for how long a worker is to be ready before it counts as there: its Ray node
+// joins after its container has started.
+const settled = 15 * time.Second
+
 // perform has workloads ask for what they ask for when it is time, and adds up
 // what that leads to.
 func (t *turn) perform(ctx context.Context, c scaling.Cluster, d *scaling.Driver, of []workload) error {
@@ -25,6 +30,9 @@ func (t *turn) perform(ctx context.Context, c scaling.Cluster, d *scaling.Driver
 		return fmt.Errorf("encode the workloads: %w", err)
 	}
 	if err := d.Do(ctx, fmt.Sprintf("import __main__; exec(%s, __main__.__dict__)", source)); err != nil {
+		return err
+	}
+	if err := t.awaitHeadroom(ctx, c); err != nil {
 		return err
 	}
 	begun := time.Now()
@@ -73,6 +81,26 @@ func (t *turn) perform(ctx context.Context, c scaling.Cluster, d *scaling.Driver
 		t.say("%s: %s", w.name, found)
 	}
 	return nil
+}
+
+// awaitHeadroom waits until the workers that a policy keeps ready are, as they are for work
+// that comes to a cluster at any time.
+func (t *turn) awaitHeadroom(ctx context.Context, c scaling.Cluster) error {
+	if t.policy == "" || t.mode == scaling.Ray {
+		return nil
+	}
+	return t.w.UntilWithin(ctx, scaling.Patience, "the headroom of the policy is ready", func() error {
+		workers := t.w.Workers(c, "")
+		if len(workers) == 0 {
+			return errors.New("there are no workers")
+		}
+		for _, pod := range workers {
+			if pod.Ready.IsZero() || time.Since(pod.Ready) < settled {
+				return fmt.Errorf("%s has not been ready for %s", pod.Name(), settled)
+			}
+		}
+		return nil
+	})
 }
 
 // outcome is what has become of a workload's tasks and pods.

@@ -25,6 +25,7 @@ type results struct {
 	rounds  int
 	scripts []string
 	modes   []scaling.Mode
+	policy  string // "" for none
 	of      map[scaling.Mode][]figures
 }
 
@@ -225,6 +226,9 @@ func (r results) told() string {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s; median of %d rounds\n", r.machine, r.rounds)
+	if r.policy != "" {
+		fmt.Fprintf(&text, "Rayfit has this policy:\n%s", r.policy)
+	}
 	for _, table := range []tables.Table{r.pace(), r.outcomes()} {
 		if len(table) > 1 {
 			fmt.Fprintf(&text, "\n%s", table.Aligned())

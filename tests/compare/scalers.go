@@ -56,6 +56,7 @@ type figures struct {
 type turn struct {
 	w          *scaling.World
 	mode       scaling.Mode
+	policy     string // of Rayfit in mode central, "" for none
 	round      int
 	controller *scaling.Controller
 	progress   io.Writer
@@ -79,6 +80,11 @@ func (t *turn) measure(ctx context.Context, names []string) (err error) {
 			return err
 		}
 		defer func() { err = errors.Join(err, t.controller.Stop()) }()
+		if t.policy != "" {
+			if _, _, err := t.w.Lab.Apply(t.policy); err != nil {
+				return err
+			}
+		}
 	}
 	if slices.Contains(names, bursting) {
 		if err := t.inCluster(ctx, t.burstCluster(), t.burst); err != nil {

@@ -62,7 +62,7 @@ func TestCommandLine(t *testing.T) {
 		"--rayfit x --scripts gaps,nope":       `no script "nope"`,
 		"--rayfit x --only both":               `no scaler "both"`,
 		"--rayfit x --rounds 0":                "--rounds is 0",
-		"--rayfit x --docs d --only ray":       "leave --only out",
+		"--rayfit x --docs d --only ray":       "leave --only and --policy out",
 		"--rayfit x --docs d --scripts bursts": "whole tables",
 		"--rayfit x more":                      `unexpected "more"`,
 	} {

@@ -2,8 +2,8 @@
 //! namespaces take turns, so that the clusters of one tenant delay those of another by one permit of
 //! theirs, and not by all that they wait for.
 //!
-//! In: the namespace of who needs a permit. Out: a permit, until it is dropped. Invariant: no more are
-//! given than there are, and the permit of somebody who waits no longer goes to the next one.
+//! In: the namespace for which a permit is needed. Out: a permit, until it is dropped. Invariant:
+//! no more permits are given than there are, and one for a task that has given up goes to the next.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -48,7 +48,7 @@ impl FairSemaphore {
                 drop(state.waiting.push(Arc::clone(namespace), give));
                 given
             };
-            // Nobody is dropped from the queue; who were, would join it again.
+            // Nothing drops a task from the queue. One that was dropped would join it again.
             if let Ok(permit) = given.await {
                 return permit;
             }
@@ -73,7 +73,8 @@ impl Drop for FairPermit {
             next
         };
         if let Some(next) = next {
-            // Who gives up at this moment drops the permit, which then goes to the next one.
+            // A task that gives up at this moment drops the permit, which then goes to the next
+            // one.
             drop(next.send(FairPermit(self.0.clone())));
         }
     }

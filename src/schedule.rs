@@ -35,7 +35,7 @@ pub enum ScheduleError {
     TooLong,
     /// The expression is not one of five fields.
     #[error(
-        "is no cron expression ({0}): write minute, hour, day of the month, month and day of the \
+        "is not a cron expression ({0}): write minute, hour, day of the month, month and day of the \
          week, such as 0 8 * * 1-5"
     )]
     Syntax(String),

@@ -57,7 +57,7 @@ impl fmt::Display for How {
     }
 }
 
-/// A supervised task. Dropping it stops the task, which is no failure.
+/// A supervised task. Dropping it stops the task, which does not count as a failure.
 #[derive(Debug)]
 #[must_use = "dropping it stops the task"]
 pub struct Task(JoinHandle<()>);

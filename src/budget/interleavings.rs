@@ -44,7 +44,7 @@ enum Step {
     Write(usize, Fate),
     /// It uses as much as it wants and may.
     Use(usize),
-    /// Its owner sees more than it uses: pods that are there no more.
+    /// Its owner sees more than it uses: pods that no longer exist.
     SeeMore(usize, u64),
     /// Work of it ends.
     Free(usize, u64),

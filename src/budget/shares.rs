@@ -110,8 +110,8 @@ mod tests {
             }
         }
 
-        /// Who gets less than it wants gets no less for its weight than others of its priority,
-        /// and nobody of a lower priority gets anything.
+        /// A cluster that gets less than it wants gets no less for its weight than others of its
+        /// priority, and nobody of a lower priority gets anything.
         #[test]
         fn nobody_can_complain(total in 0..500_u64, claims in claims()) {
             let shares = shares(total, &claims);

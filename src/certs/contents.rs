@@ -36,7 +36,7 @@ pub struct Authority {
     /// The authority's certificate.
     pub anchor: Anchor,
     /// The authority's key. Without it the certificates that the authority has signed stay valid,
-    /// but it can sign no more.
+    /// but it can no longer sign.
     pub key: Option<PrivateKey>,
 }
 
@@ -63,7 +63,7 @@ pub struct Contents {
     pub current: Option<Authority>,
     /// The authority that will sign once every API server trusts it.
     pub next: Option<Authority>,
-    /// Authorities that sign no more, but whose certificates may still be served.
+    /// Authorities that no longer sign, but whose certificates may still be served.
     pub old: Vec<Anchor>,
     /// The serving certificate.
     pub leaf: Option<Leaf>,

@@ -25,9 +25,10 @@ use crate::simulate::report::recommendation::Report;
 /// Settings of a RayCluster with which a workload waits less or costs less
 ///
 /// Searches by simulation: idle timeouts, numbers of replicas, sizes of pods, limits of growth in
-/// place. Shows the choices than which none is better in waiting and in cost, with today's settings
-/// among them, in which part of the workload each was worse than today, and the patch. Applies
-/// nothing. Equal arguments give equal results. Of a live cluster the workload is recorded first.
+/// place. Shows the choices that no other choice beats in waiting and in cost, with today's
+/// settings among them, in which part of the workload each was worse than today, and the patch.
+/// Applies nothing. Equal arguments give equal results. Of a live cluster the workload is recorded
+/// first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     rayfit recommend examples/trace.jsonl --cluster examples/good.yaml\n  \

@@ -22,8 +22,8 @@ const SHAPES: usize = 20;
 /// A recorded workload as JSON lines, whatever form it comes in
 ///
 /// Reads what ray list tasks prints, the file of ray timeline, workflows of WfCommons, CSV, and the
-/// JSON lines that it writes; docs/traces.md says what of each is taken and what is lost. What was
-/// left out or assumed is told on standard error. Nothing leaves this machine.
+/// JSON lines that it writes; docs/traces.md says what is taken from each and what is lost. What
+/// was left out or assumed is told on standard error. Nothing leaves this machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     rayfit trace tasks.json > trace.jsonl       # of ray list tasks --detail --format json\n  \

@@ -78,7 +78,7 @@ impl<'a> Group<'a> {
             pod_spec,
             ray_container: containers(pod_spec)
                 .next()
-                // If the first item is no object, the second one is not the ray container.
+                // If the first item is not an object, the second one is not the ray container.
                 .filter(|container| container.index == 0),
         }
     }

@@ -101,7 +101,8 @@ impl UnchangedCheck {
         self.is_fresh(now) && self.sum == sum(state)
     }
 
-    /// Whether the check is not too old: for who knows in another way that the state is the same.
+    /// Whether the check is not too old: for callers that know in another way that the state is the
+    /// same.
     pub fn is_fresh(&self, now: f64) -> bool {
         (self.at..self.at + self.rest_s).contains(&now)
     }

@@ -40,7 +40,7 @@ pub(super) struct StandingBy {
     logged: String,
 }
 
-/// Why a sidecar stands in no more.
+/// Why a sidecar no longer stands in.
 #[derive(Debug, Clone, Copy)]
 enum OwnAgain {
     /// The heartbeat was renewed.
@@ -71,7 +71,7 @@ impl StandingBy {
         let unusable = asked.filter(|asked| !is_namespace(asked));
         if let Some(unusable) = unusable {
             self.log(&format!(
-                "{} is no name of a namespace: correct the annotation {STANDBY}",
+                "{} is not the name of a namespace: correct the annotation {STANDBY}",
                 shown_text(unusable)
             ));
         }
@@ -150,7 +150,7 @@ impl StandingBy {
         self.decide(OwnAgain::Renewed)
     }
 
-    /// Tells what follows; `why` says why this sidecar stands in no more, if it has until now.
+    /// Tells what follows; `why` says why this sidecar no longer stands in, if it has until now.
     fn decide(&self, why: OwnAgain) -> bool {
         let duty = self.standby.duty();
         let changed = self.stand_in.set(duty);

@@ -39,8 +39,8 @@ impl SimulatedBudget {
         }
     }
 
-    /// A budget of several clusters of one world, of which nothing is granted yet. Who plays the world
-    /// sets what the others use before something happens to one of them.
+    /// A budget of several clusters of one world, of which nothing is granted yet. The code that
+    /// plays the world sets what the others use before something happens to one of them.
     pub fn shared(budget: Budget) -> Self {
         Self {
             other: None,

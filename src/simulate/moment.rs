@@ -59,7 +59,7 @@ impl Moment {
         Duration::from_millis(self.0)
     }
 
-    /// The first moment that is no sooner than so long after the beginning.
+    /// The first moment at which so much time has passed since the beginning.
     pub fn after(time: Duration) -> Self {
         let milliseconds = time.as_nanos().div_ceil(1_000_000);
         Self(u64::try_from(milliseconds).unwrap_or(u64::MAX))

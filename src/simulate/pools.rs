@@ -92,7 +92,7 @@ pub enum PoolError {
 ///
 /// # Errors
 ///
-/// The value is no list of pools, or a pool has values that make no sense.
+/// The value is not a list of pools, or a pool has values that make no sense.
 pub fn read(value: &Value) -> Result<Vec<NodePool>, PoolError> {
     let pools: Vec<WrittenPool> = serde_json::from_value(value.clone())
         .map_err(|error| PoolError::Form(error.to_string()))?;
@@ -102,8 +102,8 @@ pub fn read(value: &Value) -> Result<Vec<NodePool>, PoolError> {
     pools.into_iter().map(pool).collect()
 }
 
-/// Checks that the pods of each group of a RayCluster may be on the nodes of some pool, if there are any. A
-/// group that cannot be read is none of its business.
+/// Checks that the pods of each group of a RayCluster may be on the nodes of some pool, if there
+/// are any. A group that cannot be read is passed over.
 ///
 /// # Errors
 ///

@@ -37,7 +37,7 @@ pub(super) fn integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64,
         Value::String(text) => text.parse().ok(),
         _ => None,
     };
-    read.ok_or_else(|| D::Error::custom(format!("{value} is no 64-bit integer")))
+    read.ok_or_else(|| D::Error::custom(format!("{value} is not a 64-bit integer")))
 }
 
 /// Reads `bytes` in base64 (of either alphabet, padded or not) as lower-case hexadecimal.
@@ -52,7 +52,7 @@ pub(super) fn hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, 
         GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     let bytes = GeneralPurpose::new(&alphabet, config)
         .decode(&text)
-        .map_err(|error| D::Error::custom(format!("{text:?} is no base64: {error}")))?;
+        .map_err(|error| D::Error::custom(format!("{text:?} is not base64: {error}")))?;
     Ok(bytes.iter().fold(String::new(), |mut text, byte| {
         text.extend(
             [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16).unwrap_or('0')),
@@ -84,7 +84,7 @@ pub(super) fn amounts<'de, D: Deserializer<'de>>(
             match amount.filter(|amount| amount.is_finite()) {
                 Some(amount) => Ok((name, amount)),
                 None => Err(D::Error::custom(format!(
-                    "the amount of {name:?}, {value}, is no finite number"
+                    "the amount of {name:?}, {value}, is not a finite number"
                 ))),
             }
         })

@@ -17,7 +17,7 @@ pub enum SnapshotError {
     },
     /// The text is something else, such as a RayCluster alone.
     #[error(
-        "line {line}: {found} is no snapshot: write apiVersion: {API_VERSION}, kind: Snapshot \
+        "line {line}: {found} is not a snapshot: write apiVersion: {API_VERSION}, kind: Snapshot \
          (examples/snapshot.yaml is one)"
     )]
     Kind {
@@ -94,7 +94,7 @@ fn form(value: Value, line: usize) -> Result<Snapshot, SnapshotError> {
         .map_err(|error| fault(error.path().to_string(), error.inner().to_string()))?;
     if snapshot.seconds().is_none() {
         let reason = format!(
-            "{:?} is no RFC 3339 time such as 2026-01-31T12:00:00Z",
+            "{:?} is not an RFC 3339 time such as 2026-01-31T12:00:00Z",
             snapshot.time
         );
         return Err(fault("time".to_owned(), reason));

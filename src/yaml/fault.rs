@@ -29,7 +29,7 @@ impl YamlFault {
     /// A fault of YAML's own grammar.
     pub(super) fn syntax(at: Position, reason: impl std::fmt::Display) -> Self {
         let remedy = "mend the YAML there (indentation, quotes and brackets are the usual causes)";
-        Self::new(at, format!("this is no YAML: {reason}"), remedy)
+        Self::new(at, format!("this is not YAML: {reason}"), remedy)
     }
 
     /// Says that the text is a template, which one with `{{` most likely is, that nobody has rendered yet.

@@ -1,7 +1,7 @@
 //! YAML and JSON manifests as kubectl reads them, with the place of every value.
 //!
 //! kubectl reads YAML 1.1 through go-yaml v2: `yes` and `on` are booleans, `010` is eight, `<<`
-//! merges, keys that are no text become text, `1.0` is sent as 1. The table in `scalar`'s tests
+//! merges, keys that are not text become text, `1.0` is sent as 1. The table in `scalar`'s tests
 //! was confirmed against that library. Two things differ on purpose: a key that occurs twice is a
 //! [`YamlFault`] (kubectl keeps the last one without a word), and JSON's escapes are understood
 //! everywhere.

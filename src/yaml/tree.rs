@@ -298,7 +298,11 @@ fn scalar(
         let tag = tag.map(Tag::original).unwrap_or_default();
         let shown = crate::text::shown_text(text);
         let remedy = "remove the tag or write a value of its type";
-        YamlFault::new(span.start, format!("{shown} is no {tag}"), remedy)
+        YamlFault::new(
+            span.start,
+            format!("{shown} is not of the type {tag}"),
+            remedy,
+        )
     })
 }
 

@@ -431,7 +431,7 @@ async fn a_heartbeat_that_may_not_be_read_is_no_reason_to_stand_in() {
         cluster["metadata"]["annotations"]["rayfit.dev/standby"] = json!("Rayfit/..");
     });
     until("the sidecar says so", || {
-        said("is no name of a namespace") > 0
+        said("is not the name of a namespace") > 0
     })
     .await;
     let looks = || {
@@ -449,5 +449,5 @@ async fn a_heartbeat_that_may_not_be_read_is_no_reason_to_stand_in() {
         scene.heartbeat_reads() > reads + 1
     })
     .await;
-    assert_eq!(said("is no name of a namespace"), 1, "once");
+    assert_eq!(said("is not the name of a namespace"), 1, "once");
 }

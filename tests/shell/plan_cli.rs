@@ -85,9 +85,9 @@ fn a_bad_snapshot_is_exit_code_2_with_its_place_and_hides_nothing() {
         (
             "time",
             json!("noon"),
-            "at time: \"noon\" is no RFC 3339 time",
+            "at time: \"noon\" is not an RFC 3339 time",
         ),
-        ("kind", json!("Pod"), "is no snapshot"),
+        ("kind", json!("Pod"), "is not a snapshot"),
         ("rayCluster", Value::Null, "at rayCluster.spec: there is no"),
         (
             "rayCluster",
@@ -115,7 +115,7 @@ fn one_input_that_cannot_be_read_hides_no_other() {
     assert!(run.out.contains("ray/demo at "), "{}", run.out);
     let complaints = [
         "no-such-file.yaml: there is no such file or folder",
-        "examples/good.yaml: line 1: \"ray.io/v1 RayCluster\" is no snapshot",
+        "examples/good.yaml: line 1: \"ray.io/v1 RayCluster\" is not a snapshot",
         "src: the folder has no",
     ];
     for complaint in complaints {

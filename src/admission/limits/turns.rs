@@ -40,7 +40,7 @@ impl Turns {
                 line.is_taken = true;
                 return Ok(ReviewTurn(self.clone()));
             }
-            // Those who have gone away meanwhile leave no trace but this one.
+            // Reviews that have gone away meanwhile are still in the queue.
             line.waiting.retain(&source, |next| !next.is_closed());
             let (next, turn) = oneshot::channel();
             let joined = line.waiting.push(source, next);
@@ -58,7 +58,7 @@ impl Turns {
 }
 
 impl Line {
-    /// Who is next; nobody has the turn if nobody waits.
+    /// The one that is next; nobody has the turn if nobody waits.
     fn next(&mut self) -> Option<oneshot::Sender<ReviewTurn>> {
         while let Some(next) = self.waiting.pop() {
             if !next.is_closed() {
@@ -125,7 +125,7 @@ mod tests {
         drop(second);
         assert!(poll(&mut flood[1]).is_none());
         let third = poll(&mut neighbour).unwrap().unwrap();
-        // Who goes away is passed over, and so is a turn that nobody took.
+        // A review that has gone away is passed over, and so is a turn that nobody took.
         drop(flood.remove(1));
         drop(third);
         drop(flood);

@@ -118,7 +118,8 @@ pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyh
     result
 }
 
-/// The live cluster that an argument names: it looks like NAMESPACE/NAME, and is no file or folder.
+/// The live cluster that an argument names: it looks like NAMESPACE/NAME, and is not a file or
+/// folder.
 pub(super) fn named(input: &Path) -> Option<Key> {
     let name = input.to_str().filter(|_| !input.exists())?;
     cluster_name(name).ok()

@@ -163,7 +163,8 @@ impl BudgetDesk {
         let mut last = self.inner.last_read.lock().await;
         let young = last.as_ref().filter(|(began, _)| *began >= asked);
         if young.is_none() {
-            // All who ask wait for this list, so it waits for nothing that concerns only one of them.
+            // All clusters that ask wait for this list, so it waits for nothing that concerns only
+            // one of them.
             let turn = writer.turn_of(&self.inner.flow).await?;
             let began = Instant::now();
             // A list without a resource version is answered with what is stored, not from a cache.
@@ -235,7 +236,7 @@ impl BudgetDesk {
         let missed: HashSet<String> = entries
             .filter(|uid| !known.contains(uid.as_str()))
             .collect();
-        // Who has no entry any more is not asked about again.
+        // A cluster without an entry is not asked about again.
         let has_entry = |uid: &str| {
             let mut records = seen.values();
             records.any(|record| record.grants.clusters.contains_key(uid))

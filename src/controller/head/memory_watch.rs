@@ -38,7 +38,7 @@ const IDLE_MS: i64 = 60_000;
 /// been restarted, and is told anew which reports are wanted.
 const SILENCE: Duration = Duration::from_secs(20);
 
-/// How long who looks once waits for reports, which come every five seconds.
+/// How long somebody who looks only once waits for reports, which come every five seconds.
 const ONCE: Duration = Duration::from_secs(6);
 
 /// The pause after each answer.
@@ -78,7 +78,7 @@ impl Drop for Hearing {
 }
 
 impl MemoryWatch {
-    /// Adds what is known to the state of a cluster, and sees to it that the nodes are heard of that
+    /// Adds what is known to the state of a cluster, and subscribes to reports of the nodes that
     /// may grow: those of `groups`.
     pub fn fill(
         &mut self,

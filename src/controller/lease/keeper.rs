@@ -12,8 +12,8 @@ use tokio::time::{sleep, timeout};
 
 use super::fence::Fence;
 use super::stored::{
-    LABEL, LeaseOptions, beat, find_heartbeat, lease_name, list, name_from, name_of, perform,
-    record_of,
+    LABEL, LeaseOptions, find_heartbeat, lease_name, list, name_from, name_of, perform, record_of,
+    write_heartbeat,
 };
 use crate::apiserver::selection::WatchDurations;
 use crate::apiserver::{Informers, Selection, WatchEvent, error_chain};
@@ -24,7 +24,7 @@ use crate::reconcile::ownership::lease::heartbeat::{Heartbeat, HeartbeatStep};
 use crate::reconcile::ownership::lease::ledger::LeaseLedger;
 use crate::reconcile::ownership::lease::record::{LeaseName, LeaseRecord, LeaseStep};
 
-/// Who else wants to know what the watch of Rayfit's Leases shows.
+/// Other readers of what the watch of Rayfit's Leases shows.
 pub type OtherLeases = Box<dyn Fn(&WatchEvent<Lease>) + Send>;
 
 /// Whether any cluster has a sidecar that stands by, so that the heartbeat is needed, and whether this replica could
@@ -132,30 +132,30 @@ enum LeaseAnswer {
 }
 
 /// Why the heartbeat was not renewed.
-enum Unbeaten {
+enum HeartbeatFailure {
     Refused(kube::Error),
     Late(Duration),
 }
 
 /// Creates or renews the heartbeat; returns it as it is then, if there is one.
-async fn send_beat(
+async fn renew_heartbeat(
     api: &Api<Lease>,
     options: &LeaseOptions,
     step: &HeartbeatStep,
-) -> Result<Option<Lease>, Unbeaten> {
+) -> Result<Option<Lease>, HeartbeatFailure> {
     let code = |error: &kube::Error| match error {
         kube::Error::Api(status) => Some(status.code),
         _ => None,
     };
-    match (beat(api, options, step).await, step) {
+    match (write_heartbeat(api, options, step).await, step) {
         (Ok(lease), _) => Ok(Some(lease)),
         // Somebody has made it without the label, so that no watch has told of it. It is renewed
         // from then on like any other.
         (Err(error), HeartbeatStep::Create) if code(&error) == Some(409) => {
-            find_heartbeat(api).await.map_err(Unbeaten::Refused)
+            find_heartbeat(api).await.map_err(HeartbeatFailure::Refused)
         }
         (Err(error), HeartbeatStep::Renew(_)) if code(&error) == Some(404) => Ok(None),
-        (Err(error), _) => Err(Unbeaten::Refused(error)),
+        (Err(error), _) => Err(HeartbeatFailure::Refused(error)),
     }
 }
 
@@ -243,19 +243,19 @@ impl Keeper {
         });
         let rank = (self.ledger.rank(now)).filter(|_| (self.is_heartbeat_needed)());
         let beat_due = rank.and_then(|rank| self.heartbeat.step(rank, longest, now));
-        let beating = async {
+        let renewing = async {
             let step = beat_due.as_ref()?;
-            let sent = send_beat(&self.api, &self.options, step);
+            let sent = renew_heartbeat(&self.api, &self.options, step);
             // The next renewal of the replica's own Lease waits for it, and is of more importance.
             Some(timeout(longest / 2, sent).await)
         };
         // All at once: one after the other, a few that hang would take longer than the Lease is
         // valid.
-        let (performed, beaten) = tokio::join!(join_all(performed), beating);
-        if let Some(answer) = beaten {
+        let (performed, renewed) = tokio::join!(join_all(performed), renewing);
+        if let Some(answer) = renewed {
             self.heartbeat.attempted(now);
-            let answer = answer.unwrap_or_else(|_| Err(Unbeaten::Late(longest / 2)));
-            self.beaten(answer);
+            let answer = answer.unwrap_or_else(|_| Err(HeartbeatFailure::Late(longest / 2)));
+            self.note_renewal(answer);
         }
         let mut conflicted = Vec::new();
         for (step, result) in performed {
@@ -276,7 +276,7 @@ impl Keeper {
     }
 
     /// Takes in the answer to a renewal of the heartbeat, and logs why it failed: once, not at every attempt.
-    fn beaten(&mut self, answer: Result<Option<Lease>, Unbeaten>) {
+    fn note_renewal(&mut self, answer: Result<Option<Lease>, HeartbeatFailure>) {
         match answer {
             Ok(lease) => {
                 self.heartbeat_fault.clear();
@@ -286,11 +286,11 @@ impl Keeper {
                 }
             }
             // Another replica was faster, as the watch tells.
-            Err(Unbeaten::Refused(kube::Error::Api(status))) if status.code == 409 => {}
+            Err(HeartbeatFailure::Refused(kube::Error::Api(status))) if status.code == 409 => {}
             Err(fault) => {
                 let why = match fault {
-                    Unbeaten::Refused(error) => error_chain::text(&error),
-                    Unbeaten::Late(longest) => format!("no answer within {longest:?}"),
+                    HeartbeatFailure::Refused(error) => error_chain::text(&error),
+                    HeartbeatFailure::Late(longest) => format!("no answer within {longest:?}"),
                 };
                 if self.heartbeat_fault != why {
                     let namespace = &self.options.namespace;

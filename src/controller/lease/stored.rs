@@ -92,7 +92,7 @@ pub(super) async fn perform(
 }
 
 /// Creates or renews the heartbeat.
-pub(super) async fn beat(
+pub(super) async fn write_heartbeat(
     api: &Api<Lease>,
     options: &LeaseOptions,
     step: &HeartbeatStep,

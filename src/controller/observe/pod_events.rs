@@ -49,8 +49,8 @@ const PAGES: usize = 50;
 /// All Events about pods but those of kubelets and of the scheduler.
 const SELECTED: &str = "involvedObject.kind=Pod,source!=kubelet,source!=default-scheduler";
 
-/// Whether all Events of a namespace were read. Who makes thousands there may hide what is said of
-/// pods in the same namespace, and of none in another.
+/// Whether all Events of a namespace were read. Somebody who makes thousands there may hide what is
+/// said of pods in the same namespace, and of none in another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadExtent {
     /// All were read.

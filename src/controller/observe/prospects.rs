@@ -31,8 +31,8 @@ impl Store {
         found
     }
 
-    /// Takes in what is said of pods of a namespace, of which nothing is said unless it is here.
-    /// Returns the keys of the clusters of which that changes anything.
+    /// Takes in what is said of the pods of a namespace. Nothing is said any more of pods that are
+    /// not in it. Returns the keys of the clusters for which that changes anything.
     pub(super) fn put_prospects(
         &mut self,
         namespace: &str,

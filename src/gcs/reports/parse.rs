@@ -33,8 +33,8 @@ struct Stats {
     mem: (f64, f64, f64, f64),
 }
 
-/// What a message says, if it is a report that can be read. Whoever runs code in a Ray cluster can
-/// publish anything.
+/// What a message says, if it is a report that can be read. Anybody who runs code in a Ray cluster
+/// can publish anything.
 pub(super) fn report(message: &PubMessage) -> Option<MemoryReport> {
     let key = std::str::from_utf8(&message.key_id).ok()?;
     let node = key.strip_prefix(KEY)?.parse().ok()?;

@@ -2,9 +2,9 @@
 //!
 //! A pending pod counts at its resize limits, because it can grow up to them. Where the Kubernetes
 //! node is full the pod stays small. The demand that it was launched for does not fit, the pod is
-//! removed as idle, and the next pod would fare alike, for ever. So once that has happened, new
-//! pods of the group count at their base size for a while: demand that needs more waits, and the
-//! report says why.
+//! removed as idle, and the same would happen to the next pod, for ever. So once that has happened,
+//! new pods of the group count at their base size for a while: demand that needs more waits, and
+//! the report says why.
 //!
 //! Where the demand needs no more than base size, that begins sooner: as soon as a pod that starts is on
 //! a Kubernetes node that is full. Node autoscalers make nodes that fit what pods request, so without

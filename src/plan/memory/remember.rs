@@ -51,7 +51,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
         early_ends: early_ends::after(before, decided),
         excess: excess::after(before, decided, plan),
         gangs: decided.gangs.clone(),
-        // Whoever makes the plan fills it in: `idle_end` decides on it when the plan is there.
+        // The caller fills it in: `idle_end` decides on it once the plan is made.
         unused: None,
         departing: (decided.departures.iter())
             .map(|(pod, departure)| (pod.clone(), departure.since))
@@ -157,7 +157,7 @@ fn instances(before: &History, decided: &Decided<'_>, plan: &Plan) -> Vec<Instan
     instances
 }
 
-/// The pods that are no nodes any more because their Ray node was asked to stop, until they are
+/// The pods that no longer count as nodes because their Ray node was asked to stop, until they are
 /// gone.
 fn leaving(before: &History, decided: &Decided<'_>) -> Vec<Instance> {
     if before.instances.is_empty() {

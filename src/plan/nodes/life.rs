@@ -1,4 +1,4 @@
-//! Where a node is in its life, with what there is of it by then.
+//! Where a node is in its life, with the parts of it that exist by then.
 
 /// Where a node is in its life.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,7 +69,7 @@ pub(crate) enum Stage {
 }
 
 impl NodeLife {
-    /// The stage, without what there is of the node.
+    /// The stage alone.
     pub(crate) fn stage(&self) -> Stage {
         match self {
             Self::New => Stage::New,

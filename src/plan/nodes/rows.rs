@@ -31,7 +31,7 @@ pub(crate) struct Row<'a> {
     pub(crate) count: u64,
 }
 
-/// The pods of the snapshot that are not schedulable rows.
+/// The pods of the snapshot on which nothing is placed any more.
 #[derive(Debug, Default)]
 pub(crate) struct Leftovers<'a> {
     /// Pods whose Ray node has stopped.
@@ -40,7 +40,7 @@ pub(crate) struct Leftovers<'a> {
     pub(crate) draining: Vec<&'a Pod<'a>>,
 }
 
-/// Returns the rows of a snapshot, and the pods that are not rows.
+/// Returns the rows of a snapshot, and the pods without a row.
 pub(crate) fn rows<'a>(
     snapshot: &'a Snapshot,
     (pods, rays): (&'a [Pod<'a>], &LiveNodes<'a>),

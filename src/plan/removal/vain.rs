@@ -1,9 +1,9 @@
 //! Giving up pods that could not be of use to the demand that waits.
 //!
-//! While a group is in growth back-off, its new pods stay at their base size: the Kubernetes nodes are
-//! full, and what comes free is cut into pieces of that size. A pod for which the scheduler has no
-//! room yet would fare alike. If no demand fits it at its base size, it is given up, so that it
-//! does not take the next piece from pods that could grow with it.
+//! While a group is in growth back-off, its new pods stay at their base size: the Kubernetes nodes
+//! are full, and what comes free is cut into pieces of that size. A pod for which the scheduler has
+//! no room yet would get no further. If no demand fits it at its base size, it is given up, so that
+//! it does not take the next piece from pods that could grow with it.
 //!
 //! Where the back-off began with a pod that starts, the others were launched for their base size. They
 //! stay, though those that get a Kubernetes node sooner may look as if they could grow in their room.

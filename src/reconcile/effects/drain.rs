@@ -37,7 +37,7 @@ pub(crate) fn of(planned: &plan::NodeDrain, now: f64) -> Result<Drain, NotANodeI
             _,
         ) => (DrainKind::Idle, String::new()),
         (RemovalCause::NodeLeaves, _) => match &planned.departure {
-            // Who takes the node away ends what is left of the work.
+            // The work that is left ends when the node is taken away.
             Some(departure) => {
                 let at = departure.gone_at.max(now);
                 let sure = if departure.is_known { "is" } else { "may be" };

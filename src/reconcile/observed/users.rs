@@ -5,7 +5,7 @@ use crate::snapshot::gcs::RayUsers;
 /// For how many seconds an answer serves by which the cluster is used. Ray's autoscaler asks as often.
 const SERVES_S: f64 = 5.0;
 
-/// The last answer to who uses a cluster.
+/// The last answer to the question who uses a cluster.
 ///
 /// The question is two more calls, and their answers grow with the cluster. While it is used it is
 /// looked at several times a second, and it does not end. Once nobody uses it, each look asks anew, so

@@ -1,4 +1,4 @@
-//! RF222: labels of a group that are no labels.
+//! RF222: labels of a group that are not valid labels.
 
 use serde_json::Value;
 
@@ -69,7 +69,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 fn fault(key: &str, value: &Value) -> Option<(String, String)> {
     if !label::is_key(key) {
         return Some((
-            format!("{} is no label key", shown_text(key)),
+            format!("{} is not a label key", shown_text(key)),
             "Use at most 63 letters, digits, dashes, dots and underscores that begin and end with \
              a letter or digit; a DNS name and a slash may precede them, as in example.com/team."
                 .to_owned(),
@@ -78,7 +78,7 @@ fn fault(key: &str, value: &Value) -> Option<(String, String)> {
     match value {
         Value::String(text) if label::is_value(text) => None,
         Value::String(text) => Some((
-            format!("{} is no label value", shown_text(text)),
+            format!("{} is not a label value", shown_text(text)),
             "Use at most 63 letters, digits, dashes, dots and underscores that begin and end with \
              a letter or digit."
                 .to_owned(),
@@ -86,7 +86,7 @@ fn fault(key: &str, value: &Value) -> Option<(String, String)> {
         // The API server drops nulls.
         Value::Null => None,
         other => Some((
-            format!("{} is no string", shown(other)),
+            format!("{} is not a string", shown(other)),
             format!("Write it in quotes: {}.", shown_text(&other.to_string())),
         )),
     }

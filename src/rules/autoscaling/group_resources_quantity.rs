@@ -86,7 +86,7 @@ fn finding(group: &Group<'_>, key: &str, value: &Value) -> Option<Finding> {
         (_, other) => RULE
             .finding(
                 path(),
-                format!("{} is no string", shown(other)),
+                format!("{} is not a string", shown(other)),
                 format!("Write it in quotes, like {}.", example(key)),
             )
             .because("The API server refuses the object."),

@@ -42,7 +42,7 @@ const CEL: Cel = Cel::Covered(&[Check {
     mode: Mode::Enforce,
     faults: r#"[s.object.kind == 'RayCluster' ? 53 : s.object.kind == 'RayCronJob' ? 36 : 47].map(most, s.name.size() > most
   ? 'metadata.name has ' + string(s.name.size()) + ' characters, more than the ' + string(most) + ' that are possible' : '')
-+ (s.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$') ? [] : ['metadata.name ' + s.name + ' is no DNS label'])"#,
++ (s.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$') ? [] : ['metadata.name ' + s.name + ' is not a DNS label'])"#,
     fix: "Use lower-case letters, digits and dashes; begin with a letter and end with a letter or digit.",
 }]);
 
@@ -92,7 +92,7 @@ fn report_name(kind: Kind, name: &str, findings: &mut Findings) {
         report(
             "name",
             name,
-            format!("{} is no DNS label", shown_text(name)),
+            format!("{} is not a DNS label", shown_text(name)),
             "Use lower-case letters, digits and dashes; begin with a letter and end with a letter \
              or digit."
                 .to_owned(),
@@ -120,7 +120,7 @@ fn report_prefix(kind: Kind, prefix: &str, findings: &mut Findings) {
         report(
             "generateName",
             prefix,
-            format!("{} makes names that are no DNS labels", shown_text(prefix)),
+            format!("{} makes names that are not DNS labels", shown_text(prefix)),
             "Use lower-case letters, digits and dashes, and begin with a letter.".to_owned(),
             findings,
         );
@@ -131,7 +131,7 @@ fn report_type(value: &Value, findings: &mut Findings) {
     findings.add(
         RULE.finding(
             FieldPath::of(&["metadata", "name"]),
-            format!("{} is no string", shown(value)),
+            format!("{} is not a string", shown(value)),
             "Write a name that begins with a letter, for example ray-1.",
         )
         .because("The API server refuses the object.")

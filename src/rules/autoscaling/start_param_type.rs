@@ -66,7 +66,7 @@ fn finding(group: &Group<'_>, key: &str, value: &Value) -> Finding {
     } else {
         RULE.finding(
             path,
-            format!("{} is no string", visible(key, value)),
+            format!("{} is not a string", visible(key, value)),
             format!("Write it in quotes: {key}: {}", quoted(key, value)),
         )
     };

@@ -147,7 +147,7 @@ fn standby_in_vain(subject: &Subject<'_>, value: &Value) -> Option<Finding> {
         let found = value.as_str().map_or_else(|| shown(value), shown_text);
         let (problem, write) = match own {
             Some(own) => (format!("{found} is not Rayfit's namespace"), own),
-            None => (format!("{found} is no namespace"), "Rayfit's namespace"),
+            None => (format!("{found} is not a namespace"), "Rayfit's namespace"),
         };
         (
             problem,
@@ -184,7 +184,7 @@ fn unknown_value(value: &Value, allowed: &[ReconcileMode]) -> Finding {
         None => choice(allowed),
     };
     let found = value.as_str().map_or_else(|| shown(value), shown_text);
-    RULE.finding(place(ANNOTATION), format!("{found} is no mode"), fix)
+    RULE.finding(place(ANNOTATION), format!("{found} is not a mode"), fix)
 }
 
 fn choice(allowed: &[ReconcileMode]) -> String {
@@ -235,7 +235,7 @@ mod tests {
         findings.into_vec()
     }
 
-    /// Whoever may not choose mode sidecar may not have it by another name either.
+    /// A user who may not choose mode sidecar may not have it by another name either.
     #[test]
     fn a_standby_is_only_for_the_rayfit_that_is_there_and_where_a_sidecar_may_scale() {
         let mut settings = Settings::default();

@@ -1,4 +1,4 @@
-//! A budget in a scene, and what of it is used.
+//! A budget in a scene, and how much of it is used.
 
 use std::sync::Arc;
 

@@ -283,7 +283,7 @@ impl SceneJob {
             demand,
             memory: self.uses_gi.iter().map(|(at, gi)| uses(*at, *gi)).collect(),
             output: 0,
-            // Whoever loses a node tries again.
+            // A job that loses its node is tried again.
             retries: 1000,
         }
     }

@@ -95,8 +95,9 @@ impl FaultTrial<'_> {
         Ok(())
     }
 
-    /// Whether a job waits that only a pod could hold that has grown where there may be no room for that: whether
-    /// a new pod finds room the scheduler decides, and so one is tried again and again, ever less often.
+    /// Whether a job waits that only a grown pod could hold, where there may be no room to grow.
+    /// The scheduler decides whether a new pod finds room, so one is tried again and again, ever
+    /// less often.
     fn is_tried_again(&self) -> bool {
         let grows = self.scene.settings.strategy.is_rayfit() && self.world.is_growth_allowed();
         let mut jobs = self.ready().filter(|job| !self.is_servable(job));

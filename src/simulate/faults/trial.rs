@@ -109,7 +109,7 @@ pub(super) struct FaultTrial<'a> {
     phase: Phase,
     /// From when on jobs are submitted.
     began: Option<Moment>,
-    /// Who is shown the world.
+    /// What is shown the world after each step.
     seen: &'a mut dyn FnMut(&World, Option<Moment>),
 }
 

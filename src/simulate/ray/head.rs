@@ -38,8 +38,8 @@ impl Ray {
         }
     }
 
-    /// Drivers have started again: what was lost is submitted once more, and so is what may still run where
-    /// nobody hears of it, and what was made of it by nodes that are gone.
+    /// Drivers have started again. They submit once more what was lost, what may still run where
+    /// the new head does not know of it, and what had results on nodes that are gone.
     pub fn submit_again(&mut self, now: Moment) {
         for number in 0..self.jobs.all.len() {
             let is_ready = match &self.jobs.all[number].state {

@@ -84,7 +84,8 @@ pub struct SimulatedJob {
 /// What a job returns to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobOutput {
-    /// Nothing that a node has to keep: what is small is kept by who submitted it.
+    /// Nothing that a node has to keep: a small object is kept by the process that submitted the
+    /// task.
     Small,
     /// The output is large, and is not there: the job has not ended, or nobody needs it any more.
     Large,
@@ -92,8 +93,8 @@ pub enum JobOutput {
     Kept(usize),
 }
 
-/// From how many bytes on an object is kept by a node, and not by who submitted the task
-/// (`max_direct_call_object_size`).
+/// From how many bytes on an object is kept by a node, and not by the process that submitted the
+/// task (`max_direct_call_object_size`).
 const LARGE: u64 = 100 * 1024;
 
 /// All jobs of a trace.

@@ -1,4 +1,4 @@
-//! A GCS that lies. Whoever has code in a Ray cluster can make its GCS say anything.
+//! A GCS that lies. Anybody with code in a Ray cluster can make its GCS say anything.
 
 use serde::{Deserialize, Serialize};
 

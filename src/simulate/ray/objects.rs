@@ -47,8 +47,8 @@ impl Ray {
         }
     }
 
-    /// What was in the object store of a node is gone: the jobs that made it run again, as often as they
-    /// may be tried again. What they need themselves is taken to be there.
+    /// What was in the object store of a node is gone: the jobs that made it run again, as often as
+    /// they may be tried again. Their own inputs are assumed to exist.
     pub(super) fn lose_objects(&mut self, node: usize) {
         if std::mem::take(&mut self.nodes[node].objects) == 0 {
             return;

@@ -1,9 +1,9 @@
-//! The choices than which none is better, and the knee among them.
+//! The choices that no other choice beats, and the knee among them.
 
 use super::trial::TrialScore;
 
-/// The positions of the scores that none beats, by cost. Those with more failed jobs than the fewest
-/// are no choice at all, and of equal ones the first counts.
+/// The positions of the scores that none beats, by cost. Those with more failed jobs than the
+/// fewest are left out, and of equal ones the first counts.
 pub fn front(scores: &[Option<TrialScore>]) -> Vec<usize> {
     let all = scores.iter().enumerate();
     let all = all.filter_map(|(at, score)| Some((at, score.as_ref()?)));
@@ -45,7 +45,7 @@ const LINE: f64 = 0.95;
 
 /// Cost and wait of a place, each from 0 to 1. On the line both make 1.
 fn sum(places: &[(f64, f64)], at: usize) -> f64 {
-    // A wait of a second more or less is no ratio to think about.
+    // One second is added, so that waits far below a second do not make large ratios.
     let ratios = |(cost, wait): &(f64, f64)| ((cost + 1e-6).ln(), (wait + 1.0).ln());
     let ratio = |of: fn((f64, f64)) -> f64| {
         let ends = (f64::INFINITY, f64::NEG_INFINITY);

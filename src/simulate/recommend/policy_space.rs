@@ -14,9 +14,9 @@ const KEEP_SMALL: [f64; 6] = [0.0, 60.0, 120.0, 300.0, 600.0, 900.0];
 const SHRINK_AFTER: [f64; 5] = [5.0, 15.0, 60.0, 120.0, 300.0];
 
 impl Space {
-    /// Adds what can be set of RayPolicies, where `settings` is what they say today: for how long small pods
-    /// are kept and when pods shrink, where pods grow in place; and headroom, up to what the workload can
-    /// use at once. Strategy `ray` heeds none of it.
+    /// Adds what can be set of RayPolicies, where `settings` is what they say today: for how long
+    /// small pods are kept and when pods shrink, where pods grow in place; and headroom, up to what
+    /// the workload can use at once. None of it has an effect with strategy `ray`.
     #[must_use]
     pub fn with_policy(
         mut self,

@@ -1,5 +1,5 @@
-//! What is recommended: the choices than which none is better, which of them to take, and how often
-//! each would have been worse than today.
+//! What is recommended: the choices that no other choice beats, which of them to take, and how
+//! often each would have been worse than today.
 
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ pub struct RecommendationGoal {
     pub max_cost: Option<f64>,
 }
 
-/// The choices than which none is better in all of wait, slowest wait and cost.
+/// The choices that no other choice beats in wait, slowest wait and cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recommendation {
     /// The positions of these choices among the trials, from the cheapest to the dearest.

@@ -129,7 +129,7 @@ pub struct Panel {
     pub height: f64,
     /// What it is of, as a text.
     pub title: String,
-    /// What is in it, as a text for who cannot see it.
+    /// What is in it, as a text for people who cannot see it.
     pub description: String,
     /// What is drawn, as markup.
     pub body: String,

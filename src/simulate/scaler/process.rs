@@ -46,9 +46,9 @@ pub struct Scaler {
     pub is_busy: bool,
     /// Its clock.
     pub clock: ScalerClock,
-    /// Whether rounds that could be spared are made too, for who compares.
+    /// Whether rounds that could be spared are made too, for comparisons.
     pub spares_none: bool,
-    /// The rules that plans broke, for who wants plans checked here too.
+    /// The rules that plans broke, where plans are to be checked here too.
     pub broken: Option<Vec<Violation>>,
     pub(super) last_look: Moment,
     /// Since when the process runs.

@@ -112,7 +112,8 @@ impl<'a> Ids<'a> {
             });
             let mut found = found.collect::<Result<Vec<Named>, TraceError>>()?;
             found.sort_unstable();
-            // All of a description come first, and what names one of them says no more.
+            // The entry for all jobs of a description comes first, and one that names a single one
+            // of them adds nothing.
             found.dedup_by(|next, kept| {
                 next.draft == kept.draft && (kept.copy.is_none() || next.copy == kept.copy)
             });
@@ -198,8 +199,8 @@ fn order(drafts: &mut [JobDraft], parents: &[Vec<Named>]) -> Result<Vec<usize>, 
     }
 }
 
-/// One of those that wait for themselves, if `missing` has any that are left: who goes from one to a
-/// parent that is left too, again and again, comes into a circle.
+/// One of the jobs that wait for themselves, if `missing` has any that are left: going from a job
+/// to a parent that is left too, again and again, leads into a circle.
 fn in_circle(parents: &[Vec<Named>], missing: &[usize]) -> Option<usize> {
     let mut at = missing.iter().position(|missing| *missing > 0)?;
     let mut seen = vec![false; parents.len()];

@@ -1,8 +1,8 @@
-//! Why a text is no trace: where, what, and what to do.
+//! Why a text is not a trace: where, what, and what to do.
 
 use std::fmt;
 
-/// Why a text is no trace.
+/// Why a text is not a trace.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{place}{fault}")]
 pub struct TraceError {
@@ -124,7 +124,7 @@ pub(super) fn reason(error: &serde_json::Error) -> String {
     }
 }
 
-/// A document that is no JSON, or not of the form that its first fields promise.
+/// A document that is not JSON, or not of the form that its first fields promise.
 pub(super) fn syntax(error: &serde_json::Error, form: &str) -> TraceError {
     let fault = TraceFault::Syntax(format!("no {form}: {}", reason(error)));
     match error.line() {

@@ -1,4 +1,4 @@
-//! A trace in a few numbers, of which none depends on a cluster.
+//! A trace in a few numbers. None of them depends on a cluster.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

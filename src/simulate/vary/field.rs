@@ -33,7 +33,7 @@ pub enum Field {
     ImagePullSeconds,
 }
 
-/// A field of RayPolicies, which only strategy `rayfit` heeds.
+/// A field of RayPolicies, which has an effect with strategy `rayfit` only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PolicyField {
     /// `reconcile.inPlace.keepSmallSeconds`.

@@ -97,7 +97,7 @@ pub enum VariationError {
         /// What its pods start with.
         size: String,
     },
-    /// Only strategy `rayfit` heeds it.
+    /// It has an effect with strategy `rayfit` only.
     #[error("{0} is of RayPolicies, which strategy ray does not heed: add --strategy rayfit")]
     OnlyRayfit(Field),
     /// There are no node pools.

@@ -1,4 +1,4 @@
-//! What a world is like, for who checks it. Scalers see views instead.
+//! The state of a world, for whatever checks it. Scalers see views instead.
 
 use serde_json::Value;
 

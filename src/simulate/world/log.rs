@@ -1,4 +1,4 @@
-//! What was done in a world, for who checks it.
+//! What was done in a world, for whatever checks it.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -88,8 +88,8 @@ impl<'a> Pod<'a> {
         seconds(self.object.metadata.deletion_timestamp.as_deref()?)
     }
 
-    /// Whether the pod has come to nothing by itself: Ray's container has ended, or an init
-    /// container has failed, before anybody asked Kubernetes to delete the pod.
+    /// Whether the pod has ended by itself: Ray's container has ended, or an init container has
+    /// failed, before anybody asked Kubernetes to delete the pod.
     pub fn ended_by_itself(&self) -> bool {
         let grace = self.object.metadata.deletion_grace_period_seconds;
         #[expect(clippy::cast_precision_loss, reason = "seconds")]

@@ -98,7 +98,7 @@ impl ProspectReader {
         }
     }
 
-    /// What is said of each pod, by name; of those of which nothing is said, nothing.
+    /// What is said of each pod, by name. Pods about which nothing is said are left out.
     pub fn prospects(self) -> HashMap<String, Vec<NodeProspect>> {
         let pods = self.pods.into_iter();
         let pods = pods.map(|(name, (_, said))| (name, by_autoscaler(&said)));

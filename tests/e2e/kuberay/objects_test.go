@@ -81,7 +81,7 @@ func rayObjects(t *testing.T, folder string, keep func(file string) bool) []mani
 
 func everyFile(string) bool { return true }
 
-// documents are the Ray objects of a YAML stream. A document that is no YAML
+// documents are the Ray objects of a YAML stream. A document that is not YAML
 // cannot be one: the count of the samples would show that it was.
 func documents(stream []byte) []rig.Object {
 	var found []rig.Object

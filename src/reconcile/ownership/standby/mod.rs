@@ -50,7 +50,7 @@ const PARTS: u32 = 1_000;
 /// Reads that are further apart say nothing about the time between them.
 pub const GAP_S: f64 = 6.0;
 
-/// After how many stand-ins that ended soon the silence grows no more.
+/// After how many stand-ins that ended soon the silence no longer grows.
 const PATIENT: u32 = 3;
 
 /// What a sidecar that stands by knows of the central replicas. Starting from an empty one is always safe.

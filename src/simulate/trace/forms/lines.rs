@@ -176,7 +176,7 @@ fn shape(amounts: LineAmounts) -> JobShape {
         .collect()
 }
 
-/// What is no number of 64 bits is refused where amounts and times are looked over.
+/// What is not a number of 64 bits is refused where amounts and times are checked.
 fn float(number: &Number) -> f64 {
     number.as_f64().unwrap_or(f64::NAN)
 }

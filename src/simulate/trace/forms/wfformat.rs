@@ -147,7 +147,7 @@ fn measured(specified: Specified, measured: Vec<Task>) -> Result<Vec<JobDraft>, 
 
 fn described(tasks: &[Task]) -> Result<Vec<JobDraft>, TraceError> {
     let ids = ids(tasks)?;
-    // Up to version 1.4 names are what tasks name each other by; who comes first has the name.
+    // Up to version 1.4 tasks refer to each other by name. The first task of a name has it.
     let mut indices: HashMap<&str, usize> = HashMap::new();
     for (index, task) in tasks.iter().enumerate().rev() {
         indices.extend(task.name.as_deref().map(|name| (name, index)));

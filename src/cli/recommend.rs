@@ -209,7 +209,7 @@ impl RecommendCommand {
             && reconciler.plan.strategy == Strategy::Ray
         {
             bail!(
-                "{} is of RayPolicies, which strategy ray does not heed: add --strategy rayfit",
+                "{} is a field of RayPolicies, which have no effect with strategy ray: add --strategy rayfit",
                 bounds.field
             );
         }

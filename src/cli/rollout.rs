@@ -133,7 +133,7 @@ struct Fact {
     key: &'static str,
     kind: &'static str,
     plural: &'static str,
-    /// What cannot be judged without it.
+    /// What the report does not say without it.
     judges: &'static str,
 }
 
@@ -165,8 +165,8 @@ const FACTS: [Fact; 4] = [
 ];
 
 impl Fact {
-    /// What is not judged because the objects could not be listed, and what to do.
-    fn not_judged(&self, error: &kube::Error) -> String {
+    /// What the report does not say because the objects could not be listed, and what to do.
+    fn left_unsaid(&self, error: &kube::Error) -> String {
         let Self { plural, judges, .. } = self;
         let remedy = match error {
             kube::Error::Api(status) if status.code == 403 => {
@@ -175,7 +175,9 @@ impl Fact {
             _ => "try again".to_owned(),
         };
         let error = text(error);
-        format!("{plural} cannot be listed ({error}), so it was not judged {judges}: {remedy}")
+        format!(
+            "{plural} cannot be listed ({error}), so this report does not say {judges}: {remedy}"
+        )
     }
 }
 
@@ -187,8 +189,8 @@ struct Stored {
 }
 
 impl Stored {
-    /// Reads the cluster. Ray objects must be readable; of facts that are not, the user is told what is
-    /// not judged without them.
+    /// Reads the cluster. Ray objects must be readable; of facts that are not, the user is told what the
+    /// report does not say without them.
     async fn of(client: &Client) -> anyhow::Result<Self> {
         let mut objects = Vec::new();
         for kind in Kind::ALL {
@@ -201,14 +203,14 @@ impl Stored {
                 facts.insert("kubernetesVersion".to_owned(), json!(version.git_version));
             }
             Err(error) => outcome::warn(format!(
-                "the version of Kubernetes cannot be read ({}), so what depends on it was not judged",
+                "the version of Kubernetes cannot be read ({}), so what depends on it was not checked",
                 text(&error)
             )),
         }
         for fact in FACTS {
             match list(client, ("", "v1", fact.kind), fact.plural).await {
                 Ok(items) => drop(facts.insert(fact.key.to_owned(), json!(items))),
-                Err(error) => outcome::warn(fact.not_judged(&error)),
+                Err(error) => outcome::warn(fact.left_unsaid(&error)),
             }
         }
         Ok(Self {
@@ -226,10 +228,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_judged_is_told_with_the_right_that_is_missing() {
+    fn the_report_says_what_it_leaves_out_and_which_permission_is_missing() {
         let message = "nodes is forbidden: User \"ada\" cannot list resource \"nodes\"";
         let status = Status::failure(message, "Forbidden").with_code(403);
-        let told = FACTS[0].not_judged(&kube::Error::Api(Box::new(status)));
+        let told = FACTS[0].left_unsaid(&kube::Error::Api(Box::new(status)));
         for part in [message, "RF115", "permission to list nodes"] {
             assert!(told.contains(part), "{told}");
         }

@@ -363,7 +363,10 @@ fn fields_of_policies_are_searched() {
     let same = strategy_ray
         .clone()
         .with_policy(&settings, &search.trace, &[]);
-    assert_eq!(same, strategy_ray, "Ray heeds no RayPolicy");
+    assert_eq!(
+        same, strategy_ray,
+        "a RayPolicy has no effect with strategy ray"
+    );
 }
 
 /// With several seeds figures are means, the risk counts seeds, and as many simulations are made in all.

@@ -171,7 +171,7 @@ fn mistakes_are_reported_with_what_to_write() {
         ),
         (
             vec!["--within", "keepSmallSeconds=0..60"],
-            "strategy ray does not heed: add --strategy rayfit",
+            "no effect with strategy ray: add --strategy rayfit",
         ),
         (vec!["--seeds", "0"], "0 is not in 1..=20"),
         (vec!["--max-wait", "soon"], "write seconds from 0 to 86400"),

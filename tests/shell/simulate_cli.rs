@@ -159,7 +159,7 @@ fn mistakes_are_reported_with_what_to_write() {
         ),
         (
             vec!["--strategy", "ray", "--vary", "keepSmallSeconds=60"],
-            "strategy ray does not heed: add --strategy rayfit",
+            "no effect with strategy ray: add --strategy rayfit",
         ),
         (
             vec!["--vary", "gpu/max-cpu=4"],

@@ -98,7 +98,9 @@ pub enum VariationError {
         size: String,
     },
     /// It has an effect with strategy `rayfit` only.
-    #[error("{0} is of RayPolicies, which strategy ray does not heed: add --strategy rayfit")]
+    #[error(
+        "{0} is a field of RayPolicies, which have no effect with strategy ray: add --strategy rayfit"
+    )]
     OnlyRayfit(Field),
     /// There are no node pools.
     #[error("{0} changes nothing without node pools: name their file with --nodes pools.yaml")]

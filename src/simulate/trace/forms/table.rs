@@ -75,7 +75,7 @@ pub(in crate::simulate::trace) fn read(text: &str) -> Result<Vec<JobDraft>, Trac
         };
         drafts.push(draft(&row, drafts.len() + 1)?);
     }
-    some(&drafts, ": below the header are no lines")?;
+    some(&drafts, ": there are no lines below the header")?;
     Ok(drafts)
 }
 
@@ -268,7 +268,7 @@ mod tests {
         );
         assert_eq!(
             refused("seconds\n"),
-            "there is no job in it: below the header are no lines"
+            "there is no job in it: there are no lines below the header"
         );
     }
 }

@@ -25,7 +25,7 @@ impl World {
     /// Something happens to a cluster: to this one at once, to another one when it is told.
     pub(in crate::simulate::world) fn tell(&mut self, cluster: usize, notice: Notice) {
         if cluster == self.number {
-            self.heed(notice);
+            self.follow(notice);
         } else {
             self.machines.notices.push((cluster, notice));
         }
@@ -41,10 +41,10 @@ impl World {
     /// Takes in what another cluster has caused, at that moment.
     pub fn hear(&mut self, notice: Notice, now: Moment) {
         self.pass_to(now);
-        self.heed(notice);
+        self.follow(notice);
     }
 
-    fn heed(&mut self, notice: Notice) {
+    fn follow(&mut self, notice: Notice) {
         match notice {
             Notice::Nodes => {
                 self.objects_changed();

@@ -164,6 +164,8 @@ impl Handover {
         };
         let object = RayObject::of_kind(Kind::RayCluster, root);
         let record = HandoverRecord::of(&object);
+        // All three are brought up to date at every step, whichever decides: their times count from
+        // when a record was first seen.
         let seen = self.seen(&record, role, now);
         let held = self.held(&record, role, now);
         let lent = self.lent(&record, role, &object, now);

@@ -14,12 +14,14 @@
 //! Invariants:
 //!
 //! - A step can only be answered once, and only with its own answer: it is a value that the answer
-//! consumes. - Nothing is decided unless the objects that were seen last show that this process
-//! owns the cluster, the GCS has answered, and budgets have been kept in this very look. - A round
-//! is only spared if the round before it found nothing to do, and neither objects nor limits have
-//! changed since. - Budgets are kept before the GCS is asked. Somebody who controls a Ray cluster
-//! controls its GCS: if a silent one kept its owner from the record, the cluster could hold on to
-//! what others wait for.
+//!   consumes.
+//! - Nothing is decided unless the objects that were seen last show that this process owns the
+//!   cluster, the GCS has answered, and budgets have been kept in this very look.
+//! - A round is only spared if the round before it found nothing to do, and neither objects nor
+//!   limits have changed since.
+//! - Budgets are kept before the GCS is asked. Somebody who controls a Ray cluster controls its GCS:
+//!   if a silent one kept its owner from the record, the cluster could hold on to what others wait
+//!   for.
 
 pub mod end;
 pub mod round_step;

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
@@ -97,10 +98,11 @@ func (o *options) environment(l *lab.Lab, s *suite, mode scaling.Mode) []string 
 		"KUBERAY_TEST_RAY_VERSION="+lab.RayVersion,
 		"KUBERAY_TEST_RAY_IMAGE=rayproject/ray:"+lab.RayVersion,
 		"KUBERAY_TEST_OUTPUT_DIR="+o.podLogs(s, mode),
-		// Twice to four times the usual: for two cores.
-		"KUBERAY_TEST_TIMEOUT_SHORT=3m",
-		"KUBERAY_TEST_TIMEOUT_MEDIUM=5m",
-		"KUBERAY_TEST_TIMEOUT_LONG=10m",
+		// Several times the usual, for two cores. The operator gives Ray's dashboard two
+		// seconds for an answer, and after some failures it waits for minutes itself.
+		"KUBERAY_TEST_TIMEOUT_SHORT=5m",
+		"KUBERAY_TEST_TIMEOUT_MEDIUM=15m",
+		"KUBERAY_TEST_TIMEOUT_LONG=20m",
 	)
 }
 
@@ -125,6 +127,9 @@ func (o *options) runTest(ctx context.Context, s *suite, test string, mode scali
 	cmd := exec.CommandContext(ctx, "go", "tool", "test2json", "-t", s.binary,
 		"-test.v=test2json", "-test.timeout=60m", "-test.run=^"+test+"$")
 	cmd.Dir, cmd.Env, cmd.Stderr = s.folder, environment, os.Stderr
+	// `go tool` does not end what it has begun, and reading goes on until all of it has ended.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	output, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, fmt.Errorf("read what %s says: %w", test, err)

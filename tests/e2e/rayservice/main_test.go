@@ -16,7 +16,7 @@ import (
 )
 
 // patience is how long anything may take on a busy machine.
-const patience = 5 * time.Minute
+const patience = 10 * time.Minute
 
 // scene is a RayService with all that is observed around it.
 type scene struct {

@@ -64,7 +64,7 @@ var (
 
 // long are the packages of which all is left to `make test-long`: they need the
 // minutes of a machine that does nothing else.
-var long = []string{"e2e/libraries"}
+var long = []string{"e2e/libraries", "e2e/rayservice"}
 
 // job is a call of `go test`: a package, and which of its tests.
 type job struct {

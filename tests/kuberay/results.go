@@ -105,7 +105,7 @@ func (r *results) page() string {
 	for _, one := range []struct {
 		title   string
 		remarks []remark
-	}{{"Not run:", left}, {"May fail, whoever scales:", known}} {
+	}{{"Not run:", left}, {"May fail with any autoscaler:", known}} {
 		if len(one.remarks) == 0 {
 			continue
 		}

@@ -18,7 +18,7 @@ pub struct Claim {
 }
 
 /// The share of each claim, in the order of the claims. Their sum is at most `total`. What rounding
-/// leaves over goes to the first that want more.
+/// leaves over goes to those that lack the most for their weight, one for each.
 pub fn shares(total: u64, claims: &[Claim]) -> Vec<u64> {
     let mut shares = vec![0; claims.len()];
     let mut order: Vec<usize> = (0..claims.len()).collect();
@@ -52,16 +52,41 @@ fn fill(mut left: u64, claims: &[Claim], level: &[usize], shares: &mut [u64]) ->
         one_part.cmp(&other_part)
     });
     let mut weights: u128 = waiting.iter().map(|(_, claim)| weight(*claim)).sum();
-    for (at, claim) in waiting {
-        let fair = u128::from(left) * weight(claim) / weights.max(1);
-        let share = claim.wants.min(u64::try_from(fair).unwrap_or(u64::MAX));
-        if let Some(place) = shares.get_mut(at) {
-            *place = share;
-        }
-        left -= share;
+    let is_satisfied = |left: u64, weights: u128, claim: Claim| {
+        u128::from(claim.wants) * weights <= u128::from(left) * weight(claim)
+    };
+    let mut waiting = waiting.into_iter().peekable();
+    while let Some((at, claim)) = waiting.next_if(|(_, claim)| is_satisfied(left, weights, *claim))
+    {
+        set(shares, at, claim.wants);
+        left -= claim.wants;
         weights -= weight(claim);
     }
+    // All others get less than they want. Each part is rounded down, which leaves less than one for each
+    // of them: were all of it left to one, that one would have more for its weight than the others. Of equal
+    // claims the last ones come first here, because each cluster puts its own claim first when it
+    // works out its share: no two of them may count on the same rest.
+    let parts: Vec<(usize, u64)> = waiting
+        .map(|(at, claim)| {
+            let part = u128::from(left) * weight(claim) / weights.max(1);
+            (at, u64::try_from(part).unwrap_or(u64::MAX))
+        })
+        .collect();
+    for (_, part) in &parts {
+        left -= part;
+    }
+    for (at, part) in parts.into_iter().rev() {
+        let more = left.min(1);
+        set(shares, at, part + more);
+        left -= more;
+    }
     left
+}
+
+fn set(shares: &mut [u64], at: usize, share: u64) {
+    if let Some(place) = shares.get_mut(at) {
+        *place = share;
+    }
 }
 
 #[cfg(test)]
@@ -89,6 +114,12 @@ mod tests {
     fn higher_priorities_are_served_first() {
         let claims = [claim(50, 1, 0), claim(80, 1, 5), claim(50, 1, 0)];
         assert_eq!(shares(100, &claims), [10, 80, 10]);
+    }
+
+    #[test]
+    fn what_rounding_leaves_over_is_not_all_for_one() {
+        let claims = [claim(74, 3, 1), claim(93, 4, 1), claim(47, 2, 1)];
+        assert_eq!(shares(209, &claims), [70, 92, 47]);
     }
 
     fn claims() -> impl Strategy<Value = Vec<Claim>> {

@@ -21,6 +21,7 @@ use crate::simulate::recommend::recommendation::{Recommendation, RecommendationG
 use crate::simulate::recommend::search::{MOST_SIMULATIONS, Search};
 use crate::simulate::recommend::space::Space;
 use crate::simulate::report::recommendation::Report;
+use crate::simulate::vary::{Field, VariationError};
 
 /// Settings of a RayCluster with which a workload waits less or costs less
 ///
@@ -204,14 +205,14 @@ impl RecommendCommand {
         if space.parameters.is_empty() {
             bail!("there is nothing to search within these bounds: widen --within");
         }
-        let is_policy = |one: &&Bounds| matches!(one.field, SearchField::Policy(_));
-        if let Some(bounds) = self.within.iter().find(is_policy)
+        let policy_field = |one: &Bounds| match one.field {
+            SearchField::Policy(field) => Some(Field::Policy(field)),
+            _ => None,
+        };
+        if let Some(field) = self.within.iter().find_map(policy_field)
             && reconciler.plan.strategy == Strategy::Ray
         {
-            bail!(
-                "{} is a field of RayPolicies, which have no effect with strategy ray: add --strategy rayfit",
-                bounds.field
-            );
+            bail!(VariationError::OnlyRayfit(field));
         }
         Ok(Search {
             space,

@@ -99,7 +99,7 @@ pub enum VariationError {
     },
     /// It has an effect with strategy `rayfit` only.
     #[error(
-        "{0} is a field of RayPolicies, which have no effect with strategy ray: add --strategy rayfit"
+        "{0} is a field of RayPolicies that has no effect with strategy ray: add --strategy rayfit"
     )]
     OnlyRayfit(Field),
     /// There are no node pools.

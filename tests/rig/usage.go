@@ -55,15 +55,25 @@ func Memory(pid int, figure string) (float64, error) {
 
 // Cores is how much of a core a process uses, on average over a while.
 func Cores(ctx context.Context, pid int, while time.Duration) (float64, error) {
+	return CoresDuring(pid, func() error {
+		select {
+		case <-time.After(while):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+}
+
+// CoresDuring is how much of a core a process uses, on average, while something is done.
+func CoresDuring(pid int, do func() error) (float64, error) {
 	before, err := CPUTime(pid)
 	if err != nil {
 		return 0, err
 	}
 	begin := time.Now()
-	select {
-	case <-time.After(while):
-	case <-ctx.Done():
-		return 0, ctx.Err()
+	if err := do(); err != nil {
+		return 0, err
 	}
 	after, err := CPUTime(pid)
 	return float64(after-before) / float64(time.Since(begin)), err

@@ -10,11 +10,9 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
-	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/playgcs"
 	"rayfit.dev/rayfit/tests/rig"
 	"rayfit.dev/rayfit/tests/scaling"
-	"rayfit.dev/rayfit/tests/scaling/scalingtest"
 )
 
 const (
@@ -38,13 +36,7 @@ func TestClustersThatBreathe(t *testing.T) {
 		clusters, period = 1000, breath
 	}
 	const workers = 2
-	l := labtest.Start(t, lab.Options{AdmissionOnly: true})
-	gcs := playgcs.New(func() {})
-	t.Cleanup(gcs.Stop)
-	written, err := scaling.WriteClusters(t.Context(), l, gcs, clusters, workers, grown)
-	if err != nil {
-		t.Fatal(err)
-	}
+	written := write(t, clusters, workers, grown)
 	playing, stop := context.WithCancel(t.Context())
 	kubelets := make(chan error, 1)
 	go func() { kubelets <- written.Kubelets(playing) }()
@@ -54,35 +46,19 @@ func TestClustersThatBreathe(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	controller, err := scaling.StartController(t.Context(), l, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := scalingtest.Observe(t, l)
-	until(t, w, "every cluster is looked after", func() error {
-		for i := range clusters {
-			if err := asked(written.Played(i)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-
+	controller, w := lookAfter(t, written)
 	if full() {
 		// For what is measured to be what goes on, and not how it begins.
 		breathe(t, written, period)
 	}
-	before, err := rig.CPUTime(controller.PID())
+	var waits []time.Duration
+	cores, err := rig.CoresDuring(controller.PID(), func() error {
+		waits = breathe(t, written, period)
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Now()
-	waits := breathe(t, written, period)
-	after, err := rig.CPUTime(controller.PID())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cores := float64(after-before) / float64(time.Since(begin))
 	slices.Sort(waits)
 	t.Logf("%d clusters of %d pods, a burst in each every %s: %.2f cores, %.0f MiB at most; half of the bursts have room after %s, all after %s",
 		clusters, workers+1, period, cores, memory(t, controller, "VmHWM"), waits[len(waits)/2], waits[len(waits)-1])

@@ -44,38 +44,15 @@ func TestLargeCluster(t *testing.T) {
 // burst measures a process over clusters at rest, then asks each for one worker
 // more.
 func burst(t *testing.T, clusters, workers int) {
-	l := labtest.Start(t, lab.Options{AdmissionOnly: true})
-	gcs := playgcs.New(func() {})
-	t.Cleanup(gcs.Stop)
-	begin := time.Now()
-	written, err := scaling.WriteClusters(t.Context(), l, gcs, clusters, workers, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%d clusters of %d pods written in %s", clusters, workers+1, time.Since(begin).Round(time.Second))
-	controller, err := scaling.StartController(t.Context(), l, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := scalingtest.Observe(t, l)
-	seen := func() error {
-		for i := range clusters {
-			if err := asked(written.Played(i)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err := lab.Eventually(t.Context(), scaling.Patience, "every cluster is looked after", seen); err != nil {
-		t.Fatal(err)
-	}
+	written := write(t, clusters, workers, 0)
+	controller, w := lookAfter(t, written)
 	cores, err := rig.Cores(t.Context(), controller.PID(), 20*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
 	quiet := memory(t, controller, "VmRSS")
 
-	begin = time.Now()
+	begin := time.Now()
 	for i := range clusters {
 		written.Played(i).Ask(workers+1, map[string]float64{"CPU": 1})
 	}
@@ -108,6 +85,41 @@ func burst(t *testing.T, clusters, workers int) {
 	if full() && burst > mostBurst {
 		t.Errorf("the last cluster was patched after %s, later than %s", burst, mostBurst)
 	}
+}
+
+// write writes clusters at rest into a lab without an operator and kubelets. Workers may
+// grow in place up to maxCPU, if that is not 0.
+func write(t *testing.T, clusters, workers, maxCPU int) *scaling.WrittenClusters {
+	t.Helper()
+	l := labtest.Start(t, lab.Options{AdmissionOnly: true})
+	gcs := playgcs.New(func() {})
+	t.Cleanup(gcs.Stop)
+	begin := time.Now()
+	written, err := scaling.WriteClusters(t.Context(), l, gcs, clusters, workers, maxCPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d clusters of %d pods written in %s", clusters, workers+1, time.Since(begin).Round(time.Second))
+	return written
+}
+
+// lookAfter starts a controller, and waits until it looks after each of the clusters.
+func lookAfter(t *testing.T, written *scaling.WrittenClusters) (*scaling.Controller, *scaling.World) {
+	t.Helper()
+	controller, err := scaling.StartController(t.Context(), written.Lab, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := scalingtest.Observe(t, written.Lab)
+	labtest.Eventually(t, scaling.Patience, "every cluster is looked after", func() error {
+		for i := range written.Clusters {
+			if err := asked(written.Played(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return controller, w
 }
 
 // asked is nil when somebody follows a played cluster.

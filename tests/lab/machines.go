@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"time"
 )
 
 // machines are what a node autoscaler's Node objects stand for: of each Node that
@@ -38,7 +37,7 @@ func ServeMachines(ctx context.Context, dir string) error {
 
 func (l *Lab) followNodes(ctx context.Context) {
 	m := &machines{lab: l, numbers: map[string]int{}}
-	for ctx.Err() == nil {
+	Follow(ctx, func() {
 		present := map[string]bool{}
 		initial := true
 		_ = watch(ctx, l.api, "/api/v1/nodes?"+kwokNode, func(event WatchEvent[node]) {
@@ -54,11 +53,7 @@ func (l *Lab) followNodes(ctx context.Context) {
 				m.start(event.Object)
 			}
 		})
-		select {
-		case <-ctx.Done():
-		case <-time.After(retryInterval):
-		}
-	}
+	})
 }
 
 // start starts the machine of a Node, if it does not run yet.

@@ -24,13 +24,7 @@ const retryInterval = 200 * time.Millisecond
 // follow watches until the context ends. A broken watch is opened again and
 // starts with all objects, which replace the copy.
 func (c *collection[T]) follow(ctx context.Context, api *client) {
-	for ctx.Err() == nil {
-		_ = c.watchOnce(ctx, api)
-		select {
-		case <-ctx.Done():
-		case <-time.After(retryInterval):
-		}
-	}
+	Follow(ctx, func() { _ = c.watchOnce(ctx, api) })
 }
 
 func (c *collection[T]) watchOnce(ctx context.Context, api *client) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // WatchEvent is one line of a watch: Type is ADDED, MODIFIED, DELETED, or
@@ -41,6 +42,18 @@ func watch[T any](ctx context.Context, api *client, path string, handle func(Wat
 			return fmt.Errorf("watch %s ended by the server", path)
 		}
 		handle(event)
+	}
+}
+
+// Follow watches until the context ends: a watch that breaks, as it does when the API
+// server restarts, is opened again after a pause.
+func Follow(ctx context.Context, watch func()) {
+	for ctx.Err() == nil {
+		watch()
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryInterval):
+		}
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"net"
 	"strconv"
 	"strings"
-	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/rig"
@@ -20,17 +19,13 @@ const defaultPort = "6379"
 // begins to answer at its pod's address, a worker joins its cluster, and both
 // leave when their pod does.
 func (s *Server) Follow(ctx context.Context, l *lab.Lab) {
-	for ctx.Err() == nil {
+	lab.Follow(ctx, func() {
 		_ = lab.Watch(ctx, l, "/api/v1/pods?labelSelector=ray.io%2Fis-ray-node%3Dyes", func(event lab.WatchEvent[rig.Object]) {
 			if event.Type != "BOOKMARK" {
 				s.see(event.Type, event.Object)
 			}
 		})
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
+	})
 }
 
 func (s *Server) see(change string, pod rig.Object) {

@@ -40,7 +40,7 @@ func newObjectCache(path string, changed func()) *objectCache {
 
 // follow watches until the context ends. A broken watch is opened again.
 func (f *objectCache) follow(ctx context.Context, l *lab.Lab) {
-	for ctx.Err() == nil {
+	lab.Follow(ctx, func() {
 		present := map[string]bool{}
 		initial := true
 		_ = lab.Watch(ctx, l, f.path, func(event lab.WatchEvent[rig.Object]) {
@@ -52,11 +52,7 @@ func (f *objectCache) follow(ctx context.Context, l *lab.Lab) {
 			}
 			f.changed()
 		})
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
+	})
 }
 
 func (f *objectCache) record(event lab.WatchEvent[rig.Object]) (uid string) {

@@ -68,17 +68,13 @@ func (h *WrittenClusters) resizePods(ctx context.Context) error {
 			}
 		})
 	}
-	for ctx.Err() == nil {
+	lab.Follow(ctx, func() {
 		_ = lab.Watch(ctx, h.Lab, "/api/v1/namespaces/"+Namespace+"/pods", func(event lab.WatchEvent[rig.Object]) {
 			if event.Type != "BOOKMARK" && event.Type != "DELETED" && resizeIsAsked(event.Object) {
 				resized <- event.Object
 			}
 		})
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
+	})
 	close(resized)
 	running.Wait()
 	return errors.Join(errs...)

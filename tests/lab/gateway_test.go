@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 )
 
 // weighed are two servers that answer with their names, behind a Gateway.
@@ -58,18 +59,18 @@ func TestGatewaysRouteByWeight(t *testing.T) {
 		t.Skip("network namespaces need root")
 	}
 	l := start(t, lab.Options{Nodes: 1, Cores: 4, Memory: "8Gi", PodNetwork: true, With: []string{lab.WithGateway}})
-	must(t, l, "create", "namespace", "net")
-	must(t, l, "wait", "--for=create", "serviceaccount/default", "-n", "net", "--timeout=30s")
+	labtest.Kubectl(t, l, "create", "namespace", "net")
+	labtest.Kubectl(t, l, "wait", "--for=create", "serviceaccount/default", "-n", "net", "--timeout=30s")
 	apply(t, l, weighed)
-	must(t, l, "wait", "--for=condition=Programmed", "gateway/door", "-n", "net", "--timeout=60s")
-	must(t, l, "wait", "--for=condition=Ready", "pod/one", "pod/two", "-n", "net", "--timeout=60s")
-	url := "http://" + must(t, l, "get", "gateway", "door", "-n", "net", "-o", "jsonpath={.status.addresses[0].value}") + "/"
+	labtest.Kubectl(t, l, "wait", "--for=condition=Programmed", "gateway/door", "-n", "net", "--timeout=60s")
+	labtest.Kubectl(t, l, "wait", "--for=condition=Ready", "pod/one", "pod/two", "-n", "net", "--timeout=60s")
+	url := "http://" + labtest.Kubectl(t, l, "get", "gateway", "door", "-n", "net", "-o", "jsonpath={.status.addresses[0].value}") + "/"
 	for _, to := range []struct{ name, weights string }{
 		{"one", ""},
 		{"two", `[{"op": "replace", "path": "/spec/rules/0/backendRefs/0/weight", "value": 0}, {"op": "replace", "path": "/spec/rules/0/backendRefs/1/weight", "value": 100}]`},
 	} {
 		if to.weights != "" {
-			must(t, l, "patch", "httproute", "way", "-n", "net", "--type=json", "-p", to.weights)
+			labtest.Kubectl(t, l, "patch", "httproute", "way", "-n", "net", "--type=json", "-p", to.weights)
 		}
 		err := lab.Eventually(t.Context(), time.Minute, "requests go to "+to.name, func() error { return answers(url, to.name) })
 		if err != nil {
@@ -82,12 +83,12 @@ func TestGatewaysRouteByWeight(t *testing.T) {
 		}
 	}
 	route := func(condition string) string {
-		return must(t, l, "get", "httproute", "way", "-n", "net", "-o", `jsonpath={.status.parents[0].conditions[?(@.type=="`+condition+`")].status}`)
+		return labtest.Kubectl(t, l, "get", "httproute", "way", "-n", "net", "-o", `jsonpath={.status.parents[0].conditions[?(@.type=="`+condition+`")].status}`)
 	}
 	if got := route("Accepted") + " " + route("ResolvedRefs"); got != "True True" {
 		t.Errorf("the route is accepted and resolved: %s", got)
 	}
-	must(t, l, "delete", "service", "two", "-n", "net")
+	labtest.Kubectl(t, l, "delete", "service", "two", "-n", "net")
 	err := lab.Eventually(t.Context(), time.Minute, "the route misses its backend", func() error {
 		if got := route("ResolvedRefs"); got != "False" {
 			return fmt.Errorf("resolved: %s", got)
@@ -97,8 +98,8 @@ func TestGatewaysRouteByWeight(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	must(t, l, "delete", "gateway", "door", "-n", "net")
-	must(t, l, "wait", "--for=delete", "pod/door-lab", "-n", "net", "--timeout=60s")
+	labtest.Kubectl(t, l, "delete", "gateway", "door", "-n", "net")
+	labtest.Kubectl(t, l, "wait", "--for=delete", "pod/door-lab", "-n", "net", "--timeout=60s")
 }
 
 // answers is nil if the answer of a URL has the text.

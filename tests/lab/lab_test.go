@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 )
 
 // start starts a lab that ends with the test.
@@ -53,16 +54,6 @@ func noTraceOf(t *testing.T, dir string) {
 	}
 }
 
-// must runs kubectl and returns its output without surrounding space.
-func must(t *testing.T, l *lab.Lab, args ...string) string {
-	t.Helper()
-	stdout, _, err := l.Kubectl(args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(stdout)
-}
-
 func apply(t *testing.T, l *lab.Lab, manifest string) {
 	t.Helper()
 	if _, _, err := l.Apply(manifest); err != nil {
@@ -73,8 +64,8 @@ func apply(t *testing.T, l *lab.Lab, manifest string) {
 func TestAdmissionOnly(t *testing.T) {
 	l := start(t, lab.Options{AdmissionOnly: true, Audit: lab.AuditMetadata})
 
-	must(t, l, "create", "namespace", "team-a")
-	if got := must(t, l, "get", "crd", "rayclusters.ray.io", "-o", "jsonpath={.metadata.name}"); got != "rayclusters.ray.io" {
+	labtest.Kubectl(t, l, "create", "namespace", "team-a")
+	if got := labtest.Kubectl(t, l, "get", "crd", "rayclusters.ray.io", "-o", "jsonpath={.metadata.name}"); got != "rayclusters.ray.io" {
 		t.Errorf("CRD = %q", got)
 	}
 	if _, stderr, err := l.KubectlAs("alice", []string{"team-a"}, "get", "pods", "-n", "team-a"); err == nil || !strings.Contains(stderr, `User "alice" cannot list`) {
@@ -84,14 +75,14 @@ func TestAdmissionOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := must(t, l, "--kubeconfig", credentials, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username} {.status.userInfo.groups[0]}"); got != "bob team-a" {
+	if got := labtest.Kubectl(t, l, "--kubeconfig", credentials, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username} {.status.userInfo.groups[0]}"); got != "bob team-a" {
 		t.Errorf("whoami = %q", got)
 	}
 
 	if err := l.RestartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	must(t, l, "delete", "namespace", "team-a", "--timeout=60s")
+	labtest.Kubectl(t, l, "delete", "namespace", "team-a", "--timeout=60s")
 	if log, err := os.ReadFile(l.AuditLog()); err != nil || !strings.Contains(string(log), `"bob"`) {
 		t.Errorf("audit log does not know bob (%d bytes, %v)", len(log), err)
 	}
@@ -141,15 +132,15 @@ func TestPodIsAProcess(t *testing.T) {
 		t.Skip("containers need root for their namespaces")
 	}
 	l := start(t, lab.Options{Nodes: 1, Cores: 4, Memory: "8Gi"})
-	must(t, l, "create", "namespace", "smoke")
-	must(t, l, "wait", "--for=create", "serviceaccount/default", "-n", "smoke", "--timeout=30s")
+	labtest.Kubectl(t, l, "create", "namespace", "smoke")
+	labtest.Kubectl(t, l, "wait", "--for=create", "serviceaccount/default", "-n", "smoke", "--timeout=30s")
 	apply(t, l, webServer)
-	must(t, l, "wait", "--for=condition=Ready", "pod/web", "-n", "smoke", "--timeout=60s")
+	labtest.Kubectl(t, l, "wait", "--for=condition=Ready", "pod/web", "-n", "smoke", "--timeout=60s")
 
-	if got := must(t, l, "logs", "-n", "smoke", "web"); !strings.HasPrefix(got, "from 127.") {
+	if got := labtest.Kubectl(t, l, "logs", "-n", "smoke", "web"); !strings.HasPrefix(got, "from 127.") {
 		t.Errorf("log = %q", got)
 	}
-	inside := must(t, l, "exec", "-n", "smoke", "web", "--", "sh", "-c", "cat /content/page /part/of-it; ls /var/run/secrets/kubernetes.io/serviceaccount; ls /proc | grep -c '^[0-9]'")
+	inside := labtest.Kubectl(t, l, "exec", "-n", "smoke", "web", "--", "sh", "-c", "cat /content/page /part/of-it; ls /var/run/secrets/kubernetes.io/serviceaccount; ls /proc | grep -c '^[0-9]'")
 	if !strings.HasPrefix(inside, "oneone") || !strings.Contains(inside, "token") {
 		t.Errorf("inside the container: %q", inside)
 	}
@@ -157,16 +148,16 @@ func TestPodIsAProcess(t *testing.T) {
 		t.Errorf("a command that is killed: %v, %s", err, stderr)
 	}
 
-	must(t, l, "patch", "pod", "web", "-n", "smoke", "--subresource", "resize", "-p",
+	labtest.Kubectl(t, l, "patch", "pod", "web", "-n", "smoke", "--subresource", "resize", "-p",
 		`{"spec":{"containers":[{"name":"web","resources":{"requests":{"cpu":"900m"},"limits":{"cpu":"900m"}}}]}}`)
-	must(t, l, "wait", "--for=jsonpath={.status.containerStatuses[0].resources.limits.cpu}=900m", "pod/web", "-n", "smoke", "--timeout=30s")
+	labtest.Kubectl(t, l, "wait", "--for=jsonpath={.status.containerStatuses[0].resources.limits.cpu}=900m", "pod/web", "-n", "smoke", "--timeout=30s")
 	_, stderr, err := l.Kubectl("patch", "pod", "web", "-n", "smoke", "--subresource", "resize", "-p",
 		`{"spec":{"containers":[{"name":"web","resources":{"requests":{"cpu":"9"},"limits":{"cpu":"9"}}}]}}`)
 	if err == nil || !strings.Contains(stderr, "allocatable") {
 		t.Errorf("a resize above the node: %v, %s", err, stderr)
 	}
 
-	must(t, l, "patch", "configmap", "content", "-n", "smoke", "-p", `{"data":{"page":"two"}}`)
+	labtest.Kubectl(t, l, "patch", "configmap", "content", "-n", "smoke", "-p", `{"data":{"page":"two"}}`)
 	err = lab.Eventually(t.Context(), time.Minute, "see the ConfigMap change inside", func() error {
 		stdout, _, err := l.Kubectl("exec", "-n", "smoke", "web", "--", "cat", "/content/page")
 		if err == nil && stdout != "two" {
@@ -177,14 +168,14 @@ func TestPodIsAProcess(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	must(t, l, "delete", "pod", "web", "-n", "smoke", "--timeout=30s")
+	labtest.Kubectl(t, l, "delete", "pod", "web", "-n", "smoke", "--timeout=30s")
 	if left := l.Ended("smoke", "*"); len(left) != 0 {
 		t.Errorf("a container that was asked to end left %q", left)
 	}
 
 	apply(t, l, endsByItself)
-	must(t, l, "wait", "--for=jsonpath={.status.phase}=Failed", "pod/ends", "-n", "smoke", "--timeout=60s")
-	must(t, l, "delete", "pod", "ends", "-n", "smoke", "--timeout=30s")
+	labtest.Kubectl(t, l, "wait", "--for=jsonpath={.status.phase}=Failed", "pod/ends", "-n", "smoke", "--timeout=60s")
+	labtest.Kubectl(t, l, "delete", "pod", "ends", "-n", "smoke", "--timeout=30s")
 	left := l.Ended("smoke", "*")
 	if len(left) != 1 {
 		t.Fatalf("a container that ended by itself left %q", left)

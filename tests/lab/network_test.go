@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 )
 
 // twoServers listen at the same port of all addresses, and know the API server by
@@ -70,12 +71,12 @@ func TestPodsHaveNetworks(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := start(t, lab.Options{Nodes: 1, Cores: 4, Memory: "8Gi", PodNetwork: true, Outside: outside})
-	must(t, l, "create", "namespace", "net")
-	must(t, l, "wait", "--for=create", "serviceaccount/default", "-n", "net", "--timeout=30s")
+	labtest.Kubectl(t, l, "create", "namespace", "net")
+	labtest.Kubectl(t, l, "wait", "--for=create", "serviceaccount/default", "-n", "net", "--timeout=30s")
 	apply(t, l, twoServers)
-	must(t, l, "wait", "--for=condition=Ready", "pod/one", "pod/two", "-n", "net", "--timeout=60s")
+	labtest.Kubectl(t, l, "wait", "--for=condition=Ready", "pod/one", "pod/two", "-n", "net", "--timeout=60s")
 	address := func(pod string) string {
-		return must(t, l, "get", "pod", pod, "-n", "net", "-o", "jsonpath={.status.podIP}")
+		return labtest.Kubectl(t, l, "get", "pod", pod, "-n", "net", "-o", "jsonpath={.status.podIP}")
 	}
 	// The machine, another pod by its address and by the Service's name, and the pod
 	// itself find the servers.
@@ -85,22 +86,22 @@ func TestPodsHaveNetworks(t *testing.T) {
 		answer.Body.Close()
 	}
 	for _, host := range []string{address("two"), "web", "web.net.svc.cluster.local", "127.0.0.1"} {
-		if said := must(t, l, "exec", "-n", "net", "one", "--", "python3", "-c", askServer, host); !strings.Contains(said, "kubernetes.io") {
+		if said := labtest.Kubectl(t, l, "exec", "-n", "net", "one", "--", "python3", "-c", askServer, host); !strings.Contains(said, "kubernetes.io") {
 			t.Errorf("pod one asks %s: %q", host, said)
 		}
 	}
-	if said := must(t, l, "exec", "-n", "net", "one", "--", "python3", "-c", askAPIServer); said != "200 https://10.0.0.1:443/version" {
+	if said := labtest.Kubectl(t, l, "exec", "-n", "net", "one", "--", "python3", "-c", askAPIServer); said != "200 https://10.0.0.1:443/version" {
 		t.Errorf("the API server for pods: %q", said)
 	}
-	if said := must(t, l, "exec", "-n", "net", "one", "--", "python3", "-c", askOutside); said != "first 404" {
+	if said := labtest.Kubectl(t, l, "exec", "-n", "net", "one", "--", "python3", "-c", askOutside); said != "first 404" {
 		t.Errorf("a host of the internet: %q", said)
 	}
 	// The gateway's hardware address must not depend on which pods there are.
-	if said := must(t, l, "exec", "-n", "net", "one", "--", "cat", "/proc/net/arp"); !strings.Contains(said, "02:72:61:79:66:74") {
+	if said := labtest.Kubectl(t, l, "exec", "-n", "net", "one", "--", "cat", "/proc/net/arp"); !strings.Contains(said, "02:72:61:79:66:74") {
 		t.Errorf("hardware addresses that pod one knows: %q", said)
 	}
 	err := lab.Eventually(t.Context(), time.Minute, "the Service has two endpoints", func() error {
-		said := must(t, l, "get", "endpointslices", "-n", "net", "-o", "jsonpath={.items[*].endpoints[*].addresses[*]}")
+		said := labtest.Kubectl(t, l, "get", "endpointslices", "-n", "net", "-o", "jsonpath={.items[*].endpoints[*].addresses[*]}")
 		if len(strings.Fields(said)) != 2 || !strings.Contains(said, address("one")) {
 			return fmt.Errorf("it has %q", said)
 		}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/rig"
+
+	"rayfit.dev/rayfit/tests/lab/labtest"
 )
 
 // timeout is how long a condition may take to come true on a busy machine.
@@ -39,11 +41,7 @@ func run(t *testing.T, object rig.Object, args ...string) (stdout, stderr string
 // kubectl runs kubectl, which must succeed, and returns its output.
 func kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	stdout, _, err := shared.Lab.Kubectl(args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(stdout)
+	return labtest.Kubectl(t, shared.Lab, args...)
 }
 
 // accepted applies an object, which must succeed, and returns the warnings.

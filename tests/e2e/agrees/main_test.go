@@ -23,6 +23,7 @@ import (
 	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 	"rayfit.dev/rayfit/tests/scaling"
+	"rayfit.dev/rayfit/tests/scaling/scalingtest"
 )
 
 const nodes = 2
@@ -94,15 +95,7 @@ func start(t *testing.T, common settings) *stage {
 		t.Fatal(err)
 	}
 	t.Cleanup(proxy.Stop)
-	controller, err := scaling.StartController(t.Context(), l, proxy.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the controller's log:\n%s", controller.Log())
-		}
-	})
+	scalingtest.Control(t, l, proxy.URL)
 	policy := fmt.Sprintf(`apiVersion: rayfit.dev/v1alpha1
 kind: RayPolicy
 metadata: {name: agrees}

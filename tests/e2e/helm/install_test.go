@@ -36,15 +36,6 @@ func onLab(t *testing.T, l *lab.Lab, command string, args ...string) {
 	}
 }
 
-func kubectl(t *testing.T, l *lab.Lab, args ...string) string {
-	t.Helper()
-	stdout, _, err := l.Kubectl(args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(stdout)
-}
-
 // stored are the API server's objects of a stream of YAML by identity, without
 // what it notes of who wrote them, when and how often, and without what the
 // tools write down for themselves.
@@ -89,13 +80,13 @@ func without(fields any, keys ...string) {
 func TestHelmStoresWhatKustomizeStores(t *testing.T) {
 	l := newLab(t)
 	overlay := "../../../manifests/overlays/self-managed"
-	rendered := kubectl(t, l, "kustomize", overlay)
-	kubectl(t, l, "apply", "-k", overlay)
+	rendered := labtest.Kubectl(t, l, "kustomize", overlay)
+	labtest.Kubectl(t, l, "apply", "-k", overlay)
 	wanted := stored(t, l, rendered)
 	if len(wanted) < 15 {
 		t.Fatalf("only %d objects in %s", len(wanted), overlay)
 	}
-	kubectl(t, l, "delete", "-k", overlay, "--wait=true")
+	labtest.Kubectl(t, l, "delete", "-k", overlay, "--wait=true")
 
 	onLab(t, l, "install", chart, "--create-namespace")
 	for identity, got := range stored(t, l, rendered) {
@@ -110,8 +101,8 @@ func TestHelmStoresWhatKustomizeStores(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What Rayfit has written meanwhile is nobody else's: an upgrade lets it be.
-	kubectl(t, l, "patch", "validatingwebhookconfiguration", "rayfit-validating", "--type=json", `--patch=[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"`+base64.StdEncoding.EncodeToString(authority)+`"}]`)
-	kubectl(t, l, "patch", "secret", "rayfit-self-managed-certs", "-n", system, "--type=merge", `--patch={"data":{"kept":"eWVz"}}`)
+	labtest.Kubectl(t, l, "patch", "validatingwebhookconfiguration", "rayfit-validating", "--type=json", `--patch=[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"`+base64.StdEncoding.EncodeToString(authority)+`"}]`)
+	labtest.Kubectl(t, l, "patch", "secret", "rayfit-self-managed-certs", "-n", system, "--type=merge", `--patch={"data":{"kept":"eWVz"}}`)
 	onLab(t, l, "upgrade", chart, "--set=failClosed=true")
 	now := stored(t, l, rendered)
 	webhook := now["ValidatingWebhookConfiguration/rayfit-validating"]
@@ -150,5 +141,5 @@ func uninstallLeavesNothing(t *testing.T, l *lab.Lab) {
 	if _, stderr, err := l.Apply(rig.RayCluster("default", "free").YAML()); err != nil {
 		t.Errorf("after the uninstall a RayCluster is refused: %s", stderr)
 	}
-	kubectl(t, l, "delete", "namespace", system, "--timeout=60s")
+	labtest.Kubectl(t, l, "delete", "namespace", system, "--timeout=60s")
 }

@@ -12,14 +12,14 @@ import (
 // renew has cert-manager issue a certificate again, as `cmctl renew` does.
 func renew(t *testing.T, l *lab.Lab, certificate string) {
 	t.Helper()
-	must(t, l, "patch", "certificate", certificate, "-n", system, "--subresource=status", "--type=merge", "-p",
+	labtest.Kubectl(t, l, "patch", "certificate", certificate, "-n", system, "--subresource=status", "--type=merge", "-p",
 		`{"status":{"conditions":[{"type":"Issuing","status":"True","reason":"ManuallyTriggered","message":"renewed by a test","lastTransitionTime":"`+time.Now().UTC().Format(time.RFC3339)+`"}]}}`)
 }
 
 // authority is the certificate of cert-manager's authority for us.
 func authority(t *testing.T, l *lab.Lab) string {
 	t.Helper()
-	return must(t, l, "get", "secret", "rayfit-ca", "-n", system, `-o=jsonpath={.data.tls\.crt}`)
+	return labtest.Kubectl(t, l, "get", "secret", "rayfit-ca", "-n", system, `-o=jsonpath={.data.tls\.crt}`)
 }
 
 func TestCertManagerRotatesCertificatesUnderLoad(t *testing.T) {
@@ -50,7 +50,7 @@ func TestCertManagerRotatesCertificatesUnderLoad(t *testing.T) {
 	renew(t, l, "rayfit-webhook")
 	now = allServe(t, l, 2*time.Minute, "a certificate of the renewed authority", other)
 
-	must(t, l, "delete", "secret", "rayfit-webhook-certs", "-n", system)
+	labtest.Kubectl(t, l, "delete", "secret", "rayfit-webhook-certs", "-n", system)
 	allServe(t, l, 2*time.Minute, "a certificate after its Secret was deleted", other)
 
 	connections.end(t, "new connections during rotations by cert-manager", 10)

@@ -69,16 +69,6 @@ func cluster(t *testing.T) *lab.Lab {
 	return shared.lab
 }
 
-// must runs kubectl and returns what it says.
-func must(t *testing.T, l *lab.Lab, args ...string) string {
-	t.Helper()
-	stdout, _, err := l.Kubectl(args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(stdout)
-}
-
 // rayfit runs the binary and returns its standard output.
 func rayfit(t *testing.T, args ...string) string {
 	t.Helper()
@@ -109,8 +99,8 @@ func removeAfter(t *testing.T, l *lab.Lab, manifests string) {
 		if t.Failed() {
 			keepLogs(t, l)
 		}
-		must(t, l, "delete", "deployments", "--all", "-n", system, "--cascade=orphan")
-		must(t, l, "delete", "replicasets,pods", "--all", "-n", system, "--force", "--grace-period=0")
+		labtest.Kubectl(t, l, "delete", "deployments", "--all", "-n", system, "--cascade=orphan")
+		labtest.Kubectl(t, l, "delete", "replicasets,pods", "--all", "-n", system, "--force", "--grace-period=0")
 		uninstall(t, l, manifests)
 	})
 }
@@ -134,8 +124,8 @@ func kubectlWith(l *lab.Lab, input string, args ...string) (string, error) {
 // rolledOut waits until all Deployments of an install run.
 func rolledOut(t *testing.T, l *lab.Lab) {
 	t.Helper()
-	for _, deployment := range strings.Fields(must(t, l, "get", "deployments", "-n", system, "-o", "name")) {
-		must(t, l, "rollout", "status", deployment, "-n", system, "--timeout=120s")
+	for _, deployment := range strings.Fields(labtest.Kubectl(t, l, "get", "deployments", "-n", system, "-o", "name")) {
+		labtest.Kubectl(t, l, "rollout", "status", deployment, "-n", system, "--timeout=120s")
 	}
 }
 
@@ -231,7 +221,7 @@ func noneForbidden(t *testing.T, l *lab.Lab) {
 // has just started forbids everything until it has read the roles.
 func noneForbiddenSince(t *testing.T, l *lab.Lab, begin time.Time) {
 	t.Helper()
-	logs := must(t, l, "logs", "-n", system, "-l", "app.kubernetes.io/name=rayfit", "--tail=-1")
+	logs := labtest.Kubectl(t, l, "logs", "-n", system, "-l", "app.kubernetes.io/name=rayfit", "--tail=-1")
 	if logs == "" {
 		t.Error("the replicas have no logs")
 	}

@@ -100,7 +100,7 @@ func showsInOrder(t *testing.T, said string, parts ...string) {
 // nothingOfTheDemo checks that it has removed what it made.
 func nothingOfTheDemo(t *testing.T, l *lab.Lab) {
 	t.Helper()
-	left := must(t, l, "get", "namespaces,mutatingwebhookconfigurations,validatingwebhookconfigurations,clusterroles,clusterrolebindings", "-o", "name")
+	left := labtest.Kubectl(t, l, "get", "namespaces,mutatingwebhookconfigurations,validatingwebhookconfigurations,clusterroles,clusterrolebindings", "-o", "name")
 	for line := range strings.Lines(left) {
 		if strings.Contains(line, "rayfit") {
 			t.Errorf("left in the cluster: %s", line)
@@ -154,13 +154,13 @@ func TestTheDemoCleansUpOnControlC(t *testing.T) {
 
 func TestTheDemoTouchesNothingThatIsThere(t *testing.T) {
 	l := cluster(t)
-	must(t, l, "create", "namespace", "rayfit-demo")
-	defer must(t, l, "delete", "namespace", "rayfit-demo")
+	labtest.Kubectl(t, l, "create", "namespace", "rayfit-demo")
+	defer labtest.Kubectl(t, l, "delete", "namespace", "rayfit-demo")
 	cmd, said := demo(t, onCluster(l)...)
 	if err := cmd.Run(); err == nil || !strings.Contains(said.String(), "namespace/rayfit-demo already") {
 		t.Errorf("somebody's namespace: %v\n%s", err, said)
 	}
-	must(t, l, "get", "namespace", "rayfit-demo")
+	labtest.Kubectl(t, l, "get", "namespace", "rayfit-demo")
 }
 
 func TestTheDemoNeedsAnImageWhereNoneCanBeLoaded(t *testing.T) {

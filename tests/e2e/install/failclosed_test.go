@@ -87,7 +87,7 @@ func TestAllReplicasDieWhileFailingOpenAndClosed(t *testing.T) {
 		if _, stderr, err := l.Apply(example(t, "bad.yaml")); err != nil {
 			t.Errorf("a bad RayCluster is refused: %s", stderr)
 		}
-		must(t, l, "delete", "raycluster", "notebook", "-n", team)
+		labtest.Kubectl(t, l, "delete", "raycluster", "notebook", "-n", team)
 		recovered(t, l)
 	})
 
@@ -95,7 +95,7 @@ func TestAllReplicasDieWhileFailingOpenAndClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitForFailurePolicies(t, l, closed)
-	must(t, l, "wait", "rayp/strict", "--for=condition=FailClosed", "--timeout=60s")
+	labtest.Kubectl(t, l, "wait", "rayp/strict", "--for=condition=FailClosed", "--timeout=60s")
 
 	t.Run("closed: Ray objects are refused, and nothing else", func(t *testing.T) {
 		crash(t, l)
@@ -124,7 +124,7 @@ func TestAllReplicasDieWhileFailingOpenAndClosed(t *testing.T) {
 		waitForFailurePolicies(t, l, closed) // as the policy still asks
 	})
 	t.Run("undone: by one field", func(t *testing.T) {
-		must(t, l, "patch", "rayp", "strict", "--type=merge", "-p", `{"spec":{"failClosed":false}}`)
+		labtest.Kubectl(t, l, "patch", "rayp", "strict", "--type=merge", "-p", `{"spec":{"failClosed":false}}`)
 		waitForFailurePolicies(t, l, open)
 	})
 }
@@ -132,14 +132,14 @@ func TestAllReplicasDieWhileFailingOpenAndClosed(t *testing.T) {
 // inhabit makes the namespace with its Ray objects, one of which has a finalizer.
 func createClusters(t *testing.T, l *lab.Lab) {
 	t.Helper()
-	must(t, l, "create", "namespace", closing)
-	t.Cleanup(func() { must(t, l, "delete", "namespace", closing) })
+	labtest.Kubectl(t, l, "create", "namespace", closing)
+	t.Cleanup(func() { labtest.Kubectl(t, l, "delete", "namespace", closing) })
 	for _, name := range []string{"kept", "held", "gone"} {
 		if _, _, err := l.Apply(inClosing(t, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	must(t, l, "patch", "raycluster", "held", "-n", closing, "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/held"]}}`)
+	labtest.Kubectl(t, l, "patch", "raycluster", "held", "-n", closing, "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/held"]}}`)
 }
 
 // refused checks what a person sees who makes or changes a Ray object.
@@ -172,14 +172,14 @@ func othersAreStored(t *testing.T, l *lab.Lab) {
 	on("held", "delete", "--wait=false")
 	on("held", "patch", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 	for _, namespace := range []string{"kube-system", system} {
-		must(t, l, "create", "configmap", "goes-on", "-n", namespace)
-		must(t, l, "delete", "configmap", "goes-on", "-n", namespace)
+		labtest.Kubectl(t, l, "create", "configmap", "goes-on", "-n", namespace)
+		labtest.Kubectl(t, l, "delete", "configmap", "goes-on", "-n", namespace)
 		elsewhere := strings.Replace(inClosing(t, "goes-on"), "namespace: "+closing, "namespace: "+namespace, 1)
 		if said, err := kubectlWith(l, elsewhere, "create", "--dry-run=server", "-f", "-"); err != nil {
 			t.Errorf("a RayCluster in %s: %s", namespace, said)
 		}
 	}
 	// With a RayCluster in it.
-	must(t, l, "delete", "namespace", closing, "--timeout=60s")
-	must(t, l, "create", "namespace", closing)
+	labtest.Kubectl(t, l, "delete", "namespace", closing, "--timeout=60s")
+	labtest.Kubectl(t, l, "create", "namespace", closing)
 }

@@ -23,7 +23,7 @@ func TestAGitOpsToolSeesNoDifferenceInAnInstall(t *testing.T) {
 	argo.apply(t)
 	rolledOut(t, l)
 	trusted(t, l)
-	generation := must(t, l, "get", "deployment", "rayfit", "-n", system, "-o", "jsonpath={.metadata.generation}")
+	generation := labtest.Kubectl(t, l, "get", "deployment", "rayfit", "-n", system, "-o", "jsonpath={.metadata.generation}")
 	for _, tool := range []gitOps{argo, flux} {
 		if changes := tool.diff(t); len(changes) > 0 {
 			t.Errorf("%s would change: %s", tool.manager, changes)
@@ -31,7 +31,7 @@ func TestAGitOpsToolSeesNoDifferenceInAnInstall(t *testing.T) {
 		tool.apply(t)
 		trusted(t, l)
 	}
-	if now := must(t, l, "get", "deployment", "rayfit", "-n", system, "-o", "jsonpath={.metadata.generation}"); now != generation {
+	if now := labtest.Kubectl(t, l, "get", "deployment", "rayfit", "-n", system, "-o", "jsonpath={.metadata.generation}"); now != generation {
 		t.Errorf("applied again, the Deployment has generation %s instead of %s", now, generation)
 	}
 	onlyTheFailurePolicyDiffers(t, argo)
@@ -45,7 +45,7 @@ func onlyTheFailurePolicyDiffers(t *testing.T, tool gitOps) {
 	if _, _, err := tool.lab.Apply(policy); err != nil {
 		t.Fatal(err)
 	}
-	must(t, tool.lab, "wait", "rayp/closed", "--for=condition=FailClosed", "--timeout=60s")
+	labtest.Kubectl(t, tool.lab, "wait", "rayp/closed", "--for=condition=FailClosed", "--timeout=60s")
 	changes := tool.diff(t)
 	if len(changes) == 0 {
 		t.Error("no difference: the documentation need not speak of it")

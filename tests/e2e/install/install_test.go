@@ -29,8 +29,8 @@ func TestAnInstallJudgesDefaultsAndKeepsToItsRights(t *testing.T) {
 	if _, stderr, err := l.Apply(example(t, "good.yaml")); err != nil || stderr != "" {
 		t.Errorf("a good RayCluster: %v, %s", err, stderr)
 	}
-	defer must(t, l, "delete", "raycluster", "notebook", "-n", team)
-	mode := must(t, l, "get", "raycluster", "notebook", "-n", team, "-o", "jsonpath={.spec.autoscalerOptions.upscalingMode}")
+	defer labtest.Kubectl(t, l, "delete", "raycluster", "notebook", "-n", team)
+	mode := labtest.Kubectl(t, l, "get", "raycluster", "notebook", "-n", team, "-o", "jsonpath={.spec.autoscalerOptions.upscalingMode}")
 	if mode != "Default" {
 		t.Errorf("upscalingMode = %q, want the default written out", mode)
 	}
@@ -97,7 +97,7 @@ func TestBothWaysToInstallAreTheSame(t *testing.T) {
 	l := cluster(t)
 	manifests := rayfit(t, "manifests", "--self-managed")
 	removeAfter(t, l, manifests)
-	must(t, l, "apply", "-k", repository+"/manifests/overlays/self-managed")
+	labtest.Kubectl(t, l, "apply", "-k", repository+"/manifests/overlays/self-managed")
 	rolledOut(t, l)
 	trusted(t, l)
 
@@ -118,7 +118,7 @@ func TestAnUpgradeLosesNoCall(t *testing.T) {
 	object := goodCluster(t)
 	load := startLoad(t, 4, 60, func(ctx context.Context) error { return create(ctx, l, object) })
 	load.underWay(t, 20)
-	must(t, l, "rollout", "restart", "deployment/rayfit", "-n", system)
+	labtest.Kubectl(t, l, "rollout", "restart", "deployment/rayfit", "-n", system)
 	rolledOut(t, l)
 	for _, p := range readyPods(t, l, 2) {
 		for _, old := range before {
@@ -148,5 +148,5 @@ func TestAnUninstallLeavesNothing(t *testing.T) {
 	if _, stderr, err := l.Apply(example(t, "bad.yaml")); err != nil {
 		t.Errorf("without Rayfit a RayCluster is nobody's business: %s", stderr)
 	}
-	must(t, l, "delete", "raycluster", "notebook", "-n", team)
+	labtest.Kubectl(t, l, "delete", "raycluster", "notebook", "-n", team)
 }

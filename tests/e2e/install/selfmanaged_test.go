@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"rayfit.dev/rayfit/tests/lab/labtest"
 )
 
 // hasty is an install whose certificates live for seconds: the shortest that
@@ -37,7 +39,7 @@ func TestOwnCertificatesRotateUnderLoadAlsoWhileAReplicaGoes(t *testing.T) {
 	other := func(s served) bool { return s.leaf != now.leaf }
 
 	now = allServe(t, l, time.Minute, "a second certificate", other)
-	must(t, l, "delete", "pod", victim, "-n", system, "--wait=false")
+	labtest.Kubectl(t, l, "delete", "pod", victim, "-n", system, "--wait=false")
 	now = allServe(t, l, time.Minute, "a third certificate, while a replica goes", other)
 	now = allServe(t, l, 2*time.Minute, "a certificate of another authority", func(s served) bool { return s.authority != first.authority })
 	allServe(t, l, time.Minute, "one more certificate", other)

@@ -32,13 +32,13 @@ func TestAReplicaStopsUnderFiveHundredRequestsASecond(t *testing.T) {
 	reviews := startLoad(t, 32, 500, direct.review)
 	calls := startLoad(t, 4, 40, func(ctx context.Context) error { return create(ctx, l, object) })
 
-	must(t, l, "patch", "pod", victim, "-n", system, "--type=merge", "-p", `{"metadata":{"finalizers":["`+hold+`"]}}`)
+	labtest.Kubectl(t, l, "patch", "pod", victim, "-n", system, "--type=merge", "-p", `{"metadata":{"finalizers":["`+hold+`"]}}`)
 	t.Cleanup(func() {
 		_, _, _ = l.Kubectl("patch", "pod", victim, "-n", system, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 	})
 	reviews.underWay(t, 300)
 	calls.underWay(t, 20)
-	must(t, l, "delete", "pod", victim, "-n", system, "--wait=false")
+	labtest.Kubectl(t, l, "delete", "pod", victim, "-n", system, "--wait=false")
 	code := exitCode(t, l, victim)
 
 	// Far below what is meant, for a machine that is busy with other tests.

@@ -43,13 +43,13 @@ func TestAnUpgradeFromEarlierManifestsAndBackLosesNoCall(t *testing.T) {
 		load.underWay(t, load.calls.Load()+20)
 		if manifests == earlier {
 			// As docs/upgrade.md says: it would go on without its rights.
-			must(t, l, "delete", "deployment/rayfit-controller", "-n", system)
+			labtest.Kubectl(t, l, "delete", "deployment/rayfit-controller", "-n", system)
 		}
 		if _, _, err := l.Apply(manifests); err != nil {
 			t.Fatal(err)
 		}
 		// The pods' template may be the same in both.
-		must(t, l, "rollout", "restart", "deployment/rayfit", "-n", system)
+		labtest.Kubectl(t, l, "rollout", "restart", "deployment/rayfit", "-n", system)
 		rolledOut(t, l)
 		readyPods(t, l, 2)
 		if _, _, err := l.Apply(example(t, "bad.yaml")); err == nil {
@@ -68,7 +68,7 @@ func TestAFullStopWhileFailingClosedIsRecoveredFrom(t *testing.T) {
 	readyPods(t, l, 3)
 	object := goodCluster(t)
 
-	must(t, l, "scale", "deployment/rayfit", "-n", system, "--replicas=0")
+	labtest.Kubectl(t, l, "scale", "deployment/rayfit", "-n", system, "--replicas=0")
 	readyPods(t, l, 0)
 	if err := l.RestartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestAFullStopWhileFailingClosedIsRecoveredFrom(t *testing.T) {
 			t.Errorf("in %s: %v", namespace, err)
 		}
 	}
-	must(t, l, "scale", "deployment/rayfit", "-n", system, "--replicas=3")
+	labtest.Kubectl(t, l, "scale", "deployment/rayfit", "-n", system, "--replicas=3")
 	rolledOut(t, l)
 	readyPods(t, l, 3)
 	trusted(t, l)
@@ -103,12 +103,12 @@ func TestAnUninstallWhileNothingAnswersLeavesNothingThatBlocks(t *testing.T) {
 	if _, _, err := l.Apply(example(t, "good.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	must(t, l, "scale", "deployment/rayfit", "-n", system, "--replicas=0")
+	labtest.Kubectl(t, l, "scale", "deployment/rayfit", "-n", system, "--replicas=0")
 	readyPods(t, l, 0)
-	must(t, l, "delete", "raycluster", "notebook", "-n", team)
+	labtest.Kubectl(t, l, "delete", "raycluster", "notebook", "-n", team)
 	uninstall(t, l, manifests)
 	if _, stderr, err := l.Apply(example(t, "bad.yaml")); err != nil {
 		t.Errorf("without Rayfit a RayCluster is nobody's business: %s", stderr)
 	}
-	must(t, l, "delete", "raycluster", "notebook", "-n", team)
+	labtest.Kubectl(t, l, "delete", "raycluster", "notebook", "-n", team)
 }

@@ -118,7 +118,7 @@ func admitted(t *testing.T, l *lab.Lab, m manifest) bool {
 func suspendCronJobs(t *testing.T, l *lab.Lab) {
 	t.Helper()
 	for _, job := range list(t, l, "raycronjobs") {
-		kubectl(t, l, "patch", "raycronjob", job.Name(), "-n", text(job, "metadata.namespace"), "--type=merge", `--patch={"spec":{"suspend":true}}`)
+		labtest.Kubectl(t, l, "patch", "raycronjob", job.Name(), "-n", text(job, "metadata.namespace"), "--type=merge", `--patch={"spec":{"suspend":true}}`)
 	}
 }
 

@@ -5,7 +5,6 @@
 package kuberay_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -34,14 +33,4 @@ func install(t *testing.T, l *lab.Lab, args ...string) *rig.Rig {
 		t.Fatal(err)
 	}
 	return r
-}
-
-// kubectl runs kubectl, which must succeed, and returns its output.
-func kubectl(t *testing.T, l *lab.Lab, args ...string) string {
-	t.Helper()
-	stdout, _, err := l.Kubectl(args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(stdout)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -34,11 +35,11 @@ func TestTheAutoscalerContainerOfACentralClusterIsRayfitStandingBy(t *testing.T)
 	if _, _, err := l.Apply(cluster.YAML()); err != nil {
 		t.Fatal(err)
 	}
-	kubectl(t, l, "wait", "--for=jsonpath={.status.state}=ready", "raycluster/central", "--timeout=60s")
+	labtest.Kubectl(t, l, "wait", "--for=jsonpath={.status.state}=ready", "raycluster/central", "--timeout=60s")
 
-	head := kubectl(t, l, "get", "pods", "-l", "ray.io/node-type=head", "-o", "jsonpath={.items[0].metadata.name}")
+	head := labtest.Kubectl(t, l, "get", "pods", "-l", "ray.io/node-type=head", "-o", "jsonpath={.items[0].metadata.name}")
 	container := func(field string) string {
-		return kubectl(t, l, "get", "pod", head, "-o", "jsonpath={.spec.containers[?(@.name=='autoscaler')]."+field+"}")
+		return labtest.Kubectl(t, l, "get", "pod", head, "-o", "jsonpath={.spec.containers[?(@.name=='autoscaler')]."+field+"}")
 	}
 	if got := container("image"); !strings.HasPrefix(got, "rayfit:") {
 		t.Errorf("the image is %q", got)
@@ -46,30 +47,30 @@ func TestTheAutoscalerContainerOfACentralClusterIsRayfitStandingBy(t *testing.T)
 	if got := container("command") + container("args"); !within(got, `"/bin/bash"`) || !within(got, "ray kuberay-autoscaler") {
 		t.Errorf("the operator's command has changed: %s", got)
 	}
-	if got := kubectl(t, l, "exec", head, "-c", "autoscaler", "--", "/rayfit", "--version"); !strings.HasPrefix(got, "rayfit ") {
+	if got := labtest.Kubectl(t, l, "exec", head, "-c", "autoscaler", "--", "/rayfit", "--version"); !strings.HasPrefix(got, "rayfit ") {
 		t.Errorf("in the container is %q", got)
 	}
 	autoscalerRuns(t, l, head)
 
 	// Rayfit's container is no reason for the operator not to do its own part.
-	kubectl(t, l, "patch", "raycluster", "central", "--type=json", "--patch", `[{"op":"replace","path":"/spec/workerGroupSpecs/0/replicas","value":2}]`)
-	kubectl(t, l, "wait", "--for=jsonpath={.status.availableWorkerReplicas}=2", "raycluster/central", "--timeout=60s")
+	labtest.Kubectl(t, l, "patch", "raycluster", "central", "--type=json", "--patch", `[{"op":"replace","path":"/spec/workerGroupSpecs/0/replicas","value":2}]`)
+	labtest.Kubectl(t, l, "wait", "--for=jsonpath={.status.availableWorkerReplicas}=2", "raycluster/central", "--timeout=60s")
 	autoscalerRuns(t, l, head)
 
-	kubectl(t, l, "delete", "raycluster", "central", "--wait=false")
-	kubectl(t, l, "wait", "--for=delete", "pod/"+head, "--timeout=60s")
+	labtest.Kubectl(t, l, "delete", "raycluster", "central", "--wait=false")
+	labtest.Kubectl(t, l, "wait", "--for=delete", "pod/"+head, "--timeout=60s")
 }
 
 // standsBy checks that the container runs since the pod does, and says what it is.
 func autoscalerRuns(t *testing.T, l *lab.Lab, head string) {
 	t.Helper()
-	status := kubectl(t, l, "get", "pod", head, "-o",
+	status := labtest.Kubectl(t, l, "get", "pod", head, "-o",
 		"jsonpath={range .status.containerStatuses[?(@.name=='autoscaler')]}{.ready} {.restartCount} {.state}{end}")
 	if !strings.HasPrefix(status, `true 0 {"running"`) {
 		t.Errorf("the container is no longer what it was: %s", status)
 	}
 	want := fmt.Sprintf("waiting until the mode of RayCluster default/%s is sidecar", "central")
-	if log := kubectl(t, l, "logs", head, "-c", "autoscaler"); strings.Count(log, want) != 1 || strings.Count(log, "\n") != 0 {
+	if log := labtest.Kubectl(t, l, "logs", head, "-c", "autoscaler"); strings.Count(log, want) != 1 || strings.Count(log, "\n") != 0 {
 		t.Errorf("the container says %q instead of one line with %q", log, want)
 	}
 }

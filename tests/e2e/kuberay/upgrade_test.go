@@ -40,15 +40,15 @@ func TestRayfitStartsNoUpgradeAndNoLoop(t *testing.T) {
 	apply(t, l, newer)
 	running(t, l, 6)
 	for _, kind := range []string{"raycluster", "rayjob", "rayservice"} {
-		if stored := kubectl(t, l, "get", kind, "-n", newer, "-o", "yaml"); !within(stored, "idleTimeoutSeconds: 60") {
+		if stored := labtest.Kubectl(t, l, "get", kind, "-n", newer, "-o", "yaml"); !within(stored, "idleTimeoutSeconds: 60") {
 			t.Errorf("a %s from after Rayfit has no defaults:\n%s", kind, stored)
 		}
 	}
 	now := state(t, l)
 
 	for _, namespace := range []string{older, newer} {
-		kubectl(t, l, "annotate", "rayclusters,rayjobs,rayservices", "--all", "-n", namespace, "example.com/note=seen")
-		kubectl(t, l, "label", "rayclusters,rayjobs,rayservices", "--all", "-n", namespace, "example.com/team=a")
+		labtest.Kubectl(t, l, "annotate", "rayclusters,rayjobs,rayservices", "--all", "-n", namespace, "example.com/note=seen")
+		labtest.Kubectl(t, l, "label", "rayclusters,rayjobs,rayservices", "--all", "-n", namespace, "example.com/team=a")
 	}
 	unchanged(t, l, "annotations and labels of others", now)
 
@@ -60,10 +60,10 @@ func TestRayfitStartsNoUpgradeAndNoLoop(t *testing.T) {
 	// the owner of the worker groups.
 	for _, namespace := range []string{older, newer} {
 		cluster := write(t, cluster(namespace))
-		kubectl(t, l, "apply", "-f", cluster, "--server-side", "--field-manager=gitops", "--force-conflicts")
-		kubectl(t, l, "apply", "-f", cluster, "--server-side", "--field-manager=gitops")
+		labtest.Kubectl(t, l, "apply", "-f", cluster, "--server-side", "--field-manager=gitops", "--force-conflicts")
+		labtest.Kubectl(t, l, "apply", "-f", cluster, "--server-side", "--field-manager=gitops")
 		unchanged(t, l, "server-side apply", now)
-		kubectl(t, l, "replace", "-f", cluster)
+		labtest.Kubectl(t, l, "replace", "-f", cluster)
 		unchanged(t, l, "a manifest without the defaults in place of the object", now)
 	}
 
@@ -98,10 +98,10 @@ func TestTheOperatorUpdatesTheClustersThatItOwns(t *testing.T) {
 	for _, namespace := range []string{older, newer} {
 		group := rig.WorkerGroup("second")
 		patch := rig.Object{}.Set("spec.rayClusterConfig.workerGroupSpecs", []any{asWritten(bare(rig.RayService("", ""))).Get("spec.rayClusterConfig.workerGroupSpecs[0]"), group})
-		kubectl(t, l, "patch", "rayservice", "service", "-n", namespace, "--type=merge", "--patch", string(patch.JSON()))
+		labtest.Kubectl(t, l, "patch", "rayservice", "service", "-n", namespace, "--type=merge", "--patch", string(patch.JSON()))
 	}
 	labtest.Eventually(t, patience, "wait for the new groups' pods", func() error {
-		if n := strings.Count(kubectl(t, l, "get", "pods", "-A", "-l", "ray.io/group=second", "--no-headers"), "Running"); n != 2 {
+		if n := strings.Count(labtest.Kubectl(t, l, "get", "pods", "-A", "-l", "ray.io/group=second", "--no-headers"), "Running"); n != 2 {
 			return fmt.Errorf("%d of 2 run", n)
 		}
 		return nil
@@ -158,10 +158,10 @@ func write(t *testing.T, objects ...rig.Object) string {
 func apply(t *testing.T, l *lab.Lab, namespace string) {
 	t.Helper()
 	if _, _, err := l.Kubectl("get", "namespace", namespace); err != nil {
-		kubectl(t, l, "create", "namespace", namespace)
+		labtest.Kubectl(t, l, "create", "namespace", namespace)
 	}
 	job, service := asWritten(bare(rig.RayJob(namespace, "job"))), asWritten(bare(rig.RayService(namespace, "service")))
-	kubectl(t, l, "apply", "-f", write(t, cluster(namespace), job, service))
+	labtest.Kubectl(t, l, "apply", "-f", write(t, cluster(namespace), job, service))
 }
 
 // running waits until a number of RayClusters, and what comes with them, is there.
@@ -230,7 +230,7 @@ func scaleUpAndDown(t *testing.T, l *lab.Lab, cluster rig.Object) {
 
 func workers(t *testing.T, l *lab.Lab, cluster rig.Object) []string {
 	t.Helper()
-	return strings.Fields(kubectl(t, l, "get", "pods", "-n", text(cluster, "metadata.namespace"),
+	return strings.Fields(labtest.Kubectl(t, l, "get", "pods", "-n", text(cluster, "metadata.namespace"),
 		"-l", "ray.io/node-type=worker,ray.io/cluster="+cluster.Name(), "-o", "jsonpath={.items[*].metadata.name}"))
 }
 
@@ -238,7 +238,7 @@ func workers(t *testing.T, l *lab.Lab, cluster rig.Object) []string {
 func scale(t *testing.T, l *lab.Lab, cluster rig.Object, replicas int, workersToDelete string) {
 	t.Helper()
 	namespace := text(cluster, "metadata.namespace")
-	account := kubectl(t, l, "get", "pods", "-n", namespace, "-l", "ray.io/node-type=head,ray.io/cluster="+cluster.Name(),
+	account := labtest.Kubectl(t, l, "get", "pods", "-n", namespace, "-l", "ray.io/node-type=head,ray.io/cluster="+cluster.Name(),
 		"-o", "jsonpath={.items[0].spec.serviceAccountName}")
 	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/workerGroupSpecs/0/replicas","value":%d},
 		{"op":"replace","path":"/spec/workerGroupSpecs/0/scaleStrategy","value":{"workersToDelete":%s}}]`, replicas, workersToDelete)

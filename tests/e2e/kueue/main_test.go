@@ -111,11 +111,7 @@ func (s stage) apply(t *testing.T, manifest string) {
 
 func (s stage) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	stdout, _, err := s.Lab.Kubectl(append(args, "-n", s.Namespace)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(stdout)
+	return labtest.Kubectl(t, s.Lab, append(args, "-n", s.Namespace)...)
 }
 
 func (s stage) until(t *testing.T, what string, condition func() error) {

@@ -90,15 +90,7 @@ func modes(t *testing.T, w *scaling.World) []scaling.Mode {
 	t.Helper()
 	found := scalingtest.Modes("central")
 	if slices.Contains(found, scaling.Central) {
-		controller, err := scaling.StartController(t.Context(), w.Lab, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if t.Failed() {
-				t.Logf("the controller's log:\n%s", controller.Log())
-			}
-		})
+		scalingtest.Control(t, w.Lab, "")
 	}
 	return found
 }

@@ -4,7 +4,6 @@
 package rayservice_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -42,15 +41,7 @@ func start(t *testing.T, mode scaling.Mode) scene {
 		OperatorArgs: []string{"--feature-gates=RayServiceIncrementalUpgrade=true"},
 	}))
 	if mode == scaling.Central {
-		controller, err := scaling.StartController(t.Context(), w.Lab, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if t.Failed() {
-				t.Logf("the controller's log:\n%s", controller.Log())
-			}
-		})
+		scalingtest.Control(t, w.Lab, "")
 	}
 	return scene{w, "answers"}
 }
@@ -69,11 +60,7 @@ func (s scene) gateway(t *testing.T) string {
 
 func (s scene) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	said, _, err := s.Lab.Kubectl(append([]string{"-n", s.Namespace}, args...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(said)
+	return labtest.Kubectl(t, s.Lab, append(args, "-n", s.Namespace)...)
 }
 
 func (s scene) until(t *testing.T, what string, condition func() error) {

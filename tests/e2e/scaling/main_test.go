@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -273,11 +272,7 @@ func upscaling(t *testing.T, w *scaling.World, c scaling.Cluster, mode string) {
 // kubectl runs kubectl, which must succeed, and returns its output.
 func kubectl(t *testing.T, w *scaling.World, args ...string) string {
 	t.Helper()
-	stdout, _, err := w.Lab.Kubectl(append(args, "-n", w.Namespace)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(stdout)
+	return labtest.Kubectl(t, w.Lab, append(args, "-n", w.Namespace)...)
 }
 
 func annotate(name, value string) rig.Object {

@@ -1,6 +1,6 @@
 // Package labtest starts labs for tests: in a folder of their own, with their
 // progress on standard error, ended with what they were started for. It also
-// waits for conditions in them.
+// waits for conditions in them, and runs kubectl.
 package labtest
 
 import (
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +63,16 @@ func Eventually(t testing.TB, timeout time.Duration, what string, condition func
 	if err := lab.Eventually(t.Context(), timeout, what, condition); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Kubectl runs kubectl as admin, which must succeed, and returns what it prints.
+func Kubectl(t testing.TB, l *lab.Lab, args ...string) string {
+	t.Helper()
+	stdout, _, err := l.Kubectl(args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(stdout)
 }
 
 // New starts a lab in a folder that is made for it, and returns what ends both.

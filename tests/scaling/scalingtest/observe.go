@@ -10,6 +10,21 @@ import (
 	"rayfit.dev/rayfit/tests/scaling"
 )
 
+// Control starts a replica that reaches the API server at a URL, that of the lab if it is
+// empty. A test that has failed tells the replica's log.
+func Control(t *testing.T, l *lab.Lab, url string) {
+	t.Helper()
+	controller, err := scaling.StartController(t.Context(), l, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the controller's log:\n%s", controller.Log())
+		}
+	})
+}
+
 // Observe observes a lab's clusters until the test ends. A test that has failed tells
 // what was seen to happen.
 func Observe(t *testing.T, l *lab.Lab) *scaling.World {

@@ -4,6 +4,8 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::clock::Clock;
 use crate::reconcile::events::driver_log::Message;
@@ -22,6 +24,8 @@ struct LogFile {
     session: PathBuf,
     host: String,
     clock: Clock,
+    /// Whether the last attempt failed, so that one reason is logged once.
+    failing: Arc<AtomicBool>,
 }
 
 impl DriverLog {
@@ -37,6 +41,7 @@ impl DriverLog {
                 session,
                 host,
                 clock,
+                failing: Arc::default(),
             }),
         }
     }
@@ -46,9 +51,17 @@ impl DriverLog {
         let Some(place) = self.place.as_ref().filter(|_| !messages.is_empty()) else {
             return;
         };
-        if let Err(error) = place.append(messages) {
-            // The messages are in Rayfit's own log too, so little is lost.
-            tracing::debug!(%error, "drivers are not told");
+        let result = place.append(messages);
+        let failed_before = place.failing.swap(result.is_err(), Ordering::Relaxed);
+        if let Err(error) = result
+            && !failed_before
+        {
+            // Scaling goes on, and the messages are in Rayfit's own log too, so once is enough.
+            tracing::warn!(
+                %error, file = %place.session.join(FILE).display(),
+                "drivers do not print what is scaled, because Ray's log cannot be written; set \
+                 autoscalerOptions.securityContext.runAsUser to the user of the head's container"
+            );
         }
     }
 }

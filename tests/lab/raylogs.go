@@ -16,16 +16,14 @@ const longestRayLog = 8 << 10
 // rayLogs are the logs that say what became of a task that waits, in the order in which
 // they are read: what Ray's processes print, and last the states that raylets write
 // down every ten seconds.
-var rayLogs = []string{"gcs_server.out", "raylet.err", "worker-*.err", "raylet.out", "debug_state.txt"}
+var rayLogs = []string{"gcs_server.out", "raylet.err", "worker-*.err", "raylet.out", "log_monitor.log", "events/event_AUTOSCALER.log", "debug_state.txt"}
 
 // RayLogs are the ends of the logs of every Ray that is running in the lab's containers,
 // one text for each session directory. Where RAYFIT_KEEP names a directory, the logs are
 // copied into it whole.
 func (l *Lab) RayLogs() []string {
 	var texts []string
-	// The pattern is well-formed, which is all that could be wrong.
-	sessions, _ := filepath.Glob(l.path("nodes", "*", "containers", "*", "tmp", "ray", "session_2*", "logs"))
-	for i, session := range sessions {
+	for i, session := range l.raySessions() {
 		var text strings.Builder
 		fmt.Fprintf(&text, "Ray's logs in %s\n", strings.TrimPrefix(session, l.options.Dir+"/"))
 		for _, pattern := range rayLogs {
@@ -47,6 +45,21 @@ func (l *Lab) RayLogs() []string {
 		texts = append(texts, text.String())
 	}
 	return texts
+}
+
+// raySessions are the folders of logs of all Rays: in a container's own /tmp, or in the
+// volume that a head shares with its autoscaler.
+func (l *Lab) raySessions() []string {
+	var sessions []string
+	for _, ray := range [][]string{
+		{"containers", "*", "tmp", "ray"},
+		{"kubelet", "pods", "*", "volumes", "kubernetes.io~empty-dir", "*"},
+	} {
+		// The pattern is well-formed, which is all that could be wrong.
+		found, _ := filepath.Glob(l.path(append(append([]string{"nodes", "*"}, ray...), "session_2*", "logs")...))
+		sessions = append(sessions, found...)
+	}
+	return sessions
 }
 
 // endOf is the end of a log, and "" of one that is not there (any more).

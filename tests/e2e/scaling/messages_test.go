@@ -20,13 +20,16 @@ func TestDriversHearTheSidecar(t *testing.T) {
 	d := driven(t, w, c, w.DriveAloud)
 	do(t, d, `hold("one", 1, num_cpus=1)`)
 	until(t, w, "the task works", func() error { return w.TaskGate.AtWork(batch(*c, "one"), 1) })
-	until(t, w, "the driver says what was done", func() error {
+	err := w.Until(t.Context(), "the driver says what was done", func() error {
 		said := d.Said()
 		if !slices.ContainsFunc(said, func(line string) bool { return strings.Contains(line, "Adding 1 node(s) of type cpu.") }) {
 			return fmt.Errorf("it says %q", said)
 		}
 		return nil
 	})
+	if err != nil {
+		t.Fatalf("%v; %s", err, whereRayLogs(t, d))
+	}
 	// A driver that connects prints what stands there, even if it is empty.
 	wrong, err := d.Eval(t.Context(), `from ray.experimental.internal_kv import _internal_kv_get; value = _internal_kv_get("__autoscaling_error")`)
 	if err != nil {
@@ -35,4 +38,16 @@ func TestDriversHearTheSidecar(t *testing.T) {
 	if wrong != "None" {
 		t.Errorf("drivers are told %s although nothing is wrong", wrong)
 	}
+}
+
+// whereRayLogs says what the head's container sees of the folder in which the sidecar leaves its
+// messages, and what is mounted there.
+func whereRayLogs(t *testing.T, d *scaling.Driver) string {
+	seen, err := d.Eval(t.Context(), `import glob; value = (
+    glob.glob("/tmp/ray/*"), os.path.realpath("/tmp/ray/session_latest"), glob.glob("/tmp/ray/session_latest/logs/events/*"),
+    [line for line in open("/proc/self/mountinfo") if line.split()[4] in ("/tmp", "/tmp/ray")])`)
+	if err != nil {
+		return "what the head sees of Ray's logs is not known: " + err.Error()
+	}
+	return "the head sees " + seen
 }

@@ -6,13 +6,14 @@
 
 use std::cell::Cell;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{Hash as _, Hasher as _};
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::AdmissionLimits;
+use crate::hash;
 
 /// How much of an object is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,7 +201,7 @@ const CONTAINER: &[&str] = &[
 
 /// The fingerprint of a text: equal texts have equal fingerprints.
 fn fingerprint(raw: &RawValue) -> Value {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = hash::comparing();
     raw.get().hash(&mut hasher);
     hasher.finish().into()
 }

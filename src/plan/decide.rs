@@ -138,7 +138,7 @@ impl<'a> Decision<'a> {
         let (pods, strategy) = ((self.own, self.live), self.settings.strategy);
         let (mut list, leftovers) = rows::rows(self.snapshot, pods, strategy, now);
         if self.is_rayfit() {
-            rows::add_awaited(&mut list, &config, self.own);
+            rows::add_awaited(&mut list, &config, self.own, &self.departures);
             rows::by_name(&mut list);
         }
         let (mut state, mut demands) = self.state(&config, &list, now, &mut problems);

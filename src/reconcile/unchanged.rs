@@ -6,8 +6,9 @@
 //! next looks compare the GCS's state with that round's and make no plan. This is bounded: after
 //! [`REST_S`] a round is made in any case.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{Hash as _, Hasher as _};
 
+use crate::hash;
 use crate::reconcile::decide::round;
 use crate::reconcile::memory::RoundMemory;
 use crate::reconcile::round::Round;
@@ -150,7 +151,7 @@ fn sum(state: &ClusterResourceState) -> u64 {
         cluster_resource_constraints: constraints,
         users,
     } = state;
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = hash::comparing();
     users.hash(&mut hasher);
     node_states.len().hash(&mut hasher);
     // The nodes' hashes are added up, so that their order does not matter: the GCS keeps nodes in a
@@ -176,7 +177,7 @@ fn of_node(node: &NodeState) -> u64 {
         labels,
         memory_in_use,
     } = node;
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = hash::comparing();
     let in_use = memory_in_use.map(|told| told.bytes.div_euclid(IN_USE_STEP));
     in_use.hash(&mut hasher);
     (node_id, instance_id, ray_node_type_name).hash(&mut hasher);

@@ -9,6 +9,7 @@ use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::milli;
 use crate::plan::list::{ByGroup, DemandIndex, GroupIndex};
 use crate::plan::memory::remember;
+use crate::plan::nodes::departure::is_evicted;
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
@@ -212,7 +213,32 @@ fn groups(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decided<'_>) -
             group.replicas.unwrap_or(group.min_replicas)
         };
     }
+    if decided.state.strategy.is_rayfit() {
+        count_evicted(decided, &awaited, &mut plans);
+    }
     plans
+}
+
+/// Adds pods that somebody deletes with their Kubernetes node to the `replicas` of groups in which
+/// pods are still to be made, as far as maxima allow: KubeRay counts these pods until they are gone,
+/// and would make the others only then.
+fn count_evicted(decided: &Decided<'_>, awaited: &ByGroup<u64>, plans: &mut [GroupPlan]) {
+    let nodes = |plan: &GroupPlan, group: &GroupConfig| group.nodes(plan.replicas);
+    let all = plans.iter().zip(workers(decided));
+    let all = all.map(|(plan, (_, group))| nodes(plan, group));
+    let all = all.fold(0, u64::saturating_add);
+    let mut room = decided.state.max_workers.saturating_sub(all);
+    for (plan, (number, group)) in plans.iter_mut().zip(workers(decided)) {
+        if awaited.count(number) == 0 && plan.launch_now == 0 {
+            continue;
+        }
+        let of_group = decided.own.iter().filter(|pod| pod.group == group.name);
+        let evicted = of_group.filter(|pod| is_evicted(&decided.departures, &decided.config, pod));
+        let allowed = u64::try_from(group.max_replicas.saturating_sub(plan.replicas)).unwrap_or(0);
+        let counted = (evicted.count() as u64).min(allowed).min(room);
+        room -= counted;
+        plan.replicas = plan.replicas.saturating_add_unsigned(counted);
+    }
 }
 
 /// The new nodes of a group that no demand needs, by what they are for.

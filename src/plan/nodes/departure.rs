@@ -95,6 +95,23 @@ pub(crate) fn departures(
     found
 }
 
+/// Whether somebody else deletes a pod that leaves, while KubeRay still counts it: KubeRay makes a pod
+/// in its place once it is gone, or before, if `replicas` is one more. (KubeRay,
+/// `raycluster_controller.go`, `reconcilePods`.) Replicas of several hosts are counted as wholes.
+pub(crate) fn is_evicted(
+    departures: &BTreeMap<String, Departure>,
+    config: &ClusterConfig,
+    pod: &Pod<'_>,
+) -> bool {
+    let group = config.number(pod.group);
+    let group = group.and_then(|number| config.groups.get(number));
+    pod.role == PodRole::Worker
+        && pod.deleting
+        && !pod.ended
+        && group.is_some_and(|group| group.hosts <= 1)
+        && departures.contains_key(pod.name)
+}
+
 /// Adds the other hosts of multi-host replicas of which a host leaves.
 fn add_other_hosts(
     own: &[Pod<'_>],

@@ -5,9 +5,13 @@
 //! Ray reports them, then the pods without a Ray node. (Ray, `reconciler.py`, `_sync_from`, in the
 //! state that it settles in.)
 
+use std::collections::BTreeMap;
+
 use crate::hash::{HashMap, HashSet};
+use crate::plan::nodes::departure::is_evicted;
 use crate::plan::nodes::group::{ClusterConfig, MOST_NODES};
 use crate::plan::nodes::life::Stage;
+use crate::plan::outcome::cause::Departure;
 use crate::plan::strategy::Strategy;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{LiveNodes, NodeState, NodeStatus};
@@ -85,15 +89,19 @@ fn standby_heads<'a>(
     standby.map(|pod| pod.name).collect()
 }
 
-/// Adds the pods that KubeRay was asked for and has not made yet, as `replicas` says.
+/// Adds the pods that KubeRay was asked for and has not made yet, as `replicas` says. A pod that is
+/// deleted is missing, and is made again, but for one that leaves with its node: what takes its place
+/// is a launch.
 pub(crate) fn add_awaited<'a>(
     rows: &mut Vec<Row<'a>>,
     config: &'a ClusterConfig,
     pods: &[Pod<'_>],
+    departures: &BTreeMap<String, Departure>,
 ) {
     let mut there: HashMap<&str, u64> = HashMap::default();
     for pod in pods {
-        if pod.role == PodRole::Worker && !pod.deleting && !config.is_listed(pod.group, pod.name) {
+        let is_there = !pod.deleting || is_evicted(departures, config, pod);
+        if pod.role == PodRole::Worker && is_there && !config.is_listed(pod.group, pod.name) {
             *there.entry(pod.group).or_default() += 1;
         }
     }

@@ -154,6 +154,33 @@ func TestCordonedNode(t *testing.T) {
 			w.TaskGate.Release(batch(*c, "second"))
 		})
 	}
+	t.Run("drained", func(t *testing.T) { nodeIsDrained(t, w) })
+}
+
+// nodeIsDrained cordons the node of a worker and evicts the worker in one go, as people do: it comes
+// first that the node is cordoned or that the pod is deleted. In either case the pod in its place is
+// made while the old one ends, and no other one is.
+func nodeIsDrained(t *testing.T, w *scaling.World) {
+	c := &scaling.Cluster{Name: "evicted", Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{
+		{Name: "small", CPU: 2, Max: 3, Grace: 20, Drain: 15},
+	}}
+	d := drive(t, w, c)
+	nap(t, w, d, *c, "long", 1, 30)
+	until(t, w, "the task has begun", func() error { return attempted(w, *c, "long", 1) })
+	node := fmt.Sprint(w.Workers(*c, "")[0].Get("spec.nodeName"))
+	defer kubectl(t, w, "uncordon", node)
+	kubectl(t, w, "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force",
+		"--pod-selector=ray.io/cluster="+c.Name+",ray.io/node-type=worker", "--timeout=90s")
+	within(t, w, "the task ends elsewhere", func() error { return attempted(w, *c, "long-ended", 1) })
+	if err := ever(w, *c, 2); err != nil {
+		t.Fatal(err)
+	}
+	workers := w.EverWorkers(*c, "")
+	old, other := workers[0], workers[1]
+	if !other.First.Before(old.Gone) {
+		t.Errorf("the pod in its place was made %s after the old one had gone", since(old.Gone, other.First))
+	}
+	t.Logf("the pod in its place was made %s before the old one had gone", since(other.First, old.Gone))
 }
 
 // firstOf is the first error.

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"rayfit.dev/rayfit/tests/scaling"
 )
 
 // differences are what is not as it was simulated: events that are missing or too
@@ -74,6 +77,27 @@ func sideBySide(simulated, done []event) string {
 		fmt.Fprintf(&lines, "       - %8.2f          %s\n", d.at, d.what)
 	}
 	return lines.String()
+}
+
+// TestEndOfAll: a gang ends with its last task, in whatever order its tasks end.
+func TestEndOfAll(t *testing.T) {
+	early, late := time.Unix(1, 0), time.Unix(2, 0)
+	for _, one := range []struct {
+		ended []time.Time
+		want  time.Time
+	}{
+		{[]time.Time{{}, early}, time.Time{}},
+		{[]time.Time{early, {}}, time.Time{}},
+		{[]time.Time{late, early}, late},
+	} {
+		var tasks []scaling.Task
+		for _, ended := range one.ended {
+			tasks = append(tasks, scaling.Task{Ended: ended})
+		}
+		if got := endOfAll(tasks); got != one.want {
+			t.Errorf("tasks that ended at %v: all had ended at %v instead of %v", one.ended, got, one.want)
+		}
+	}
 }
 
 func TestDifferences(t *testing.T) {

@@ -144,15 +144,24 @@ func (s *seen) lookAtGang(w *scaling.World, b batch, tasks []scaling.Task) {
 	if len(tasks) < b.tasks() {
 		return
 	}
-	last := tasks[len(tasks)-1]
 	var pods []string
 	for _, task := range tasks {
 		pods = append(pods, task.Pod)
-		if task.Ended.IsZero() || task.Ended.After(last.Ended) {
-			last.Ended = task.Ended
+	}
+	s.lookAtTask(w, b, b.name, tasks[len(tasks)-1].Began, endOfAll(tasks), false, pods...)
+}
+
+// endOfAll is when the last of some tasks ended, zero while one goes on.
+func endOfAll(tasks []scaling.Task) (last time.Time) {
+	for _, task := range tasks {
+		if task.Ended.IsZero() {
+			return time.Time{}
+		}
+		if task.Ended.After(last) {
+			last = task.Ended
 		}
 	}
-	s.lookAtTask(w, b, b.name, last.Began, last.Ended, false, pods...)
+	return last
 }
 
 func (s *seen) lookAtTask(w *scaling.World, b batch, task string, began, ended time.Time, lost bool, pods ...string) {

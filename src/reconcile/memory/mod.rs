@@ -265,7 +265,12 @@ impl RoundMemory {
         let meaning = failure.meaning();
         let key = (self.concerned(done, meaning, now), done.effect.class());
         let failed = FailedTry {
-            meaning,
+            meaning: match meaning {
+                // The GCS has just reported the node that it does not know now: its report is old, or
+                // a lie, and may be repeated for long.
+                Meaning::Gone if !done.effect.is_kubernetes() => Meaning::Transient,
+                meaning => meaning,
+            },
             kind: std::mem::discriminant(&done.effect),
             why: failure.explain(&done.effect),
             now,

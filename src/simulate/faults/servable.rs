@@ -8,6 +8,7 @@ use crate::simulate::moment::Moment;
 use crate::simulate::ray::Ray;
 use crate::simulate::ray::jobs::{JobState, Need, SimulatedJob};
 use crate::simulate::ray::resources::Bundle;
+use crate::simulate::settings::LIVENESS_S;
 use crate::simulate::trace::PlacementStrategy;
 use crate::simulate::world::group::SimulatedGroup;
 
@@ -32,7 +33,12 @@ impl FaultTrial<'_> {
     /// No job that could run waits any more, or not yet for too long. Returns whether to go on.
     pub(super) fn is_served_in_time(&self, calm: Moment) -> Result<bool, WorldViolation> {
         let seconds = self.world.now.since(calm);
-        if seconds > SERVED_S {
+        let is_lost = |fault: &Fault| matches!(fault.kind, FaultKind::HeadLost { .. });
+        // With a head that is lost, Ray's strategy forgets which raylets were drained, and counts on their
+        // pods until KubeRay's liveness probe ends these.
+        let forgets = !self.scene.settings.strategy.is_rayfit() && self.faults.iter().any(is_lost);
+        let longer_s = if forgets { LIVENESS_S } else { 0.0 };
+        if seconds > SERVED_S + longer_s {
             if self.may_wait_for_ever() {
                 return Ok(false);
             }

@@ -17,8 +17,10 @@ use super::server_time::ServerTime;
 /// The user agent, as audit logs show it.
 const NAME: &str = concat!("rayfit/", env!("CARGO_PKG_VERSION"));
 
-/// A connection from which nothing is read for so long is dead: even a quiet watch gets a bookmark
-/// once a minute.
+/// A connection from which nothing is read for so long is dead: a watch ends sooner on which nothing
+/// arrives ([`WatchDurations::silence`]).
+///
+/// [`WatchDurations::silence`]: super::selection::WatchDurations::silence
 const SILENCE: Duration = Duration::from_secs(100);
 
 /// The most requests that wait for the connection.
@@ -63,8 +65,6 @@ impl ApiServer {
         // to fifteen times. Our limits would not cover that, and nothing here would see the
         // `Retry-After`.
         config.default_retry = false;
-        // Watches notice a little sooner that nothing arrives (WatchDurations::silence), and say
-        // so.
         config.read_timeout = Some(SILENCE);
         // Otherwise the time would count from when a pooled connection went idle, and end the next
         // request.

@@ -3,7 +3,7 @@
 //! list once more.
 //!
 //! It is written here because libraries do not expose bookmarks and the ends of watches, by which a
-//! quiet watch is told from a dead one.
+//! watch that is alive is told from one that may be dead.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -86,7 +86,10 @@ enum End {
     /// The next watch can continue from the last version.
     GoOn,
     /// Nothing arrived on the watch, so that only a list can tell whether the known objects are
-    /// still true.
+    /// still true. Mostly they are: an API server that has just started sends no bookmarks before it
+    /// has heard of a version of these objects from etcd. Where they do not change, that is when etcd
+    /// tells of its progress, after ten minutes unless it is set otherwise. (Kubernetes, `cacher.go`,
+    /// `dispatchEvents`; etcd, `watch-progress-notify-interval`.)
     Unconfirmed,
 }
 
@@ -202,10 +205,15 @@ impl Follower<'_> {
         let mut lines = Lines::new(body);
         let mut is_heard = false;
         loop {
-            let line = timeout(silence, lines.next()).await;
-            let Some(line) = line.map_err(|_| PageFault::Silent(silence))? else {
-                break;
+            let Ok(line) = timeout(silence, lines.next()).await else {
+                // No failure yet: whether it is one shows in the list that follows.
+                tracing::debug!(
+                    watch = self.selection.title,
+                    "nothing arrives, listing again"
+                );
+                return Ok(End::Unconfirmed);
             };
+            let Some(line) = line else { break };
             // The events before it stay valid: a connection that breaks only ends this watch.
             let Ok(line) = line else { break };
             if line.trim_ascii().is_empty() {

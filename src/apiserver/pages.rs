@@ -48,9 +48,6 @@ pub enum PageFault {
     /// There was no answer in time.
     #[error("no answer within {} s", .0.as_secs())]
     TooSlow(Duration),
-    /// Nothing arrived on a watch.
-    #[error("nothing has arrived for {} s, not even a bookmark", .0.as_secs())]
-    Silent(Duration),
     /// A watch ended as soon as it began.
     #[error("the watch ended as soon as it began")]
     Cut,

@@ -41,8 +41,8 @@ impl Selection {
 pub struct WatchDurations {
     /// The longest time that an answer may take; for a list, that each page may take.
     pub answer: Duration,
-    /// A watch on which nothing arrives for so long is dead: API servers send bookmarks once a
-    /// minute.
+    /// A watch on which nothing arrives for so long may be dead, so that the objects are listed again:
+    /// API servers send bookmarks once a minute, once they know a version.
     pub silence: Duration,
     /// The first and the longest wait after a failure.
     pub retry: (Duration, Duration),
@@ -55,7 +55,7 @@ impl Default for WatchDurations {
     fn default() -> Self {
         Self {
             answer: Duration::from_secs(30),
-            // API servers send a bookmark once a minute even where nothing changes.
+            // API servers send a bookmark once a minute even where nothing changes, mostly.
             silence: Duration::from_secs(95),
             retry: (Duration::from_millis(500), Duration::from_secs(30)),
             lifetime: Duration::from_mins(5),

@@ -157,7 +157,7 @@ async fn one_malformed_object_hides_no_other() {
 
 /// A connection that is up and says nothing: in virtual time, since that lasts minutes.
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_hangs_silently_is_found_dead_and_begun_anew() {
+async fn a_watch_that_hangs_silently_is_begun_anew_and_is_no_failure() {
     use hyper::Response;
     use kube::client::Body;
     let watches_begun = Arc::new(std::sync::Mutex::new(0));
@@ -186,10 +186,13 @@ async fn a_watch_that_hangs_silently_is_found_dead_and_begun_anew() {
     let watches = Watches::default();
     let lists = Arc::new(AtomicU32::new(0));
     let counted = lists.clone();
+    let failures = Arc::new(AtomicU32::new(0));
+    let failed = failures.clone();
     let pods = Selection::all("pods", "/api/v1/pods".to_owned());
     let informers = Informers::new(api.client(), watches.clone());
     let reading = informers.read(pods, Some::<Value>, move |event| {
         counted.fetch_add(u32::from(matches!(event, WatchEvent::Complete(_))), Relaxed);
+        failed.fetch_add(u32::from(matches!(event, WatchEvent::Failed(_))), Relaxed);
     });
     let hour = tokio::time::timeout(Duration::from_hours(1), reading.forever());
     assert!(hour.await.is_err(), "it never ends");
@@ -197,6 +200,11 @@ async fn a_watch_that_hangs_silently_is_found_dead_and_begun_anew() {
     assert!(lists > 20, "{lists} lists in an hour");
     assert!(*watches_begun.lock().unwrap() > 20);
     assert_eq!(watches.troubles(), [], "what is known is never old");
+    let failures = failures.load(Relaxed);
+    assert_eq!(
+        failures, 0,
+        "an API server may have nothing to say of objects that do not change"
+    );
 }
 
 /// Webhooks, audit and controller in one process.

@@ -36,10 +36,21 @@ func differences(simulated, done []event, common settings) []string {
 	return found
 }
 
+// of are the settings that hold for a script.
+func (s settings) of(one script) settings {
+	if !one.losesHead() {
+		s.HeadToleranceSeconds = s.ToleranceSeconds
+	}
+	return s
+}
+
 // tolerance is by how much the time of an event may differ.
 func (s settings) tolerance(d event) float64 {
-	if strings.HasPrefix(d.what, "begins ") {
+	switch {
+	case strings.HasPrefix(d.what, "begins "):
 		return s.StartToleranceSeconds
+	case strings.HasPrefix(d.what, "loses "):
+		return s.HeadToleranceSeconds
 	}
 	return s.ToleranceSeconds
 }

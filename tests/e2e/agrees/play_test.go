@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"rayfit.dev/rayfit/tests/scaling"
@@ -40,31 +39,37 @@ type act struct {
 	do func(context.Context) error
 }
 
-// play plays a script from beginning to end.
-func (s *stage) play(t *testing.T, one script, common settings) (*play, error) {
-	t.Helper()
-	ctx := t.Context()
+// neverStarted says that Ray did not start in a pod, for which another one was made.
+type neverStarted struct{ pod string }
+
+func (e *neverStarted) Error() string { return "Ray did not start in pod " + e.pod }
+
+// play plays a script from beginning to end, in a cluster of its own that is gone
+// afterwards. What was seen is nil where the script did not begin.
+func (s *stage) play(ctx context.Context, one script, common settings, attempt int) (seen *seen, err error) {
 	c := one.cluster(common)
+	if attempt > 1 {
+		// What is remembered of the cluster of before goes by its name.
+		c.Name = fmt.Sprintf("%s-%d", c.Name, attempt)
+	}
 	if err := s.Create(ctx, c); err != nil {
 		return nil, err
 	}
-	t.Cleanup(func() {
-		// Not the test's context, which has ended.
-		if err := s.Delete(context.Background(), *c); err != nil {
-			t.Error(err)
-		}
-	})
+	defer func() {
+		// Not the test's context, which may have ended.
+		err = errors.Join(err, s.Delete(context.WithoutCancel(ctx), *c))
+	}()
 	d, err := s.Drive(ctx, *c)
 	if err != nil {
 		return nil, err
 	}
 	p := &play{stage: s, script: one, c: *c, d: d, seen: newSeen(one), ending: map[string]bool{}}
-	t.Cleanup(func() { p.d.Close() })
-	t.Cleanup(p.end)
+	defer func() { p.d.Close() }()
+	defer p.end()
 	if err := p.settle(ctx); err != nil {
 		return nil, err
 	}
-	return p, p.run(ctx)
+	return p.seen, p.run(ctx)
 }
 
 // settle waits until the controller looks after the cluster, and the workers that
@@ -108,9 +113,9 @@ func (p *play) settle(ctx context.Context) error {
 func (p *play) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p.seen.look(p.World, p.c)
+	early := len(p.NeverStarted(p.c, ""))
 	p.begin = time.Now()
-	p.seen.begin = p.begin
+	p.seen.start(p.World, p.c, p.begin)
 	acted := make(chan error, 1)
 	go func() {
 		acted <- p.act(ctx)
@@ -133,6 +138,10 @@ func (p *play) run(ctx context.Context) error {
 			return &scaling.Lost{What: failed.Error()}
 		}
 		p.look(ctx)
+		if never := p.NeverStarted(p.c, ""); len(never) > early {
+			failed = &neverStarted{never[len(never)-1].Name()}
+			return &scaling.Lost{What: failed.Error()}
+		}
 		if n := len(p.script.events); !over || len(p.seen.events) < n {
 			return fmt.Errorf("%d events of %d", len(p.seen.events), n)
 		}

@@ -32,6 +32,10 @@ type settings struct {
 	// StartToleranceSeconds that at which a job begins.
 	ToleranceSeconds      float64 `json:"toleranceSeconds"`
 	StartToleranceSeconds float64 `json:"startToleranceSeconds"`
+	// HeadToleranceSeconds is by how much that of an event may differ at which a job is
+	// lost with its head. Its driver ends with the head: where the GCS lives long enough to
+	// tell of that, the job ends at once, and otherwise when the next head asks its workers.
+	HeadToleranceSeconds float64 `json:"headToleranceSeconds"`
 	// TogetherSeconds is how far apart events are at most that may change their order.
 	TogetherSeconds float64 `json:"togetherSeconds"`
 }
@@ -168,6 +172,10 @@ func (s script) tenant() string {
 }
 
 // changesNodes says whether scripts that are played beside it would notice.
+func (s script) losesHead() bool {
+	return slices.ContainsFunc(s.faults, func(f fault) bool { return f.Kind == "headLost" })
+}
+
 func (s script) changesNodes() bool {
 	return slices.ContainsFunc(s.faults, func(f fault) bool { return f.Kind == "nodesFilled" || f.Kind == "nodeDrained" })
 }

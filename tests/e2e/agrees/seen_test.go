@@ -40,17 +40,21 @@ func newSeen(s script) *seen {
 	}
 }
 
-// look adds what was done since the last look. What is so before the script begins
-// is no event.
+// start takes in how things are when the script begins: that is no event, and pods of
+// before are not counted.
+func (s *seen) start(w *scaling.World, c scaling.Cluster, begin time.Time) {
+	s.look(w, c)
+	s.begin, s.events = begin, nil
+	clear(s.names)
+	clear(s.count)
+}
+
+// look adds what was done since the last look.
 func (s *seen) look(w *scaling.World, c scaling.Cluster) {
 	known := len(s.events)
 	s.lookAtCluster(w, c)
 	s.lookAtPods(w, c)
 	s.lookAtTasks(w, c)
-	if s.begin.IsZero() {
-		s.events = nil
-		return
-	}
 	slices.SortStableFunc(s.events[known:], func(a, b event) int {
 		return int((a.at - b.at) * 1000)
 	})

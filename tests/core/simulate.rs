@@ -327,6 +327,31 @@ fn a_pod_never_shrinks_below_what_runs_in_it() {
     assert_eq!((at(20.0), at(150.0)), (8.0, 4.0), "{result:?}");
 }
 
+/// A pod with three cores as a whole grows to those and no further, with its request; what is beyond that
+/// runs in another pod. Both levels come down again, so that less is paid for.
+#[test]
+fn a_pod_grows_within_what_it_has_as_a_whole() {
+    let mut cluster = growing(&[("cpu", 1, 2, 1)], 4);
+    let group = &mut cluster["spec"]["workerGroupSpecs"][0];
+    (group["minReplicas"], group["replicas"]) = (json!(1), json!(1));
+    group["template"]["spec"]["resources"] = json!({"requests": {"cpu": "1", "memory": "4Gi"}, "limits": {"cpu": "3", "memory": "16Gi"}});
+    let jobs = [tasks(1, 5.0, 200.0, 1.0), tasks(3, 5.0, 40.0, 1.0)].concat();
+    let result = simulate(
+        &cluster,
+        &trace(jobs),
+        &WorldSettings::default(),
+        Strategy::Rayfit,
+    );
+    assert_eq!((result.jobs.ended, result.pods), (4, 1), "{result:?}");
+    let at = |seconds: f64| {
+        let before = result.curve.iter().take_while(|point| point.at <= seconds);
+        before.last().map_or(0.0, |point| point.cores)
+    };
+    // Its request stays a thousandth below its limit, or the pod would change its quality-of-service class.
+    let cores = [at(4.0), at(35.0), at(190.0)];
+    assert_eq!(cores, [1.0, 2.999 + 1.0, 1.0 + 1.0], "{result:?}");
+}
+
 /// The one node has room for three cores more, and says so to who asks for more.
 #[test]
 fn growth_is_bounded_by_the_node() {

@@ -62,6 +62,7 @@ fn workload(seed: u64) -> (FaultPlan, usize) {
         name: name.to_owned(),
         cores,
         max_cores: Some(cores * random.i64(2..=4)),
+        pod_cores: None,
         min: 0,
         max: random.i64(4..=8),
         hosts: 1,

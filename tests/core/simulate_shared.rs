@@ -80,6 +80,7 @@ fn tenant(cores: i64, max_cores: Option<i64>, max: i64, jobs: &[(f64, f64)]) -> 
                 name: "small".to_owned(),
                 cores,
                 max_cores,
+                pod_cores: None,
                 min: 0,
                 max,
                 hosts: 1,

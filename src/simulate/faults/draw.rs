@@ -76,6 +76,7 @@ impl Draw {
             name: "small".to_owned(),
             cores: 1,
             max_cores: grows.then_some(self.0.i64(2..=4)),
+            pod_cores: None,
             min: self.0.i64(0..=1),
             max: self.0.i64(3..=6),
             hosts: 1,
@@ -84,6 +85,7 @@ impl Draw {
             name: "large".to_owned(),
             cores: 2,
             max_cores: (grows && self.0.bool()).then_some(4),
+            pod_cores: None,
             min: 0,
             max: self.0.i64(1..=3),
             // Ray rounds launches down to whole replicas, and so may never make one.

@@ -50,6 +50,13 @@ impl Draw {
             });
         }
         self.what_came_after_that(faults);
+        // What Ray's own strategy makes of pods that have resources as a whole is its own.
+        if scene.settings.strategy.is_rayfit() && self.one_in(4) {
+            for group in &mut scene.groups {
+                let most = group.max_cores.filter(|most| *most > group.cores);
+                group.pod_cores = most.map(|most| self.0.i64(group.cores + 1..=most));
+            }
+        }
     }
 
     /// In a part of the scenes: the head is lost, reads are out of date, a burst is told of in parts.

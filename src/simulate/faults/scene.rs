@@ -97,6 +97,9 @@ pub struct SceneGroup {
     /// The cores up to which a pod may grow, if it may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cores: Option<i64>,
+    /// The cores that the pod has as a whole, if it has any, of which its container is given more or fewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_cores: Option<i64>,
     /// The fewest replicas.
     pub min: i64,
     /// The most replicas.
@@ -211,10 +214,14 @@ impl Scene {
     /// The RayCluster.
     pub fn cluster(&self) -> Value {
         let group = |group: &SceneGroup| {
+            let mut pod = json!({"containers": [container("ray-worker", group.cores)]});
+            if let Some(cores) = group.pod_cores {
+                pod["resources"] = json!({"limits": size(cores), "requests": size(group.cores)});
+            }
             json!({
                 "groupName": group.name, "replicas": group.min, "minReplicas": group.min,
                 "maxReplicas": group.max, "numOfHosts": group.hosts, "rayStartParams": {},
-                "template": {"spec": {"containers": [container("ray-worker", group.cores)]}},
+                "template": {"spec": pod},
             })
         };
         let growing = self.groups.iter().filter_map(|group| {
@@ -247,7 +254,8 @@ impl Scene {
 impl SceneGroup {
     /// The most that a pod of it may have, as thousandths of cores and as bytes.
     pub fn most(&self) -> [i64; 2] {
-        amounts(self.max_cores.unwrap_or(self.cores))
+        let own = self.max_cores.unwrap_or(self.cores);
+        amounts(self.pod_cores.map_or(own, |whole| whole.min(own)))
     }
 
     /// What a pod of it has at first.
@@ -301,12 +309,16 @@ fn uses(at: f64, gi: f64) -> MemoryUse {
 
 /// A container of so many cores.
 fn container(name: &str, cores: i64) -> Value {
-    let size = json!({"cpu": cores.to_string(), "memory": format!("{}Gi", MEMORY_GI * cores)});
+    let size = size(cores);
     json!({
         "name": name, "image": "ray:2.60.0", "resources": {"limits": size, "requests": size},
         // Ray's memory monitor would take away jobs for good.
         "env": [{"name": "RAY_memory_monitor_refresh_ms", "value": "0"}],
     })
+}
+
+fn size(cores: i64) -> Value {
+    json!({"cpu": cores.to_string(), "memory": format!("{}Gi", MEMORY_GI * cores)})
 }
 
 /// A pod that says that it is of the cluster, and is somebody else's.

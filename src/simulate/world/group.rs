@@ -5,6 +5,7 @@ use std::rc::Rc;
 use serde::Deserialize as _;
 use serde_json::Value;
 
+use super::pod_level::fill_in;
 use crate::ray::container::MEMORY_MONITOR;
 use crate::ray::{Fields, Role};
 use crate::snapshot::cluster_object::{ClusterObject, GroupSpec};
@@ -85,6 +86,11 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGr
             (object.pointer(&at), false)
         }
     };
+    // What the API server would refuse is left out: rules say what is wrong with a pod's spec.
+    let mut pod = template
+        .and_then(|spec| PodSpec::deserialize(spec).ok())
+        .unwrap_or_default();
+    fill_in(&mut pod);
     let replicas = wanted(group.replicas, group.min_replicas, group.max_replicas);
     #[expect(clippy::cast_precision_loss, reason = "Ray counts in floats too")]
     let resources = resources
@@ -97,10 +103,7 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGr
         hosts: group.hosts.unwrap_or(1).max(1),
         to_delete: group.listed().map(str::to_owned).collect(),
         is_suspended: group.suspended,
-        // What the API server would refuse is left out: rules say what is wrong with a pod's spec.
-        pod: template
-            .and_then(|spec| PodSpec::deserialize(spec).ok())
-            .unwrap_or_default(),
+        pod,
         placement: Rc::new(placement(template)),
         gpus: gpus(template),
         monitor: monitor(template),

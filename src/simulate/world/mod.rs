@@ -21,6 +21,7 @@ mod memory_reports;
 mod nodes;
 pub mod objects;
 mod operator;
+mod pod_level;
 pub mod queue;
 mod settle;
 mod state;

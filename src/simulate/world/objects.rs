@@ -9,7 +9,7 @@ use crate::simulate::settings::NodePool;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::cluster_object::ClusterObject;
 use crate::snapshot::pod_condition::PodCondition;
-use crate::snapshot::pod_object::PodObject;
+use crate::snapshot::pod_object::{PodObject, PodSpec};
 use crate::snapshot::requests::requests;
 use crate::snapshot::{KubeNode, NodeLoads};
 
@@ -126,23 +126,30 @@ impl SimulatedPod {
 
     /// What the kubelet has allocated to it.
     pub fn allocated(&self) -> Amounts {
-        let statuses = self.object.status.container_statuses.iter();
-        statuses
+        let status = &self.object.status;
+        let statuses = status.container_statuses.iter();
+        let containers = statuses
             .filter_map(|status| status.allocated_resources)
-            .fold(Amounts::default(), Amounts::plus)
+            .fold(Amounts::default(), Amounts::plus);
+        // Where it has resources as a whole, those count.
+        status
+            .allocated_resources
+            .unwrap_or_default()
+            .or(containers)
     }
 
-    /// What its containers should request.
+    /// What it should request: as a whole where it does, or else what its containers should.
     pub fn wanted(&self) -> Amounts {
-        let containers = self.object.spec.containers.iter();
-        containers
-            .map(|container| container.resources.requests.or(container.resources.limits))
-            .fold(Amounts::default(), Amounts::plus)
+        wanted(&self.object.spec)
     }
 
-    /// What it should request, as thousandths of cores and as bytes.
+    /// What its containers should have: their limits, or their requests where they have no limits, as
+    /// thousandths of cores and as bytes.
     pub fn size(&self) -> [i64; 2] {
-        let wanted = self.wanted();
+        let containers = self.object.spec.containers.iter();
+        let wanted = containers
+            .map(|container| container.resources.limits.or(container.resources.requests))
+            .fold(Amounts::default(), Amounts::plus);
         let whole = |amount: i128| i64::try_from(amount).unwrap_or(i64::MAX);
         [
             whole(wanted.cpu.unwrap_or_default().ceil_milli()),
@@ -167,16 +174,20 @@ impl SimulatedPod {
             return None;
         }
         // A pod that grows is paid for from its allocation on, and one that shrinks until it has
-        // given back.
-        let size = self.limits().max(self.allocated());
+        // given back. Of one with resources as a whole the request is paid for: its limit is only what
+        // it could come to.
+        let whole = self.object.status.resources.unwrap_or_default();
+        let size = whole.requests.or(self.limits()).max(self.allocated());
         let cpus = size.cpu.map_or(0.0, |cpu| cpu.ceil_milli() as f64 / 1000.0);
         let memory = size.memory.map_or(0.0, |memory| memory.ceil_units() as f64);
         Some((cpus, memory, self.gpus as f64))
     }
 
-    /// The bytes of memory that its containers have been given.
+    /// The bytes of memory that its containers have been given, together no more than the pod as a whole.
     pub fn memory(&self) -> i64 {
         let memory = self.limits().memory.unwrap_or_default();
+        let whole = self.object.status.resources.unwrap_or_default();
+        let memory = whole.limits.memory.map_or(memory, |most| most.min(memory));
         i64::try_from(memory.ceil_units()).unwrap_or(i64::MAX)
     }
 
@@ -187,6 +198,8 @@ impl SimulatedPod {
             let resources = container.resources;
             status.allocated_resources = Some(resources.requests.or(resources.limits));
         }
+        let whole = self.object.spec.resources;
+        self.object.status.allocated_resources = (!whole.is_empty()).then(|| self.wanted());
     }
 
     /// The containers get what the spec asks for.
@@ -195,16 +208,20 @@ impl SimulatedPod {
         for (container, status) in containers.zip(&mut self.object.status.container_statuses) {
             status.resources = Some(container.resources);
         }
+        let whole = self.object.spec.resources;
+        self.object.status.resources = (!whole.is_empty()).then_some(whole);
         // The kubelet removes the conditions of a resize when it is done, and sets none of them to
         // False.
         self.object.status.conditions.clear();
     }
 
-    /// Whether the containers have what the spec asks for.
+    /// Whether the containers, and the pod as a whole, have what the spec asks for.
     pub fn is_actuated(&self) -> bool {
         let containers = self.object.spec.containers.iter();
         let mut pairs = containers.zip(&self.object.status.container_statuses);
-        pairs.all(|(container, status)| status.resources == Some(container.resources))
+        let whole = self.object.status.resources.unwrap_or_default();
+        whole == self.object.spec.resources
+            && pairs.all(|(container, status)| status.resources == Some(container.resources))
     }
 
     /// Takes in that the scheduler has found no room for the pod. Returns whether that is new.
@@ -227,6 +244,15 @@ impl SimulatedPod {
             last_transition_time: None,
         }];
     }
+}
+
+/// What a pod with this spec requests: as a whole where it does, or else what its containers do.
+pub(super) fn wanted(spec: &PodSpec) -> Amounts {
+    let containers = spec.containers.iter();
+    let containers = containers
+        .map(|container| container.resources.requests.or(container.resources.limits))
+        .fold(Amounts::default(), Amounts::plus);
+    spec.resources.requests.or(containers)
 }
 
 /// Says that a pod is not bound, and why.

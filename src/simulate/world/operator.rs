@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use super::log::{DeletionCause, LogEntry};
 use super::state::World;
 use crate::simulate::world::group::SimulatedGroup;
-use crate::simulate::world::objects::{SimulatedPod, unscheduled};
+use crate::simulate::world::objects::{SimulatedPod, unscheduled, wanted};
 use crate::simulate::world::queue::WorldEvent;
-use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod_object::{
     ContainerStatus, OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus,
 };
@@ -150,11 +149,7 @@ impl World {
             return true;
         }
         for _ in 0..group.hosts {
-            let containers = group.pod.containers.iter();
-            let wanted = containers
-                .map(|container| container.resources.requests.or(container.resources.limits))
-                .fold(Amounts::default(), Amounts::plus);
-            if self.exceeds_quota(wanted.cpu) {
+            if self.exceeds_quota(wanted(&group.pod).cpu) {
                 return false;
             }
             let name = format!("{}-{}-worker-{}", self.name(), group.name, self.letters());

@@ -348,8 +348,8 @@ fn a_pod_grows_within_what_it_has_as_a_whole() {
         before.last().map_or(0.0, |point| point.cores)
     };
     // Its request stays a thousandth below its limit, or the pod would change its quality-of-service class.
-    let cores = [at(4.0), at(35.0), at(190.0)];
-    assert_eq!(cores, [1.0, 2.999 + 1.0, 1.0 + 1.0], "{result:?}");
+    let cores = (at(4.0), at(35.0), at(190.0));
+    assert_eq!(cores, (1.0, 2.999 + 1.0, 1.0 + 1.0), "{result:?}");
 }
 
 /// The one node has room for three cores more, and says so to who asks for more.

@@ -17,6 +17,10 @@ use crate::simulate::world::group::SimulatedGroup;
 /// less than the time after which a launch counts as failed.
 const SERVED_S: f64 = 500.0;
 
+/// How long ago a job began at the most that is tried again and again, in seconds: Ray's longest wait
+/// before that, and the time until the memory is full.
+const LATELY_S: f64 = 120.0;
+
 /// The pods in which a job may find room.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Pods {
@@ -58,13 +62,23 @@ impl FaultTrial<'_> {
                 FaultKind::ReplicasReset { .. } | FaultKind::ManifestApplied
             )
         };
-        if !settings.strategy.is_rayfit() {
-            return self.faults.iter().any(overwrites);
+        if !settings.strategy.is_rayfit() && self.faults.iter().any(overwrites) {
+            return true;
         }
         // A job that asks for no memory and uses much may be killed again and again on a pod that has no room to
-        // grow, or does not follow the memory in use. Kills on pods that could grow are judged one by one.
+        // grow, or does not follow the memory in use, as with Ray's strategy. Kills on pods that could grow are
+        // judged one by one.
         let uses = self.scene.jobs.iter().any(|job| !job.uses_gi.is_empty());
-        uses && self.waiting() == 0
+        let mut waiting = self.ready().filter(|job| self.is_servable(job));
+        uses && waiting.all(|job| self.was_killed_lately(job))
+    }
+
+    /// Whether a job that waits has run lately, and was killed because its pod was full.
+    fn was_killed_lately(&self, job: &SimulatedJob) -> bool {
+        let started = job
+            .started
+            .map(|started| self.world.now.since(started) < LATELY_S);
+        job.memory_kills > 0 && started == Some(true)
     }
 
     /// After the last job everything has come to rest.

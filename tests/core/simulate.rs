@@ -134,6 +134,12 @@ fn within(found: f64, least: f64, most: f64) {
     );
 }
 
+/// The cores that are paid for so many seconds after the beginning.
+fn cores_at(result: &SimulationResult, seconds: f64) -> f64 {
+    let before = result.curve.iter().take_while(|point| point.at <= seconds);
+    before.last().map_or(0.0, |point| point.cores)
+}
+
 /// Four pods of two cores for eight tasks: 1 s until the GCS knows, at most a round of the scaler,
 /// 7 s for the pods; then 60 s of work, 60 s idle, and a few seconds until the pods are gone.
 #[test]
@@ -320,10 +326,7 @@ fn a_pod_never_shrinks_below_what_runs_in_it() {
         Strategy::Rayfit,
     );
     assert_eq!((result.jobs.ended, result.harmed), (6, 0), "{result:?}");
-    let at = |seconds: f64| {
-        let before = result.curve.iter().take_while(|point| point.at <= seconds);
-        before.last().map_or(0.0, |point| point.cores)
-    };
+    let at = |seconds| cores_at(&result, seconds);
     assert_eq!((at(20.0), at(150.0)), (8.0, 4.0), "{result:?}");
 }
 
@@ -343,10 +346,7 @@ fn a_pod_grows_within_what_it_has_as_a_whole() {
         Strategy::Rayfit,
     );
     assert_eq!((result.jobs.ended, result.pods), (4, 1), "{result:?}");
-    let at = |seconds: f64| {
-        let before = result.curve.iter().take_while(|point| point.at <= seconds);
-        before.last().map_or(0.0, |point| point.cores)
-    };
+    let at = |seconds| cores_at(&result, seconds);
     // Its request stays a thousandth below its limit, or the pod would change its quality-of-service class.
     let cores = (at(4.0), at(35.0), at(190.0));
     assert_eq!(cores, (1.0, 2.999 + 1.0, 1.0 + 1.0), "{result:?}");

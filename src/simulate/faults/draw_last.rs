@@ -52,16 +52,21 @@ impl Draw {
         self.what_came_after_that(faults);
         // What Ray's own strategy makes of pods that have resources as a whole is its own.
         if scene.settings.strategy.is_rayfit() && self.one_in(4) {
-            let uses = scene.jobs.iter().flat_map(|job| &job.uses_gi);
-            let needed_gi = uses.fold(0.0, |most: f64, (_, gi)| most.max(*gi));
-            for group in &mut scene.groups {
-                let most = group.max_cores.filter(|most| *most > group.cores);
-                let cores = most.map(|most| self.0.i64(group.cores + 1..=most));
-                // A job that uses more would be killed for ever.
-                #[expect(clippy::cast_precision_loss, reason = "some GiB")]
-                let holds = |cores: &i64| needed_gi <= 0.8 * (cores * MEMORY_GI) as f64;
-                group.pod_cores = cores.filter(holds);
-            }
+            self.bounds_pods(scene);
+        }
+    }
+
+    /// Pods that may grow have resources as a whole, within which they do.
+    fn bounds_pods(&mut self, scene: &mut Scene) {
+        let uses = scene.jobs.iter().flat_map(|job| &job.uses_gi);
+        let needed_gi = uses.fold(0.0, |most: f64, (_, gi)| most.max(*gi));
+        for group in &mut scene.groups {
+            let most = group.max_cores.filter(|most| *most > group.cores);
+            let cores = most.map(|most| self.0.i64(group.cores + 1..=most));
+            // A job that uses more would be killed for ever.
+            #[expect(clippy::cast_precision_loss, reason = "some GiB")]
+            let holds = |cores: &i64| needed_gi <= 0.8 * (cores * MEMORY_GI) as f64;
+            group.pod_cores = cores.filter(holds);
         }
     }
 

@@ -69,16 +69,13 @@ impl FaultTrial<'_> {
         // grow, or does not follow the memory in use, as with Ray's strategy. Kills on pods that could grow are
         // judged one by one.
         let uses = self.scene.jobs.iter().any(|job| !job.uses_gi.is_empty());
-        let mut waiting = self.ready().filter(|job| self.is_servable(job));
-        uses && waiting.all(|job| self.was_killed_lately(job))
+        uses && self.servable().all(|job| self.was_killed_lately(job))
     }
 
     /// Whether a job that waits has run lately, and was killed because its pod was full.
     fn was_killed_lately(&self, job: &SimulatedJob) -> bool {
-        let started = job
-            .started
-            .map(|started| self.world.now.since(started) < LATELY_S);
-        job.memory_kills > 0 && started == Some(true)
+        let is_lately = |started| self.world.now.since(started) < LATELY_S;
+        job.memory_kills > 0 && job.started.is_some_and(is_lately)
     }
 
     /// After the last job everything has come to rest.
@@ -126,12 +123,16 @@ impl FaultTrial<'_> {
 
     /// How many jobs wait that fit in pods as the groups make them, or in pods that have grown.
     pub(super) fn waiting(&self) -> usize {
-        self.ready().filter(|job| self.is_servable(job)).count()
+        self.servable().count()
     }
 
     /// How many jobs wait that fit nowhere any more.
     pub(super) fn unservable(&self) -> usize {
         self.ready().filter(|job| !self.is_servable(job)).count()
+    }
+
+    fn servable(&self) -> impl Iterator<Item = &SimulatedJob> {
+        self.ready().filter(|job| self.is_servable(job))
     }
 
     fn ready(&self) -> impl Iterator<Item = &SimulatedJob> {

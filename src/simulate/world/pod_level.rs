@@ -2,8 +2,8 @@
 
 use crate::quantity::Quantity;
 use crate::snapshot::amounts::Amounts;
-use crate::snapshot::pod_object::{PodObject, PodSpec, Resources};
-use crate::snapshot::requests::Beside;
+use crate::snapshot::pod_object::{PodSpec, Resources};
+use crate::snapshot::requests::containers_want;
 
 const NAMES: [&str; 2] = ["cpu", "memory"];
 
@@ -12,7 +12,7 @@ const NAMES: [&str; 2] = ["cpu", "memory"];
 pub(super) fn fill_in(spec: &mut PodSpec) {
     let Resources { requests, limits } = spec.resources;
     if !limits.is_empty() {
-        spec.resources.requests = requests.or(sum_of_requests(spec)).or(limits);
+        spec.resources.requests = requests.or(containers_want(spec)).or(limits);
     }
 }
 
@@ -22,7 +22,7 @@ pub(super) fn refusal(before: &PodSpec, spec: &PodSpec) -> Option<String> {
     if whole.is_empty() {
         return None;
     }
-    let sum = sum_of_requests(spec);
+    let sum = containers_want(spec);
     for name in NAMES {
         let above = |amount: Amounts, bound: Amounts| {
             let pair = amount.get(name).zip(bound.get(name));
@@ -51,18 +51,8 @@ pub(super) fn refusal(before: &PodSpec, spec: &PodSpec) -> Option<String> {
     changes_class.then(|| "spec: Pod QOS Class may not change as a result of resizing".to_owned())
 }
 
-/// What the containers request together.
-fn sum_of_requests(spec: &PodSpec) -> Amounts {
-    let ray = spec.containers.first().map(|ray| ray.resources);
-    let ray = ray.map(|ray| ray.requests.or(ray.limits));
-    let object = PodObject {
-        spec: spec.clone(),
-        ..PodObject::default()
-    };
-    Beside::requests(&object).with(ray.unwrap_or_default())
-}
-
-/// Whether a pod that has this as a whole is of the quality-of-service class Guaranteed. (`qos.go`.)
+/// Whether a pod that has this as a whole is of the quality-of-service class Guaranteed. (`qos.go`.) What the
+/// reconciler takes for that is not asked here: a fault in it has to show in what is refused.
 fn is_guaranteed(whole: Resources) -> bool {
     NAMES.into_iter().all(|name| {
         let request = whole.requests.get(name).unwrap_or_default();
@@ -87,20 +77,21 @@ mod tests {
     #[test]
     fn requests_are_filled_in_only_beside_limits() {
         let ray = json!({"limits": {"cpu": "1"}});
-        let resources = |whole: Value| serde_json::from_value::<Resources>(whole).unwrap();
         let filled = |whole: Value| {
             let mut spec = spec(&whole, &ray);
             fill_in(&mut spec);
             spec.resources
         };
         let limits = json!({"cpu": "4", "memory": "2Gi"});
-        assert_eq!(
-            filled(json!({ "limits": limits })),
-            resources(json!({"limits": limits, "requests": {"cpu": "1500m", "memory": "2Gi"}}))
-        );
-        assert_eq!(filled(json!({})), Resources::default());
+        let both = json!({"limits": limits, "requests": {"cpu": "1500m", "memory": "2Gi"}});
         let requests = json!({"requests": {"memory": "2Gi"}});
-        assert_eq!(filled(requests.clone()), resources(requests));
+        for (whole, expected) in [
+            (json!({ "limits": limits }), both),
+            (json!({}), json!({})),
+            (requests.clone(), requests),
+        ] {
+            assert_eq!(filled(whole), spec(&expected, &ray).resources);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a pod takes of its Kubernetes node, as the scheduler and the kubelet count it. (Kubernetes
 //! 1.37, `component-helpers`, `resource.PodRequests` with the status taken into account.)
 
-use super::pod_object::{ContainerStatus, PodContainer, PodObject};
+use super::pod_object::{ContainerStatus, PodContainer, PodObject, PodSpec};
 use crate::snapshot::amounts::Amounts;
 
 /// The requests of a pod: the largest of what its spec wants, what the kubelet has allocated and
@@ -9,7 +9,7 @@ use crate::snapshot::amounts::Amounts;
 /// that the node can never hold counts for nothing.
 pub fn requests(pod: &PodObject) -> Amounts {
     let infeasible = is_resize_infeasible(pod);
-    let wanted = aggregate(pod, |container, _| wanted(container));
+    let wanted = containers_want(&pod.spec);
     let (promised, given) = pod_status(pod).unwrap_or_else(|| {
         (
             aggregate(pod, |container, status| {
@@ -58,6 +58,11 @@ fn is_resize_infeasible(pod: &PodObject) -> bool {
     pending.is_some_and(|one| one.reason.as_deref() == Some("Infeasible"))
 }
 
+/// What the containers of a pod request together, as its spec has it.
+pub(crate) fn containers_want(spec: &PodSpec) -> Amounts {
+    sum(spec, wanted)
+}
+
 /// What the spec of a container wants.
 fn wanted(container: &PodContainer) -> Amounts {
     // The API server fills in a request that is absent from the limit.
@@ -95,7 +100,16 @@ fn aggregate(
     pod: &PodObject,
     of: impl Fn(&PodContainer, Option<&ContainerStatus>) -> Amounts,
 ) -> Amounts {
-    let (running, starting) = phases(pod, of);
+    let status = |container: &PodContainer| {
+        let statuses = &pod.status.container_statuses;
+        let mut all = statuses.iter().chain(&pod.status.init_container_statuses);
+        all.find(|status| status.name == container.name)
+    };
+    sum(&pod.spec, |container| of(container, status(container)))
+}
+
+fn sum(spec: &PodSpec, of: impl Fn(&PodContainer) -> Amounts) -> Amounts {
+    let (running, starting) = phases(spec, of);
     running.max(starting)
 }
 
@@ -121,7 +135,7 @@ impl Beside {
 
     fn of(pod: &PodObject, amounts: impl Fn(&PodContainer) -> Amounts) -> Self {
         let ray = pod.spec.containers.first().map(|ray| ray.name.as_str());
-        let (running, starting) = phases(pod, |container, _| {
+        let (running, starting) = phases(&pod.spec, |container| {
             if ray == Some(container.name.as_str()) {
                 Amounts::default()
             } else {
@@ -140,21 +154,13 @@ impl Beside {
 /// What a pod's containers take while they run, and at the most before that. Containers run together
 /// with the init containers that go on running. The other init containers run before them, one after
 /// the other, each beside the ones that were started before it and go on running.
-fn phases(
-    pod: &PodObject,
-    of: impl Fn(&PodContainer, Option<&ContainerStatus>) -> Amounts,
-) -> (Amounts, Amounts) {
-    let status = |container: &PodContainer| {
-        let statuses = &pod.status.container_statuses;
-        let mut all = statuses.iter().chain(&pod.status.init_container_statuses);
-        all.find(|status| status.name == container.name)
-    };
-    let mut running = (pod.spec.containers.iter())
-        .map(|container| of(container, status(container)))
+fn phases(spec: &PodSpec, of: impl Fn(&PodContainer) -> Amounts) -> (Amounts, Amounts) {
+    let mut running = (spec.containers.iter())
+        .map(&of)
         .fold(Amounts::default(), Amounts::plus);
     let (mut started, mut starting) = (Amounts::default(), Amounts::default());
-    for container in &pod.spec.init_containers {
-        let amount = of(container, status(container));
+    for container in &spec.init_containers {
+        let amount = of(container);
         if container.restart_policy.as_deref() == Some("Always") {
             running = running.plus(amount);
             started = started.plus(amount);

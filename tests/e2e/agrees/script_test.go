@@ -172,12 +172,14 @@ func (s script) tenant() string {
 }
 
 // changesNodes says whether scripts that are played beside it would notice.
-func (s script) losesHead() bool {
-	return slices.ContainsFunc(s.faults, func(f fault) bool { return f.Kind == "headLost" })
-}
+func (s script) changesNodes() bool { return s.has("nodesFilled", "nodeDrained") }
 
-func (s script) changesNodes() bool {
-	return slices.ContainsFunc(s.faults, func(f fault) bool { return f.Kind == "nodesFilled" || f.Kind == "nodeDrained" })
+// losesHead says whether jobs are lost with their head.
+func (s script) losesHead() bool { return s.has("headLost") }
+
+// has says whether a fault of one of these kinds is in it.
+func (s script) has(kinds ...string) bool {
+	return slices.ContainsFunc(s.faults, func(f fault) bool { return slices.Contains(kinds, f.Kind) })
 }
 
 // cluster is the script's RayCluster.

@@ -62,9 +62,8 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &RoundSettings
     };
     let barred = made.barred();
     let stabilisation = memory.stabilisation.after(snapshot, now);
-    if made.end() {
-        // What else there is to do would be undone, and could fail the patch.
-    } else {
+    // Beside the end of the cluster, what else there is to do would be undone, and could fail the patch.
+    if !made.end() {
         made.replicas(&barred, memory.splits(now), stabilisation);
         made.pods(&barred);
         made.holds();
@@ -195,17 +194,20 @@ impl Making<'_> {
         true
     }
 
-    /// The end of the cluster, if it ends by itself now.
+    /// The end of the cluster, if it ends by itself now. Returns whether that is tried in this round:
+    /// a cluster that may not be ended is scaled like any other in between.
     fn end(&mut self) -> bool {
         let Some(end) = &self.plan.end else {
             return false;
         };
-        if !self.waits(&EffectTarget::Cluster, EffectClass::Replicas)
-            && let Some(effect) = end::effect(self.snapshot, end.policy)
-        {
-            let chain = Chain::one(EffectTarget::Cluster, end.to_string(), effect);
-            self.chains.push(chain);
+        if self.waits(&EffectTarget::Cluster, EffectClass::End) {
+            return false;
         }
+        let Some(effect) = end::effect(self.snapshot, end.policy) else {
+            return false;
+        };
+        let chain = Chain::one(EffectTarget::Cluster, end.to_string(), effect);
+        self.chains.push(chain);
         true
     }
 

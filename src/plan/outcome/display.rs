@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::plan::outcome::plan::{
-    ClusterEnd, ClusterEndPolicy, ExcessNode, GroupPlan, MemoryReason, Plan, PodResize, RayletSync,
+    ClusterEnd, ClusterEndPolicy, CountedUsers, ExcessNode, GroupPlan, MemoryReason, Plan,
+    PodResize, RayletSync,
 };
 use crate::plan::outcome::unmet::amount_text;
 use crate::plan::strategy::Strategy;
@@ -75,10 +76,13 @@ impl fmt::Display for ClusterEnd {
             ClusterEndPolicy::Suspend => "suspend the cluster",
             ClusterEndPolicy::Delete => "delete the cluster",
         };
+        let without = match self.counted {
+            CountedUsers::Drivers => "no driver; detached actors do not count",
+            CountedUsers::DriversAndDetachedActors => "neither a driver nor a detached actor",
+        };
         write!(
             f,
-            "{what}: since {since} it has had neither a driver nor a detached actor \
-             (spec.idleTerminationOptions)"
+            "{what}: since {since} it has had {without} (spec.idleTerminationOptions)"
         )
     }
 }

@@ -228,6 +228,17 @@ pub struct ClusterEnd {
     pub policy: ClusterEndPolicy,
     /// Since when nobody has used it, in seconds since 1970.
     pub unused_since: f64,
+    /// What counts as use.
+    pub counted: CountedUsers,
+}
+
+/// Whose use keeps a cluster that ends when nobody uses it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub enum CountedUsers {
+    /// Drivers only, as for Ray's autoscaler.
+    Drivers,
+    /// Drivers and detached actors, Ray Serve's for example.
+    DriversAndDetachedActors,
 }
 
 /// What becomes of a cluster that nobody uses.

@@ -1,7 +1,7 @@
 //! The end of a cluster that nobody uses (`spec.idleTerminationOptions`). (Ray, KubeRay provider,
 //! `cloud_provider.py`, `_evaluate_idle_termination`.)
 
-use crate::plan::outcome::plan::{ClusterEnd, ClusterEndPolicy};
+use crate::plan::outcome::plan::{ClusterEnd, ClusterEndPolicy, CountedUsers};
 use crate::plan::strategy::Strategy;
 use crate::snapshot::gcs::RayUsers;
 use crate::snapshot::history::UnusedMemory;
@@ -29,7 +29,8 @@ pub(crate) fn decide(
     };
     let mut memory = snapshot.history.unused.clone().unwrap_or_default();
     observe(&mut memory, head(snapshot), now);
-    let users = snapshot.gcs.users.filter(|users| !is_used(users, strategy));
+    let counted = counted(strategy);
+    let users = snapshot.gcs.users.filter(|users| !is_used(users, counted));
     // The end of a cluster in use loses work, so what is not known counts as use.
     let Some(users) = users else {
         memory.since = None;
@@ -53,6 +54,7 @@ pub(crate) fn decide(
     let end = policy.map(|policy| ClusterEnd {
         policy,
         unused_since: since,
+        counted,
     });
     (end, Some(memory))
 }
@@ -82,8 +84,20 @@ fn head(snapshot: &Snapshot) -> Option<&str> {
 }
 
 /// Ray counts drivers only, so a cluster that serves from detached actors ends under its users.
-fn is_used(users: &RayUsers, strategy: Strategy) -> bool {
-    users.drivers > 0 || strategy.is_rayfit() && users.detached_actors > 0
+fn counted(strategy: Strategy) -> CountedUsers {
+    if strategy.is_rayfit() {
+        CountedUsers::DriversAndDetachedActors
+    } else {
+        CountedUsers::Drivers
+    }
+}
+
+fn is_used(users: &RayUsers, counted: CountedUsers) -> bool {
+    let actors = match counted {
+        CountedUsers::Drivers => 0,
+        CountedUsers::DriversAndDetachedActors => users.detached_actors,
+    };
+    users.drivers > 0 || actors > 0
 }
 
 #[cfg(test)]

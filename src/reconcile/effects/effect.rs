@@ -27,6 +27,8 @@ pub enum EffectTarget {
 pub enum EffectClass {
     /// `replicas` and `workersToDelete`.
     Replicas,
+    /// The end of a cluster that nobody uses.
+    End,
     /// Resizing a pod and its raylet, and writing the resize note.
     Resize,
     /// Draining a Ray node.
@@ -229,7 +231,10 @@ impl Effect {
     /// The class of work that this effect belongs to, which is what a back-off holds up.
     pub const fn class(&self) -> EffectClass {
         match self {
-            Self::PatchCluster(_) | Self::DeleteCluster(_) => EffectClass::Replicas,
+            // A patch that changes no group suspends the cluster, or prepares its deletion.
+            Self::PatchCluster(patch) if patch.changes.is_empty() => EffectClass::End,
+            Self::PatchCluster(_) => EffectClass::Replicas,
+            Self::DeleteCluster(_) => EffectClass::End,
             Self::NotePod(_) | Self::ResizePod(_) | Self::ResizeRaylet(_) => EffectClass::Resize,
             Self::Drain(_) => EffectClass::Drain,
             Self::Report(_) => EffectClass::Report,

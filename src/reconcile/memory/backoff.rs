@@ -135,7 +135,7 @@ impl Waits {
 
     /// Forgets the back-offs of what is asked of a GCS only.
     pub(crate) fn forget_gcs(&mut self) {
-        let kubernetes = [EffectClass::Replicas, EffectClass::Resize];
+        let kubernetes = [EffectClass::Replicas, EffectClass::End, EffectClass::Resize];
         self.0.retain(|(_, class), _| kubernetes.contains(class));
     }
 

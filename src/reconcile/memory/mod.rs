@@ -336,7 +336,9 @@ impl RoundMemory {
     /// them is the cause.
     fn concerned(&mut self, done: &Done, meaning: Meaning, now: f64) -> EffectTarget {
         match &done.effect {
-            Effect::PatchCluster(patch) if meaning == Meaning::Refused => {
+            Effect::PatchCluster(patch)
+                if meaning == Meaning::Refused && !patch.changes.is_empty() =>
+            {
                 // The next patches change one group each, until the cause is found.
                 self.split_until = now + SPLIT_S;
                 match patch.changes.as_slice() {

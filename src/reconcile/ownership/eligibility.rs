@@ -63,7 +63,7 @@ pub enum Ineligible {
     /// The RayCluster is being deleted.
     #[error("it is being deleted")]
     Deleting,
-    /// `spec.suspend` is true.
+    /// `spec.suspend` or `spec.idleSuspend` is true.
     #[error("it is suspended")]
     Suspended,
     /// `spec.managedBy` names another manager than KubeRay.
@@ -150,7 +150,9 @@ fn by_object(object: &RayObject<'_>, role: &ScalerRole, duty: Duty) -> Option<In
     let mode = object.reconcile_mode();
     let spec = object.spec();
     let text = |key: &str| spec.and_then(|spec| text_at(spec, key));
-    let suspended = spec.and_then(|spec| spec.get("suspend")?.as_bool()) == Some(true);
+    let is_set = |key: &str| spec.and_then(|spec| spec.get(key)?.as_bool()) == Some(true);
+    // Once by its user, once because nobody used it.
+    let suspended = is_set("suspend") || is_set("idleSuspend");
     let autoscaling = object
         .cluster
         .as_ref()
@@ -316,11 +318,11 @@ mod tests {
             Eligibility::Leave(reason) => Some(reason),
             Eligibility::Ours => None,
         };
-        assert_eq!(
-            left(&json!({"spec": {"suspend": true}})),
-            Some(Ineligible::Suspended)
-        );
-        assert_eq!(left(&json!({"spec": {"suspend": false}})), None);
+        for suspended in ["suspend", "idleSuspend"] {
+            let is = |value: bool| left(&json!({"spec": {suspended: value}}));
+            assert_eq!(is(true), Some(Ineligible::Suspended), "{suspended}");
+            assert_eq!(is(false), None, "{suspended}");
+        }
         let deleting = json!({"metadata": {"deletionTimestamp": "2026-01-14T12:00:00Z"}});
         assert_eq!(left(&deleting), Some(Ineligible::Deleting));
         let off = json!({"spec": {"enableInTreeAutoscaling": false}});

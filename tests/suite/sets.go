@@ -45,8 +45,7 @@ var chosen = []choice{
 		filter{run: "^TestGrowth$/^(central|sidecar)$/" + scenes + "|^TestTwoTenants$|^TestPlanOfALiveCluster$"},
 		[]filter{
 			{run: waits},
-			// In mode sidecar no other scene is played.
-			{skip: waits + "|^TestGrowth$/^central$/" + scenes + "|^TestGrowth$/^sidecar$|^TestTwoTenants$|^TestPlanOfALiveCluster$"},
+			{skip: waits + "|^TestGrowth$/^(central|sidecar)$/" + scenes + "|^TestTwoTenants$|^TestPlanOfALiveCluster$"},
 		},
 	},
 	{"e2e/admission", filter{}, nil},

@@ -27,8 +27,12 @@ use crate::reconcile::look::{
     SeenObjects, step,
 };
 use crate::reconcile::observed::users::LastUsers;
-use crate::reconcile::{HeadPod, Round, UnchangedCheck};
+use crate::reconcile::ownership::sidecar_settings;
+use crate::reconcile::{HeadPod, Meaning, Round, ScalerRole, UnchangedCheck};
 use crate::snapshot::{HeadSight, Snapshot, leading_head};
+
+/// How long to wait after settings could not be written for a sidecar, in seconds.
+const TELL_AGAIN_S: f64 = 60.0;
 
 /// Reconciles one cluster.
 pub struct Reconciler {
@@ -75,6 +79,8 @@ pub struct ReconcilerState {
     /// What the settings were made from.
     basis: Basis,
     duty: Duty,
+    /// When settings may be written for the sidecar again, by the steady clock.
+    tell_again: f64,
     /// The last logged reason why the cluster is not scaled.
     logged_reason: String,
 }
@@ -171,6 +177,7 @@ impl Reconciler {
         self.state.observation = None;
         let namespace = &self.judge.key.namespace;
         let scene = offload_if(namespace, is_slow_to_read(&texts), || texts.read()).await;
+        self.tell_sidecar(&scene).await;
         let eligibility = self.judge.eligibility(&scene.cluster, &scene.pods);
         let judged = JudgedObjects {
             cluster: &scene.cluster,
@@ -211,6 +218,32 @@ impl Reconciler {
         }
         self.budgets.holds(&settings.budgets);
         owning.owns(&mut self.state.look, settings, &self.budgets.entries())
+    }
+
+    /// Writes the settings for a sidecar on the RayCluster, where they have changed. It has no effect but on
+    /// that sidecar, so whether it succeeds changes nothing for this look; a refusal waits for a while.
+    async fn tell_sidecar(&mut self, scene: &ClusterView) {
+        let now = self.clock.steady();
+        if self.judge.role != ScalerRole::Central || now < self.state.tell_again {
+            return;
+        }
+        let told = self.tuning.for_sidecar(&scene.cluster);
+        let patch = told.and_then(|told| sidecar_settings::patch(&scene.cluster, &told));
+        let Some(patch) = patch else {
+            return;
+        };
+        match self.writer.patch_cluster(&patch).await {
+            Ok(cluster) => {
+                self.judge.learn(&cluster);
+                tracing::info!(cluster = %self.judge.key, "its settings were written for its sidecar");
+            }
+            // It is tried again with the object as it is by then.
+            Err(failure) if failure.meaning() == Meaning::Stale => {}
+            Err(failure) => {
+                self.state.tell_again = now + TELL_AGAIN_S;
+                tracing::warn!(?failure, cluster = %self.judge.key, "its settings cannot be written for its sidecar");
+            }
+        }
     }
 
     /// Logs why the cluster is not scaled, when the reason changes.

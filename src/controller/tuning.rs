@@ -8,7 +8,9 @@ use arc_swap::ArcSwap;
 use serde_json::Value;
 
 use crate::policy::{EffectivePolicy, Policies};
+use crate::ray::reconcile::SETTINGS;
 use crate::ray::{Kind, RayObject};
+use crate::raypolicy::sidecar_settings;
 use crate::reconcile::RoundSettings;
 
 /// The source of clusters' settings.
@@ -16,6 +18,8 @@ use crate::reconcile::RoundSettings;
 pub enum Tuning {
     /// The same settings for all clusters.
     Fixed(Box<RoundSettings>),
+    /// What the central Rayfit has written on the RayCluster, which is all that a sidecar can read.
+    Written,
     /// The settings that the matching RayPolicies fold to, in the same way as admission folds them.
     Policies(InForce),
 }
@@ -40,7 +44,7 @@ impl Tuning {
     /// Whether settings can be given yet.
     pub fn is_known(&self) -> bool {
         match self {
-            Self::Fixed(_) => true,
+            Self::Fixed(_) | Self::Written => true,
             Self::Policies(in_force) => in_force.known.load(Ordering::Acquire),
         }
     }
@@ -49,6 +53,7 @@ impl Tuning {
     pub fn of(&self, cluster: &Value) -> RoundSettings {
         match self {
             Self::Fixed(settings) => RoundSettings::clone(settings),
+            Self::Written => written(cluster),
             Self::Policies(in_force) => {
                 let policy = in_force.policy.load();
                 let base = &policy.settings.reconcile;
@@ -60,6 +65,24 @@ impl Tuning {
                     }
                     None => RoundSettings::of(base),
                 }
+            }
+        }
+    }
+
+    /// What is to be written on a RayCluster for its sidecar; nothing if that is not for this process to say.
+    pub fn for_sidecar(&self, cluster: &Value) -> Option<String> {
+        let Self::Policies(in_force) = self else {
+            return None;
+        };
+        let policy = in_force.policy.load();
+        let object = RayObject::of_kind(Kind::RayCluster, cluster.as_object()?);
+        let told = policy.policies.for_sidecar(&object, &policy.facts);
+        match sidecar_settings::write(&told) {
+            Ok(text) => Some(text),
+            Err(fault) => {
+                let name = object.name();
+                tracing::warn!(%fault, name, "what RayPolicies say cannot be told to the sidecar");
+                None
             }
         }
     }
@@ -81,6 +104,21 @@ impl Tuning {
             namespaces: policy.facts.namespaces.clone(),
         };
         true
+    }
+}
+
+/// The settings that are written on a RayCluster; Rayfit's own if nothing that can be read is.
+fn written(cluster: &Value) -> RoundSettings {
+    let root = cluster.as_object();
+    let object = root.map(|root| RayObject::of_kind(Kind::RayCluster, root));
+    let text = object.and_then(|object| object.annotation(SETTINGS));
+    let read = text.map(sidecar_settings::read).transpose();
+    match read {
+        Ok(settings) => RoundSettings::of(&settings.unwrap_or_default()),
+        Err(fault) => {
+            tracing::warn!(%fault, "the annotation {SETTINGS} cannot be read, so it does not count");
+            RoundSettings::default()
+        }
     }
 }
 

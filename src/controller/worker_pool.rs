@@ -163,7 +163,7 @@ impl WorkerPool {
     /// Starts, wakes or stops the task of a cluster.
     fn consider(&self, workers: &mut HashMap<Key, Worker>, key: &Key) {
         let entry = self.observed.read().cluster(key).cloned();
-        let wanted = entry.filter(|entry| is_central(entry) && self.is_held(&entry.uid));
+        let wanted = entry.filter(|entry| is_cared_for(entry) && self.is_held(&entry.uid));
         let is_at_work = |worker: &&Worker| !worker.is_stopping && !worker.task.is_finished();
         let running = workers.get(key).filter(is_at_work);
         match (wanted, running) {
@@ -300,11 +300,13 @@ pub async fn reconcile_until_stopped(
     reconciler.metrics.forget(&reconciler.about.uid);
 }
 
-/// Whether the central controller has to scale this cluster, or hand it over.
-fn is_central(entry: &ClusterEntry) -> bool {
+/// Whether the central controller has to scale this cluster, hand it over, or tell its sidecar by which
+/// settings to scale it.
+fn is_cared_for(entry: &ClusterEntry) -> bool {
     let central = ReconcileMode::Central.name();
     // The record ends with the role that owns the cluster or is taking it over.
     entry.asks_for_central()
+        || entry.mode.as_deref() == Some(ReconcileMode::Sidecar.name())
         || entry
             .scaled_by
             .as_deref()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::jiff::Timestamp;
 
+use super::resource::Reconcile;
 use super::settings::{DefaultValues, ReconcileSettings};
 use super::{Exemption, Limits, Mode, Scope};
 use crate::budget::limit::Budget;
@@ -85,6 +86,8 @@ pub struct PartialReconcile {
     pub(crate) budget_priority: Option<i32>,
     pub(crate) back_off_initial_seconds: Option<u32>,
     pub(crate) back_off_max_seconds: Option<u32>,
+    /// The same as it is written, as far as it concerns a sidecar.
+    pub(crate) for_sidecar: Arc<Reconcile>,
 }
 
 /// Overwrites the values that the policy sets.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use k8s_openapi::jiff::Timestamp;
 
+use super::resource::Reconcile;
 use super::settings::ReconcileSettings;
 use super::{Modes, Policy, Settings};
 use crate::facts::Facts;
@@ -120,13 +121,33 @@ impl Policies {
     ) -> ReconcileSettings {
         let mut settings = base.clone();
         // Applied in reverse order, so that the first policy takes precedence.
-        for policy in self.0.iter().rev() {
-            if policy.scope.contains(cluster, facts) || policy.scope.contains_maker(cluster, facts)
-            {
-                policy.reconcile.write_over(&mut settings);
-            }
+        for policy in self.scaling(cluster, facts).rev() {
+            policy.reconcile.write_over(&mut settings);
         }
         settings
+    }
+
+    /// What the sidecar of a RayCluster is to go by, as it would be written in one policy: what
+    /// [`reconcile_for`](Self::reconcile_for) combines, without what is for the central Rayfit only.
+    pub fn for_sidecar(&self, cluster: &RayObject<'_>, facts: &Facts) -> Reconcile {
+        let mut told = Reconcile::default();
+        for policy in self.scaling(cluster, facts).rev() {
+            policy.reconcile.for_sidecar.write_over(&mut told);
+        }
+        told
+    }
+
+    /// The policies by which a RayCluster is scaled: those that match it, or the object that it was made
+    /// for.
+    fn scaling<'a>(
+        &'a self,
+        cluster: &'a RayObject<'_>,
+        facts: &'a Facts,
+    ) -> impl DoubleEndedIterator<Item = &'a Policy> {
+        self.0.iter().filter(|policy| {
+            let scope = &policy.scope;
+            scope.contains(cluster, facts) || scope.contains_maker(cluster, facts)
+        })
     }
 
     /// Whether both are the same value in memory, which is a cheaper test than equality.

@@ -17,6 +17,10 @@ pub const RECORD: &str = "rayfit.dev/scaled-by";
 /// of the central Rayfit, whose heartbeat is there.
 pub const STANDBY: &str = "rayfit.dev/standby";
 
+/// The annotation in which the central Rayfit writes down what RayPolicies say about how the sidecar is to
+/// scale the cluster, which may not read them. Its value is as `spec.reconcile` of a RayPolicy, in JSON.
+pub const SETTINGS: &str = "rayfit.dev/settings";
+
 /// The longest name of a namespace.
 const LONGEST_NAMESPACE: usize = 63;
 

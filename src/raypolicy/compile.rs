@@ -180,7 +180,7 @@ fn defaults(written: Option<&resource::Defaults>, faults: &mut Faults) -> Partia
 }
 
 /// The schema bounds the numbers; a number beyond the bounds counts as absent.
-fn reconcile(
+pub(super) fn reconcile(
     written: Option<&resource::Reconcile>,
     policy: &Arc<str>,
     faults: &mut Faults,
@@ -220,6 +220,7 @@ fn reconcile(
             .and_then(|priority| i32::try_from(priority).ok()),
         back_off_initial_seconds: seconds(back_off.initial_seconds),
         back_off_max_seconds: seconds(back_off.max_seconds),
+        for_sidecar: Arc::new(written.for_sidecar()),
     }
 }
 

@@ -13,6 +13,7 @@ pub mod budget;
 pub mod compile;
 pub(crate) mod fault;
 pub mod review;
+pub mod sidecar_settings;
 pub(crate) mod standby;
 pub(crate) mod unknown_keys;
 pub(crate) mod vacuous;

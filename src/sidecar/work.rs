@@ -221,7 +221,7 @@ impl Sidecar {
             },
             writer: self.writer.clone(),
             credentials: Credentials::Environment(self.options.variable),
-            tuning: Tuning::Fixed(Box::default()),
+            tuning: Tuning::Written,
             budgets: ClusterBudgets::new("", None, clock.clone()),
             about: About {
                 key: self.key.clone(),

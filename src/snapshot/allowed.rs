@@ -58,6 +58,7 @@ const METADATA: Allowed = Keys(&[
             (reconcile::ANNOTATION, Plain),
             (reconcile::RECORD, Plain),
             (reconcile::STANDBY, Plain),
+            (reconcile::SETTINGS, Plain),
             ("kueue.x-k8s.io/elastic-job", Plain),
         ]),
     ),

@@ -12,6 +12,7 @@
 
 pub mod amount;
 pub mod exemption;
+pub mod for_sidecar;
 pub mod headroom;
 pub mod scope;
 pub mod status;

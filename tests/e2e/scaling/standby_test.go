@@ -84,12 +84,7 @@ func TestSidecarStandsIn(t *testing.T) {
 			}
 			ask("the replica", 1)
 			until(t, s.World, "the replica has the cluster", func() error { return scaledBy(s.World, c, scaling.Central) })
-			until(t, s.World, "the sidecar stands by", func() error {
-				if !strings.Contains(sidecar.Log(), "standing by") {
-					return fmt.Errorf("its log does not say so")
-				}
-				return nil
-			})
+			until(t, s.World, "the sidecar stands by", func() error { return logged(sidecar, "standing by") })
 			if written := writesTo(s.proxy, c, time.Time{}); len(written) != 0 {
 				t.Errorf("a sidecar that stands by wrote %v", written)
 			}
@@ -124,6 +119,14 @@ func TestSidecarStandsIn(t *testing.T) {
 			until(t, s.World, "it is announced", func() error { return s.World.Said(c.Name, "SidecarStandsBy", "from outside again") })
 		})
 	}
+}
+
+// logged is nil if a sidecar's log has a text.
+func logged(sidecar *scaling.HeadSidecar, text string) error {
+	if !strings.Contains(sidecar.Log(), text) {
+		return fmt.Errorf("its log does not say %q", text)
+	}
+	return nil
 }
 
 // writesTo are the accepted writes after a moment to a cluster and its pods, but

@@ -1,0 +1,155 @@
+//! What policies say to a sidecar, as the text of the annotation `rayfit.dev/settings`.
+//!
+//! A sidecar may read its RayCluster, and no RayPolicies. So the central Rayfit combines those that match, and
+//! writes what comes of it on the RayCluster, in the form of `spec.reconcile`; the sidecar reads it as a
+//! policy is read. The text belongs to whoever owns the RayCluster, who could as well run another
+//! autoscaler in the head pod: what has to hold against them is in the rules of admission.
+
+use crate::policy::compiled::PartialReconcile;
+use crate::policy::resource::Reconcile;
+use crate::policy::settings::ReconcileSettings;
+use crate::raypolicy::compile;
+use crate::raypolicy::fault::Faults;
+
+/// The longest text that is read, in bytes; some lists of twenty schedules for a hundred groups are longer, and
+/// then not told.
+const LONGEST: usize = 32 << 10;
+
+/// The text for an annotation that is there, where there is nothing to say.
+pub const NOTHING: &str = "{}";
+
+/// Why a text says nothing to a sidecar.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsFault {
+    /// It is too long.
+    #[error("it has {0} bytes, more than {LONGEST}")]
+    TooLong(usize),
+    /// It is not what a RayPolicy has in `spec.reconcile`.
+    #[error("it is not as spec.reconcile of a RayPolicy: {0}")]
+    Unreadable(#[from] serde_json::Error),
+}
+
+/// The text that says this to a sidecar.
+///
+/// # Errors
+///
+/// [`SettingsFault`] if it would be too long to be read.
+pub fn write(told: &Reconcile) -> Result<String, SettingsFault> {
+    let text = serde_json::to_string(told)?;
+    bounded(&text)?;
+    Ok(text)
+}
+
+/// The settings that a text says. What is wrong in it, or not for a sidecar, is left out.
+///
+/// # Errors
+///
+/// [`SettingsFault`] if nothing can be read.
+pub fn read(text: &str) -> Result<ReconcileSettings, SettingsFault> {
+    bounded(text)?;
+    let told: Reconcile = serde_json::from_str(text)?;
+    let mut settings = ReconcileSettings::default();
+    partial(&told.for_sidecar()).write_over(&mut settings);
+    Ok(settings)
+}
+
+fn partial(told: &Reconcile) -> PartialReconcile {
+    compile::reconcile(Some(told), &"".into(), &mut Faults::default())
+}
+
+fn bounded(text: &str) -> Result<(), SettingsFault> {
+    if text.len() > LONGEST {
+        return Err(SettingsFault::TooLong(text.len()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::facts::Facts;
+    use crate::policy::Policies;
+    use crate::ray::{Kind, RayObject};
+    use crate::raypolicy::compile::{compile, read as read_policy};
+
+    fn policies(reconciles: &[Value]) -> Policies {
+        let written = |(number, reconcile): (usize, &Value)| {
+            let policy = json!({"apiVersion": "rayfit.dev/v1alpha1", "kind": "RayPolicy",
+                "metadata": {"name": format!("p{number}")}, "spec": {"reconcile": reconcile}});
+            compile(&read_policy(&policy).unwrap()).0.unwrap()
+        };
+        Policies::new(reconciles.iter().enumerate().map(written).collect())
+    }
+
+    /// What a sidecar goes by, and what the central Rayfit would, without budgets and who scales.
+    fn both(reconciles: &[Value]) -> (ReconcileSettings, ReconcileSettings) {
+        let (policies, facts) = (policies(reconciles), Facts::default());
+        let object = json!({"metadata": {"name": "a", "namespace": "b"}});
+        let cluster = RayObject::of_kind(Kind::RayCluster, object.as_object().unwrap());
+        let told = read(&write(&policies.for_sidecar(&cluster, &facts)).unwrap()).unwrap();
+        let base = ReconcileSettings::default();
+        let mut central = policies.reconcile_for(&base, &cluster, &facts);
+        (central.mode, central.standby) = (base.mode, base.standby);
+        (central.budgets, central.budget_share) = (base.budgets, base.budget_share);
+        (told, central)
+    }
+
+    fn reconcile() -> impl Strategy<Value = Value> {
+        let fields = [
+            json!({"strategy": "ray"}),
+            json!({"strategy": "rayfit"}),
+            json!({"pendingIdleTimeoutSeconds": 7}),
+            json!({"conserveGpus": false}),
+            json!({"maxWorkersPerCluster": 12}),
+            json!({"maxWorkersPerCluster": 0}),
+            json!({"scaleUp": {"maxPods": 3, "perSeconds": 60}}),
+            json!({"unschedulableSeconds": 0}),
+            json!({"drainTimeoutSeconds": 1800}),
+            json!({"holdBusyNodes": true}),
+            json!({"inPlace": {"shrinkAfterSeconds": 0, "makeRoom": false}}),
+            json!({"inPlace": {"keepSmallSeconds": 5, "learnGaps": false, "deferredSeconds": 9}}),
+            json!({"inPlace": {"followMemory": false}}),
+            json!({"headroom": {"cpus": 4}}),
+            json!({"schedules": [{"name": "day", "start": "0 8 * * MON-FRI", "end": "0 18 * * MON-FRI",
+                "timeZone": "Europe/Berlin", "minReplicas": {"cpu": 3}}]}),
+            json!({"backOff": {"initialSeconds": 3}}),
+            json!({"backOff": {"maxSeconds": 300}}),
+            json!({"mode": "central", "standby": true, "allowedModes": ["central"]}),
+            json!({"budget": {"cpu": 100}, "budgetShare": {"weight": 2}}),
+        ];
+        let all = fields.len();
+        proptest::sample::subsequence(fields.to_vec(), 0..=all).prop_map(|some| {
+            let mut whole = serde_json::Map::new();
+            for one in some {
+                whole.extend(one.as_object().unwrap().clone());
+            }
+            Value::Object(whole)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_sidecar_goes_by_what_the_central_rayfit_would(
+            written in prop::collection::vec(reconcile(), 0..4)
+        ) {
+            let (told, central) = both(&written);
+            prop_assert_eq!(told, central);
+        }
+    }
+
+    #[test]
+    fn a_text_of_anybody_is_bounded_and_says_no_more_than_concerns_a_sidecar() {
+        let long = format!("{{\"strategy\": \"ray\"{}}}", " ".repeat(LONGEST));
+        assert!(matches!(read(&long), Err(SettingsFault::TooLong(_))));
+        let deep = "[".repeat(LONGEST);
+        for text in ["", "1", "{\"strategy\": \"mine\"}", deep.as_str()] {
+            assert!(matches!(read(text), Err(SettingsFault::Unreadable(_))));
+        }
+        let more = r#"{"mode": "ray", "standby": true, "budget": {"cpu": 1}, "maxWorkersPerCluster": -1, "x": 1}"#;
+        assert_eq!(read(more).unwrap(), ReconcileSettings::default());
+        assert_eq!(read(NOTHING).unwrap(), ReconcileSettings::default());
+    }
+}

@@ -1,0 +1,78 @@
+//! Which RayClusters have their settings written on them for their sidecar, and when they are written anew.
+
+use json_patch::Patch;
+use serde_json::Value;
+
+use crate::ray::reconcile::{SETTINGS, STANDBY};
+use crate::ray::{Cluster, Kind, RayObject, ReconcileMode};
+use crate::raypolicy::sidecar_settings::NOTHING;
+use crate::reconcile::effects::replicas::annotate;
+
+/// Whether a sidecar scales the RayCluster, or stands by for it.
+pub fn has_reader(cluster: &Value) -> bool {
+    let Some(root) = cluster.as_object() else {
+        return false;
+    };
+    let object = RayObject::of_kind(Kind::RayCluster, root);
+    let scales = object.cluster.as_ref().is_some_and(Cluster::autoscaling);
+    let reads = match object.reconcile_mode() {
+        ReconcileMode::Sidecar => true,
+        ReconcileMode::Central => object.annotation(STANDBY).is_some(),
+        ReconcileMode::Ray => false,
+    };
+    reads && scales && !object.is_deleting()
+}
+
+/// The patch that writes `told`, where something else is written there. Where there is nothing to say, and
+/// never was, nothing is written.
+pub fn patch(cluster: &Value, told: &str) -> Option<Patch> {
+    let there = cluster
+        .get("metadata")
+        .and_then(|metadata| metadata.get("annotations")?.get(SETTINGS)?.as_str());
+    if there.unwrap_or(NOTHING) == told || !has_reader(cluster) {
+        return None;
+    }
+    annotate(cluster, SETTINGS, told)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn cluster(annotations: &Value) -> Value {
+        json!({"metadata": {"name": "a", "resourceVersion": "7", "annotations": annotations},
+            "spec": {"enableInTreeAutoscaling": true}})
+    }
+
+    #[test]
+    fn settings_are_written_where_a_sidecar_reads_them_and_something_else_is_there() {
+        let sidecar = json!({"rayfit.dev/reconcile": "sidecar"});
+        let central = json!({"rayfit.dev/reconcile": "central"});
+        let standby =
+            json!({"rayfit.dev/reconcile": "central", "rayfit.dev/standby": "rayfit-system"});
+        let told = r#"{"strategy":"ray"}"#;
+        for (annotations, read) in [(&sidecar, true), (&standby, true), (&central, false)] {
+            let mut object = cluster(annotations);
+            assert_eq!(patch(&object, NOTHING), None, "never anything to say");
+            let Some(first) = patch(&object, told) else {
+                assert!(!read, "{annotations}");
+                continue;
+            };
+            json_patch::patch(&mut object, &first).unwrap();
+            assert_eq!(object["metadata"]["annotations"][SETTINGS], json!(told));
+            assert_eq!(patch(&object, told), None, "it is there");
+            let last = patch(&object, NOTHING).unwrap();
+            json_patch::patch(&mut object, &last).unwrap();
+            assert_eq!(object["metadata"]["annotations"][SETTINGS], json!(NOTHING));
+            object["metadata"]["annotations"][SETTINGS] = json!("somebody's");
+            assert!(patch(&object, told).is_some());
+            object["metadata"]["resourceVersion"] = json!("8");
+            let mut newer = object.clone();
+            newer["metadata"]["resourceVersion"] = json!("9");
+            let stale = patch(&object, told).unwrap();
+            assert!(json_patch::patch(&mut newer, &stale).is_err());
+        }
+    }
+}

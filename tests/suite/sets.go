@@ -27,7 +27,7 @@ const scenes = "^(a_running_pod_grows|a_pod_that_is_still_to_come_will_grow)$"
 // waits are the tests of e2e/scaling that wait for most of their time, for idle
 // times, grace and deadlines to pass. They are half of what that package takes,
 // and its other half runs meanwhile.
-const waits = "^(TestGangsThatMeet|TestGracefulEnd|TestIdleClustersEnd|TestMemoryInUse|TestNodeLeaves|TestSidecarStandsIn)$"
+const waits = "^(TestBudgetHolds|TestGangsThatMeet|TestGracefulEnd|TestIdleClustersEnd|TestMemoryInUse|TestNodeLeaves|TestSidecarStandsIn)$"
 
 // needLab are the lab's own tests that start one.
 const needLab = "^(TestAdmissionOnly|TestInterruptedStartLeavesNothing|TestPodIsAProcess|TestPodsHaveNetworks)$"

@@ -103,3 +103,14 @@ func TestResultsAreAddedToEarlierOnes(t *testing.T) {
 		t.Errorf("page: %s", page)
 	}
 }
+
+func TestCasesThatAreLeftOutAreSkippedByTheirWholeName(t *testing.T) {
+	if got := casesLeftOut("e2erayjob", "TestRayJob"); !strings.HasPrefix(got, "^TestRayJob$/^RayJob_controller_recreates") || !strings.HasSuffix(got, "$") {
+		t.Errorf("the pattern is %q", got)
+	}
+	for _, test := range [][2]string{{"e2erayjob", "TestRayJobRetry"}, {"e2erayservice", "TestRayJob"}, {"e2erayservice", "TestRayServiceGCSFaultTolerance"}} {
+		if got := casesLeftOut(test[0], test[1]); got != "" {
+			t.Errorf("%v skips %q", test, got)
+		}
+	}
+}

@@ -84,7 +84,7 @@ scale() {
 # The scenarios that Rayfit is tried on, with Ray's own autoscaler: that it is the scenarios that are
 # right.
 ray() {
-  MODES=ray in_lab -run 'TestDemand|TestGrowth' ./e2e/scaling
+  MODES=ray in_lab -run 'TestDemand|TestGrowth|TestNodeLeaves' ./e2e/scaling
 }
 
 # KubeRay's own end-to-end suites, with Ray's autoscaler and with Rayfit in each of its modes. The

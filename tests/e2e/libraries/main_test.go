@@ -88,7 +88,7 @@ func observe(t *testing.T, options lab.Options) *scaling.World {
 // modes are those to try: $RAYFIT_MODES, separated by commas.
 func modes(t *testing.T, w *scaling.World) []scaling.Mode {
 	t.Helper()
-	found := scalingtest.Modes("central")
+	found := scalingtest.Modes("central,sidecar")
 	if slices.Contains(found, scaling.Central) {
 		scalingtest.Control(t, w.Lab, "")
 	}

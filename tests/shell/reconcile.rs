@@ -252,6 +252,14 @@ fn stories() -> Vec<Story> {
             tell: grows,
         },
         Story {
+            name: "a pod grows and shrinks",
+            setup: setup(vec![Group {
+                max: 1,
+                ..growing(3)
+            }]),
+            tell: shrinks,
+        },
+        Story {
             name: "growing is deferred",
             setup: Setup {
                 kube_nodes: vec![4, 4],
@@ -317,6 +325,18 @@ fn grows(run: &mut Run, fate: &mut dyn FnMut(usize) -> Fate) {
     let mut fate = fate;
     run.settle(&mut fate);
     run.want(5, 1.0, None);
+    run.settle(&mut fate);
+}
+
+fn shrinks(run: &mut Run, fate: &mut dyn FnMut(usize) -> Fate) {
+    let mut fate = fate;
+    run.settle(&mut fate);
+    run.want(1, 1.0, None);
+    run.want(2, 1.0, Some(10.0));
+    // Until spare CPU has been spare for long enough, with what a crash forgets of that.
+    for _ in 0..90 {
+        run.round(&mut fate);
+    }
     run.settle(&mut fate);
 }
 

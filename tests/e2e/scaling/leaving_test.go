@@ -86,7 +86,9 @@ func TestNodeLeaves(t *testing.T) {
 			t.Errorf("%d workers were made instead of two", n)
 		}
 	}
-	if full() {
+	// With Ray's autoscaler nothing begins again until Kubernetes has given the pod of
+	// the dead node up, after five minutes.
+	if full() && mode != scaling.Ray {
 		// With both nodes empty, its head and its worker are on one each.
 		d.Close()
 		if err := w.Delete(t.Context(), *c); err != nil {

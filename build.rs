@@ -11,6 +11,7 @@ const PROTOS: &[&str] = &[
     "common.proto",
     "gcs.proto",
     "gcs_service.proto",
+    "logging.proto",
     "pubsub.proto",
 ];
 

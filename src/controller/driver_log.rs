@@ -1,86 +1,132 @@
-//! The messages that drivers print as `(autoscaler +3s) ...`: lines in a file in the head's log
-//! folder, which only a sidecar can reach.
+//! The messages that drivers print as `(autoscaler +3s) ...`. Ray's autoscaler writes them into a file in the
+//! head's log folder, which Ray's log monitor reads and gives to the GCS. A sidecar does the same; from outside
+//! the head's container they are given to the GCS at once.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::clock::Clock;
+use crate::gcs;
 use crate::reconcile::events::driver_log::Message;
 
 /// The file that Ray's log monitor reads, relative to the session's folder.
 const FILE: &str = "logs/events/event_AUTOSCALER.log";
 
-/// Where messages for drivers are written.
-#[derive(Debug, Clone, Default)]
-pub struct DriverLog {
-    place: Option<LogFile>,
-}
+/// The longest text of a message for a GCS, in bytes: a placement group may have any number of bundles.
+const LONGEST: usize = 4 << 10;
 
+/// How many messages a GCS is given at once.
+const MOST: usize = 50;
+
+/// The host by which a process outside of the cluster is known there.
+const OUTSIDE: &str = "rayfit";
+
+/// Where messages for drivers are written.
 #[derive(Debug, Clone)]
-struct LogFile {
-    session: PathBuf,
-    host: String,
+pub struct DriverLog {
+    place: LogPlace,
     clock: Clock,
     /// Whether the last attempt failed, so that one reason is logged once.
     failing: Arc<AtomicBool>,
 }
 
+#[derive(Debug, Clone)]
+enum LogPlace {
+    /// The file in Ray's session, as the process on `host`.
+    File { session: PathBuf, host: String },
+    /// The GCS of the cluster. Whether it is being told: one that is slow misses what comes meanwhile.
+    Gcs { telling: Arc<AtomicBool> },
+}
+
 impl DriverLog {
-    /// Writes the messages nowhere.
-    pub fn none() -> Self {
-        Self::default()
+    /// Gives the messages to the GCS that is asked about the cluster.
+    pub fn of_gcs(clock: Clock) -> Self {
+        let telling = Arc::default();
+        Self::new(LogPlace::Gcs { telling }, clock)
     }
 
     /// Writes into the folder of Ray's session, as the process on `host`.
     pub fn of_session(session: PathBuf, host: String, clock: Clock) -> Self {
+        Self::new(LogPlace::File { session, host }, clock)
+    }
+
+    fn new(place: LogPlace, clock: Clock) -> Self {
         Self {
-            place: Some(LogFile {
-                session,
-                host,
-                clock,
-                failing: Arc::default(),
-            }),
+            place,
+            clock,
+            failing: Arc::default(),
         }
     }
 
-    /// Writes messages.
-    pub fn write(&self, messages: &[Message]) {
-        let Some(place) = self.place.as_ref().filter(|_| !messages.is_empty()) else {
+    /// Writes messages. `gcs` is the client of the GCS that was asked last, if any was.
+    pub fn write(&self, messages: &[Message], gcs: Option<&gcs::Client>) {
+        if messages.is_empty() {
             return;
-        };
-        let result = place.append(messages);
-        let failed_before = place.failing.swap(result.is_err(), Ordering::Relaxed);
-        if let Err(error) = result
-            && !failed_before
-        {
-            // Scaling goes on, and the messages are in Rayfit's own log too, so once is enough.
-            tracing::warn!(
-                %error, file = %place.session.join(FILE).display(),
-                "drivers do not print what is scaled, because Ray's log cannot be written; set \
-                 autoscalerOptions.securityContext.runAsUser to the user of the head's container"
-            );
+        }
+        match (&self.place, gcs) {
+            (LogPlace::File { session, host }, _) => {
+                let result = self.append(session, host, messages);
+                if let Some(error) = self.first(result) {
+                    // Scaling goes on, and the messages are in Rayfit's own log too, so once is
+                    // enough.
+                    tracing::warn!(
+                        %error, file = %session.join(FILE).display(),
+                        "drivers do not print what is scaled, because Ray's log cannot be written; \
+                         set autoscalerOptions.securityContext.runAsUser to the user of the head's \
+                         container"
+                    );
+                }
+            }
+            (LogPlace::Gcs { telling }, Some(gcs)) => {
+                if !telling.swap(true, Ordering::Relaxed) {
+                    self.tell(messages, gcs.clone(), Arc::clone(telling));
+                }
+            }
+            (LogPlace::Gcs { .. }, None) => {}
         }
     }
-}
 
-impl LogFile {
-    fn append(&self, messages: &[Message]) -> std::io::Result<()> {
+    /// Tells a GCS in the background, since it may take its time, and no round waits for it.
+    fn tell(&self, messages: &[Message], gcs: gcs::Client, telling: Arc<AtomicBool>) {
+        let lines = messages.iter().map(|message| self.line(message, OUTSIDE));
+        let short = lines.filter(|line| line.len() <= LONGEST);
+        let lines: Vec<String> = short.take(MOST).collect();
+        let log = self.clone();
+        tokio::spawn(async move {
+            let ip = gcs.endpoint().address.host().to_owned();
+            let result = gcs.print_in_drivers(ip, lines).await;
+            telling.store(false, Ordering::Relaxed);
+            if let Some(error) = log.first(result) {
+                tracing::info!(%error, "drivers do not print what is scaled");
+            }
+        });
+    }
+
+    /// The error of an attempt, unless the one before has failed, too.
+    fn first<E>(&self, result: Result<(), E>) -> Option<E> {
+        let failed_before = self.failing.swap(result.is_err(), Ordering::Relaxed);
+        result.err().filter(|_| !failed_before)
+    }
+
+    fn append(&self, session: &Path, host: &str, messages: &[Message]) -> std::io::Result<()> {
         // Opened each time, because session_latest is another folder once Ray has begun anew in the
         // head.
         let mut file = OpenOptions::new()
             .append(true)
             .create(true)
-            .open(self.session.join(FILE))?;
+            .open(session.join(FILE))?;
+        let lines = messages.iter().map(|message| self.line(message, host));
+        let lines: String = lines.map(|line| line + "\n").collect();
+        file.write_all(lines.as_bytes())
+    }
+
+    fn line(&self, message: &Message, host: &str) -> String {
         #[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
         let seconds = self.clock.wall() as i64;
-        let lines: String = messages
-            .iter()
-            .map(|message| message.line(&id(), &self.host, std::process::id(), seconds) + "\n")
-            .collect();
-        file.write_all(lines.as_bytes())
+        message.line(&id(), host, std::process::id(), seconds)
     }
 }
 

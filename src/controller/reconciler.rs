@@ -278,7 +278,8 @@ impl Reconciler {
         let finished = finishing.finish(&mut self.state.look, now, fastrand::f64);
         let announcements = finished.announcements;
         self.announcer.announce(&self.about, &announcements.events);
-        self.driver_log.write(&announcements.messages);
+        let gcs = self.state.gcs.as_ref().map(|(_, client)| client);
+        self.driver_log.write(&announcements.messages, gcs);
         (self.rest(finished.rest), finished.idle)
     }
 

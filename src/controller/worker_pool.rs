@@ -235,7 +235,7 @@ impl WorkerPool {
             budgets: ClusterBudgets::new(&entry.uid, Some(self.desk.clone()), self.clock.clone()),
             about: about.clone(),
             announcer: self.announcer.clone(),
-            driver_log: DriverLog::none(),
+            driver_log: DriverLog::of_gcs(self.clock.clone()),
             metrics: self.metrics.clone(),
             clock: self.clock.clone(),
             place: self.busy_count.join(),

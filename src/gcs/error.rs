@@ -41,6 +41,8 @@ pub enum Call {
     Subscribe,
     /// `GcsSubscriberPoll`
     Reports,
+    /// `GcsPublish`
+    Publish,
 }
 
 /// A failed call.
@@ -225,6 +227,7 @@ impl Call {
             Self::PlacementGroups => "GetAllPlacementGroup",
             Self::Subscribe => "GcsSubscriberCommandBatch",
             Self::Reports => "GcsSubscriberPoll",
+            Self::Publish => "GcsPublish",
         }
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! Reading order: [`Endpoint`] (where a GCS is, and which credentials it requires), [`Client`] (the
 //! calls), [`CallError`] (what can go wrong with them), `wire` (converting messages to and from
-//! Rayfit's own types), `reports` (the memory in use on nodes).
+//! Rayfit's own types), `reports` (the memory in use on nodes),
+//! `driver_lines` (what drivers print).
 //!
 //! Messages that would crash a GCS cannot be expressed with these types: a node id that is not 28
 //! bytes, and a version of the cluster's state that is newer than its own.
@@ -16,6 +17,7 @@ mod calls;
 mod client;
 mod codec;
 mod connect;
+mod driver_lines;
 mod endpoint;
 mod environment;
 mod error;

@@ -20,10 +20,10 @@ import re
 import ray  # noqa: F401  (puts its own protobuf on the path)
 from google.protobuf import json_format
 from google.protobuf.descriptor import FieldDescriptor
-from ray.core.generated import autoscaler_pb2, common_pb2, gcs_pb2, gcs_service_pb2, pubsub_pb2
+from ray.core.generated import autoscaler_pb2, common_pb2, gcs_pb2, gcs_service_pb2, logging_pb2, pubsub_pb2
 
 HERE = pathlib.Path(__file__).parent
-FILES = [autoscaler_pb2, common_pb2, gcs_pb2, gcs_service_pb2, pubsub_pb2]
+FILES = [autoscaler_pb2, common_pb2, gcs_pb2, gcs_service_pb2, logging_pb2, pubsub_pb2]
 CASES = 250
 
 TEXTS = ["", "a", "cpu-group", "ray.io/node-group", "_PG_29d8e7", "Größe", "x" * 200]

@@ -67,6 +67,8 @@ pub struct Played {
     pub connections: usize,
     /// What each subscriber wants, by its id.
     pub subscribed: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
+    /// What drivers were to print.
+    pub printed: Vec<String>,
     /// What was published, oldest first.
     pub published: Vec<rpc::PubMessage>,
     /// Wakes who waits for that.
@@ -365,6 +367,21 @@ impl ObservabilityPubSubService for Service {
         }
         let reply = rpc::GcsSubscriberCommandBatchReply::default();
         Ok(Response::new(reply))
+    }
+
+    async fn gcs_publish(
+        &self,
+        request: Request<rpc::GcsPublishRequest>,
+    ) -> Result<Response<rpc::GcsPublishReply>, Status> {
+        use rpc::pub_message::InnerMessage::LogBatchMessage;
+        let asked = self.enter(request).await?;
+        let mut played = self.played();
+        for message in asked.pub_messages {
+            if let Some(LogBatchMessage(batch)) = message.inner_message {
+                played.printed.extend(batch.lines);
+            }
+        }
+        Ok(Response::new(rpc::GcsPublishReply::default()))
     }
 
     async fn gcs_subscriber_poll(

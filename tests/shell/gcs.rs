@@ -202,6 +202,14 @@ async fn keys_are_written_over_and_read() {
 }
 
 #[tokio::test]
+async fn lines_for_drivers_are_given_to_the_gcs() {
+    let gcs = PlayedGcs::start(Played::default()).await;
+    let client = client(gcs.address(), GcsLimits::default());
+    crate::gcs_contract::lines_are_taken(&client).await;
+    assert_eq!(gcs.played().printed, ["{}", "a line"]);
+}
+
+#[tokio::test]
 async fn a_mute_gcs_costs_a_deadline() {
     let gcs = PlayedGcs::start(Played {
         is_mute: true,

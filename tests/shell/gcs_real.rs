@@ -117,6 +117,7 @@ async fn memory_in_use(client: &Client, node: NodeId) {
 async fn keys(client: &Client) {
     assert_eq!(client.kv_get("", "no such key").await, Ok(None));
     crate::gcs_contract::keys_are_kept(client).await;
+    crate::gcs_contract::lines_are_taken(client).await;
     let flag = client.kv_get("__autoscaler", "__autoscaler_v2_enabled");
     assert_eq!(flag.await.unwrap().as_deref(), Some(b"1".as_slice()));
 }

@@ -264,7 +264,8 @@ plain!(
     rpc::InternalKvGetReply,
     rpc::InternalKvPutReply,
     rpc::InternalKvDelReply,
-    rpc::GcsSubscriberCommandBatchReply
+    rpc::GcsSubscriberCommandBatchReply,
+    rpc::GcsPublishReply
 );
 
 /// Whether an answer of this shape may be decoded.

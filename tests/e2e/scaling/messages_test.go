@@ -11,11 +11,15 @@ import (
 	"rayfit.dev/rayfit/tests/scaling"
 )
 
-// TestDriversHearTheSidecar: what the sidecar does is printed by Ray in drivers,
-// as what Ray's own autoscaler does.
-func TestDriversHearTheSidecar(t *testing.T) {
+// TestDriversHearWhatIsScaled: what is done in either mode is printed by Ray in
+// drivers, as what Ray's own autoscaler does.
+func TestDriversHearWhatIsScaled(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "32Gi", Ray: true})
-	c := &scaling.Cluster{Name: "heard", Mode: scaling.Sidecar, Idle: 60, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 1}},
+	inEachMode(t, w, func(t *testing.T, mode scaling.Mode) { driversHear(t, w, mode) })
+}
+
+func driversHear(t *testing.T, w *scaling.World, mode scaling.Mode) {
+	c := &scaling.Cluster{Name: "heard-" + string(mode), Mode: mode, Idle: 60, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 1}},
 		SidecarUser: rig.Object{"runAsUser": 0, "runAsGroup": 0}}
 	d := driven(t, w, c, w.DriveAloud)
 	do(t, d, `hold("one", 1, num_cpus=1)`)

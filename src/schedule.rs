@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 use croner::parser::{CronParser, Seconds, Year};
 use croner::time::Weekday;
 use croner::{Cron, errors::CronError};
-use jiff::civil::Date;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
 
@@ -50,6 +50,15 @@ pub enum ScheduleError {
 /// Moments that a cron expression names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CronExpression(Arc<Cron>);
+
+/// A moment that an expression names.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    /// What the expression says that clocks show.
+    written: DateTime,
+    /// When it is.
+    at: Timestamp,
+}
 
 /// Hours that come again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,9 +120,9 @@ impl CronExpression {
                 .unwrap_or(false)
     }
 
-    /// The moments of a day, the first one first. A time that a change of the clocks leaves out
-    /// comes as much later; one that comes twice counts the first time.
-    fn of_day(&self, day: Date, zone: &TimeZone) -> impl DoubleEndedIterator<Item = Timestamp> {
+    /// The moments of a day, the first one first by what clocks show. A time that a change of the clocks
+    /// leaves out comes as much later; one that comes twice counts the first time.
+    fn of_day(&self, day: Date, zone: &TimeZone) -> impl DoubleEndedIterator<Item = Moment> {
         let hours = if self.is_on(day) { 0..24_i8 } else { 0..0 };
         let pattern = &self.0.pattern;
         let hours = hours.filter(move |hour| {
@@ -128,17 +137,19 @@ impl CronExpression {
             (0..60_i8).filter(is_one).map(move |minute| (hour, minute))
         });
         times.filter_map(move |(hour, minute)| {
-            let time = zone.to_ambiguous_zoned(day.at(hour, minute, 0, 0));
-            Some(time.compatible().ok()?.timestamp())
+            let written = day.at(hour, minute, 0, 0);
+            let time = zone.to_ambiguous_zoned(written).compatible().ok()?;
+            let at = time.timestamp();
+            Some(Moment { written, at })
         })
     }
 
     /// The last moment up to `now`, unless it is too long ago.
-    fn last(&self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+    fn last(&self, now: Timestamp, zone: &TimeZone) -> Option<Moment> {
         let mut day = zone.to_datetime(now).date();
         for _ in 0..=LONGEST_DAYS {
             let mut moments = self.of_day(day, zone).rev();
-            if let Some(last) = moments.find(|moment| *moment <= now) {
+            if let Some(last) = moments.find(|moment| moment.at <= now) {
                 return Some(last);
             }
             day = day.yesterday().ok()?;
@@ -146,12 +157,13 @@ impl CronExpression {
         None
     }
 
-    /// The first moment after `now`, unless it is too far ahead.
-    fn next(&self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+    /// The first moment after `now` that comes after another one by what clocks show, unless it is too
+    /// far ahead.
+    fn next(&self, now: Timestamp, after: DateTime, zone: &TimeZone) -> Option<Moment> {
         let mut day = zone.to_datetime(now).date();
         for _ in 0..=LONGEST_DAYS {
             let mut moments = self.of_day(day, zone);
-            if let Some(next) = moments.find(|moment| *moment > now) {
+            if let Some(next) = moments.find(|moment| moment.at > now && moment.written > after) {
                 return Some(next);
             }
             day = day.tomorrow().ok()?;
@@ -166,12 +178,14 @@ impl Hours {
     pub fn until(&self, now: Timestamp) -> Option<Timestamp> {
         let begun = self.start.last(now, &self.zone)?;
         match &self.end {
-            HoursEnd::After(lasts) => begun.checked_add(*lasts).ok().filter(|end| now < *end),
+            HoursEnd::After(lasts) => begun.at.checked_add(*lasts).ok().filter(|end| now < *end),
             HoursEnd::At(end) => {
+                // By what clocks show: a change of the clocks can leave the end no later than the beginning,
+                // and then these hours are over before they have begun.
                 let ended = end.last(now, &self.zone);
-                let goes_on = ended.is_none_or(|ended| ended <= begun);
-                let next = || end.next(now, &self.zone).unwrap_or(Timestamp::MAX);
-                goes_on.then(next)
+                let goes_on = ended.is_none_or(|ended| ended.written <= begun.written);
+                let next = || end.next(now, begun.written, &self.zone);
+                goes_on.then(|| next().map_or(Timestamp::MAX, |next| next.at))
             }
         }
     }
@@ -270,6 +284,53 @@ mod tests {
             "no",
             "it counts once"
         );
+    }
+
+    /// On 2026-03-29 the clocks of Berlin show 03:00 at once when they would show 02:00.
+    #[test]
+    fn hours_that_a_change_of_the_clocks_leaves_without_length_are_over() {
+        let weekly = hours("0 2 * * SUN", Ok("0 3 * * SUN"), "Europe/Berlin");
+        let daily = hours("30 2 * * *", Ok("0 3 * * *"), "Europe/Berlin");
+        for now in [
+            "2026-03-29T00:59:59Z",
+            "2026-03-29T01:00:00Z",
+            "2026-03-29T01:30:00Z",
+            "2026-03-29T12:00:00Z",
+        ] {
+            assert_eq!(until(&weekly, now), "no", "{now}");
+            assert_eq!(until(&daily, now), "no", "{now}");
+        }
+        assert_eq!(
+            until(&weekly, "2026-04-05T00:30:00Z"),
+            "2026-04-05T01:00:00Z"
+        );
+        assert_eq!(
+            until(&daily, "2026-03-30T00:30:00Z"),
+            "2026-03-30T01:00:00Z"
+        );
+        // Those that begin again where they end go on, and so do those that end shortly before.
+        for (start, end) in [("0 3 * * *", "0 3 * * *"), ("0 3 * * *", "30 2 * * *")] {
+            let always = hours(start, Ok(end), "Europe/Berlin");
+            let ends = until(&always, "2026-03-29T01:15:00Z");
+            assert!(ends.starts_with("2026-03-30T0"), "{ends}");
+            assert_eq!(until(&always, "2026-03-29T01:45:00Z"), ends);
+        }
+    }
+
+    /// On 2026-10-25 they show 02:00 for another time when they would show 03:00.
+    #[test]
+    fn hours_are_an_hour_longer_where_a_change_of_the_clocks_is_within_them() {
+        let night = hours("30 2 * * *", Ok("0 3 * * *"), "Europe/Berlin");
+        for now in ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"] {
+            assert_eq!(until(&night, now), "2026-10-25T02:00:00Z", "{now}");
+        }
+        assert_eq!(until(&night, "2026-10-25T02:00:00Z"), "no");
+        let before = hours("0 1 * * *", Ok("30 2 * * *"), "Europe/Berlin");
+        assert_eq!(
+            until(&before, "2026-10-24T23:30:00Z"),
+            "2026-10-25T00:30:00Z"
+        );
+        assert_eq!(until(&before, "2026-10-25T01:00:00Z"), "no");
     }
 
     #[test]

@@ -152,18 +152,22 @@ pub(crate) fn may_shrink(resize: &Resize) -> bool {
         && resize.base.cpu > 0.0
 }
 
-/// The smallest size of a pod that needs so much CPU: a multiple of the base size in whole cores. A
-/// pod that could not shrink keeps its memory the next time, and after that its CPU too.
+/// The smallest size of a pod that needs so much CPU: the base size, or a multiple of it in whole
+/// cores. A pod that could not shrink keeps its memory the next time, and after that its CPU too.
 fn smallest(resize: &Resize, cpu: f64, now_s: f64) -> Size {
     let (now, base) = (resize.current, resize.base);
     let failures = resize.shrink_failures.lately(now_s);
     // Ray counts whole cores where it starts. What the pod leaves on its Kubernetes node is of use
     // to others in such steps only.
     let step = base.cpu.ceil();
-    let steps = ((cpu - SAME) / step).ceil().max(1.0);
+    let least = if cpu - SAME <= base.cpu {
+        base.cpu
+    } else {
+        ((cpu - SAME) / step).ceil() * step
+    };
     Size {
         cpu: if failures < 2 {
-            (steps * step).min(now.cpu)
+            least.min(now.cpu)
         } else {
             now.cpu
         },

@@ -178,7 +178,7 @@ impl<'a> Decision<'a> {
         }
         let withdrawn = withdraw::pending_timeout(&state, history);
         let makes_room = self.is_rayfit() && demand_waits && self.settings.make_room;
-        let room = RoomContext::new(self.own, &leftovers, (config.idle_timeout_s, now));
+        let room = RoomContext::new(self.own, &leftovers, history, (config.idle_timeout_s, now));
         if makes_room {
             await_room(&mut state, &room, &waiting);
         }
@@ -322,6 +322,7 @@ impl<'a> Decision<'a> {
             order: list.positions().collect(),
             nodes: list,
             headrooms,
+            rooms: BTreeMap::new(),
             allowance,
             max_nodes: config.max_nodes,
             max_workers: self.settings.max_workers,

@@ -56,7 +56,14 @@ pub struct History {
     /// Idle pods that are, or were, needed for headroom, by the name of the pod.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub standby: BTreeMap<String, StandbyMemory>,
+    /// Where there has seemed to be room for pods that the scheduler cannot place.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub rooms: RoomMemory,
 }
+
+/// By group with pods that the scheduler cannot place: since when a Kubernetes node has seemed to have
+/// room for one of them, by its name, in seconds since 1970.
+pub type RoomMemory = BTreeMap<String, BTreeMap<String, f64>>;
 
 /// A time in which a group had work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]

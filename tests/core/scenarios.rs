@@ -45,7 +45,7 @@ fn snapshot(story: &Value) -> Value {
         "headgroup",
         "head",
         &json!({"cpu": 1, "memory": "2Gi"}),
-        &json!({}),
+        &story["head"],
     )];
     let mut nodes = vec![ray_node(
         "head",

@@ -58,6 +58,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
             .collect(),
         unavailable,
         unneeded_since: decided.unneeded_since.clone(),
+        rooms: decided.state.rooms.clone(),
         resizes: decided
             .state
             .in_order()

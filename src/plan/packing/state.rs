@@ -18,6 +18,7 @@ use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::fit::FitContext;
 use crate::plan::packing::rank::Preference;
 use crate::plan::strategy::Strategy;
+use crate::snapshot::history::RoomMemory;
 
 /// The nodes, the groups and the requests of one decision, with all texts turned into numbers.
 pub(crate) struct DecisionState {
@@ -35,6 +36,8 @@ pub(crate) struct DecisionState {
     pub(crate) order: Vec<NodeIndex>,
     /// The headroom of the Kubernetes nodes.
     pub(crate) headrooms: List<KubeNodeIndex, NodeHeadroom>,
+    /// Since when Kubernetes nodes have had room for pods that wait.
+    pub(crate) rooms: RoomMemory,
     /// What budgets leave for the cluster, if its limits are in reach.
     pub(crate) allowance: Option<Allowance>,
     /// The most nodes that the cluster may have, the head included.

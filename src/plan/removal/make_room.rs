@@ -4,8 +4,9 @@
 //! Demand waits for room in two ways: for a pod that the scheduler cannot place, and for a running
 //! pod to grow where its Kubernetes node is full. In both cases the Kubernetes node is looked for
 //! on which the fewest idle nodes have to go. No more go than that, and none where it would not be
-//! enough. Pods that go already leave room, too: no other one goes for what will fit in that, and an idle
-//! node that will grow into it stays until then.
+//! enough. For a pod only Kubernetes nodes count on which it may run: a pod of a like group is there, and the
+//! scheduler has not left the room that is there already. Pods that go already leave room, too: no other
+//! one goes for what will fit in that, and an idle node that will grow into it stays until then.
 
 use std::cmp::Reverse;
 
@@ -23,7 +24,9 @@ use crate::plan::packing::fit::FitTrial;
 use crate::plan::packing::placing::show_size;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::removal::shrink::about_to_go;
+use crate::plan::removal::unplaced::{UnplacedPod, has_room, is_refused, suits, unscheduled};
 use crate::snapshot::amounts::Amounts;
+use crate::snapshot::history::{History, RoomMemory};
 use crate::snapshot::pod::Pod;
 
 /// For how long a node has been idle before it makes room, in seconds: between two tasks of one burst a
@@ -44,6 +47,8 @@ pub(crate) struct RoomContext<'a> {
     pub(crate) own: &'a [Pod<'a>],
     /// The pods whose Ray node is draining, or has stopped: they go.
     pub(crate) leaving: Vec<&'a Pod<'a>>,
+    /// Since when Kubernetes nodes had had room for pods that wait, as of the decision before.
+    pub(crate) rooms: &'a RoomMemory,
     /// The idle timeout of the cluster, in seconds.
     pub(crate) idle_timeout_s: f64,
     /// The time of the decision, in seconds since 1970.
@@ -54,6 +59,7 @@ impl<'a> RoomContext<'a> {
     pub(crate) fn new(
         own: &'a [Pod<'a>],
         leftovers: &Leftovers<'a>,
+        history: &'a History,
         (idle_timeout_s, now): (f64, f64),
     ) -> Self {
         let leaving = leftovers.draining.iter().chain(&leftovers.stopped);
@@ -62,6 +68,7 @@ impl<'a> RoomContext<'a> {
         Self {
             own,
             leaving: leaving.collect(),
+            rooms: &history.rooms,
             idle_timeout_s,
             now,
         }
@@ -77,14 +84,16 @@ pub(crate) fn make_room(
 ) {
     let pods: HashMap<&str, &Pod<'_>> = context.own.iter().map(|pod| (pod.name, pod)).collect();
     let mut rooms = Rooms::of(state, context, &pods);
+    let waiting = unscheduled(state, &pods);
+    rooms.remember(state, &waiting, context);
     if rooms.idle.iter().all(Vec::is_empty) {
         return;
     }
     let work = std::mem::replace(&mut state.work, WorkBudget::new(STEPS));
     let mut refused = None;
-    for waiting in unscheduled(state, &pods) {
+    for waiting in waiting {
         // Equal pods, one after the other, find no room either.
-        if refused != Some(waiting) && !rooms.for_pod(state, waiting) {
+        if refused != Some(waiting) && !rooms.for_pod(state, waiting, context.now) {
             refused = Some(waiting);
         }
     }
@@ -138,33 +147,8 @@ pub(crate) fn await_room(
     state.work = work;
 }
 
-/// A pod that the scheduler cannot place: its group, and what it asks for.
-type Waiting = (GroupIndex, Amounts);
-
-/// The pods that demand or a minimum needs and that the scheduler cannot place.
-fn unscheduled(state: &DecisionState, pods: &HashMap<&str, &Pod<'_>>) -> Vec<Waiting> {
-    let required = state.required();
-    let numbers = state.order.iter().filter(|number| required.holds(**number));
-    let nodes = numbers.filter_map(|number| state.nodes.get(*number));
-    let waiting = nodes.filter(|node| node.unschedulable_s.is_some());
-    let asked = |node: &PlannedNode| {
-        let pod = pods.get(node.pod()?).filter(|pod| lacks_size(pod))?;
-        Some((node.group()?, pod.requests()))
-    };
-    waiting.filter_map(asked).collect()
-}
-
 /// An idle node with what it leaves when it goes.
 type Idle = (NodeIndex, Amounts);
-
-/// Whether the pod may lack nothing but CPU and memory, as far as the scheduler says what it lacks.
-/// (Kubernetes, `framework/plugins/noderesources/fit.go`: `Insufficient cpu`.)
-fn lacks_size(pod: &Pod<'_>) -> bool {
-    let condition = pod.condition("PodScheduled");
-    let message = condition.and_then(|condition| condition.message.as_deref());
-    let names = |what: &str| message.is_none_or(|message| message.contains(what));
-    names("Insufficient cpu") || names("Insufficient memory")
-}
 
 /// What the Kubernetes nodes have left, and the nodes on them.
 struct Rooms {
@@ -178,6 +162,8 @@ struct Rooms {
     growing: List<KubeNodeIndex, Vec<NodeIndex>>,
     /// The Kubernetes nodes that pods leave.
     is_left: HashSet<KubeNodeIndex>,
+    /// The groups of the pods on it.
+    groups: List<KubeNodeIndex, HashSet<GroupIndex>>,
 }
 
 impl Rooms {
@@ -192,6 +178,7 @@ impl Rooms {
             idle: state.headrooms.map(|_| Vec::new()),
             growing: state.headrooms.map(|_| Vec::new()),
             is_left: HashSet::default(),
+            groups: state.headrooms.map(|_| HashSet::default()),
         };
         let names = state.headrooms.enumerate();
         let names: HashMap<&str, KubeNodeIndex> =
@@ -215,14 +202,17 @@ impl Rooms {
         let mut numbers: Vec<NodeIndex> = state.order.clone();
         numbers.sort_by_key(|number| state.nodes.get(*number).map(|node| Reverse(node.idle_ms)));
         for number in numbers {
-            let node = state.nodes.get(number);
-            let Some(node) = node.filter(|node| runs_on(node)) else {
+            let Some(node) = state.nodes.get(number) else {
                 continue;
             };
             let pod = node.pod().and_then(|pod| pods.get(pod));
             let Some((at, pod)) = pod.and_then(|pod| Some((place(pod)?, pod))) else {
                 continue;
             };
+            rooms.groups[at].extend(node.group());
+            if !runs_on(node) {
+                continue;
+            }
             if let Some(resize) = &node.resize {
                 rooms.shrinks[at] += about_to_go(resize, context.now);
                 if resize.can_grow() {
@@ -246,16 +236,52 @@ impl Rooms {
         rooms
     }
 
+    /// Remembers which Kubernetes nodes have room for pods that wait, although nothing leaves them.
+    fn remember(
+        &self,
+        state: &mut DecisionState,
+        waiting: &[UnplacedPod],
+        context: &RoomContext<'_>,
+    ) {
+        let mut groups = HashSet::default();
+        for (group, asked) in waiting {
+            // Pods of one group mostly ask for the same.
+            if !groups.insert(*group) {
+                continue;
+            }
+            for (at, room) in self.left.enumerate() {
+                if room.holds(*asked, 0.0)
+                    && !self.is_left.contains(&at)
+                    && self.may_run(state, *group, at)
+                {
+                    has_room(state, (*group, at), context.rooms, context.now);
+                }
+            }
+        }
+    }
+
+    /// Whether a pod of a group may run on a Kubernetes node, as far as is known.
+    fn may_run(&self, state: &DecisionState, group: GroupIndex, at: KubeNodeIndex) -> bool {
+        let mut there = self.groups[at].iter();
+        there.any(|there| suits(state, group, Some(*there)))
+    }
+
     /// Makes room for a pod. Returns whether there is any.
-    fn for_pod(&mut self, state: &mut DecisionState, (group, asked): Waiting) -> bool {
-        let config = |group: Option<GroupIndex>| Some(&state.groups.get(group?)?.config);
-        let suits = |(number, _): &Idle| {
-            let there = config(state.nodes.get(*number).and_then(PlannedNode::group));
-            let config = config(Some(group)).zip(there);
-            config.is_some_and(|(config, there)| config.suits_room_of(there))
+    fn for_pod(
+        &mut self,
+        state: &mut DecisionState,
+        (group, asked): UnplacedPod,
+        now: f64,
+    ) -> bool {
+        let makes = |(number, _): &Idle| {
+            let there = state.nodes.get(*number).and_then(PlannedNode::group);
+            suits(state, group, there)
         };
         let holds = |at: KubeNodeIndex, gone: &[Idle], room: &NodeHeadroom| {
-            room.holds(asked, self.shrinks[at]) && gone.iter().all(suits)
+            room.holds(asked, self.shrinks[at])
+                && gone.iter().all(makes)
+                && (!gone.is_empty()
+                    || self.may_run(state, group, at) && !is_refused(state, (group, at), now))
         };
         let Some((at, count)) = self.fewest(state, holds) else {
             return false;
@@ -323,6 +349,7 @@ impl Rooms {
                 return;
             };
             self.left[at].put(asked);
+            self.is_left.insert(at);
             self.growing[at].retain(|growing| *growing != number);
             if let Some(node) = state.nodes.get_mut(number) {
                 node.fate = Fate::Remove(RemovalCause::GivesWay);

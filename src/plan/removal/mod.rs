@@ -5,7 +5,8 @@
 //! - [`deadline`]: for how long nodes above a maximum may finish their work
 //! - [`keep`] and [`gaps`]: for how long small idle pods stay, and what the gaps between bursts
 //!   teach
-//! - [`give_way`] and [`make_room`]: idle nodes that go sooner because demand needs their room
+//! - [`give_way`] and [`make_room`], with [`unplaced`]: idle nodes that go sooner because demand needs
+//!   their room
 //! - [`vain`], [`scattered`] and [`withdraw`], with [`spare`]: pods and launches that are given up,
 //!   because they do not come, or because a placement group did not become whole
 //! - [`parts`]: entries of several launches, of which a minimum may need some
@@ -31,5 +32,6 @@ mod parts;
 pub(crate) mod scattered;
 pub(crate) mod shrink;
 mod spare;
+mod unplaced;
 pub(crate) mod vain;
 pub(crate) mod withdraw;

@@ -64,8 +64,8 @@ pub use crate::plan::outcome::budget_use::BudgetUse;
 pub use crate::plan::outcome::cause::{Departure, DepartureReason, RemovalCause};
 pub(crate) use crate::plan::outcome::display::mebibytes;
 pub use crate::plan::outcome::plan::{
-    ClusterEnd, ClusterEndPolicy, CountedUsers, Deletion, ExcessNode, GroupPlan, MemoryReason,
-    NodeDrain, NodeHold, Plan, PlanWait, PodResize, RayletSync,
+    ClusterEnd, ClusterEndPolicy, CountedUsers, Deletion, ExcessNode, GroupPlan, GrowthDemand,
+    MemoryReason, NodeDrain, NodeHold, Plan, PlanWait, PodResize, RayletSync,
 };
 pub use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 pub use crate::plan::outcome::problem_reason::{

@@ -14,9 +14,10 @@ use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::nodes::standby_role::StandbyRole;
-use crate::plan::outcome::plan::{GroupPlan, Plan, PlanWait, PodResize, RayletSync};
+use crate::plan::outcome::plan::{GroupPlan, GrowthDemand, Plan, PlanWait, PodResize, RayletSync};
 use crate::plan::outcome::resize_note::PodNote;
 use crate::plan::outcome::standby_reason::StandbyLaunch;
+use crate::plan::outcome::step::PlacementStep;
 use crate::plan::outcome::unmet::{Unmet, UnmetReason};
 use crate::plan::packing::budget;
 use crate::plan::removal::idle_end;
@@ -104,9 +105,31 @@ fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
             raylet_first: then.is_below(now),
             spare_seconds: resize.shrinks_for.map(whole_seconds),
             memory_reason: resize.memory_reason,
+            demand: grows_for(decided, node),
         })
     };
     decided.state.in_order().filter_map(resize).collect()
+}
+
+/// The demand that a node serves only because it grows.
+fn grows_for(decided: &Decided<'_>, node: &PlannedNode) -> Option<GrowthDemand> {
+    let mut served = node.takes.iter();
+    let first = served.find(|take| take.step == PlacementStep::Grow)?;
+    let demand = describe::demand(decided.demands.get(first.demand)?);
+    let (mut count, mut others) = (first.count, 0_u64);
+    for take in served.filter(|take| take.step == PlacementStep::Grow) {
+        let sum = if take.demand == first.demand {
+            &mut count
+        } else {
+            &mut others
+        };
+        *sum = sum.saturating_add(take.count);
+    }
+    Some(GrowthDemand {
+        demand,
+        count,
+        others,
+    })
 }
 
 #[expect(

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::plan::outcome::plan::{
-    ClusterEnd, ClusterEndPolicy, CountedUsers, ExcessNode, GroupPlan, MemoryReason, Plan,
-    PodResize, RayletSync,
+    ClusterEnd, ClusterEndPolicy, CountedUsers, ExcessNode, GroupPlan, GrowthDemand, MemoryReason,
+    Plan, PodResize, RayletSync,
 };
 use crate::plan::outcome::unmet::amount_text;
 use crate::plan::strategy::Strategy;
@@ -155,10 +155,11 @@ impl PodResize {
             format!("back to {to} CPU, {more}")
         } else {
             let sizes = format!("{from} -> {to} CPU, {less} -> {more}");
-            match (self.spare_seconds, self.memory_reason) {
-                (Some(seconds), _) => format!("{sizes} (the rest was spare for {seconds} s)"),
-                (None, Some(reason)) => format!("{sizes} ({reason})"),
-                (None, None) => sizes,
+            match (self.spare_seconds, self.memory_reason, &self.demand) {
+                (Some(seconds), ..) => format!("{sizes} (the rest was spare for {seconds} s)"),
+                (None, Some(reason), _) => format!("{sizes} ({reason})"),
+                (None, None, Some(demand)) => format!("{sizes} ({demand})"),
+                (None, None, None) => sizes,
             }
         }
     }
@@ -179,6 +180,16 @@ impl PodResize {
     /// Whether it asks for the size that the pod has, which takes an earlier resize back.
     pub fn is_rollback(&self) -> bool {
         self.cpu_milli == self.cpu_milli_now && self.memory_bytes == self.memory_bytes_now
+    }
+}
+
+impl fmt::Display for GrowthDemand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "for {} x {}", self.count, self.demand)?;
+        if self.others > 0 {
+            write!(f, " and {} more", self.others)?;
+        }
+        Ok(())
     }
 }
 

@@ -132,6 +132,21 @@ pub struct PodResize {
     /// Why the pod gets another amount of memory, where that is for what is really in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_reason: Option<MemoryReason>,
+    /// The demand that runs in the pod once it has grown, where it grows for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub demand: Option<GrowthDemand>,
+}
+
+/// The demand for which a pod grows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GrowthDemand {
+    /// The first of it, in words for people.
+    pub demand: String,
+    /// How many units of that.
+    pub count: u64,
+    /// How many units of other demands.
+    pub others: u64,
 }
 
 /// Why a pod gets another amount of memory, by what is really in use.

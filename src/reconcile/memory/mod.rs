@@ -414,6 +414,7 @@ mod tests {
                 raylet_first: false,
                 spare_seconds: None,
                 memory_reason: None,
+                demand: None,
             };
             let mut round = Round::default();
             round.plan.resizes.push(resize);

@@ -139,6 +139,7 @@ mod tests {
             raylet_first: false,
             spare_seconds: None,
             memory_reason: None,
+            demand: None,
         };
         let plan = Plan {
             resizes: vec![resize],

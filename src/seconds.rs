@@ -1,5 +1,10 @@
 //! Arithmetic of times that are numbers of seconds.
 
+/// For how many seconds what a watch shows may be older than what is stored, at the most: so long after the
+/// last message it has been found dead, and another list could have been read. Where nothing has been heard for longer,
+/// nothing is decided by it.
+pub const WATCH_LAG_S: f64 = 155.0;
+
 /// After how many doublings any longest wait of this program is exceeded. A shift by 32 bits would panic.
 const DOUBLINGS: u32 = 16;
 

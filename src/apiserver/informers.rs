@@ -142,7 +142,7 @@ impl Informers {
 
 impl Reading {
     /// The state of the watch.
-    pub fn beacon(&self) -> &Beacon {
+    pub fn beacon(&self) -> &Arc<Beacon> {
         &self.running.beacon
     }
 

@@ -36,7 +36,8 @@ impl Selection {
     }
 }
 
-/// The durations of a watch.
+/// The durations of a watch. By the usual ones, what it shows is at most
+/// [`WATCH_LAG_S`](crate::seconds::WATCH_LAG_S) old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WatchDurations {
     /// The longest time that an answer may take; for a list, that each page may take.
@@ -125,5 +126,18 @@ impl<K> WatchEvent<K> {
             Self::Deleted(name, version) => WatchEvent::Deleted(name.clone(), version.clone()),
             Self::Failed(fault) => WatchEvent::Failed(fault.clone()),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seconds::WATCH_LAG_S;
+
+    /// What waits for a watch that may lag waits for no less.
+    #[test]
+    fn a_watch_lags_no_longer_than_everybody_counts_on() {
+        let lags = WatchDurations::default().limit();
+        assert_eq!(lags, Duration::from_secs_f64(WATCH_LAG_S));
     }
 }

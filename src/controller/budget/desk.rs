@@ -19,10 +19,11 @@ use crate::controller::metrics::RoundMetrics;
 use crate::controller::observe::Observed;
 use crate::flow_control::queue::Flow;
 use crate::reconcile::Failure;
+use crate::seconds::WATCH_LAG_S;
 
-/// For how long a cluster with an entry has to be unknown here until its entry is removed: longer than
-/// a watch lags that will show it.
-const GONE: Duration = Duration::from_mins(1);
+/// For how many seconds a cluster with an entry has to be unknown here until its entry is removed: as long as
+/// a watch that will show it may lag.
+const GONE_S: f64 = WATCH_LAG_S;
 
 /// For how long a record that could not be read is not read again, unless the watch shows another one.
 const UNREADABLE: Duration = Duration::from_secs(10);
@@ -51,6 +52,8 @@ struct Inner {
     seen: Mutex<BTreeMap<String, Arc<StoredRecord>>>,
     /// The policies with a record in the list that is being read.
     listed: Mutex<BTreeSet<String>>,
+    /// When the watch showed any Lease last. Those of replicas are renewed every few seconds.
+    heard: Mutex<Option<Instant>>,
     /// The last read, and when it began.
     last_read: tokio::sync::Mutex<Option<(Instant, ReadRecords)>>,
     /// When records were last read that cannot be, by policy.
@@ -72,6 +75,7 @@ impl BudgetDesk {
             metrics,
             seen: Mutex::default(),
             listed: Mutex::default(),
+            heard: Mutex::default(),
             last_read: tokio::sync::Mutex::default(),
             unreadable: Mutex::default(),
             known: Mutex::default(),
@@ -84,6 +88,9 @@ impl BudgetDesk {
 
     /// Takes in what the watch of Leases shows.
     pub fn note(&self, event: &WatchEvent<Lease>) {
+        if !matches!(event, WatchEvent::Begun | WatchEvent::Failed(_)) {
+            *lock(&self.inner.heard) = Some(Instant::now());
+        }
         match event {
             WatchEvent::Applied(name, lease) => self.saw(name, lease),
             WatchEvent::Listed(name, lease) => {
@@ -130,6 +137,13 @@ impl BudgetDesk {
         for budget in budgets {
             self.inner.metrics.budget(budget);
         }
+    }
+
+    /// Whether what the watch has shown is no older than a watch may lag. If it is, a record may have been
+    /// deleted and made anew since, and all whom it concerns count on that being known everywhere.
+    pub fn is_current(&self) -> bool {
+        let heard = *lock(&self.inner.heard);
+        heard.is_some_and(|at| at.elapsed().as_secs_f64() < WATCH_LAG_S)
     }
 
     /// The record of a policy's budget as the watch showed it last.
@@ -229,6 +243,9 @@ impl BudgetDesk {
     /// Whether a cluster uses nothing any more: for a while there has been neither a RayCluster of that
     /// UID in mode central nor a pod of it.
     pub fn gone(&self, entries: impl Iterator<Item = String>) -> HashSet<String> {
+        if self.inner.observed.lag().as_secs_f64() > GONE_S {
+            return HashSet::new();
+        }
         let known = self.known();
         let now = Instant::now();
         let seen = lock(&self.inner.seen);
@@ -245,7 +262,8 @@ impl BudgetDesk {
         for uid in &missed {
             missing.entry(uid.clone()).or_insert(now);
         }
-        let is_old = |uid: &String| missing.get(uid).is_some_and(|since| now - *since >= GONE);
+        let is_old = |since: &Instant| (now - *since).as_secs_f64() >= GONE_S;
+        let is_old = |uid: &String| missing.get(uid).is_some_and(is_old);
         missed.into_iter().filter(is_old).collect()
     }
 
@@ -294,7 +312,7 @@ mod tests {
     use tokio::sync::mpsc;
 
     use super::*;
-    use crate::apiserver::{Gate, Patience};
+    use crate::apiserver::{Gate, Patience, Watches};
     use crate::budget::record::{Grant, Grants};
     use crate::controller::act::writer::Requests;
     use crate::controller::observe::Key;
@@ -356,6 +374,37 @@ mod tests {
             assert!(desk.gone(uids.iter().map(ToString::to_string)).is_empty());
             assert_eq!(lock(&desk.inner.missing).len(), uids.len());
         }
+    }
+
+    /// Its RayCluster may have been made since, and another replica may scale it.
+    #[tokio::test(start_paused = true)]
+    async fn no_cluster_counts_as_gone_while_a_watch_may_not_show_it() {
+        let desk = desk();
+        let (name, lease) = record(&["gone"]);
+        desk.note(&WatchEvent::Applied(name, lease));
+        let gone = |seconds| {
+            let since = Instant::now().checked_sub(Duration::from_secs(seconds));
+            lock(&desk.inner.missing).insert("gone".to_owned(), since.unwrap());
+            desk.gone(["gone".to_owned()].into_iter())
+        };
+        assert_eq!([100, 200].map(|seconds| gone(seconds).len()), [0, 1]);
+        let beacon = Watches::default().open("pods", Duration::from_secs(1));
+        desk.inner.observed.watched_by(Arc::new(beacon));
+        assert_eq!(gone(200).len(), 1);
+        tokio::time::advance(Duration::from_secs(200)).await;
+        assert!(gone(200).is_empty(), "it hangs");
+    }
+
+    #[test]
+    fn what_a_watch_has_shown_counts_once_it_has_shown_anything() {
+        let desk = desk();
+        desk.note(&WatchEvent::Begun);
+        assert!(!desk.is_current());
+        let (name, lease) = record(&[]);
+        desk.note(&WatchEvent::Listed(name, lease));
+        assert!(desk.is_current());
+        *lock(&desk.inner.heard) = Instant::now().checked_sub(Duration::from_secs(200));
+        assert!(!desk.is_current());
     }
 
     /// An API server with these Leases, and how often they were listed.

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::panic::resume_unwind;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
 use kube::Resource as _;
 use serde_json::Value;
@@ -12,7 +13,7 @@ use tokio::task::{JoinError, JoinSet};
 
 use super::kept::{KeptObject, Watched, WatchedNodes, WatchedPods, WatchedRayClusters};
 use super::store::{Key, Store};
-use crate::apiserver::{Informers, ObjectName, Selection, WatchEvent};
+use crate::apiserver::{Beacon, Informers, ObjectName, Selection, WatchEvent};
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 use crate::snapshot::node_prospect::NodeProspect;
 use crate::snapshot::prospect_reader::AwaitingPod;
@@ -50,6 +51,8 @@ pub struct Observed {
 
 struct Inner {
     store: RwLock<Store>,
+    /// The state of the watches of RayClusters and pods.
+    beacons: Mutex<Vec<Arc<Beacon>>>,
     /// The keys of changed clusters. Nobody receives them any more once the process stops.
     changed: UnboundedSender<Key>,
 }
@@ -59,6 +62,7 @@ impl Observed {
     pub fn new(changed: UnboundedSender<Key>) -> Self {
         let inner = Inner {
             store: RwLock::default(),
+            beacons: Mutex::default(),
             changed,
         };
         Self {
@@ -73,6 +77,22 @@ impl Observed {
             .read()
             // A panic elsewhere leaves the store usable: the next list repairs it.
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For how long nothing has been heard of RayClusters or pods, whichever is longer: so old may be
+    /// what is stored of them.
+    pub fn lag(&self) -> Duration {
+        let beacons = self.inner.beacons.lock();
+        let beacons = beacons.unwrap_or_else(PoisonError::into_inner);
+        let silences = beacons.iter().map(|beacon| beacon.silence());
+        silences.max().unwrap_or_default()
+    }
+
+    /// Takes in the state of a watch of RayClusters or pods.
+    pub(crate) fn watched_by(&self, beacon: Arc<Beacon>) {
+        let beacons = self.inner.beacons.lock();
+        let mut beacons = beacons.unwrap_or_else(PoisonError::into_inner);
+        beacons.push(beacon);
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Store> {
@@ -157,6 +177,7 @@ impl Observed {
         };
         let mut listed: BTreeSet<K::Id> = BTreeSet::new();
         let mut first = true;
+        let observed = self.clone();
         let reading = informers.read(selection, Some::<KeptObject<K>>, move |event| match event {
             WatchEvent::Begun => listed = BTreeSet::new(),
             WatchEvent::Listed(name, object) => {
@@ -179,6 +200,9 @@ impl Observed {
             }
             WatchEvent::Failed(_) => {}
         });
+        if K::KIND != WatchedNodes::KIND {
+            observed.watched_by(Arc::clone(reading.beacon()));
+        }
         match reading.forever().await {}
     }
 

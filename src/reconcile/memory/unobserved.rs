@@ -14,14 +14,14 @@ use crate::reconcile::effects::done::Done;
 use crate::reconcile::effects::effect::{Effect, PodPatch, RayletResize};
 use crate::reconcile::effects::hold::HOLDS;
 use crate::reconcile::memory::backoff::SKEW_S;
+use crate::seconds::WATCH_LAG_S;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::{PodContainer, PodObject};
 
-/// For how many seconds a patch that is not observed holds up further ones: longer than a watch may say
-/// nothing until its connection is given up and pods are listed anew (`SILENCE` of the client). A raylet
-/// would be told a size that its pod no longer has.
-const LONGEST_S: f64 = 110.0;
+/// For how many seconds a patch that is not observed holds up further ones: as long as the watch may not
+/// show it. A raylet would be told a size that its pod no longer has.
+const LONGEST_S: f64 = WATCH_LAG_S;
 
 /// For how many seconds a raylet that has taken a size is not told the same again: the GCS hears of
 /// it within one of its rounds through all nodes. Each time that it is told the same it is twice as long: who
@@ -214,10 +214,10 @@ mod tests {
         assert!(until(&unobserved, &pod("1", "old"), 101.0));
         assert!(until(&unobserved, &pod("1", "new"), 101.0), "half of it");
         assert!(!until(&unobserved, &pod("2", "new"), 101.0), "observed");
-        assert!(until(&unobserved, &pod("1", "old"), 209.0));
-        assert!(!until(&unobserved, &pod("1", "old"), 210.0), "too old");
+        assert!(until(&unobserved, &pod("1", "old"), 254.0));
+        assert!(!until(&unobserved, &pod("1", "old"), 255.0), "too old");
         assert!(!until(&unobserved, &pod("1", "old"), 90.0), "set back");
-        unobserved.note(&[], 210.0);
+        unobserved.note(&[], 255.0);
         assert_eq!(unobserved, Unobserved::default(), "forgotten");
     }
 

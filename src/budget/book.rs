@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::budget::amounts::BudgetAmounts;
-use crate::budget::keeper::{BudgetKeeper, WriteEnd};
+use crate::budget::keeper::{BudgetKeeper, SETTLING_S, WriteEnd};
 use crate::budget::limit::{Budget, BudgetLimit, BudgetShare};
 use crate::budget::record::{ClusterUse, Grants};
-use crate::seconds::{doubled, milliseconds};
+use crate::seconds::{WATCH_LAG_S, doubled};
 
 /// For how many seconds a cluster may still come to use what it was to use then: longer than a call
 /// is under way, and than a watch lags.
@@ -18,6 +18,16 @@ const WRITE_S: f64 = 1.0;
 
 /// The most seconds until a write that failed is tried again.
 const RETRY_S: f64 = 30.0;
+
+/// The most seconds between two looks at a cluster.
+const LOOK_S: f64 = 5.0;
+
+/// For how many seconds a plan is waited for before the record is written without one.
+const UNPLANNED_S: f64 = 10.0;
+
+// By then everybody has heard of a new record, and what was asked for by the grants before it is part of
+// what a cluster says that it uses.
+const _: () = assert!(SETTLING_S >= WATCH_LAG_S + LOOK_S + PEAK_S + RETRY_S + UNPLANNED_S);
 
 /// What a plan takes of budgets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,6 +45,8 @@ pub struct BudgetBook {
     share: BudgetShare,
     kept: Vec<Kept>,
     last: Option<PlannedUse>,
+    /// What it uses by its objects, which counts as long as nothing has been planned.
+    held: BudgetAmounts,
     /// What the cluster may have come to use, and when it was planned.
     peaks: Vec<(f64, BudgetAmounts)>,
 }
@@ -64,6 +76,14 @@ impl Kept {
             failures: 0,
             holds,
         }
+    }
+
+    /// Whether others have to know what the cluster uses, although no plan says it.
+    fn has_to_say(&self, of: &ClusterUse, now: f64) -> bool {
+        let said = self.keeper.entry();
+        let is_said = said.is_some_and(|said| of.uses.is_within(said.granted.plus(said.excess)));
+        let has_waited = |(since, _)| now >= since + UNPLANNED_S;
+        !is_said && self.inherited.is_some_and(has_waited)
     }
 }
 
@@ -119,6 +139,23 @@ impl BudgetBook {
             };
             self.kept.push(Kept::new(&self.uid, budget, false));
         }
+    }
+
+    /// Takes in what the cluster uses by its objects. Without its GCS nothing is planned, and others have
+    /// to know what it uses all the same.
+    pub fn sees(&mut self, held: BudgetAmounts) {
+        self.held = held;
+    }
+
+    /// Whether a plan has said what the cluster uses.
+    pub fn is_planned(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// Takes in that what is known of the records may be too old: they have to be read.
+    pub fn doubt(&mut self) {
+        let kept = self.kept.iter_mut();
+        kept.for_each(|kept| kept.keeper.forget());
     }
 
     /// Which part of budgets the cluster gets.
@@ -182,6 +219,7 @@ impl BudgetBook {
                 kept.budget.total,
                 BudgetAmounts::UNBOUNDED,
             ),
+            is_new: kept.keeper.is_new(),
         };
         holding.map(limit).collect()
     }
@@ -206,32 +244,23 @@ impl BudgetBook {
     pub fn writes(&mut self, now: f64, is_gone: impl Fn(&str) -> bool) -> Vec<RecordWrite> {
         let mut writes = Vec::new();
         for at in 0..self.kept.len() {
-            let Some(kept) = self.kept.get(at) else {
+            let of = self.kept.get(at).map(|kept| self.of_cluster(kept, now));
+            let (Some(of), Some(kept)) = (of, self.kept.get_mut(at)) else {
                 continue;
             };
-            let may = self.last.is_some() || !kept.holds;
+            let may = self.last.is_some() || !kept.holds || kept.has_to_say(&of, now);
             // A write that is due later than any delay was planned by a clock that has been set
             // back since.
             if !may || now < kept.next_write && kept.next_write - now <= RETRY_S {
                 continue;
             }
-            let of = self.of_cluster(kept, now);
-            let Some(kept) = self.kept.get_mut(at) else {
-                continue;
-            };
             let write = if kept.holds {
-                kept.keeper.write(kept.budget.total, &of, &is_gone)
+                kept.keeper.write(kept.budget.total, &of, now, &is_gone)
             } else {
                 kept.keeper.leave()
             };
-            if let Some((version, mut grants)) = write {
+            if let Some((version, grants)) = write {
                 kept.next_write = now + WRITE_S;
-                if version.is_empty() {
-                    // Later than any revision of a record that somebody has deleted, since none is written
-                    // a thousand times in a second. Others may still know that one: they would take in
-                    // nothing of the new one, and go on by the old grants.
-                    grants.revision = grants.revision.max(milliseconds(now));
-                }
                 writes.push(RecordWrite {
                     policy: Arc::clone(&kept.budget.policy),
                     version,
@@ -282,15 +311,19 @@ impl BudgetBook {
         let young = self.peaks.iter().filter(|(at, _)| is_young(*at, now));
         let inherited = kept.inherited.filter(|(at, _)| is_young(*at, now));
         let peaks = young.chain(inherited.iter()).map(|(_, peak)| *peak);
-        let last = self.last.unwrap_or_default();
-        let uses = peaks.fold(last.planned, BudgetAmounts::max);
+        // As long as nothing has been planned, it uses and wants what it has.
+        let has = || {
+            self.held
+                .max(kept.keeper.entry().unwrap_or_default().granted)
+        };
+        let of = self.last.unwrap_or_else(|| PlannedUse {
+            planned: has(),
+            wants: has(),
+        });
+        let uses = peaks.fold(of.planned, BudgetAmounts::max);
         ClusterUse {
             uses: named(uses, kept.budget.total),
-            wants: match self.last {
-                Some(last) => named(last.wants, kept.budget.total),
-                // As long as nobody knows better, it wants what it has.
-                None => kept.keeper.entry().unwrap_or_default().granted,
-            },
+            wants: named(of.wants, kept.budget.total),
             weight: self.share.weight,
             priority: self.share.priority,
         }
@@ -350,6 +383,15 @@ mod tests {
         limit.cpu_milli
     }
 
+    /// A record that has been there for long, and in which nobody has an entry.
+    fn settled() -> Grants {
+        Grants {
+            revision: 1,
+            made: 1,
+            ..Grants::default()
+        }
+    }
+
     /// Carries out the only write of a book, and returns what is stored.
     fn store(book: &mut BudgetBook, now: f64) -> Grants {
         let mut writes = book.writes(now, nobody);
@@ -377,7 +419,7 @@ mod tests {
         book.set(&[budget(100)], BudgetShare::default());
         assert_eq!(book.unread().len(), 1);
         assert_eq!(limit(&book, 0.0), 0);
-        book.read("team", "", Grants::default(), 0.0);
+        book.read("team", "1", settled(), 0.0);
         plans(&mut book, 0, 90, 0.0);
         let mut stored = store(&mut book, 0.0);
         assert!(limit(&book, 0.0) >= 90);
@@ -400,32 +442,77 @@ mod tests {
         assert_eq!(stored.clusters["a"].granted, cpu(5));
     }
 
-    /// Another cluster has made it before this one looked again, so that a watch never shows that there
-    /// is none.
+    /// The record of a cluster that uses 50 of 100 is deleted, and another one makes it anew before that
+    /// cluster's owner has seen it, so that a watch never shows that there is none.
     #[test]
-    fn a_record_that_was_deleted_and_made_anew_is_taken_in() {
-        let mut grants = Grants::default();
-        for _ in 0..40 {
-            another(&mut grants, 60, 60);
-        }
-        let mut old = BudgetBook::new("b");
-        old.set(&[budget(100)], BudgetShare::default());
+    fn a_record_that_was_made_anew_grants_nothing_more_until_all_have_written_it() {
+        let mut grants = settled();
+        another(&mut grants, 50, 100);
+        let books = ["a", "b"].map(|uid| {
+            let mut book = BudgetBook::new(uid);
+            book.set(&[budget(100)], BudgetShare::default());
+            book
+        });
+        let [mut maker, mut old] = books;
         old.read("team", "7", grants, 1000.0);
-        assert_eq!(limit(&old, 1000.0), 60);
-        let mut maker = BudgetBook::new("a");
-        maker.set(&[budget(100)], BudgetShare::default());
+        plans(&mut old, 50, 100, 1000.0);
         maker.read("team", "", Grants::default(), 1000.0);
-        plans(&mut maker, 100, 100, 1000.0);
+        plans(&mut maker, 20, 100, 1000.0);
         let made = store(&mut maker, 1000.0);
-        assert_eq!(made.clusters["a"].granted, cpu(100));
+        assert_eq!(made.clusters["a"].excess, cpu(20));
+        let known = 1001.0;
+        assert_eq!(maker.writes(known, nobody), []);
+        let then = known + SETTLING_S - 1.0;
+        plans(&mut maker, 20, 100, then);
+        assert_eq!(maker.writes(then, nobody), [], "not everybody has said it");
+        // What it was granted is no longer stored anywhere.
         old.observe("team", Some(("9", &made)));
-        assert_eq!(limit(&old, 1000.0), 0, "all of it is the other's");
+        assert_eq!((limit(&old, then), old.unread().len()), (0, 1));
+        old.read("team", "9", made, then);
+        plans(&mut old, 50, 100, then);
+        let said = store(&mut old, then);
+        assert_eq!(said.clusters["b"].excess, cpu(50));
+        assert!(old.limits(then)[0].is_new);
+        maker.observe("team", Some(("10", &said)));
+        let grown = store(&mut maker, known + SETTLING_S);
+        assert_eq!(grown.clusters["a"].granted, cpu(50));
+        assert!(!grown.is_new);
+    }
+
+    /// Somebody has removed the annotation.
+    #[test]
+    fn a_record_without_content_is_made_anew() {
+        let mut book = BudgetBook::new("a");
+        book.set(&[budget(100)], BudgetShare::default());
+        let mut grants = settled();
+        another(&mut grants, 50, 50);
+        book.read("team", "7", grants, 1000.0);
+        book.observe("team", Some(("8", &Grants::default())));
+        assert_eq!(book.unread().len(), 1);
+        book.read("team", "8", Grants::default(), 1000.0);
+        plans(&mut book, 20, 100, 1000.0);
+        let made = store(&mut book, 1000.0);
+        assert!(made.is_new && made.revision == 1_000_000);
+        assert_eq!(made.clusters["a"].excess, cpu(20));
+    }
+
+    /// Its GCS is silent since another owner has taken it over, so that nothing is planned.
+    #[test]
+    fn a_cluster_without_a_plan_says_what_it_uses() {
+        let mut book = BudgetBook::new("a");
+        book.set(&[budget(100)], BudgetShare::default());
+        book.sees(BudgetAmounts::of([50, 7, 0]));
+        book.read("team", "1", settled(), 1000.0);
+        assert_eq!(book.writes(1000.0, nobody), [], "it may still answer");
+        let said = store(&mut book, 1000.0 + UNPLANNED_S);
+        assert!(cpu(50).is_within(said.clusters["a"].granted));
+        assert_eq!(book.writes(1020.0, nobody), []);
     }
 
     /// The owner before may have let the cluster use all of it a moment ago.
     #[test]
     fn who_takes_over_gives_nothing_back_for_a_while() {
-        let mut grants = Grants::default();
+        let mut grants = settled();
         another(&mut grants, 0, 100);
         let mut book = BudgetBook::new("b");
         if let Some(entry) = grants.clusters.remove("b") {
@@ -443,7 +530,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_keeps_nothing_from_others_for_as_long() {
-        let mut grants = Grants::default();
+        let mut grants = settled();
         another(&mut grants, 80, 80);
         if let Some(entry) = grants.clusters.remove("b") {
             grants.clusters.insert("a".to_owned(), entry);
@@ -465,7 +552,7 @@ mod tests {
     fn a_budget_that_no_longer_holds_is_left() {
         let mut book = BudgetBook::new("a");
         book.set(&[budget(100)], BudgetShare::default());
-        book.read("team", "", Grants::default(), 0.0);
+        book.read("team", "1", settled(), 0.0);
         plans(&mut book, 10, 10, 0.0);
         store(&mut book, 0.0);
         book.set(&[], BudgetShare::default());
@@ -479,7 +566,7 @@ mod tests {
     fn who_wrote_at_the_same_time_waits_for_another_while() {
         let mut book = BudgetBook::new("a");
         book.set(&[budget(100)], BudgetShare::default());
-        let read = |book: &mut BudgetBook| book.read("team", "3", Grants::default(), 0.0);
+        let read = |book: &mut BudgetBook| book.read("team", "3", settled(), 0.0);
         read(&mut book);
         plans(&mut book, 10, 10, 0.0);
         for (wait, random) in [(0.5, 0.5), (1.5, 0.75)] {

@@ -1,15 +1,19 @@
 //! Plays clusters, their owners and the record against each other: owners read old records, their
-//! writes are lost or come late, other owners take over. Whatever happens in whatever order, all
-//! clusters together never use more than the budget.
+//! writes are lost or come late, other owners take over, the record is deleted or loses its content, and
+//! clusters that run already come under the budget. Whatever happens in whatever order, no cluster grows
+//! while all together use more than the budget.
 
 use proptest::prelude::*;
 
 use crate::budget::amounts::BudgetAmounts;
-use crate::budget::keeper::{BudgetKeeper, WriteEnd};
+use crate::budget::keeper::{BudgetKeeper, SETTLING_S, WriteEnd};
 use crate::budget::record::{ClusterUse, Grants};
 
 const TOTAL: u64 = 100;
 const CLUSTERS: usize = 4;
+
+/// For how many seconds an owner may know nothing of what has become of the record.
+const LAG_S: f64 = SETTLING_S - 1.0;
 
 fn cpu(cpu_milli: u64) -> BudgetAmounts {
     BudgetAmounts {
@@ -56,8 +60,17 @@ enum Step {
     Replace(usize),
     /// A late write arrives.
     Arrive,
+    /// Somebody deletes the record.
+    Delete,
+    /// Somebody takes its content away.
+    Empty,
+    /// The budget is introduced anew, and this cluster's owner does not know it yet.
+    Introduce(usize),
+    /// So many seconds pass.
+    Pass(u32),
 }
 
+#[derive(Default)]
 struct Cluster {
     uid: String,
     keeper: BudgetKeeper,
@@ -65,19 +78,15 @@ struct Cluster {
     uses: u64,
     /// What its owner has seen that it uses at the most.
     seen: u64,
+    /// Its owner knows the budget.
+    is_under: bool,
+    /// Since when its owner may go by a record that is not there any more, or by none.
+    behind_since: Option<f64>,
+    /// How far its owner's clock is ahead.
+    ahead_s: f64,
 }
 
 impl Cluster {
-    fn new(uid: String) -> Self {
-        Self {
-            keeper: BudgetKeeper::new(&uid),
-            uid,
-            wants: 0,
-            uses: 0,
-            seen: 0,
-        }
-    }
-
     fn of(&self) -> ClusterUse {
         ClusterUse {
             uses: cpu(self.seen),
@@ -88,14 +97,20 @@ impl Cluster {
     }
 
     fn limit(&self) -> u64 {
-        self.keeper.limit(total(), &self.of()).cpu_milli
+        if self.is_under {
+            self.keeper.limit(total(), &self.of()).cpu_milli
+        } else {
+            u64::MAX
+        }
     }
 }
 
 #[derive(Default)]
 struct World {
+    now: f64,
     version: u64,
-    stored: Grants,
+    /// The record, if there is one.
+    stored: Option<Grants>,
     /// What was stored before, with its version.
     before: Vec<(u64, Grants)>,
     clusters: Vec<Cluster>,
@@ -111,43 +126,91 @@ impl World {
             let cluster = world.make();
             world.clusters.push(cluster);
         }
+        world.change(Some(Grants {
+            revision: 1,
+            made: 1,
+            ..Grants::default()
+        }));
         world
     }
 
     fn make(&mut self) -> Cluster {
         self.made += 1;
-        Cluster::new(format!("uid-{}", self.made))
+        // Each replica has a clock of its own.
+        let ahead_s = f64::from(u32::try_from(self.made % 3).unwrap()) * 3600.0;
+        let uid = format!("uid-{}", self.made);
+        Cluster {
+            keeper: BudgetKeeper::new(&uid),
+            uid,
+            is_under: true,
+            ahead_s,
+            ..Cluster::default()
+        }
+    }
+
+    /// The version of the record; empty if there is none.
+    fn version(&self) -> String {
+        let version = self.stored.as_ref().map(|_| self.version.to_string());
+        version.unwrap_or_default()
+    }
+
+    fn change(&mut self, stored: Option<Grants>) {
+        if let Some(before) = self.stored.take() {
+            self.before.push((self.version, before));
+        }
+        self.version += 1;
+        self.stored = stored;
     }
 
     fn store(&mut self, version: &str, grants: Grants) -> bool {
-        if version != self.version.to_string() {
+        if version != self.version() {
             return false;
         }
-        if grants != self.stored {
-            let before = std::mem::take(&mut self.stored);
-            self.before.push((self.version, before));
-            self.version += 1;
-            self.stored = grants;
+        if self.stored.as_ref() != Some(&grants) {
+            self.change(Some(grants));
         }
         true
+    }
+
+    /// Somebody else has changed the record so that no entry of before counts.
+    fn lose(&mut self, stored: Option<Grants>) {
+        self.change(stored);
+        for cluster in &mut self.clusters {
+            cluster.behind_since = Some(self.now);
+        }
+    }
+
+    /// No owner goes on for long by what is not there any more: it hears of it, and writes what its
+    /// cluster uses, or another owner does.
+    fn pass(&mut self, seconds: f64) {
+        for at in 0..CLUSTERS {
+            let since = self.clusters[at].behind_since;
+            if since.is_some_and(|since| self.now + seconds > since + LAG_S) {
+                self.step(Step::Read(at));
+                self.step(Step::Write(at, Fate::Answered));
+            }
+        }
+        self.now += seconds;
     }
 
     fn step(&mut self, step: Step) {
         match step {
             Step::Want(at, wants) => self.clusters[at].wants = wants,
             Step::Read(at) => {
+                let (version, stored) = (self.version(), self.stored.clone());
                 let cluster = &mut self.clusters[at];
-                cluster
-                    .keeper
-                    .read(&self.version.to_string(), self.stored.clone());
+                cluster.keeper.read(&version, stored.unwrap_or_default());
                 cluster.seen = cluster.uses;
+                cluster.is_under = true;
             }
             Step::Observe(at, ago) => {
                 let old = self.before.len().checked_sub(ago);
                 let old = old.and_then(|old| self.before.get(old)).cloned();
-                let (version, grants) = old.unwrap_or((self.version, self.stored.clone()));
-                let keeper = &mut self.clusters[at].keeper;
-                keeper.observe(&version.to_string(), &grants);
+                let now = || Some((self.version, self.stored.clone()?));
+                if let Some((version, grants)) = old.or_else(now) {
+                    let keeper = &mut self.clusters[at].keeper;
+                    keeper.observe(&version.to_string(), &grants);
+                }
             }
             Step::Write(at, fate) => self.write(at, fate),
             Step::Use(at) => {
@@ -180,15 +243,29 @@ impl World {
                     self.store(&version, grants);
                 }
             }
+            Step::Delete => self.lose(None),
+            Step::Empty => self.lose(Some(Grants::default())),
+            Step::Introduce(at) => {
+                self.lose(None);
+                for cluster in &mut self.clusters {
+                    cluster.keeper = BudgetKeeper::new(&cluster.uid);
+                }
+                self.clusters[at].is_under = false;
+            }
+            Step::Pass(seconds) => self.pass(f64::from(seconds)),
         }
     }
 
     fn write(&mut self, at: usize, fate: Fate) {
         let there: Vec<String> = self.clusters.iter().map(|one| one.uid.clone()).collect();
+        let now = self.now + self.clusters[at].ahead_s;
         let cluster = &mut self.clusters[at];
+        if !cluster.is_under {
+            return;
+        }
         let of = cluster.of();
         let is_gone = |uid: &str| there.iter().all(|there| there != uid);
-        let Some((version, grants)) = cluster.keeper.write(total(), &of, is_gone) else {
+        let Some((version, grants)) = cluster.keeper.write(total(), &of, now, is_gone) else {
             return;
         };
         let version_now;
@@ -199,7 +276,10 @@ impl World {
             }
             Fate::Answered | Fate::Unheard => {
                 let is_stored = self.store(&version, grants.clone());
-                version_now = self.version.to_string();
+                version_now = self.version();
+                if is_stored {
+                    self.clusters[at].behind_since = None;
+                }
                 match fate {
                     Fate::Answered if is_stored => WriteEnd::Stored(&version_now),
                     Fate::Answered => WriteEnd::Refused,
@@ -234,6 +314,10 @@ fn step() -> impl Strategy<Value = Step> {
         1 => at().prop_map(Step::TakeOver),
         1 => at().prop_map(Step::Replace),
         1 => Just(Step::Arrive),
+        1 => Just(Step::Delete),
+        1 => Just(Step::Empty),
+        1 => at().prop_map(Step::Introduce),
+        4 => (0..200_u32).prop_map(Step::Pass),
     ]
 }
 
@@ -244,9 +328,17 @@ proptest! {
     fn the_budget_is_never_exceeded(steps in prop::collection::vec(step(), 1..150)) {
         let mut world = World::new();
         for step in &steps {
+            let before = world.uses();
+            // Who does not know the budget yet may use anything.
+            let free = match step {
+                Step::Use(at) => !world.clusters[*at].is_under,
+                _ => false,
+            };
             world.step(*step);
-            prop_assert!(world.uses() <= TOTAL, "{} after {:?}", world.uses(), step);
-            prop_assert!(world.stored.sum().cpu_milli <= TOTAL);
+            let uses = world.uses();
+            prop_assert!(uses <= TOTAL.max(before) || free, "{uses} after {step:?}");
+            let stored = world.stored.iter();
+            prop_assert!(stored.map(Grants::sum).all(|sum| sum.cpu_milli <= TOTAL));
         }
     }
 
@@ -272,6 +364,7 @@ proptest! {
                 world.step(Step::Write(at, Fate::Answered));
                 world.step(Step::Use(at));
             }
+            world.step(Step::Pass(30));
         }
         let served: u64 = world.clusters.iter().map(|one| one.uses.min(one.wants)).sum();
         let wanted: u64 = wants.iter().sum();

@@ -10,11 +10,18 @@
 //! - An entry that is raised counts as raised once the write has been answered.
 //! - A write is sent only for the version that was read. As long as a write without an answer might
 //!   still be stored, its version is not known to have passed, and the smaller grant holds.
-//! - What a watch shows is taken in only if it is later than what is known. A record that is made anew
-//!   after somebody has deleted one is later than that.
+//! - What a watch shows is taken in only if it is later than what is known. Of another record, which was
+//!   made anew after somebody had deleted one, nobody can tell that: the record is read.
+//! - A new record knows only those that have written it. Until it has been known for so long that
+//!   everybody has had the time to say in it what they use, nobody is granted anything.
 
 use crate::budget::amounts::BudgetAmounts;
 use crate::budget::record::{ClusterUse, Grant, Grants};
+
+/// For how many seconds a record has to be known as new until it counts as one that everybody has
+/// written who uses anything: longer than it can take until the last owner hears of it, stops going by what
+/// was before, and has written what its cluster uses. Each owner goes by its own clock.
+pub const SETTLING_S: f64 = 240.0;
 
 /// What the owner of one cluster knows of one budget.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +31,8 @@ pub struct BudgetKeeper {
     known: Option<(String, Grants)>,
     /// The smallest grant that was sent since the last write that is known to be stored.
     sent: Option<BudgetAmounts>,
+    /// The new record that is known, by its first revision, and since when, in seconds since 1970.
+    new: Option<(u64, f64)>,
 }
 
 /// How a write of the record ended.
@@ -54,15 +63,28 @@ impl BudgetKeeper {
     /// Takes in the record as a watch shows it, which may be old. Without a read before it, it says
     /// nothing.
     pub fn observe(&mut self, version: &str, grants: &Grants) {
-        if let Some((known, now)) = &mut self.known
-            && grants.revision > now.revision
-        {
+        let Some((known, now)) = &mut self.known else {
+            return;
+        };
+        if grants.made != now.made {
+            self.known = None;
+        } else if grants.revision > now.revision {
             version.clone_into(known);
             now.clone_from(grants);
         }
     }
 
-    /// Forgets the record, which is no longer there.
+    /// Takes in the time, in seconds since 1970.
+    pub fn passes(&mut self, now: f64) {
+        if let Some((_, grants)) = &self.known {
+            let before = self.new.filter(|(made, _)| *made == grants.made);
+            // A clock that was set back must not keep everybody waiting for as long.
+            let since = before.map_or(now, |(_, since)| since.min(now));
+            self.new = grants.is_new.then_some((grants.made, since));
+        }
+    }
+
+    /// Forgets the record, which is no longer there, or may be another one.
     pub fn forget(&mut self) {
         self.known = None;
     }
@@ -70,6 +92,11 @@ impl BudgetKeeper {
     /// Whether the record has to be read before anything can be used.
     pub fn needs_read(&self) -> bool {
         self.known.is_none()
+    }
+
+    /// Whether the record is known to be new.
+    pub fn is_new(&self) -> bool {
+        self.known.as_ref().is_some_and(|(_, grants)| grants.is_new)
     }
 
     /// How much the cluster may use of `total` now. If others wait for more, that is no more than
@@ -91,27 +118,38 @@ impl BudgetKeeper {
         }
     }
 
-    /// The record to write, with the version that it replaces, if it is to be written. `is_gone`
-    /// tells of clusters that no longer use anything. From now on the cluster may use no more than
-    /// is sent.
+    /// The record to write at a time, in seconds since 1970, with the version that it replaces, if it
+    /// is to be written. `is_gone` tells of clusters that no longer use anything. From now on the
+    /// cluster may use no more than is sent.
     pub fn write(
         &mut self,
         total: BudgetAmounts,
         of: &ClusterUse,
+        now: f64,
         is_gone: impl Fn(&str) -> bool,
     ) -> Option<(String, Grants)> {
+        self.passes(now);
         let (version, grants) = self.known.as_ref()?;
-        let mut next = grants.clone();
+        let is_made = grants.is_lost();
+        let mut next = if is_made {
+            Grants::made_at(now)
+        } else {
+            grants.clone()
+        };
         next.forget(|uid| uid != self.cluster && is_gone(uid));
+        let settles = self.new.is_some_and(|(_, since)| now >= since + SETTLING_S);
+        next.is_new &= !settles;
         // An entry that may have been lowered has to be certain before it is used again; and what
         // others have left is no longer theirs once that is written.
         let leaves = self.sent.is_some() || next.clusters.len() < grants.clusters.len();
         let is_hungry = !of.wants.is_within(self.limit(total, of));
         let again = next.clusters.get(&self.cluster).copied();
-        let again = again.filter(|_| leaves && is_hungry);
+        let again = again.filter(|_| settles || leaves && is_hungry);
         let entry = next.entry_to_write(total, &self.cluster, of).or(again)?;
         next.clusters.insert(self.cluster.clone(), entry);
-        next.revision = next.revision.wrapping_add(1);
+        if !is_made {
+            next.revision = next.revision.wrapping_add(1);
+        }
         let sent = self
             .sent
             .map_or(entry.granted, |sent| sent.min(entry.granted));
@@ -194,6 +232,8 @@ mod tests {
         };
         Grants {
             revision: 1,
+            made: 1,
+            is_new: false,
             clusters: all.iter().map(entry).collect(),
         }
     }
@@ -203,7 +243,7 @@ mod tests {
         let mut keeper = BudgetKeeper::new("a");
         assert!(keeper.needs_read());
         assert_eq!(keeper.limit(total(100), &cluster(5, 5)), cpu(0));
-        assert_eq!(keeper.write(total(100), &cluster(5, 5), nobody), None);
+        assert_eq!(keeper.write(total(100), &cluster(5, 5), 0.0, nobody), None);
         keeper.read("1", grants(&[("a", 30, 30)]));
         assert_eq!(keeper.limit(total(100), &cluster(5, 30)), cpu(30));
     }
@@ -214,14 +254,16 @@ mod tests {
         let stored = grants(&[("a", 100, 100), ("b", 0, 100)]);
         let mut keeper = BudgetKeeper::new("a");
         keeper.read("1", stored.clone());
-        let (_, lowered) = keeper.write(total(100), &cluster(5, 5), nobody).unwrap();
+        let (_, lowered) = keeper
+            .write(total(100), &cluster(5, 5), 0.0, nobody)
+            .unwrap();
         assert_eq!(lowered.clusters["a"].granted, cpu(5));
         keeper.wrote(lowered, WriteEnd::Unknown);
         keeper.read("1", stored);
         let wants = cluster(5, 100);
         assert_eq!(keeper.limit(total(100), &wants), cpu(5));
         // A write that is stored after it ends the doubt.
-        let (version, again) = keeper.write(total(100), &wants, nobody).unwrap();
+        let (version, again) = keeper.write(total(100), &wants, 0.0, nobody).unwrap();
         assert_eq!(
             (version.as_str(), again.clusters["a"].granted),
             ("1", cpu(50))
@@ -238,11 +280,15 @@ mod tests {
         let mut keeper = BudgetKeeper::new("a");
         keeper.read("1", stored.clone());
         // The budget is lowered for a moment.
-        let (_, lowered) = keeper.write(total(10), &cluster(5, 80), nobody).unwrap();
+        let (_, lowered) = keeper
+            .write(total(10), &cluster(5, 80), 0.0, nobody)
+            .unwrap();
         keeper.wrote(lowered, WriteEnd::Unknown);
         keeper.read("1", stored.clone());
         assert_eq!(keeper.limit(total(100), &cluster(5, 80)), cpu(10));
-        let (_, again) = keeper.write(total(100), &cluster(5, 80), nobody).unwrap();
+        let (_, again) = keeper
+            .write(total(100), &cluster(5, 80), 0.0, nobody)
+            .unwrap();
         assert_eq!(again.clusters["a"].granted, cpu(80));
         assert_ne!(again, stored);
     }

@@ -29,6 +29,9 @@ pub struct BudgetLimit {
     pub policy: Arc<str>,
     /// How much the cluster may use, which is what it is granted or less.
     pub limit: BudgetAmounts,
+    /// Whether nothing is granted because the record is new: then the cluster does not grow, and there
+    /// is nothing that it has to give back.
+    pub is_new: bool,
 }
 
 /// Whether limits allow more of anything than others do.

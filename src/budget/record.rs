@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::amounts::BudgetAmounts;
 use crate::budget::shares::{Claim, shares};
+use crate::seconds::milliseconds;
 
 /// The most clusters that a record has, which keeps it within what an annotation may hold.
 pub const MOST_CLUSTERS: usize = 1000;
@@ -18,6 +19,13 @@ pub struct Grants {
     /// an object that is written unchanged no new version; and of two records the later one is
     /// known.
     pub revision: u64,
+    /// The first revision, which no other record of the budget has: somebody may delete the record, and
+    /// then it is made anew.
+    pub made: u64,
+    /// Whether not every cluster may have said yet what it uses. Until it has had the time to, nobody
+    /// is granted anything.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_new: bool,
     /// The entries, by the UID of the RayCluster.
     pub clusters: BTreeMap<String, Grant>,
 }
@@ -146,7 +154,8 @@ impl Grants {
     /// know what it wants.
     ///
     /// An entry is raised by no more than what is left of `total`. What the cluster uses beyond
-    /// that is its excess. An entry is lowered to no less than the cluster uses.
+    /// that is its excess. An entry is lowered to no less than the cluster uses. In a new record nothing is
+    /// granted, because others may use what seems to be left.
     pub fn entry_to_write(
         &self,
         total: BudgetAmounts,
@@ -169,7 +178,11 @@ impl Grants {
         } else {
             raised
         };
-        let granted = granted.max(of.uses.min(most));
+        let granted = if self.is_new {
+            BudgetAmounts::default()
+        } else {
+            granted.max(of.uses.min(most))
+        };
         let entry = Grant {
             granted,
             // Pods for minima come without being asked for, and others are there before the budget
@@ -179,9 +192,31 @@ impl Grants {
             weight: of.weight,
             priority: of.priority,
         };
-        let is_new = known.is_none();
-        let has_room = !is_new || self.clusters.len() < MOST_CLUSTERS;
+        let has_room = known.is_some() || self.clusters.len() < MOST_CLUSTERS;
         (known != Some(entry) && has_room).then_some(entry)
+    }
+
+    /// Whether there is no record, or somebody has taken all of its content away.
+    pub fn is_lost(&self) -> bool {
+        self.revision == 0
+    }
+
+    /// Whether nobody has written it since it was made.
+    pub fn is_made(&self) -> bool {
+        self.is_new && self.revision == self.made
+    }
+
+    /// A new record. It is later than any that somebody has deleted, since none is written a thousand
+    /// times in a second. `now` is in seconds since 1970.
+    #[must_use]
+    pub fn made_at(now: f64) -> Self {
+        let made = milliseconds(now).max(1);
+        Self {
+            revision: made,
+            made,
+            is_new: true,
+            clusters: BTreeMap::new(),
+        }
     }
 
     /// Removes the entries of clusters that are gone, together with all that they used.
@@ -219,6 +254,8 @@ mod tests {
         let uid = |number| format!("0b5a1b2c-1234-4321-8888-{number:012}");
         let mut grants = Grants {
             revision: u64::MAX,
+            made: u64::MAX,
+            is_new: false,
             clusters: (0..MOST_CLUSTERS).map(|at| (uid(at), entry)).collect(),
         };
         let text = serde_json::to_string(&grants).unwrap();

@@ -22,6 +22,7 @@ use crate::controller::offload::{is_slow_to_read, offload_if};
 use crate::controller::requeue::Requeue;
 use crate::controller::tuning::{Basis, Tuning};
 use crate::gcs;
+use crate::plan;
 use crate::reconcile::look::{
     Finishing, JudgedObjects, LookEnd, LookReason, LookState, LookStep, Oriented, Rest,
     SeenObjects, step,
@@ -217,7 +218,9 @@ impl Reconciler {
             tracing::info!(cluster, ?plan, ?backoff, "scaled by new settings");
         }
         self.budgets.holds(&settings.budgets);
-        owning.owns(&mut self.state.look, settings, &self.budgets.entries())
+        let held = || plan::held(&scene.cluster.clone().into(), &scene.pods);
+        let entries = self.budgets.entries();
+        owning.owns(&mut self.state.look, settings, &entries, held)
     }
 
     /// Writes the settings for a sidecar on the RayCluster, where they have changed. It has no effect but on

@@ -105,6 +105,12 @@ impl Nodes {
     }
 }
 
+/// What a cluster is charged as its objects are, where nothing else is known of it.
+pub fn held(cluster: &ClusterObject, own: &OwnPods) -> BudgetAmounts {
+    let all: Vec<Pod<'_>> = own.iter().collect();
+    charge(&ClusterConfig::of(cluster), &all, &History::default())
+}
+
 /// What a cluster is charged as its objects are, without pods that are being deleted or are listed
 /// for it; and how much of that it has without being asked: the head and the minima.
 pub fn charged(cluster: &ClusterObject, own: &OwnPods) -> (BudgetAmounts, BudgetAmounts) {

@@ -30,7 +30,7 @@ use crate::plan::outcome::cause::Departure;
 use crate::plan::outcome::plan::Plan;
 use crate::plan::outcome::problem::Problem;
 use crate::plan::outcome::report::PlanReport;
-use crate::plan::packing::allowance::{Allowance, cost, cost_at_limits};
+use crate::plan::packing::allowance::{Allowance, cost, cost_at_limits, is_awaited};
 use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::servable::servable;
@@ -167,8 +167,9 @@ impl<'a> Decision<'a> {
         let waiting = servable(&state, &left);
         let waits = |pod: &Pod<'_>| pod.is_unschedulable() && !only_ready.contains(pod.name);
         // Others may wait for what this cluster has beyond its share.
-        let demand_waits =
-            !waiting.is_empty() || self.own.iter().any(waits) || self.allowance.is_some();
+        let demand_waits = !waiting.is_empty()
+            || self.own.iter().any(waits)
+            || is_awaited(self.allowance.as_ref());
         let at_work = at_work::most(history, &state);
         let learns = self.is_rayfit() && self.settings.learn_gaps;
         let bursts = learns.then(|| bursts::seen(history, &state, now));

@@ -54,8 +54,8 @@ mod settings;
 mod standby;
 pub(crate) mod strategy;
 
-pub use crate::plan::charge::charged;
 pub(crate) use crate::plan::charge::charged_size;
+pub use crate::plan::charge::{charged, held};
 pub use crate::plan::conclude::launch::RAY_CONCURRENT_LAUNCHES;
 pub(crate) use crate::plan::growth::pod_size::gap;
 pub(crate) use crate::plan::memory::availability::is_overdue;

@@ -115,6 +115,7 @@ fn within(
         } else {
             one.limit.minus(hidden)
         },
+        is_new: one.is_new,
     };
     Some(PlanSettings {
         budgets: settings.plan.budgets.iter().map(left).collect(),

@@ -26,7 +26,7 @@ pub struct SimulatedBudget {
 const OTHER: &str = "another";
 
 impl SimulatedBudget {
-    /// A budget of which nothing is granted yet.
+    /// A budget of which nothing is granted yet. It has been there for long, so that all know it.
     pub fn new(budget: Budget, wants: Vec<(f64, BudgetAmounts)>) -> Self {
         let mut other = BudgetBook::new(OTHER);
         other.set(std::slice::from_ref(&budget), BudgetShare::default());
@@ -34,7 +34,11 @@ impl SimulatedBudget {
             budget,
             wants,
             used: BudgetAmounts::default(),
-            record: Grants::default(),
+            record: Grants {
+                revision: 1,
+                made: 1,
+                ..Grants::default()
+            },
             other: Some(other),
         }
     }
@@ -77,12 +81,9 @@ impl SimulatedBudget {
         !self.record.used().is_within(self.budget.total)
     }
 
-    /// The version of the record; empty if there is none.
+    /// The version of the record.
     pub(super) fn version(&self) -> String {
-        match self.record.revision {
-            0 => String::new(),
-            revision => revision.to_string(),
-        }
+        self.record.revision.to_string()
     }
 
     /// Stores a record, if nobody else has written it.

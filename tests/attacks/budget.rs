@@ -2,7 +2,7 @@
 //! each gets its share, and neither demand nor others who write the record change that.
 
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::{Api, PostParams};
+use kube::api::{Api, DeleteParams, PostParams};
 use rayfit::controller::tuning::InForce;
 use rayfit::policy::Policies;
 use rayfit::raypolicy::compile;
@@ -44,6 +44,22 @@ fn leases(api: &PlayedApi) -> Api<Lease> {
     Api::namespaced(api.client(), "rayfit-system")
 }
 
+const RECORD: &str =
+    "/apis/coordination.k8s.io/v1/namespaces/rayfit-system/leases/rayfit-budget-all";
+
+/// Puts a record with these grants.
+fn put_record(api: &PlayedApi, grants: &str) {
+    api.put(
+        RECORD,
+        json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {
+            "labels": {"rayfit.dev/lease": "budget"},
+            "annotations": {"rayfit.dev/budget": grants}}}),
+    );
+}
+
+/// A record that has been there for long, without entries.
+const SETTLED: &str = r#"{"revision": 1, "made": 1}"#;
+
 async fn clusters(api: &PlayedApi) -> Vec<PlayedGcs> {
     let mut heads = Vec::new();
     for team in TEAMS {
@@ -58,6 +74,7 @@ async fn clusters(api: &PlayedApi) -> Vec<PlayedGcs> {
 async fn two_replicas_keep_a_budget_together() {
     let api = PlayedApi::default();
     let heads = clusters(&api).await;
+    put_record(&api, SETTLED);
     let policies = budget(12);
     let both = ["a", "b"].map(|name| Controller::of_replica(&api, name, 8, policies.clone()));
     // The first takes what nobody else wants.
@@ -90,17 +107,48 @@ async fn two_replicas_keep_a_budget_together() {
     }
 }
 
+/// Somebody deletes the record while one cluster uses more than half of the budget and another one wants
+/// all of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_record_that_is_deleted_lets_nobody_have_what_others_use() {
+    let api = PlayedApi::default();
+    let heads = clusters(&api).await;
+    put_record(&api, SETTLED);
+    let policies = budget(12);
+    let both = ["a", "b"].map(|name| Controller::of_replica(&api, name, 8, policies.clone()));
+    heads[0].played().state = state(&[(1.0, 7)]);
+    until("the first is served", || replicas(&api, TEAMS[0]) == 7).await;
+    let (leases, name) = (leases(&api), "rayfit-budget-all");
+    heads[1].played().state = state(&[(1.0, 100)]);
+    leases.delete(name, &DeleteParams::default()).await.unwrap();
+    let said = |team: &str| {
+        let record = api.all("/apis/coordination.k8s.io/v1/namespaces/rayfit-system/leases");
+        let grants = record.iter().filter_map(|lease| {
+            let text = lease.pointer("/metadata/annotations/rayfit.dev~1budget")?;
+            serde_json::from_str::<serde_json::Value>(text.as_str()?).ok()
+        });
+        let mut news = grants.filter(|grants| grants["isNew"] == true);
+        news.any(|grants| grants["clusters"].get(format!("uid-of-{team}")).is_some())
+    };
+    for team in &TEAMS[..2] {
+        until("each has said what it uses", || said(team)).await;
+    }
+    until("it is told that there is no more", || {
+        with_reason(&api, TEAMS[1], "CannotFit") > 0
+    })
+    .await;
+    assert_eq!(sum(&api), 7);
+    for one in both {
+        one.end().await;
+    }
+}
+
 /// Without the record nobody knows what others use: nothing is launched, and nothing is taken away.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_readable_record_nothing_grows() {
     let api = PlayedApi::default();
     let heads = clusters(&api).await;
-    api.put(
-        "/apis/coordination.k8s.io/v1/namespaces/rayfit-system/leases/rayfit-budget-all",
-        json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {
-            "labels": {"rayfit.dev/lease": "budget"},
-            "annotations": {"rayfit.dev/budget": "{"}}}),
-    );
+    put_record(&api, "{");
     let controller = Controller::of_replica(&api, "a", 1, budget(12));
     heads[0].played().state = state(&[(1.0, 3)]);
     until("its users are told", || {

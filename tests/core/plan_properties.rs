@@ -575,7 +575,13 @@ fn no_plan_goes_beyond_a_budget() {
     all_recorded_with(&settings(Strategy::Rayfit), |snapshot, _, settings| {
         let of = |limit: BudgetAmounts| {
             let policy = "team".into();
-            let budgets = [BudgetLimit { policy, limit }].into();
+            let is_new = false;
+            let budgets = [BudgetLimit {
+                policy,
+                limit,
+                is_new,
+            }]
+            .into();
             let settings = PlanSettings {
                 budgets,
                 ..settings.clone()

@@ -302,7 +302,7 @@ fn constraints(asked: &Value) -> Value {
     }
 }
 
-/// What a budget lets the cluster use: `{cpu: 8, memory: 64Gi, gpus: 2}`.
+/// What a budget lets the cluster use: `{cpu: 8, memory: 64Gi, gpus: 2}`, and `isNew` if its record is new.
 fn budgets(limit: &Value) -> Arc<[BudgetLimit]> {
     let amount = |key: &str, unit: i128| {
         let written = limit.get(key).map(|one| Quantity::from_json(one).unwrap());
@@ -317,6 +317,7 @@ fn budgets(limit: &Value) -> Arc<[BudgetLimit]> {
             amount("memory", 1_000_000_000),
             amount("gpus", 1_000_000_000),
         ]),
+        is_new: limit["isNew"] == true,
     });
     limit.into_iter().collect()
 }

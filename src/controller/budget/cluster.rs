@@ -71,6 +71,9 @@ impl ClusterBudgets {
         let Some(desk) = self.desk.clone() else {
             return Ok(());
         };
+        if !desk.is_current() {
+            book.doubt();
+        }
         for policy in book.policies() {
             let seen = desk.seen(&policy);
             let seen = seen.as_ref();
@@ -137,13 +140,15 @@ mod tests {
     async fn a_record_that_cannot_be_read_holds_up_no_other() {
         let written = Arc::new(Mutex::new(0));
         let count = Arc::clone(&written);
-        // It has a record of the budget `broken`, and takes whatever is written.
+        // It has a record of the budget `broken` and one of `good`, and takes whatever is written.
         let service = tower::service_fn(move |request: Request<Body>| {
             let broken = json!({"metadata": {"name": "rayfit-budget-broken",
                 "annotations": {"rayfit.dev/budget": "{"}}});
+            let good = json!({"metadata": {"name": "rayfit-budget-good", "resourceVersion": "1",
+                "annotations": {"rayfit.dev/budget": r#"{"revision": 1, "made": 1}"#}}});
             let answer = if *request.method() == Method::GET {
                 json!({"kind": "LeaseList", "apiVersion": "coordination.k8s.io/v1", "metadata": {},
-                    "items": [broken]})
+                    "items": [broken, good]})
             } else {
                 *count.lock().unwrap() += 1;
                 json!({"metadata": {"name": "rayfit-budget-good", "resourceVersion": "2"}})

@@ -12,6 +12,7 @@ use kube::core::ObjectList;
 use super::stored::{KIND, StoredRecord, lease, name_of, policy_of, read};
 use crate::apiserver::{ObjectName, WatchEvent};
 use crate::budget::book::RecordWrite;
+use crate::budget::keeper::SETTLING_S;
 use crate::budget::limit::Budget;
 use crate::controller::act::writer::Writer;
 use crate::controller::lease::stored::LABEL;
@@ -222,6 +223,14 @@ impl BudgetDesk {
             leases.replace(&name_of(&write.policy), &post, body)
         };
         let stored: Lease = writer.turn().await?.store(request).await?;
+        if write.grants.is_made() {
+            let (policy, seconds) = (&*write.policy, SETTLING_S);
+            tracing::info!(
+                policy,
+                seconds,
+                "the record of a budget was made: for that time clusters say in it what they use, and none grows"
+            );
+        }
         let version = stored.metadata.resource_version.unwrap_or_default();
         let record = StoredRecord {
             version: version.clone(),
@@ -331,6 +340,7 @@ mod tests {
             grants: Grants {
                 revision: 1,
                 clusters: uids.iter().map(entry).collect(),
+                ..Grants::default()
             },
         };
         let name = ObjectName {

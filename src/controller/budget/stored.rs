@@ -72,6 +72,7 @@ mod tests {
             grants: Grants {
                 revision: 3,
                 clusters: [("a".to_owned(), Grant::default())].into(),
+                ..Grants::default()
             },
         };
         let mut stored = lease("team", "rayfit-system", &record);

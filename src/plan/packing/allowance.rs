@@ -19,6 +19,8 @@ pub(crate) struct Allowance {
     budgets: Vec<Remaining>,
     /// What the cluster uses beyond any of them.
     over: BudgetAmounts,
+    /// Whether others may wait for that.
+    is_awaited: bool,
     /// By group, hosts of replicas that were begun, which are paid for already.
     prepaid: HashMap<GroupIndex, u64>,
 }
@@ -53,6 +55,11 @@ impl NodeCost {
     }
 }
 
+/// Whether others may wait for what the cluster has beyond its share.
+pub(crate) fn is_awaited(allowance: Option<&Allowance>) -> bool {
+    allowance.is_some_and(|allowance| allowance.is_awaited)
+}
+
 impl Allowance {
     /// What is left of limits.
     pub(crate) fn of(limits: &[BudgetLimit], charge: BudgetAmounts) -> Self {
@@ -60,9 +67,11 @@ impl Allowance {
             policy: Arc::clone(&one.policy),
             left: one.limit.minus(charge),
         };
-        let over = limits.iter().map(|one| charge.minus(one.limit));
+        let known = limits.iter().filter(|one| !one.is_new);
+        let over = known.map(|one| charge.minus(one.limit));
         Self {
             budgets: limits.iter().map(left).collect(),
+            is_awaited: limits.iter().any(|one| !one.is_new),
             over: over.fold(BudgetAmounts::default(), BudgetAmounts::max),
             prepaid: HashMap::default(),
         }
@@ -235,6 +244,7 @@ mod tests {
         let limit = BudgetLimit {
             policy: "team".into(),
             limit: BudgetAmounts::of(limit),
+            is_new: false,
         };
         Allowance::of(&[limit], BudgetAmounts::default())
     }

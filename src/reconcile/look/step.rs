@@ -6,6 +6,7 @@ use std::sync::Arc;
 use json_patch::Patch;
 use serde_json::Value;
 
+use crate::budget::amounts::BudgetAmounts;
 use crate::budget::limit::BudgetLimit;
 use crate::ray::{Kind, RayObject, ReconcileMode};
 use crate::reconcile::effects::failure::{Failure, Meaning};
@@ -202,19 +203,23 @@ impl Judging {
 }
 
 impl Owning {
-    /// Takes in the settings by which the cluster is scaled, and the policies in whose records of budgets it
-    /// has an entry: one that does not hold for it any more is removed.
+    /// Takes in the settings by which the cluster is scaled, the policies in whose records of budgets it
+    /// has an entry: one that does not hold for it any more is removed; and what it uses by its objects.
     pub fn owns(
         self,
         state: &mut LookState,
         settings: RoundSettings,
         entries: &[Arc<str>],
+        held: impl FnOnce() -> BudgetAmounts,
     ) -> LookStep {
         state.settings = settings;
         let (settings, budgets) = (&state.settings, &mut state.budgets);
         budgets.set(&settings.budgets, settings.budget_share);
         for policy in entries {
             budgets.leave(policy);
+        }
+        if !budgets.is_empty() && !budgets.is_planned() {
+            budgets.sees(held());
         }
         state.is_owned = true;
         LookStep::KeepBudgets(Keeping(AfterBudgets::Ask))

@@ -4,7 +4,7 @@ use super::idle::{IdleRound, ProofContext, Seen, interval_s};
 use super::keeping::{self, Reach};
 use super::process::Scaler;
 use crate::budget::book::BudgetBook;
-use crate::plan::check;
+use crate::plan::{self, check};
 use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::look::{
     Finishing, JudgedObjects, LookEnd, LookReason, LookStep, Oriented, Rest, RoundStep,
@@ -80,12 +80,14 @@ impl Scaler {
         let oriented = judging.judged(&mut self.state, &mut self.handover, judged, now);
         match oriented {
             Oriented::Owns(owning) => {
-                self.pods = Some(pods);
                 if self.state.budgets.is_empty() {
                     self.state.budgets = BudgetBook::new(&world.uid());
                 }
                 let (settings, entries) = (self.settings.clone(), keeping::entries(world));
-                owning.owns(&mut self.state, settings, &entries)
+                let held = || plan::held(&world.view.cluster, &pods);
+                let step = owning.owns(&mut self.state, settings, &entries, held);
+                self.pods = Some(pods);
+                step
             }
             Oriented::Not(step) => {
                 self.pods = None;

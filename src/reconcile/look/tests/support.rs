@@ -103,7 +103,13 @@ pub(super) fn judged(
 pub(super) fn limit(cpus: u64) -> Arc<[BudgetLimit]> {
     let limit = BudgetAmounts::of([cpus * 1000, u64::MAX, u64::MAX]);
     let policy = "team".into();
-    [BudgetLimit { policy, limit }].into()
+    let is_new = false;
+    [BudgetLimit {
+        policy,
+        limit,
+        is_new,
+    }]
+    .into()
 }
 
 pub(super) fn budgeted() -> RoundSettings {
@@ -127,7 +133,7 @@ pub(super) fn asking(
         &cluster("central"),
         0.0,
     ) {
-        Oriented::Owns(owning) => owning.owns(&mut state, settings, &[]),
+        Oriented::Owns(owning) => owning.owns(&mut state, settings, &[], BudgetAmounts::default),
         Oriented::Not(step) => panic!("{step:?}"),
     };
     let asking = keep(&mut state, step, limits);

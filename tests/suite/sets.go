@@ -27,7 +27,11 @@ const scenes = "^(a_running_pod_grows|a_pod_that_is_still_to_come_will_grow)$"
 // waits are the tests of e2e/scaling that wait for most of their time, for idle
 // times, grace and deadlines to pass. They are half of what that package takes,
 // and its other half runs meanwhile.
-const waits = "^(TestBudgetHolds|TestGangsThatMeet|TestGracefulEnd|TestIdleClustersEnd|TestMemoryInUse|TestNodeLeaves|TestSidecarStandsIn)$"
+const waits = "^(TestGangsThatMeet|TestGracefulEnd|TestIdleClustersEnd|TestMemoryInUse|TestNodeLeaves|TestSidecarStandsIn)$"
+
+// slow are tests of e2e/scaling that are left to `make test-long`: one waits twice
+// for the four minutes for which a new record of a budget grants nothing.
+const slow = "^TestBudgetHolds$"
 
 // needLab are the lab's own tests that start one.
 const needLab = "^(TestAdmissionOnly|TestInterruptedStartLeavesNothing|TestPodIsAProcess|TestPodsHaveNetworks)$"
@@ -45,7 +49,7 @@ var chosen = []choice{
 		filter{run: "^TestGrowth$/^(central|sidecar)$/" + scenes + "|^TestTwoTenants$|^TestPlanOfALiveCluster$"},
 		[]filter{
 			{run: waits},
-			{skip: waits + "|^TestGrowth$/^(central|sidecar)$/" + scenes + "|^TestTwoTenants$|^TestPlanOfALiveCluster$"},
+			{skip: slow + "|" + waits + "|^TestGrowth$/^(central|sidecar)$/" + scenes + "|^TestTwoTenants$|^TestPlanOfALiveCluster$"},
 		},
 	},
 	{"e2e/admission", filter{}, nil},
@@ -209,6 +213,6 @@ func leftOut(folders []string) (string, error) {
 		}
 		fmt.Fprintf(&list, "  %s: %s\n", one.name(), strings.Join(left, ", "))
 	}
-	fmt.Fprintf(&list, "and to `make test-long`:\n  %s\n", strings.Join(long, ", "))
+	fmt.Fprintf(&list, "and to `make test-long`:\n  %s, e2e/scaling: %s\n", strings.Join(long, ", "), strings.Trim(slow, "^$"))
 	return list.String(), nil
 }

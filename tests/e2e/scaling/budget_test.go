@@ -41,6 +41,7 @@ func TestBudgetHolds(t *testing.T) {
 		})
 	}
 	budget(shared + heads)
+	// The record is new, and grants nothing until all have said what they use.
 	a.gets(t, "half while both want more", shared/2)
 	b.gets(t, "half while both want more", shared/2)
 	b.ray.Finish()
@@ -69,6 +70,9 @@ func TestBudgetHolds(t *testing.T) {
 	}
 }
 
+// settled is how long anything may take of which a new record of a budget is a part.
+const settled = 4*time.Minute + scaling.Patience
+
 // sharer is a tenant whose cluster shares a budget with that of another one.
 type sharer struct {
 	*stage
@@ -89,7 +93,7 @@ func (s *stage) sharer(t *testing.T, namespace string) *sharer {
 // gets waits until the workers of a cluster have room for a number of tasks, and no more.
 func (s *sharer) gets(t *testing.T, what string, cpus int) {
 	t.Helper()
-	until(t, s.World, s.Namespace+" gets "+what, func() error {
+	err := s.UntilWithin(t.Context(), settled, s.Namespace+" gets "+what, func() error {
 		room := 0.0
 		for _, pod := range s.Workers(s.c, "") {
 			room += s.ray.Total(pod.Name(), "CPU")
@@ -99,6 +103,9 @@ func (s *sharer) gets(t *testing.T, what string, cpus int) {
 		}
 		return nil
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // watchUse fails the test as soon as the pods of some clusters have more CPUs than a

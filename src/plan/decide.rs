@@ -142,7 +142,7 @@ impl<'a> Decision<'a> {
             rows::by_name(&mut list);
         }
         let (mut state, mut demands) = self.state(&config, &list, now, &mut problems);
-        gangs.keep_back(&mut demands, now);
+        let kept_back = gangs.keep_back(&mut demands, now);
         let unschedulable_s = self.is_rayfit().then_some(self.settings.unschedulable_s);
         let evidence = Evidence::of(self.snapshot, self.own, self.live, &config, unschedulable_s);
         let history = &self.snapshot.history;
@@ -174,9 +174,7 @@ impl<'a> Decision<'a> {
         let learns = self.is_rayfit() && self.settings.learn_gaps;
         let bursts = learns.then(|| bursts::seen(history, &state, now));
         withdraw::launches(&mut state);
-        if gangs.is_any() {
-            scattered::give_up(&mut state);
-        }
+        scattered::give_up(&mut state, &kept_back);
         let withdrawn = withdraw::pending_timeout(&state, history);
         let makes_room = self.is_rayfit() && demand_waits && self.settings.make_room;
         let room = RoomContext::new(self.own, &leftovers, history, (config.idle_timeout_s, now));

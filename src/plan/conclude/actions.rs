@@ -376,7 +376,10 @@ fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
         let demand = decided.demands.get(number)?;
         let (kind, index) = demand.place();
         let count = counts.get(&number).copied();
-        let is_later = matches!(demand.batches, Err(UnmetReason::TriedAgain { .. }));
+        let is_later = matches!(
+            demand.batches,
+            Err(UnmetReason::TriedAgain { .. } | UnmetReason::TriedInTurn)
+        );
         // What is kept back has no batches any more: it is one placement group.
         let count = count.unwrap_or(u64::from(is_later));
         let reasons = reasons.of_demand(number);

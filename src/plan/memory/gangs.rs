@@ -10,8 +10,10 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use crate::hash::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::demand::requests::{Demand, DemandOrigin};
+use crate::plan::demand::shape::ShapeId;
 use crate::plan::list::{DemandIndex, List};
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::outcome::unmet::UnmetReason;
@@ -57,18 +59,19 @@ impl Gangs {
         }
     }
 
-    /// Whether any has been given up, so that what nothing needs is to make room.
-    pub(crate) fn is_any(&self) -> bool {
-        !self.known.is_empty()
-    }
-
     /// What the next round is to know.
-    pub(crate) fn remembered(self) -> BTreeMap<String, GangMemory> {
-        self.known
+    pub(crate) fn remembered(&self) -> BTreeMap<String, GangMemory> {
+        self.known.clone()
     }
 
-    /// Keeps those demands back that are not to be tried now.
-    pub(crate) fn keep_back(&self, demands: &mut List<DemandIndex, Demand<'_>>, now: f64) {
+    /// Keeps those demands back that are not to be tried now. Returns the shapes of their bundles:
+    /// what could hold one is to make room.
+    pub(crate) fn keep_back(
+        &self,
+        demands: &mut List<DemandIndex, Demand<'_>>,
+        now: f64,
+    ) -> HashSet<ShapeId> {
+        let mut shapes = HashSet::default();
         let due = self.known.iter();
         let due = due.filter(|(_, memory)| memory.retry_at <= now);
         let tried = due.min_by(|(one, is), (other, was)| {
@@ -81,14 +84,19 @@ impl Gangs {
             };
             let title = gang.title();
             let memory = self.known.get(title).filter(|_| tried != Some(title));
-            if let Some(memory) = memory {
-                demand.batches = Err(UnmetReason::TriedAgain {
-                    // One that is due waits for the one that is tried, so its own time may have
-                    // passed.
-                    at: memory.retry_at.max(now),
-                });
+            let Some(memory) = memory else { continue };
+            let why = if memory.retry_at > now {
+                UnmetReason::TriedAgain {
+                    at: memory.retry_at,
+                }
+            } else {
+                UnmetReason::TriedInTurn
+            };
+            if let Ok(batches) = std::mem::replace(&mut demand.batches, Err(why)) {
+                shapes.extend(batches.iter().map(|batch| batch.shape));
             }
         }
+        shapes
     }
 
     /// Gives up the placement groups of which a pod has been without a Kubernetes node for too long:
@@ -157,7 +165,7 @@ fn spread(cluster: &str, title: &str, times: u32) -> f64 {
 mod tests {
     use serde_json::{Value, json};
 
-    use crate::plan::{PlanSettings, decide};
+    use crate::plan::{PlanSettings, RemovalCause, UnmetReason, decide};
     use crate::snapshot::{History, Snapshot};
 
     /// Seconds since 1970 of the first round.
@@ -321,6 +329,73 @@ mod tests {
         for (name, whole_at, made) in whole {
             assert!(whole_at.is_some_and(|at| at < 1200), "{name}: {whole_at:?}");
             assert!(made <= 30, "{name}: {made} pods");
+        }
+    }
+
+    /// A snapshot in which other placement groups wait than the one of the played cluster, with how
+    /// often each was given up and when it is tried again.
+    fn waits_for(cluster: &PlayedCluster, later: u32, gangs: &[(&str, Value, u32)]) -> Snapshot {
+        let mut written = serde_json::to_value(cluster.snapshot(later)).unwrap();
+        let pending = gangs.iter().map(|(name, bundle, _)| {
+            let bundle = json!({ "resourcesBundle": bundle });
+            json!({ "requests": [bundle, bundle], "details": format!("{name}:SPREAD|PENDING") })
+        });
+        written["gcs"]["pendingGangResourceRequests"] = pending.collect();
+        for (name, _, retry_at) in gangs {
+            written["history"]["gangs"][format!("{name}:SPREAD")] =
+                json!({ "times": 1, "retryAt": START + retry_at });
+        }
+        serde_json::from_value(written).unwrap()
+    }
+
+    #[test]
+    fn what_waits_for_another_one_says_the_same_as_time_passes() {
+        let cluster = PlayedCluster::default();
+        let gangs = [
+            ("one", json!({ "CPU": 1 }), 10),
+            ("two", json!({ "CPU": 1 }), 20),
+        ];
+        let [first, second] = [100, 101].map(|later| {
+            let snapshot = waits_for(&cluster, later, &gangs);
+            decide(&snapshot, &PlanSettings::default()).0
+        });
+        assert_eq!(first.unmet[0].reasons, [UnmetReason::TriedInTurn]);
+        assert_eq!(first.unmet, second.unmet);
+        assert_eq!(
+            (first.unmet.len(), first.groups[0].launch),
+            (1, 2),
+            "one is tried"
+        );
+    }
+
+    #[test]
+    fn only_what_could_hold_a_bundle_makes_room() {
+        let pod = |name: &str, runs_since| PlayedPod {
+            name: name.to_owned(),
+            made: 0,
+            runs_since,
+        };
+        let cluster = PlayedCluster {
+            pods: vec![pod("idle", Some(80)), pod("pending", None)],
+            ..PlayedCluster::default()
+        };
+        for (bundle, makes_room) in [
+            (json!({ "CPU": 1 }), true),
+            (json!({ "GPU": 1 }), false),
+            (json!({ "CPU": 2 }), false),
+        ] {
+            let snapshot = waits_for(&cluster, 100, &[("one", bundle.clone(), 200)]);
+            let (plan, _) = decide(&snapshot, &PlanSettings::default());
+            let drained = plan
+                .drains
+                .iter()
+                .map(|drain| (drain.pod.as_str(), drain.cause));
+            let deleted =
+                (plan.groups[0].delete.iter()).map(|gone| (gone.pod.as_str(), gone.cause));
+            let gone: Vec<_> = drained.chain(deleted).collect();
+            let scattered = RemovalCause::Scattered;
+            let expected = [("idle", scattered), ("pending", scattered)];
+            assert_eq!(gone, expected[..if makes_room { 2 } else { 0 }], "{bundle}");
         }
     }
 }

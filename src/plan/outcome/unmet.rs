@@ -58,6 +58,8 @@ pub enum UnmetReason {
         /// When it is tried again, in seconds since 1970.
         at: f64,
     },
+    /// The same, and it is time to try it again, but another placement group is tried first.
+    TriedInTurn,
     /// It asks for resources of a placement group, which no growth and no new node adds to.
     PlacementGroup {
         /// The id of the placement group.
@@ -143,6 +145,12 @@ impl fmt::Display for UnmetReason {
                 "Kubernetes has no room for all of its pods at once, so they were given up; it is \
                  tried again at {}",
                 moment(*at)
+            ),
+            // No time, because nobody knows when the other one is done: the text is sent to Ray
+            // whenever it changes.
+            Self::TriedInTurn => f.write_str(
+                "Kubernetes has no room for all of its pods at once, so they were given up; it is \
+                 tried again after another placement group, which is tried now",
             ),
             Self::PlacementGroup { id, is_placed } => match is_placed {
                 false => write!(

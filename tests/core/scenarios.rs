@@ -160,7 +160,7 @@ fn container(name: &str, group: &Value, size: Option<&Value>) -> Value {
 }
 
 /// `size`: what its spec asks for; `given`: what it has; `resize`: Ray's record; `condition`;
-/// `generation`; `unschedulable`: for so many seconds; `prospects`: what node autoscalers say of it;
+/// `generation`; `unschedulable`, `gated`: for so many seconds; `prospects`: what node autoscalers say of it;
 /// `killed`: when its grace period ends.
 fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
     let container = container(
@@ -197,6 +197,12 @@ fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
         pod["status"]["phase"] = json!("Pending");
         pod["status"]["conditions"] =
             json!([{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]);
+    }
+    if let Some(seconds) = of["gated"].as_i64() {
+        let now: Timestamp = NOW.parse().unwrap();
+        pod["metadata"]["creationTimestamp"] = json!(now - SignedDuration::from_secs(seconds));
+        pod["status"]["phase"] = json!("Pending");
+        pod["spec"]["schedulingGates"] = json!([{"name": "kueue.x-k8s.io/elastic-job"}]);
     }
     if of["prospects"].is_array() {
         pod["nodeProspects"] = of["prospects"].clone();

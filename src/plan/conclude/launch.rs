@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::hash::HashSet;
+use crate::hash::{HashMap, HashSet};
 use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
@@ -29,21 +29,55 @@ pub(crate) struct LaunchBounds<'a> {
     pub(crate) now: f64,
 }
 
-impl LaunchBounds<'_> {
+/// What is left of how fast a cluster may grow.
+struct ScaleUpLeft<'a> {
+    most: u64,
+    left: u64,
+    /// How many pods of each group were made before, and have not been admitted.
+    gated: HashMap<&'a str, u64>,
+}
+
+impl ScaleUpLeft<'_> {
+    /// How many of so many nodes of a group may be launched now.
+    fn bound(&self, group: &str, hosts: u64, count: u64) -> u64 {
+        // Pods that have not been admitted add nothing to what others of their group have to wait
+        // for, and more of them would make what is asked for at once larger and larger.
+        let gated = self.gated.get(group).copied().unwrap_or(0);
+        let left = self.left.saturating_sub(gated);
+        // A replica of more hosts than may be launched at once comes when nothing else has come.
+        let left = if left == self.most {
+            left.max(hosts)
+        } else {
+            left
+        };
+        count.min(left)
+    }
+}
+
+impl<'a> LaunchBounds<'a> {
     /// How many nodes may be launched now; `None` if as many as wanted. Launches without a pod
     /// count as made now.
-    fn allowance(&self, state: &DecisionState) -> Option<u64> {
+    fn allowance(&self, state: &DecisionState) -> Option<ScaleUpLeft<'a>> {
         let ScaleUp { max_pods, per_s } = self.scale_up?;
         let is_recent = |created: f64| self.now - created < f64::from(per_s);
-        // Pods count from the moment at which they were made, so that a restart of the controller
-        // forgets none of them.
-        let recent = self
-            .own
-            .iter()
-            .filter(|pod| pod.role == PodRole::Worker && pod.created().is_some_and(is_recent));
+        let mut recent: u64 = 0;
+        let mut gated: HashMap<&str, u64> = HashMap::default();
+        for pod in self.own.iter().filter(|pod| pod.role == PodRole::Worker) {
+            // Pods count from the moment at which they were made, so that a restart of the controller
+            // forgets none of them.
+            if pod.created().is_some_and(is_recent) {
+                recent += 1;
+            } else if pod.is_gated() {
+                *gated.entry(pod.group).or_default() += 1;
+            }
+        }
         let asked = state.count(|node| node.stage() == Stage::Requested && node.stays());
-        let asked = asked.into_iter().fold(0, u64::saturating_add);
-        Some(max_pods.saturating_sub(asked.saturating_add(recent.count() as u64)))
+        let asked = asked.into_iter().fold(recent, u64::saturating_add);
+        Some(ScaleUpLeft {
+            most: max_pods,
+            left: max_pods.saturating_sub(asked),
+            gated,
+        })
     }
 }
 
@@ -127,7 +161,6 @@ fn all_needed(
     });
     let mut allowance = bounds.allowance(state);
     let mut workers_left = state.places_beside(&present);
-    let most = bounds.scale_up.map(|scale_up| scale_up.max_pods);
     let bounded = |(number, group): (GroupIndex, &PlannedGroup)| {
         let hosts = group.config.hosts;
         let taken = present.count(number).saturating_add(group.draining);
@@ -137,13 +170,8 @@ fn all_needed(
             let running = running.count(number).max(1);
             count = count.min(running.saturating_sub(coming.count(number)));
         }
-        // A replica of more hosts than may be launched at once comes when nothing else has come.
-        if let Some(left) = allowance {
-            count = count.min(if allowance == most {
-                left.max(hosts)
-            } else {
-                left
-            });
+        if let Some(allowance) = &allowance {
+            count = allowance.bound(&group.config.name, hosts, count);
         }
         // A part of a replica would never be asked for, and so the limit never be lifted.
         if let Some(limit) = bounds.limits.get(&group.config.name) {
@@ -153,7 +181,9 @@ fn all_needed(
         if count < needed.count(number) && hosts > 1 {
             count -= count.checked_rem(hosts).unwrap_or(0);
         }
-        allowance = allowance.map(|left| left.saturating_sub(count));
+        if let Some(allowance) = &mut allowance {
+            allowance.left = allowance.left.saturating_sub(count);
+        }
         workers_left = workers_left.saturating_sub(count);
         count
     };

@@ -146,6 +146,12 @@ impl<'a> Pod<'a> {
         refused && self.node.is_none() && !self.ended && !self.deleting
     }
 
+    /// Whether the scheduler leaves the pod alone until somebody removes its scheduling gates.
+    pub fn is_gated(&self) -> bool {
+        let gates = &self.object.spec.scheduling_gates;
+        !gates.is_empty() && self.node.is_none() && !self.ended && !self.deleting
+    }
+
     /// What the pod takes of its node.
     pub fn requests(&self) -> Amounts {
         requests(self.object)

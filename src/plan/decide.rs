@@ -15,7 +15,7 @@ use crate::plan::demand::requests::{self, Demand};
 use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::{Headrooms, NodeHeadroom};
 use crate::plan::list::{ByGroup, DemandIndex, List, StandbyIndex};
-use crate::plan::memory::gangs::Gangs;
+use crate::plan::memory::attempts::Attempts;
 use crate::plan::memory::{at_work, availability, blocked, bursts, growth_backoff};
 use crate::plan::nodes::assemble::NodeAssembly;
 use crate::plan::nodes::blocked::Evidence;
@@ -111,16 +111,13 @@ struct Decision<'a> {
 impl<'a> Decision<'a> {
     fn decide(&self, config: ClusterConfig, now: f64) -> (Plan, PlanReport) {
         let snapshot = self.snapshot;
-        let gangs = Some(Gangs::of(snapshot)).filter(|_| self.is_rayfit());
-        let mut decided = self.run(config, gangs.unwrap_or_default(), now);
-        if self.is_rayfit() {
-            let (cluster, patience) = (snapshot.title(), self.settings.unschedulable_s);
-            let mut gangs = Gangs::from(decided.gangs.clone());
-            if gangs.give_up(&decided, &cluster, patience) {
-                // What they would have taken goes to others, or makes room for them.
-                let config = ClusterConfig::read(&snapshot.ray_cluster, self.settings.strategy);
-                decided = self.run(config, gangs, now);
-            }
+        let attempts = Some(Attempts::of(snapshot, now)).filter(|_| self.is_rayfit());
+        let mut attempts = attempts.unwrap_or_default();
+        let mut decided = self.run(config, &attempts, now);
+        let (cluster, patience) = (snapshot.title(), self.settings.unschedulable_s);
+        if self.is_rayfit() && attempts.give_up(&decided, &cluster, patience) {
+            let config = ClusterConfig::read(&snapshot.ray_cluster, self.settings.strategy);
+            decided = self.run(config, &attempts, now);
         }
         let plan = actions::plan(snapshot, self.settings, &decided);
         let report = explain::report(&decided, &plan);
@@ -131,7 +128,7 @@ impl<'a> Decision<'a> {
         self.settings.strategy.is_rayfit()
     }
 
-    fn run(&self, mut config: ClusterConfig, gangs: Gangs, now: f64) -> Decided<'a> {
+    fn run(&self, mut config: ClusterConfig, attempts: &Attempts, now: f64) -> Decided<'a> {
         let faults = problems::all(self.snapshot, self.own);
         let mut problems = std::mem::take(&mut config.problems);
         problems.extend(faults);
@@ -142,7 +139,7 @@ impl<'a> Decision<'a> {
             rows::by_name(&mut list);
         }
         let (mut state, mut demands) = self.state(&config, &list, now, &mut problems);
-        let kept_back = gangs.keep_back(&mut demands, now);
+        let kept_back = attempts.keep_back(&mut state, &mut demands, now);
         let unschedulable_s = self.is_rayfit().then_some(self.settings.unschedulable_s);
         let evidence = Evidence::of(self.snapshot, self.own, self.live, &config, unschedulable_s);
         let history = &self.snapshot.history;
@@ -224,7 +221,8 @@ impl<'a> Decision<'a> {
             bursts,
             evidence,
             excess,
-            gangs: gangs.remembered(),
+            gangs: attempts.gangs.remembered(),
+            jump: attempts.jumps.remembered(),
             departures: self.departures.clone(),
             problems,
             now,

@@ -15,7 +15,7 @@ use crate::plan::packing::state::DecisionState;
 use crate::plan::removal::deadline::DrainingExcess;
 use crate::plan::standby::ready::StandbyDemand;
 use crate::snapshot::gcs::LiveNodes;
-use crate::snapshot::history::{BurstMemory, GangMemory};
+use crate::snapshot::history::{BurstMemory, GangMemory, JumpMemory};
 use crate::snapshot::pod::Pod;
 
 /// The results of all phases of one decision.
@@ -41,6 +41,8 @@ pub(crate) struct Decided<'a> {
     pub(crate) excess: Vec<DrainingExcess>,
     /// The placement groups that have been given up.
     pub(crate) gangs: BTreeMap<String, GangMemory>,
+    /// The last jump that was not admitted.
+    pub(crate) jump: Option<JumpMemory>,
     /// The pods that are about to leave with their Kubernetes node, by name.
     pub(crate) departures: BTreeMap<String, Departure>,
     pub(crate) problems: Vec<Problem>,

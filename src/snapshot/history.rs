@@ -46,6 +46,9 @@ pub struct History {
     /// Placement groups whose pods did not all get a Kubernetes node, by their titles.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub gangs: BTreeMap<String, GangMemory>,
+    /// The last jump that was not admitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jump: Option<JumpMemory>,
     /// Since when nobody has used the cluster, where that is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unused: Option<UnusedMemory>,
@@ -171,6 +174,36 @@ pub struct GangMemory {
     pub times: u32,
     /// When it is tried again, in seconds since 1970.
     pub retry_at: f64,
+}
+
+/// What is remembered of a jump that was not admitted: of replicas that were asked for together and
+/// whose pods kept their scheduling gates.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct JumpMemory {
+    /// When a part of it was last taken back, in seconds since 1970.
+    pub at: f64,
+    /// When pods last had scheduling gates, in seconds since 1970.
+    pub seen_at: f64,
+    /// How often in a row a larger step was not admitted.
+    pub times: u32,
+    /// How many replicas its groups would have had with it; absent where another group is tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<u64>,
+    /// How many replicas of its groups were admitted then, or fewer since.
+    pub admitted: u64,
+    /// Its groups, by name.
+    pub groups: BTreeMap<String, JumpTurn>,
+}
+
+/// When a group of a jump is tried again, of which not even one replica was admitted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct JumpTurn {
+    /// How often it has made way for another group.
+    pub times: u32,
+    /// Until when it does, in seconds since 1970.
+    pub until: f64,
 }
 
 /// What is remembered of a node above a maximum that was asked to leave.

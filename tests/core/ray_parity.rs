@@ -62,6 +62,7 @@ fn cause(cause: RemovalCause) -> &'static str {
         RemovalCause::Idle => "IDLE",
         RemovalCause::NodeLeaves
         | RemovalCause::Scattered
+        | RemovalCause::NotAdmitted
         | RemovalCause::GivesWay
         | RemovalCause::Unschedulable
         | RemovalCause::GroupGone

@@ -8,7 +8,8 @@ use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::milli;
 use crate::plan::list::{ByGroup, DemandIndex, GroupIndex};
-use crate::plan::memory::remember;
+use crate::plan::memory::jumps::JumpRoom;
+use crate::plan::memory::{jumps, remember};
 use crate::plan::nodes::departure::is_evicted;
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
@@ -45,7 +46,9 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
         plan.excess = drains::excess(decided);
         plan.holds = holds::holds(settings, decided);
         plan.resizes = resizes(decided);
-        plan.groups = groups(snapshot, settings, decided);
+        let jump = jumps::room(decided);
+        plan.groups = groups(snapshot, settings, decided, jump.as_ref());
+        plan.problems.extend(jump.and_then(|jump| jump.problem()));
         orphans::place(decided, &mut plan.groups, &mut plan.problems);
     } else {
         // While the head does not run, Ray still deletes the pods of stopped raylets. Here these
@@ -190,10 +193,16 @@ fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
     state.in_order().filter_map(sync).collect()
 }
 
-fn groups(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decided<'_>) -> Vec<GroupPlan> {
+fn groups(
+    snapshot: &Snapshot,
+    settings: &PlanSettings,
+    decided: &Decided<'_>,
+    jump: Option<&JumpRoom>,
+) -> Vec<GroupPlan> {
     let bounds = LaunchBounds {
         scale_up: settings.scale_up,
         limits: &snapshot.history.launch_limits,
+        jump,
         own: decided.own,
         now: decided.now,
     };

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::hash::{HashMap, HashSet};
 use crate::plan::list::{ByGroup, GroupIndex};
+use crate::plan::memory::jumps::JumpRoom;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
@@ -24,6 +25,8 @@ pub(crate) struct LaunchBounds<'a> {
     pub(crate) scale_up: Option<ScaleUp>,
     /// By group, how many nodes are launched at once at the most, since more were refused.
     pub(crate) limits: &'a BTreeMap<String, u64>,
+    /// What may be launched beside pods that have not been admitted.
+    pub(crate) jump: Option<&'a JumpRoom>,
     pub(crate) own: &'a [Pod<'a>],
     /// The time of the decision, in seconds since 1970.
     pub(crate) now: f64,
@@ -172,6 +175,9 @@ fn all_needed(
         }
         if let Some(allowance) = &allowance {
             count = allowance.bound(&group.config.name, hosts, count);
+        }
+        if let Some(limit) = bounds.jump.and_then(|jump| *jump.limits.get(number)?) {
+            count = count.min(limit);
         }
         // A part of a replica would never be asked for, and so the limit never be lifted.
         if let Some(limit) = bounds.limits.get(&group.config.name) {

@@ -15,6 +15,7 @@ use crate::plan::decided::Decided;
 use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::demand::shape::ShapeId;
 use crate::plan::list::{DemandIndex, List};
+use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::outcome::unmet::UnmetReason;
 use crate::seconds::doubled;
@@ -37,12 +38,6 @@ const MOST: usize = 200;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Gangs {
     known: BTreeMap<String, GangMemory>,
-}
-
-impl From<BTreeMap<String, GangMemory>> for Gangs {
-    fn from(known: BTreeMap<String, GangMemory>) -> Self {
-        Self { known }
-    }
 }
 
 impl Gangs {
@@ -100,7 +95,8 @@ impl Gangs {
     }
 
     /// Gives up the placement groups of which a pod has been without a Kubernetes node for too long:
-    /// longer than `unschedulable_s` seconds, with none on its way. Returns whether there are any.
+    /// longer than `unschedulable_s` seconds, with none on its way, or with scheduling gates and in the
+    /// way of others. Returns whether there are any.
     pub(crate) fn give_up(
         &mut self,
         decided: &Decided<'_>,
@@ -122,14 +118,30 @@ impl Gangs {
             let times = self.known.get(title).map_or(0, |memory| memory.times);
             let patience =
                 unschedulable_s.max(LEAST_S) * (1.0 + 0.5 * spread(cluster, title, times));
-            let waits = |node: &PlannedNode| {
+            let is_for_it =
+                |node: &PlannedNode| node.takes.iter().any(|take| take.demand == number);
+            let for_long = |waits: Option<f64>| waits.is_some_and(|waits| waits >= patience);
+            let finds_no_node = |node: &PlannedNode| {
                 let is_awaited = node.pod().is_some_and(|pod| awaited.contains(pod));
-                !is_awaited
-                    && node.takes.iter().any(|take| take.demand == number)
-                    && node.unschedulable_s.is_some_and(|waits| waits >= patience)
+                !is_awaited && is_for_it(node) && for_long(node.unschedulable_s)
+            };
+            // Pods with scheduling gates take nothing from anybody, and are admitted as soon as all of
+            // them can be. They only are in the way of what was asked for together with them, and for
+            // them others may hold room.
+            let is_gated = |node: &PlannedNode| is_for_it(node) && for_long(node.gated_s);
+            let is_hindered = |node: &PlannedNode| {
+                if is_for_it(node) {
+                    node.stage() == Stage::Running
+                } else {
+                    node.gated_s.is_some() && node.stays()
+                }
+            };
+            let waits = || {
+                state.in_order().any(finds_no_node)
+                    || state.in_order().any(is_gated) && state.in_order().any(is_hindered)
             };
             // A single bundle is there or is not, and holds nothing while it waits for others.
-            if units < 2 || title.is_empty() || !state.in_order().any(waits) {
+            if units < 2 || title.is_empty() || !waits() {
                 continue;
             }
             // A tenant may make any number of placement groups. Those that are known are still

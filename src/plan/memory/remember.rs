@@ -7,7 +7,7 @@ use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::suggestion;
 use crate::plan::memory::{
-    at_work, availability, blocked, bursts, early_ends, excess, growth_backoff,
+    at_work, availability, blocked, bursts, early_ends, excess, growth_backoff, jumps,
 };
 use crate::plan::nodes::life::{NodeLife, RayInPod, Stage};
 use crate::plan::nodes::node::{Fate, PlannedNode};
@@ -51,6 +51,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
         early_ends: early_ends::after(before, decided),
         excess: excess::after(before, decided, plan),
         gangs: decided.gangs.clone(),
+        jump: jumps::after(decided),
         // The caller fills it in: `idle_end` decides on it once the plan is made.
         unused: None,
         departing: (decided.departures.iter())

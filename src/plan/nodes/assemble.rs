@@ -99,9 +99,10 @@ impl NodeAssembly<'_> {
         if group.is_none() {
             node.fate = Fate::Remove(RemovalCause::GroupGone);
         }
-        if let Some(pod) = row.pod.filter(|pod| pod.is_unschedulable()) {
-            let created = pod.created().unwrap_or(self.now);
-            node.unschedulable_s = Some((self.now - created).max(0.0));
+        if let Some(pod) = row.pod {
+            let age = (self.now - pod.created().unwrap_or(self.now)).max(0.0);
+            node.unschedulable_s = pod.is_unschedulable().then_some(age);
+            node.gated_s = pod.is_gated().then_some(age);
         }
         match self.resize(row, &node) {
             Ok(resize) => node.resize = resize.map(Box::new),

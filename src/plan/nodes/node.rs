@@ -113,6 +113,8 @@ pub(crate) struct PlannedNode {
     /// For how many seconds its pod has been there without a Kubernetes node that has room for it,
     /// if the scheduler says so.
     pub(crate) unschedulable_s: Option<f64>,
+    /// For how many seconds its pod has had scheduling gates, if it has.
+    pub(crate) gated_s: Option<f64>,
     /// Whether the node is counted at its resize limits, because a pod that starts can grow that
     /// far.
     pub(crate) at_resize_limits: bool,

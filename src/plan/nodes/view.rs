@@ -163,6 +163,7 @@ fn empty(group: NodeGroup) -> PlannedNode {
         takes: Vec::new(),
         resize: None,
         unschedulable_s: None,
+        gated_s: None,
         at_resize_limits: false,
         blocked: false,
         class: [None; 2],

@@ -27,6 +27,8 @@ pub enum RemovalCause {
     NodeLeaves,
     /// It was for a placement group of which not all pods got a Kubernetes node.
     Scattered,
+    /// Its scheduling gates were not removed, and fewer pods at once may be admitted.
+    NotAdmitted,
     /// Its group is no longer in the RayCluster.
     GroupGone,
     /// It was asked to stop in an earlier round.
@@ -50,6 +52,9 @@ impl RemovalCause {
             Self::Scattered => {
                 "Kubernetes has no room for all pods of its placement group, and others may need \
                  its room"
+            }
+            Self::NotAdmitted => {
+                "its scheduling gate was not removed, and fewer pods at once may be admitted"
             }
             Self::GroupGone => "its group was removed",
             Self::StopRequested => "it was asked to stop",

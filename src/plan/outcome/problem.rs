@@ -94,6 +94,8 @@ pub enum ProblemEffect {
     NothingDone,
     /// Demand goes to other groups where it fits there.
     OthersFirst,
+    /// Fewer pods are asked for at once, until what can be admitted is.
+    FewerAtOnce,
     /// Launches end at the most workers that a cluster may have.
     NoMoreLaunched,
 }
@@ -155,6 +157,7 @@ impl fmt::Display for ProblemEffect {
                 "nothing is launched, resized or removed; ask with fewer different requests at once"
             }
             Self::OthersFirst => "demand that fits another group goes there",
+            Self::FewerAtOnce => "fewer are asked for at once, so that what can be admitted is",
             Self::NothingKept => "nothing is kept ready; ask for fewer different requests",
             Self::NoMoreLaunched => {
                 "no more are launched; set reconcile.maxWorkersPerCluster in a RayPolicy if so \

@@ -66,6 +66,9 @@ pub enum ProblemReason {
          requests, groups or nodes"
     )]
     TooMuchWork,
+    /// Pods of several replicas at once were not admitted: their scheduling gates stayed.
+    #[error("scheduling gates of so many pods at once were not removed")]
+    JumpRefused,
     /// More workers are needed than one cluster may have, with the most that it may have.
     #[error("more than {0} are needed, which is the most that a cluster may have")]
     TooManyWorkers(u64),
@@ -167,6 +170,7 @@ impl ProblemReason {
             | Self::RemovedGroup(_)
             | Self::StatusUnsaid
             | Self::SeveralPlacementConstraints
+            | Self::JumpRefused
             | Self::TooMuchWork => self.clone(),
         })
     }

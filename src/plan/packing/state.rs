@@ -208,7 +208,9 @@ impl DecisionState {
 
     /// How many nodes each group may still launch.
     pub(crate) fn launchable(&self) -> ByGroup<u64> {
-        let present = self.count(|_| true);
+        // A pod that is deleted in this round takes no place any more. For Ray it does until it is
+        // gone.
+        let present = self.count(|node| !self.strategy.is_rayfit() || !node.is_deleted());
         let left = |(group, present): (&PlannedGroup, u64)| {
             let taken = present.saturating_add(group.draining);
             group.config.max.saturating_sub(taken)

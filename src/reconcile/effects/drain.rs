@@ -16,7 +16,7 @@ pub(crate) fn of(planned: &plan::NodeDrain, now: f64) -> Result<Drain, NotANodeI
         RemovalCause::Idle | RemovalCause::Stopped | RemovalCause::Unschedulable => {
             format!("idle for {seconds} seconds")
         }
-        RemovalCause::Scattered => planned.cause.describe().to_owned(),
+        RemovalCause::Scattered | RemovalCause::NotAdmitted => planned.cause.describe().to_owned(),
         RemovalCause::GivesWay => "other demand needs its room".to_owned(),
         RemovalCause::GroupMax => "its group has more nodes than its maximum".to_owned(),
         RemovalCause::ClusterMax => "the cluster has more nodes than its maximum".to_owned(),
@@ -33,6 +33,7 @@ pub(crate) fn of(planned: &plan::NodeDrain, now: f64) -> Result<Drain, NotANodeI
             | RemovalCause::Stopped
             | RemovalCause::GivesWay
             | RemovalCause::Scattered
+            | RemovalCause::NotAdmitted
             | RemovalCause::Unschedulable,
             _,
         ) => (DrainKind::Idle, String::new()),

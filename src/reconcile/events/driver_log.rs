@@ -42,6 +42,7 @@ impl Message {
             RemovalCause::Idle
             | RemovalCause::GivesWay
             | RemovalCause::Scattered
+            | RemovalCause::NotAdmitted
             | RemovalCause::Unschedulable
             | RemovalCause::StopRequested
             | RemovalCause::Stopped => "idle",

@@ -24,6 +24,8 @@ func TestQueues(t *testing.T) {
 		t.Run("growth in mode central", func(t *testing.T) { t.Parallel(); s.grows(t, scaling.Central) })
 		t.Run("growth in mode sidecar", func(t *testing.T) { t.Parallel(); s.grows(t, scaling.Sidecar) })
 		t.Run("steps", func(t *testing.T) { t.Parallel(); s.stepwise(t) })
+		t.Run("a part of a jump", func(t *testing.T) { t.Parallel(); s.halved(t) })
+		t.Run("a group without quota", func(t *testing.T) { t.Parallel(); s.takesTurns(t) })
 	})
 	t.Run("preemption", s.preempted)
 	t.Run("growth in place", s.unseen)
@@ -32,8 +34,9 @@ func TestQueues(t *testing.T) {
 
 // grows has a cluster whose queue has room for two workers as long as a Job is in
 // it, and for three without. A cluster of one worker that wants two more gets
-// neither, because Kueue admits its new size as a whole or not at all; Rayfit says
-// what they wait for. When the Job has gone, all of them run.
+// neither at first, because Kueue admits its new size as a whole or not at all;
+// Rayfit says what they wait for. When the Job has gone before half a minute is
+// over, all of them run, and none was taken back.
 func (s stage) grows(t *testing.T, mode scaling.Mode) {
 	name := "grows-" + string(mode)
 	s.queue(t, name, "4050m", "20Gi")
@@ -104,6 +107,65 @@ spec: {match: {kinds: [RayCluster], names: [stepwise]}, reconcile: {scaleUp: {ma
 	hold(t, d, "three", 3)
 	s.until(t, "two of three tasks work", s.atWork(*c, "three", 2))
 	s.until(t, "an Event names Kueue's gate", func() error { return s.Said(c.Name, "Problem", elastic) })
+}
+
+// halved has a queue with room for three workers, and a cluster that wants eight at
+// once. Kueue refuses that as a whole; Rayfit asks for half as many, until some are
+// admitted, and then for what is left, until one is left that is not.
+func (s stage) halved(t *testing.T) {
+	const name = "halved"
+	s.queue(t, name, "4050m", "20Gi")
+	c := &scaling.Cluster{Name: name, Mode: scaling.Central, Idle: 3600, Queue: name, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 8}}}
+	d := s.drive(t, c)
+	hold(t, d, "eight", 8)
+	asked := time.Now()
+	if err := s.UntilWithin(t.Context(), 5*time.Minute, "three of eight tasks work", s.atWork(*c, "eight", 3)); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("three of eight at work %s after they were asked for", time.Since(asked).Round(10*time.Millisecond))
+	s.until(t, "one more worker waits to be admitted", func() error {
+		if gated, all := s.gated(*c), len(s.Workers(*c, "")); gated != 1 || all != 4 {
+			return fmt.Errorf("%d of %d workers are gated", gated, all)
+		}
+		return nil
+	})
+	s.until(t, "an Event says that fewer are asked for", func() error { return s.Said(c.Name, "Problem", "fewer are asked for at once") })
+	// Nothing is tried in vain from now on.
+	ever := len(s.EverWorkers(*c, ""))
+	time.Sleep(90 * time.Second)
+	if now := len(s.EverWorkers(*c, "")); now != ever || s.gated(*c) != 1 {
+		t.Errorf("%d workers were made while nothing could be admitted, and %d wait", now-ever, s.gated(*c))
+	}
+
+	// What is freed is used.
+	s.queue(t, name, "6050m", "20Gi")
+	if err := s.UntilWithin(t.Context(), 5*time.Minute, "five of eight tasks work", s.atWork(*c, "eight", 5)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// takesTurns has a group that no quota has room for, and another one that fits. All
+// groups of a cluster are one request to Kueue, so the first makes way for the other.
+func (s stage) takesTurns(t *testing.T) {
+	const name = "turns"
+	s.queue(t, name, "6050m", "20Gi")
+	c := &scaling.Cluster{Name: name, Mode: scaling.Central, Idle: 3600, Queue: name, Groups: []scaling.Group{
+		{Name: "large", CPU: 8, Max: 2}, {Name: "small", CPU: 1, Max: 4},
+	}}
+	d := s.drive(t, c)
+	if err := d.Do(t.Context(), `hold("large", 1, num_cpus=8)`); err != nil {
+		t.Fatal(err)
+	}
+	s.until(t, "the large worker waits to be admitted", func() error {
+		if gated := s.gated(*c); gated != 1 {
+			return fmt.Errorf("%d workers are gated", gated)
+		}
+		return nil
+	})
+	hold(t, d, "small", 2)
+	if err := s.UntilWithin(t.Context(), 5*time.Minute, "the small tasks work", s.atWork(*c, "small", 2)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // unseen has a worker that grows in place to three times its size, in a queue with

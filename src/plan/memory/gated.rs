@@ -1,0 +1,253 @@
+//! Pods with scheduling gates: what a cluster has asked for and has not been admitted.
+
+use crate::hash::HashMap;
+use crate::plan::decided::Decided;
+use crate::plan::demand::requests::DemandOrigin;
+use crate::plan::list::{ByGroup, DemandIndex, GroupIndex, List};
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::packing::state::DecisionState;
+use crate::snapshot::history::JumpMemory;
+use crate::snapshot::pod::PodRole;
+
+/// For how many seconds pods keep their scheduling gates before they count as not admitted. Kueue
+/// admits within a second what fits, and may have to end other pods before.
+const PATIENCE_S: f64 = 30.0;
+
+/// By how many seconds a pod may seem older than it is: Kubernetes writes whole seconds.
+const ROUNDED_S: f64 = 1.0;
+
+/// A replica whose pods all have scheduling gates.
+pub(super) struct GatedReplica<'d> {
+    pub(super) group: GroupIndex,
+    /// Its pods, by name.
+    pub(super) pods: Vec<&'d str>,
+    /// Whether demand, or what is kept ready, needs it.
+    pub(super) is_needed: bool,
+}
+
+/// What a cluster has asked for and not got.
+pub(super) struct Jump<'d> {
+    /// The replicas that have not been admitted and that no placement group needs, those first that
+    /// are taken back first.
+    pub(super) replicas: Vec<GatedReplica<'d>>,
+    /// Whether any pod has scheduling gates.
+    pub(super) is_gated: bool,
+    /// Whether it has been asked for as it is for long.
+    pub(super) is_refused: bool,
+    /// How many replicas of its groups are admitted.
+    pub(super) admitted: u64,
+    /// By group, how many are not, those without a pod included.
+    pub(super) pending: ByGroup<u64>,
+    /// Whether pods with scheduling gates are deleted in this round, so that what is asked for changes.
+    pub(super) is_less: bool,
+    /// By group, how many more nodes are needed, but for placement groups.
+    pub(super) needed: ByGroup<u64>,
+    /// By group, how many more nodes placement groups need.
+    pub(super) of_gangs: ByGroup<u64>,
+    /// Whether a group is part of it.
+    concerned: ByGroup<bool>,
+}
+
+impl<'d> Jump<'d> {
+    /// `None` if nothing of a jump is there or remembered.
+    pub(super) fn of(decided: &'d Decided<'_>, memory: Option<&JumpMemory>) -> Option<Self> {
+        let (state, now) = (&decided.state, decided.now);
+        // Most clusters have no such pods. Ray's autoscaler does not look at gates.
+        let is_any = || state.in_order().any(|node| node.gated_s.is_some());
+        if !state.strategy.is_rayfit() || memory.is_none() && !is_any() {
+            return None;
+        }
+        let newest = newest_admitted(decided);
+        // Where younger pods of its group were admitted, its gate is not about what is asked for.
+        let is_gated = |node: &PlannedNode| {
+            let newest = node.group().and_then(|group| *newest.get(group)?);
+            let is_passed_over =
+                |gated: f64| newest.is_some_and(|newest| newest > now - gated + ROUNDED_S);
+            node.stays() && node.gated_s.is_some_and(|gated| !is_passed_over(gated))
+        };
+        let is_listed = |node: &PlannedNode| {
+            let pod = node.pod().unwrap_or_default();
+            decided.config.is_listed(state.group_name(node), pod)
+        };
+        let is_of_gang = of_gangs(decided);
+        let gated: Vec<&PlannedNode> = (state.in_order())
+            .filter(|node| is_gated(node) && !is_listed(node))
+            .collect();
+        let remembered = |number: GroupIndex| {
+            memory.is_some_and(|memory| memory.groups.contains_key(name(state, number)))
+        };
+        let mut concerned: ByGroup<bool> = (state.groups.enumerate())
+            .map(|(number, _)| remembered(number))
+            .collect();
+        for group in gated.iter().filter_map(|node| node.group()) {
+            if let Some(concerned) = concerned.get_mut(group) {
+                *concerned = true;
+            }
+        }
+        let youngest = gated
+            .iter()
+            .filter_map(|node| node.gated_s)
+            .reduce(f64::min);
+        let lasts = |seconds: f64| seconds >= PATIENCE_S;
+        let replicas = |nodes: &ByGroup<u64>| -> ByGroup<u64> {
+            let of = |(number, count): (GroupIndex, &u64)| {
+                let counts = concerned.holds(number);
+                count.div_ceil(hosts(state, number)) * u64::from(counts)
+            };
+            nodes.enumerate().map(of).collect()
+        };
+        let admitted = state.count(|node| {
+            node.pod().is_some() && node.stays() && node.gated_s.is_none() && !node.head
+        });
+        let requested = state
+            .count(|node| node.stage() == Stage::Requested && node.stays() && !is_of_gang(node));
+        let waits = |node: &PlannedNode| {
+            node.fate == Fate::Launch || node.stage() == Stage::Queued && node.fate == Fate::Stay
+        };
+        let mut jump = Self {
+            is_gated: !gated.is_empty(),
+            is_refused: youngest.is_some_and(lasts)
+                && memory.is_none_or(|memory| lasts(now - memory.at)),
+            admitted: sum(&replicas(&admitted)),
+            pending: replicas(&requested),
+            is_less: state
+                .in_order()
+                .any(|node| node.gated_s.is_some() && node.is_deleted()),
+            needed: state.count(|node| waits(node) && !is_of_gang(node)),
+            of_gangs: state.count(|node| waits(node) && is_of_gang(node)),
+            replicas: whole_replicas(state, &gated, &is_of_gang),
+            concerned,
+        };
+        for one in &jump.replicas {
+            if let Some(pending) = jump.pending.get_mut(one.group) {
+                *pending = pending.saturating_add(1);
+            }
+        }
+        jump.is_refused &= !jump.replicas.is_empty();
+        let times = |group: GroupIndex| {
+            let turn = memory.and_then(|memory| memory.groups.get(name(state, group)));
+            turn.map_or(0, |turn| turn.times)
+        };
+        // Taken back are first what nothing needs, then what has made way before, then the last one.
+        jump.replicas.sort_by(|one, other| {
+            let by_need = one.is_needed.cmp(&other.is_needed);
+            let by_turn = || times(other.group).cmp(&times(one.group));
+            let by_name = || (other.group, &other.pods).cmp(&(one.group, &one.pods));
+            by_need.then_with(by_turn).then_with(by_name)
+        });
+        Some(jump)
+    }
+
+    /// How many replicas its groups have with it.
+    pub(super) fn all(&self) -> u64 {
+        self.admitted.saturating_add(sum(&self.pending))
+    }
+
+    /// Its groups.
+    pub(super) fn groups(&self) -> impl Iterator<Item = GroupIndex> {
+        let concerned = self
+            .concerned
+            .enumerate()
+            .filter(|(_, concerned)| **concerned);
+        concerned.map(|(number, _)| number)
+    }
+}
+
+/// How many that are in all groups together.
+pub(super) fn sum(counts: &ByGroup<u64>) -> u64 {
+    counts.iter().copied().fold(0, u64::saturating_add)
+}
+
+/// The replicas of which all hosts have scheduling gates and none is for a placement group.
+fn whole_replicas<'d>(
+    state: &DecisionState,
+    gated: &[&'d PlannedNode],
+    is_of_gang: impl Fn(&PlannedNode) -> bool,
+) -> Vec<GatedReplica<'d>> {
+    let mut named: HashMap<(GroupIndex, &str), Vec<&'d PlannedNode>> = HashMap::default();
+    let mut unnamed: HashMap<GroupIndex, Vec<&'d PlannedNode>> = HashMap::default();
+    for node in gated {
+        let Some(group) = node.group() else { continue };
+        match node.replica().filter(|_| hosts(state, group) > 1) {
+            Some(replica) => named.entry((group, replica)).or_default().push(node),
+            None => unnamed.entry(group).or_default().push(node),
+        }
+    }
+    let mut present: HashMap<(GroupIndex, &str), usize> = HashMap::default();
+    for node in state.in_order().filter(|node| node.stays()) {
+        if let (Some(group), Some(replica)) = (node.group(), node.replica()) {
+            *present.entry((group, replica)).or_default() += 1;
+        }
+    }
+    let mut found: Vec<(GroupIndex, Vec<&PlannedNode>)> = Vec::new();
+    for ((group, replica), nodes) in named {
+        if present.get(&(group, replica)) == Some(&nodes.len()) {
+            found.push((group, nodes));
+        }
+    }
+    for (group, nodes) in unnamed {
+        let hosts = usize::try_from(hosts(state, group)).unwrap_or(usize::MAX);
+        found.extend(
+            nodes
+                .chunks_exact(hosts)
+                .map(|nodes| (group, nodes.to_vec())),
+        );
+    }
+    found.retain(|(_, nodes)| !nodes.iter().any(|node| is_of_gang(node)));
+    let is_needed = |node: &PlannedNode| !node.is_unneeded() || state.is_on_standby(node);
+    let replica = |(group, nodes): (GroupIndex, Vec<&'d PlannedNode>)| {
+        let mut pods: Vec<&str> = nodes.iter().filter_map(|node| node.pod()).collect();
+        pods.sort_unstable();
+        GatedReplica {
+            group,
+            pods,
+            is_needed: nodes.iter().any(|node| is_needed(node)),
+        }
+    };
+    found.into_iter().map(replica).collect()
+}
+
+/// By group, when the newest pod without scheduling gates was made, in seconds since 1970.
+fn newest_admitted(decided: &Decided<'_>) -> ByGroup<Option<f64>> {
+    let mut newest = decided.state.groups.map(|_| None);
+    let own = decided.own.iter();
+    for pod in own.filter(|pod| pod.role == PodRole::Worker && !pod.deleting && !pod.is_gated()) {
+        let number = decided.config.number(pod.group);
+        if let Some(newest) = number.and_then(|number| newest.get_mut(number)) {
+            *newest = f64::max(
+                newest.unwrap_or(f64::MIN),
+                pod.created().unwrap_or(f64::MIN),
+            )
+            .into();
+        }
+    }
+    newest
+}
+
+/// Whether a node is for a placement group of several bundles.
+fn of_gangs(decided: &Decided<'_>) -> impl Fn(&PlannedNode) -> bool {
+    let gangs: List<DemandIndex, bool> = decided.demands.map(|demand| {
+        let batches = demand.batches.iter().flatten();
+        let units = batches
+            .map(|batch| batch.count)
+            .fold(0, u64::saturating_add);
+        matches!(demand.kind, DemandOrigin::Gang(..)) && units > 1
+    });
+    move |node| {
+        let mut takes = node.takes.iter();
+        takes.any(|take| gangs.get(take.demand).copied().unwrap_or(false))
+    }
+}
+
+/// The name of a group.
+pub(super) fn name(state: &DecisionState, group: GroupIndex) -> &str {
+    let group = state.groups.get(group);
+    group.map_or("", |group| group.config.name.as_str())
+}
+
+/// How many nodes a replica of a group has.
+pub(super) fn hosts(state: &DecisionState, group: GroupIndex) -> u64 {
+    let group = state.groups.get(group);
+    group.map_or(1, |group| group.config.hosts.max(1))
+}

@@ -500,6 +500,16 @@ mod tests {
         gate.history.instances.clear();
         assert_eq!(launches(&plan(&gate)), [1, 0], "the gate is gone");
 
+        let mut only = snapshot(0, &[]);
+        only.ray_cluster.edit(|cluster| {
+            let groups = cluster["spec"]["workerGroupSpecs"].as_array_mut().unwrap();
+            groups.truncate(1);
+            groups[0]["scaleStrategy"] =
+                json!({ "scaleGate": [{ "name": "kueue.k8s.io/quota-exceeded" }] });
+        });
+        let asked = plan(&only).groups[0].launch_now;
+        assert_eq!(asked, 1, "the gate is removed once this is admitted");
+
         let mut refused = snapshot(0, &[]);
         refused.ray_cluster.edit(|cluster| {
             cluster["spec"]["workerGroupSpecs"][0]["replicas"] = json!(1);
@@ -581,30 +591,112 @@ mod tests {
         assert_eq!(names, ["b"], "the first is the better one");
     }
 
-    /// Pods of the first group are gated whenever it is tried, and withdrawn when nothing needs
-    /// them; a new task comes every ten seconds, and each is served by a pod of the second group.
-    #[test]
-    fn a_group_that_is_always_blocked_is_tried_a_few_times_an_hour() {
-        let mut tries = 0;
+    /// A pod of the first group as it is so many seconds after it was made; `None` where KubeRay is
+    /// refused to make it.
+    type PodThen = fn(&str, i64, i64) -> Option<Value>;
+
+    /// Every pod that KubeRay makes of the first group fares in the same way, and a new task comes as
+    /// soon as the one before is served by a pod of the second group. Returns how often the first
+    /// group was tried within an hour, and for how many rounds a task waited for it.
+    fn tries(then: PodThen) -> (u32, u32) {
+        let (mut tries, mut waits, mut made) = (0, 0, 0);
         let mut history = crate::snapshot::History::default();
-        let mut gated_since: Option<i64> = None;
+        let (mut replicas, mut created): (i64, Option<i64>) = (0, None);
         for later in (0..3600).step_by(2) {
-            let pods: Vec<Value> = gated_since.iter().map(|_| gated()).collect();
+            let name = format!("a{made}");
+            let pod = created.and_then(|created| then(&name, created, later - created));
+            // What has ended is made again.
+            let is_gone = |pod: &Value| pod["metadata"]["deletionTimestamp"].is_string();
+            let is_made = pod.as_ref().is_some_and(|pod| !is_gone(pod));
+            let pods: Vec<Value> = pod.into_iter().collect();
             let mut now = snapshot(later, &pods);
+            let is_refused = replicas > 0 && pods.is_empty();
+            now.ray_cluster.edit(|cluster| {
+                cluster["spec"]["workerGroupSpecs"][0]["replicas"] = json!(replicas);
+                if is_refused {
+                    cluster["status"] = json!({ "conditions": [{ "type": "ReplicaFailure",
+                        "status": "True", "reason": "FailedCreateWorkerPod" }] });
+                }
+            });
             now.history = history;
             let plan = plan(&now);
-            if plan.groups[0].launch > 0 {
-                tries += 1;
-                gated_since = Some(later);
+            tries += u32::from(plan.groups[0].launch_now > 0);
+            waits += u32::from(launches(&plan)[1] == 0);
+            replicas = plan.groups[0].replicas;
+            let is_deleted = plan.groups[0].deletions().next().is_some();
+            if replicas == 0 || is_deleted {
+                created = None;
+            } else if !is_made {
+                (created, made) = (Some(later), made + 1);
             }
-            if plan.groups[0].deletions().next().is_some() {
-                gated_since = None;
-            }
-            let sent = apply::sent(&now, &plan);
-            history = sent.history;
+            history = apply::sent(&now, &plan).history;
             // What is launched of the second group takes its task, and is forgotten here.
-            history.instances.clear();
+            let is_first = |one: &crate::snapshot::history::Instance| one.group == "first";
+            history
+                .instances
+                .retain(|one| is_first(one) && created.is_none());
         }
-        assert!((2..=10).contains(&tries), "{tries}");
+        (tries, waits)
+    }
+
+    #[test]
+    fn a_group_that_is_always_blocked_is_tried_a_few_times_an_hour() {
+        fn made(name: &str, created: i64, spec: &Value, status: &Value) -> Value {
+            let mut pod = pod(name, "worker", "first", spec, status);
+            pod["metadata"]["creationTimestamp"] = json!(crate::snapshot::moment(seconds(created)));
+            pod
+        }
+        let is_gated: PodThen = |name, created, _| {
+            let spec = json!({ "schedulingGates": [{ "name": "kueue.x-k8s.io/admission" }] });
+            Some(made(name, created, &spec, &json!({ "phase": "Pending" })))
+        };
+        let finds_no_node: PodThen = |name, created, _| {
+            let status = json!({ "phase": "Pending", "conditions": [
+                { "type": "PodScheduled", "status": "False", "reason": "Unschedulable" }] });
+            Some(made(name, created, &json!({}), &status))
+        };
+        let has_no_image: PodThen = |name, created, age| {
+            let why = if age < 4 {
+                "ContainerCreating"
+            } else {
+                "ErrImagePull"
+            };
+            Some(made(
+                name,
+                created,
+                &json!({ "nodeName": "n" }),
+                &waits(why),
+            ))
+        };
+        let crashes: PodThen = |name, created, age| {
+            // It is started again and again, as with version 1 of Ray's autoscaler.
+            let status = if age >= 4 && (age < 6 || age % 20 >= 6) {
+                waits("CrashLoopBackOff")
+            } else {
+                json!({ "phase": "Running" })
+            };
+            Some(made(name, created, &container_on("n"), &status))
+        };
+        let ends: PodThen = |name, created, age| {
+            let starts = json!({ "phase": "Pending" });
+            Some(if age < 4 {
+                made(name, created, &container_on("n"), &starts)
+            } else {
+                ended(name, created, 2, created + 3)
+            })
+        };
+        let is_refused: PodThen = |_, _, _| None;
+        for (what, then, longest) in [
+            ("gated", is_gated, 100),
+            ("no node", finds_no_node, 1000),
+            ("no image", has_no_image, 100),
+            ("crashes", crashes, 100),
+            ("ends", ends, 100),
+            ("refused", is_refused, 100),
+        ] {
+            let (tries, waits) = tries(then);
+            assert!((2..=10).contains(&tries), "{what}: {tries} tries");
+            assert!(waits <= longest, "{what}: a task waited for {waits} rounds");
+        }
     }
 }

@@ -96,7 +96,14 @@ impl PlanCommand {
     fn plan_input(&self, input: &Path, out: &mut impl Write) -> anyhow::Result<Outcome> {
         if let Some(cluster) = live::named(input) {
             return match self.look(&cluster) {
-                Ok((snapshot, usual)) => self.plan(&snapshot, usual, out).map(|()| Outcome::Clean),
+                Ok((snapshot, usual)) => {
+                    let strategy = self.strategy.map_or(usual.strategy, Way::strategy);
+                    self.plan(&snapshot, usual, out)?;
+                    if strategy.is_rayfit() {
+                        self.say_what_is_not_known(&snapshot, out)?;
+                    }
+                    Ok(Outcome::Clean)
+                }
                 Err(error) => unread(&cluster, anyhow::anyhow!("{error:#}").as_ref(), out),
             };
         }
@@ -124,6 +131,23 @@ impl PlanCommand {
             }
         }
         Ok(result)
+    }
+
+    /// What the controller remembers is not in the objects, and it may wait for that.
+    fn say_what_is_not_known(
+        &self,
+        snapshot: &Snapshot,
+        out: &mut impl Write,
+    ) -> anyhow::Result<()> {
+        let has_gangs = !snapshot.gcs.pending_gang_resource_requests.is_empty();
+        if has_gangs && matches!(self.output, Format::Text) {
+            writeln!(
+                out,
+                "not known here: whether a placement group waits to be tried again, which only the \
+                 controller remembers; its Event CannotFit says so"
+            )?;
+        }
+        Ok(())
     }
 
     fn look(&self, cluster: &Key) -> anyhow::Result<(Snapshot, PlanSettings)> {

@@ -325,7 +325,7 @@ impl Making<'_> {
             let why = if planned.holds {
                 "it has work, so node autoscalers are to leave its Kubernetes node"
             } else {
-                "it has no work any more"
+                "node autoscalers may take its Kubernetes node again"
             };
             let effect = Effect::NotePod(hold::patch(&pod, planned));
             self.chains.push(Chain::one(about, why.to_owned(), effect));

@@ -16,6 +16,9 @@ use crate::snapshot::{self, Snapshot};
 /// The largest file of snapshots, in bytes. A snapshot with ten thousand pods takes about 100 MB.
 const MAX_BYTES: usize = 512 << 20;
 
+/// What is not known where a cluster is scaled, in words for people.
+type Unseen = Option<&'static str>;
+
 /// Print what the controller would do now, why, and why not more
 ///
 /// Reads snapshots (YAML or JSON files, files of one JSON object per line, folders with *.yaml, *.yml
@@ -96,9 +99,9 @@ impl PlanCommand {
     fn plan_input(&self, input: &Path, out: &mut impl Write) -> anyhow::Result<Outcome> {
         if let Some(cluster) = live::named(input) {
             return match self.look(&cluster) {
-                Ok((snapshot, usual)) => {
+                Ok((snapshot, usual, unseen)) => {
                     let strategy = self.strategy.map_or(usual.strategy, Way::strategy);
-                    self.plan(&snapshot, usual, out)?;
+                    self.plan(&snapshot, usual, unseen, out)?;
                     if strategy.is_rayfit() {
                         self.say_what_is_not_known(&snapshot, out)?;
                     }
@@ -126,7 +129,7 @@ impl PlanCommand {
         let mut result = Outcome::Clean;
         for read in snapshot::read_all(&text) {
             match read {
-                Ok(snapshot) => self.plan(&snapshot, PlanSettings::default(), out)?,
+                Ok(snapshot) => self.plan(&snapshot, PlanSettings::default(), None, out)?,
                 Err(error) => result = unread(&source.name(), &error, out)?,
             }
         }
@@ -150,15 +153,18 @@ impl PlanCommand {
         Ok(())
     }
 
-    fn look(&self, cluster: &Key) -> anyhow::Result<(Snapshot, PlanSettings)> {
+    /// A live cluster, how it is scaled, and what is not known where it is.
+    fn look(&self, cluster: &Key) -> anyhow::Result<(Snapshot, PlanSettings, Unseen)> {
         let (look, settings) = self.live.look_to_plan(cluster)?;
-        Ok((Look::complete(look)?, settings))
+        let unseen = look.scaler().unseen();
+        Ok((Look::complete(look)?, settings, unseen))
     }
 
     fn plan(
         &self,
         snapshot: &Snapshot,
         usual: PlanSettings,
+        unseen: Unseen,
         out: &mut impl Write,
     ) -> anyhow::Result<()> {
         let settings = self.settings(usual);
@@ -168,6 +174,9 @@ impl PlanCommand {
         match self.output {
             Format::Text => {
                 writeln!(out, "{} at {}", plan.cluster, snapshot.time)?;
+                if let Some(unseen) = unseen {
+                    writeln!(out, "  {unseen}")?;
+                }
                 write!(out, "{plan}")?;
                 for violation in violations {
                     writeln!(out, "  not to be acted on: {violation}")?;

@@ -13,6 +13,7 @@ mod gcs;
 mod gcs_real;
 mod gcs_tls;
 mod hostile;
+mod live_cli;
 mod plan_cli;
 mod recommend_cli;
 mod reconcile;

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::forward::forward;
+use super::scaler::LiveScaler;
 use crate::apiserver::error_chain::text;
 use crate::apiserver::{Gate, Patience};
 use crate::cli::shared::outcome;
@@ -25,7 +26,7 @@ use crate::controller::observe::pod_events::read_events;
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 use crate::gcs::{self, Address};
 use crate::plan::PlanSettings;
-use crate::ray::{Kind, RayObject, ReconcileMode, ippr};
+use crate::ray::{Kind, RayObject, ippr};
 use crate::reconcile::effects::effect::ERROR_KEY;
 use crate::snapshot::allowed::ray_cluster;
 use crate::snapshot::gcs::ClusterResourceState;
@@ -45,6 +46,11 @@ pub(crate) struct Look {
 }
 
 impl Look {
+    /// Who scales the cluster.
+    pub(crate) fn scaler(&self) -> LiveScaler {
+        scaler_of(self.snapshot.ray_cluster.object())
+    }
+
     /// The snapshot, if the GCS could be asked.
     pub(crate) fn complete(self) -> anyhow::Result<Snapshot> {
         match self.unreachable {
@@ -71,7 +77,11 @@ pub(crate) async fn look(
             Some(format!("{error:#}")),
         ),
     };
-    let (nodes, loads) = neighbours(client, &cluster, &pods).await;
+    let (nodes, loads) = if scaler_of(&cluster).sees_all() {
+        neighbours(client, &cluster, &pods).await
+    } else {
+        (None, NodeLoads::new())
+    };
     let snapshot = Snapshot {
         api_version: API_VERSION.to_owned(),
         kind: "Snapshot".to_owned(),
@@ -116,10 +126,10 @@ async fn pods(
 }
 
 /// Reads what node autoscalers say about the pods that wait for a Kubernetes node, as the controller
-/// does. In mode sidecar nobody reads it.
+/// does. A sidecar does not read it.
 async fn hear(client: &Client, key: &Key, cluster: &Value, pods: &mut OwnPods) {
     let awaiting = pods.awaiting();
-    if awaiting.is_empty() || mode_of(cluster) == ReconcileMode::Sidecar {
+    if awaiting.is_empty() || !scaler_of(cluster).sees_all() {
         return;
     }
     let gate = Gate::new(10, 10, Patience::default());
@@ -132,12 +142,10 @@ async fn hear(client: &Client, key: &Key, cluster: &Value, pods: &mut OwnPods) {
     }
 }
 
-fn mode_of(cluster: &Value) -> ReconcileMode {
+fn scaler_of(cluster: &Value) -> LiveScaler {
     let cluster = cluster.as_object();
     let cluster = cluster.map(|cluster| RayObject::of_kind(Kind::RayCluster, cluster));
-    cluster
-        .map(|cluster| cluster.reconcile_mode())
-        .unwrap_or_default()
+    cluster.map_or(LiveScaler::Central, |cluster| LiveScaler::of(&cluster))
 }
 
 /// The fields of an object that decisions read.

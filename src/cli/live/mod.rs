@@ -7,6 +7,7 @@
 mod forward;
 mod list;
 mod look;
+mod scaler;
 mod settings;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use serde_json::Value;
 pub(super) use list::{list, policies};
 pub(super) use look::{Look, clusters, ray_pods};
 use look::{cluster, gcs_of, look};
+pub(super) use scaler::LiveScaler;
 
 use crate::controller::observe::Key;
 use crate::gcs::{self, Address};

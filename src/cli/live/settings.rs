@@ -10,6 +10,7 @@ use kube::{Client, Error};
 use serde_json::Value;
 
 use super::list::policies;
+use super::scaler::LiveScaler;
 use crate::apiserver::error_chain::text;
 use crate::budget::book::BudgetBook;
 use crate::budget::limit::BudgetLimit;
@@ -19,7 +20,7 @@ use crate::controller::lease::stored::LABEL;
 use crate::facts::{DEFAULT_NAMESPACE, Facts};
 use crate::plan;
 use crate::policy::settings::ReconcileSettings;
-use crate::ray::{Kind, RayObject, ReconcileMode};
+use crate::ray::{Kind, RayObject};
 use crate::reconcile::RoundSettings;
 
 /// The settings for decisions about `cluster`. Without permission to read policies, prints a
@@ -32,8 +33,7 @@ pub(super) async fn settings(client: &Client, cluster: &Value) -> plan::PlanSett
         .get("metadata")
         .and_then(|meta| meta.get("uid")?.as_str());
     let cluster = RayObject::of_kind(Kind::RayCluster, cluster);
-    // The sidecar has no permission to read policies, so they do not apply to it.
-    if cluster.reconcile_mode() == ReconcileMode::Sidecar {
+    if !LiveScaler::of(&cluster).sees_all() {
         return plan::PlanSettings::default();
     }
     match folded(client, &cluster).await {

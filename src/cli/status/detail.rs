@@ -110,6 +110,9 @@ fn head(key: &Key, look: &Look) -> String {
             cluster["status"]["state"]
                 .as_str()
                 .unwrap_or("unknown")
+    if let Some(unseen) = look.scaler().unseen() {
+        let _ = writeln!(text, "  {:<12} {unseen}", "settings");
+    }
                 .to_owned(),
         ),
         ("ray", gcs),

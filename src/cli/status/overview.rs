@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use crate::cli::live::LiveScaler;
 use crate::cli::shared::table::Table;
-use crate::ray::reconcile::STANDBY;
-use crate::ray::{Kind, RayObject, ReconcileMode, ippr};
+use crate::ray::{Kind, RayObject, ippr};
 use crate::reconcile::ownership::handover::RECORD;
 use crate::snapshot::ClusterId;
 use crate::snapshot::pod::{Pod, PodRole};
@@ -66,16 +66,11 @@ pub(super) fn text(clusters: &[Value], pods: &[PodObject]) -> String {
 pub(super) fn scaler(object: &RayObject<'_>) -> String {
     let record = object.annotation(RECORD).unwrap_or_default();
     match record.split_once('/') {
-        Some(("sidecar", _)) if stands_in(object) => "stand-in".to_owned(),
+        _ if LiveScaler::of(object) == LiveScaler::StandIn => "stand-in".to_owned(),
         Some(("sidecar", _)) => "sidecar".to_owned(),
         Some(_) => "changing".to_owned(),
         None => record.to_owned(),
     }
-}
-
-/// Whether a sidecar that scales it does so in place of the central replicas.
-pub(super) fn stands_in(object: &RayObject<'_>) -> bool {
-    object.reconcile_mode() == ReconcileMode::Central && object.annotation(STANDBY).is_some()
 }
 
 /// Whether a resize of the pod is in progress.

@@ -595,7 +595,7 @@ fn what_is_above_a_maximum_has_ten_minutes_to_finish() {
     assert_eq!(excess.len(), 2);
     for node in excess {
         assert_eq!(node.holds["CPU"].to_bits(), 1.0_f64.to_bits());
-        let stop_at = node.stop_at - START;
+        let stop_at = node.stop_at.unwrap() - START;
         assert!((600.0..660.0).contains(&stop_at), "{stop_at}");
     }
     let stopped = || "; its time is over";

@@ -43,13 +43,7 @@ pub(super) fn text(key: &Key, look: &Look, settings: &PlanSettings) -> String {
     for node in &plan.excess {
         let _ = writeln!(text, "\nabove the maximum: {node}");
     }
-    if let Some(users) = &snapshot.gcs.users {
-        let (drivers, actors) = (users.drivers, users.detached_actors);
-        let _ = writeln!(
-            text,
-            "\nused by {drivers} drivers and {actors} detached actors"
-        );
-    }
+    text += &idle_end(snapshot, settings);
     if let Some(end) = &plan.end {
         let _ = writeln!(text, "\n{end}");
     }
@@ -110,14 +104,14 @@ fn head(key: &Key, look: &Look) -> String {
             cluster["status"]["state"]
                 .as_str()
                 .unwrap_or("unknown")
-    if let Some(unseen) = look.scaler().unseen() {
-        let _ = writeln!(text, "  {:<12} {unseen}", "settings");
-    }
                 .to_owned(),
         ),
         ("ray", gcs),
     ] {
         let _ = writeln!(text, "  {name:<12} {value}");
+    }
+    if let Some(unseen) = look.scaler().unseen() {
+        let _ = writeln!(text, "  {:<12} {unseen}", "settings");
     }
     text
 }
@@ -320,6 +314,35 @@ fn budgets(plan: &Plan, settings: &PlanSettings) -> String {
     text
 }
 
+/// Whether the cluster ends by itself, and who uses it now. Since when nobody does is known only where
+/// it is scaled.
+fn idle_end(snapshot: &Snapshot, settings: &PlanSettings) -> String {
+    let spec = snapshot.ray_cluster.spec.as_ref();
+    let Some(options) = spec.and_then(|spec| spec.idle_end.as_ref()) else {
+        return String::new();
+    };
+    let without = if settings.strategy.is_rayfit() {
+        "neither a driver nor a detached actor"
+    } else {
+        "no driver"
+    };
+    let after = || format!("after {} seconds with {without}", options.timeout);
+    let end = match options.policy.as_str() {
+        _ if options.is_suspended => "it is suspended (spec.idleSuspend)".to_owned(),
+        "Suspend" => format!("it is suspended {}", after()),
+        "Delete" => format!("it is deleted {}", after()),
+        policy => format!("it does not end by itself, because {policy:?} is no policy"),
+    };
+    let used = snapshot.gcs.users.as_ref().map_or_else(
+        || "who uses it is not known".to_owned(),
+        |users| {
+            let (drivers, actors) = (users.drivers, users.detached_actors);
+            format!("used by {drivers} drivers and {actors} detached actors")
+        },
+    );
+    format!("\n{used}; {end} (spec.idleTerminationOptions)\n")
+}
+
 fn unmet(plan: &Plan) -> String {
     let mut text = String::new();
     for unmet in &plan.unmet {
@@ -336,7 +359,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::plan::{GroupReport, GroupSizes};
+    use crate::plan::{GroupReport, GroupSizes, Strategy};
 
     #[test]
     fn a_cluster_of_many_pods_is_shown_with_some_of_them() {
@@ -429,5 +452,35 @@ mod tests {
         let text = kept(&report);
         assert!(text.contains("cpu-1: idle, and kept for 300 s"), "{text}");
         assert!(!text.contains("cpu-2"), "{text}");
+    }
+
+    #[test]
+    fn a_cluster_that_ends_by_itself_says_after_how_long_and_who_uses_it() {
+        let text = |options: Value, strategy| {
+            let users = json!({"drivers": 1, "detachedActors": 2});
+            let snapshot: Snapshot = serde_json::from_value(json!({
+                "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot", "time": "2026-01-14T12:00:00Z",
+                "rayCluster": {"metadata": {"name": "demo"}, "spec": options},
+                "pods": [], "gcs": {"users": users},
+            }))
+            .unwrap();
+            let settings = PlanSettings {
+                strategy,
+                ..PlanSettings::default()
+            };
+            idle_end(&snapshot, &settings)
+        };
+        let after_300 = json!({"idleTerminationOptions": {"timeoutSeconds": 300}});
+        assert_eq!(
+            text(after_300.clone(), Strategy::Rayfit),
+            "\nused by 1 drivers and 2 detached actors; it is suspended after 300 seconds with neither \
+             a driver nor a detached actor (spec.idleTerminationOptions)\n"
+        );
+        let as_ray = text(after_300, Strategy::Ray);
+        assert!(
+            as_ray.contains("after 300 seconds with no driver ("),
+            "{as_ray}"
+        );
+        assert_eq!(text(json!({}), Strategy::Rayfit), "");
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
     let running = |node: &PlannedNode| node.head && node.stage() == Stage::Running;
     if decided.state.in_order().any(running) {
         plan.drains = drains::drains(snapshot, settings, decided);
-        plan.excess = drains::excess(decided);
+        plan.excess = drains::excess(settings, decided);
         plan.holds = holds::holds(settings, decided);
         plan.resizes = resizes(decided);
         let jump = jumps::room(decided);

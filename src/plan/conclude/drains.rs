@@ -58,13 +58,14 @@ pub(crate) fn drains(
 }
 
 /// The nodes above a maximum that drain.
-pub(crate) fn excess(decided: &Decided<'_>) -> Vec<ExcessNode> {
+pub(crate) fn excess(settings: &PlanSettings, decided: &Decided<'_>) -> Vec<ExcessNode> {
     let node = |node: &DrainingExcess| ExcessNode {
         pod: node.pod.clone(),
         group: group_name(decided, node),
         cause: RemovalCause::GroupMax,
-        since: node.since,
-        stop_at: node.stop_at,
+        since: node.asked_at,
+        stop_at: node.asked_at.map(|_| node.stop_at),
+        longest_s: settings.drain_timeout_s,
         holds: node.holds.clone(),
     };
     decided.excess.iter().map(node).collect()

@@ -72,7 +72,8 @@ pub(crate) fn departures(
         };
         let known = snapshot.history.departing.get(pod.name).copied();
         // A taint has the clock of another machine, which may be ahead.
-        let since = known.or(expected.since).unwrap_or(now).min(now);
+        let since = known.or(expected.since).map(|since| since.min(now));
+        let (since, is_new) = (since.unwrap_or(now), since.is_none());
         let killed_at = pod.killed_at();
         let gone_at = match expected.gone_at {
             // The end of a pod that is deleted already is written in the pod itself.
@@ -86,6 +87,9 @@ pub(crate) fn departures(
             group: pod.group.to_owned(),
             reason: expected.reason,
             since,
+            counts_from_now: is_new
+                && killed_at.is_none()
+                && !matches!(expected.gone_at, Gone::At(_)),
             gone_at: gone_at.unwrap_or(since + assumed_s),
             is_known: gone_at.is_some(),
         };

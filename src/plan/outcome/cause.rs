@@ -97,6 +97,10 @@ pub struct Departure {
     pub gone_at: f64,
     /// Whether that time is known, from the objects, or assumed.
     pub is_known: bool,
+    /// Whether that time counts from now on, because neither the objects say nor anybody remembers since
+    /// when the pod has been leaving: the next look from a workstation gives another one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counts_from_now: bool,
 }
 
 impl fmt::Display for DepartureReason {
@@ -112,16 +116,29 @@ impl fmt::Display for DepartureReason {
     }
 }
 
-impl fmt::Display for Departure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Departure {
+    /// The departure with its time, in words, for whoever remembers it from now on.
+    pub(crate) fn with_time(&self) -> String {
         let Self {
             pod, group, reason, ..
         } = self;
         let sure = if self.is_known { "is" } else { "may be" };
         let at = moment(self.gone_at);
+        format!("pod {pod} of group {group} {sure} gone at {at}: {reason}")
+    }
+}
+
+impl fmt::Display for Departure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.counts_from_now {
+            return f.write_str(&self.with_time());
+        }
+        let Self {
+            pod, group, reason, ..
+        } = self;
         write!(
             f,
-            "pod {pod} of group {group} {sure} gone at {at}: {reason}"
+            "pod {pod} of group {group} may be gone at any time: {reason}"
         )
     }
 }

@@ -225,13 +225,21 @@ impl fmt::Display for ExcessNode {
         } else {
             format!("work that holds {{{}}}", holds.join(", "))
         };
+        let cause = self.cause.describe();
         write!(
             f,
-            "pod {pod} of group {group} ({}) takes no new work and waits for {work}; it is stopped \
-             at {}",
-            self.cause.describe(),
-            moment(self.stop_at)
-        )
+            "pod {pod} of group {group} ({cause}) takes no new work and waits for {work}; it is \
+             stopped "
+        )?;
+        match self.stop_at {
+            Some(at) => write!(f, "at {}", moment(at)),
+            None => write!(
+                f,
+                "{} seconds after it was asked to leave at the latest (the Event AboveMaximum says \
+                 when)",
+                self.longest_s
+            ),
+        }
     }
 }
 

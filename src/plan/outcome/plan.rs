@@ -227,10 +227,16 @@ pub struct ExcessNode {
     pub group: String,
     /// The maximum that it is above.
     pub cause: RemovalCause,
-    /// When it was asked to leave, in seconds since 1970.
-    pub since: f64,
-    /// When it is stopped, whatever work it still has, in seconds since 1970.
-    pub stop_at: f64,
+    /// When it was asked to leave, in seconds since 1970; absent where nobody remembers that, as in a
+    /// look from a workstation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<f64>,
+    /// When it is stopped, whatever work it still has, in seconds since 1970; absent where that is not
+    /// known either.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_at: Option<f64>,
+    /// For how many seconds it may finish its work.
+    pub longest_s: f64,
     /// What its work holds of each resource that Ray counts; work that holds nothing is not seen.
     pub holds: BTreeMap<String, f64>,
 }

@@ -25,6 +25,9 @@ pub(crate) struct DrainingExcess {
     pub(crate) pod: String,
     pub(crate) group: GroupIndex,
     pub(crate) node_id: String,
+    /// When it was asked to leave, in seconds since 1970, if that is remembered.
+    pub(crate) asked_at: Option<f64>,
+    /// Since when its time counts, in seconds since 1970: from now on where that is not remembered.
     pub(crate) since: f64,
     pub(crate) stop_at: f64,
     pub(crate) stopped_at: Option<f64>,
@@ -62,12 +65,14 @@ pub(crate) fn excess_nodes(
         let ray = live.get(pod.name)?;
         let memory = remembered.get(pod.name).copied();
         // The clock may have been set back, and would let the node stay for as much longer.
-        let since = memory.map_or(now, |memory| memory.since.min(now));
+        let asked_at = memory.map(|memory| memory.since.min(now));
+        let since = asked_at.unwrap_or(now);
         let is_above = excess.count(group) > 0 && !config.is_listed(pod.group, pod.name);
         is_above.then(|| DrainingExcess {
             pod: pod.name.to_owned(),
             group,
             node_id: ray.node_id.clone(),
+            asked_at,
             since,
             stop_at: since + timeout,
             stopped_at: memory.and_then(|memory| memory.stopped_at),

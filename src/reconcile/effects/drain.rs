@@ -114,6 +114,7 @@ mod tests {
                     since: 900.0,
                     gone_at,
                     is_known: false,
+                    counts_from_now: false,
                 }),
             };
             of(&planned, 1000.0).unwrap()

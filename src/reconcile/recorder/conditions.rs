@@ -76,7 +76,8 @@ fn problem(problem: &Problem) -> TrackedCondition {
 /// The condition of a node above a maximum that waits for its work.
 fn above_maximum(node: &ExcessNode, now: f64) -> Option<TrackedCondition> {
     let pod = &node.pod;
-    (now - node.since >= WORKS_S).then(|| TrackedCondition {
+    let works = node.since.is_some_and(|since| now - since >= WORKS_S);
+    works.then(|| TrackedCondition {
         topic: ConditionKey::Excess { pod: pod.clone() },
         event: ClusterEvent::warning("AboveMaximum", "Scaling", node.to_string()).on(pod),
         message: None,
@@ -86,7 +87,7 @@ fn above_maximum(node: &ExcessNode, now: f64) -> Option<TrackedCondition> {
 /// The condition of a pod that is about to leave with its Kubernetes node.
 fn departs(departure: &Departure) -> TrackedCondition {
     let pod = &departure.pod;
-    let message = format!("{departure}; room for its work is looked for elsewhere");
+    let message = departure.with_time() + "; room for its work is looked for elsewhere";
     TrackedCondition {
         topic: ConditionKey::Departs { pod: pod.clone() },
         event: ClusterEvent::warning("NodeLeaves", "Scaling", message).on(pod),

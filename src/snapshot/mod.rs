@@ -9,7 +9,8 @@
 //! [`cluster_object`] (a RayCluster as decisions see it), [`idle_end`] (what becomes of it when
 //! nobody uses it), [`pod_object`] (what is
 //! kept of a pod), [`ownership`] (which RayCluster a pod belongs to), [`pod`] (a pod as decisions
-//! see it), [`node_prospect`] and [`prospect_reader`] (what node autoscalers say about it), [`amounts`], [`requests`] and [`kube_node`] (what a pod takes of its Kubernetes node),
+//! see it), [`node_prospect`] and [`prospect_reader`] (what node autoscalers say about it), [`amounts`], [`requests`] and [`kube_node`] (what a pod takes of its Kubernetes node), [`taint`] and
+//! [`toleration`] (what says that the node goes, and which pods that does not concern),
 //! [`gcs`] (what Ray reports), [`history`] (what is remembered), [`autoscaling_state`] (what Ray is
 //! told in turn).
 
@@ -33,7 +34,7 @@ pub use kubernetes::leading_head::{HeadSight, leading_head};
 pub use kubernetes::ownership::{ClusterId, OwnPods};
 pub use kubernetes::{
     cluster_object, idle_end, kube_node, node_prospect, ownership, pod, pod_condition, pod_object,
-    prospect_reader, requests,
+    prospect_reader, requests, taint, toleration,
 };
 pub use moment::moment;
 pub use node_id::{NodeId, NotANodeId};

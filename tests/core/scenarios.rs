@@ -161,7 +161,7 @@ fn container(name: &str, group: &Value, size: Option<&Value>) -> Value {
 
 /// `size`: what its spec asks for; `given`: what it has; `resize`: Ray's record; `condition`;
 /// `generation`; `unschedulable`, `gated`: for so many seconds; `prospects`: what node autoscalers say of it;
-/// `killed`: when its grace period ends.
+/// `killed`: when its grace period ends; `created`; `tolerations`.
 fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
     let container = container(
         if role == "head" { "head" } else { "worker" },
@@ -181,6 +181,12 @@ fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
     });
     if of["killed"].is_string() {
         pod["metadata"]["deletionTimestamp"] = of["killed"].clone();
+    }
+    if of["created"].is_string() {
+        pod["metadata"]["creationTimestamp"] = of["created"].clone();
+    }
+    if of["tolerations"].is_array() {
+        pod["spec"]["tolerations"] = of["tolerations"].clone();
     }
     if of["replica"].is_string() {
         pod["metadata"]["labels"]["ray.io/worker-group-replica-name"] = of["replica"].clone();

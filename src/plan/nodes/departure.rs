@@ -12,16 +12,13 @@ use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::outcome::cause::{Departure, DepartureReason};
 use crate::snapshot::KubeNode;
 use crate::snapshot::Snapshot;
-use crate::snapshot::kube_node::{Taint, TaintMeaning};
 use crate::snapshot::pod::{Pod, PodRole};
+use crate::snapshot::taint::{Taint, TaintMeaning};
+use crate::snapshot::toleration::UNANSWERED_S;
 
 /// For how many seconds a kubelet may be silent before its node counts as leaving: a restart takes
 /// some of them.
 const SILENT_S: f64 = 60.0;
-
-/// After how many seconds of silence Kubernetes evicts pods. (Kubernetes,
-/// `plugin/pkg/admission/defaulttolerationseconds`.)
-const EVICTED_AFTER_S: f64 = 300.0;
 
 /// The condition of a pod that is about to be ended by a disruption.
 const DISRUPTION: &str = "DisruptionTarget";
@@ -55,8 +52,8 @@ pub(crate) fn departures(
 ) -> BTreeMap<String, Departure> {
     let nodes = snapshot.nodes.iter().flatten();
     let nodes = nodes.filter(|node| !node.is_open());
-    let nodes = nodes.filter_map(|node| Some((node.metadata.name.as_str(), expected(node, now)?)));
-    let nodes: HashMap<&str, ExpectedDeparture> = nodes.collect();
+    let nodes = nodes.map(|node| (node.metadata.name.as_str(), node));
+    let nodes: HashMap<&str, &KubeNode> = nodes.collect();
     let mut found = BTreeMap::new();
     for pod in own {
         let is_ours = pod.role == PodRole::Worker
@@ -66,7 +63,8 @@ pub(crate) fn departures(
         if !is_ours {
             continue;
         }
-        let by_node = pod.node.and_then(|node| nodes.get(node)).cloned();
+        let node = pod.node.and_then(|node| nodes.get(node));
+        let by_node = node.and_then(|node| expected(node, pod, now));
         let Some(expected) = by_node.or_else(|| disrupted(pod)) else {
             continue;
         };
@@ -87,11 +85,11 @@ pub(crate) fn departures(
             group: pod.group.to_owned(),
             reason: expected.reason,
             since,
+            gone_at: gone_at.unwrap_or(since + assumed_s),
+            is_known: gone_at.is_some(),
             counts_from_now: is_new
                 && killed_at.is_none()
                 && !matches!(expected.gone_at, Gone::At(_)),
-            gone_at: gone_at.unwrap_or(since + assumed_s),
-            is_known: gone_at.is_some(),
         };
         found.insert(departure.pod.clone(), departure);
     }
@@ -153,48 +151,23 @@ fn add_other_hosts(
     }
 }
 
-fn expected(node: &KubeNode, now: f64) -> Option<ExpectedDeparture> {
-    let name = &node.metadata.name;
-    let of_taint = |taint: &Taint| {
-        let tainted = || DepartureReason::NodeTainted {
-            node: name.clone(),
-            key: taint.key.clone(),
-        };
-        let since = taint.added();
-        match (taint.meaning()?, since) {
-            (TaintMeaning::Leaves(seconds), since) => Some(ExpectedDeparture {
-                reason: match taint.key.as_str() {
-                    "node.kubernetes.io/unschedulable" => {
-                        DepartureReason::NodeCordoned(name.clone())
-                    }
-                    _ => tainted(),
-                },
-                since,
-                gone_at: seconds.map_or(Gone::Unknown, |seconds| Gone::After(seconds.into())),
-            }),
-            (TaintMeaning::Unreachable, Some(since))
-                // The taint of the same key with the effect NoSchedule evicts nobody.
-                if taint.effect == "NoExecute" && now - since >= SILENT_S =>
-            {
-                Some(ExpectedDeparture {
-                    reason: tainted(),
-                    since: Some(since),
-                    gone_at: Gone::At(since + EVICTED_AFTER_S),
-                })
-            }
-            (TaintMeaning::Unreachable | TaintMeaning::Short, _) => None,
-        }
-    };
+/// What the node of a pod says about the future of the pod.
+fn expected(node: &KubeNode, pod: &Pod<'_>, now: f64) -> Option<ExpectedDeparture> {
+    if comes_back(node, pod) {
+        return None;
+    }
+    let taints = node.spec.taints.iter();
+    let taints = taints.filter_map(|taint| by_taint(node, taint, pod, now));
     // The taint that says the most: with a time, or at least with its own reason.
-    let taints = node.spec.taints.iter().filter_map(of_taint);
     let best = taints.max_by_key(|departure| {
         let is_timed = !matches!(departure.gone_at, Gone::Unknown);
         let is_plain = matches!(departure.reason, DepartureReason::NodeCordoned(_));
         (is_timed, !is_plain)
     });
+    let name = &node.metadata.name;
     let reason = if node.metadata.deletion_timestamp.is_some() {
         DepartureReason::NodeDeleted(name.clone())
-    } else if node.spec.unschedulable {
+    } else if node.spec.unschedulable && !pod.stays_beside(&Taint::cordon()) {
         DepartureReason::NodeCordoned(name.clone())
     } else {
         return best;
@@ -205,6 +178,67 @@ fn expected(node: &KubeNode, now: f64) -> Option<ExpectedDeparture> {
         gone_at: Gone::Unknown,
     };
     Some(best.unwrap_or(without_time))
+}
+
+fn by_taint(node: &KubeNode, taint: &Taint, pod: &Pod<'_>, now: f64) -> Option<ExpectedDeparture> {
+    let name = &node.metadata.name;
+    let tainted = || DepartureReason::NodeTainted {
+        node: name.clone(),
+        key: taint.key.clone(),
+    };
+    let since = taint.added();
+    match (taint.meaning()?, since) {
+        // Nobody evicts the pod for such a taint, and the scheduler would put the pod in its place
+        // there again. Where somebody does evict it, the pod says so.
+        (TaintMeaning::Leaves(None), _) if pod.stays_beside(taint) => None,
+        (TaintMeaning::Leaves(seconds), since) => Some(ExpectedDeparture {
+            reason: if taint.is_cordon() {
+                DepartureReason::NodeCordoned(name.clone())
+            } else {
+                tainted()
+            },
+            since,
+            gone_at: seconds.map_or(Gone::Unknown, |seconds| Gone::After(seconds.into())),
+        }),
+        (TaintMeaning::Unreachable, Some(since))
+            // The taint of the same key with the effect NoSchedule evicts nobody.
+            if taint.effect == "NoExecute" && now - since >= SILENT_S =>
+        {
+            Some(ExpectedDeparture {
+                reason: tainted(),
+                since: Some(since),
+                gone_at: Gone::At(since + tolerated_s(pod, taint)?),
+            })
+        }
+        (TaintMeaning::Unreachable | TaintMeaning::Short, _) => None,
+    }
+}
+
+/// For how many seconds a pod stays although its kubelet does not answer, `None` if for ever.
+fn tolerated_s(pod: &Pod<'_>, taint: &Taint) -> Option<f64> {
+    let toleration = pod.toleration(taint);
+    // Of what admission writes into every pod nothing is kept.
+    let seconds = toleration.map_or(Some(UNANSWERED_S), |toleration| {
+        toleration.toleration_seconds
+    });
+    #[expect(clippy::cast_precision_loss, reason = "seconds")]
+    seconds.map(|seconds| seconds.clamp(0, u32::MAX.into()) as f64)
+}
+
+/// Whether a pod is left on a node that goes because nothing there keeps it off, so that a pod made in
+/// its place would come back again and again: one that only starts there, or that was made when the node was
+/// being deleted already. Work that was there before is to end in time.
+fn comes_back(node: &KubeNode, pod: &Pod<'_>) -> bool {
+    let is_let_in = || {
+        let mut taints = node.spec.taints.iter();
+        let is_open = !node.spec.unschedulable || pod.tolerates(&Taint::cordon());
+        is_open && taints.all(|taint| pod.tolerates(taint))
+    };
+    let is_later = || {
+        let times = node.deleted_at().zip(pod.created());
+        times.is_some_and(|(deleted, created)| created > deleted)
+    };
+    (pod.phase == Some("Pending") || is_later()) && is_let_in()
 }
 
 fn disrupted(pod: &Pod<'_>) -> Option<ExpectedDeparture> {

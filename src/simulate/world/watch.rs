@@ -8,7 +8,8 @@ use super::trouble::LostWatches;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::KubeNode;
 use crate::snapshot::cluster_object::ClusterObject;
-use crate::snapshot::kube_node::{KubeNodeSpec, KubeNodeStatus, NodeMetadata, Taint};
+use crate::snapshot::kube_node::{KubeNodeSpec, KubeNodeStatus, NodeMetadata};
+use crate::snapshot::taint::Taint;
 
 /// What Karpenter marks a node with that it empties.
 fn disrupted() -> Taint {

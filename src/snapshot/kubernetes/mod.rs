@@ -14,3 +14,5 @@ pub mod pod_condition;
 pub mod pod_object;
 pub mod prospect_reader;
 pub mod requests;
+pub mod taint;
+pub mod toleration;

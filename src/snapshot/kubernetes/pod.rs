@@ -3,6 +3,8 @@
 use super::pod_condition::PodCondition;
 use super::pod_object::{ContainerStatus, PodContainer, PodObject};
 use super::requests::requests;
+use super::taint::Taint;
+use super::toleration::PodToleration;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::moment::seconds;
 
@@ -150,6 +152,24 @@ impl<'a> Pod<'a> {
     pub fn is_gated(&self) -> bool {
         let gates = &self.object.spec.scheduling_gates;
         !gates.is_empty() && self.node.is_none() && !self.ended && !self.deleting
+    }
+
+    /// What the pod says about a taint: the first toleration that is about it, as for Kubernetes.
+    /// (Kubernetes, `component-helpers/scheduling/corev1/helpers.go`.)
+    pub fn toleration(&self, taint: &Taint) -> Option<&'a PodToleration> {
+        let mut tolerations = self.object.spec.tolerations.iter();
+        tolerations.find(|toleration| toleration.covers(taint))
+    }
+
+    /// Whether the scheduler puts the pod on nodes with this taint.
+    pub fn tolerates(&self, taint: &Taint) -> bool {
+        self.toleration(taint).is_some()
+    }
+
+    /// Whether the taint never evicts the pod.
+    pub fn stays_beside(&self, taint: &Taint) -> bool {
+        let toleration = self.toleration(taint);
+        toleration.is_some_and(|toleration| toleration.toleration_seconds.is_none())
     }
 
     /// What the pod takes of its node.

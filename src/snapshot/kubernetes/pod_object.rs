@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::node_prospect::NodeProspect;
 use super::pod_condition::{self, PodCondition};
+use super::toleration::{self, PodToleration};
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::canonical::nullable;
 
@@ -160,6 +161,13 @@ pub struct PodSpec {
     /// The gates that keep the scheduler from looking at the pod.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub scheduling_gates: Vec<SchedulingGate>,
+    /// What the pod tolerates of the taints that say that its Kubernetes node is about to leave or does not
+    /// answer.
+    #[serde(
+        deserialize_with = "toleration::read",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub tolerations: Vec<PodToleration>,
     /// The restart policy: `Always`, `OnFailure` or `Never`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart_policy: Option<String>,
@@ -364,6 +372,10 @@ mod tests {
             },
             "spec": {
                 "nodeName": "n", "restartPolicy": "Never", "volumes": ["s3cret"],
+                "tolerations": [
+                    {"key": "team", "operator": "Equal", "value": "s3cret"},
+                    {"key": "karpenter.sh/disrupted", "operator": "Exists"}
+                ],
                 "containers": [{
                     "name": "ray-worker", "image": "rayproject/ray:2.60.0",
                     "command": ["/bin/bash"], "args": ["ray start --redis-password=s3cret"],
@@ -387,6 +399,7 @@ mod tests {
         assert!(!text.contains("s3cret"), "{text}");
         assert_eq!(pod.spec.restart_policy.as_deref(), Some("Never"));
         assert_eq!(pod.spec.containers[1].args, [AUTOSCALER_COMMAND]);
+        assert_eq!(pod.spec.tolerations.len(), 1);
         assert_eq!(pod.status.conditions.len(), 1);
         assert!(text.len() < 3000, "{text}");
         assert_eq!(serde_json::from_str::<PodObject>(&text).unwrap(), pod);

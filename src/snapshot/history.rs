@@ -56,6 +56,9 @@ pub struct History {
     /// the name of the pod, in seconds since 1970.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub departing: BTreeMap<String, f64>,
+    /// What the Ray nodes of such pods were told about when they are gone, by the name of the pod.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub told: BTreeMap<String, ToldDeparture>,
     /// Idle pods that are, or were, needed for headroom, by the name of the pod.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub standby: BTreeMap<String, StandbyMemory>,
@@ -215,6 +218,16 @@ pub struct ExcessMemory {
     /// When it was last stopped because its time was over, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped_at: Option<f64>,
+}
+
+/// What the Ray node of a pod that is about to leave was told when it was drained.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct ToldDeparture {
+    /// When the pod is gone, in seconds since 1970.
+    pub gone_at: f64,
+    /// Whether that time was known, or assumed.
+    pub is_known: bool,
 }
 
 /// What is remembered of an idle pod that was needed for headroom.

@@ -1,12 +1,19 @@
 //! From nodes that are to be removed to drain requests, and to the nodes that drain for longer.
 
+use crate::hash::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::nodes::node::{Fate, PlannedNode};
-use crate::plan::outcome::cause::RemovalCause;
+use crate::plan::outcome::cause::{Departure, RemovalCause};
 use crate::plan::outcome::plan::{ExcessNode, NodeDrain};
 use crate::plan::removal::deadline::DrainingExcess;
 use crate::plan::settings::PlanSettings;
 use crate::snapshot::Snapshot;
+use crate::snapshot::gcs::NodeStatus;
+use crate::snapshot::history::ToldDeparture;
+use crate::snapshot::pod::Pod;
+
+/// By how many seconds what a Ray node was told about its end has to be wrong until it is told again.
+const NOTABLY_S: f64 = 5.0;
 
 /// The Ray nodes to drain, and those to stop because their time is over.
 pub(crate) fn drains(
@@ -54,7 +61,47 @@ pub(crate) fn drains(
         stop_at: Some(node.stop_at),
         departure: None,
     });
-    state.in_order().filter_map(drain).chain(stops).collect()
+    let mut drains: Vec<NodeDrain> = state.in_order().filter_map(drain).chain(stops).collect();
+    let drained: HashSet<&str> = drains.iter().map(|drain| drain.pod.as_str()).collect();
+    let untold = decided
+        .own
+        .iter()
+        .filter_map(|pod| untold(snapshot, decided, pod));
+    let untold = untold.filter(|drain| !drained.contains(drain.pod.as_str()));
+    let untold: Vec<NodeDrain> = untold.collect();
+    drains.extend(untold);
+    drains
+}
+
+/// Drains the Ray node of a pod that leaves, if it has become known when it is gone and the Ray node was
+/// told another time, or none: it drains already, or its pod is being deleted. A second request only
+/// replaces the time of the first one. (Ray, `gcs_node_manager.cc`, `SetNodeDraining`, and
+/// `local_resource_manager.cc`, `SetLocalNodeDraining`.)
+fn untold(snapshot: &Snapshot, decided: &Decided<'_>, pod: &Pod<'_>) -> Option<NodeDrain> {
+    let departure = decided.departures.get(pod.name)?;
+    let ray = decided.live.get(pod.name)?;
+    // All others have a node in the decision, which is drained as such.
+    let has_left = pod.deleting || ray.status == NodeStatus::Draining;
+    let is_news = is_news(departure, snapshot.history.told.get(pod.name));
+    (has_left && is_news).then(|| NodeDrain {
+        pod: pod.name.to_owned(),
+        group: pod.group.to_owned(),
+        node_id: ray.node_id.clone(),
+        cause: RemovalCause::NodeLeaves,
+        idle_ms: ray.idle_duration_ms,
+        stop_at: None,
+        departure: Some(departure.clone()),
+    })
+}
+
+/// Whether a Ray node is to be told when it is gone. What was assumed gives way to what is known, and
+/// that only to an earlier time.
+fn is_news(departure: &Departure, told: Option<&ToldDeparture>) -> bool {
+    let differs = |told: &ToldDeparture| {
+        let earlier_s = told.gone_at - departure.gone_at;
+        earlier_s >= NOTABLY_S || !told.is_known && earlier_s <= -NOTABLY_S
+    };
+    departure.is_known && told.is_none_or(differs)
 }
 
 /// The nodes above a maximum that drain.
@@ -74,4 +121,35 @@ pub(crate) fn excess(settings: &PlanSettings, decided: &Decided<'_>) -> Vec<Exce
 fn group_name(decided: &Decided<'_>, node: &DrainingExcess) -> String {
     let group = decided.state.groups.get(node.group);
     group.map_or_else(String::new, |group| group.config.name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::outcome::cause::DepartureReason;
+
+    #[test]
+    fn a_ray_node_is_told_again_what_it_does_not_know_and_no_more() {
+        let departure = |gone_at, is_known| Departure {
+            pod: "w".to_owned(),
+            group: "cpu".to_owned(),
+            reason: DepartureReason::NodeCordoned("n".to_owned()),
+            since: 0.0,
+            gone_at,
+            is_known,
+            counts_from_now: false,
+        };
+        let told = |gone_at, is_known| Some(ToldDeparture { gone_at, is_known });
+        let news = |gone_at, told: Option<ToldDeparture>| {
+            is_news(&departure(gone_at, true), told.as_ref())
+        };
+        assert!(news(40.0, None));
+        assert!(!is_news(&departure(40.0, false), None), "assumed");
+        assert!(news(40.0, told(600.0, false)));
+        assert!(news(700.0, told(600.0, false)), "it has more time");
+        assert!(!news(599.0, told(600.0, false)));
+        assert!(news(40.0, told(60.0, true)));
+        assert!(!news(40.0, told(41.0, true)));
+        assert!(!news(700.0, told(60.0, true)), "that would go on and on");
+    }
 }

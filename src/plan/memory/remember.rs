@@ -1,6 +1,6 @@
 //! What the next round is to know of this one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
@@ -12,9 +12,12 @@ use crate::plan::memory::{
 use crate::plan::nodes::life::{NodeLife, RayInPod, Stage};
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::nodes::standby_role::StandbyRole;
-use crate::plan::outcome::plan::Plan;
+use crate::plan::outcome::cause::RemovalCause;
+use crate::plan::outcome::plan::{NodeDrain, Plan};
 use crate::snapshot::Snapshot;
-use crate::snapshot::history::{History, Instance, InstanceStatus, ResizeMemory, StandbyMemory};
+use crate::snapshot::history::{
+    History, Instance, InstanceStatus, ResizeMemory, StandbyMemory, ToldDeparture,
+};
 
 /// Returns the history after a plan.
 pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -> History {
@@ -57,6 +60,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
         departing: (decided.departures.iter())
             .map(|(pod, departure)| (pod.clone(), departure.since))
             .collect(),
+        told: told(before, decided, plan),
         unavailable,
         unneeded_since: decided.unneeded_since.clone(),
         rooms: decided.state.rooms.clone(),
@@ -71,6 +75,24 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
             .filter_map(|node| Some((node.pod()?.to_owned(), standby(node)?)))
             .collect(),
     }
+}
+
+/// What Ray nodes that are about to leave have been told about when.
+fn told(before: &History, decided: &Decided<'_>, plan: &Plan) -> BTreeMap<String, ToldDeparture> {
+    let leaves = |pod: &String| decided.departures.contains_key(pod);
+    let known = before.told.iter().filter(|(pod, _)| leaves(pod));
+    let known = known.map(|(pod, told)| (pod.clone(), *told));
+    let leaving = |drain: &&NodeDrain| drain.cause == RemovalCause::NodeLeaves;
+    let drains = plan.drains.iter().filter(leaving);
+    let now = drains.filter_map(|drain| {
+        let departure = drain.departure.as_ref()?;
+        let told = ToldDeparture {
+            gone_at: departure.gone_at,
+            is_known: departure.is_known,
+        };
+        Some((drain.pod.clone(), told))
+    });
+    known.chain(now).collect()
 }
 
 /// What is remembered of an idle node that is, or was, needed for headroom.

@@ -194,6 +194,9 @@ impl RoundMemory {
             .iter()
             .map(|drain| drain.pod.as_str())
             .collect();
+        let is_asked =
+            |pod: &String| !draining.contains(pod.as_str()) || drained.contains(pod.as_str());
+        self.history.told.retain(|pod, _| is_asked(pod));
         self.history.instances.retain_mut(|instance| {
             let group = instance.group.as_str();
             let fresh = instance.since == Some(round.at);
@@ -201,9 +204,9 @@ impl RoundMemory {
                 (InstanceStatus::Requested, None) if fresh => {
                     !launching.contains(group) || asked.contains(group)
                 }
-                (InstanceStatus::StopRequested, Some(pod)) => {
-                    let is_asked =
-                        !draining.contains(pod.as_str()) || drained.contains(pod.as_str());
+                // One that was asked before drains, and is only told again.
+                (InstanceStatus::StopRequested, Some(pod)) if fresh => {
+                    let is_asked = is_asked(pod);
                     if !is_asked {
                         instance.status = InstanceStatus::Allocated;
                         instance.since = None;
@@ -462,6 +465,39 @@ mod tests {
         memory.split_until = 9000.0;
         memory.fold(&round, &[], &settings, 4000.0, || 0.5);
         assert!(!memory.splits(4000.0));
+    }
+
+    #[test]
+    fn what_a_ray_node_could_not_be_told_is_told_again() {
+        use crate::plan::{NodeDrain, RemovalCause};
+        use crate::reconcile::effects::drain;
+
+        let planned = NodeDrain {
+            pod: "w".to_owned(),
+            group: "cpu".to_owned(),
+            node_id: "ab".repeat(28),
+            cause: RemovalCause::NodeLeaves,
+            idle_ms: 0,
+            stop_at: None,
+            departure: None,
+        };
+        let effect = Effect::Drain(drain::of(&planned, 100.0).unwrap());
+        let mut round = Round::default();
+        round.plan.drains.push(planned);
+        let told = round.plan.remember.told.entry("w".to_owned());
+        told.or_default().gone_at = 140.0;
+        let knows = |result| {
+            let done = Done {
+                about: EffectTarget::Pod("w".to_owned()),
+                effect: effect.clone(),
+                result,
+            };
+            let (mut memory, settings) = (RoundMemory::default(), RoundSettings::default());
+            memory.fold(&round, &[done], &settings, 100.0, || 0.5);
+            !memory.history.told.is_empty()
+        };
+        assert!(knows(Ok(Reply::DrainAccepted)));
+        assert!(!knows(Err(Failure::NoAnswer(String::new()))));
     }
 
     #[test]

@@ -66,6 +66,9 @@ func TestNodeLeaves(t *testing.T) {
 	evicted := time.Now()
 	kubectl(t, w, "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--pod-selector=ray.io/node-type=worker", "--timeout=90s")
 	t.Logf("the pod was gone %s after its eviction", time.Since(evicted).Round(100*time.Millisecond))
+	if mode != scaling.Ray {
+		until(t, w, "the Ray node is told when its pod is gone", func() error { return w.Said(c.Name, "Draining", "is cordoned; it is gone at") })
+	}
 	within(t, w, "both tasks end", func() error {
 		return firstOf(attempted(w, *c, "short-ended", 1), attempted(w, *c, "long-ended", 1))
 	})

@@ -3,8 +3,8 @@
 //!
 //! Reading order: [`Endpoint`] (where a GCS is, and which credentials it requires), [`Client`] (the
 //! calls), [`CallError`] (what can go wrong with them), `wire` (converting messages to and from
-//! Rayfit's own types), `reports` (the memory in use on nodes),
-//! `driver_lines` (what drivers print).
+//! Rayfit's own types), `pubsub` (the memory in use on nodes, and
+//! what drivers print).
 //!
 //! Messages that would crash a GCS cannot be expressed with these types: a node id that is not 28
 //! bytes, and a version of the cluster's state that is newer than its own.
@@ -17,14 +17,13 @@ mod calls;
 mod client;
 mod codec;
 mod connect;
-mod driver_lines;
 mod endpoint;
 mod environment;
 mod error;
 mod excess;
 mod link;
 mod material;
-mod reports;
+mod pubsub;
 mod tls;
 mod token;
 mod validate;
@@ -39,7 +38,7 @@ pub use environment::{EnvironmentError, from_environment};
 pub use error::{Call, CallError, GcsFault};
 pub use excess::{Counted, Excess};
 pub use material::Material;
-pub use reports::{MemoryReport, Subscription};
+pub use pubsub::{MemoryReport, Subscription};
 pub use tls::Tls;
 pub use token::{Token, TokenSource};
 pub use validate::Unusable;

@@ -86,7 +86,7 @@ async fn what_a_sidecar_does_not_know_is_not_shown() {
         "{text}"
     );
     assert!(text.contains("budget of RayPolicy team-a"), "{text}");
-    assert!(!text.contains("default settings"), "{text}");
+    assert!(!text.contains("the head's container"), "{text}");
 
     let sidecar = json!({"rayfit.dev/reconcile": "sidecar", "rayfit.dev/scaled-by": "sidecar/1-2"});
     let stand_in = json!({"rayfit.dev/reconcile": "central", "rayfit.dev/scaled-by": "sidecar/1-2",
@@ -95,12 +95,12 @@ async fn what_a_sidecar_does_not_know_is_not_shown() {
         (
             "sidecar",
             sidecar,
-            "the head's container scales it with default settings",
+            "the head's container scales it, by the annotation rayfit.dev/settings",
         ),
         (
             "stand-in",
             stand_in,
-            "the head's container stands in with default settings",
+            "the head's container stands in, by the annotation rayfit.dev/settings",
         ),
     ] {
         let text = status(name, annotations).await;

@@ -37,12 +37,12 @@ impl LiveScaler {
         let unseen = match self {
             Self::Central => return None,
             Self::Sidecar => {
-                "the head's container scales it with default settings, because it may read neither \
-                 RayPolicies nor Kubernetes nodes"
+                "the head's container scales it, by the annotation rayfit.dev/settings, because it may \
+                 read neither RayPolicies nor Kubernetes nodes"
             }
             Self::StandIn => {
-                "the head's container stands in with default settings, because it may read neither \
-                 RayPolicies nor Kubernetes nodes"
+                "the head's container stands in, by the annotation rayfit.dev/settings, because it may \
+                 read neither RayPolicies nor Kubernetes nodes"
             }
         };
         Some(unseen)

@@ -17,6 +17,7 @@ use crate::budget::limit::BudgetLimit;
 use crate::cli::shared::outcome;
 use crate::controller::budget::stored::{self, KIND, StoredRecord, policy_of};
 use crate::controller::lease::stored::LABEL;
+use crate::controller::tuning::Tuning;
 use crate::facts::{DEFAULT_NAMESPACE, Facts};
 use crate::plan;
 use crate::policy::settings::ReconcileSettings;
@@ -26,16 +27,17 @@ use crate::reconcile::RoundSettings;
 /// The settings for decisions about `cluster`. Without permission to read policies, prints a
 /// warning and returns the settings without any policy.
 pub(super) async fn settings(client: &Client, cluster: &Value) -> plan::PlanSettings {
-    let Some(cluster) = cluster.as_object() else {
+    let Some(root) = cluster.as_object() else {
         return plan::PlanSettings::default();
     };
-    let uid = cluster
+    let uid = root
         .get("metadata")
         .and_then(|meta| meta.get("uid")?.as_str());
-    let cluster = RayObject::of_kind(Kind::RayCluster, cluster);
-    if !LiveScaler::of(&cluster).sees_all() {
-        return plan::PlanSettings::default();
+    let object = RayObject::of_kind(Kind::RayCluster, root);
+    if !LiveScaler::of(&object).sees_all() {
+        return Tuning::Written.of(cluster).plan;
     }
+    let cluster = object;
     match folded(client, &cluster).await {
         Ok(folded) => {
             let settings = RoundSettings::of(&folded);

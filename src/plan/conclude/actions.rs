@@ -3,10 +3,9 @@
 use crate::hash::HashMap;
 use crate::plan::conclude::launch::LaunchBounds;
 use crate::plan::conclude::reasons::Reasons;
+use crate::plan::conclude::resizes::{notes, raylet_syncs, resizes};
 use crate::plan::conclude::{deletions, describe, drains, holds, launch, orphans};
 use crate::plan::decided::Decided;
-use crate::plan::growth::resize::Resize;
-use crate::plan::growth::size::milli;
 use crate::plan::list::{ByGroup, DemandIndex, GroupIndex};
 use crate::plan::memory::jumps::JumpRoom;
 use crate::plan::memory::{jumps, remember};
@@ -15,10 +14,8 @@ use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::nodes::standby_role::StandbyRole;
-use crate::plan::outcome::plan::{GroupPlan, GrowthDemand, Plan, PlanWait, PodResize, RayletSync};
-use crate::plan::outcome::resize_note::PodNote;
+use crate::plan::outcome::plan::{GroupPlan, Plan, PlanWait};
 use crate::plan::outcome::standby_reason::StandbyLaunch;
-use crate::plan::outcome::step::PlacementStep;
 use crate::plan::outcome::unmet::{Unmet, UnmetReason};
 use crate::plan::packing::budget;
 use crate::plan::removal::idle_end;
@@ -93,104 +90,6 @@ fn unchanged(decided: &Decided<'_>) -> Vec<GroupPlan> {
         ..GroupPlan::default()
     };
     workers(decided).map(same).collect()
-}
-
-fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
-    let resize = |node: &PlannedNode| {
-        let resize = sized(decided, node).filter(|resize| resize.is_to_send())?;
-        let (now, then) = (resize.current, resize.desired);
-        Some(PodResize {
-            pod: node.pod()?.to_owned(),
-            cpu_milli_now: milli(now.cpu),
-            memory_bytes_now: now.memory,
-            cpu_milli: milli(then.cpu),
-            memory_bytes: then.memory,
-            raylet_first: then.is_below(now),
-            spare_seconds: resize.shrinks_for.map(whole_seconds),
-            memory_reason: resize.memory_reason,
-            demand: grows_for(decided, node),
-        })
-    };
-    decided.state.in_order().filter_map(resize).collect()
-}
-
-/// The demand that a node serves only because it grows.
-fn grows_for(decided: &Decided<'_>, node: &PlannedNode) -> Option<GrowthDemand> {
-    let mut served = node.takes.iter();
-    let first = served.find(|take| take.step == PlacementStep::Grow)?;
-    let demand = describe::demand(decided.demands.get(first.demand)?);
-    let (mut count, mut others) = (first.count, 0_u64);
-    for take in served.filter(|take| take.step == PlacementStep::Grow) {
-        let sum = if take.demand == first.demand {
-            &mut count
-        } else {
-            &mut others
-        };
-        *sum = sum.saturating_add(take.count);
-    }
-    Some(GrowthDemand {
-        demand,
-        count,
-        others,
-    })
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "saturating, and never negative"
-)]
-fn whole_seconds(seconds: f64) -> u32 {
-    seconds.round() as u32
-}
-
-/// The resize of a node, unless the node is to be removed: such a node keeps its size.
-fn sized<'n>(decided: &Decided<'_>, node: &'n PlannedNode) -> Option<&'n Resize> {
-    // Ray resizes such a node all the same, which restarts its idle time.
-    let goes = decided.state.strategy.is_rayfit() && !node.stays();
-    node.resize.as_deref().filter(|_| !goes)
-}
-
-/// The note of each pod whose resize begins, ends or fails, or whose node said how much it can
-/// give.
-fn notes(decided: &Decided<'_>, plan: &Plan) -> Vec<PodNote> {
-    let note = |node: &PlannedNode| {
-        let resize = sized(decided, node)?;
-        let mut note = resize.note();
-        if resize.noted_sync {
-            // The raylet is told first. (Ray, `ippr_provider.py`, `sync_with_raylets`.)
-            note.resizing_at = None;
-        }
-        let noted = resize.noted.clone().unwrap_or_default();
-        if plan.waiting.is_some() && !resize.noted_sync {
-            return None;
-        }
-        if resize.is_to_send() && plan.waiting.is_none() {
-            #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
-            let now = decided.now as i64;
-            note.resizing_at = Some(now);
-        } else if note.learnt_the_same(&noted) && note.resizing_at == noted.resizing_at {
-            return None;
-        }
-        let pod = node.pod()?.to_owned();
-        Some(PodNote { pod, note })
-    };
-    decided.state.in_order().filter_map(note).collect()
-}
-
-fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
-    let state = &decided.state;
-    let sync = |node: &PlannedNode| {
-        let resize = sized(decided, node)?;
-        let pod = node.pod().filter(|_| resize.noted_sync)?;
-        Some(RayletSync {
-            pod: pod.to_owned(),
-            node_id: resize.raylet.clone().unwrap_or_default(),
-            cpu_milli: milli(resize.current.cpu),
-            memory_bytes: resize.current.memory,
-        })
-    };
-    state.in_order().filter_map(sync).collect()
 }
 
 fn groups(

@@ -1,6 +1,6 @@
 //! From packed nodes to what is to be done, and why.
 //!
-//! This module takes the results of the phases. It gives back the plan ([`actions`]) and its report
+//! This module takes the results of the phases. It gives back the plan ([`actions`], [`resizes`]) and its report
 //! ([`explain`], [`reasons`], [`sizes`]). Only two things are still decided here: how many pods are
 //! asked for [at once](launch), and what happens to pods whose group was [removed](orphans).
 
@@ -13,4 +13,5 @@ pub(crate) mod holds;
 pub(crate) mod launch;
 pub(crate) mod orphans;
 pub(crate) mod reasons;
+pub(crate) mod resizes;
 pub(crate) mod sizes;

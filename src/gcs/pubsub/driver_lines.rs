@@ -1,10 +1,10 @@
 //! Lines that all drivers of a cluster print as `(autoscaler +3s) ...`, given to the GCS as Ray's log monitor
 //! gives it those of its autoscaler's file. (Ray, `log_monitor.py`; `worker.py`, `print_to_stdstream`.)
 
-use super::wire::ray::rpc::observability_pub_sub_service_client::ObservabilityPubSubServiceClient;
-use super::wire::ray::rpc::pub_message::InnerMessage;
-use super::wire::ray::rpc::{ChannelType, GcsPublishRequest, LogBatch, PubMessage};
-use super::{Call, CallError, Client};
+use crate::gcs::wire::ray::rpc::observability_pub_sub_service_client::ObservabilityPubSubServiceClient;
+use crate::gcs::wire::ray::rpc::pub_message::InnerMessage;
+use crate::gcs::wire::ray::rpc::{ChannelType, GcsPublishRequest, LogBatch, PubMessage};
+use crate::gcs::{Call, CallError, Client};
 
 /// The process by which drivers know these lines.
 const AUTOSCALER: &str = "autoscaler";

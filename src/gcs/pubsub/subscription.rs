@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::gcs::reports::parse::{self, KEY, MemoryReport};
+use crate::gcs::pubsub::parse::{self, KEY, MemoryReport};
 use crate::gcs::wire::ray::rpc::command::CommandMessageOneOf;
 use crate::gcs::wire::ray::rpc::observability_pub_sub_service_client::ObservabilityPubSubServiceClient;
 use crate::gcs::wire::ray::rpc::{

@@ -1,11 +1,13 @@
-//! What the dashboard agents of Ray nodes report about them: how much memory is really in use.
+//! What is published by way of the GCS: what the dashboard agents of Ray nodes report about them, which is how much
+//! memory is really in use, and what drivers print.
 //!
-//! Each agent publishes that every five seconds to the GCS (`REPORTER_UPDATE_INTERVAL_MS`), by which
+//! Each agent reports every five seconds to the GCS (`REPORTER_UPDATE_INTERVAL_MS`), by which
 //! Ray's own dashboard gets it. Of all that a raylet, the GCS and the agents say, it is the only thing
 //! that has the memory in use by the count of Ray's memory monitor, and KubeRay's probes need the
 //! agents, so every cluster has them. A subscription names the nodes that it is about, so that the GCS
 //! sends nothing else, and needs no connection to any other pod.
 
+mod driver_lines;
 mod parse;
 mod subscription;
 

@@ -39,6 +39,34 @@ class Actor:
         check_in(name, batch)
 
 
+@ray.remote(max_restarts=1, max_task_retries=-1)
+class Keeper:
+    """An actor that is made again where its node goes."""
+
+    def pod(self):
+        return os.environ["RAY_CLOUD_INSTANCE_ID"]
+
+
+@ray.remote
+def large():
+    """An object that stays on the node where it was made, until somebody wants it."""
+    return b"x" * (4 << 20)
+
+
+def keep(batch, **options):
+    """Starts an actor, and makes an object beside it; returns the actor's pod."""
+    actor, thing = Keeper.options(**options).remote(), large.options(**options).remote()
+    kept[batch] = [actor, thing]
+    ray.wait([thing], fetch_local=False)
+    return ray.get(actor.pod.remote())
+
+
+def keeps(batch):
+    """The pod of such an actor, and the size of the object."""
+    actor, thing = kept[batch]
+    return ray.get(actor.pod.remote(), timeout=60), len(ray.get(thing, timeout=60))
+
+
 def hold(batch, count, **options):
     """Starts tasks that work until the batch is let go."""
     kept.setdefault(batch, []).extend(task.options(**options).remote(f"{batch}-{i}", batch) for i in range(count))

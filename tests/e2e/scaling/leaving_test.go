@@ -164,7 +164,8 @@ func TestCordonedNode(t *testing.T) {
 
 // nodeIsDrained cordons the node of a worker and evicts the worker in one go, as people do: it comes
 // first that the node is cordoned or that the pod is deleted. In either case the pod in its place is
-// made while the old one ends, and no other one is.
+// made while the old one ends, and no other one is. An actor on it works there afterwards, and what was
+// stored beside it can be had.
 func nodeIsDrained(t *testing.T, w *scaling.World) {
 	c := &scaling.Cluster{Name: "evicted", Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{
 		{Name: "small", CPU: 2, Max: 3, Grace: 20, Drain: 15},
@@ -172,6 +173,10 @@ func nodeIsDrained(t *testing.T, w *scaling.World) {
 	d := drive(t, w, c)
 	nap(t, w, d, *c, "long", 1, 30)
 	until(t, w, "the task has begun", func() error { return attempted(w, *c, "long", 1) })
+	made := eval(t, d, `value = keep("kept", num_cpus=0.5)`)
+	if name := w.Workers(*c, "")[0].Name(); made != fmt.Sprintf("'%s'", name) {
+		t.Fatalf("the actor is in pod %s, not in %s", made, name)
+	}
 	node := fmt.Sprint(w.Workers(*c, "")[0].Get("spec.nodeName"))
 	defer kubectl(t, w, "uncordon", node)
 	kubectl(t, w, "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force",
@@ -186,6 +191,19 @@ func nodeIsDrained(t *testing.T, w *scaling.World) {
 		t.Errorf("the pod in its place was made %s after the old one had gone", since(old.Gone, other.First))
 	}
 	t.Logf("the pod in its place was made %s before the old one had gone", since(other.First, old.Gone))
+	if kept := eval(t, d, `value = keeps("kept")`); kept != fmt.Sprintf("('%s', %d)", other.Name(), 4<<20) {
+		t.Errorf("the actor and its object are %s, and not in pod %s", kept, other.Name())
+	}
+}
+
+// eval runs code in a driver and returns what it calls `value`.
+func eval(t *testing.T, d *scaling.Driver, code string) string {
+	t.Helper()
+	value, err := d.Eval(t.Context(), code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
 }
 
 // firstOf is the first error.

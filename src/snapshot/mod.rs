@@ -11,7 +11,7 @@
 //! kept of a pod), [`ownership`] (which RayCluster a pod belongs to), [`pod`] (a pod as decisions
 //! see it), [`node_prospect`] and [`prospect_reader`] (what node autoscalers say about it), [`amounts`], [`requests`] and [`kube_node`] (what a pod takes of its Kubernetes node), [`taint`] and
 //! [`toleration`] (what says that the node goes, and which pods that does not concern),
-//! [`gcs`] (what Ray reports), [`history`] (what is remembered), [`autoscaling_state`] (what Ray is
+//! [`gcs`] (what Ray reports), [`history`] and [`resize_memory`] (what is remembered), [`autoscaling_state`] (what Ray is
 //! told in turn).
 
 pub mod allowed;
@@ -25,6 +25,7 @@ pub mod kubernetes;
 mod moment;
 mod node_id;
 mod read;
+pub mod resize_memory;
 mod whole;
 
 pub use history::History;

@@ -1,0 +1,117 @@
+//! What the controller remembers of the resizes of a pod: those that failed, CPU that was spare, and memory
+//! that was given because it was nearly full.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What was learnt about resizing a pod.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct ResizeMemory {
+    /// How many resizes in a row failed.
+    pub failures: u32,
+    /// When the kubelet last said how much the node can give, in seconds since 1970; absent once
+    /// that is forgotten.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suggested_at: Option<f64>,
+    /// How often in a row the kubelet said that.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub suggestions: u32,
+    /// When asking Kubernetes for a resize last failed, in seconds since 1970. (That a resize was
+    /// asked for and then failed is noted on the pod.)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_at: Option<f64>,
+    /// How much CPU the pod has needed while it had some to spare; absent while it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spare: Option<SpareCpu>,
+    /// How often the pod could not be made smaller.
+    #[serde(skip_serializing_if = "ShrinkFailures::is_none")]
+    pub shrink_failures: ShrinkFailures,
+    /// What the pod was given because its memory was nearly full; absent an hour after it has given
+    /// that back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub followed: Option<FollowedMemory>,
+}
+
+/// Memory that a pod was given because what it had was nearly full.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FollowedMemory {
+    /// The memory that the pod had before, in bytes.
+    pub from: i64,
+    /// Since when it has had memory to spare, in seconds since 1970.
+    pub since: f64,
+    /// The most that it has used since then, in bytes.
+    pub most: i64,
+    /// How often it has needed more again after it had given memory back.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub times: u32,
+    /// Whether it has given memory back since it grew.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gave_back: bool,
+}
+
+/// How often a pod could not be made smaller.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ShrinkFailures {
+    /// How often that was so.
+    pub count: u32,
+    /// When it was so for the last time, in seconds since 1970.
+    pub at: f64,
+}
+
+impl ShrinkFailures {
+    /// After how many seconds failures are forgotten.
+    const FORGOTTEN_AFTER_S: f64 = 3600.0;
+
+    /// How often that was so, unless it was long ago.
+    pub fn lately(self, now: f64) -> u32 {
+        if (0.0..Self::FORGOTTEN_AFTER_S).contains(&(now - self.at)) {
+            self.count
+        } else {
+            0
+        }
+    }
+
+    /// The same with one more failure.
+    #[must_use]
+    pub fn and_one(self, now: f64) -> Self {
+        Self {
+            count: self.lately(now).saturating_add(1),
+            at: now,
+        }
+    }
+
+    fn is_none(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// How much CPU a pod has needed while it had some to spare.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SpareCpu {
+    /// When the present half of the hold began, in seconds since 1970.
+    pub since: f64,
+    /// The most that the pod has needed since then, in cores.
+    pub most: f64,
+    /// The most that it needed in the half before, in cores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<f64>,
+}
+
+impl SpareCpu {
+    /// The most that the pod has needed in both halves, in cores.
+    pub fn peak(self) -> f64 {
+        self.most.max(self.earlier.unwrap_or(0.0))
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}

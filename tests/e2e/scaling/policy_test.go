@@ -89,6 +89,11 @@ func TestPolicyReachesSidecars(t *testing.T) {
 	keepsOne(lent)
 	until(t, w, "the sidecar has the cluster", func() error { return scaledBy(w, lent, scaling.Sidecar) })
 	until(t, w, "the stand-in gives the worker up", func() error { return w.HasWorkers(lent, "", 0) })
+	// It gives its shards back when it is stopped, so that other tests need not wait for them.
+	if err := controller.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	until(t, w, "the replica has the cluster again", func() error { return scaledBy(w, lent, scaling.Central) })
 }
 
 // told is nil if the settings that are written on a cluster for its sidecar hold a text.

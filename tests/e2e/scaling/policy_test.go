@@ -2,6 +2,7 @@ package scaling_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -83,6 +84,10 @@ func TestPolicyReachesSidecars(t *testing.T) {
 	policy(t, w, "given-up-too", `{match: {kinds: [RayCluster], names: ["by-its-standby"]}, `+given+`}`)
 	until(t, w, "the settings are written", func() error { return told(w, lent, "pendingIdleTimeoutSeconds") })
 	until(t, w, "the sidecar stands by", func() error { return logged(sidecar, "standing by") })
+	until(t, w, "the controller renews its heartbeat", func() error {
+		_, err := s.Lab.Request(t.Context(), http.MethodGet, "/apis/coordination.k8s.io/v1/namespaces/rayfit-system/leases/rayfit-heartbeat", nil)
+		return err
+	})
 	if err := controller.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func (s *Server) Start(ctx context.Context, args ...string) error {
 		_, err := s.get(ctx, "/readyz")
 		if err != nil && !s.lab.Running(s.Name) {
 			log, _ := s.lab.Logs(s.Name)
-			return fmt.Errorf("it has ended; its log: %s", log)
+			return fmt.Errorf("it has ended%s; its log: %s", whoListens(log), log)
 		}
 		return err
 	})

@@ -312,13 +312,13 @@ impl BudgetBook {
         let inherited = kept.inherited.filter(|(at, _)| is_young(*at, now));
         let peaks = young.chain(inherited.iter()).map(|(_, peak)| *peak);
         // As long as nothing has been planned, it uses and wants what it has.
-        let has = || {
-            self.held
-                .max(kept.keeper.entry().unwrap_or_default().granted)
-        };
-        let of = self.last.unwrap_or_else(|| PlannedUse {
-            planned: has(),
-            wants: has(),
+        let of = self.last.unwrap_or_else(|| {
+            let granted = kept.keeper.entry().unwrap_or_default().granted;
+            let has = self.held.max(granted);
+            PlannedUse {
+                planned: has,
+                wants: has,
+            }
         });
         let uses = peaks.fold(of.planned, BudgetAmounts::max);
         ClusterUse {

@@ -230,9 +230,8 @@ impl Reconciler {
         if self.judge.role != ScalerRole::Central || now < self.state.tell_again {
             return;
         }
-        let told = self.tuning.for_sidecar(&scene.cluster);
-        let patch = told.and_then(|told| sidecar_settings::patch(&scene.cluster, &told));
-        let Some(patch) = patch else {
+        let told = || self.tuning.for_sidecar(&scene.cluster);
+        let Some(patch) = sidecar_settings::patch(&scene.cluster, told) else {
             return;
         };
         match self.writer.patch_cluster(&patch).await {

@@ -70,16 +70,21 @@ async fn clusters(api: &PlayedApi) -> Vec<PlayedGcs> {
     heads
 }
 
+/// Two replicas with a budget of 12, of which the first cluster takes 7, which nobody else wants.
+async fn two_replicas(api: &PlayedApi) -> (Vec<PlayedGcs>, [Controller; 2]) {
+    let heads = clusters(api).await;
+    put_record(api, SETTLED);
+    let policies = budget(12);
+    let both = ["a", "b"].map(|name| Controller::of_replica(api, name, 8, policies.clone()));
+    heads[0].played().state = state(&[(1.0, 7)]);
+    until("the first is served", || replicas(api, TEAMS[0]) == 7).await;
+    (heads, both)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_replicas_keep_a_budget_together() {
     let api = PlayedApi::default();
-    let heads = clusters(&api).await;
-    put_record(&api, SETTLED);
-    let policies = budget(12);
-    let both = ["a", "b"].map(|name| Controller::of_replica(&api, name, 8, policies.clone()));
-    // The first takes what nobody else wants.
-    heads[0].played().state = state(&[(1.0, 7)]);
-    until("the first is served", || replicas(&api, TEAMS[0]) == 7).await;
+    let (heads, both) = two_replicas(&api).await;
     // Somebody else writes the record all the time, so that most writes come too late.
     let (leases, name) = (leases(&api), "rayfit-budget-all");
     for head in &heads[1..3] {
@@ -112,12 +117,7 @@ async fn two_replicas_keep_a_budget_together() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_record_that_is_deleted_lets_nobody_have_what_others_use() {
     let api = PlayedApi::default();
-    let heads = clusters(&api).await;
-    put_record(&api, SETTLED);
-    let policies = budget(12);
-    let both = ["a", "b"].map(|name| Controller::of_replica(&api, name, 8, policies.clone()));
-    heads[0].played().state = state(&[(1.0, 7)]);
-    until("the first is served", || replicas(&api, TEAMS[0]) == 7).await;
+    let (heads, both) = two_replicas(&api).await;
     let (leases, name) = (leases(&api), "rayfit-budget-all");
     heads[1].played().state = state(&[(1.0, 100)]);
     leases.delete(name, &DeleteParams::default()).await.unwrap();

@@ -18,7 +18,6 @@ use axum::response::Response;
 use futures_util::StreamExt as _;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tower::ServiceExt as _;
@@ -122,16 +121,8 @@ async fn answer(State(link): State<Link>, request: Request) -> Response {
 /// A kubeconfig that leads over a link.
 async fn kubeconfig(link: &Link) -> PathBuf {
     let router = Router::new().fallback(answer).with_state(link.clone());
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    let config = json!({"apiVersion": "v1", "kind": "Config", "current-context": "c",
-        "clusters": [{"name": "c", "cluster": {"server": format!("http://{address}")}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "users": [{"name": "u", "user": {}}]});
     let file = file(&format!("{}-{}.json", link.namespace, link.who));
-    std::fs::write(&file, config.to_string()).unwrap();
-    file
+    crate::client_support::kubeconfig(router, file).await
 }
 
 fn file(name: &str) -> PathBuf {

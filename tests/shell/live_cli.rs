@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use axum::Router;
 use axum::routing::get;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 use tokio::process::Command;
 
 /// A cluster with these annotations, one worker of which is on a cordoned Kubernetes node, a RayPolicy
@@ -50,17 +49,9 @@ async fn api_server(name: &str, annotations: Value) -> PathBuf {
         .route("/api/v1/nodes/n1", answer(node))
         .route("/apis/rayfit.dev/v1alpha1/raypolicies", answer(policies))
         .route("/apis/coordination.k8s.io/v1/leases", answer(leases));
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    let config = json!({"apiVersion": "v1", "kind": "Config", "current-context": "c",
-        "clusters": [{"name": "c", "cluster": {"server": format!("http://{address}")}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "users": [{"name": "u", "user": {}}]});
     let file =
         PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("live-kubeconfig-{name}.json"));
-    std::fs::write(&file, config.to_string()).unwrap();
-    file
+    crate::client_support::kubeconfig(router, file).await
 }
 
 async fn status(name: &str, annotations: Value) -> String {

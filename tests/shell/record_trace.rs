@@ -12,7 +12,6 @@ use rayfit::gcs::Client;
 use rayfit::simulate::trace::{self, Job, JobDemand, PlacementStrategy, RayHistory, Trace};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 use tokio::process::Command;
 
 use crate::command::rayfit;
@@ -106,16 +105,8 @@ async fn api_server() -> PathBuf {
             get(answer(cluster)),
         )
         .route("/api/v1/namespaces/ray/pods", get(answer(pods)));
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    let config = json!({"apiVersion": "v1", "kind": "Config", "current-context": "c",
-        "clusters": [{"name": "c", "cluster": {"server": format!("http://{address}")}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "users": [{"name": "u", "user": {}}]});
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("record-trace-kubeconfig.json");
-    std::fs::write(&file, config.to_string()).unwrap();
-    file
+    crate::client_support::kubeconfig(router, file).await
 }
 
 fn command(ray: &Ray, kubeconfig: &Path, arguments: &[&str]) -> Command {

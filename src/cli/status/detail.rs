@@ -7,7 +7,8 @@ use crate::cli::live::Look;
 use crate::cli::shared::table::Table;
 use crate::controller::observe::Key;
 use crate::plan::{
-    CpuAndMemory, NodeRemark, NodeReport, Placed, Plan, PlanReport, PlanSettings, decide, mebibytes,
+    CountedUsers, CpuAndMemory, NodeRemark, NodeReport, Placed, Plan, PlanReport, PlanSettings,
+    decide, mebibytes,
 };
 use crate::quantity::Quantity;
 use crate::ray::{Kind, RayObject, Resource};
@@ -321,11 +322,7 @@ fn idle_end(snapshot: &Snapshot, settings: &PlanSettings) -> String {
     let Some(options) = spec.and_then(|spec| spec.idle_end.as_ref()) else {
         return String::new();
     };
-    let without = if settings.strategy.is_rayfit() {
-        "neither a driver nor a detached actor"
-    } else {
-        "no driver"
-    };
+    let without = CountedUsers::of(settings.strategy).none();
     let after = || format!("after {} seconds with {without}", options.timeout);
     let end = match options.policy.as_str() {
         _ if options.is_suspended => "it is suspended (spec.idleSuspend)".to_owned(),

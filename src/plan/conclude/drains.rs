@@ -63,12 +63,11 @@ pub(crate) fn drains(
     });
     let mut drains: Vec<NodeDrain> = state.in_order().filter_map(drain).chain(stops).collect();
     let drained: HashSet<&str> = drains.iter().map(|drain| drain.pod.as_str()).collect();
-    let untold = decided
-        .own
-        .iter()
-        .filter_map(|pod| untold(snapshot, decided, pod));
-    let untold = untold.filter(|drain| !drained.contains(drain.pod.as_str()));
-    let untold: Vec<NodeDrain> = untold.collect();
+    let others = decided.own.iter();
+    let others = others.filter(|pod| !drained.contains(pod.name));
+    let untold: Vec<NodeDrain> = others
+        .filter_map(|pod| untold(snapshot, decided, pod))
+        .collect();
     drains.extend(untold);
     drains
 }

@@ -149,10 +149,7 @@ fn all_needed(
     conservative: bool,
     bounds: &LaunchBounds<'_>,
 ) -> ByGroup<u64> {
-    let waits = |node: &PlannedNode| {
-        node.fate == Fate::Launch || node.stage() == Stage::Queued && node.fate == Fate::Stay
-    };
-    let needed = state.count(waits);
+    let needed = state.count(PlannedNode::is_to_launch);
     let present = state.count(|node| match node.stage() {
         Stage::New | Stage::Queued => false,
         Stage::Requested => node.stays(),

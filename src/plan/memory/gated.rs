@@ -5,7 +5,7 @@ use crate::plan::decided::Decided;
 use crate::plan::demand::requests::DemandOrigin;
 use crate::plan::list::{ByGroup, DemandIndex, GroupIndex, List};
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::state::DecisionState;
 use crate::snapshot::history::JumpMemory;
 use crate::snapshot::pod::PodRole;
@@ -102,9 +102,6 @@ impl<'d> Jump<'d> {
         });
         let requested = state
             .count(|node| node.stage() == Stage::Requested && node.stays() && !is_of_gang(node));
-        let waits = |node: &PlannedNode| {
-            node.fate == Fate::Launch || node.stage() == Stage::Queued && node.fate == Fate::Stay
-        };
         let mut jump = Self {
             is_gated: !gated.is_empty(),
             is_refused: youngest.is_some_and(lasts)
@@ -114,8 +111,8 @@ impl<'d> Jump<'d> {
             is_less: state
                 .in_order()
                 .any(|node| node.gated_s.is_some() && node.is_deleted()),
-            needed: state.count(|node| waits(node) && !is_of_gang(node)),
-            of_gangs: state.count(|node| waits(node) && is_of_gang(node)),
+            needed: state.count(|node| node.is_to_launch() && !is_of_gang(node)),
+            of_gangs: state.count(|node| node.is_to_launch() && is_of_gang(node)),
             replicas: whole_replicas(state, &gated, &is_of_gang),
             concerned,
         };

@@ -277,6 +277,11 @@ impl PlannedNode {
         self.removal().is_none()
     }
 
+    /// Whether it is needed, and KubeRay has not been asked for it yet.
+    pub(crate) fn is_to_launch(&self) -> bool {
+        self.fate == Fate::Launch || self.stage() == Stage::Queued && self.fate == Fate::Stay
+    }
+
     /// Whether its pod is deleted at once, because Ray does not run in it.
     pub(crate) fn is_deleted(&self) -> bool {
         matches!(self.fate, Fate::Remove(_)) && self.stage() == Stage::Allocated

@@ -76,13 +76,14 @@ impl fmt::Display for ClusterEnd {
             ClusterEndPolicy::Suspend => "suspend the cluster",
             ClusterEndPolicy::Delete => "delete the cluster",
         };
-        let without = match self.counted {
-            CountedUsers::Drivers => "no driver; detached actors do not count",
-            CountedUsers::DriversAndDetachedActors => "neither a driver nor a detached actor",
+        let without = self.counted.none();
+        let beside = match self.counted {
+            CountedUsers::Drivers => "; detached actors do not count",
+            CountedUsers::DriversAndDetachedActors => "",
         };
         write!(
             f,
-            "{what}: since {since} it has had {without} (spec.idleTerminationOptions)"
+            "{what}: since {since} it has had {without}{beside} (spec.idleTerminationOptions)"
         )
     }
 }

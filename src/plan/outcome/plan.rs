@@ -262,6 +262,26 @@ pub enum CountedUsers {
     DriversAndDetachedActors,
 }
 
+impl CountedUsers {
+    /// Whose use counts for a strategy: Ray counts drivers only, so that a cluster that serves from
+    /// detached actors ends under its users.
+    pub(crate) fn of(strategy: Strategy) -> Self {
+        if strategy.is_rayfit() {
+            Self::DriversAndDetachedActors
+        } else {
+            Self::Drivers
+        }
+    }
+
+    /// That there are none, in words for people.
+    pub(crate) fn none(self) -> &'static str {
+        match self {
+            Self::Drivers => "no driver",
+            Self::DriversAndDetachedActors => "neither a driver nor a detached actor",
+        }
+    }
+}
+
 /// What becomes of a cluster that nobody uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum ClusterEndPolicy {

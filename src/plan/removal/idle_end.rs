@@ -29,7 +29,7 @@ pub(crate) fn decide(
     };
     let mut memory = snapshot.history.unused.clone().unwrap_or_default();
     observe(&mut memory, head(snapshot), now);
-    let counted = counted(strategy);
+    let counted = CountedUsers::of(strategy);
     let users = snapshot.gcs.users.filter(|users| !is_used(users, counted));
     // The end of a cluster in use loses work, so what is not known counts as use.
     let Some(users) = users else {
@@ -81,15 +81,6 @@ fn head(snapshot: &Snapshot) -> Option<&str> {
     let head = leading_head(&snapshot.pods, None);
     let head = head.filter(|pod| !pod.deleting && !pod.ended);
     head.map(|pod| pod.uid())
-}
-
-/// Ray counts drivers only, so a cluster that serves from detached actors ends under its users.
-fn counted(strategy: Strategy) -> CountedUsers {
-    if strategy.is_rayfit() {
-        CountedUsers::DriversAndDetachedActors
-    } else {
-        CountedUsers::Drivers
-    }
 }
 
 fn is_used(users: &RayUsers, counted: CountedUsers) -> bool {

@@ -9,7 +9,7 @@ use crate::raypolicy::sidecar_settings::NOTHING;
 use crate::reconcile::effects::replicas::annotate;
 
 /// Whether a sidecar scales the RayCluster, or stands by for it.
-pub fn has_reader(cluster: &Value) -> bool {
+fn has_reader(cluster: &Value) -> bool {
     let Some(root) = cluster.as_object() else {
         return false;
     };
@@ -23,16 +23,20 @@ pub fn has_reader(cluster: &Value) -> bool {
     reads && scales && !object.is_deleting()
 }
 
-/// The patch that writes `told`, where something else is written there. Where there is nothing to say, and
-/// never was, nothing is written.
-pub fn patch(cluster: &Value, told: &str) -> Option<Patch> {
+/// The patch that writes what `told` returns, where something else is written there. Where there is nothing to
+/// say, and never was, nothing is written. `told` is asked only for a cluster that has a reader.
+pub fn patch(cluster: &Value, told: impl FnOnce() -> Option<String>) -> Option<Patch> {
+    if !has_reader(cluster) {
+        return None;
+    }
+    let told = told()?;
     let there = cluster
         .get("metadata")
         .and_then(|metadata| metadata.get("annotations")?.get(SETTINGS)?.as_str());
-    if there.unwrap_or(NOTHING) == told || !has_reader(cluster) {
+    if there.unwrap_or(NOTHING) == told {
         return None;
     }
-    annotate(cluster, SETTINGS, told)
+    annotate(cluster, SETTINGS, &told)
 }
 
 #[cfg(test)]
@@ -40,6 +44,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn patch(cluster: &Value, told: &str) -> Option<Patch> {
+        super::patch(cluster, || Some(told.to_owned()))
+    }
 
     fn cluster(annotations: &Value) -> Value {
         json!({"metadata": {"name": "a", "resourceVersion": "7", "annotations": annotations},

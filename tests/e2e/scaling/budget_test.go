@@ -3,8 +3,6 @@ package scaling_test
 import (
 	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -123,7 +121,8 @@ func watchUse(t *testing.T, budget float64, sharers ...*sharer) (most func() flo
 				used += one.used()
 			}
 			mu.Lock()
-			if used > peak && used > budget+0.001 {
+			// What is no number is no less.
+			if !(used <= max(peak, budget+0.001)) {
 				t.Errorf("%g CPUs are in use, of %g", used, budget)
 			}
 			peak = max(peak, used)
@@ -159,13 +158,9 @@ func cpus(pod scaling.Seen, list string) float64 {
 	sum := 0.0
 	containers, _ := pod.Get(list).([]any)
 	for i := range containers {
-		text, _ := pod.Get(fmt.Sprintf("%s[%d].resources.requests.cpu", list, i)).(string)
-		milli, isMilli := strings.CutSuffix(text, "m")
-		count, _ := strconv.ParseFloat(milli, 64)
-		if isMilli {
-			count /= 1000
+		if asked := pod.Get(fmt.Sprintf("%s[%d].resources.requests.cpu", list, i)); asked != nil {
+			sum += thousandths(asked) / 1000
 		}
-		sum += count
 	}
 	return sum
 }

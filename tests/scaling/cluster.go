@@ -86,6 +86,8 @@ type Group struct {
 	Drain int
 	// Limited containers have a real cgroup with their memory limit.
 	Limited bool
+	// Throttled containers have a real cgroup with their CPU limit.
+	Throttled bool
 	// Env is more of the environment of the Ray container.
 	Env map[string]string
 	// ResizeTimeout is how many seconds a resize may take; 60 if zero.
@@ -194,6 +196,9 @@ func (c Cluster) group(g Group) rig.Object {
 	}
 	if g.Limited {
 		env = append(env, map[string]any{"name": "LAB_MEMORY_CGROUP", "value": "true"})
+	}
+	if g.Throttled {
+		env = append(env, map[string]any{"name": "LAB_CPU_CGROUP", "value": "true"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.Env)) {
 		env = append(env, map[string]any{"name": name, "value": g.Env[name]})

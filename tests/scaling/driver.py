@@ -2,10 +2,12 @@
 with the names below, and answers each with one JSON line."""
 
 import faulthandler
+import hashlib
 import json
 import os
 import socket
 import sys
+import threading
 import time
 import traceback
 import urllib.parse
@@ -108,6 +110,33 @@ def climb(batch, mebibytes, a_second, **options):
     checks in when it is there; then it frees most of it, and checks in under
     the batch's name with -less."""
     kept.setdefault(batch, []).append(climber.options(**options).remote(batch, mebibytes, a_second))
+
+
+# For how many seconds the time on CPUs is summed up.
+WINDOW = 2
+
+
+@ray.remote(max_retries=0)
+def burner(threads, windows):
+    def burn():
+        while not done.is_set():
+            # Without Python's lock, so that threads run beside each other.
+            hashlib.pbkdf2_hmac("sha256", b"burnt", b"nothing", 20_000)
+
+    done, rates = threading.Event(), []
+    for _ in range(threads):
+        threading.Thread(target=burn, daemon=True).start()
+    for _ in range(windows):
+        begun, used = time.monotonic(), time.process_time()
+        time.sleep(WINDOW)
+        rates.append((time.process_time() - used) / (time.monotonic() - begun))
+    done.set()
+    return rates
+
+
+def burn(threads, windows, **options):
+    """Has a task of several threads compute, and returns how many CPUs it used in each window."""
+    return ray.get(burner.options(**options).remote(threads, windows))
 
 
 def fate(batch):

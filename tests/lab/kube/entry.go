@@ -33,7 +33,7 @@ type containerSpec struct {
 	User    int64
 	Group   int64
 	Groups  []int64
-	Cgroup  string // the list of its processes, if it has one
+	Cgroups []string // the lists of their processes, if it has any
 }
 
 // bindMount shows a host file or directory at a path in the container.
@@ -50,7 +50,7 @@ func enterContainer() error {
 	if err := json.Unmarshal([]byte(os.Getenv(specVariable)), &spec); err != nil {
 		return fmt.Errorf("read the container's specification: %w", err)
 	}
-	if err := join(spec.Cgroup); err != nil {
+	if err := join(spec.Cgroups); err != nil {
 		return err
 	}
 	if err := buildRoot(spec.Root, spec.Mounts); err != nil {

@@ -33,8 +33,8 @@ type containerProcess struct {
 	alone bool
 	// asked is true once somebody has asked it to end.
 	asked atomic.Bool
-	// memory is its cgroup, if it has one.
-	memory *memoryCgroup
+	// cgroups are its own, if it has any.
+	cgroups []*containerCgroup
 }
 
 // stopAlone is the variable of a container whose process 1 alone is asked to
@@ -72,13 +72,13 @@ func (r *processRuntime) start(c *container, command command) (*containerProcess
 	if err != nil {
 		return nil, err
 	}
-	memory, err := newMemoryCgroup(c, command.Env)
+	cgroups, err := newCgroups(c, command.Env)
 	if err != nil {
 		return nil, err
 	}
-	if memory != nil {
-		spec.Cgroup = memory.procs()
-		spec.Mounts = append(spec.Mounts, bindMount{Source: memory.dir, Target: memory.seenAt, ReadOnly: true})
+	for _, g := range cgroups {
+		spec.Cgroups = append(spec.Cgroups, g.procs())
+		spec.Mounts = append(spec.Mounts, bindMount{Source: g.dir, Target: g.seenAt, ReadOnly: true})
 	}
 	encoded, err := json.Marshal(spec)
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *processRuntime) start(c *container, command command) (*containerProcess
 	// may run anything for it. The other end is closed then, or when it dies.
 	_, _ = io.Copy(io.Discard, built)
 	alone := slices.ContainsFunc(command.Env, func(e string) bool { return strings.HasPrefix(e, stopAlone+"=") })
-	return &containerProcess{pid: cmd.Process.Pid, done: make(chan struct{}), cmd: cmd, logs: log, alone: alone, memory: memory}, nil
+	return &containerProcess{pid: cmd.Process.Pid, done: make(chan struct{}), cmd: cmd, logs: log, alone: alone, cgroups: cgroups}, nil
 }
 
 // viewOf says what the container sees of the file system.
@@ -196,8 +196,8 @@ func hostsOf(dir, namespace string) (string, error) {
 func (p *containerProcess) wait() (code int32, reason string) {
 	_ = p.cmd.Wait()
 	_ = p.logs.Close()
-	if p.memory != nil {
-		p.memory.remove()
+	for _, g := range p.cgroups {
+		g.remove()
 	}
 	defer close(p.done)
 	code = exitCode(p.cmd.ProcessState)

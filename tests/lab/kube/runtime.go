@@ -225,10 +225,11 @@ func (r *processRuntime) UpdateContainerResources(_ context.Context, id string, 
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	limit := wanted.GetLinux().GetMemoryLimitInBytes()
-	if c.process != nil && c.process.memory != nil && limit != 0 {
-		if err := c.process.memory.limit(limit); err != nil {
-			return err
+	if c.process != nil {
+		for _, g := range c.process.cgroups {
+			if err := g.limit(wanted.GetLinux()); err != nil {
+				return err
+			}
 		}
 	}
 	if c.resources == nil {

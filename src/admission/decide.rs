@@ -13,6 +13,7 @@ use crate::defaults::{self, Defaulted};
 use crate::facts::Facts;
 use crate::judge::Verdict;
 use crate::policy::{EffectivePolicy, Settings};
+use crate::ray::container::MEMORY_MONITOR;
 use crate::ray::ippr::ANNOTATION;
 use crate::ray::{Kind, RayObject, drain};
 use crate::raypolicy::compile;
@@ -167,6 +168,7 @@ fn trees(
         Webhook::Mutate if object.get().contains(ANNOTATION) => Detail::WithEnvironment,
         Webhook::Mutate if object.get().contains(AUTOSCALING) => Detail::WithEnvironment,
         Webhook::Validate if object.get().contains(drain::VARIABLE) => Detail::WithEnvironment,
+        Webhook::Validate if object.get().contains(MEMORY_MONITOR) => Detail::WithEnvironment,
         _ => Detail::Judged,
     };
     let mut new = read(object, "object", detail)?;

@@ -41,6 +41,7 @@ pub static RULES: &[&Rule] = &[
     &ippr::cron_job::RULE,
     &ippr::limit_range::RULE,
     &ippr::limit_above_pod::RULE,
+    &ippr::memory_monitor::RULE,
     &autoscaling::replica_bounds::RULE,
     &autoscaling::group_name::RULE,
     &autoscaling::cpu_unknown::RULE,

@@ -1,6 +1,9 @@
 package rig
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // image is of the newest Ray that the lab has.
 const image = "rayproject/ray:2.60.0"
@@ -40,8 +43,15 @@ func ClusterSpecPath(kind string) string {
 	}[kind]
 }
 
-// WithGrowth lets the group "cpu" grow in place, up to four times its size.
+// WithGrowth lets the group "cpu" grow in place, up to four times its size, without the memory
+// monitor of Ray that would go by the size with which its pods start.
 func WithGrowth(cluster Object) Object {
+	kind, _ := cluster["kind"].(string)
+	at := ClusterSpecPath(kind) + ".workerGroupSpecs[0].template.spec.containers[0].env"
+	if env, there := cluster.Get(at).([]any); there {
+		off := map[string]any{"name": "RAY_memory_monitor_refresh_ms", "value": "0"}
+		cluster.Set(at, append(slices.Clone(env), off))
+	}
 	return cluster.Set("metadata.annotations[ray.io/ippr]",
 		`{"groups":{"cpu":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}`)
 }

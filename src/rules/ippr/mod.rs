@@ -12,6 +12,7 @@ pub mod limit_above_nodes;
 pub mod limit_above_pod;
 pub mod limit_below_size;
 pub mod limit_range;
+pub mod memory_monitor;
 pub mod no_requests;
 pub mod nothing_to_gain;
 pub mod ray_version;

@@ -80,7 +80,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 /// The path of the version, its text, and the parsed version; `rayVersion` takes precedence.
-fn version_of(cluster: &Cluster<'_>) -> Option<(FieldPath, String, RayVersion)> {
+pub(super) fn version_of(cluster: &Cluster<'_>) -> Option<(FieldPath, String, RayVersion)> {
     if let Some(text) = written(cluster) {
         let version = text.parse().ok()?;
         return Some((cluster.path().key("rayVersion"), text, version));

@@ -1,0 +1,112 @@
+//! RF119: a memory monitor that does not know that its pod has grown.
+
+use super::ray_version::version_of;
+use crate::finding::Finding;
+use crate::policy::Mode;
+use crate::ray::container::MEMORY_MONITOR;
+use crate::ray::ippr::GroupResizeLimits;
+use crate::ray::{Container, RayVersion, Resource};
+use crate::rule_id::RuleId;
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+
+/// RF119
+pub static RULE: Rule = Rule {
+    id: RuleId(119),
+    name: "ippr-memory-monitor",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "pods whose memory may grow, with a Ray whose memory monitor does not see that",
+    what: "Reports a group whose `max-memory` in `ray.io/ippr` is above the memory with which its pods \
+           start, where Ray is 2.60 or earlier, by `rayVersion` or by the tag of an official image in \
+           the head's ray container, and its memory monitor is on: \
+           `RAY_memory_monitor_refresh_ms` in the environment of the group's ray container is not \
+           `\"0\"`. A value from elsewhere (`valueFrom`) is not judged.",
+    why: "Ray kills work in a pod once 95 % of the memory are in use with which the pod started, \
+          however large it has become.",
+    bad: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  rayVersion: 2.60.0
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
+"#,
+    good: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  rayVersion: 2.60.0
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          env: [{name: RAY_memory_monitor_refresh_ms, value: "0"}]
+          resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
+"#,
+    without: "The raylet reads the limit of its memory monitor once, when it starts (Ray, \
+              `memory_monitor_utils.cc`; a later change has it follow the pod, Ray pull request 63868). \
+              Without the monitor the kernel kills, at the limit that the pod has then.",
+    since: "0.1.0",
+    cel: CEL,
+    check,
+};
+
+const CEL: Cel = Cel::NotCovered("The rule reads the environment of each group's container.");
+
+/// The first Ray whose memory monitor may follow its pod.
+const FIRST: RayVersion = RayVersion::new(2, 61, 0);
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(cluster) = subject.autoscaled() else {
+        return;
+    };
+    let Some((.., version)) = version_of(cluster).filter(|found| found.2 < FIRST) else {
+        return;
+    };
+    for (group, resize_limits) in subject.resized_groups() {
+        let container = group.ray_container();
+        if container
+            .is_some_and(|container| may_grow(&container, resize_limits) && is_on(&container))
+        {
+            findings.add(finding(resize_limits, version));
+        }
+    }
+}
+
+fn may_grow(container: &Container<'_>, resize_limits: &GroupResizeLimits) -> bool {
+    let pair = resize_limits
+        .amount(Resource::Memory)
+        .zip(container.size(Resource::Memory.name()));
+    pair.is_some_and(|(limit, size)| limit > size)
+}
+
+/// Whether the memory monitor is on for certain.
+fn is_on(container: &Container<'_>) -> bool {
+    let every_ms = container.env(MEMORY_MONITOR);
+    // An empty value is one from elsewhere. Ray reads a whole number.
+    every_ms.is_none_or(|every_ms| every_ms.trim().parse::<u64>() != Ok(0) && !every_ms.is_empty())
+}
+
+fn finding(resize_limits: &GroupResizeLimits, version: RayVersion) -> Finding {
+    RULE.finding(
+        resize_limits.key_path(Resource::Memory.limit_key()),
+        format!(
+            "the memory of these pods may grow, and the memory monitor of Ray {version} goes by that \
+             with which they start"
+        ),
+        format!(
+            "Write {{name: {MEMORY_MONITOR}, value: \"0\"}} into the environment of the group's ray \
+             container, or a max-memory that is what the pods start with."
+        ),
+    )
+}

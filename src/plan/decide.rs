@@ -40,8 +40,9 @@ use crate::plan::removal::deadline::DrainingExcess;
 use crate::plan::removal::enforce::Timeouts;
 use crate::plan::removal::keep::Keep;
 use crate::plan::removal::make_room::{RoomContext, await_room, make_room};
-use crate::plan::removal::shrink::Hold;
-use crate::plan::removal::{deadline, enforce, scattered, shrink, vain, withdraw};
+use crate::plan::removal::{deadline, enforce, scattered, vain, withdraw};
+use crate::plan::shrink::holders::Holders;
+use crate::plan::shrink::spare::{self, Hold};
 use crate::plan::standby::ready::{self, StandbyContext, StandbyDemand};
 use crate::plan::standby::wanted::Wanted;
 use crate::snapshot::Snapshot;
@@ -197,8 +198,9 @@ impl<'a> Decision<'a> {
             demand_waits,
             now,
         });
-        shrink::run(&mut state, hold);
-        give_back::give_back(&mut state, now);
+        let holders = Holders::of(&state, &demands);
+        spare::run(&mut state, hold, &holders);
+        give_back::give_back(&mut state, &holders, now);
         if self.is_rayfit() && demand_waits {
             vain::give_up(&mut state);
         }

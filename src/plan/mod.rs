@@ -15,6 +15,7 @@
 //!   its Kubernetes node
 //! - `memory`: what a decision stores for the next one, and what the next one concludes from it
 //! - `removal`: which nodes are removed: those above a maximum before packing, idle ones after it
+//! - `shrink`: what pods give up that stay
 //! - `pressure`: pods that grow because their memory is nearly full, and give that back
 //! - `packing`: which demand goes to which node, and which new nodes are needed
 //! - `standby`: what is kept ready though no demand needs it: headroom, and the minima of schedules
@@ -51,6 +52,7 @@ mod removal;
 pub mod schema;
 mod serve;
 mod settings;
+mod shrink;
 mod standby;
 pub(crate) mod strategy;
 

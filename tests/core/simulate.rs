@@ -332,6 +332,21 @@ fn a_pod_never_shrinks_below_what_runs_in_it() {
 
 /// A pod with three cores as a whole grows to those and no further, with its request; what is beyond that
 /// runs in another pod. Both levels come down again, so that less is paid for.
+/// Ray fails a task that waits once no node could hold it any more.
+#[test]
+fn a_pod_keeps_the_size_that_a_task_waits_for() {
+    let mut jobs = tasks(1, 0.0, 10.0, 4.0);
+    jobs.extend(tasks(3, 25.0, 60.0, 1.0));
+    jobs.extend(tasks(1, 28.0, 5.0, 4.0));
+    let world = WorldSettings::default();
+    let cluster = growing(&[("cpu", 1, 1, 1)], 4);
+    let result = simulate(&cluster, &trace(jobs), &world, Strategy::Rayfit);
+    assert_eq!((result.jobs.ended, result.harmed), (5, 0), "{result:?}");
+    within(result.makespan, 90.0, 92.0);
+    // Nobody waits for its size after that.
+    within(cores_at(&result, 115.0), 1.0, 1.0);
+}
+
 #[test]
 fn a_pod_grows_within_what_it_has_as_a_whole() {
     let mut cluster = growing(&[("cpu", 1, 2, 1)], 4);

@@ -7,7 +7,8 @@ use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode};
 use crate::plan::outcome::plan::MemoryReason;
 use crate::plan::packing::state::DecisionState;
-use crate::plan::removal::shrink::may_shrink;
+use crate::plan::shrink::holders::Holders;
+use crate::plan::shrink::needs::may_shrink;
 use crate::snapshot::history::FollowedMemory;
 
 /// For how many seconds memory must have been spare the first time. Work that needed it once may need
@@ -23,11 +24,17 @@ const LONGEST_S: u32 = 3600;
 /// Asks pods to give back what has been spare for long enough. Where it is not known how much is in
 /// use, nothing is given back while anything runs. A pod that demand has made grow since is not
 /// followed any more.
-pub(crate) fn give_back(state: &mut DecisionState, now: f64) {
+pub(crate) fn give_back(state: &mut DecisionState, holders: &Holders, now: f64) {
     let memory = state.memory;
-    for node in state.nodes.iter_mut() {
+    for number in state.nodes.positions() {
+        let Some(node) = state.nodes.get_mut(number) else {
+            continue;
+        };
         let asked = asked(node, memory);
-        let may = !node.head && node.fate == Fate::Stay && node.stage() == Stage::Running;
+        let may = !node.head
+            && node.fate == Fate::Stay
+            && node.stage() == Stage::Running
+            && !holders.has(number);
         let for_demand = node.has_promised_resources();
         if let Some(resize) = &mut node.resize {
             resize.followed = resize.followed.filter(|_| !for_demand);

@@ -1,4 +1,4 @@
-//! Which nodes are removed, and what pods give up that stay.
+//! Which nodes are removed.
 //!
 //! - [`enforce`]: nodes above a maximum go before packing, and idle ones after it; beside that,
 //!   what Ray enforces with it: nodes up to a minimum are launched
@@ -10,7 +10,6 @@
 //! - [`vain`], [`scattered`] and [`withdraw`], with [`spare`]: pods and launches that are given up,
 //!   because they do not come, or because a placement group did not become whole
 //! - [`parts`]: entries of several launches, of which a minimum may need some
-//! - [`shrink`]: pods that stay give up CPU that they have not needed for a while
 //! - [`idle_end`]: the whole cluster ends, because nobody uses it
 //!
 //! The hosts of one replica are removed together or not at all. Nodes that leave against the
@@ -18,7 +17,7 @@
 //! are read, in `nodes`; pods whose Ray node has stopped are deleted in `conclude`.
 //!
 //! In: nodes with the demand that was placed on them, and what is remembered of them. Out: the fate
-//! of each node, and the resizes of those that give up something. Invariant: a node goes at once or
+//! of each node. Invariant: a node goes at once or
 //! not at all, and has one cause.
 
 pub(crate) mod deadline;
@@ -30,7 +29,6 @@ pub(crate) mod keep;
 pub(crate) mod make_room;
 mod parts;
 pub(crate) mod scattered;
-pub(crate) mod shrink;
 mod spare;
 mod unplaced;
 pub(crate) mod vain;

@@ -312,8 +312,9 @@ impl Ray {
         ending
     }
 
-    /// A raylet is told its size. It never gives up what is in use. Returns what it has then.
-    pub fn resize(&mut self, number: usize, sizes: &[(&str, i64)], now: Moment) -> Bundle {
+    /// A raylet is told its size. It never gives up what is in use. Returns what it has then, and how many
+    /// jobs Ray fails because of it.
+    pub fn resize(&mut self, number: usize, sizes: &[(&str, i64)], now: Moment) -> (Bundle, usize) {
         self.touch();
         let node = &mut self.nodes[number];
         let before = node.total.clone();
@@ -327,6 +328,35 @@ impl Ray {
         if node.total != before && node.is_idle() {
             node.idle_since = now;
         }
-        node.total.clone()
+        let total = node.total.clone();
+        (total, self.fail_infeasible(&before))
+    }
+
+    /// Fails the tasks that a node could hold before it became smaller, and that no node can now, whatever is free:
+    /// Ray takes them for wrongly queued. Actors wait in the GCS, which lets them. (`local_lease_manager.cc`,
+    /// `GrantScheduledLeasesToWorkers`.) Returns how many there were.
+    fn fail_infeasible(&mut self, before: &Bundle) -> usize {
+        let Self {
+            queues,
+            nodes,
+            alive,
+            jobs,
+            ..
+        } = self;
+        let mut failed = Vec::new();
+        for (shape, queue) in queues {
+            let shape = &jobs.shapes[*shape];
+            let mut living = alive.iter().map(|number| &nodes[*number]);
+            if queue.is_empty() || !shape.fits(before) || living.any(|node| shape.fits(&node.total))
+            {
+                continue;
+            }
+            failed.extend(queue.iter().copied().filter(|job| !jobs.all[*job].is_actor));
+            queue.retain(|job| jobs.all[*job].is_actor);
+        }
+        for job in &failed {
+            self.jobs.lose(*job);
+        }
+        failed.len()
     }
 }

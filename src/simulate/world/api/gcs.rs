@@ -32,7 +32,8 @@ impl World {
         if let Some(bytes) = resize.memory_bytes {
             sizes.push(("memory", fixed(bytes as f64)));
         }
-        let total = self.ray.resize(node, &sizes, self.now);
+        let (total, failed) = self.ray.resize(node, &sizes, self.now);
+        self.ledger.harmed += failed as u64;
         let amount = |name: &str| Some(float(total.get(self.ray.names.find(name)?)));
         let reply = Reply::RayletTotals {
             cpu: amount("CPU"),

@@ -7,12 +7,13 @@
 //! The kubelet refuses it if the pod uses more. (What a pod was given because its memory was nearly
 //! full comes down in `pressure`.)
 
-use crate::plan::demand::names::Name;
-use crate::plan::growth::resize::{Resize, ResizeProgress};
+use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode};
+use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::packing::state::DecisionState;
+use crate::plan::shrink::holders::Holders;
+use crate::plan::shrink::needs::{may_shrink, needed};
 use crate::snapshot::history::SpareCpu;
 
 /// For how many seconds CPU must have been spare while other demand waits for room.
@@ -48,9 +49,9 @@ impl Hold {
 }
 
 /// Shrinks, or forgets what pods had to spare, where pods do not shrink.
-pub(crate) fn run(state: &mut DecisionState, hold: Option<Hold>) {
+pub(crate) fn run(state: &mut DecisionState, hold: Option<Hold>, holders: &Holders) {
     match hold {
-        Some(hold) => shrink(state, hold),
+        Some(hold) => shrink(state, hold, holders),
         None => forget(state),
     }
 }
@@ -59,9 +60,12 @@ pub(crate) fn run(state: &mut DecisionState, hold: Option<Hold>) {
 /// for long enough.
 ///
 /// The hold is watched in two halves.
-fn shrink(state: &mut DecisionState, hold: Hold) {
+fn shrink(state: &mut DecisionState, hold: Hold, holders: &Holders) {
     let Some(cpu) = state.cpu else { return };
-    for node in state.nodes.iter_mut() {
+    for number in state.nodes.positions() {
+        let Some(node) = state.nodes.get_mut(number) else {
+            continue;
+        };
         let spare = spare(node, needed(node, cpu), hold);
         let Some(resize) = &mut node.resize else {
             continue;
@@ -70,6 +74,10 @@ fn shrink(state: &mut DecisionState, hold: Hold) {
         let Some(spare) = spare.filter(|spare| hold.half_is_over(spare.since)) else {
             continue;
         };
+        // It may once nothing waits for its size any more, without another hold.
+        if holders.has(number) {
+            continue;
+        }
         let size = smallest(resize, spare.most, hold.now);
         match spare.earlier {
             Some(earlier) if !size.is_below(smallest(resize, earlier, hold.now)) => {
@@ -97,17 +105,6 @@ fn forget(state: &mut DecisionState) {
     for resize in resizes.filter_map(|node| node.resize.as_deref_mut()) {
         resize.spare = None;
     }
-}
-
-/// How much of its CPU a node needs: what is in use, and what demand was placed on it.
-fn needed(node: &PlannedNode, cpu: Name) -> f64 {
-    let amount = node.amount(cpu);
-    let total = amount.and_then(|amount| amount.total).unwrap_or(0.0);
-    let free = |source| {
-        let free = amount.and_then(|amount| amount.free[source as usize]);
-        free.unwrap_or(total)
-    };
-    total - free(CountedAmounts::Free).min(free(CountedAmounts::Total))
 }
 
 /// What the pod has had to spare, if it has anything to spare now.
@@ -139,17 +136,6 @@ pub(crate) fn about_to_go(resize: &Resize, now: f64) -> f64 {
         None => resize.desired,
     };
     (resize.current.cpu - then.cpu).max(0.0)
-}
-
-/// Whether nothing else goes on with the size of the pod.
-pub(crate) fn may_shrink(resize: &Resize) -> bool {
-    resize.raylet.is_some()
-        && resize.progress == ResizeProgress::Finished
-        && resize.resizing_at.is_none()
-        && resize.failed_at.is_none()
-        && resize.barred_until.is_none()
-        && !resize.noted_sync
-        && resize.base.cpu > 0.0
 }
 
 /// The smallest size of a pod that needs so much CPU: the base size, or a multiple of it in whole

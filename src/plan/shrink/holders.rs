@@ -1,0 +1,151 @@
+//! Which pods keep their size because a task waits for it.
+//!
+//! Ray fails tasks that wait in the queue of a raylet once no Ray node of the cluster could hold them any more, whatever is
+//! free, and does not try them again. (`local_lease_manager.cc`, `GrantScheduledLeasesToWorkers`: "Lease granting failed due
+//! to the lease becoming infeasible".) What no node could hold from the beginning waits for one. So of the nodes that
+//! could hold a task that waits, at least one stays as large as that.
+//!
+//! Tasks of which the GCS has not told yet are not known here.
+
+use crate::hash::HashSet;
+use crate::plan::demand::names::Name;
+use crate::plan::demand::placement_group;
+use crate::plan::demand::requests::{Demand, DemandOrigin};
+use crate::plan::demand::shape::Shape;
+use crate::plan::growth::resize::Resize;
+use crate::plan::list::{DemandIndex, List, NodeIndex};
+use crate::plan::nodes::life::Raylet;
+use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::packing::budget::WorkBudget;
+use crate::plan::packing::fit::admits;
+use crate::plan::packing::state::DecisionState;
+use crate::plan::shrink::needs::{may_shrink, needed};
+
+/// How many steps it may take to find out. Where they are not enough, no pod becomes smaller.
+const STEPS: u64 = 1_000_000;
+
+/// Amounts that differ by less are the same: Ray keeps four decimals.
+const SAME: f64 = 1e-4;
+
+/// The nodes whose pods are not to become smaller.
+#[derive(Debug)]
+pub(crate) enum Holders {
+    /// All nodes.
+    All,
+    /// These.
+    Some(HashSet<NodeIndex>),
+}
+
+impl Holders {
+    /// The holders of what waits.
+    pub(crate) fn of(state: &DecisionState, demands: &List<DemandIndex, Demand<'_>>) -> Self {
+        let mut kept = HashSet::default();
+        let nodes = state.nodes.iter();
+        let mut resizes = nodes.filter_map(|node| node.resize.as_deref());
+        if !state.strategy.is_rayfit() || !resizes.any(is_grown) {
+            return Self::Some(kept);
+        }
+        let work = WorkBudget::new(STEPS);
+        let tasks = demands
+            .iter()
+            .filter(|demand| matches!(demand.kind, DemandOrigin::Tasks(..)));
+        let batches = tasks
+            .filter_map(|demand| demand.batches.as_ref().ok())
+            .flatten();
+        for batch in batches.filter(|batch| batch.count > 0) {
+            let shape = state.shapes.get(batch.shape);
+            // What a placement group has stays, whatever the size of its nodes.
+            if placement_group::of_shape(&state.names, shape).is_some() {
+                continue;
+            }
+            let mut holders: Vec<(NodeIndex, &PlannedNode)> = Vec::new();
+            for (number, node) in state.nodes.enumerate() {
+                if !work.spend(shape.steps) {
+                    return Self::All;
+                }
+                if holds(state, node, shape) {
+                    holders.push((number, node));
+                }
+            }
+            let stays = |(number, node): &(NodeIndex, &PlannedNode)| {
+                kept.contains(number) || stays_large(state, node, shape)
+            };
+            if holders.iter().any(stays) {
+                continue;
+            }
+            // The one with the most in use has the least to give up.
+            let in_use = |node: &PlannedNode| state.cpu.map_or(0.0, |cpu| needed(node, cpu));
+            let most = holders
+                .into_iter()
+                .rev()
+                .max_by(|(_, one), (_, other)| in_use(one).total_cmp(&in_use(other)));
+            kept.extend(most.map(|(number, _)| number));
+        }
+        Self::Some(kept)
+    }
+
+    /// Whether the pod of a node is not to become smaller.
+    pub(crate) fn has(&self, node: NodeIndex) -> bool {
+        match self {
+            Self::All => true,
+            Self::Some(kept) => kept.contains(&node),
+        }
+    }
+}
+
+/// Whether the pod has anything beyond its base size.
+fn is_grown(resize: &Resize) -> bool {
+    resize.base.is_below(resize.current)
+}
+
+/// Whether the Ray node could hold a unit of the shape if nothing else ran on it, at the size that its raylet has
+/// now, or is being given.
+fn holds(state: &DecisionState, node: &PlannedNode, shape: &Shape) -> bool {
+    let Some(raylet) = node.raylet().filter(|_| node.fate == Fate::Stay) else {
+        return false;
+    };
+    let mut raylet = raylet.clone();
+    // For a second after a raylet was told to be smaller, the GCS shows what it had before.
+    if let Some(resize) = &node.resize {
+        raylet.cpu = raylet.cpu.min(resize.desired.cpu);
+        #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
+        let memory = resize.desired.memory as f64;
+        raylet.memory = raylet.memory.min(memory);
+    }
+    let fits = |(name, needed)| {
+        let total = match size(state, &raylet, name) {
+            Some(total) => total,
+            None if state.names.is_implicit(name) => 1.0,
+            None => node
+                .amount(name)
+                .and_then(|amount| amount.total)
+                .unwrap_or(0.0),
+        };
+        total + SAME >= needed
+    };
+    shape.positive().all(fits) && admits(shape, &node.labels)
+}
+
+/// Whether the node could hold it also after its pod has become as small as it may.
+fn stays_large(state: &DecisionState, node: &PlannedNode, shape: &Shape) -> bool {
+    let Some(resize) = node.resize.as_deref().filter(|resize| may_shrink(resize)) else {
+        return true;
+    };
+    #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
+    let base = Raylet {
+        id: None,
+        cpu: resize.base.cpu,
+        memory: resize.base.memory as f64,
+    };
+    let mut needs = shape.positive();
+    needs.all(|(name, needed)| size(state, &base, name).is_none_or(|base| base + SAME >= needed))
+}
+
+/// What a raylet has of a resource, if its pod's size decides on that.
+fn size(state: &DecisionState, raylet: &Raylet, name: Name) -> Option<f64> {
+    match Some(name) {
+        name if name == state.cpu => Some(raylet.cpu),
+        name if name == state.memory => Some(raylet.memory),
+        _ => None,
+    }
+}

@@ -104,9 +104,9 @@ kuberay: tools build ## KubeRay's own end-to-end suites in the lab, with Ray's a
 	cd tests && $(GO) run ./kuberay --rayfit $(BIN) --results $(CURDIR)/.work/kuberay --docs $(CURDIR)/docs
 
 .PHONY: outcome
-outcome: tools-rust ## Ray's and Rayfit's strategy in simulations, into docs/outcome.md (SETS=bursts POD_START=60 IDLE=60 SEEDS=1: a table)
+outcome: tools-rust ## Ray's and Rayfit's strategy in simulations, into docs/outcome.md (SETS=bursts POD_START=60 IDLE=60 SEEDS=1 POLICY=FILE: a table)
 	$(CARGO) bench --locked --bench outcome -- $(if $(SETS),--sets $(SETS)) $(if $(POD_START),--pod-start $(POD_START)) \
-		$(if $(IDLE),--idle $(IDLE)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(TRACES),--traces $(TRACES))
+		$(if $(IDLE),--idle $(IDLE)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(TRACES),--traces $(TRACES)) $(if $(POLICY),--policy $(abspath $(POLICY)))
 
 .PHONY: bench-reconcile
 bench-reconcile: tools release ## From demand in the GCS to the accepted PATCH, into docs/benchmarks.md

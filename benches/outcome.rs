@@ -20,13 +20,16 @@ use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
 use clap::Parser;
-use outcome::compare::{CPU_HOURS, Metric, WAIT};
+use outcome::compare::{CPU_HOURS, Metric, WAIT, geometric_mean};
 use outcome::figures::{Figures, Results, SetFigures, mean};
 use outcome::measure::{Settings, measure};
 use outcome::page::{markdown, number};
-use outcome::sets::{self, Set};
+use outcome::sets::{self, Cluster, Set};
 use outcome::{elastic, pictures};
+use rayfit::policy::Policies;
+use rayfit::raypolicy::compile;
 use rayfit::simulate::trace::Trace;
+use rayfit::yaml;
 
 /// The allocator of the program that ships; a simulation allocates much.
 #[global_allocator]
@@ -35,7 +38,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Rayfit's strategy beside Ray's, in simulations.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The sets: their names, `made` or `recorded`; `none` writes the page again from its figures, and draws those of docs/elastic.md
+    /// The sets: their names, `made`, `recorded`, or `growing` (whose pods grow); `none` writes the page again from its figures, and draws those of docs/elastic.md
     /// [default: all]
     #[arg(long, value_delimiter = ',')]
     sets: Vec<String>,
@@ -51,6 +54,10 @@ struct Arguments {
     /// Seeds [default: 1]
     #[arg(long, value_delimiter = ',')]
     seeds: Vec<u64>,
+
+    /// A file with a RayPolicy by whose `reconcile` Rayfit scales, such as {inPlace: {learnGaps: false}}
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
 
     /// The folder of downloads
     #[arg(long, default_value = ".work/outcome")]
@@ -88,12 +95,12 @@ impl Arguments {
             return write(&docs, &known?);
         }
         let (sets, settings) = (self.chosen()?, self.settings());
-        let sets = self.read(sets)?;
+        let (sets, policies) = (self.read(sets)?, self.policies()?);
         let results = Results {
-            sets: simulate(&sets, &settings),
+            sets: simulate(&sets, &settings, &policies),
             seeds: settings.seeds.clone(),
         };
-        if self.sets.is_empty() && settings == Settings::of_page() {
+        if self.sets.is_empty() && settings == Settings::of_page() && self.policy.is_none() {
             return write(&docs, &results);
         }
         print(&results, &known.unwrap_or_default());
@@ -114,17 +121,35 @@ impl Arguments {
         let is = |set: &Set, name: &str| match name {
             "made" => set.recording().is_none(),
             "recorded" => set.recording().is_some(),
+            "growing" => set.cluster == Cluster::Growing,
             name => set.name == name,
         };
         if let Some(name) = (self.sets.iter()).find(|name| !sets.iter().any(|set| is(set, name))) {
             let names: Vec<&str> = sets.iter().map(|set| set.name).collect();
             return Err(format!(
-                "there is no set {name:?}; these are: made, recorded, {}",
+                "there is no set {name:?}; these are: made, recorded, growing, {}",
                 names.join(", ")
             ));
         }
         sets.retain(|set| self.sets.is_empty() || self.sets.iter().any(|name| is(set, name)));
         Ok(sets)
+    }
+
+    /// What Rayfit scales by besides its defaults.
+    fn policies(&self) -> Result<Policies, String> {
+        let Some(path) = &self.policy else {
+            return Ok(Policies::default());
+        };
+        let error = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|found| error(&found))?;
+        let document = yaml::read(&text).into_iter().next();
+        let document = document.ok_or_else(|| error(&"there is nothing in it"))?;
+        let document = document.map_err(|found| error(&found))?;
+        let written = compile::read(&document.value).map_err(|found| error(&found))?;
+        match compile(&written) {
+            (Some(policy), faults) if faults.is_empty() => Ok(Policies::new(vec![policy])),
+            (_, faults) => Err(faults.iter().map(|fault| error(&fault)).collect()),
+        }
     }
 
     /// Reads all workloads, so that a missing one is told before anything runs.
@@ -148,7 +173,7 @@ impl Arguments {
 }
 
 /// Simulates the sets, as many at a time as there are cores.
-fn simulate(sets: &[(Set, Trace)], settings: &Settings) -> Vec<SetFigures> {
+fn simulate(sets: &[(Set, Trace)], settings: &Settings, policies: &Policies) -> Vec<SetFigures> {
     let (next, progress) = (AtomicUsize::new(0), Progress::of(sets.len()));
     let found: Vec<OnceLock<SetFigures>> = sets.iter().map(|_| OnceLock::new()).collect();
     let work = || {
@@ -162,7 +187,7 @@ fn simulate(sets: &[(Set, Trace)], settings: &Settings) -> Vec<SetFigures> {
             };
             let (set, trace) = &sets[number];
             let mut told = |part| progress.share(number, part);
-            let figures = measure(set, trace.clone(), settings, &mut told);
+            let figures = measure(set, trace.clone(), settings, policies, &mut told);
             progress.done(set.name, figures.jobs, settings.simulations());
             found[number].set(figures).unwrap();
         }
@@ -296,9 +321,50 @@ fn print(results: &Results, page: &Results) {
             );
         }
     }
+    means(results, page);
     println!(
         "\nRATIO: rayfit to ray. TO PAGE: rayfit now to rayfit in docs/outcome.md, with the same seeds."
     );
+}
+
+/// The geometric means of all sets with equal settings, where there are several.
+fn means(results: &Results, page: &Results) {
+    let Some(first) = results.sets.first().filter(|_| results.sets.len() > 1) else {
+        return;
+    };
+    let has_seeds = page.seeds.starts_with(&results.seeds);
+    for one in &first.settings {
+        let (pod_start, idle) = (one.pod_start, one.idle);
+        let settings = || {
+            let sets = results.sets.iter();
+            sets.filter_map(move |set| Some((set, set.setting(pod_start, idle)?)))
+        };
+        let ratio = |metric: Metric| {
+            geometric_mean(settings().map(|(_, setting)| metric.ratio(setting))).unwrap_or(1.0)
+        };
+        let to_page = |metric: Metric| {
+            let known = settings().map(|(set, setting)| {
+                let known = page.set(&set.name).filter(|_| has_seeds)?;
+                let known = known.setting(pod_start, idle)?;
+                Some(since(metric, &known.rayfit, &setting.rayfit))
+            });
+            let known: Option<Vec<f64>> = known.collect();
+            let mean = known.and_then(geometric_mean);
+            mean.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"))
+        };
+        println!(
+            "{:<20} {pod_start:>6} {idle:>5}  {:>8} {:>8} {:>6.2}  {:>8} {:>8} {:>6.2}  {:>9} {:>9}",
+            "geometric mean",
+            "",
+            "",
+            ratio(WAIT),
+            "",
+            "",
+            ratio(CPU_HOURS),
+            to_page(WAIT),
+            to_page(CPU_HOURS),
+        );
+    }
 }
 
 /// What there is now as a multiple of what there was with the same seeds.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use rayfit::plan::{PlanSettings, Strategy};
+use rayfit::policy::Policies;
 use rayfit::reconcile::RoundSettings;
 use rayfit::simulate::run::run;
 use rayfit::simulate::settings::WorldSettings;
@@ -32,7 +33,13 @@ fn the_figures_are_what_the_code_leads_to() {
             idles: vec![60],
             seeds: results.seeds[..1].to_vec(),
         };
-        let found = measure(set, set.trace(&root()).unwrap(), &settings, &mut |_| {});
+        let found = measure(
+            set,
+            set.trace(&root()).unwrap(),
+            &settings,
+            &Policies::default(),
+            &mut |_| {},
+        );
         let known = results.set(name).expect(AGAIN);
         assert_eq!(
             (found.jobs, found.work),

@@ -131,7 +131,8 @@ impl Figures {
 /// The mean over all seeds; 0 where there are no figures.
 #[allow(clippy::cast_precision_loss, reason = "a mean")]
 pub fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
+    // Not `sum`, which is -0 of nothing.
+    values.iter().fold(0.0, |sum, value| sum + value) / values.len().max(1) as f64
 }
 
 impl Results {

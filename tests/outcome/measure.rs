@@ -1,6 +1,10 @@
 //! From a set to its figures.
 
+use rayfit::facts::Facts;
 use rayfit::plan::Strategy;
+use rayfit::policy::Policies;
+use rayfit::policy::settings::ReconcileSettings;
+use rayfit::ray::RayObject;
 use rayfit::reconcile::RoundSettings;
 use rayfit::simulate::pools;
 use rayfit::simulate::settings::WorldSettings;
@@ -38,12 +42,13 @@ impl Settings {
     }
 }
 
-/// Simulates a set with both strategies in all settings. `progress` hears the share that is done, from 0
-/// to 1.
+/// Simulates a set with both strategies in all settings, Rayfit's as `policies` say. `progress` hears
+/// the share that is done, from 0 to 1.
 pub fn measure(
     set: &Set,
     trace: Trace,
     settings: &Settings,
+    policies: &Policies,
     progress: &mut dyn FnMut(f64),
 ) -> SetFigures {
     let pools = set.nodes.map(|text| {
@@ -55,14 +60,17 @@ pub fn measure(
         group: None,
         values: values.iter().copied().map(f64::from).collect(),
     };
+    let cluster = set.cluster.manifest();
+    let object = RayObject::parse(&cluster).unwrap();
+    let scaled = policies.reconcile_for(&ReconcileSettings::default(), &object, &Facts::default());
     let mut study = Study {
-        cluster: set.cluster.manifest(),
+        reconciler: RoundSettings::of(&scaled),
+        cluster,
         trace,
         world: WorldSettings {
             pools: pools.unwrap_or_default(),
             ..WorldSettings::default()
         },
-        reconciler: RoundSettings::default(),
         strategies: vec![Strategy::Ray, Strategy::Rayfit],
         variations: vec![
             vary(Field::PodStartSeconds, &settings.pod_starts),

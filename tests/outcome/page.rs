@@ -363,8 +363,9 @@ fn sources(out: &mut String, sets: &Pairs<'_>) {
          make outcome                                    # everything, in minutes; writes this page\n    \
          make outcome SETS=bursts,gangs                  # only these; prints a table beside the page's figures, writes nothing\n    \
          make outcome SETS=made POD_START=60 IDLE=60 SEEDS=1\n    \
+         make outcome SETS=growing POD_START=60 IDLE=60 POLICY=policy.yaml   # with the `reconcile` settings of a RayPolicy\n    \
          rayfit simulate trace.jsonl --cluster tests/outcome/growing.yaml    # the same RayCluster with your trace\n\n\
-         `SETS` has names of sets, `made` or `recorded`. A recording that is not there is told with the command that downloads it \
+         `SETS` has names of sets, `made`, `recorded` or `growing` (whose pods grow). A recording that is not there is told with the command that downloads it \
          into `.work/outcome`, or into the folder that `TRACES` names.\n",
     );
 }

@@ -49,7 +49,7 @@ func parse(args []string, where io.Writer) (options, error) {
 	flags.StringVar(&o.docs, "docs", "", "the `folder` with benchmarks.md, to be brought up to date; without it, the tables are only printed")
 	flags.StringVar(&o.logs, "logs", "", "a `folder` for what was seen of each cluster and what its scaler said, to find out why")
 	flags.IntVar(&o.rounds, "rounds", 1, "how often each scaler has its turn; tables have medians")
-	file := flags.String("policy", "", "a `file` with a RayPolicy with headroom that Rayfit has in mode central; mode sidecar reads none, and is left out")
+	file := flags.String("policy", "", "a `file` with a RayPolicy with headroom that Rayfit has in mode central; mode sidecar is left out, since a controller would have to tell it")
 	names := flags.String("scripts", "", "the scripts to run, a comma between two; all without it")
 	only := flags.String("only", "", "one scaler: ray, central or sidecar; all without it")
 	flags.Usage = func() {

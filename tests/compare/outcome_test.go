@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,5 +80,28 @@ func TestOutcomeTellsLaterActsApart(t *testing.T) {
 	}
 	if none := summed([]fate{{}}); none.wait != 0 || none.later != 0 {
 		t.Errorf("of nothing: %+v", none)
+	}
+}
+
+func TestWritesAreWhatChangesTheCluster(t *testing.T) {
+	var calls []scaling.Call
+	for _, call := range []string{"get pods", "list pods", "watch pods", "patch rayclusters", "patch pods/resize", "patch pods/resize", "update leases", "create events"} {
+		verb, object, _ := strings.Cut(call, " ")
+		calls = append(calls, scaling.Call{Verb: verb, Object: object})
+	}
+	got := written(calls)
+	if len(got) != 2 || got["rayclusters"] != 1 || got["pods/resize"] != 2 {
+		t.Errorf("%v", got)
+	}
+	r := results{modes: modes, of: map[scaling.Mode][]figures{
+		scaling.Ray:     {{writes: map[string]float64{"rayclusters": 4}}},
+		scaling.Central: {{writes: got}},
+		scaling.Sidecar: {{writes: map[string]float64{"rayclusters": 5}}},
+	}}
+	for _, line := range []string{"4 3 (0.75) 5 (1.25, worse)", "pods/resize 0 2 0", "rayclusters 4 1 5"} {
+		said := strings.Join(strings.Fields(r.writes().Aligned()), " ")
+		if !strings.Contains(said, line) {
+			t.Errorf("%q is not in %s", line, said)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"rayfit.dev/rayfit/tests/scaling"
@@ -80,7 +81,26 @@ func (t *turn) perform(ctx context.Context, c scaling.Cluster, d *scaling.Driver
 		t.got.outcomes[w.name] = found
 		t.say("%s: %s", w.name, found)
 	}
+	calls, err := t.calls(c, begun)
+	if err != nil {
+		return err
+	}
+	t.got.writes = written(calls)
+	t.say("writes: %v", t.got.writes)
 	return nil
+}
+
+// written counts the requests that change something, by resource, but Leases and Events: how
+// many of those there are follows from what watches a cluster and who reads about it, and not from how it is scaled.
+func written(calls []scaling.Call) map[string]float64 {
+	found := map[string]float64{}
+	for _, call := range calls {
+		reads := slices.Contains([]string{"get", "list", "watch"}, call.Verb)
+		if !reads && call.Object != "leases" && call.Object != "events" {
+			found[call.Object]++
+		}
+	}
+	return found
 }
 
 // awaitHeadroom waits until the workers that a policy keeps ready are, as they are for work

@@ -186,7 +186,51 @@ func (r results) outcomes() tables.Table {
 		add("the same: pods restarted", func(o outcome) float64 { return o.restarted }, count, false)
 		add("the same: workers made", func(o outcome) float64 { return o.made }, count, false)
 	}
-	return table
+	return append(table, r.writes()...)
+}
+
+// writes are the rows of how many requests all workloads together led to that change something.
+func (r results) writes() tables.Table {
+	var objects []string
+	for _, mode := range r.modes {
+		for _, f := range r.of[mode] {
+			for object := range f.writes {
+				objects = append(objects, object)
+			}
+		}
+	}
+	slices.Sort(objects)
+	var rows tables.Table
+	row := func(what string, of func(figures) float64) {
+		cells := []string{what}
+		for _, mode := range r.modes {
+			cell := fmt.Sprintf("%.0f", r.median(mode, of))
+			if what == allWrites && mode != scaling.Ray && r.modes[0] == scaling.Ray {
+				cell += " " + against(r.median(mode, of), r.median(scaling.Ray, of))
+			}
+			cells = append(cells, cell)
+		}
+		rows = append(rows, cells)
+	}
+	if len(objects) == 0 {
+		return nil
+	}
+	row(allWrites, figures.allWrites)
+	for _, object := range slices.Compact(objects) {
+		row("of these: "+object, func(f figures) float64 { return f.writes[object] })
+	}
+	return rows
+}
+
+// allWrites is how the table names the sum.
+const allWrites = "all of them together: writes to the API server"
+
+func (f figures) allWrites() float64 {
+	sum := 0.0
+	for _, count := range f.writes {
+		sum += count
+	}
+	return sum
 }
 
 // against tells a figure as a multiple of Ray's.

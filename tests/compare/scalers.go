@@ -50,6 +50,7 @@ type figures struct {
 	growth      [3]float64           // from demand until so many tasks run on the growing pod
 	grown       float64              // from demand until Kubernetes has grown the pod
 	outcomes    map[string]outcome   // by workload
+	writes      map[string]float64   // requests that change something during all workloads, by what they change
 }
 
 // turn is that of one scaler in one round.

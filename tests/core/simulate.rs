@@ -330,8 +330,6 @@ fn a_pod_never_shrinks_below_what_runs_in_it() {
     assert_eq!((at(20.0), at(150.0)), (8.0, 4.0), "{result:?}");
 }
 
-/// A pod with three cores as a whole grows to those and no further, with its request; what is beyond that
-/// runs in another pod. Both levels come down again, so that less is paid for.
 /// Ray fails a task that waits once no node could hold it any more.
 #[test]
 fn a_pod_keeps_the_size_that_a_task_waits_for() {
@@ -347,6 +345,8 @@ fn a_pod_keeps_the_size_that_a_task_waits_for() {
     within(cores_at(&result, 115.0), 1.0, 1.0);
 }
 
+/// A pod with three cores as a whole grows to those and no further, with its request; what is beyond that
+/// runs in another pod. Both levels come down again, so that less is paid for.
 #[test]
 fn a_pod_grows_within_what_it_has_as_a_whole() {
     let mut cluster = growing(&[("cpu", 1, 2, 1)], 4);

@@ -11,6 +11,7 @@
 
 use crate::hash::{HashMap, HashSet};
 use crate::plan::demand::batch::RequestBatch;
+use crate::plan::demand::names::Name;
 use crate::plan::demand::placement_group;
 use crate::plan::demand::shape::{Shape, ShapeId};
 use crate::plan::list::DemandIndex;
@@ -55,7 +56,7 @@ fn is_held(state: &DecisionState, shape: &Shape, work: &WorkBudget) -> bool {
 fn holds(state: &DecisionState, node: &PlannedNode, shape: &Shape) -> bool {
     let group = state.group(node).map(|group| &group.config);
     let limits = group.and_then(|group| group.resize_limits);
-    let fits = |(name, needed)| {
+    let most = |name| {
         let total = node.amount(name).and_then(|amount| amount.total);
         let limit = limits.map(|limits| match Some(name) {
             name if name == state.cpu => limits.cpu,
@@ -63,9 +64,25 @@ fn holds(state: &DecisionState, node: &PlannedNode, shape: &Shape) -> bool {
             name if name == state.memory => limits.memory as f64,
             _ => 0.0,
         });
-        let implied = state.names.is_implicit(name).then_some(1.0);
-        let most = [total, limit, implied].into_iter().flatten();
-        most.fold(0.0, f64::max) >= needed
+        total.unwrap_or(0.0).max(limit.unwrap_or(0.0))
+    };
+    could_hold(state, node, shape, most)
+}
+
+/// Whether a node could hold a unit of the shape if nothing else ran on it, and it had so much of each resource.
+pub(crate) fn could_hold(
+    state: &DecisionState,
+    node: &PlannedNode,
+    shape: &Shape,
+    has: impl Fn(Name) -> f64,
+) -> bool {
+    let fits = |(name, needed)| {
+        let implied = if state.names.is_implicit(name) {
+            1.0
+        } else {
+            0.0
+        };
+        has(name).max(implied) >= needed
     };
     admits(shape, &node.labels) && shape.positive().all(fits)
 }

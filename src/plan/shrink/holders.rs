@@ -14,18 +14,14 @@ use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::demand::shape::Shape;
 use crate::plan::growth::resize::Resize;
 use crate::plan::list::{DemandIndex, List, NodeIndex};
-use crate::plan::nodes::life::Raylet;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::packing::budget::WorkBudget;
-use crate::plan::packing::fit::admits;
+use crate::plan::packing::servable::could_hold;
 use crate::plan::packing::state::DecisionState;
-use crate::plan::shrink::needs::{may_shrink, needed};
+use crate::plan::shrink::needs::{SAME, may_shrink, needed};
 
 /// How many steps it may take to find out. Where they are not enough, no pod becomes smaller.
 const STEPS: u64 = 1_000_000;
-
-/// Amounts that differ by less are the same: Ray keeps four decimals.
-const SAME: f64 = 1e-4;
 
 /// The nodes whose pods are not to become smaller.
 #[derive(Debug)]
@@ -104,26 +100,17 @@ fn holds(state: &DecisionState, node: &PlannedNode, shape: &Shape) -> bool {
     let Some(raylet) = node.raylet().filter(|_| node.fate == Fate::Stay) else {
         return false;
     };
-    let mut raylet = raylet.clone();
+    let (mut cpu, mut memory) = (raylet.cpu, raylet.memory);
     // For a second after a raylet was told to be smaller, the GCS shows what it had before.
     if let Some(resize) = &node.resize {
-        raylet.cpu = raylet.cpu.min(resize.desired.cpu);
-        #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
-        let memory = resize.desired.memory as f64;
-        raylet.memory = raylet.memory.min(memory);
+        cpu = cpu.min(resize.desired.cpu);
+        memory = memory.min(amount(resize.desired.memory));
     }
-    let fits = |(name, needed)| {
-        let total = match size(state, &raylet, name) {
-            Some(total) => total,
-            None if state.names.is_implicit(name) => 1.0,
-            None => node
-                .amount(name)
-                .and_then(|amount| amount.total)
-                .unwrap_or(0.0),
-        };
-        total + SAME >= needed
-    };
-    shape.positive().all(fits) && admits(shape, &node.labels)
+    could_hold(state, node, shape, |name| {
+        let total = || node.amount(name).and_then(|amount| amount.total);
+        let has = sized(state, (cpu, memory), name).or_else(total);
+        has.unwrap_or(0.0) + SAME
+    })
 }
 
 /// Whether the node could hold it also after its pod has become as small as it may.
@@ -131,21 +118,21 @@ fn stays_large(state: &DecisionState, node: &PlannedNode, shape: &Shape) -> bool
     let Some(resize) = node.resize.as_deref().filter(|resize| may_shrink(resize)) else {
         return true;
     };
-    #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
-    let base = Raylet {
-        id: None,
-        cpu: resize.base.cpu,
-        memory: resize.base.memory as f64,
-    };
+    let base = (resize.base.cpu, amount(resize.base.memory));
     let mut needs = shape.positive();
-    needs.all(|(name, needed)| size(state, &base, name).is_none_or(|base| base + SAME >= needed))
+    needs.all(|(name, needed)| sized(state, base, name).is_none_or(|base| base + SAME >= needed))
 }
 
-/// What a raylet has of a resource, if its pod's size decides on that.
-fn size(state: &DecisionState, raylet: &Raylet, name: Name) -> Option<f64> {
+/// What there is of a resource at a size, if the size decides on that.
+fn sized(state: &DecisionState, (cpu, memory): (f64, f64), name: Name) -> Option<f64> {
     match Some(name) {
-        name if name == state.cpu => Some(raylet.cpu),
-        name if name == state.memory => Some(raylet.memory),
+        name if name == state.cpu => Some(cpu),
+        name if name == state.memory => Some(memory),
         _ => None,
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
+fn amount(bytes: i64) -> f64 {
+    bytes as f64
 }

@@ -4,6 +4,9 @@ use crate::plan::demand::names::Name;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
 
+/// Amounts that differ by less are the same: Ray keeps four decimals.
+pub(crate) const SAME: f64 = 1e-4;
+
 /// How much of its CPU a node needs: what is in use, and what demand was placed on it.
 pub(crate) fn needed(node: &PlannedNode, cpu: Name) -> f64 {
     let amount = node.amount(cpu);

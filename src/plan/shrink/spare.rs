@@ -13,14 +13,11 @@ use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::packing::state::DecisionState;
 use crate::plan::shrink::holders::Holders;
-use crate::plan::shrink::needs::{may_shrink, needed};
+use crate::plan::shrink::needs::{SAME, may_shrink, needed};
 use crate::snapshot::history::SpareCpu;
 
 /// For how many seconds CPU must have been spare while other demand waits for room.
 const WHILE_DEMAND_WAITS_S: f64 = 10.0;
-
-/// Amounts of CPU that differ by less are the same: Ray keeps four decimals.
-const SAME: f64 = 1e-4;
 
 /// For how long CPU must have been spare before a pod shrinks.
 #[derive(Debug, Clone, Copy)]

@@ -53,8 +53,8 @@ func TestGrowthRunsFaster(t *testing.T) {
 
 func hasCPUs(w *scaling.World, c scaling.Cluster, amount string) error {
 	for _, pod := range w.Workers(c, "") {
-		if has := pod.Get("status.containerStatuses[0].resources.limits.cpu"); has != amount {
-			return fmt.Errorf("pod %s has %v", pod.Name(), has)
+		if _, has := size(pod); has != amount {
+			return fmt.Errorf("pod %s has %s", pod.Name(), has)
 		}
 		return nil
 	}

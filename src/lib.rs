@@ -20,6 +20,7 @@
 //! - [`object_audit`]: stored objects, checked as if they were created now, and counted
 //! - [`manifests`]: the manifests that install Rayfit
 //! - [`vap`]: the rules that the API server can check by itself, as ValidatingAdmissionPolicies
+//! - [`initial_size`]: new pods that are made larger than the template of their group
 //! - [`budget`]: how much several clusters may use together
 //! - [`snapshot`], [`plan`]: the state of one RayCluster, and what to do about it
 //! - [`reconcile`]: from a plan to calls, and from their answers to the next round
@@ -71,6 +72,7 @@ pub mod finding;
 pub mod flow_control;
 pub mod gcs;
 pub mod hash;
+pub mod initial_size;
 pub mod judge;
 pub mod manifests;
 pub mod object_audit;

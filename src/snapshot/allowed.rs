@@ -8,6 +8,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::initial_size;
 use crate::ray::container::MEMORY_MONITOR;
 use crate::ray::{ippr, reconcile};
 
@@ -59,6 +60,7 @@ const METADATA: Allowed = Keys(&[
             (reconcile::RECORD, Plain),
             (reconcile::STANDBY, Plain),
             (reconcile::SETTINGS, Plain),
+            (initial_size::ANNOTATION, Plain),
             ("kueue.x-k8s.io/elastic-job", Plain),
         ]),
     ),

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::finding::Finding;
+use crate::initial_size;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::reconcile::{ANNOTATION, PREFIX, RECORD, SETTINGS, STANDBY, is_namespace};
@@ -67,7 +68,7 @@ const CHECKS: &[Check] = &[
     Check {
         each: Each::Object,
         mode: Mode::Warn,
-        faults: r#"s.annotations.filter(k, k.startsWith('rayfit.dev/') && (s.object.kind == 'RayCronJob' || !(k in ['rayfit.dev/reconcile', 'rayfit.dev/scaled-by', 'rayfit.dev/settings', 'rayfit.dev/standby'])))
+        faults: r#"s.annotations.filter(k, k.startsWith('rayfit.dev/') && (s.object.kind == 'RayCronJob' || !(k in ['rayfit.dev/initial-sizes', 'rayfit.dev/reconcile', 'rayfit.dev/scaled-by', 'rayfit.dev/settings', 'rayfit.dev/standby'])))
   .map(k, 'metadata.annotations ' + k + (s.object.kind == 'RayCronJob' ? ' has no effect on a RayCronJob' : ' is not an annotation that Rayfit knows'))"#,
         fix: "Remove it.",
     },
@@ -82,7 +83,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             () if subject.kind() == Kind::RayCronJob => Some(on_cron_job(key)),
             () if key == ANNOTATION => in_vain(subject, value),
             () if key == STANDBY => standby_in_vain(subject, value),
-            () if key == RECORD || key == SETTINGS => None,
+            () if [RECORD, SETTINGS, initial_size::ANNOTATION].contains(&key) => None,
             () => Some(unknown_key(key)),
         };
         if let Some(finding) = finding {

@@ -1,0 +1,367 @@
+//! What a pod gets as it is made.
+
+use std::fmt;
+
+use json_patch::Patch;
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use crate::initial_size::sizes::{ANNOTATION, InitialSize, InitialSizes};
+use crate::quantity::Quantity;
+use crate::ray::container::gap;
+use crate::ray::ippr::{self, ResizeLimit};
+use crate::ray::{Fields, Ippr, Kind, list_at, object_at, text_at};
+use crate::snapshot::pod_object::Resources;
+
+/// The label by which KubeRay says what a pod is for.
+const NODE_TYPE: &str = "ray.io/node-type";
+
+/// The label by which KubeRay says which group a pod is of.
+const GROUP: &str = "ray.io/group";
+
+/// A worker pod that is being made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NewPod<'a> {
+    /// The name of the RayCluster that owns it.
+    pub cluster: &'a str,
+    /// The UID of that.
+    pub cluster_uid: &'a str,
+    /// The name of its group.
+    group: &'a str,
+    /// The resources of its ray container.
+    resources: Resources,
+}
+
+/// What the RayCluster that owns a pod says about it.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnerCluster<'a>(
+    /// `metadata` of the RayCluster.
+    pub &'a Fields,
+);
+
+/// A pod that is made larger than its template.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Enlarged {
+    /// What changes in the pod.
+    pub patch: Patch,
+    /// The size that it gets.
+    pub size: InitialSize,
+}
+
+/// Why a pod stays as KubeRay makes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeftAsMade {
+    /// It is no worker that a RayCluster owns.
+    NoWorker,
+    /// It has resources as a whole, of which its container is a part.
+    HasPodLevelResources,
+    /// Another controller has it wait, and counts it as its template asks.
+    IsGated,
+    /// Its ray container asks for no CPU or memory.
+    HasNoSize,
+    /// The RayCluster of that name is another one, or is being deleted.
+    AnotherOwner,
+    /// The RayCluster says no size for pods of its group that are made now.
+    NoSizeSaid,
+    /// Its group may not grow.
+    MayNotGrow,
+    /// It is as large already.
+    IsLargeEnough,
+}
+
+impl fmt::Display for LeftAsMade {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoWorker => "it is no worker pod that a RayCluster owns",
+            Self::HasPodLevelResources => "it has resources as a whole",
+            Self::IsGated => "it has scheduling gates",
+            Self::HasNoSize => "its ray container does not ask for both CPU and memory",
+            Self::AnotherOwner => "the RayCluster that owns it is gone or being deleted",
+            Self::NoSizeSaid => "nothing is said now about new pods of its group",
+            Self::MayNotGrow => "the annotation ray.io/ippr does not list its group",
+            Self::IsLargeEnough => "its template is as large as that",
+        })
+    }
+}
+
+impl<'a> NewPod<'a> {
+    /// Reads a pod that is being made.
+    pub fn read(pod: &'a Fields) -> Result<Self, LeftAsMade> {
+        let metadata = object_at(pod, "metadata").ok_or(LeftAsMade::NoWorker)?;
+        let (cluster, cluster_uid) = owner(metadata).ok_or(LeftAsMade::NoWorker)?;
+        let labels = object_at(metadata, "labels").ok_or(LeftAsMade::NoWorker)?;
+        let is_worker = text_at(labels, NODE_TYPE) == Some("worker");
+        let group = text_at(labels, GROUP).filter(|_| is_worker);
+        let group = group.ok_or(LeftAsMade::NoWorker)?;
+        let spec = object_at(pod, "spec").ok_or(LeftAsMade::HasNoSize)?;
+        if spec.get("resources").is_some_and(|all| !all.is_null()) {
+            return Err(LeftAsMade::HasPodLevelResources);
+        }
+        if !list_at(spec, "schedulingGates").is_empty() {
+            return Err(LeftAsMade::IsGated);
+        }
+        // KubeRay takes the first container for Ray's.
+        let container = list_at(spec, "containers").first();
+        let resources = container.and_then(|container| container.get("resources"));
+        let resources = resources.and_then(|all| Resources::deserialize(all).ok());
+        Ok(Self {
+            cluster,
+            cluster_uid,
+            group,
+            resources: resources.ok_or(LeftAsMade::HasNoSize)?,
+        })
+    }
+}
+
+/// The name and UID of the RayCluster that controls an object.
+fn owner(metadata: &Fields) -> Option<(&str, &str)> {
+    let owners = list_at(metadata, "ownerReferences").iter();
+    let mut owners = owners.filter_map(Value::as_object);
+    let owner = owners.find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
+    let is_cluster = text_at(owner, "kind") == Some(Kind::RayCluster.name())
+        && text_at(owner, "apiVersion").is_some_and(|version| version.starts_with("ray.io/"));
+    let named = text_at(owner, "name").zip(text_at(owner, "uid"));
+    named.filter(|_| is_cluster)
+}
+
+impl OwnerCluster<'_> {
+    fn annotation(&self, key: &str) -> &str {
+        let annotations = object_at(self.0, "annotations");
+        let text = annotations.and_then(|annotations| text_at(annotations, key));
+        text.unwrap_or_default()
+    }
+
+    fn is(&self, pod: &NewPod<'_>) -> bool {
+        let is_deleting = self
+            .0
+            .get("deletionTimestamp")
+            .is_some_and(|at| !at.is_null());
+        text_at(self.0, "uid") == Some(pod.cluster_uid) && !is_deleting
+    }
+}
+
+/// How much larger a pod is made at `now`, in seconds since 1970.
+pub fn enlarged(
+    pod: &NewPod<'_>,
+    cluster: OwnerCluster<'_>,
+    now: f64,
+) -> Result<Enlarged, LeftAsMade> {
+    if !cluster.is(pod) {
+        return Err(LeftAsMade::AnotherOwner);
+    }
+    let sizes = InitialSizes::parse(cluster.annotation(ANNOTATION));
+    let size = sizes.of_group(pod.group, now);
+    let size = size.ok_or(LeftAsMade::NoSizeSaid)?;
+    let ippr = Ippr::parse(cluster.annotation(ippr::ANNOTATION));
+    let limits = ippr
+        .resize_limits(pod.group)
+        .filter(|_| ippr.is_well_formed());
+    let limit = |written: &Option<ResizeLimit>| written.as_ref()?.quantity.ok();
+    let most =
+        limits.and_then(|limits| Some((limit(&limits.max_cpu)?, limit(&limits.max_memory)?)));
+    let most = most.ok_or(LeftAsMade::MayNotGrow)?;
+    let resources = resized(pod.resources, size, most)?;
+    let mut operations = Vec::new();
+    for (part, before, after) in [
+        ("limits", pod.resources.limits, resources.limits),
+        ("requests", pod.resources.requests, resources.requests),
+    ] {
+        for name in ["cpu", "memory"] {
+            if let Some(amount) = after
+                .get(name)
+                .filter(|amount| before.get(name) != Some(*amount))
+            {
+                let path = format!("/spec/containers/0/resources/{part}/{name}");
+                operations
+                    .push(json!({"op": "replace", "path": path, "value": amount.to_string()}));
+            }
+        }
+    }
+    let size = resources.limits.or(resources.requests);
+    let whole = |amount: Option<i128>| amount.and_then(|amount| i64::try_from(amount).ok());
+    Ok(Enlarged {
+        patch: serde_json::from_value(Value::Array(operations))
+            .map_err(|_| LeftAsMade::HasNoSize)?,
+        size: InitialSize {
+            cpu_milli: whole(size.cpu.map(Quantity::ceil_milli)).unwrap_or_default(),
+            memory_bytes: whole(size.memory.map(Quantity::ceil_units)).unwrap_or_default(),
+        },
+    })
+}
+
+/// The resources of a container that is made with a size, where pods may grow up to `most` CPU and
+/// memory. What it has more of already stays.
+pub(crate) fn resized(
+    container: Resources,
+    size: InitialSize,
+    most: (Quantity, Quantity),
+) -> Result<Resources, LeftAsMade> {
+    let mut then = container;
+    let cpu = Quantity::from_milli(size.cpu_milli).min(most.0);
+    let memory = Quantity::from_units(size.memory_bytes).min(most.1);
+    for (name, size) in [("cpu", cpu), ("memory", memory)] {
+        let (limit, request) = (container.limits.get(name), container.requests.get(name));
+        let now = limit.or(request).ok_or(LeftAsMade::HasNoSize)?;
+        if size > now {
+            then.limits.set(name, limit.map(|_| size));
+            // Where only a limit is set, the API server takes it for the request.
+            let requested = size.checked_sub(gap(limit, request)).unwrap_or(size);
+            then.requests.set(name, request.map(|_| requested));
+        }
+    }
+    (then != container)
+        .then_some(then)
+        .ok_or(LeftAsMade::IsLargeEnough)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: f64 = 1_764_243_000.0;
+
+    fn pod(change: impl FnOnce(&mut Value)) -> Fields {
+        let mut pod = json!({
+            "metadata": {
+                "labels": {"ray.io/node-type": "worker", "ray.io/group": "a", "ray.io/cluster": "c"},
+                "ownerReferences": [{"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": "c",
+                    "uid": "u", "controller": true}],
+            },
+            "spec": {"containers": [{"name": "ray", "resources": {
+                "limits": {"cpu": "2", "memory": "8Gi", "nvidia.com/gpu": "1"},
+                "requests": {"cpu": "1500m", "memory": "8Gi"},
+            }}]},
+        });
+        change(&mut pod);
+        pod.as_object().unwrap().clone()
+    }
+
+    fn cluster(sizes: &str, change: impl FnOnce(&mut Value)) -> Fields {
+        let limits = r#"{"groups":{"a":{"max-cpu":"8","max-memory":"32Gi","resize-timeout":60}}}"#;
+        let mut metadata = json!({"name": "c", "uid": "u", "annotations": {
+            ANNOTATION: sizes, ippr::ANNOTATION: limits}});
+        change(&mut metadata);
+        metadata.as_object().unwrap().clone()
+    }
+
+    fn sizes(cores: i64, gibibytes: i64) -> String {
+        let size = InitialSize {
+            cpu_milli: cores * 1000,
+            memory_bytes: gibibytes << 30,
+        };
+        let mut sizes = InitialSizes::default();
+        sizes.set("a", Some(size), NOW);
+        sizes.text().unwrap()
+    }
+
+    fn made(pod: &Fields, cluster: &Fields) -> Result<Value, LeftAsMade> {
+        let read = NewPod::read(pod)?;
+        let enlarged = enlarged(&read, OwnerCluster(cluster), NOW)?;
+        let mut pod = Value::Object(pod.clone());
+        json_patch::patch(&mut pod, &enlarged.patch).unwrap();
+        Ok(pod["spec"]["containers"][0]["resources"].clone())
+    }
+
+    #[test]
+    fn a_pod_gets_the_size_and_keeps_its_gap_and_what_else_it_has() {
+        let resources = made(&pod(|_| {}), &cluster(&sizes(6, 8), |_| {}));
+        let limits = json!({"cpu": "6", "memory": "8Gi", "nvidia.com/gpu": "1"});
+        let requests = json!({"cpu": "5.5", "memory": "8Gi"});
+        assert_eq!(
+            resources,
+            Ok(json!({"limits": limits, "requests": requests}))
+        );
+    }
+
+    #[test]
+    fn no_pod_gets_more_than_its_group_may_grow_to() {
+        let resources = made(&pod(|_| {}), &cluster(&sizes(600, 800), |_| {})).unwrap();
+        assert_eq!(resources["limits"]["cpu"], "8");
+        assert_eq!(resources["limits"]["memory"], (32_i64 << 30).to_string());
+    }
+
+    #[test]
+    fn a_pod_without_limits_gets_requests_only() {
+        let bare = pod(|pod| {
+            let container = &mut pod["spec"]["containers"][0];
+            container["resources"] = json!({"requests": {"cpu": "2", "memory": "8Gi"}});
+        });
+        let resources = made(&bare, &cluster(&sizes(6, 8), |_| {}));
+        assert_eq!(
+            resources,
+            Ok(json!({"requests": {"cpu": "6", "memory": "8Gi"}}))
+        );
+    }
+
+    #[test]
+    fn whatever_is_not_as_expected_leaves_the_pod_as_it_is() {
+        let fine = || cluster(&sizes(6, 8), |_| {});
+        let changed = |pointer: &'static str, value: Value| {
+            pod(move |pod| *pod.pointer_mut(pointer).unwrap() = value)
+        };
+        let with = |key: &'static str, value: Value| pod(move |pod| pod["spec"][key] = value);
+        let owned = |key: &'static str, value: Value| {
+            pod(move |pod| pod["metadata"]["ownerReferences"][0][key] = value)
+        };
+        let pods = [
+            (
+                changed("/metadata/labels/ray.io~1node-type", json!("head")),
+                LeftAsMade::NoWorker,
+            ),
+            (owned("controller", json!(false)), LeftAsMade::NoWorker),
+            (owned("kind", json!("RayJob")), LeftAsMade::NoWorker),
+            (owned("apiVersion", json!("x/v1")), LeftAsMade::NoWorker),
+            (owned("uid", json!("v")), LeftAsMade::AnotherOwner),
+            (
+                changed("/metadata/labels/ray.io~1group", json!("b")),
+                LeftAsMade::NoSizeSaid,
+            ),
+            (
+                with("resources", json!({"limits": {"cpu": "9"}})),
+                LeftAsMade::HasPodLevelResources,
+            ),
+            (
+                with("schedulingGates", json!([{"name": "g"}])),
+                LeftAsMade::IsGated,
+            ),
+            (with("containers", json!([])), LeftAsMade::HasNoSize),
+            (
+                with(
+                    "containers",
+                    json!([{"resources": {"limits": {"cpu": "1"}}}]),
+                ),
+                LeftAsMade::HasNoSize,
+            ),
+        ];
+        for (pod, why) in pods {
+            assert_eq!(made(&pod, &fine()), Err(why), "{pod:?}");
+        }
+        let clusters = [
+            (cluster(&sizes(2, 8), |_| {}), LeftAsMade::IsLargeEnough),
+            (cluster("", |_| {}), LeftAsMade::NoSizeSaid),
+            (
+                cluster(&sizes(6, 8), |all| all["deletionTimestamp"] = json!("now")),
+                LeftAsMade::AnotherOwner,
+            ),
+            (
+                cluster(&sizes(6, 8), |all| all["uid"] = json!("v")),
+                LeftAsMade::AnotherOwner,
+            ),
+            (
+                cluster(&sizes(6, 8), |all| {
+                    all["annotations"][ippr::ANNOTATION] = json!("{}")
+                }),
+                LeftAsMade::MayNotGrow,
+            ),
+            (
+                cluster(&sizes(6, 8), |all| {
+                    all["annotations"][ippr::ANNOTATION] = json!("{")
+                }),
+                LeftAsMade::MayNotGrow,
+            ),
+        ];
+        for (cluster, why) in clusters {
+            assert_eq!(made(&pod(|_| {}), &cluster), Err(why), "{cluster:?}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! New pods that are made larger than the template of their group.
+//!
+//! A pod that is resized in place starts with the size of its template, and grows once it runs. Where
+//! Kubernetes nodes have little room, the scheduler puts the small pod where it fits, and there it
+//! cannot grow to what a single large request asks for. So what scales the cluster can say how large
+//! new pods of a group are to be made: with `replicas` it writes the annotation [`ANNOTATION`], and a
+//! mutating webhook gives pods that size as KubeRay makes them.
+//!
+//! - `sizes`: the annotation, for which groups it holds and until when
+//! - `enlarge`: a pod that is made, what its RayCluster says, and the patch that follows
+//!
+//! # Invariants
+//!
+//! - A pod is never made smaller than its template, nor larger than `ray.io/ippr` lets its group grow.
+//! - The gap between limits and requests stays, and with it the quality-of-service class.
+//! - Whatever is not as expected leaves the pod as it is.
+
+mod enlarge;
+mod sizes;
+
+pub use enlarge::{Enlarged, LeftAsMade, NewPod, OwnerCluster, enlarged};
+pub use sizes::{ANNOTATION, HELD_S, InitialSize, InitialSizes, MOST_GROUPS};

@@ -38,7 +38,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Rayfit's strategy beside Ray's, in simulations.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The sets: their names, `made`, `recorded`, or `growing` (whose pods grow); `none` writes the page again from its figures, and draws those of docs/elastic.md
+    /// The sets: their names, `made`, `recorded`, `growing` (whose pods grow), or `rooms` (one workload on nodes with more or less room); `none` writes the page again from its figures, and draws those of docs/elastic.md
     /// [default: all]
     #[arg(long, value_delimiter = ',')]
     sets: Vec<String>,
@@ -118,16 +118,22 @@ impl Arguments {
 
     fn chosen(&self) -> Result<Vec<Set>, String> {
         let mut sets = sets::all();
+        let page: Vec<&str> = sets.iter().map(|set| set.name).collect();
+        let is_on_page = |set: &Set| page.contains(&set.name);
+        if !self.sets.is_empty() {
+            sets.extend(sets::rooms());
+        }
         let is = |set: &Set, name: &str| match name {
-            "made" => set.recording().is_none(),
+            "rooms" => set.name.starts_with("shapes-") && !is_on_page(set),
+            "made" => set.recording().is_none() && is_on_page(set),
             "recorded" => set.recording().is_some(),
-            "growing" => set.cluster == Cluster::Growing,
+            "growing" => set.cluster == Cluster::Growing && is_on_page(set),
             name => set.name == name,
         };
         if let Some(name) = (self.sets.iter()).find(|name| !sets.iter().any(|set| is(set, name))) {
             let names: Vec<&str> = sets.iter().map(|set| set.name).collect();
             return Err(format!(
-                "there is no set {name:?}; these are: made, recorded, growing, {}",
+                "there is no set {name:?}; these are: made, recorded, growing, rooms, {}",
                 names.join(", ")
             ));
         }

@@ -18,5 +18,6 @@
 mod enlarge;
 mod sizes;
 
+pub(crate) use enlarge::resized;
 pub use enlarge::{Enlarged, LeftAsMade, NewPod, OwnerCluster, enlarged};
 pub use sizes::{ANNOTATION, HELD_S, InitialSize, InitialSizes, MOST_GROUPS};

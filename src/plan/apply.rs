@@ -4,19 +4,24 @@
 use serde_json::{Value, json};
 
 use crate::hash::HashSet;
+use crate::initial_size::{ANNOTATION, InitialSizes};
 use crate::plan::growth::pod_size::gap;
 use crate::plan::outcome::plan::{GroupPlan, Plan, PodResize, RayletSync};
 use crate::plan::outcome::resize_note::PodNote;
 use crate::quantity::Quantity;
-use crate::snapshot::Snapshot;
 use crate::snapshot::pod_object::{ContainerStatus, PodSpec, PodStatus, Resources};
+use crate::snapshot::{ClusterObject, Snapshot};
 
 /// Returns `snapshot` after everything in `plan` was asked for: KubeRay, Kubernetes and Ray have
 /// taken note of it, and have not acted yet.
 #[must_use]
 pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
     let mut after = snapshot.clone();
+    let launching = plan.groups.iter().filter(|group| group.launch_now > 0);
+    let now = snapshot.seconds().unwrap_or_default();
+    let sizes = initial_sizes(&snapshot.ray_cluster, launching, now).text();
     after.ray_cluster.edit(|cluster| {
+        set_annotation(cluster, sizes);
         for group in &plan.groups {
             set_group(cluster, group);
         }
@@ -54,6 +59,20 @@ pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
     after
 }
 
+/// The sizes of new pods, as a RayCluster is to say them once nodes of these groups are launched at `now`, in
+/// seconds since 1970.
+pub(crate) fn initial_sizes<'a>(
+    cluster: &ClusterObject,
+    launching: impl Iterator<Item = &'a GroupPlan>,
+    now: f64,
+) -> InitialSizes {
+    let mut sizes = cluster.initial_sizes.clone();
+    for group in launching {
+        sizes.set(&group.name, group.initial_size, now);
+    }
+    sizes
+}
+
 /// Writes `replicas` and the pods to delete into a worker group. Of several groups of one name the
 /// last one counts, as for Ray.
 fn set_group(cluster: &mut Value, plan: &GroupPlan) {
@@ -69,6 +88,17 @@ fn set_group(cluster: &mut Value, plan: &GroupPlan) {
         if !pods.is_empty() {
             group["scaleStrategy"] = json!({ "workersToDelete": pods });
         }
+    }
+}
+
+/// Writes the sizes of new pods. Groups that may grow have another annotation, so that there are some.
+fn set_annotation(cluster: &mut Value, sizes: Option<String>) {
+    let annotations = cluster.pointer_mut("/metadata/annotations");
+    if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+        match sizes {
+            Some(sizes) => annotations.insert(ANNOTATION.to_owned(), Value::String(sizes)),
+            None => annotations.remove(ANNOTATION),
+        };
     }
 }
 

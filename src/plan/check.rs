@@ -27,6 +27,20 @@ pub enum Violation {
         /// The most that it may have.
         limit: String,
     },
+    /// New pods of a group would be made beyond its resize limits, or smaller than their template.
+    #[error(
+        "new pods of group {group} would be made with {what}, not between {least} and {limit}: keep within these"
+    )]
+    InitialSize {
+        /// The name of the group.
+        group: String,
+        /// The amount that they would get.
+        what: String,
+        /// The amount in the template.
+        least: String,
+        /// The most that they may have.
+        limit: String,
+    },
     /// A group would get more replicas than it may have.
     #[error("group {group} would get {replicas} replicas, above maxReplicas {max}: launch fewer")]
     AboveMax {
@@ -185,6 +199,7 @@ impl Checker<'_> {
                     max,
                 });
             }
+            self.initial_size(group, violations);
             for deletion in group.deletions() {
                 if !self.may_go_by(&group.name, &deletion.pod) {
                     violations.push(Violation::DeletesForeign {
@@ -198,6 +213,37 @@ impl Checker<'_> {
                         pod: deletion.pod.clone(),
                     });
                 }
+            }
+        }
+    }
+
+    /// The size of new pods is between that of their template and the resize limits.
+    fn initial_size(&self, group: &GroupPlan, violations: &mut Vec<Violation>) {
+        let Some(size) = group.initial_size else {
+            return;
+        };
+        let known = self.group(&group.name);
+        let base = known.and_then(|known| known.base);
+        let limits = known.and_then(|known| known.resize_limits);
+        let base = base.map_or((0, 0), |base| (milli(base.cpu), base.memory));
+        let limits = limits.map_or((0, 0), |limits| (milli(limits.cpu), limits.memory));
+        for (text, (least, then, limit)) in [
+            (
+                cpu_text as fn(i64) -> String,
+                (base.0, size.cpu_milli, limits.0),
+            ),
+            (memory_text, (base.1, size.memory_bytes, limits.1)),
+        ] {
+            // Limits may be below what the template has; then pods keep to the template.
+            if then < least || then > limit.max(least) {
+                let (what, least, limit) = (text(then), text(least), text(limit));
+                let group = group.name.clone();
+                violations.push(Violation::InitialSize {
+                    group,
+                    what,
+                    least,
+                    limit,
+                });
             }
         }
     }

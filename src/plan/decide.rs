@@ -139,10 +139,10 @@ impl<'a> Decision<'a> {
             rows::add_awaited(&mut list, &config, self.own, &self.departures);
             rows::by_name(&mut list);
         }
-        let (mut state, mut demands) = self.state(&config, &list, now, &mut problems);
-        let kept_back = attempts.keep_back(&mut state, &mut demands, now);
         let unschedulable_s = self.is_rayfit().then_some(self.settings.unschedulable_s);
         let evidence = Evidence::of(self.snapshot, self.own, self.live, &config, unschedulable_s);
+        let (mut state, mut demands) = self.state(&config, &list, &evidence, now, &mut problems);
+        let kept_back = attempts.keep_back(&mut state, &mut demands, now);
         let history = &self.snapshot.history;
         problems.extend(blocked::mark(&mut state, &evidence, history, self.own, now));
         if self.is_rayfit() {
@@ -236,6 +236,7 @@ impl<'a> Decision<'a> {
         &self,
         config: &ClusterConfig,
         rows: &[Row<'_>],
+        evidence: &Evidence<'_>,
         now: f64,
         problems: &mut Vec<Problem>,
     ) -> (DecisionState, List<DemandIndex, Demand<'a>>) {
@@ -262,6 +263,7 @@ impl<'a> Decision<'a> {
             config,
             reader: &reader,
             kube_nodes: &kube_nodes,
+            too_large: &evidence.too_large,
             departures: &self.departures,
             now,
             list: List::default(),
@@ -288,7 +290,7 @@ impl<'a> Decision<'a> {
             || full::groups_without_room(&list, &headrooms, &shapes, &bases, (cpu, memory));
         let at_base = assemble::size(
             config,
-            growth_backoff::of_groups(history, &config.groups, starting, now),
+            growth_backoff::of_groups(history, &config.groups, &evidence.too_large, starting, now),
             (cpu, memory),
             &mut templates,
             &mut list,

@@ -49,6 +49,9 @@ pub struct PlanSettings {
     /// Whether idle pods go before their idle timeout where demand that waits could use their room
     /// (strategy rayfit).
     pub make_room: bool,
+    /// Whether new pods are made larger than their template where a single request needs that
+    /// (strategy rayfit).
+    pub initial_sizes: bool,
     /// Room to keep free for demand to come (strategy rayfit).
     pub headroom: Arc<Headroom>,
     /// What is kept ready at certain hours (strategy rayfit).
@@ -110,6 +113,7 @@ impl Default for PlanSettings {
             learn_gaps: LEARN_GAPS,
             follow_memory: FOLLOW_MEMORY,
             make_room: MAKE_ROOM,
+            initial_sizes: false,
             headroom: Arc::default(),
             schedules: Arc::default(),
             budgets: Arc::default(),

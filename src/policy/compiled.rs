@@ -79,6 +79,7 @@ pub struct PartialReconcile {
     pub(crate) learn_gaps: Option<bool>,
     pub(crate) follow_memory: Option<bool>,
     pub(crate) make_room: Option<bool>,
+    pub(crate) initial_sizes: Option<bool>,
     pub(crate) headroom: Option<Arc<Headroom>>,
     pub(crate) schedules: Option<Arc<[ScheduledStandby]>>,
     pub(crate) budget: Option<Budget>,
@@ -162,6 +163,10 @@ impl PartialReconcile {
             self.follow_memory.as_ref(),
         );
         write(&mut settings.in_place.make_room, self.make_room.as_ref());
+        write(
+            &mut settings.in_place.initial_sizes,
+            self.initial_sizes.as_ref(),
+        );
         write(&mut settings.headroom, self.headroom.as_ref());
         write(&mut settings.schedules, self.schedules.as_ref());
         // Each budget holds for all that its policy matches, whatever other policies say.

@@ -83,6 +83,8 @@ pub struct InPlaceSettings {
     pub follow_memory: bool,
     /// Whether idle pods go before their idle timeout where demand that waits could use their room.
     pub make_room: bool,
+    /// Whether new pods are made larger than their template where a single request needs that.
+    pub initial_sizes: bool,
 }
 
 /// The delay after a failed request, which doubles each time. `None` stands for the value of
@@ -211,6 +213,7 @@ impl Default for InPlaceSettings {
             learn_gaps: LEARN_GAPS,
             follow_memory: FOLLOW_MEMORY,
             make_room: MAKE_ROOM,
+            initial_sizes: false,
         }
     }
 }

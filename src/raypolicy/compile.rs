@@ -211,6 +211,7 @@ pub(super) fn reconcile(
         learn_gaps: in_place.learn_gaps,
         follow_memory: in_place.follow_memory,
         make_room: in_place.make_room,
+        initial_sizes: in_place.initial_sizes,
         headroom: standby::headroom(written, faults),
         schedules: standby::schedules(written, faults),
         budget: budget::budget(written, policy, faults),

@@ -112,6 +112,7 @@ mod tests {
             json!({"inPlace": {"shrinkAfterSeconds": 0, "makeRoom": false}}),
             json!({"inPlace": {"keepSmallSeconds": 5, "learnGaps": false, "deferredSeconds": 9}}),
             json!({"inPlace": {"followMemory": false}}),
+            json!({"inPlace": {"initialSizes": true}}),
             json!({"headroom": {"cpus": 4}}),
             json!({"schedules": [{"name": "day", "start": "0 8 * * MON-FRI", "end": "0 18 * * MON-FRI",
                 "timeZone": "Europe/Berlin", "minReplicas": {"cpu": 3}}]}),

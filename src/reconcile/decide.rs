@@ -147,6 +147,7 @@ impl Making<'_> {
         let concerns = |violation: &Violation| match violation {
             Violation::AboveMax { group, .. }
             | Violation::AboveWorkers { group, .. }
+            | Violation::InitialSize { group, .. }
             | Violation::DeletesForeign { group, .. } => EffectTarget::Group(group.clone()),
             Violation::DeletesRunning { pod } => self.group_deleting(pod),
             Violation::AboveResizeLimit { pod, .. }

@@ -75,6 +75,7 @@ impl RoundSettings {
                 learn_gaps: in_place.learn_gaps,
                 follow_memory: in_place.follow_memory && policy.strategy.is_rayfit(),
                 make_room: in_place.make_room,
+                initial_sizes: in_place.initial_sizes,
                 headroom: Arc::clone(&policy.headroom),
                 schedules: Arc::clone(&policy.schedules),
                 // What budgets allow is known when the cluster is looked at.
@@ -174,6 +175,7 @@ mod tests {
                 learn_gaps: false,
                 follow_memory: true,
                 make_room: false,
+                initial_sizes: true,
             },
             back_off: BackOffPolicy {
                 initial_seconds: Some(3),
@@ -199,6 +201,7 @@ mod tests {
             // Strategy `ray` decides as Ray does.
             follow_memory: false,
             make_room: false,
+            initial_sizes: true,
             headroom,
             schedules: Arc::default(),
             budgets: Arc::default(),

@@ -199,6 +199,7 @@ fn values_that_are_left_out_are_documented_as_the_code_takes_them() {
         ),
         ("inPlace.followMemory", in_place.follow_memory.to_string()),
         ("inPlace.makeRoom", in_place.make_room.to_string()),
+        ("inPlace.initialSizes", in_place.initial_sizes.to_string()),
         ("budgetShare.weight", share.weight.to_string()),
         ("budgetShare.priority", share.priority.to_string()),
     ]

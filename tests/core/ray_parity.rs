@@ -65,6 +65,7 @@ fn cause(cause: RemovalCause) -> &'static str {
         | RemovalCause::NotAdmitted
         | RemovalCause::GivesWay
         | RemovalCause::Unschedulable
+        | RemovalCause::MadeTooLarge
         | RemovalCause::GroupGone
         | RemovalCause::StopRequested
         | RemovalCause::Stopped => "none of Ray's",

@@ -151,6 +151,39 @@ pub fn all() -> Vec<Set> {
     sets
 }
 
+/// The sets of the table about new pods that are made large: one workload on nodes with more or less
+/// room. They are not on the page.
+pub fn rooms() -> Vec<Set> {
+    let rooms = [
+        ("shapes-15.5", NODES),
+        (
+            "shapes-9.5",
+            "[{name: cpu, cpu: 9.5, memory: 37Gi, max: 10, min: 1, startSeconds: 60, idleSeconds: 300}]",
+        ),
+        (
+            "shapes-6.5",
+            "[{name: cpu, cpu: 6.5, memory: 25Gi, max: 12, min: 1, startSeconds: 60, idleSeconds: 300}]",
+        ),
+        ("shapes-fitted", FITTED),
+    ];
+    let set = |name, nodes| Set {
+        name,
+        what: SHAPES,
+        source: Source::Made(made::shapes),
+        cluster: Cluster::Growing,
+        nodes,
+    };
+    let rooms = rooms.map(|(name, nodes)| set(name, Some(nodes)));
+    [set("shapes-any", None)].into_iter().chain(rooms).collect()
+}
+
+/// Nodes as a node autoscaler chooses them: the smallest that a pod fits on.
+const FITTED: &str = "
+- {name: a-small, cpu: 2.5, memory: 10Gi, max: 30, startSeconds: 60, idleSeconds: 300}
+- {name: b-medium, cpu: 4.5, memory: 18Gi, max: 15, startSeconds: 60, idleSeconds: 300}
+- {name: c-large, cpu: 8.5, memory: 34Gi, max: 8, startSeconds: 60, idleSeconds: 300}
+";
+
 const BURSTS: &str = "bursts of 8 to 64 tasks of 20 to 90 s, with gaps of 3 to 20 minutes";
 const MIXED: &str = "three hours of tasks, one in ten of 5 to 30 minutes, the others of 2 to 30 s";
 const GANGS: &str = "placement groups of 2 to 6 bundles of 4 CPUs, and small tasks";

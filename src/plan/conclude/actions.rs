@@ -4,7 +4,7 @@ use crate::hash::HashMap;
 use crate::plan::conclude::launch::LaunchBounds;
 use crate::plan::conclude::reasons::Reasons;
 use crate::plan::conclude::resizes::{notes, raylet_syncs, resizes};
-use crate::plan::conclude::{deletions, describe, drains, holds, launch, orphans};
+use crate::plan::conclude::{deletions, describe, drains, holds, initial_sizes, launch, orphans};
 use crate::plan::decided::Decided;
 use crate::plan::list::{ByGroup, DemandIndex, GroupIndex};
 use crate::plan::memory::jumps::JumpRoom;
@@ -106,6 +106,7 @@ fn groups(
         now: decided.now,
     };
     let launch_now = launch::now(&decided.state, decided.config.conservative, &bounds);
+    let initial_sizes = initial_sizes::of_groups(snapshot, settings, decided);
     let launches = decided.state.count(|node| node.fate == Fate::Launch);
     let cancelled = decided.state.count(is_cancelled);
     let awaited = decided.state.count(is_awaited);
@@ -119,6 +120,8 @@ fn groups(
             replicas: 0,
             launch: launches.count(number),
             launch_now: launch_now.count(number),
+            initial_size: (initial_sizes.get(number).copied().flatten())
+                .filter(|_| launch_now.count(number) > 0),
             standby: ready(decided, number),
             cancel: cancelled.count(number),
             delete: deletions.remove(&number).unwrap_or_default(),

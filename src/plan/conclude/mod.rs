@@ -1,8 +1,8 @@
 //! From packed nodes to what is to be done, and why.
 //!
 //! This module takes the results of the phases. It gives back the plan ([`actions`], [`resizes`]) and its report
-//! ([`explain`], [`reasons`], [`sizes`]). Only two things are still decided here: how many pods are
-//! asked for [at once](launch), and what happens to pods whose group was [removed](orphans).
+//! ([`explain`], [`reasons`], [`sizes`]). Three things are still decided here: how many pods are
+//! asked for [at once](launch), how large these [are made](initial_sizes), and what happens to pods whose group was [removed](orphans).
 
 pub(crate) mod actions;
 pub(crate) mod deletions;
@@ -10,6 +10,7 @@ pub(crate) mod describe;
 pub(crate) mod drains;
 pub(crate) mod explain;
 pub(crate) mod holds;
+pub(crate) mod initial_sizes;
 pub(crate) mod launch;
 pub(crate) mod orphans;
 pub(crate) mod reasons;

@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::hash::HashMap;
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::wait::wait_after;
@@ -41,24 +42,33 @@ fn remembered(history: &History, group: &str, now: f64) -> Option<CountedAtBase>
 }
 
 /// Why new pods of each group count at their base size, where the group is in growth back-off. One that
-/// begins because a pod that starts has no room, as `starting` says by group, is among them.
+/// begins because a pod that starts has no room, as `starting` says by group, is among them, and so is
+/// one that begins because a pod that was made larger finds no Kubernetes node, as `too_large` says.
 pub(crate) fn of_groups(
     history: Option<&History>,
     groups: &ByGroup<GroupConfig>,
+    too_large: &HashMap<&str, GroupIndex>,
     starting: impl FnOnce() -> ByGroup<bool>,
     now: f64,
 ) -> ByGroup<Option<CountedAtBase>> {
     let Some(history) = history else {
         return groups.map(|_| None);
     };
-    let at_base = |(group, lacks_room): (&GroupConfig, bool)| {
-        let begins = || CountedAtBase::FullNode {
-            until: now + wait_after(failures(history, &group.name)),
-        };
+    let at_base = |((number, group), lacks_room): ((GroupIndex, &GroupConfig), bool)| {
+        let until = || now + wait_after(failures(history, &group.name));
         let known = remembered(history, &group.name, now);
-        known.or_else(|| lacks_room.then(begins))
+        let begins = || match has_too_large(too_large, number) {
+            true => Some(CountedAtBase::GrowthBackoff { until: until() }),
+            false => lacks_room.then(|| CountedAtBase::FullNode { until: until() }),
+        };
+        known.or_else(begins)
     };
-    groups.iter().zip(starting()).map(at_base).collect()
+    groups.enumerate().zip(starting()).map(at_base).collect()
+}
+
+/// Whether a pod of the group was made larger and finds no Kubernetes node.
+fn has_too_large(too_large: &HashMap<&str, GroupIndex>, group: GroupIndex) -> bool {
+    too_large.values().any(|of| *of == group)
 }
 
 /// How many failures in a row it will be with another one.
@@ -75,7 +85,8 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
     let (grown, small) = (state.count(has_grown), state.count(goes_small));
     for (number, group) in state.groups.enumerate() {
         let group = &group.config;
-        if grown.count(number) > 0 {
+        let too_large = has_too_large(&decided.evidence.too_large, number);
+        if grown.count(number) > 0 && !too_large {
             // A pod that has grown shows that the Kubernetes nodes have room again.
             growth_backoffs.remove(&group.name);
         } else if state.strategy.is_rayfit()
@@ -85,7 +96,7 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
         {
             // A pod that starts has no room, and others were launched for their base size.
             let at_start = starts_on_full_node(state, number) && is_launched(state, number);
-            if at_start || small.count(number) > 0 && is_wanted(decided, number) {
+            if at_start || too_large || small.count(number) > 0 && is_wanted(decided, number) {
                 let backoff = GrowthBackoff {
                     at: now,
                     failures: failures(history, &group.name),

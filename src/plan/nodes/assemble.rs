@@ -40,6 +40,8 @@ pub(crate) struct NodeAssembly<'d> {
     pub(crate) reader: &'d NodeReader<'d>,
     /// The Kubernetes nodes, by name.
     pub(crate) kube_nodes: &'d HashMap<String, KubeNodeIndex>,
+    /// The pods that are larger than their template and find no Kubernetes node.
+    pub(crate) too_large: &'d HashMap<&'d str, GroupIndex>,
     /// The pods that are about to leave with their Kubernetes node, by name.
     pub(crate) departures: &'d BTreeMap<String, Departure>,
     pub(crate) now: f64,
@@ -95,6 +97,9 @@ impl NodeAssembly<'_> {
         let begins = row.stage == Stage::Allocated && is_pending;
         if departs && (begins || row.stage == Stage::Running) {
             node.fate = Fate::Remove(RemovalCause::NodeLeaves);
+        }
+        if self.too_large.contains_key(pod) {
+            node.fate = Fate::Remove(RemovalCause::MadeTooLarge);
         }
         if group.is_none() {
             node.fate = Fate::Remove(RemovalCause::GroupGone);
@@ -276,9 +281,13 @@ pub(crate) fn size(
             Some(CountedAtBase::Unschedulable) | None => false,
         };
         if waits_for_long(node) || node.stage() != Stage::Running && stays_small {
-            continue;
-        }
-        if node.stage() != Stage::Running {
+            // It may have been made larger than its template.
+            if let Some(made) = node.resize.as_deref().map(|resize| resize.desired) {
+                node.set_total(cpu, made.cpu.max(total(node, cpu)));
+                #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
+                node.set_total(memory, (made.memory as f64).max(total(node, memory)));
+            }
+        } else if node.stage() != Stage::Running {
             at_resize_limits(node);
         } else if let Some(desired) = node
             .resize

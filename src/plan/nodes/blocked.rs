@@ -4,7 +4,9 @@
 //! reason is read from the objects, so that the demand goes to another group within seconds.
 
 use crate::hash::{HashMap, HashSet};
-use crate::plan::list::ByGroup;
+use crate::plan::growth::container::ContainerAmounts;
+use crate::plan::growth::size::{Size, bytes, cores};
+use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::outlook::{Outlook, is_said_to_come, outlook};
 use crate::plan::outcome::block_reason::BlockReason;
@@ -16,6 +18,10 @@ use crate::snapshot::pod_condition::PodCondition;
 /// For how many seconds a pod may have scheduling gates: where Kueue has quota left, it removes its
 /// gate within a second.
 const GATED_S: f64 = 2.0;
+
+/// For how many seconds a pod that was made larger than its template may be without a Kubernetes node, if
+/// nothing says that one comes.
+const LARGER_S: f64 = 60.0;
 
 /// Why a container's image is not there. (Kubernetes, `pkg/kubelet/images/types.go`.)
 const NO_IMAGE: [&str; 5] = [
@@ -43,6 +49,9 @@ pub(crate) struct Evidence<'a> {
     /// The pods that the scheduler has no room for now, and for which a Kubernetes node is on its
     /// way.
     pub(crate) awaited: HashSet<&'a str>,
+    /// The pods that are larger than their template, and that no Kubernetes node has room for, by
+    /// their group: smaller ones may find some.
+    pub(crate) too_large: HashMap<&'a str, GroupIndex>,
     /// The worker pods that ended before Ray ran in them.
     pub(crate) early_ends: Vec<&'a Pod<'a>>,
 }
@@ -62,6 +71,7 @@ impl<'a> Evidence<'a> {
             pods: HashMap::default(),
             groups: config.groups.map(|_| None),
             awaited: HashSet::default(),
+            too_large: HashMap::default(),
             early_ends: Vec::new(),
         };
         if let Some(unschedulable_s) = unschedulable_s {
@@ -78,9 +88,15 @@ impl<'a> Evidence<'a> {
             found.awaited = awaited(&starting, now);
             for pod in starting {
                 let is_awaited = found.awaited.contains(pod.name);
-                let patience = (!is_awaited).then_some(unschedulable_s);
-                if let Some(reason) = of_pod(pod, patience, now) {
-                    found.add(pod, config, reason);
+                let larger = made_larger(pod, config);
+                let patience = larger.map_or(unschedulable_s, |_| unschedulable_s.min(LARGER_S));
+                let reason = of_pod(pod, (!is_awaited).then_some(patience), now);
+                match (reason, larger) {
+                    (Some(reason), Some(group)) if reason.is_about_room() => {
+                        found.too_large.insert(pod.name, group);
+                    }
+                    (Some(reason), _) => found.add(pod, config, reason),
+                    (None, _) => {}
                 }
             }
             found.early_ends = early_ends(snapshot, own);
@@ -110,6 +126,19 @@ impl<'a> Evidence<'a> {
         }
         self.pods.insert(pod.name, reason);
     }
+}
+
+/// The group of a pod that was made larger than its template.
+fn made_larger(pod: &Pod<'_>, config: &ClusterConfig) -> Option<GroupIndex> {
+    let group = config.number(pod.group)?;
+    let base = config.groups.get(group)?.base?;
+    let container = ContainerAmounts::of(pod);
+    let size = container.limits.or(container.requests);
+    let has = Size {
+        cpu: cores(size.cpu?),
+        memory: bytes(size.memory?),
+    };
+    base.is_below(has).then_some(group)
 }
 
 /// The worker pods that can be seen to have ended before Ray ran in them.

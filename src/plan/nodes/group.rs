@@ -15,6 +15,7 @@ use crate::snapshot::amounts::Amounts;
 use crate::snapshot::cluster_object::{
     ClusterObject, ClusterSpec, DEFAULT_IDLE_TIMEOUT_S, GroupSpec,
 };
+use crate::snapshot::pod_object::Resources;
 
 /// More nodes than any cluster has. Numbers above it, which KubeRay's own types cannot hold, are
 /// read as this number, so that sums of them stay in range.
@@ -47,6 +48,8 @@ pub(crate) struct GroupConfig {
     pub(crate) memory_monitor: bool,
     /// The base size, with which its pods start; `None` without requests.
     pub(crate) base: Option<Size>,
+    /// Whether its pods have resources as a whole.
+    pub(crate) has_pod_level: bool,
     /// What one of its pods asks for when it starts.
     pub(crate) pod_requests: Amounts,
     /// The pods in `scaleStrategy.workersToDelete`.
@@ -259,6 +262,7 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
             cpu: cores(cpu),
             memory: bytes(memory),
         }),
+        has_pod_level: group.pod_level != Resources::default(),
         pod_requests: group.pod_requests,
         to_delete: group.listed().map(str::to_owned).collect(),
         suspended: group.suspended,

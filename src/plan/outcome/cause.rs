@@ -23,6 +23,8 @@ pub enum RemovalCause {
     GivesWay,
     /// The scheduler finds no room for it, and demand needs larger nodes than it could become.
     Unschedulable,
+    /// It was made larger than its template, and the scheduler finds no room for it.
+    MadeTooLarge,
     /// Its Kubernetes node is about to leave, or its pod is evicted.
     NodeLeaves,
     /// It was for a placement group of which not all pods got a Kubernetes node.
@@ -47,6 +49,9 @@ impl RemovalCause {
             Self::GivesWay => "it is idle, and demand needs its room",
             Self::Unschedulable => {
                 "it finds no Kubernetes node, and demand needs larger ones than it could become"
+            }
+            Self::MadeTooLarge => {
+                "it was made larger than its template, and finds no Kubernetes node"
             }
             Self::NodeLeaves => "its Kubernetes node is about to leave",
             Self::Scattered => {

@@ -112,7 +112,7 @@ fn write_group(f: &mut fmt::Formatter<'_>, group: &GroupPlan) -> fmt::Result {
     let now = group.replicas_now.unwrap_or(0);
     if group.replicas != now || *launch > 0 {
         write!(f, "  group {name}: {now} -> {} replicas", group.replicas)?;
-        let why = group.standby_reasons();
+        let why = format!("{}{}", group.initial_size_text(), group.standby_reasons());
         match (launch, launch_now) {
             (0, 0) => writeln!(f)?,
             (launch, now) if now >= launch => writeln!(f, " ({}{why})", new_nodes(*now))?,
@@ -139,6 +139,13 @@ fn new_nodes(count: u64) -> String {
 }
 
 impl GroupPlan {
+    /// How large the pods of new nodes are made, in words for people; empty if they are made as their
+    /// template says.
+    pub fn initial_size_text(&self) -> String {
+        let size = self.initial_size.as_ref();
+        size.map_or_else(String::new, |size| format!(", made with {size} each"))
+    }
+
     /// How many of the new nodes no demand needs, and why they are launched, in words for people;
     /// empty if there are none.
     pub fn standby_reasons(&self) -> String {

@@ -6,6 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::initial_size::InitialSize;
 use crate::plan::outcome::budget_use::BudgetUse;
 use crate::plan::outcome::cause::{Departure, RemovalCause};
 use crate::plan::outcome::json_text::text_in_json;
@@ -79,6 +80,10 @@ pub struct GroupPlan {
     /// How many nodes KubeRay is asked for in this round, including nodes that were decided on in
     /// earlier rounds.
     pub launch_now: u64,
+    /// The size that the pods of these are to be made with; absent where that is the size of their
+    /// template.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_size: Option<InitialSize>,
     /// Those of the new nodes that no demand needs, and why they are launched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub standby: Vec<StandbyLaunch>,

@@ -81,6 +81,7 @@ impl InPlace {
             learn_gaps,
             follow_memory,
             make_room,
+            initial_sizes,
         } = self;
         write(
             &mut there.shrink_after_seconds,
@@ -91,6 +92,7 @@ impl InPlace {
         write(&mut there.learn_gaps, learn_gaps.as_ref());
         write(&mut there.follow_memory, follow_memory.as_ref());
         write(&mut there.make_room, make_room.as_ref());
+        write(&mut there.initial_sizes, initial_sizes.as_ref());
     }
 }
 

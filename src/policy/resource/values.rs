@@ -278,6 +278,11 @@ pub struct InPlace {
     /// true if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub make_room: Option<bool>,
+
+    /// Whether new pods are made larger than their template where a single request needs that; it
+    /// takes an install with `--initial-sizes`; false if it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_sizes: Option<bool>,
 }
 
 /// The delay after a failed request, which doubles each time.

@@ -16,7 +16,9 @@ pub(crate) fn of(planned: &plan::NodeDrain, now: f64) -> Result<Drain, NotANodeI
         RemovalCause::Idle | RemovalCause::Stopped | RemovalCause::Unschedulable => {
             format!("idle for {seconds} seconds")
         }
-        RemovalCause::Scattered | RemovalCause::NotAdmitted => planned.cause.describe().to_owned(),
+        RemovalCause::Scattered | RemovalCause::NotAdmitted | RemovalCause::MadeTooLarge => {
+            planned.cause.describe().to_owned()
+        }
         RemovalCause::GivesWay => "other demand needs its room".to_owned(),
         RemovalCause::GroupMax => "its group has more nodes than its maximum".to_owned(),
         RemovalCause::ClusterMax => "the cluster has more nodes than its maximum".to_owned(),
@@ -34,7 +36,8 @@ pub(crate) fn of(planned: &plan::NodeDrain, now: f64) -> Result<Drain, NotANodeI
             | RemovalCause::GivesWay
             | RemovalCause::Scattered
             | RemovalCause::NotAdmitted
-            | RemovalCause::Unschedulable,
+            | RemovalCause::Unschedulable
+            | RemovalCause::MadeTooLarge,
             _,
         ) => (DrainKind::Idle, String::new()),
         (RemovalCause::NodeLeaves, _) => match &planned.departure {

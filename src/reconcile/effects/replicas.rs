@@ -10,7 +10,8 @@ use std::collections::HashSet;
 use json_patch::Patch;
 use serde_json::{Value, json};
 
-use crate::plan::{Deletion, GroupPlan, Plan, check};
+use crate::initial_size;
+use crate::plan::{Deletion, GroupPlan, Plan, apply, check};
 use crate::reconcile::effects::effect::{ClusterPatch, GroupChange};
 use crate::snapshot::Snapshot;
 use crate::snapshot::cluster_object::GroupSpec;
@@ -80,10 +81,34 @@ pub(crate) fn patch(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Optio
     }
     let mut operations = vec![tested(snapshot.ray_cluster.resource_version.as_deref()?)];
     operations.extend(changes.iter().flat_map(ReplicaChange::operations));
+    operations.extend(initial_sizes(snapshot, changes));
     Some(ClusterPatch {
         operations: serde_json::from_value(Value::Array(operations)).ok()?,
         changes: changes.iter().map(ReplicaChange::summary).collect(),
     })
+}
+
+/// The operation that says how large the pods are made that are asked for, if that has to be said.
+fn initial_sizes(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Option<Value> {
+    let cluster = &snapshot.ray_cluster;
+    let launching = changes.iter().filter(|change| change.group.launch_now > 0);
+    let launching = launching.map(|change| change.group);
+    let after = apply::initial_sizes(cluster, launching, snapshot.seconds()?);
+    // The annotation `ray.io/ippr` is there where a size is said, so this is never the first.
+    let path = format!(
+        "/metadata/annotations/{}",
+        escaped(initial_size::ANNOTATION)
+    );
+    match (cluster.initial_sizes.text(), after.text()) {
+        (before, after) if before == after => None,
+        (_, Some(text)) => Some(json!({"op": "add", "path": path, "value": text})),
+        (_, None) => Some(json!({"op": "remove", "path": path})),
+    }
+}
+
+/// A key as a part of a JSON Pointer (RFC 6901), in which "~" and "/" stand for something else.
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
 }
 
 /// What bounds the workers of a cluster.
@@ -150,9 +175,8 @@ pub(crate) fn annotate(object: &Value, key: &str, value: &str) -> Option<Patch> 
         .pointer("/metadata/annotations")
         .is_some_and(Value::is_object);
     let add = if has_any {
-        // JSON Pointer (RFC 6901) escapes "~" and "/", and the annotation's key has a slash.
-        let key = key.replace('~', "~0").replace('/', "~1");
-        json!({"op": "add", "path": format!("/metadata/annotations/{key}"), "value": value})
+        let path = format!("/metadata/annotations/{}", escaped(key));
+        json!({"op": "add", "path": path, "value": value})
     } else {
         // JSON Patch does not create missing parents, so the first annotation brings the map.
         json!({"op": "add", "path": "/metadata/annotations", "value": {key: value}})
@@ -217,9 +241,9 @@ impl ReplicaChange<'_> {
             parts.push(format!("{now} -> {then} replicas"));
         }
         if self.group.launch_now > 0 {
-            let why = self.group.standby_reasons();
+            let (size, why) = (self.group.initial_size_text(), self.group.standby_reasons());
             parts.push(format!(
-                "{} new nodes are needed{why}",
+                "{} new nodes are needed{size}{why}",
                 self.group.launch_now
             ));
         }

@@ -44,6 +44,7 @@ impl Message {
             | RemovalCause::Scattered
             | RemovalCause::NotAdmitted
             | RemovalCause::Unschedulable
+            | RemovalCause::MadeTooLarge
             | RemovalCause::StopRequested
             | RemovalCause::Stopped => "idle",
         };

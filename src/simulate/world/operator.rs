@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 use super::log::{DeletionCause, LogEntry};
 use super::state::World;
+use crate::initial_size::resized;
+use crate::ray::ippr::ResizeLimit;
 use crate::simulate::world::group::SimulatedGroup;
 use crate::simulate::world::objects::{SimulatedPod, unscheduled, wanted};
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::pod_object::{
-    ContainerStatus, OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus,
+    ContainerStatus, OwnerReference, PodLabels, PodMetadata, PodObject, PodSpec, PodStatus,
 };
 
 /// The letters of names that Kubernetes makes up. (`k8s.io/apimachinery/pkg/util/rand`.)
@@ -149,7 +151,7 @@ impl World {
             return true;
         }
         for _ in 0..group.hosts {
-            if self.exceeds_quota(wanted(&group.pod).cpu) {
+            if self.exceeds_quota(wanted(&self.spec_of(group)).cpu) {
                 return false;
             }
             let name = format!("{}-{}-worker-{}", self.name(), group.name, self.letters());
@@ -176,7 +178,7 @@ impl World {
     ) -> usize {
         let number = self.machines.pods.len();
         let is_head = group.name == crate::ray::group::HEAD_NAME;
-        let mut spec = group.pod.clone();
+        let mut spec = self.spec_of(group);
         // What KubeRay sets where Ray's autoscaler v2 scales. (`common/pod.go`.)
         spec.restart_policy = Some("Never".to_owned());
         let statuses = spec.containers.iter().map(|container| ContainerStatus {
@@ -235,6 +237,26 @@ impl World {
         }
         self.objects_changed();
         number
+    }
+
+    /// The spec of a new pod, with what the webhook for new pods changes.
+    fn spec_of(&self, group: &SimulatedGroup) -> PodSpec {
+        let mut spec = group.pod.clone();
+        let cluster = self.cluster_object();
+        let size = cluster
+            .initial_sizes
+            .of_group(&group.name, self.now.epoch_seconds());
+        let limits = cluster.ippr.resize_limits(&group.name);
+        let limit = |limit: &Option<ResizeLimit>| limit.as_ref()?.quantity.ok();
+        let most =
+            limits.and_then(|limits| Some((limit(&limits.max_cpu)?, limit(&limits.max_memory)?)));
+        let container = spec.containers.first_mut();
+        if let (Some(size), Some(most), Some(container)) = (size, most, container)
+            && let Ok(resources) = resized(container.resources, size, most)
+        {
+            container.resources = resources;
+        }
+        spec
     }
 
     fn letters(&mut self) -> String {

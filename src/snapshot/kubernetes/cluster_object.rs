@@ -8,10 +8,12 @@ use serde_json::{Number, Value};
 
 use super::pod_object::{PodObject, PodSpec, Resources};
 use super::requests::requests;
+use crate::initial_size::{self, InitialSizes};
 use crate::path::FieldPath;
 use crate::quantity::Quantity;
 use crate::ray::container::MEMORY_MONITOR;
 use crate::ray::ippr::ANNOTATION;
+use crate::ray::kueue::QUEUE;
 use crate::ray::node_resources::{NodeResources, ResourceError};
 use crate::ray::pod_size::PodLevelBound;
 use crate::ray::{
@@ -31,6 +33,10 @@ pub struct ClusterObject {
     pub cleanup: CleanupFinalizer,
     /// The annotation `ray.io/ippr`.
     pub ippr: Ippr,
+    /// The annotation `rayfit.dev/initial-sizes`.
+    pub initial_sizes: InitialSizes,
+    /// Whether Kueue admits the cluster and its pods, by what their templates ask for.
+    pub is_queued: bool,
     /// `spec`, if it is there.
     pub spec: Option<ClusterSpec>,
     /// Whether KubeRay says that it could not make a worker pod.
@@ -140,11 +146,17 @@ impl From<Value> for ClusterObject {
         let metadata = part("metadata");
         let annotations = metadata.and_then(|metadata| object_at(metadata, "annotations"));
         let ippr = annotations.and_then(|annotations| text_at(annotations, ANNOTATION));
+        let sizes =
+            annotations.and_then(|annotations| text_at(annotations, initial_size::ANNOTATION));
+        let labels = metadata.and_then(|metadata| object_at(metadata, "labels"));
+        let queue = labels.and_then(|labels| text_at(labels, QUEUE));
         let version = metadata.and_then(|metadata| text_at(metadata, "resourceVersion"));
         Self {
             resource_version: version.map(str::to_owned),
             cleanup: metadata.map(CleanupFinalizer::of).unwrap_or_default(),
             ippr: Ippr::parse(ippr.unwrap_or_default()),
+            initial_sizes: sizes.map(InitialSizes::parse).unwrap_or_default(),
+            is_queued: queue.is_some_and(|queue| !queue.is_empty()),
             spec: part("spec").map(ClusterSpec::of),
             fails_to_create: part("status").is_some_and(fails_to_create),
             object,

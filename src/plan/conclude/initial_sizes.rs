@@ -1,0 +1,131 @@
+//! How large the pods of new nodes are made.
+//!
+//! A pod starts with the size of its template and grows once it runs, if its Kubernetes node has room
+//! for that. The scheduler knows only of the size with which it starts. So where a single request needs
+//! more than that, new pods of the group are made as large as the largest such request, in whole
+//! multiples of the template: the scheduler then finds them a Kubernetes node on which it can run.
+//! Several small requests do not make pods larger, because other pods serve them as well.
+
+use crate::initial_size::InitialSize;
+use crate::plan::decided::Decided;
+use crate::plan::demand::shape::Shape;
+use crate::plan::growth::size::{Size, milli};
+use crate::plan::list::{ByGroup, GroupIndex};
+use crate::plan::nodes::node::PlannedNode;
+use crate::plan::packing::state::{DecisionState, PlannedGroup};
+use crate::plan::settings::PlanSettings;
+use crate::snapshot::Snapshot;
+
+/// Amounts that differ by less are the same: Ray keeps four decimals.
+const SAME: f64 = 1e-4;
+
+/// By group, the size that new pods are to be made with, where that is not the size of their template.
+pub(crate) fn of_groups(
+    snapshot: &Snapshot,
+    settings: &PlanSettings,
+    decided: &Decided<'_>,
+) -> ByGroup<Option<InitialSize>> {
+    let state = &decided.state;
+    // Budgets are charged for new pods, and Kueue admits them, as their template asks.
+    let counts_templates = !settings.budgets.is_empty() || snapshot.ray_cluster.is_queued;
+    if !settings.initial_sizes || !state.strategy.is_rayfit() || counts_templates {
+        return state.groups.map(|_| None);
+    }
+    let groups = state.groups.enumerate();
+    groups
+        .map(|(number, group)| of_group(state, number, group))
+        .collect()
+}
+
+fn of_group(
+    state: &DecisionState,
+    number: GroupIndex,
+    group: &PlannedGroup,
+) -> Option<InitialSize> {
+    let config = &group.config;
+    let (base, limits) = (config.base?, config.resize_limits?.size());
+    // All hosts of a replica are alike; and a pod with resources as a whole is more than its container.
+    let is_plain = !config.is_head && config.hosts == 1 && !config.has_pod_level;
+    if !is_plain || group.at_base.is_some() {
+        return None;
+    }
+    let is_to_come =
+        |node: &&PlannedNode| node.group() == Some(number) && node.pod().is_none() && node.stays();
+    let nodes = state.in_order().filter(is_to_come);
+    let shapes = nodes.flat_map(|node| node.placed.iter().flatten());
+    let needs = shapes.map(|shape| needed(state, state.shapes.get(*shape)));
+    let largest = needs.fold(base, Size::max);
+    let size = multiple(largest, base, limits);
+    base.is_below(size).then(|| InitialSize {
+        cpu_milli: milli(size.cpu),
+        memory_bytes: size.memory,
+    })
+}
+
+/// How much CPU and memory one request needs.
+fn needed(state: &DecisionState, shape: &Shape) -> Size {
+    let amount = |name| {
+        let mut needs = shape.positive();
+        needs.find(|(needed, _)| Some(*needed) == name)
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
+    let bytes = |amount: f64| amount.ceil() as i64;
+    Size {
+        cpu: amount(state.cpu).map_or(0.0, |(_, cpu)| cpu),
+        memory: amount(state.memory).map_or(0, |(_, memory)| bytes(memory)),
+    }
+}
+
+/// The smallest whole multiple of the base size in each dimension that holds what is needed, within the
+/// limits.
+fn multiple(needed: Size, base: Size, limits: Size) -> Size {
+    let times = ((needed.cpu - SAME) / base.cpu).ceil().max(1.0);
+    let cpu = if base.cpu > 0.0 {
+        base.cpu * times
+    } else {
+        needed.cpu
+    };
+    let rest = needed.memory.checked_rem(base.memory).unwrap_or(0);
+    let memory = if rest > 0 {
+        needed.memory.saturating_add(base.memory - rest)
+    } else {
+        needed.memory
+    };
+    Size {
+        cpu: cpu.min(limits.cpu).max(base.cpu),
+        memory: memory.min(limits.memory).max(base.memory),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GI: i64 = 1 << 30;
+
+    fn size(cpu: f64, gibibytes: i64) -> Size {
+        Size {
+            cpu,
+            memory: gibibytes * GI,
+        }
+    }
+
+    #[test]
+    fn each_dimension_is_a_whole_multiple_within_the_limits() {
+        let of = |needed| multiple(needed, size(2.0, 8), size(8.0, 32));
+        assert_eq!(of(size(2.0, 8)), size(2.0, 8));
+        assert_eq!(of(size(6.0, 8)), size(6.0, 8));
+        assert_eq!(of(size(5.0, 9)), size(6.0, 16));
+        assert_eq!(of(size(2.0, 32)), size(2.0, 32));
+        let odd = |needed| multiple(needed, size(1.5, 4), size(4.0, 10));
+        assert_eq!(odd(size(4.0, 9)), size(4.0, 10));
+        assert_eq!(odd(size(3.0, 4)), size(3.0, 4));
+    }
+
+    #[test]
+    fn no_base_size_makes_it_panic_or_endless() {
+        let none = size(0.0, 0);
+        assert_eq!(multiple(size(3.0, 5), none, size(8.0, 32)), size(3.0, 5));
+        assert_eq!(multiple(none, none, none), none);
+    }
+}

@@ -1,36 +1,15 @@
 //! What a pod gets as it is made.
 
-use std::fmt;
-
 use json_patch::Patch;
-use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use crate::initial_size::sizes::{ANNOTATION, InitialSize, InitialSizes};
+use crate::initial_size::new_pod::{LeftAsMade, NewPod};
 use crate::quantity::Quantity;
 use crate::ray::container::gap;
+use crate::ray::initial_sizes::{ANNOTATION, InitialSize, InitialSizes};
 use crate::ray::ippr::{self, ResizeLimit};
-use crate::ray::{Fields, Ippr, Kind, list_at, object_at, text_at};
+use crate::ray::{Fields, Ippr, object_at, text_at};
 use crate::snapshot::pod_object::Resources;
-
-/// The label by which KubeRay says what a pod is for.
-const NODE_TYPE: &str = "ray.io/node-type";
-
-/// The label by which KubeRay says which group a pod is of.
-const GROUP: &str = "ray.io/group";
-
-/// A worker pod that is being made.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct NewPod<'a> {
-    /// The name of the RayCluster that owns it.
-    pub cluster: &'a str,
-    /// The UID of that.
-    pub cluster_uid: &'a str,
-    /// The name of its group.
-    group: &'a str,
-    /// The resources of its ray container.
-    resources: Resources,
-}
 
 /// What the RayCluster that owns a pod says about it.
 #[derive(Debug, Clone, Copy)]
@@ -46,82 +25,6 @@ pub struct Enlarged {
     pub patch: Patch,
     /// The size that it gets.
     pub size: InitialSize,
-}
-
-/// Why a pod stays as KubeRay makes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeftAsMade {
-    /// It is no worker that a RayCluster owns.
-    NoWorker,
-    /// It has resources as a whole, of which its container is a part.
-    HasPodLevelResources,
-    /// Another controller has it wait, and counts it as its template asks.
-    IsGated,
-    /// Its ray container asks for no CPU or memory.
-    HasNoSize,
-    /// The RayCluster of that name is another one, or is being deleted.
-    AnotherOwner,
-    /// The RayCluster says no size for pods of its group that are made now.
-    NoSizeSaid,
-    /// Its group may not grow.
-    MayNotGrow,
-    /// It is as large already.
-    IsLargeEnough,
-}
-
-impl fmt::Display for LeftAsMade {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoWorker => "it is no worker pod that a RayCluster owns",
-            Self::HasPodLevelResources => "it has resources as a whole",
-            Self::IsGated => "it has scheduling gates",
-            Self::HasNoSize => "its ray container does not ask for both CPU and memory",
-            Self::AnotherOwner => "the RayCluster that owns it is gone or being deleted",
-            Self::NoSizeSaid => "nothing is said now about new pods of its group",
-            Self::MayNotGrow => "the annotation ray.io/ippr does not list its group",
-            Self::IsLargeEnough => "its template is as large as that",
-        })
-    }
-}
-
-impl<'a> NewPod<'a> {
-    /// Reads a pod that is being made.
-    pub fn read(pod: &'a Fields) -> Result<Self, LeftAsMade> {
-        let metadata = object_at(pod, "metadata").ok_or(LeftAsMade::NoWorker)?;
-        let (cluster, cluster_uid) = owner(metadata).ok_or(LeftAsMade::NoWorker)?;
-        let labels = object_at(metadata, "labels").ok_or(LeftAsMade::NoWorker)?;
-        let is_worker = text_at(labels, NODE_TYPE) == Some("worker");
-        let group = text_at(labels, GROUP).filter(|_| is_worker);
-        let group = group.ok_or(LeftAsMade::NoWorker)?;
-        let spec = object_at(pod, "spec").ok_or(LeftAsMade::HasNoSize)?;
-        if spec.get("resources").is_some_and(|all| !all.is_null()) {
-            return Err(LeftAsMade::HasPodLevelResources);
-        }
-        if !list_at(spec, "schedulingGates").is_empty() {
-            return Err(LeftAsMade::IsGated);
-        }
-        // KubeRay takes the first container for Ray's.
-        let container = list_at(spec, "containers").first();
-        let resources = container.and_then(|container| container.get("resources"));
-        let resources = resources.and_then(|all| Resources::deserialize(all).ok());
-        Ok(Self {
-            cluster,
-            cluster_uid,
-            group,
-            resources: resources.ok_or(LeftAsMade::HasNoSize)?,
-        })
-    }
-}
-
-/// The name and UID of the RayCluster that controls an object.
-fn owner(metadata: &Fields) -> Option<(&str, &str)> {
-    let owners = list_at(metadata, "ownerReferences").iter();
-    let mut owners = owners.filter_map(Value::as_object);
-    let owner = owners.find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
-    let is_cluster = text_at(owner, "kind") == Some(Kind::RayCluster.name())
-        && text_at(owner, "apiVersion").is_some_and(|version| version.starts_with("ray.io/"));
-    let named = text_at(owner, "name").zip(text_at(owner, "uid"));
-    named.filter(|_| is_cluster)
 }
 
 impl OwnerCluster<'_> {

@@ -4,11 +4,11 @@
 use serde_json::{Value, json};
 
 use crate::hash::HashSet;
-use crate::initial_size::{ANNOTATION, InitialSizes};
 use crate::plan::growth::pod_size::gap;
 use crate::plan::outcome::plan::{GroupPlan, Plan, PodResize, RayletSync};
 use crate::plan::outcome::resize_note::PodNote;
 use crate::quantity::Quantity;
+use crate::ray::initial_sizes::{ANNOTATION, InitialSizes};
 use crate::snapshot::pod_object::{ContainerStatus, PodSpec, PodStatus, Resources};
 use crate::snapshot::{ClusterObject, Snapshot};
 

@@ -4,7 +4,7 @@
 //! reported by the rule that is about it, so that one malformed field hides no other finding.
 //! Reading order: [`fields`], [`kind`], [`object`], [`cluster`], [`group`], [`container`], then the
 //! small languages inside them: [`resource`], [`ippr`], [`start_params`], [`version`],
-//! [`reconcile`], [`label`], [`kueue`], [`drain`]; and what follows from a group: [`pod_size`],
+//! [`reconcile`], [`initial_sizes`], [`label`], [`kueue`], [`drain`]; and what follows from a group: [`pod_size`],
 //! [`node_resources`].
 
 pub mod cluster;
@@ -12,6 +12,7 @@ pub mod container;
 pub mod drain;
 pub mod fields;
 pub mod group;
+pub mod initial_sizes;
 pub mod ippr;
 pub mod kind;
 pub mod kueue;

@@ -8,8 +8,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::initial_size;
 use crate::ray::container::MEMORY_MONITOR;
+use crate::ray::initial_sizes;
 use crate::ray::{ippr, reconcile};
 
 /// What is kept of a JSON value.
@@ -60,7 +60,7 @@ const METADATA: Allowed = Keys(&[
             (reconcile::RECORD, Plain),
             (reconcile::STANDBY, Plain),
             (reconcile::SETTINGS, Plain),
-            (initial_size::ANNOTATION, Plain),
+            (initial_sizes::ANNOTATION, Plain),
             ("kueue.x-k8s.io/elastic-job", Plain),
         ]),
     ),

@@ -345,6 +345,50 @@ fn a_pod_keeps_the_size_that_a_task_waits_for() {
     within(cores_at(&result, 115.0), 1.0, 1.0);
 }
 
+/// With new pods that are made as large as single tasks need, or without.
+fn made(large: bool) -> PlanSettings {
+    PlanSettings {
+        initial_sizes: large,
+        ..PlanSettings::default()
+    }
+}
+
+/// The scheduler puts a small pod on the small node, where it cannot grow to what the task needs.
+#[test]
+fn a_pod_is_made_as_large_as_its_task_so_that_it_gets_a_node_to_run_on() {
+    let named = |name: &str, cores| NodePool {
+        name: name.to_owned(),
+        min: 0,
+        ..pool(cores, 3)
+    };
+    let world = WorldSettings {
+        pools: vec![named("a-small", 2), named("b-large", 5)],
+        ..WorldSettings::default()
+    };
+    let cluster = growing(&[("cpu", 1, 4, 1)], 4);
+    let trace = trace(tasks(2, 0.0, 30.0, 4.0));
+    let large = simulate_with(&cluster, &trace, &world, made(true));
+    assert_eq!(
+        (large.jobs.ended, large.harmed, large.pods),
+        (2, 0, 2),
+        "{:?}",
+        large.jobs
+    );
+    within(large.makespan, 90.0, 180.0);
+    let small = simulate_with(&cluster, &trace, &world, made(false));
+    assert_eq!(small.jobs.ended, 0, "{:?}", small.jobs);
+}
+
+/// Large pods that no node can hold are given up, and what fits smaller ones does not wait for ever.
+#[test]
+fn pods_that_are_too_large_for_every_node_keep_no_others_from_running() {
+    let cluster = growing(&[("cpu", 1, 6, 1)], 4);
+    let jobs = [tasks(1, 0.0, 30.0, 4.0), tasks(3, 0.0, 30.0, 1.0)].concat();
+    let world = one_pool(pool(2, 4));
+    let result = simulate_with(&cluster, &trace(jobs), &world, made(true));
+    assert_eq!((result.jobs.ended, result.harmed), (3, 0), "{result:?}");
+}
+
 /// A pod with three cores as a whole grows to those and no further, with its request; what is beyond that
 /// runs in another pod. Both levels come down again, so that less is paid for.
 #[test]

@@ -164,6 +164,10 @@ pub fn rooms() -> Vec<Set> {
             "shapes-6.5",
             "[{name: cpu, cpu: 6.5, memory: 25Gi, max: 12, min: 1, startSeconds: 60, idleSeconds: 300}]",
         ),
+        (
+            "shapes-4.5",
+            "[{name: cpu, cpu: 4.5, memory: 18Gi, max: 20, min: 1, startSeconds: 60, idleSeconds: 300}]",
+        ),
         ("shapes-fitted", FITTED),
     ];
     let set = |name, nodes| Set {

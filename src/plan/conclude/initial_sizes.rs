@@ -6,7 +6,6 @@
 //! multiples of the template: the scheduler then finds them a Kubernetes node on which it can run.
 //! Several small requests do not make pods larger, because other pods serve them as well.
 
-use crate::initial_size::InitialSize;
 use crate::plan::decided::Decided;
 use crate::plan::demand::shape::Shape;
 use crate::plan::growth::size::{Size, milli};
@@ -14,6 +13,7 @@ use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
 use crate::plan::settings::PlanSettings;
+use crate::ray::initial_sizes::InitialSize;
 use crate::snapshot::Snapshot;
 
 /// Amounts that differ by less are the same: Ray keeps four decimals.

@@ -19,10 +19,6 @@ use crate::snapshot::pod_condition::PodCondition;
 /// gate within a second.
 const GATED_S: f64 = 2.0;
 
-/// For how many seconds a pod that was made larger than its template may be without a Kubernetes node, if
-/// nothing says that one comes.
-const LARGER_S: f64 = 60.0;
-
 /// Why a container's image is not there. (Kubernetes, `pkg/kubelet/images/types.go`.)
 const NO_IMAGE: [&str; 5] = [
     "ErrImagePull",
@@ -88,10 +84,8 @@ impl<'a> Evidence<'a> {
             found.awaited = awaited(&starting, now);
             for pod in starting {
                 let is_awaited = found.awaited.contains(pod.name);
-                let larger = made_larger(pod, config);
-                let patience = larger.map_or(unschedulable_s, |_| unschedulable_s.min(LARGER_S));
-                let reason = of_pod(pod, (!is_awaited).then_some(patience), now);
-                match (reason, larger) {
+                let patience = (!is_awaited).then_some(unschedulable_s);
+                match (of_pod(pod, patience, now), made_larger(pod, config)) {
                     (Some(reason), Some(group)) if reason.is_about_room() => {
                         found.too_large.insert(pod.name, group);
                     }

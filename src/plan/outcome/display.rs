@@ -143,7 +143,7 @@ impl GroupPlan {
     /// template says.
     pub fn initial_size_text(&self) -> String {
         let size = self.initial_size.as_ref();
-        size.map_or_else(String::new, |size| format!(", made with {size} each"))
+        size.map_or_else(String::new, |size| format!(", to be made with {size} each"))
     }
 
     /// How many of the new nodes no demand needs, and why they are launched, in words for people;

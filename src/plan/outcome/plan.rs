@@ -6,7 +6,6 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::initial_size::InitialSize;
 use crate::plan::outcome::budget_use::BudgetUse;
 use crate::plan::outcome::cause::{Departure, RemovalCause};
 use crate::plan::outcome::json_text::text_in_json;
@@ -16,6 +15,7 @@ use crate::plan::outcome::resize_note::PodNote;
 use crate::plan::outcome::standby_reason::StandbyLaunch;
 use crate::plan::outcome::unmet::Unmet;
 use crate::plan::strategy::Strategy;
+use crate::ray::initial_sizes::InitialSize;
 use crate::snapshot::History;
 
 /// A plan: what is to be done about a RayCluster now.

@@ -10,8 +10,8 @@ use std::collections::HashSet;
 use json_patch::Patch;
 use serde_json::{Value, json};
 
-use crate::initial_size;
 use crate::plan::{Deletion, GroupPlan, Plan, apply, check};
+use crate::ray::initial_sizes;
 use crate::reconcile::effects::effect::{ClusterPatch, GroupChange};
 use crate::snapshot::Snapshot;
 use crate::snapshot::cluster_object::GroupSpec;
@@ -97,7 +97,7 @@ fn initial_sizes(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Option<V
     // The annotation `ray.io/ippr` is there where a size is said, so this is never the first.
     let path = format!(
         "/metadata/annotations/{}",
-        escaped(initial_size::ANNOTATION)
+        escaped(initial_sizes::ANNOTATION)
     );
     match (cluster.initial_sizes.text(), after.text()) {
         (before, after) if before == after => None,
@@ -278,4 +278,96 @@ fn deletions(deletions: &[&Deletion]) -> Vec<String> {
         format!("delete {}{more} ({})", names.join(", "), cause.describe())
     };
     causes.into_iter().map(describe).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ray::initial_sizes::InitialSize;
+
+    const NOW: i64 = 1_768_392_000;
+
+    fn snapshot(sizes: Option<&str>) -> Snapshot {
+        let limits = r#"{"groups":{"a":{"max-cpu":"8","max-memory":"32Gi","resize-timeout":60}}}"#;
+        let mut annotations = json!({"ray.io/ippr": limits});
+        if let Some(sizes) = sizes {
+            annotations[initial_sizes::ANNOTATION] = json!(sizes);
+        }
+        let group = |name: &str| json!({"groupName": name, "replicas": 0, "minReplicas": 0, "maxReplicas": 9});
+        serde_json::from_value(json!({
+            "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot", "time": "2026-01-14T12:00:00Z",
+            "gcs": {}, "pods": [],
+            "rayCluster": {
+                "metadata": {"name": "c", "resourceVersion": "7", "annotations": annotations},
+                "spec": {"workerGroupSpecs": [group("a"), group("b")]},
+            },
+        }))
+        .unwrap()
+    }
+
+    /// The annotation after a launch, if the patch changes it; `None` in it where it is removed.
+    fn written(sizes: Option<&str>, group: &str, cores: Option<i64>) -> Option<Option<String>> {
+        let snapshot = snapshot(sizes);
+        let plan = GroupPlan {
+            name: group.to_owned(),
+            replicas_now: Some(0),
+            replicas: 1,
+            launch_now: 1,
+            initial_size: cores.map(|cores| InitialSize {
+                cpu_milli: cores * 1000,
+                memory_bytes: 8 << 30,
+            }),
+            ..GroupPlan::default()
+        };
+        let groups = [plan];
+        let patch = patch(&snapshot, &changes(&snapshot, &groups)).unwrap();
+        let mut object = snapshot.ray_cluster.object().clone();
+        json_patch::patch(&mut object, &patch.operations).unwrap();
+        assert_eq!(
+            object["spec"]["workerGroupSpecs"][usize::from(group == "b")]["replicas"],
+            1
+        );
+        let annotations = &object["metadata"]["annotations"];
+        assert!(annotations["ray.io/ippr"].is_string());
+        let now = annotations[initial_sizes::ANNOTATION].as_str();
+        (now != sizes).then(|| now.map(str::to_owned))
+    }
+
+    fn said(group: &str, until: i64) -> String {
+        json!({group: {"cpu": "6", "memory": (8_i64 << 30).to_string(), "until": until}})
+            .to_string()
+    }
+
+    #[test]
+    fn a_launch_says_how_large_its_pods_are_made_in_the_same_patch() {
+        assert_eq!(written(None, "a", None), None);
+        let fresh = said("a", NOW + 120);
+        assert_eq!(written(None, "a", Some(6)), Some(Some(fresh.clone())));
+        assert_eq!(
+            written(Some(&fresh), "a", Some(6)),
+            None,
+            "it is said already"
+        );
+    }
+
+    #[test]
+    fn what_an_earlier_launch_said_does_not_outlive_it() {
+        let earlier = said("a", NOW + 60);
+        assert_eq!(
+            written(Some(&earlier), "a", None),
+            Some(None),
+            "the same group"
+        );
+        assert_eq!(
+            written(Some(&earlier), "b", None),
+            None,
+            "KubeRay may still make those"
+        );
+        let old = said("a", NOW - 1);
+        assert_eq!(
+            written(Some(&old), "b", None),
+            Some(None),
+            "it holds no more"
+        );
+    }
 }

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use crate::finding::Finding;
-use crate::initial_size;
 use crate::path::FieldPath;
 use crate::policy::Mode;
+use crate::ray::initial_sizes;
 use crate::ray::reconcile::{ANNOTATION, PREFIX, RECORD, SETTINGS, STANDBY, is_namespace};
 use crate::ray::{Kind, ReconcileMode};
 use crate::rule_id::RuleId;
@@ -83,7 +83,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             () if subject.kind() == Kind::RayCronJob => Some(on_cron_job(key)),
             () if key == ANNOTATION => in_vain(subject, value),
             () if key == STANDBY => standby_in_vain(subject, value),
-            () if [RECORD, SETTINGS, initial_size::ANNOTATION].contains(&key) => None,
+            () if [RECORD, SETTINGS, initial_sizes::ANNOTATION].contains(&key) => None,
             () => Some(unknown_key(key)),
         };
         if let Some(finding) = finding {

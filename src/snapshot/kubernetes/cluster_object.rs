@@ -8,10 +8,10 @@ use serde_json::{Number, Value};
 
 use super::pod_object::{PodObject, PodSpec, Resources};
 use super::requests::requests;
-use crate::initial_size::{self, InitialSizes};
 use crate::path::FieldPath;
 use crate::quantity::Quantity;
 use crate::ray::container::MEMORY_MONITOR;
+use crate::ray::initial_sizes::{self, InitialSizes};
 use crate::ray::ippr::ANNOTATION;
 use crate::ray::kueue::QUEUE;
 use crate::ray::node_resources::{NodeResources, ResourceError};
@@ -147,7 +147,7 @@ impl From<Value> for ClusterObject {
         let annotations = metadata.and_then(|metadata| object_at(metadata, "annotations"));
         let ippr = annotations.and_then(|annotations| text_at(annotations, ANNOTATION));
         let sizes =
-            annotations.and_then(|annotations| text_at(annotations, initial_size::ANNOTATION));
+            annotations.and_then(|annotations| text_at(annotations, initial_sizes::ANNOTATION));
         let labels = metadata.and_then(|metadata| object_at(metadata, "labels"));
         let queue = labels.and_then(|labels| text_at(labels, QUEUE));
         let version = metadata.and_then(|metadata| text_at(metadata, "resourceVersion"));

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::budget::{BudgetSeen, has_faulty_group};
 use super::harm::HarmWatch;
-use super::scene::Scene;
+use super::scene::{Scene, SceneGroup};
 use super::violation::WorldViolation;
 use crate::policy::settings::RAYFIT_ACCOUNTS;
 use crate::reconcile::Effect;
@@ -72,6 +72,7 @@ impl Checker {
             judge(scene, world, &entry, self.harm.has_lied(at))?;
         }
         self.harm.look(scene, world, is_disturbed);
+        are_within_limits(scene, world)?;
         self.budget.check(world)?;
         let mut scalers = controllers.scalers();
         if let Some(broken) = scalers.find_map(|scaler| scaler.broken.as_mut()?.pop()) {
@@ -94,7 +95,10 @@ impl Checker {
                 !matches!(**effect, Effect::Report(_) | Effect::PutError(_))
             }
             LogEntry::Claimed(_) | LogEntry::Deleted { .. } => true,
-            LogEntry::Denied { .. } | LogEntry::MemoryKill { .. } | LogEntry::Fault(_) => false,
+            LogEntry::Denied { .. }
+            | LogEntry::MemoryKill { .. }
+            | LogEntry::TasksFailed { .. }
+            | LogEntry::Fault(_) => false,
         };
         if is_change {
             self.last_change = Some((at, entry.clone()));
@@ -211,6 +215,29 @@ fn patched(scene: &Scene, world: &World, patch: &ClusterPatch) -> Result<(), Wor
 pub(super) fn max_replicas(world: &World, group: &str) -> i64 {
     let group = world.group_spec(group);
     group.map_or(0, |group| group.max_replicas.unwrap_or(i64::MAX))
+}
+
+/// No pod is larger than its group may grow, however it came to be so.
+fn are_within_limits(scene: &Scene, world: &World) -> Result<(), WorldViolation> {
+    for pod in world.workers() {
+        let group = (scene.groups.iter()).find(|group| group.name == pod.group());
+        let Some(most) = group.map(SceneGroup::most) else {
+            continue;
+        };
+        let units = ["thousandths of a core", "bytes of memory"];
+        for ((size, most), unit) in pod.size().into_iter().zip(most).zip(units) {
+            if size > most {
+                let pod = pod.name().to_owned();
+                return Err(WorldViolation::AboveResizeLimit {
+                    pod,
+                    size,
+                    unit,
+                    most,
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// `has_lied` is whether the GCS has said lately that less is in use.

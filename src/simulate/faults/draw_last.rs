@@ -54,6 +54,7 @@ impl Draw {
         if scene.settings.strategy.is_rayfit() && self.one_in(4) {
             self.bounds_pods(scene);
         }
+        scene.settings.initial_sizes = scene.settings.strategy.is_rayfit() && self.one_in(3);
     }
 
     /// Pods that may grow have resources as a whole, within which they do.

@@ -26,6 +26,10 @@ const RECOVERED_S: f64 = 150.0;
 /// the next look, two calls and the kubelet.
 const GROWN_S: f64 = 8.0;
 
+/// For how many seconds a task may wait of which the scaler does not know yet: the GCS hears of it once a
+/// second, and the next look comes some seconds later.
+const SEEN_S: f64 = 10.0;
+
 /// The share of its memory in percent from which on a pod has to grow, if it soon needs so much.
 const NEARLY_FULL: i128 = 85;
 
@@ -158,6 +162,18 @@ impl HarmWatch {
                 let (pod, jobs) = (name.clone(), *jobs);
                 if is_its_doing {
                     return Err(WorldViolation::DeletesBusy { pod, jobs });
+                }
+                Ok(())
+            }
+            LogEntry::TasksFailed {
+                pod,
+                tasks,
+                waited_s,
+            } => {
+                let is_disturbed = self.disturbed.is_some_and(|last| at.since(last) < SEEN_S);
+                if *waited_s >= SEEN_S && !is_disturbed && !is_excused {
+                    let (pod, tasks) = (pod.clone(), *tasks);
+                    return Err(WorldViolation::FailsTasks { pod, tasks });
                 }
                 Ok(())
             }

@@ -70,6 +70,9 @@ pub struct SceneSettings {
     /// How pods that can be resized are kept small, if not as usual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_place: Option<SceneInPlace>,
+    /// Whether new pods are made larger than their template where a single request needs that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub initial_sizes: bool,
 }
 
 /// How pods that can be resized are kept small; 0 seconds stand for never.
@@ -169,6 +172,7 @@ impl Scene {
             settings.plan.learn_gaps = in_place.learn_gaps;
             settings.plan.follow_memory = in_place.follow_memory;
         }
+        settings.plan.initial_sizes = self.settings.initial_sizes;
         if let Some(max) = self.settings.max_workers {
             settings.plan.max_workers = max;
         }

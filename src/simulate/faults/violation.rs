@@ -35,6 +35,16 @@ pub enum WorldViolation {
         /// For how many seconds it could have grown.
         seconds: f64,
     },
+    /// Ray failed tasks that waited for a pod that became too small for them.
+    #[error(
+        "{tasks} tasks waited for pod {pod}, and were failed when it became too small for them"
+    )]
+    FailsTasks {
+        /// The pod.
+        pod: String,
+        /// How many.
+        tasks: usize,
+    },
     /// A pod was resized again and again.
     #[error("pod {pod} was resized {count} times within a minute, more than {most}")]
     ResizedOften {
@@ -53,8 +63,8 @@ pub enum WorldViolation {
         /// The group.
         group: String,
     },
-    /// A pod was asked to be larger than it may be.
-    #[error("pod {pod} was resized to {size} {unit}, above {most}")]
+    /// A pod was made or asked to be larger than it may be.
+    #[error("pod {pod} is to have {size} {unit}, above {most}")]
     AboveResizeLimit {
         /// The pod.
         pod: String,

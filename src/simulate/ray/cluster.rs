@@ -312,9 +312,14 @@ impl Ray {
         ending
     }
 
-    /// A raylet is told its size. It never gives up what is in use. Returns what it has then, and how many
-    /// jobs Ray fails because of it.
-    pub fn resize(&mut self, number: usize, sizes: &[(&str, i64)], now: Moment) -> (Bundle, usize) {
+    /// A raylet is told its size. It never gives up what is in use. Returns what it has then, and the jobs
+    /// that Ray fails because of it.
+    pub fn resize(
+        &mut self,
+        number: usize,
+        sizes: &[(&str, i64)],
+        now: Moment,
+    ) -> (Bundle, Vec<usize>) {
         self.touch();
         let node = &mut self.nodes[number];
         let before = node.total.clone();
@@ -334,8 +339,8 @@ impl Ray {
 
     /// Fails the tasks that a node could hold before it became smaller, and that no node can now, whatever is free:
     /// Ray takes them for wrongly queued. Actors wait in the GCS, which lets them. (`local_lease_manager.cc`,
-    /// `GrantScheduledLeasesToWorkers`.) Returns how many there were.
-    fn fail_infeasible(&mut self, before: &Bundle) -> usize {
+    /// `GrantScheduledLeasesToWorkers`.) Returns them.
+    fn fail_infeasible(&mut self, before: &Bundle) -> Vec<usize> {
         let Self {
             queues,
             nodes,
@@ -357,6 +362,6 @@ impl Ray {
         for job in &failed {
             self.jobs.lose(*job);
         }
-        failed.len()
+        failed
     }
 }

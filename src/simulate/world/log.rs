@@ -34,6 +34,15 @@ pub enum LogEntry {
         /// The name of the pod.
         pod: String,
     },
+    /// Ray has failed tasks that waited, because its node that could hold them became smaller.
+    TasksFailed {
+        /// The name of the pod.
+        pod: String,
+        /// How many.
+        tasks: usize,
+        /// For how many seconds one of them had waited, at the most.
+        waited_s: f64,
+    },
     /// The webhook has denied a change of the RayCluster.
     Denied {
         /// Who wanted to change it.
@@ -86,6 +95,7 @@ impl LogEntry {
             Self::Claimed(_) => true,
             Self::Deleted { .. }
             | Self::MemoryKill { .. }
+            | Self::TasksFailed { .. }
             | Self::Denied { .. }
             | Self::Fault(_) => false,
         }
@@ -132,6 +142,14 @@ impl fmt::Display for LogEntry {
             Self::MemoryKill { pod } => {
                 write!(f, "work is killed, because the memory of {pod} is full")
             }
+            Self::TasksFailed {
+                pod,
+                tasks,
+                waited_s,
+            } => write!(
+                f,
+                "Ray fails {tasks} tasks that waited for up to {waited_s} s for {pod} as it was"
+            ),
             Self::Denied { user, why } => write!(f, "the webhook denies {user}: {why}"),
             Self::Fault(text) => f.write_str(text),
         }

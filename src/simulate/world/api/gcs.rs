@@ -5,6 +5,7 @@ use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::{Failure, Reply};
 use crate::simulate::ray::resources::{fixed, float};
 use crate::simulate::world::World;
+use crate::simulate::world::log::LogEntry;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::NodeId;
 
@@ -33,7 +34,17 @@ impl World {
             sizes.push(("memory", fixed(bytes as f64)));
         }
         let (total, failed) = self.ray.resize(node, &sizes, self.now);
-        self.ledger.harmed += failed as u64;
+        self.ledger.harmed += failed.len() as u64;
+        if !failed.is_empty() {
+            let jobs = failed.iter().map(|job| &self.ray.jobs.all[*job]);
+            let waited = jobs.filter_map(|job| Some(self.now.since(job.ready?)));
+            let waited_s = waited.fold(0.0, f64::max);
+            self.log.add(self.now, || LogEntry::TasksFailed {
+                pod: resize.pod.clone(),
+                tasks: failed.len(),
+                waited_s,
+            });
+        }
         let amount = |name: &str| Some(float(total.get(self.ray.names.find(name)?)));
         let reply = Reply::RayletTotals {
             cpu: amount("CPU"),

@@ -20,14 +20,14 @@ const NODE_TYPE: &str = "ray.io/node-type";
 const GROUP: &str = "ray.io/group";
 
 /// A worker pod that is being made.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct NewPod<'a> {
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewPod {
     /// The name of the RayCluster that owns it.
-    pub cluster: &'a str,
+    pub cluster: String,
     /// The UID of that.
-    pub cluster_uid: &'a str,
+    pub cluster_uid: String,
     /// The name of its group.
-    group: &'a str,
+    group: String,
     /// The resources of its ray container.
     resources: Resources,
 }
@@ -84,9 +84,12 @@ impl fmt::Display for LeftAsMade {
     }
 }
 
-impl<'a> NewPod<'a> {
+/// The longest name, in bytes: what is longer is not made by KubeRay, and would be held while the RayCluster is read.
+const LONGEST_NAME: usize = 253;
+
+impl NewPod {
     /// Reads a pod that is being made.
-    pub fn read(pod: &'a Fields) -> Result<Self, LeftAsMade> {
+    pub fn read(pod: &Fields) -> Result<Self, LeftAsMade> {
         let metadata = object_at(pod, "metadata").ok_or(LeftAsMade::NoWorker)?;
         let (cluster, cluster_uid) = owner(metadata).ok_or(LeftAsMade::NoWorker)?;
         let labels = object_at(metadata, "labels").ok_or(LeftAsMade::NoWorker)?;
@@ -104,10 +107,14 @@ impl<'a> NewPod<'a> {
         let container = list_at(spec, "containers").first();
         let resources = container.and_then(|container| container.get("resources"));
         let resources = resources.and_then(|all| Resources::deserialize(all).ok());
+        let mut names = [cluster, cluster_uid, group].into_iter();
+        if names.any(|name| name.len() > LONGEST_NAME) {
+            return Err(LeftAsMade::NoWorker);
+        }
         Ok(Self {
-            cluster,
-            cluster_uid,
-            group,
+            cluster: cluster.to_owned(),
+            cluster_uid: cluster_uid.to_owned(),
+            group: group.to_owned(),
             resources: resources.ok_or(LeftAsMade::HasNoSize)?,
         })
     }
@@ -131,30 +138,26 @@ impl OwnerCluster<'_> {
         text.unwrap_or_default()
     }
 
-    fn is(&self, pod: &NewPod<'_>) -> bool {
+    fn is(self, pod: &NewPod) -> bool {
         let is_deleting = self
             .0
             .get("deletionTimestamp")
             .is_some_and(|at| !at.is_null());
-        text_at(self.0, "uid") == Some(pod.cluster_uid) && !is_deleting
+        text_at(self.0, "uid") == Some(&*pod.cluster_uid) && !is_deleting
     }
 }
 
 /// How much larger a pod is made at `now`, in seconds since 1970.
-pub fn enlarged(
-    pod: &NewPod<'_>,
-    cluster: OwnerCluster<'_>,
-    now: f64,
-) -> Result<Enlarged, LeftAsMade> {
+pub fn enlarged(pod: &NewPod, cluster: OwnerCluster<'_>, now: f64) -> Result<Enlarged, LeftAsMade> {
     if !cluster.is(pod) {
         return Err(LeftAsMade::AnotherOwner);
     }
     let sizes = InitialSizes::parse(cluster.annotation(ANNOTATION));
-    let size = sizes.of_group(pod.group, now);
+    let size = sizes.of_group(&pod.group, now);
     let size = size.ok_or(LeftAsMade::NoSizeSaid)?;
     let ippr = Ippr::parse(cluster.annotation(ippr::ANNOTATION));
     let limits = ippr
-        .resize_limits(pod.group)
+        .resize_limits(&pod.group)
         .filter(|_| ippr.is_well_formed());
     let limit = |written: &Option<ResizeLimit>| written.as_ref()?.quantity.ok();
     let most =
@@ -312,6 +315,7 @@ mod tests {
             (owned("kind", json!("RayJob")), LeftAsMade::NoWorker),
             (owned("apiVersion", json!("x/v1")), LeftAsMade::NoWorker),
             (owned("uid", json!("v")), LeftAsMade::AnotherOwner),
+            (owned("name", json!("n".repeat(254))), LeftAsMade::NoWorker),
             (
                 changed("/metadata/labels/ray.io~1group", json!("b")),
                 LeftAsMade::NoSizeSaid,
@@ -349,13 +353,13 @@ mod tests {
             ),
             (
                 cluster(&sizes(6, 8), |all| {
-                    all["annotations"][ippr::ANNOTATION] = json!("{}")
+                    all["annotations"][ippr::ANNOTATION] = json!("{}");
                 }),
                 LeftAsMade::MayNotGrow,
             ),
             (
                 cluster(&sizes(6, 8), |all| {
-                    all["annotations"][ippr::ANNOTATION] = json!("{")
+                    all["annotations"][ippr::ANNOTATION] = json!("{");
                 }),
                 LeftAsMade::MayNotGrow,
             ),

@@ -1,19 +1,25 @@
 //! New pods as an attack: whoever may create pods can label one as a worker, and name any RayCluster as its owner; and
 //! who may change a RayCluster can write anything into its annotations.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use axum::http::StatusCode;
+use axum::http::{Request, Response, StatusCode, header};
+use axum::routing::get;
 use rayfit::admission::AdmissionLimits;
 use rayfit::apiserver::ApiServer;
 use rayfit::server::home_cluster::HomeCluster;
 use rayfit::server::owners::Owners;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::client_support::{Connection, kubeconfig, request};
 use crate::played_api::PlayedApi;
+use crate::process_support::{Process, soon};
 use crate::review_support;
-use review_support::{Server, cluster, create, create_pod, made, owner, post, with_owners, worker};
+use review_support::{
+    SECRET, Server, cluster, create, create_pod, made, owner, post, with_owners, worker,
+};
 
 const DEMO: &str = "/apis/ray.io/v1/namespaces/ml/rayclusters/demo";
 
@@ -156,8 +162,8 @@ async fn without_the_right_or_without_an_answer_nothing_stands_still() {
     let (api, server) = played(3, 4);
     api.objects().forbidden.push("/demo".to_owned());
     assert_eq!(resources(&server, &worker()).await, as_made());
-    let silent = tower::service_fn(|_: axum::http::Request<kube::client::Body>| {
-        std::future::pending::<Result<axum::http::Response<axum::body::Body>, std::io::Error>>()
+    let silent = tower::service_fn(|_: Request<kube::client::Body>| {
+        std::future::pending::<Result<Response<axum::body::Body>, std::io::Error>>()
     });
     let silent = serving(ApiServer::through(silent, "rayfit-system"));
     let (pod, start) = (worker(), Instant::now());
@@ -180,4 +186,66 @@ async fn without_the_right_or_without_an_answer_nothing_stands_still() {
         "{:?}",
         start.elapsed()
     );
+}
+
+/// Of a RayCluster only its metadata is asked for, as it is stored now: no spec, in which secrets can stand.
+#[tokio::test]
+async fn nothing_but_the_metadata_as_it_is_now_is_asked_for() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&asked);
+    let service = tower::service_fn(move |request: Request<kube::client::Body>| {
+        let accept = request.headers()[header::ACCEPT].to_str().unwrap();
+        let line = format!("{} {} {accept}", request.method(), request.uri());
+        seen.lock().unwrap().push(line);
+        let body = json!({"metadata": owner(3, 4, now())}).to_string();
+        async move { Ok::<_, std::io::Error>(Response::new(axum::body::Body::from(body))) }
+    });
+    let server = serving(ApiServer::through(service, "rayfit-system"));
+    assert_ne!(resources(&server, &worker()).await, as_made());
+    let accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    assert_eq!(*asked.lock().unwrap(), [format!("GET {DEMO} {accept}")]);
+}
+
+/// A process that may not read RayClusters any more makes pods as ever, and does not fill its log with that.
+#[tokio::test]
+async fn a_process_without_the_right_says_so_once() {
+    let api = PlayedApi::default();
+    api.put(DEMO, json!({"metadata": owner(3, 4, now())}));
+    let version = json!({"major": "1", "minor": "35", "gitVersion": "v1.35.0"});
+    let router = api.router();
+    let router = router.route("/version", get(async move || axum::Json(version)));
+    let folder = tempfile::tempdir().unwrap();
+    let file = kubeconfig(router, folder.path().join("kubeconfig")).await;
+    let file = file.to_str().unwrap();
+    let flags = ["--no-controller", "--no-audit", "--shutdown-delay", "0"];
+    let flags = [&flags[..], &["--kubeconfig", file]].concat();
+    let mut process = Process::ready(&flags).await;
+    let mut connection = Connection::open(process.webhooks).await.unwrap();
+    let pod = worker();
+    for is_forbidden in [false, true] {
+        if is_forbidden {
+            api.objects().forbidden.push("/demo".to_owned());
+        }
+        for _ in 0..20 {
+            let review = create_pod(&pod, "ml").to_string();
+            let answer = connection.send(request("/mutate?timeout=2s", review));
+            let answer = soon("an answer", answer).await.unwrap();
+            let answer: Value = serde_json::from_str(&answer.body).unwrap();
+            let got = made(&pod, &answer["response"]);
+            assert_eq!(got == as_made(), is_forbidden, "{answer}");
+        }
+    }
+    process.signal(Signal::TERM);
+    let mut said = 0;
+    while let Some(line) = soon("the log", process.log.next_line()).await.unwrap() {
+        assert!(!line.contains(SECRET), "{line}");
+        if line.contains("made as their templates say") {
+            assert!(line.contains("HTTP 403"), "{line}");
+            said += 1;
+        }
+        if line.contains("stopped") {
+            break;
+        }
+    }
+    assert_eq!(said, 1);
 }

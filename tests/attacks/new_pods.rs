@@ -160,8 +160,17 @@ async fn what_is_too_large_stays_as_it_is_made() {
 #[tokio::test]
 async fn without_the_right_or_without_an_answer_nothing_stands_still() {
     let (api, server) = played(3, 4);
+    let mut of_none = worker();
+    of_none["metadata"]["ownerReferences"][0]["name"] = "none".into();
+    assert_eq!(resources(&server, &of_none).await, as_made());
+    let unread = |server: &Server| {
+        let series = "rayfit_admission_requests_total{webhook=\"mutate\",kind=\"other\",operation=\"CREATE\",outcome=\"owner_unread\"}";
+        server.metric(series)
+    };
+    assert_eq!(unread(&server), None, "that there is none is an answer");
     api.objects().forbidden.push("/demo".to_owned());
     assert_eq!(resources(&server, &worker()).await, as_made());
+    assert_eq!(unread(&server), Some("1".to_owned()));
     let silent = tower::service_fn(|_: Request<kube::client::Body>| {
         std::future::pending::<Result<Response<axum::body::Body>, std::io::Error>>()
     });

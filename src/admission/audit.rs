@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use crate::defaults::Defaulted;
 use crate::finding::Finding;
+use crate::initial_size::Enlarged;
 use crate::judge::Verdict;
 use crate::rule_id::RuleId;
 
@@ -52,6 +53,11 @@ pub fn of_defaults(defaulted: &Defaulted) -> Annotations {
         annotations.insert("defaulted", bounded(defaulted.applied.iter(), "; "));
     }
     annotations
+}
+
+/// The size that a new pod gets.
+pub fn of_initial_size(enlarged: &Enlarged) -> Annotations {
+    Annotations::from([("initial-size", enlarged.size.to_string())])
 }
 
 /// The rules of some findings, each once, by number.

@@ -4,6 +4,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::new_pods::OwnerUnread;
 use super::objects::{objects, read};
 use super::review::{Review, ReviewError};
 use super::skip::{self, Skip};
@@ -11,11 +12,12 @@ use super::tree::{Detail, TreeBudget};
 use super::{Webhook, resize};
 use crate::defaults::{self, Defaulted};
 use crate::facts::Facts;
+use crate::initial_size::{self, Enlarged, LeftAsMade, NewPod, OwnerCluster};
 use crate::judge::Verdict;
 use crate::policy::{EffectivePolicy, Settings};
 use crate::ray::container::MEMORY_MONITOR;
 use crate::ray::ippr::ANNOTATION;
-use crate::ray::{Kind, RayObject, drain};
+use crate::ray::{Fields, Kind, RayObject, drain};
 use crate::raypolicy::compile;
 use crate::raypolicy::review::PolicyReview;
 use crate::{judge, raypolicy};
@@ -58,6 +60,12 @@ pub enum Decision {
     Defaulted(Defaulted),
     /// A RayPolicy, which was itself validated.
     Policy(PolicyReview),
+    /// A new pod, which gets the initial size that its RayCluster says.
+    Enlarged(Enlarged),
+    /// A new pod, which stays as it is made.
+    LeftAsMade(LeftAsMade),
+    /// A new pod, which stays as it is made because its RayCluster was not read.
+    OwnerUnread(OwnerUnread),
 }
 
 /// Decides about one review, which arrived at `now`.
@@ -109,6 +117,18 @@ pub fn decide(
             &settings,
         )),
     })
+}
+
+/// Decides about a new pod at `now`, in seconds since 1970, by `metadata` of its RayCluster.
+pub fn of_new_pod(pod: &NewPod, owner: Result<Option<Fields>, OwnerUnread>, now: f64) -> Decision {
+    let metadata = match owner {
+        Ok(metadata) => metadata.ok_or(LeftAsMade::AnotherOwner),
+        Err(unread) => return Decision::OwnerUnread(unread),
+    };
+    let enlarged = |metadata| initial_size::enlarged(pod, OwnerCluster(&metadata), now);
+    metadata
+        .and_then(enlarged)
+        .map_or_else(Decision::LeftAsMade, Decision::Enlarged)
 }
 
 /// A RayPolicy is created or updated.

@@ -3,7 +3,8 @@
 //! The steps of a review: [`limits`] reads the body within limits, [`review`] parses the envelope
 //! without copying the objects in it, [`skip`] allows from the raw bytes what needs no check,
 //! [`tree`] parses the fields that are read, [`decide`] asks the core, and [`response`] writes the
-//! answer. [`mod@router`] connects them. All except the router and the limits are pure.
+//! answer. [`mod@router`] connects them. For a new pod, [`new_pods`] asks for its RayCluster before that. All except the
+//! router, the limits and the reads of RayClusters are pure.
 //!
 //! Invariant: a review that fails in any way ends alone, and is answered.
 
@@ -11,6 +12,7 @@ pub mod audit;
 pub mod deadline;
 pub mod decide;
 pub mod limits;
+pub mod new_pods;
 mod objects;
 pub mod record;
 mod resize;

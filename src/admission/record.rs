@@ -87,16 +87,21 @@ impl Record {
             Decision::Defaulted(defaulted) if defaulted.applied.is_empty() => {
                 ReviewOutcome::Allowed
             }
-            Decision::Defaulted(_) => ReviewOutcome::Patched,
+            Decision::Defaulted(_) | Decision::Enlarged(_) => ReviewOutcome::Patched,
             Decision::TooMuch(_) => ReviewOutcome::Denied,
             Decision::Policy(found) if !found.refused.is_empty() => ReviewOutcome::Denied,
             Decision::Policy(found) if found.doubted.is_empty() => ReviewOutcome::Allowed,
             Decision::Judged(verdict) if !verdict.is_allowed() => ReviewOutcome::Denied,
             Decision::Judged(verdict) if verdict.warned.is_empty() => ReviewOutcome::Allowed,
             Decision::Judged(_) | Decision::Policy(_) => ReviewOutcome::Warned,
+            Decision::LeftAsMade(_) => ReviewOutcome::Allowed,
+            Decision::OwnerUnread(_) => ReviewOutcome::OwnerUnread,
         };
-        if let Decision::TooMuch(error) = decision {
-            self.problem = error.to_string();
+        match decision {
+            Decision::TooMuch(error) => self.problem = error.to_string(),
+            Decision::LeftAsMade(left) => self.problem = left.to_string(),
+            Decision::OwnerUnread(unread) => self.problem = unread.to_string(),
+            _ => {}
         }
         if let Decision::Judged(verdict) = decision {
             let findings = verdict.findings();
@@ -140,6 +145,7 @@ impl Record {
                 | ReviewOutcome::Allowed
                 | ReviewOutcome::Warned
                 | ReviewOutcome::Patched
+                | ReviewOutcome::OwnerUnread
         );
         !is_quiet || tracing::enabled!(tracing::Level::DEBUG)
     }

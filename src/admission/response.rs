@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use json_patch::Patch;
 use serde::Serialize;
 
 use super::audit::{self, Annotations};
@@ -76,10 +77,11 @@ pub struct RenderError(#[from] serde_json::Error);
 /// The AdmissionReview that answers `review`, as JSON.
 pub fn render(review: &Review<'_>, decision: &Decision) -> Result<Vec<u8>, RenderError> {
     let response = match decision {
-        Decision::Skipped(_) => allowed(),
+        Decision::Skipped(_) | Decision::LeftAsMade(_) | Decision::OwnerUnread(_) => allowed(),
         Decision::TooMuch(error) => too_much(review, error),
         Decision::Judged(verdict) => judged(review, verdict),
-        Decision::Defaulted(defaulted) => patched(defaulted)?,
+        Decision::Defaulted(defaulted) => defaulted_by(defaulted)?,
+        Decision::Enlarged(enlarged) => patched(&enlarged.patch, audit::of_initial_size(enlarged))?,
         Decision::Policy(found) => reviewed(review, found),
     };
     let envelope = Envelope {
@@ -125,16 +127,20 @@ fn too_much<'a>(review: &'a Review<'_>, error: &ReviewError) -> Response<'a> {
 }
 
 /// The answer with the patch that fills in the defaults.
-fn patched<'a>(defaulted: &Defaulted) -> Result<Response<'a>, RenderError> {
+fn defaulted_by<'a>(defaulted: &Defaulted) -> Result<Response<'a>, RenderError> {
     // API servers treat a patch type without a patch as a failure.
     if defaulted.operations.0.is_empty() {
         return Ok(allowed());
     }
-    let patch = serde_json::to_vec(&defaulted.operations)?;
+    patched(&defaulted.operations, audit::of_defaults(defaulted))
+}
+
+fn patched<'a>(patch: &Patch, annotations: Annotations) -> Result<Response<'a>, RenderError> {
+    let patch = serde_json::to_vec(patch)?;
     Ok(Response {
         patch: Some(STANDARD.encode(patch)),
         patch_type: Some("JSONPatch"),
-        audit_annotations: audit::of_defaults(defaulted),
+        audit_annotations: annotations,
         ..allowed()
     })
 }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use axum::Router;
@@ -13,9 +13,11 @@ use axum::response::Response;
 use axum::routing::post;
 use k8s_openapi::jiff::Timestamp;
 
-use super::decide::{Decision, Engine, decide};
+use super::decide::{self, Decision, Engine, decide};
 use super::limits::refusal::Refusal;
 use super::limits::{AdmissionCapacity, AdmissionLimits};
+use super::new_pods::review::{OwnedPod, is_one, new_pod};
+use super::new_pods::{OwnerReads, OwnerUnread};
 use super::response::RenderError;
 use super::review::{Review, ReviewError};
 use super::tree::TreeBudget;
@@ -35,6 +37,7 @@ pub struct Admission {
     engine: Engine,
     budget: AdmissionCapacity,
     metrics: Arc<Metrics>,
+    owners: Option<OwnerReads>,
 }
 
 impl Admission {
@@ -60,6 +63,16 @@ impl Admission {
             engine,
             budget: AdmissionCapacity::new(limits),
             metrics,
+            owners: None,
+        }
+    }
+
+    /// The same, which gives new pods their initial size; without, they stay as they are made.
+    #[must_use]
+    pub fn with_owners(self, owners: OwnerReads) -> Self {
+        Self {
+            owners: Some(owners),
+            ..self
         }
     }
 }
@@ -84,6 +97,24 @@ struct Answer {
     body: Bytes,
     record: Record,
 }
+
+/// What follows from a body.
+enum Reviewed {
+    /// The answer.
+    Answered(Answer),
+    /// The RayCluster of a pod has to be read first.
+    Owned(Box<PodReview>),
+}
+
+/// The review of a new pod, while its RayCluster is read: as little as is needed then, because many may wait.
+struct PodReview {
+    uid: String,
+    owned: OwnedPod,
+    record: Record,
+}
+
+/// The time that is kept to answer after the RayCluster was read, or was not.
+const TO_ANSWER: Duration = Duration::from_millis(100);
 
 async fn serve(admission: Arc<Admission>, webhook: Webhook, request: Request) -> Response {
     let start = Instant::now();
@@ -119,54 +150,93 @@ async fn answer(
     let held = admission.budget.read(body, &parts.headers, source).await?;
     // Reserved only now, so that slow senders do not keep out requests that have arrived.
     let place = admission.budget.enter()?;
-    let Some(turn) = admission.budget.large(&held, source).await? else {
-        return Ok(admission.review(webhook, &held.bytes));
+    let reviewed = match admission.budget.large(&held, source).await? {
+        None => {
+            let reviewed = admission.review(webhook, &held.bytes);
+            // A pod waits for its RayCluster without the body, and without a place of others.
+            drop((place, held));
+            reviewed
+        }
+        Some(turn) => {
+            if Instant::now() >= deadline {
+                return Err(Refusal::Deadline);
+            }
+            let admission = admission.clone();
+            let judged = tokio::task::spawn_blocking(move || {
+                // Held here rather than by the caller, who may give up before this is done.
+                let _held = (place, turn);
+                admission.review(webhook, &held.bytes)
+            });
+            judged
+                .await
+                .unwrap_or_else(|_| Reviewed::Answered(panicked(Record::new(webhook))))
+        }
     };
-    if Instant::now() >= deadline {
-        return Err(Refusal::Deadline);
-    }
-    let admission = admission.clone();
-    let judged = tokio::task::spawn_blocking(move || {
-        // Held here rather than by the caller, who may give up before this is done.
-        let _held = (place, turn);
-        admission.review(webhook, &held.bytes)
-    });
-    Ok(judged
-        .await
-        .unwrap_or_else(|_| panicked(Record::new(webhook))))
+    Ok(match reviewed {
+        Reviewed::Answered(answer) => answer,
+        Reviewed::Owned(pod) => admission.enlarge(*pod, deadline).await,
+    })
 }
 
 impl Admission {
-    /// Answers one body. A failure affects only this request.
-    fn review(&self, webhook: Webhook, body: &[u8]) -> Answer {
+    /// Reviews one body. A failure affects only this request.
+    fn review(&self, webhook: Webhook, body: &[u8]) -> Reviewed {
         let mut record = Record::new(webhook);
         let review = match Review::parse(body) {
             Ok(review) => review,
-            Err(error) => return bad_request(record, &error.to_string()),
+            Err(error) => return Reviewed::Answered(bad_request(record, &error.to_string())),
         };
         record.identify(&review);
-        let decided = catch_unwind(AssertUnwindSafe(|| self.decide(webhook, &review)));
-        let mut answer = match decided {
-            Ok(Ok((body, decision))) => answered(record, body, &decision),
-            Ok(Err(Fault::Review(error @ ReviewError::TooMuch(_)))) => Answer {
-                status: StatusCode::PAYLOAD_TOO_LARGE,
-                ..bad_request(record, &error.to_string())
-            },
-            Ok(Err(Fault::Review(error))) => bad_request(record, &error.to_string()),
-            Ok(Err(Fault::Render(error))) => failed(record, &error.to_string()),
-            Err(_panic) => panicked(record),
+        let decided = match caught(|| self.step(webhook, &review)) {
+            Ok(Step::Owned(owned)) => {
+                record.name(&review);
+                let uid = review.uid.into_owned();
+                return Reviewed::Owned(Box::new(PodReview { uid, owned, record }));
+            }
+            Ok(Step::Decided(decision)) => Ok(decision),
+            Err(fault) => Err(fault),
         };
+        let mut answer = answered(record, &review, decided);
         if answer.record.is_logged() {
             answer.record.name(&review);
         }
-        answer
+        Reviewed::Answered(answer)
     }
 
-    fn decide(&self, webhook: Webhook, review: &Review<'_>) -> Result<(Vec<u8>, Decision), Fault> {
+    fn step(&self, webhook: Webhook, review: &Review<'_>) -> Result<Step, Fault> {
         let budget = TreeBudget::of(self.budget.trees());
+        if self.owners.is_some() && is_one(webhook, review) {
+            return Ok(match new_pod(review, &budget)? {
+                Ok(owned) => Step::Owned(owned),
+                Err(left) => Step::Decided(Decision::LeftAsMade(left)),
+            });
+        }
         let policy = self.policy.load();
         let decision = decide(webhook, review, &policy, now(), self.engine, &budget)?;
-        Ok((response::render(review, &decision)?, decision))
+        Ok(Step::Decided(decision))
+    }
+
+    /// Answers the review of a pod by what its RayCluster says. A pod is never refused.
+    async fn enlarge(&self, waiting: PodReview, deadline: Instant) -> Answer {
+        let PodReview { uid, owned, record } = waiting;
+        let OwnedPod { pod, owner } = owned;
+        let review = Review {
+            uid: uid.into(),
+            ..Review::default()
+        };
+        let Some(owners) = &self.owners else {
+            let unread = Decision::OwnerUnread(OwnerUnread::NoApiServer);
+            return answered(record, &review, Ok(unread));
+        };
+        let until = deadline.checked_sub(TO_ANSWER).unwrap_or(deadline);
+        let metadata = owners.read(owner, until.into()).await;
+        if let Err(unread) = &metadata
+            && owners.is_to_warn()
+        {
+            tracing::warn!(%unread, "new pods are made as their templates say, and grow later");
+        }
+        let decided = caught(|| Ok(decide::of_new_pod(&pod, metadata, owners.now())));
+        answered(record, &review, decided)
     }
 }
 
@@ -185,14 +255,46 @@ enum Fault {
     Review(#[from] ReviewError),
     #[error(transparent)]
     Render(#[from] RenderError),
+    #[error("a panic")]
+    Panic,
 }
 
-fn answered(mut record: Record, body: Vec<u8>, decision: &Decision) -> Answer {
-    record.decided(decision);
-    Answer {
-        status: StatusCode::OK,
-        body: body.into(),
-        record,
+/// How far a review is decided by itself.
+enum Step {
+    /// It is decided.
+    Decided(Decision),
+    /// The RayCluster of a pod has to be read first.
+    Owned(OwnedPod),
+}
+
+fn caught<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Fault::Panic))
+}
+
+fn answered(mut record: Record, review: &Review<'_>, decided: Result<Decision, Fault>) -> Answer {
+    let rendered = caught(|| {
+        let decision = decided?;
+        Ok((response::render(review, &decision)?, decision))
+    });
+    let fault = match rendered {
+        Ok((body, decision)) => {
+            record.decided(&decision);
+            return Answer {
+                status: StatusCode::OK,
+                body: body.into(),
+                record,
+            };
+        }
+        Err(fault) => fault,
+    };
+    match fault {
+        Fault::Review(error @ ReviewError::TooMuch(_)) => Answer {
+            status: StatusCode::PAYLOAD_TOO_LARGE,
+            ..bad_request(record, &error.to_string())
+        },
+        Fault::Review(error) => bad_request(record, &error.to_string()),
+        Fault::Render(error) => failed(record, &error.to_string()),
+        Fault::Panic => panicked(record),
     }
 }
 

@@ -251,7 +251,8 @@ pub async fn body_of(body: Body, objects: u32) -> Result<Bytes, PageFault> {
     whole(body, largest).await
 }
 
-async fn whole(body: Body, largest: usize) -> Result<Bytes, PageFault> {
+/// Reads a body of up to `largest` bytes.
+pub async fn whole(body: Body, largest: usize) -> Result<Bytes, PageFault> {
     let limited = http_body_util::Limited::new(body, largest);
     match limited.collect().await {
         Ok(body) => Ok(body.to_bytes()),

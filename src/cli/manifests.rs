@@ -133,6 +133,13 @@ pub(super) struct ManifestsCommand {
     #[arg(long, conflicts_with = "no_controller")]
     delete_idle_clusters: bool,
 
+    /// Have new worker pods sent to a webhook, which makes them as large as Rayfit said when it asked for them
+    ///
+    /// A RayPolicy with `inPlace.initialSizes` needs it. While the webhook does not answer, pods are made as
+    /// their templates say, and grow later.
+    #[arg(long)]
+    initial_sizes: bool,
+
     /// Permit all service accounts to read the Lease by which sidecars that stand by know of the controller
     ///
     /// A RayPolicy with `reconcile.standby` needs it: the head pods of its clusters run under accounts of
@@ -157,7 +164,7 @@ pub(super) struct ManifestsCommand {
     /// Write a folder for kustomize instead, with an overlay for each kind of installation
     ///
     /// Then: kubectl apply -k FOLDER/overlays/self-managed
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["cert_manager", "self_managed", "fail_closed", "ray_auth", "delete_idle_clusters", "standby"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["cert_manager", "self_managed", "fail_closed", "ray_auth", "delete_idle_clusters", "initial_sizes", "standby"])]
     write_to: Option<PathBuf>,
 }
 
@@ -208,6 +215,7 @@ impl ManifestsCommand {
             single_deployment: self.single_deployment,
             ray_auth: self.ray_auth,
             delete_idle_clusters: self.delete_idle_clusters,
+            initial_sizes: self.initial_sizes,
             standby: self.standby,
             gcs_ports: self.gcs_ports,
             definitions: !self.no_crds,

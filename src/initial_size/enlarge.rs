@@ -34,30 +34,26 @@ impl OwnerCluster<'_> {
         text.unwrap_or_default()
     }
 
-    fn is(&self, pod: &NewPod<'_>) -> bool {
+    fn is(self, pod: &NewPod) -> bool {
         let is_deleting = self
             .0
             .get("deletionTimestamp")
             .is_some_and(|at| !at.is_null());
-        text_at(self.0, "uid") == Some(pod.cluster_uid) && !is_deleting
+        text_at(self.0, "uid") == Some(&*pod.cluster_uid) && !is_deleting
     }
 }
 
 /// How much larger a pod is made at `now`, in seconds since 1970.
-pub fn enlarged(
-    pod: &NewPod<'_>,
-    cluster: OwnerCluster<'_>,
-    now: f64,
-) -> Result<Enlarged, LeftAsMade> {
+pub fn enlarged(pod: &NewPod, cluster: OwnerCluster<'_>, now: f64) -> Result<Enlarged, LeftAsMade> {
     if !cluster.is(pod) {
         return Err(LeftAsMade::AnotherOwner);
     }
     let sizes = InitialSizes::parse(cluster.annotation(ANNOTATION));
-    let size = sizes.of_group(pod.group, now);
+    let size = sizes.of_group(&pod.group, now);
     let size = size.ok_or(LeftAsMade::NoSizeSaid)?;
     let ippr = Ippr::parse(cluster.annotation(ippr::ANNOTATION));
     let limits = ippr
-        .resize_limits(pod.group)
+        .resize_limits(&pod.group)
         .filter(|_| ippr.is_well_formed());
     let limit = |written: &Option<ResizeLimit>| written.as_ref()?.quantity.ok();
     let most =
@@ -215,6 +211,7 @@ mod tests {
             (owned("kind", json!("RayJob")), LeftAsMade::NoWorker),
             (owned("apiVersion", json!("x/v1")), LeftAsMade::NoWorker),
             (owned("uid", json!("v")), LeftAsMade::AnotherOwner),
+            (owned("name", json!("n".repeat(254))), LeftAsMade::NoWorker),
             (
                 changed("/metadata/labels/ray.io~1group", json!("b")),
                 LeftAsMade::NoSizeSaid,
@@ -252,13 +249,13 @@ mod tests {
             ),
             (
                 cluster(&sizes(6, 8), |all| {
-                    all["annotations"][ippr::ANNOTATION] = json!("{}")
+                    all["annotations"][ippr::ANNOTATION] = json!("{}");
                 }),
                 LeftAsMade::MayNotGrow,
             ),
             (
                 cluster(&sizes(6, 8), |all| {
-                    all["annotations"][ippr::ANNOTATION] = json!("{")
+                    all["annotations"][ippr::ANNOTATION] = json!("{");
                 }),
                 LeftAsMade::MayNotGrow,
             ),

@@ -15,14 +15,14 @@ const NODE_TYPE: &str = "ray.io/node-type";
 const GROUP: &str = "ray.io/group";
 
 /// A worker pod that is being made.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct NewPod<'a> {
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewPod {
     /// The name of the RayCluster that owns it.
-    pub cluster: &'a str,
+    pub cluster: String,
     /// The UID of that.
-    pub cluster_uid: &'a str,
+    pub cluster_uid: String,
     /// The name of its group.
-    pub group: &'a str,
+    pub group: String,
     /// The resources of its ray container.
     pub(super) resources: Resources,
 }
@@ -63,9 +63,12 @@ impl fmt::Display for LeftAsMade {
     }
 }
 
-impl<'a> NewPod<'a> {
+/// The longest name, in bytes: what is longer is not made by KubeRay, and would be held while the RayCluster is read.
+const LONGEST_NAME: usize = 253;
+
+impl NewPod {
     /// Reads a pod that is being made.
-    pub fn read(pod: &'a Fields) -> Result<Self, LeftAsMade> {
+    pub fn read(pod: &Fields) -> Result<Self, LeftAsMade> {
         let metadata = object_at(pod, "metadata").ok_or(LeftAsMade::NoWorker)?;
         let (cluster, cluster_uid) = owner(metadata).ok_or(LeftAsMade::NoWorker)?;
         let labels = object_at(metadata, "labels").ok_or(LeftAsMade::NoWorker)?;
@@ -83,10 +86,14 @@ impl<'a> NewPod<'a> {
         let container = list_at(spec, "containers").first();
         let resources = container.and_then(|container| container.get("resources"));
         let resources = resources.and_then(|all| Resources::deserialize(all).ok());
+        let mut names = [cluster, cluster_uid, group].into_iter();
+        if names.any(|name| name.len() > LONGEST_NAME) {
+            return Err(LeftAsMade::NoWorker);
+        }
         Ok(Self {
-            cluster,
-            cluster_uid,
-            group,
+            cluster: cluster.to_owned(),
+            cluster_uid: cluster_uid.to_owned(),
+            group: group.to_owned(),
             resources: resources.ok_or(LeftAsMade::HasNoSize)?,
         })
     }

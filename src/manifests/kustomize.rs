@@ -23,6 +23,7 @@ pub fn tree(options: &ManifestOptions) -> FileTree {
         failure_policy: super::FailurePolicy::Open,
         ray_auth: false,
         delete_idle_clusters: false,
+        initial_sizes: false,
         standby: false,
         ..options.clone()
     };
@@ -51,6 +52,12 @@ pub fn tree(options: &ManifestOptions) -> FileTree {
         "delete-idle-clusters",
         &plain,
         &objects(&base.with_delete_idle_clusters()),
+    );
+    component(
+        &mut tree,
+        "initial-sizes",
+        &plain,
+        &objects(&base.with_initial_sizes()),
     );
     component(&mut tree, "standby", &plain, &objects(&base.with_standby()));
     for certificates in ["cert-manager", "self-managed"] {

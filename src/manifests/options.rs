@@ -57,6 +57,8 @@ pub struct ManifestOptions {
     pub ray_auth: bool,
     /// Grant permission to delete RayClusters that nobody uses and whose spec asks for that.
     pub delete_idle_clusters: bool,
+    /// Have new pods of Ray clusters sent to a webhook, which makes them as large as their RayCluster says.
+    pub initial_sizes: bool,
     /// Grant all service accounts permission to read the heartbeat, for sidecars that stand by.
     pub standby: bool,
     /// The ports of Ray's GCS in head pods, which the NetworkPolicy lets Rayfit reach.
@@ -171,6 +173,7 @@ impl Default for ManifestOptions {
             single_deployment: false,
             ray_auth: false,
             delete_idle_clusters: false,
+            initial_sizes: false,
             standby: false,
             gcs_ports: vec![6379],
             definitions: true,
@@ -211,6 +214,15 @@ impl ManifestOptions {
     pub fn with_delete_idle_clusters(&self) -> Self {
         Self {
             delete_idle_clusters: true,
+            ..self.clone()
+        }
+    }
+
+    /// The same installation, with the webhook for new pods.
+    #[must_use]
+    pub fn with_initial_sizes(&self) -> Self {
+        Self {
+            initial_sizes: true,
             ..self.clone()
         }
     }

@@ -37,6 +37,10 @@ pub const CHANGED: &str = "request.operation != 'UPDATE' \
      || (has(object.metadata.labels) && has(oldObject.metadata.labels) ? object.metadata.labels != oldObject.metadata.labels : has(object.metadata.labels) != has(oldObject.metadata.labels)) \
      || (has(object.metadata.annotations) && has(oldObject.metadata.annotations) ? object.metadata.annotations != oldObject.metadata.annotations : has(object.metadata.annotations) != has(oldObject.metadata.annotations))";
 
+/// Only pods that a RayCluster controls, as KubeRay makes them, are made larger.
+pub const OF_A_RAY_CLUSTER: &str = "has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(owner, \
+     has(owner.controller) && owner.controller && owner.kind == 'RayCluster' && owner.apiVersion.startsWith('ray.io/'))";
+
 /// The mutating configuration. It never refuses anything, not even when it does not answer.
 pub fn mutating(options: &ManifestOptions) -> Value {
     let mut configuration = configuration(options, "MutatingWebhookConfiguration", MUTATING);
@@ -51,6 +55,7 @@ pub fn mutating(options: &ManifestOptions) -> Value {
             webhook["matchConditions"] = conditions("not-being-deleted", NOT_DELETING);
             webhook
         })
+        .chain(options.initial_sizes.then(|| of_new_pods(options)))
         .collect();
     configuration
 }
@@ -131,6 +136,35 @@ fn of_resizes(options: &ManifestOptions) -> Value {
         "failurePolicy": "Ignore",
         "sideEffects": "None",
         "timeoutSeconds": 1,
+        "admissionReviewVersions": ["v1"]
+    })
+}
+
+/// The webhook for new worker pods. It fails open: such a pod is made as its template says.
+fn of_new_pods(options: &ManifestOptions) -> Value {
+    json!({
+        "name": "mutate.pod.rayfit.dev",
+        "clientConfig": service(options, MUTATE_PATH),
+        "rules": [{
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "resources": ["pods"],
+            "operations": ["CREATE"],
+            "scope": "Namespaced"
+        }],
+        "matchPolicy": "Equivalent",
+        "matchConditions": [{ "name": "of-a-raycluster", "expression": OF_A_RAY_CLUSTER }],
+        "namespaceSelector": { "matchExpressions": namespaces(options) },
+        "objectSelector": {
+            "matchLabels": { "ray.io/node-type": "worker" },
+            "matchExpressions": [{ "key": "ray.io/cluster", "operator": "Exists" }]
+        },
+        "failurePolicy": "Ignore",
+        // Nothing that another webhook adds makes a difference.
+        "reinvocationPolicy": "Never",
+        "sideEffects": "None",
+        // KubeRay makes one pod after the other, and waits for each.
+        "timeoutSeconds": 2,
         "admissionReviewVersions": ["v1"]
     })
 }

@@ -5,6 +5,9 @@
 //! endpoints for kubelets and Prometheus, [`probes`] serves these in a separate thread, and [`run`]
 //! assembles a process.
 //!
+//! [`home_cluster`] is the way to the API server that the parts of a process share, and [`owners`] reads there the
+//! RayCluster that owns a new pod.
+//!
 //! A port accepts a bounded number of connections. When there are more, connections that wait for
 //! their client give way ([`crate::shares`]): those in a handshake, with incomplete headers or
 //! bodies, or idle.
@@ -16,7 +19,9 @@ pub mod connection;
 pub mod facts;
 pub mod guard;
 pub mod health;
+pub mod home_cluster;
 pub mod listener;
+pub mod owners;
 pub mod probes;
 pub mod pulse;
 pub mod run;

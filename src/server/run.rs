@@ -11,15 +11,18 @@ use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use rustls::server::danger::ClientCertVerifier;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{OnceCell, watch as flag};
+use tokio::sync::watch as flag;
 
 use super::health::Health;
+use super::home_cluster::HomeCluster;
 use super::listener::Listener;
+use super::owners::Owners;
 use super::shutdown::{Phase, Shutdown};
 use super::{ConnectionTimeouts, facts, probes};
+use crate::admission::new_pods::{OwnerReadLimits, OwnerReads};
 use crate::admission::{Admission, AdmissionLimits, Engine};
+use crate::apiserver::ApiServer;
 use crate::apiserver::client::is_no_pod;
-use crate::apiserver::{ApiServer, Informers, Watches};
 use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::InForce;
 use crate::controller::{self, Surroundings};
@@ -81,9 +84,6 @@ pub enum CertificateSource {
 /// without a request may still send one.
 const LAST_CALLS: Duration = Duration::from_secs(1);
 
-/// How long to wait for the files of the service account.
-const CLIENT_RETRY: Duration = Duration::from_secs(5);
-
 /// Serves until told to stop, or until a background task fails.
 pub async fn run(options: ServeOptions) -> anyhow::Result<()> {
     // Registered first, so that a signal during the start is not lost.
@@ -120,11 +120,10 @@ async fn serve(
     let _beating = supervisor.spawn("pulse", health.pulse.clone().beat());
     probes::serve(options.health_address, health.clone(), supervisor.clone()).await?;
     let (stop_scaling, stopping) = flag::channel(false);
-    let cluster = Arc::new(Cluster {
-        kubeconfig: options.kubeconfig.clone(),
-        watches: metrics.watches.clone(),
-        reached: OnceCell::new(),
-    });
+    let cluster = Arc::new(HomeCluster::new(
+        options.kubeconfig.clone(),
+        metrics.watches.clone(),
+    ));
     let scaling = scale(
         &options,
         &in_force,
@@ -135,10 +134,18 @@ async fn serve(
     // Until the process ends, also while it stops: until then it serves.
     let learning = learn(options.clone(), in_force.clone(), metrics, cluster.clone());
     let _learning = supervisor.spawn("policies, facts and audit", learning);
-    let _certifying = certify(&options, &certificates, cluster, supervisor);
+    let _certifying = certify(&options, &certificates, cluster.clone(), supervisor);
     let serving = if options.webhooks {
+        let owners = OwnerReads::new(Arc::new(Owners(cluster)), OwnerReadLimits::default());
+        let admission = Admission::with(
+            in_force.policy.clone(),
+            health.metrics.clone(),
+            Engine::default(),
+            options.limits,
+        );
+        let admission = admission.with_owners(owners);
         let serving =
-            serve_webhooks(&options, certificates, &in_force, &health, supervisor).await?;
+            serve_webhooks(&options, certificates, admission, &health, supervisor).await?;
         health.listening.store(true, Ordering::Release);
         Some(serving)
     } else {
@@ -167,7 +174,7 @@ async fn serve(
 async fn serve_webhooks(
     options: &ServeOptions,
     certificates: Arc<CertificateStore>,
-    in_force: &InForce,
+    admission: Admission,
     health: &Health,
     supervisor: &Supervisor,
 ) -> anyhow::Result<Task> {
@@ -180,12 +187,6 @@ async fn serve_webhooks(
         version = env!("CARGO_PKG_VERSION"),
         webhooks = %listener.address()?,
         "serving"
-    );
-    let admission = Admission::with(
-        in_force.policy.clone(),
-        health.metrics.clone(),
-        Engine::default(),
-        options.limits,
     );
     let router = admission::router(Arc::new(admission));
     let serving = listener.serve(router, health.shutdown.clone());
@@ -205,7 +206,7 @@ fn callers(options: &ServeOptions) -> anyhow::Result<Arc<dyn ClientCertVerifier>
 fn scale(
     options: &ServeOptions,
     in_force: &InForce,
-    (metrics, cluster): (&Arc<Metrics>, &Arc<Cluster>),
+    (metrics, cluster): (&Arc<Metrics>, &Arc<HomeCluster>),
     mut stop: flag::Receiver<bool>,
     supervisor: &Supervisor,
 ) -> Option<Task> {
@@ -237,7 +238,7 @@ async fn ended(task: Option<Task>) {
 fn certify(
     options: &ServeOptions,
     store: &Arc<CertificateStore>,
-    cluster: Arc<Cluster>,
+    cluster: Arc<HomeCluster>,
     supervisor: &Supervisor,
 ) -> Option<Task> {
     const NAME: &str = "certificates";
@@ -260,7 +261,7 @@ fn certify(
 
 /// Manages the certificates.
 async fn certify_ourselves(
-    cluster: Arc<Cluster>,
+    cluster: Arc<HomeCluster>,
     own: certs::CertificateOptions,
     store: Arc<CertificateStore>,
 ) {
@@ -271,40 +272,13 @@ async fn certify_ourselves(
     }
 }
 
-/// The cluster that the process belongs to, with one client and the same informers for all of its
-/// parts.
-struct Cluster {
-    kubeconfig: Option<PathBuf>,
-    watches: Watches,
-    reached: OnceCell<(ApiServer, Informers)>,
-}
-
-impl Cluster {
-    /// Waits for the files of the service account.
-    async fn at_last(&self) -> &(ApiServer, Informers) {
-        let reach = async || loop {
-            match ApiServer::connect(self.kubeconfig.as_deref()).await {
-                Ok(api) => {
-                    let informers = Informers::new(api.client(), self.watches.clone());
-                    return (api, informers);
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "the API server cannot be reached, trying again");
-                    tokio::time::sleep(CLIENT_RETRY).await;
-                }
-            }
-        };
-        self.reached.get_or_init(reach).await
-    }
-}
-
 /// Keeps policies up to date, and where webhooks are served also facts, and audits. Never ends,
 /// even where nothing can be read.
 async fn learn(
     options: ServeOptions,
     in_force: InForce,
     metrics: Arc<Metrics>,
-    cluster: Arc<Cluster>,
+    cluster: Arc<HomeCluster>,
 ) {
     let InForce { policy, known } = in_force;
     if !options.webhooks {

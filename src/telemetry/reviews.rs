@@ -21,6 +21,8 @@ pub enum ReviewOutcome {
     Denied,
     /// Allowed with a patch.
     Patched,
+    /// Allowed as it was made: the RayCluster of a new pod was not read.
+    OwnerUnread,
     /// Not a review that can be answered.
     BadRequest,
     /// Refused, because too many reviews were in progress.
@@ -42,6 +44,7 @@ impl ReviewOutcome {
             Self::Warned => "warned",
             Self::Denied => "denied",
             Self::Patched => "patched",
+            Self::OwnerUnread => "owner_unread",
             Self::BadRequest => "bad_request",
             Self::Overload => "overload",
             Self::Deadline => "deadline",

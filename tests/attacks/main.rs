@@ -19,6 +19,7 @@ mod control;
 mod events;
 mod gcs;
 mod greedy;
+mod new_pods;
 mod node_autoscalers;
 mod ownership;
 mod planner;

@@ -98,6 +98,7 @@ fn installs() -> Vec<Vec<Value>> {
     let everywhere = ManifestOptions::default()
         .with_ray_auth()
         .with_delete_idle_clusters()
+        .with_initial_sizes()
         .with_standby();
     let in_namespaces = ManifestOptions {
         only_namespaces: vec!["team-a".to_owned()],
@@ -189,6 +190,45 @@ fn with_ray_auth_in_a_namespace_no_other_secret_is_read() {
             assert_eq!(right.verb, "get");
         }
     }
+}
+
+/// Without `--initial-sizes` no pod is sent to the webhooks, and no RayCluster is read for one; with it one more
+/// right to read is all that follows.
+#[test]
+fn new_pods_are_sent_and_their_ray_clusters_read_only_if_that_is_chosen() {
+    let default = ManifestOptions::default().with_certificates(Certificates::SelfManaged);
+    let chosen = default.with_initial_sizes();
+    let (without, with) = (objects(&default), objects(&chosen));
+    let sent = |install: &[Value]| -> Vec<Value> {
+        let mutating = install
+            .iter()
+            .find(|object| object["kind"] == "MutatingWebhookConfiguration");
+        let webhooks = mutating.unwrap()["webhooks"].as_array().unwrap();
+        let of_pods = |webhook: &&Value| webhook["rules"][0]["resources"] == json!(["pods"]);
+        webhooks.iter().filter(of_pods).cloned().collect()
+    };
+    assert!(sent(&without).is_empty());
+    let [webhook] = &sent(&with)[..] else {
+        panic!("not one webhook of pods: {:?}", sent(&with));
+    };
+    assert_eq!(webhook["failurePolicy"], "Ignore");
+    let read = |install: &[Value]| rights(install, ADMISSION);
+    let more: Vec<Right> = read(&with).difference(&read(&without)).cloned().collect();
+    let right = |namespace: Option<&str>| Right {
+        namespace: namespace.map(str::to_owned),
+        group: "ray.io".to_owned(),
+        resource: "rayclusters".to_owned(),
+        name: None,
+        verb: "get".to_owned(),
+    };
+    assert_eq!(more, [right(None)]);
+    let trial = ManifestOptions {
+        only_namespaces: vec!["team-a".to_owned()],
+        ..chosen
+    };
+    let trial = read(&objects(&trial));
+    assert!(trial.contains(&right(Some("team-a"))) && !trial.contains(&right(None)));
+    assert_eq!(rights(&with, CONTROLLER), rights(&without, CONTROLLER));
 }
 
 #[test]

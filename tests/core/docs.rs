@@ -57,6 +57,7 @@ fn all_chosen(options: &ManifestOptions) -> ManifestOptions {
     options
         .with_ray_auth()
         .with_delete_idle_clusters()
+        .with_initial_sizes()
         .with_standby()
 }
 

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rayfit::manifests::access::certificates::NEEDED;
-use rayfit::manifests::access::{Access, AccessScope, audit, controller as scaling, watch};
+use rayfit::manifests::access::{
+    Access, AccessScope, audit, controller as scaling, initial_size, watch,
+};
 use rayfit::manifests::{Certificates, ManifestOptions, chart, kustomize, names, objects, to_yaml};
 use serde_json::{Value, json};
 
@@ -197,6 +199,48 @@ fn what_is_asked_about_other_objects_never_stands_in_the_way() {
     }
 }
 
+/// Pods are sent only if that is chosen, and only the workers that KubeRay makes: never those of anything else in
+/// the Kubernetes cluster, whatever happens to Rayfit.
+#[test]
+fn new_pods_are_sent_only_if_that_is_chosen_and_never_wait_for_long() {
+    for (name, options) in variants() {
+        let options = ManifestOptions {
+            only_namespaces: vec!["team-a".to_owned()],
+            timeout_seconds: 30,
+            ..options
+        };
+        let (without, with) = (objects(&options), objects(&options.with_initial_sizes()));
+        let all = |objects: &[Value]| -> Vec<Value> {
+            let mutating = find(objects, "MutatingWebhookConfiguration");
+            mutating["webhooks"].as_array().unwrap().clone()
+        };
+        let (before, after) = (all(&without), all(&with));
+        assert_eq!(after[..before.len()], before[..], "{name}");
+        let [webhook] = &after[before.len()..] else {
+            panic!("{name}: not one more webhook");
+        };
+        assert_eq!(webhook["name"], "mutate.pod.rayfit.dev");
+        let rule = &webhook["rules"][0];
+        assert_eq!(rule["apiGroups"], json!([""]));
+        assert_eq!(rule["resources"], json!(["pods"]));
+        assert_eq!(rule["operations"], json!(["CREATE"]));
+        assert_eq!(webhook["failurePolicy"], "Ignore", "{name}");
+        assert_eq!(webhook["timeoutSeconds"], 2, "{name}");
+        assert_eq!(webhook["sideEffects"], "None");
+        assert_eq!(webhook["reinvocationPolicy"], "Never");
+        assert_eq!(
+            webhook["objectSelector"],
+            json!({
+                "matchLabels": {"ray.io/node-type": "worker"},
+                "matchExpressions": [{"key": "ray.io/cluster", "operator": "Exists"}]
+            })
+        );
+        assert_eq!(webhook["namespaceSelector"], before[0]["namespaceSelector"]);
+        let condition = webhook["matchConditions"][0]["expression"].as_str();
+        assert!(condition.unwrap().contains("owner.kind == 'RayCluster'"));
+    }
+}
+
 #[test]
 fn every_webhook_is_safe_for_the_cluster() {
     for (name, options) in variants() {
@@ -305,6 +349,7 @@ fn rights_are_exactly_those_that_the_code_uses() {
             .with_certificates(Certificates::SelfManaged)
             .with_ray_auth()
             .with_delete_idle_clusters()
+            .with_initial_sizes()
             .with_standby(),
     );
     let system = Some("rayfit-system");
@@ -342,6 +387,10 @@ fn rights_are_exactly_those_that_the_code_uses() {
         as_rules(scaling::IDLE_CLUSTERS)
     );
     assert_eq!(
+        *rules(&own, "ClusterRole", None, "rayfit-initial-sizes"),
+        as_rules(initial_size::OWNERS)
+    );
+    assert_eq!(
         *rules(&own, "ClusterRole", None, "rayfit-watch"),
         as_rules(watch::NEEDED)
     );
@@ -361,7 +410,7 @@ fn rights_are_exactly_those_that_the_code_uses() {
         *rules(&own, "Role", system, "rayfit-audit-lease"),
         as_rules(audited(AccessScope::Namespace))
     );
-    assert_eq!(roles(&own).len(), 12);
+    assert_eq!(roles(&own).len(), 13);
 }
 
 #[test]
@@ -396,6 +445,11 @@ fn rights_that_are_not_needed_are_not_asked_for() {
         single,
         usual.iter().copied().filter(known).collect::<Vec<_>>()
     );
+    // And RayClusters too.
+    let with_sizes = issued.in_a_single_deployment().with_initial_sizes();
+    assert_eq!(roles(&objects(&with_sizes)), single);
+    let webhooks_only = roles(&objects(&webhooks_only.with_initial_sizes()));
+    assert_eq!(webhooks_only[3], "ClusterRole /rayfit-initial-sizes");
     let trial = ManifestOptions {
         only_namespaces: vec!["team-a".to_owned(), "team-b".to_owned()],
         ..issued

@@ -13,13 +13,17 @@ use arc_swap::ArcSwap;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use http_body_util::BodyExt as _;
+use rayfit::admission::new_pods::{OwnerReadLimits, OwnerReader, OwnerReads};
 use rayfit::admission::{Admission, AdmissionLimits, Engine, router};
 use rayfit::finding::Finding;
 use rayfit::judge::Verdict;
 use rayfit::path::FieldPath;
 use rayfit::policy::{EffectivePolicy, Mode};
 use rayfit::ray::RayObject;
+use rayfit::ray::initial_sizes::{ANNOTATION, InitialSize, InitialSizes};
 use rayfit::rule_id::RuleId;
 use rayfit::telemetry::Metrics;
 use serde_json::{Value, json};
@@ -96,6 +100,70 @@ pub fn update(object: &Value, old: &Value) -> Value {
     review["request"]["operation"] = "UPDATE".into();
     review["request"]["oldObject"] = old.clone();
     review
+}
+
+/// A worker pod as KubeRay makes it, of group `small` of the RayCluster `demo`.
+pub fn worker() -> Value {
+    let mut pod = pod();
+    pod["apiVersion"] = "v1".into();
+    pod["kind"] = "Pod".into();
+    pod["metadata"] = json!({
+        "generateName": "demo-small-worker-",
+        "labels": {"ray.io/node-type": "worker", "ray.io/group": "small", "ray.io/cluster": "demo"},
+        "ownerReferences": [{"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": "demo",
+            "uid": "uid-of-demo", "controller": true, "blockOwnerDeletion": true}],
+    });
+    pod
+}
+
+/// `metadata` of that RayCluster, whose pods may grow to 4 CPUs and 8 GiB, and are now made with so many CPUs and GiB.
+pub fn owner(cores: i64, gibibytes: i64, now: f64) -> Value {
+    let mut sizes = InitialSizes::default();
+    let size = InitialSize {
+        cpu_milli: cores * 1000,
+        memory_bytes: gibibytes << 30,
+    };
+    sizes.set("small", Some(size), now);
+    let limits = r#"{"groups":{"small":{"max-cpu":4,"max-memory":"8Gi","resize-timeout":60}}}"#;
+    json!({
+        "name": "demo", "namespace": "ml", "uid": "uid-of-demo",
+        "annotations": {ANNOTATION: sizes.text().unwrap(), "ray.io/ippr": limits},
+    })
+}
+
+/// A review of a pod that is created.
+pub fn create_pod(pod: &Value, namespace: &str) -> Value {
+    let mut review = create(pod);
+    let request = &mut review["request"];
+    request["kind"] = json!({"group": "", "version": "v1", "kind": "Pod"});
+    request["resource"] = json!({"group": "", "version": "v1", "resource": "pods"});
+    request["namespace"] = namespace.into();
+    request["userInfo"]["username"] = "system:serviceaccount:kuberay:kuberay-operator".into();
+    review
+}
+
+/// A server that gives new pods their initial size, by what `reader` says of RayClusters.
+pub fn with_owners(reader: Arc<dyn OwnerReader>, limits: AdmissionLimits) -> Server {
+    let metrics = Arc::new(Metrics::new(Arc::default()));
+    let policy = Arc::new(ArcSwap::from_pointee(EffectivePolicy::default()));
+    let admission = Admission::with(policy, metrics.clone(), Engine::default(), limits);
+    let owners = OwnerReads::new(reader, OwnerReadLimits::default());
+    Server {
+        router: router(Arc::new(admission.with_owners(owners))),
+        metrics,
+    }
+}
+
+/// The requests and limits of the ray container, once the answer's patch is applied.
+pub fn made(pod: &Value, response: &Value) -> Value {
+    assert_eq!(response["allowed"], true, "{response}");
+    let mut pod = pod.clone();
+    if let Some(patch) = response["patch"].as_str() {
+        let patch = STANDARD.decode(patch).unwrap();
+        let patch: json_patch::Patch = serde_json::from_slice(&patch).unwrap();
+        json_patch::patch(&mut pod, &patch).unwrap();
+    }
+    pod["spec"]["containers"][0]["resources"].take()
 }
 
 /// A server without a network.

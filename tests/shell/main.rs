@@ -14,6 +14,7 @@ mod gcs_real;
 mod gcs_tls;
 mod hostile;
 mod live_cli;
+mod new_pods;
 mod plan_cli;
 mod recommend_cli;
 mod reconcile;

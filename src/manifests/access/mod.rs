@@ -7,6 +7,7 @@
 pub mod audit;
 pub mod certificates;
 pub mod controller;
+pub mod initial_size;
 pub mod objects;
 mod request;
 pub mod watch;

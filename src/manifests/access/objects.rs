@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::manifests::access::{
-    Access, AccessScope, audit, certificates, controller as scaling, watch,
+    Access, AccessScope, audit, certificates, controller as scaling, initial_size, watch,
 };
 use crate::manifests::names::{APP, Component};
 use crate::manifests::{Certificates, ManifestOptions, names};
@@ -69,6 +69,13 @@ fn of_admission(options: &ManifestOptions) -> Vec<Value> {
             Within::Cluster,
             of(AccessScope::Cluster),
         ));
+    }
+    // An account that scales clusters has this permission already.
+    if options.initial_sizes && options.scaler() != Some(Component::Admission) {
+        for within in scaled(options) {
+            let needed = all(initial_size::OWNERS);
+            roles.extend(granted("initial-sizes", within, needed));
+        }
     }
     roles
 }

@@ -1,0 +1,234 @@
+//! How many RayClusters are read at a time.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::owners::{OwnerName, OwnerReader, OwnerUnread};
+use crate::fair_semaphore::FairSemaphore;
+use crate::ray::Fields;
+
+/// The limits of the reads.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnerReadLimits {
+    /// The most reads under way. Each holds an answer of the API server, and a connection to it.
+    pub under_way: usize,
+    /// The most pods that wait for a read or for its answer.
+    pub waiting: usize,
+    /// The most of them that are of one namespace. KubeRay makes the pods of a cluster one after the other, so that a
+    /// namespace has about as many as it has clusters that grow at the moment.
+    pub waiting_each: usize,
+    /// How long a pod waits at the most.
+    pub time: Duration,
+}
+
+impl Default for OwnerReadLimits {
+    fn default() -> Self {
+        Self {
+            under_way: 8,
+            waiting: 256,
+            waiting_each: 32,
+            time: Duration::from_secs(1),
+        }
+    }
+}
+
+/// For how long nothing is said of further failures, after one.
+const SILENCE: Duration = Duration::from_mins(5);
+
+/// Reads RayClusters within the limits. Namespaces take turns.
+#[derive(Debug)]
+pub struct OwnerReads {
+    reader: Arc<dyn OwnerReader>,
+    limits: OwnerReadLimits,
+    turns: FairSemaphore,
+    waiting: Arc<Mutex<Waiting>>,
+    warned: Mutex<Option<Instant>>,
+}
+
+/// How many pods wait, by namespace.
+#[derive(Debug, Default)]
+struct Waiting {
+    all: usize,
+    each: HashMap<Arc<str>, usize>,
+}
+
+/// A place among those that wait, until dropped.
+struct Place {
+    waiting: Arc<Mutex<Waiting>>,
+    namespace: Arc<str>,
+}
+
+impl OwnerReads {
+    /// Reads by `reader`.
+    pub fn new(reader: Arc<dyn OwnerReader>, limits: OwnerReadLimits) -> Self {
+        Self {
+            reader,
+            limits,
+            turns: FairSemaphore::new(limits.under_way),
+            waiting: Arc::default(),
+            warned: Mutex::default(),
+        }
+    }
+
+    /// `metadata` of a RayCluster, unless that takes longer than until `deadline`.
+    pub async fn read(
+        &self,
+        owner: OwnerName,
+        deadline: Instant,
+    ) -> Result<Option<Fields>, OwnerUnread> {
+        let start = Instant::now();
+        let until = deadline.min(start + self.limits.time);
+        let _place = self.place(&owner.namespace).ok_or(OwnerUnread::TooMany)?;
+        let read = async {
+            let _turn = self.turns.acquire(&owner.namespace).await;
+            self.reader.read(owner).await
+        };
+        let too_slow = OwnerUnread::TooSlow(until.saturating_duration_since(start));
+        timeout_at(until, read).await.unwrap_or(Err(too_slow))
+    }
+
+    /// The time in seconds since 1970, by the clock by which sizes are written.
+    pub fn now(&self) -> f64 {
+        self.reader.now()
+    }
+
+    /// Whether to warn of a failure: once in a while, and not for each pod.
+    pub fn is_to_warn(&self) -> bool {
+        let now = Instant::now();
+        let mut warned = lock(&self.warned);
+        let is_due = warned.is_none_or(|at| now.saturating_duration_since(at) >= SILENCE);
+        if is_due {
+            *warned = Some(now);
+        }
+        is_due
+    }
+
+    fn place(&self, namespace: &Arc<str>) -> Option<Place> {
+        let mut waiting = lock(&self.waiting);
+        let of_namespace = waiting.each.get(namespace).copied().unwrap_or_default();
+        if waiting.all >= self.limits.waiting || of_namespace >= self.limits.waiting_each {
+            return None;
+        }
+        waiting.all += 1;
+        waiting.each.insert(namespace.clone(), of_namespace + 1);
+        drop(waiting);
+        Some(Place {
+            waiting: self.waiting.clone(),
+            namespace: namespace.clone(),
+        })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut waiting = lock(&self.waiting);
+        waiting.all -= 1;
+        if let Some(number) = waiting.each.get_mut(&self.namespace) {
+            *number -= 1;
+            if *number == 0 {
+                waiting.each.remove(&self.namespace);
+            }
+        }
+    }
+}
+
+/// No code panics while it holds one of these locks.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use futures_util::future::{BoxFuture, join_all};
+
+    use super::*;
+
+    /// Each read takes so long.
+    #[derive(Debug)]
+    struct Slow(Duration);
+
+    impl OwnerReader for Slow {
+        fn read(&self, _: OwnerName) -> BoxFuture<'static, Result<Option<Fields>, OwnerUnread>> {
+            tokio::time::sleep(self.0).map(|()| Ok(None)).boxed()
+        }
+
+        fn now(&self) -> f64 {
+            0.0
+        }
+    }
+
+    fn reads(takes_ms: u64) -> OwnerReads {
+        let reader = Slow(Duration::from_millis(takes_ms));
+        OwnerReads::new(Arc::new(reader), OwnerReadLimits::default())
+    }
+
+    fn owner(namespace: &str) -> OwnerName {
+        OwnerName::new(namespace, "demo").unwrap()
+    }
+
+    fn far() -> Instant {
+        Instant::now() + Duration::from_mins(1)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_flood_of_one_namespace_delays_another_by_one_read() {
+        let reads = reads(100);
+        let flood = join_all((0..1000).map(|_| reads.read(owner("many"), far())));
+        let neighbour = async {
+            // The flood is there first.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            let start = Instant::now();
+            assert_eq!(reads.read(owner("one"), far()).await, Ok(None));
+            start.elapsed()
+        };
+        let (flood, took) = tokio::join!(flood, neighbour);
+        assert!(took < Duration::from_millis(201), "{took:?}");
+        let refused = |read: &&_| **read == Err(OwnerUnread::TooMany);
+        assert_eq!(flood.iter().filter(refused).count(), 1000 - 32);
+        assert!(lock(&reads.waiting).each.is_empty() && lock(&reads.waiting).all == 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_namespaces_together_hold_what_is_there() {
+        let reads = reads(10);
+        let owners = (0..1000).map(|number| owner(&format!("n{number}")));
+        let all = join_all(owners.map(|owner| reads.read(owner, far()))).await;
+        assert_eq!(all.iter().filter(|read| read.is_ok()).count(), 256);
+        assert_eq!(
+            reads.read(owner("one"), far()).await,
+            Ok(None),
+            "free again"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_that_hangs_ends_before_the_request_does() {
+        let reads = reads(3_600_000);
+        for (left_ms, expected_ms) in [(60_000, 1000), (300, 300), (0, 0)] {
+            let start = Instant::now();
+            let left = Duration::from_millis(left_ms);
+            let expected = Duration::from_millis(expected_ms);
+            let read = reads.read(owner("a"), start + left).await;
+            assert_eq!(read, Err(OwnerUnread::TooSlow(expected)));
+            assert!(start.elapsed() <= expected + Duration::from_millis(2));
+        }
+        // And so do those that wait for their turn meanwhile.
+        let start = Instant::now();
+        let all = join_all((0..20).map(|_| reads.read(owner("a"), far()))).await;
+        assert!(all.iter().all(Result::is_err));
+        assert!(start.elapsed() < Duration::from_millis(1010));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failures_are_warned_of_once_in_a_while() {
+        let reads = reads(0);
+        let warned: Vec<bool> = (0..3).map(|_| reads.is_to_warn()).collect();
+        assert_eq!(warned, [true, false, false]);
+        tokio::time::advance(SILENCE).await;
+        assert!(reads.is_to_warn());
+    }
+}

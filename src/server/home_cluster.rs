@@ -1,0 +1,70 @@
+//! The way of one process to its cluster.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::sync::OnceCell;
+
+use crate::apiserver::{ApiServer, Informers, Watches};
+
+/// How long to wait for the files of the service account.
+const CLIENT_RETRY: Duration = Duration::from_secs(5);
+
+/// The cluster that the process belongs to, with one client and the same informers for all of its
+/// parts.
+pub struct HomeCluster {
+    kubeconfig: Option<PathBuf>,
+    watches: Watches,
+    reached: OnceCell<(ApiServer, Informers)>,
+}
+
+impl HomeCluster {
+    /// The cluster of `kubeconfig`, or the one in which the process runs.
+    pub fn new(kubeconfig: Option<PathBuf>, watches: Watches) -> Self {
+        Self {
+            kubeconfig,
+            watches,
+            reached: OnceCell::new(),
+        }
+    }
+
+    /// A cluster that is reached already, as tests use it.
+    pub fn of(api: ApiServer) -> Self {
+        let watches = Watches::default();
+        let informers = Informers::new(api.client(), watches.clone());
+        Self {
+            kubeconfig: None,
+            watches,
+            reached: OnceCell::new_with(Some((api, informers))),
+        }
+    }
+
+    /// The API server, if there is a client of it already.
+    pub fn api(&self) -> Option<&ApiServer> {
+        self.reached.get().map(|(api, _)| api)
+    }
+
+    /// Waits for the files of the service account.
+    pub async fn at_last(&self) -> &(ApiServer, Informers) {
+        let reach = async || loop {
+            match ApiServer::connect(self.kubeconfig.as_deref()).await {
+                Ok(api) => {
+                    let informers = Informers::new(api.client(), self.watches.clone());
+                    return (api, informers);
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the API server cannot be reached, trying again");
+                    tokio::time::sleep(CLIENT_RETRY).await;
+                }
+            }
+        };
+        self.reached.get_or_init(reach).await
+    }
+}
+
+impl fmt::Debug for HomeCluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HomeCluster").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,112 @@
+//! Reading the RayCluster that owns a new pod.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use kube::Client;
+use kube::api::GetParams;
+use kube::client::Body;
+use kube::core::Request;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::home_cluster::HomeCluster;
+use crate::admission::new_pods::{OwnerName, OwnerReader, OwnerUnread};
+use crate::apiserver::ApiServer;
+use crate::apiserver::pages::{self, PageFault};
+use crate::apiserver::patience::RequestFlow;
+use crate::ray::initial_sizes::ANNOTATION;
+use crate::ray::{Fields, ippr};
+
+/// The largest answer: annotations have 256 KiB at the most, and fields that say who manages what seldom as much.
+const LARGEST: usize = 1 << 20;
+
+/// Reads from the API server itself, and not from what the process watches: the sizes are written milliseconds before
+/// the pod is made. Nor through the gate, at which what scales clusters waits its turn: a pod waits for this, and
+/// [`OwnerReads`](crate::admission::new_pods::OwnerReads) bounds how many are read at a time.
+#[derive(Debug)]
+pub struct Owners(pub Arc<HomeCluster>);
+
+impl OwnerReader for Owners {
+    fn read(&self, owner: OwnerName) -> BoxFuture<'static, Result<Option<Fields>, OwnerUnread>> {
+        let client = self.0.api().map(ApiServer::client);
+        async move {
+            let client = client.ok_or(OwnerUnread::NoApiServer)?;
+            match metadata_of(client, owner).await {
+                Ok(metadata) => Ok(Some(metadata)),
+                Err(fault) if fault.is_not_found() => Ok(None),
+                Err(fault) => Err(OwnerUnread::Failed(fault.to_string())),
+            }
+        }
+        .boxed()
+    }
+
+    fn now(&self) -> f64 {
+        let time = self.0.api().map(ApiServer::time);
+        time.unwrap_or_default().now()
+    }
+}
+
+async fn metadata_of(client: Client, owner: OwnerName) -> Result<Fields, PageFault> {
+    let OwnerName { namespace, name } = &owner;
+    let path = format!("/apis/ray.io/v1/namespaces/{namespace}/rayclusters");
+    // Without a resource version the answer is what is stored now.
+    let request = Request::new(path).get_metadata(name, &GetParams::default());
+    let request = request.map_err(|error| PageFault::Unsendable(error.to_string()))?;
+    let mut request = request.map(Body::from);
+    // Where the API server asks for patience, it is first this cluster that waits.
+    let flow = RequestFlow(owner.to_string().into());
+    request.extensions_mut().insert(flow);
+    let answer = client.send(request).await;
+    let answer = answer.map_err(|error| pages::no_answer(&error))?;
+    let body = pages::whole(pages::accepted(answer).await?, LARGEST).await?;
+    let object: Object =
+        serde_json::from_slice(&body).map_err(|_| PageFault::Malformed("RayCluster"))?;
+    Ok(object.metadata.fields())
+}
+
+/// What is read of an answer; all else is skipped and never held.
+#[derive(Deserialize)]
+struct Object {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    uid: String,
+    deletion_timestamp: Option<String>,
+    #[serde(default)]
+    annotations: Option<Annotations>,
+}
+
+#[derive(Deserialize, Default)]
+struct Annotations {
+    #[serde(rename = "rayfit.dev/initial-sizes")]
+    sizes: Option<String>,
+    #[serde(rename = "ray.io/ippr")]
+    resize_limits: Option<String>,
+}
+
+impl Metadata {
+    fn fields(self) -> Fields {
+        let annotations = self.annotations.unwrap_or_default();
+        let annotations = [
+            (ANNOTATION, annotations.sizes),
+            (ippr::ANNOTATION, annotations.resize_limits),
+        ];
+        let annotations = annotations
+            .into_iter()
+            .filter_map(|(name, text)| Some((name.to_owned(), Value::String(text?))));
+        let metadata = [
+            ("uid", json!(self.uid)),
+            ("deletionTimestamp", json!(self.deletion_timestamp)),
+            ("annotations", Value::Object(annotations.collect())),
+        ];
+        metadata
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
+}

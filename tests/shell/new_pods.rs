@@ -1,0 +1,283 @@
+//! New pods and their initial sizes through the router, with played answers about their RayClusters.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::http::StatusCode;
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, join_all};
+use rayfit::admission::AdmissionLimits;
+use rayfit::admission::new_pods::{OwnerName, OwnerReader, OwnerUnread};
+use rayfit::ray::Fields;
+use rayfit::ray::initial_sizes::HELD_S;
+use serde_json::{Value, json};
+
+use crate::review_support::{
+    Server, bad_cluster, cluster, create, create_pod, made, owner, post, server, with_owners,
+    worker,
+};
+
+const NOW: f64 = 1_764_243_000.0;
+
+/// What is answered about every RayCluster.
+#[derive(Debug, Clone)]
+enum Played {
+    Metadata(Value),
+    Missing,
+    Fails(OwnerUnread),
+    Hangs,
+    Panics,
+}
+
+#[derive(Debug)]
+struct PlayedOwners {
+    played: Played,
+    takes: Duration,
+    asked: Mutex<Vec<String>>,
+}
+
+impl OwnerReader for PlayedOwners {
+    fn read(&self, owner: OwnerName) -> BoxFuture<'static, Result<Option<Fields>, OwnerUnread>> {
+        self.asked.lock().unwrap().push(owner.to_string());
+        let (played, takes) = (self.played.clone(), self.takes);
+        async move {
+            tokio::time::sleep(takes).await;
+            match played {
+                Played::Metadata(metadata) => Ok(metadata.as_object().cloned()),
+                Played::Missing => Ok(None),
+                Played::Fails(unread) => Err(unread),
+                Played::Hangs => std::future::pending().await,
+                Played::Panics => Ok(Some(Fields::new())),
+            }
+        }
+        .boxed()
+    }
+
+    fn now(&self) -> f64 {
+        assert!(!matches!(self.played, Played::Panics), "on purpose");
+        NOW
+    }
+}
+
+fn owners(played: Played, takes: Duration) -> Arc<PlayedOwners> {
+    Arc::new(PlayedOwners {
+        played,
+        takes,
+        asked: Mutex::default(),
+    })
+}
+
+fn serving(played: Played) -> (Server, Arc<PlayedOwners>) {
+    let owners = owners(played, Duration::ZERO);
+    let server = with_owners(owners.clone(), AdmissionLimits::default());
+    (server, owners)
+}
+
+fn counted(server: &Server, outcome: &str) -> Option<String> {
+    server.metric(&format!(
+        "rayfit_admission_requests_total{{webhook=\"mutate\",kind=\"other\",operation=\"CREATE\",outcome=\"{outcome}\"}}"
+    ))
+}
+
+fn size(cpu: &str, memory: &str) -> Value {
+    let size = json!({"cpu": cpu, "memory": memory});
+    json!({"requests": size, "limits": size})
+}
+
+#[tokio::test]
+async fn a_new_worker_gets_the_size_that_its_ray_cluster_says() {
+    let (server, owners) = serving(Played::Metadata(owner(3, 2, NOW)));
+    for dry_run in [false, true] {
+        let pod = worker();
+        let mut review = create_pod(&pod, "ml");
+        review["request"]["dryRun"] = dry_run.into();
+        let response = server.ask("/mutate", &review).await;
+        assert_eq!(made(&pod, &response), size("3", "2Gi"), "{response}");
+        let said = json!({"initial-size": "3 CPU and 2Gi"});
+        assert_eq!(response["auditAnnotations"], said);
+    }
+    assert_eq!(*owners.asked.lock().unwrap(), ["ml/demo", "ml/demo"]);
+    assert_eq!(counted(&server, "patched"), Some("2".to_owned()));
+}
+
+#[tokio::test]
+async fn it_gets_no_more_than_its_group_may_grow_to() {
+    let (server, _) = serving(Played::Metadata(owner(1000, 1000, NOW)));
+    let pod = worker();
+    let response = server.ask("/mutate", &create_pod(&pod, "ml")).await;
+    assert_eq!(made(&pod, &response), size("4", &(8_i64 << 30).to_string()));
+}
+
+#[tokio::test]
+async fn a_pod_of_more_than_128_kib_gets_it_too() {
+    let (server, _) = serving(Played::Metadata(owner(3, 2, NOW)));
+    let mut pod = worker();
+    pod["metadata"]["annotations"]["long"] = "x".repeat(200 << 10).into();
+    let response = server.ask("/mutate", &create_pod(&pod, "ml")).await;
+    assert_eq!(made(&pod, &response), size("3", "2Gi"));
+}
+
+#[tokio::test]
+async fn a_pod_of_which_nothing_is_said_stays_as_it_is_made() {
+    let changed = |change: fn(&mut Value)| {
+        let mut metadata = owner(3, 2, NOW);
+        change(&mut metadata);
+        Played::Metadata(metadata)
+    };
+    for played in [
+        Played::Missing,
+        changed(|metadata| metadata["uid"] = "uid-of-another".into()),
+        changed(|metadata| metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z".into()),
+        changed(|metadata| metadata["annotations"] = json!({})),
+        changed(|metadata| metadata["annotations"]["rayfit.dev/initial-sizes"] = "{".into()),
+        changed(|metadata| metadata["annotations"]["ray.io/ippr"] = "{".into()),
+        Played::Metadata(owner(3, 2, NOW - 2.0 * HELD_S)),
+        Played::Metadata(owner(1, 2, NOW)),
+    ] {
+        let said = format!("{played:?}");
+        let (server, owners) = serving(played);
+        let response = server.ask("/mutate", &create_pod(&worker(), "ml")).await;
+        assert_eq!(
+            response,
+            json!({"uid": "0c6d5a3e-1", "allowed": true}),
+            "{said}"
+        );
+        assert_eq!(owners.asked.lock().unwrap().len(), 1);
+        assert_eq!(counted(&server, "allowed"), Some("1".to_owned()), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_pod_whose_ray_cluster_cannot_be_read_stays_as_it_is_made() {
+    let failures = [
+        OwnerUnread::NoApiServer,
+        OwnerUnread::TooMany,
+        OwnerUnread::Failed("HTTP 403: no".to_owned()),
+        OwnerUnread::Failed("an answer of more than 1 MiB".to_owned()),
+    ];
+    for unread in failures {
+        let (server, _) = serving(Played::Fails(unread));
+        let response = server.ask("/mutate", &create_pod(&worker(), "ml")).await;
+        assert_eq!(response, json!({"uid": "0c6d5a3e-1", "allowed": true}));
+        assert_eq!(counted(&server, "owner_unread"), Some("1".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_read_that_hangs_ends_before_the_api_server_gives_up() {
+    let (server, _) = serving(Played::Hangs);
+    for (timeout, longest) in [("2s", 1500), ("1s", 790), ("30s", 1500)] {
+        let start = Instant::now();
+        let path = format!("/mutate?timeout={timeout}");
+        let response = server.ask(&path, &create_pod(&worker(), "ml")).await;
+        assert_eq!(response, json!({"uid": "0c6d5a3e-1", "allowed": true}));
+        let took = start.elapsed();
+        assert!(took < Duration::from_millis(longest), "{timeout}: {took:?}");
+    }
+    assert_eq!(counted(&server, "owner_unread"), Some("3".to_owned()));
+}
+
+#[tokio::test]
+async fn only_workers_of_ray_clusters_are_asked_about() {
+    let (server, owners) = serving(Played::Metadata(owner(3, 2, NOW)));
+    let changed = |change: fn(&mut Value)| {
+        let mut pod = worker();
+        change(&mut pod);
+        create_pod(&pod, "ml")
+    };
+    let not_ours = |key: &str, value: &str| {
+        let mut review = create_pod(&worker(), "ml");
+        review["request"][key] = value.into();
+        review["request"]["oldObject"] = worker();
+        review
+    };
+    for review in [
+        changed(|pod| pod["metadata"]["labels"]["ray.io/node-type"] = "head".into()),
+        changed(|pod| pod["metadata"]["ownerReferences"] = json!([])),
+        changed(|pod| pod["metadata"]["ownerReferences"][0]["kind"] = "Job".into()),
+        changed(|pod| pod["metadata"]["ownerReferences"][0]["controller"] = false.into()),
+        changed(|pod| pod["spec"]["schedulingGates"] = json!([{"name": "a"}])),
+        not_ours("operation", "UPDATE"),
+        not_ours("operation", "DELETE"),
+        not_ours("subResource", "status"),
+    ] {
+        let response = server.ask("/mutate", &review).await;
+        assert_eq!(response, json!({"uid": "0c6d5a3e-1", "allowed": true}));
+    }
+    let response = server.ask("/validate", &create_pod(&worker(), "ml")).await;
+    assert_eq!(response, json!({"uid": "0c6d5a3e-1", "allowed": true}));
+    assert!(owners.asked.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn without_a_way_to_read_ray_clusters_pods_are_not_even_read() {
+    let server = server();
+    let response = server.ask("/mutate", &create_pod(&json!([]), "ml")).await;
+    assert_eq!(response, json!({"uid": "0c6d5a3e-1", "allowed": true}));
+    assert_eq!(counted(&server, "not_judged"), Some("1".to_owned()));
+}
+
+#[tokio::test]
+async fn a_failure_of_ours_ends_that_review_alone() {
+    let (server, _) = serving(Played::Panics);
+    let review = create_pod(&worker(), "ml").to_string();
+    let (status, body) = server.send(post("/mutate", review)).await;
+    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert!(body.contains("report this as a bug"), "{body}");
+    let response = server.ask("/mutate", &create(&cluster())).await;
+    assert_eq!(response["allowed"], true);
+}
+
+/// Pods that wait take no place of RayClusters, of which here there is one.
+#[tokio::test]
+async fn ray_clusters_are_judged_while_pods_wait() {
+    let owners = owners(Played::Hangs, Duration::ZERO);
+    let limits = AdmissionLimits {
+        reviews: 1,
+        ..AdmissionLimits::default()
+    };
+    let server = with_owners(owners.clone(), limits);
+    let review = create_pod(&worker(), "ml");
+    let pods = join_all((0..20).map(|_| server.ask("/mutate", &review)));
+    let judged = async {
+        while owners.asked.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let start = Instant::now();
+        let response = server.ask("/validate", &create(&bad_cluster())).await;
+        assert_eq!(response["allowed"], false);
+        start.elapsed()
+    };
+    let (pods, took) = tokio::join!(pods, judged);
+    assert!(took < Duration::from_millis(900), "{took:?}");
+    assert!(pods.iter().all(|response| response["allowed"] == true));
+}
+
+/// With reads of 100 ms, of which eight are under way, the flood would take seconds.
+#[tokio::test]
+async fn the_pods_of_one_namespace_do_not_hold_up_those_of_another() {
+    let owners = owners(
+        Played::Metadata(owner(3, 2, NOW)),
+        Duration::from_millis(100),
+    );
+    let server = with_owners(owners.clone(), AdmissionLimits::default());
+    let (many, one) = (create_pod(&worker(), "many"), create_pod(&worker(), "one"));
+    let flood = join_all((0..200).map(|_| server.ask("/mutate", &many)));
+    let neighbour = async {
+        while owners.asked.lock().unwrap().len() < 8 {
+            tokio::task::yield_now().await;
+        }
+        server.ask("/mutate", &one).await
+    };
+    let (flood, response) = tokio::join!(flood, neighbour);
+    assert_eq!(made(&worker(), &response), size("3", "2Gi"));
+    let asked = owners.asked.lock().unwrap();
+    let place = asked.iter().position(|owner| owner == "one/demo").unwrap();
+    assert!(
+        place < 24,
+        "{place} reads were before that of the neighbour"
+    );
+    assert!(flood.iter().all(|response| response["allowed"] == true));
+    let left = counted(&server, "owner_unread");
+    assert_eq!(left, Some((200 - 32).to_string()));
+}

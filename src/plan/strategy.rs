@@ -32,6 +32,9 @@
 //!   leaves it at its size.
 //! - **memory in use**: A pod whose work uses nearly all of its memory grows before that is killed,
 //!   and gives back later what it does not use. Ray goes by what work has asked for.
+//! - **initial sizes**: Where a single request needs more than the template of its group has, and a
+//!   RayPolicy says so, new pods are made as large as that. Ray leaves it to the growth of pods,
+//!   wherever the scheduler has put them.
 //! - **small pods stay**: Half of what idle pods below their resize limits cost less is spent on
 //!   keeping few of them for long. Ray removes all after the same time.
 //! - **room for what waits**: Idle nodes go before their timeout where demand that waits can run

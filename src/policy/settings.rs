@@ -69,6 +69,10 @@ pub struct ReconcileSettings {
 
 /// How pods that can be resized in place are kept small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "settings that do not depend on each other"
+)]
 pub struct InPlaceSettings {
     /// The seconds after which a pod gives up CPU that was spare all the time; 0 stands for never.
     pub shrink_after_seconds: u32,

@@ -20,6 +20,8 @@ const timeout = time.Minute
 type Rig struct {
 	Lab    *lab.Lab
 	Server *Server
+	// Flags are those of the install, beside how it fails.
+	Flags []string
 }
 
 // Start starts Rayfit for a lab and installs its webhooks, failing open. They

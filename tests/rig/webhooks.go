@@ -101,7 +101,7 @@ func (r *Rig) Configurations(ctx context.Context, policy FailurePolicy) ([]Objec
 }
 
 func (r *Rig) manifests(ctx context.Context, policy FailurePolicy) (string, error) {
-	args := []string{"manifests"}
+	args := append([]string{"manifests"}, r.Flags...)
 	if policy == FailClosed {
 		args = append(args, "--fail-closed")
 	}

@@ -15,6 +15,7 @@ use crate::plan::packing::state::{DecisionState, PlannedGroup};
 use crate::plan::settings::PlanSettings;
 use crate::ray::initial_sizes::InitialSize;
 use crate::snapshot::Snapshot;
+use crate::snapshot::pod_object::Resources;
 
 /// Amounts that differ by less are the same: Ray keeps four decimals.
 const SAME: f64 = 1e-4;
@@ -45,7 +46,7 @@ fn of_group(
     let config = &group.config;
     let (base, limits) = (config.base?, config.resize_limits?.size());
     // All hosts of a replica are alike; and a pod with resources as a whole is more than its container.
-    let is_plain = !config.is_head && config.hosts == 1 && !config.has_pod_level;
+    let is_plain = !config.is_head && config.hosts == 1 && config.pod_level == Resources::default();
     if !is_plain || group.at_base.is_some() {
         return None;
     }

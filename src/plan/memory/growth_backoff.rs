@@ -57,9 +57,11 @@ pub(crate) fn of_groups(
     let at_base = |((number, group), lacks_room): ((GroupIndex, &GroupConfig), bool)| {
         let until = || now + wait_after(failures(history, &group.name));
         let known = remembered(history, &group.name, now);
-        let begins = || match has_too_large(too_large, number) {
-            true => Some(CountedAtBase::GrowthBackoff { until: until() }),
-            false => lacks_room.then(|| CountedAtBase::FullNode { until: until() }),
+        let begins = || {
+            if has_too_large(too_large, number) {
+                return Some(CountedAtBase::GrowthBackoff { until: until() });
+            }
+            lacks_room.then(|| CountedAtBase::FullNode { until: until() })
         };
         known.or_else(begins)
     };

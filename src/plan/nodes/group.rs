@@ -48,8 +48,8 @@ pub(crate) struct GroupConfig {
     pub(crate) memory_monitor: bool,
     /// The base size, with which its pods start; `None` without requests.
     pub(crate) base: Option<Size>,
-    /// Whether its pods have resources as a whole.
-    pub(crate) has_pod_level: bool,
+    /// What its pods have as a whole, as the template says.
+    pub(crate) pod_level: Resources,
     /// What one of its pods asks for when it starts.
     pub(crate) pod_requests: Amounts,
     /// The pods in `scaleStrategy.workersToDelete`.
@@ -262,7 +262,7 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
             cpu: cores(cpu),
             memory: bytes(memory),
         }),
-        has_pod_level: group.pod_level != Resources::default(),
+        pod_level: group.pod_level,
         pod_requests: group.pod_requests,
         to_delete: group.listed().map(str::to_owned).collect(),
         suspended: group.suspended,

@@ -20,7 +20,7 @@ var sleep = []string{"/bin/sh", "-c", "trap 'exit 0' TERM; while :; do sleep 360
 func TestAnInstallNeedsEachOfItsRightsAndNoOther(t *testing.T) {
 	s := newSite(t)
 	s.apply(t, rig.OpenReports)
-	manifests := s.install(t, "--self-managed", "--ray-auth")
+	manifests := s.install(t, "--self-managed", "--ray-auth", "--initial-sizes")
 	granted := grants(t, manifests)
 
 	s.audits(t)
@@ -46,7 +46,7 @@ func TestAnInstallNeedsEachOfItsRightsAndNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.install(t, "--self-managed", "--ray-auth", "--only-namespace="+scaling.Namespace)
+	s.install(t, "--self-managed", "--ray-auth", "--initial-sizes", "--only-namespace="+scaling.Namespace)
 	s.scales(t, "again", 1)
 	if s.noneForbidden(t, len(before)) == len(before) {
 		t.Error("the account has asked for nothing")

@@ -85,7 +85,7 @@ func TestOutcomeTellsLaterActsApart(t *testing.T) {
 
 func TestWritesAreWhatChangesTheCluster(t *testing.T) {
 	var calls []scaling.Call
-	for _, call := range []string{"get pods", "list pods", "watch pods", "patch rayclusters", "patch pods/resize", "patch pods/resize", "update leases", "create events"} {
+	for _, call := range []string{"get pods", "list pods", "watch pods", "patch rayclusters", "patch pods/resize", "patch pods/resize", "update leases", "create events", "patch nodes/status"} {
 		verb, object, _ := strings.Cut(call, " ")
 		calls = append(calls, scaling.Call{Verb: verb, Object: object})
 	}
@@ -94,11 +94,11 @@ func TestWritesAreWhatChangesTheCluster(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	r := results{modes: modes, of: map[scaling.Mode][]figures{
-		scaling.Ray:     {{writes: map[string]float64{"rayclusters": 4}}},
-		scaling.Central: {{writes: got}},
-		scaling.Sidecar: {{writes: map[string]float64{"rayclusters": 5}}},
+		scaling.Ray:     {{writes: map[string]float64{"rayclusters": 4}, ofAll: 10}},
+		scaling.Central: {{writes: got, ofAll: 8}},
+		scaling.Sidecar: {{writes: map[string]float64{"rayclusters": 5}, ofAll: 10}},
 	}}
-	for _, line := range []string{"4 3 (0.75) 5 (1.25, worse)", "pods/resize 0 2 0", "rayclusters 4 1 5"} {
+	for _, line := range []string{"10 8 (0.80) 10 (1.00)", "4 3 (0.75) 5 (1.25, worse)", "pods/resize 0 2 0", "rayclusters 4 1 5"} {
 		said := strings.Join(strings.Fields(r.writes().Aligned()), " ")
 		if !strings.Contains(said, line) {
 			t.Errorf("%q is not in %s", line, said)

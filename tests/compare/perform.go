@@ -86,17 +86,27 @@ func (t *turn) perform(ctx context.Context, c scaling.Cluster, d *scaling.Driver
 		return err
 	}
 	t.got.writes = written(calls)
-	t.say("writes: %v", t.got.writes)
+	// Fewer pods are fewer writes of those who make, place and run them. There is no other
+	// cluster meanwhile.
+	everybody, err := scaling.Calls(t.w.Lab, begun, func(scaling.Call) bool { return true })
+	if err != nil {
+		return err
+	}
+	t.got.ofAll = sum(written(everybody))
+	t.say("writes: %v; of everybody: %.0f", t.got.writes, t.got.ofAll)
 	return nil
 }
 
-// written counts the requests that change something, by resource, but Leases and Events: how
-// many of those there are follows from what watches a cluster and who reads about it, and not from how it is scaled.
+// uncounted are objects whose writes do not follow from how a cluster is scaled: Leases and Events from
+// what watches it and who reads about it, and what kubelets say of their nodes from how long it takes.
+var uncounted = []string{"leases", "events", "nodes", "nodes/status"}
+
+// written counts the requests that change something, by resource.
 func written(calls []scaling.Call) map[string]float64 {
 	found := map[string]float64{}
 	for _, call := range calls {
 		reads := slices.Contains([]string{"get", "list", "watch"}, call.Verb)
-		if !reads && call.Object != "leases" && call.Object != "events" {
+		if !reads && !slices.Contains(uncounted, call.Object) {
 			found[call.Object]++
 		}
 	}

@@ -205,7 +205,7 @@ func (r results) writes() tables.Table {
 		cells := []string{what}
 		for _, mode := range r.modes {
 			cell := fmt.Sprintf("%.0f", r.median(mode, of))
-			if what == allWrites && mode != scaling.Ray && r.modes[0] == scaling.Ray {
+			if (what == allWrites || what == everybody) && mode != scaling.Ray && r.modes[0] == scaling.Ray {
 				cell += " " + against(r.median(mode, of), r.median(scaling.Ray, of))
 			}
 			cells = append(cells, cell)
@@ -215,6 +215,7 @@ func (r results) writes() tables.Table {
 	if len(objects) == 0 {
 		return nil
 	}
+	row(everybody, func(f figures) float64 { return f.ofAll })
 	row(allWrites, figures.allWrites)
 	for _, object := range slices.Compact(objects) {
 		row("of these: "+object, func(f figures) float64 { return f.writes[object] })
@@ -223,14 +224,18 @@ func (r results) writes() tables.Table {
 }
 
 // allWrites is how the table names the sum.
-const allWrites = "all of them together: writes to the API server"
+const allWrites = "all of them together: writes of the scaler to the API server"
 
-func (f figures) allWrites() float64 {
-	sum := 0.0
-	for _, count := range f.writes {
-		sum += count
+// everybody is how it names the sum of all who write.
+const everybody = "all of them together: writes of everybody to the API server"
+
+func (f figures) allWrites() float64 { return sum(f.writes) }
+
+func sum(of map[string]float64) (all float64) {
+	for _, count := range of {
+		all += count
 	}
-	return sum
+	return all
 }
 
 // against tells a figure as a multiple of Ray's.

@@ -51,6 +51,7 @@ type figures struct {
 	grown       float64              // from demand until Kubernetes has grown the pod
 	outcomes    map[string]outcome   // by workload
 	writes      map[string]float64   // requests that change something during all workloads, by what they change
+	ofAll       float64              // the same of everybody: of KubeRay, schedulers and kubelets too
 }
 
 // turn is that of one scaler in one round.

@@ -14,7 +14,7 @@ pub const ANNOTATION: &str = "rayfit.dev/initial-sizes";
 /// For how many seconds a size holds from when it is written. KubeRay makes pods within seconds; one
 /// that it makes later, in place of another or because a quota refused it until then, is made as its
 /// template says.
-pub const HELD_S: f64 = 120.0;
+pub const HELD_S: f64 = 60.0;
 
 /// The most groups that the annotation has sizes for.
 pub const MOST_GROUPS: usize = 64;
@@ -145,11 +145,11 @@ mod tests {
     fn old_sizes_go_with_the_next_change_and_the_last_one_takes_the_annotation_away() {
         let mut sizes = InitialSizes::default();
         sizes.set("a", Some(size(6)), NOW);
-        sizes.set("b", Some(size(4)), NOW + 100.0);
-        assert_eq!(sizes.of_group("a", NOW + 100.0), Some(size(6)));
-        sizes.set("b", Some(size(2)), NOW + 200.0);
+        sizes.set("b", Some(size(4)), NOW + 50.0);
+        assert_eq!(sizes.of_group("a", NOW + 50.0), Some(size(6)));
+        sizes.set("b", Some(size(2)), NOW + 100.0);
         assert_eq!(sizes.0.len(), 1);
-        sizes.set("b", None, NOW + 200.0);
+        sizes.set("b", None, NOW + 100.0);
         assert_eq!(sizes.text(), None);
     }
 

@@ -552,6 +552,32 @@ fn a_plan_that_was_sent_settles() {
     all_recorded(Strategy::Rayfit, settles);
 }
 
+/// It is within the template and the resize limits, as the check says, and is not said again.
+#[test]
+fn how_large_new_pods_are_made_changes_nothing_else() {
+    let large = PlanSettings {
+        initial_sizes: true,
+        ..settings(Strategy::Rayfit)
+    };
+    let count = RefCell::new(0);
+    all_recorded_with(&large, |snapshot, plan, settings| {
+        let (alone, _) = decide(snapshot, &self::settings(Strategy::Rayfit));
+        let mut rest = plan.clone();
+        for group in &mut rest.groups {
+            *count.borrow_mut() += usize::from(group.initial_size.take().is_some());
+        }
+        if rest != alone {
+            return Err("another plan".to_owned());
+        }
+        if let Some(violation) = check(snapshot, plan).first() {
+            return Err(violation.to_string());
+        }
+        settles(snapshot, plan, settings)
+    });
+    let count = count.into_inner();
+    assert!(count > 20, "only {count}");
+}
+
 #[test]
 fn what_is_kept_ready_takes_nothing_from_demand() {
     all_recorded_with(&with_standby(), |snapshot, plan, settings| {

@@ -6,6 +6,7 @@
 //! groups: {cpu: {cpu: 1, memory: 2Gi, max: 3, replicas: 1, limits: {cpu: 4, memory: 8Gi}}}
 //! pods: {cpu-1: {group: cpu, free: {CPU: 0}}}     # Ray runs in it, `pending: true` if not
 //! tasks: [{CPU: 2, count: 3}]                     # also: gangs, ask (request_resources)
+//! cluster: {status: {..}}                         # more of the RayCluster
 //! reconcile: {headroom: {cpus: 4}}                # of a RayPolicy
 //! budget: {cpu: 8}                                # what a budget lets the cluster use
 //! ```
@@ -83,6 +84,9 @@ fn snapshot(story: &Value) -> Value {
         },
         "history": story["history"].as_object().cloned().unwrap_or_default(),
     });
+    if story["cluster"].is_object() {
+        json_patch::merge(&mut snapshot["rayCluster"], &story["cluster"]);
+    }
     if story["nodes"].is_object() {
         snapshot["nodes"] = map(&story["nodes"]).iter().map(kube_node).collect();
     }

@@ -12,7 +12,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::hash::HashMap;
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::wait::wait_after;
@@ -43,11 +42,11 @@ fn remembered(history: &History, group: &str, now: f64) -> Option<CountedAtBase>
 
 /// Why new pods of each group count at their base size, where the group is in growth back-off. One that
 /// begins because a pod that starts has no room, as `starting` says by group, is among them, and so is
-/// one that begins because a pod that was made larger finds no Kubernetes node, as `too_large` says.
+/// one that begins because pods that are made larger find no room, as `too_large` says by group.
 pub(crate) fn of_groups(
     history: Option<&History>,
     groups: &ByGroup<GroupConfig>,
-    too_large: &HashMap<&str, GroupIndex>,
+    too_large: &ByGroup<bool>,
     starting: impl FnOnce() -> ByGroup<bool>,
     now: f64,
 ) -> ByGroup<Option<CountedAtBase>> {
@@ -58,7 +57,7 @@ pub(crate) fn of_groups(
         let until = || now + wait_after(failures(history, &group.name));
         let known = remembered(history, &group.name, now);
         let begins = || {
-            if has_too_large(too_large, number) {
+            if too_large.holds(number) {
                 return Some(CountedAtBase::GrowthBackoff { until: until() });
             }
             lacks_room.then(|| CountedAtBase::FullNode { until: until() })
@@ -66,11 +65,6 @@ pub(crate) fn of_groups(
         known.or_else(begins)
     };
     groups.enumerate().zip(starting()).map(at_base).collect()
-}
-
-/// Whether a pod of the group was made larger and finds no Kubernetes node.
-fn has_too_large(too_large: &HashMap<&str, GroupIndex>, group: GroupIndex) -> bool {
-    too_large.values().any(|of| *of == group)
 }
 
 /// How many failures in a row it will be with another one.
@@ -87,7 +81,7 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
     let (grown, small) = (state.count(has_grown), state.count(goes_small));
     for (number, group) in state.groups.enumerate() {
         let group = &group.config;
-        let too_large = has_too_large(&decided.evidence.too_large, number);
+        let too_large = decided.evidence.has_too_large.holds(number);
         if grown.count(number) > 0 && !too_large {
             // A pod that has grown shows that the Kubernetes nodes have room again.
             growth_backoffs.remove(&group.name);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::hash::HashMap;
+use crate::hash::{HashMap, HashSet};
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::growth::in_use::InUse;
@@ -41,7 +41,7 @@ pub(crate) struct NodeAssembly<'d> {
     /// The Kubernetes nodes, by name.
     pub(crate) kube_nodes: &'d HashMap<String, KubeNodeIndex>,
     /// The pods that are larger than their template and find no Kubernetes node.
-    pub(crate) too_large: &'d HashMap<&'d str, GroupIndex>,
+    pub(crate) too_large: &'d HashSet<&'d str>,
     /// The pods that are about to leave with their Kubernetes node, by name.
     pub(crate) departures: &'d BTreeMap<String, Departure>,
     pub(crate) now: f64,
@@ -98,7 +98,7 @@ impl NodeAssembly<'_> {
         if departs && (begins || row.stage == Stage::Running) {
             node.fate = Fate::Remove(RemovalCause::NodeLeaves);
         }
-        if self.too_large.contains_key(pod) {
+        if self.too_large.contains(pod) {
             node.fate = Fate::Remove(RemovalCause::MadeTooLarge);
         }
         if group.is_none() {

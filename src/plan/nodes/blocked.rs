@@ -45,9 +45,12 @@ pub(crate) struct Evidence<'a> {
     /// The pods that the scheduler has no room for now, and for which a Kubernetes node is on its
     /// way.
     pub(crate) awaited: HashSet<&'a str>,
-    /// The pods that are larger than their template, and that no Kubernetes node has room for, by
-    /// their group: smaller ones may find some.
-    pub(crate) too_large: HashMap<&'a str, GroupIndex>,
+    /// The pods that are larger than their template, and that no Kubernetes node has room for: smaller
+    /// ones may find some.
+    pub(crate) too_large: HashSet<&'a str>,
+    /// By group, whether it has such pods, or whether KubeRay could not make pods of it while these
+    /// were to be larger than their template: a quota or limit may allow smaller ones.
+    pub(crate) has_too_large: ByGroup<bool>,
     /// The worker pods that ended before Ray ran in them.
     pub(crate) early_ends: Vec<&'a Pod<'a>>,
 }
@@ -67,7 +70,8 @@ impl<'a> Evidence<'a> {
             pods: HashMap::default(),
             groups: config.groups.map(|_| None),
             awaited: HashSet::default(),
-            too_large: HashMap::default(),
+            too_large: HashSet::default(),
+            has_too_large: config.groups.map(|_| false),
             early_ends: Vec::new(),
         };
         if let Some(unschedulable_s) = unschedulable_s {
@@ -87,7 +91,8 @@ impl<'a> Evidence<'a> {
                 let patience = (!is_awaited).then_some(unschedulable_s);
                 match (of_pod(pod, patience, now), made_larger(pod, config)) {
                     (Some(reason), Some(group)) if reason.is_about_room() => {
-                        found.too_large.insert(pod.name, group);
+                        found.too_large.insert(pod.name);
+                        found.make_smaller(group);
                     }
                     (Some(reason), _) => found.add(pod, config, reason),
                     (None, _) => {}
@@ -102,10 +107,25 @@ impl<'a> Evidence<'a> {
                 }
             }
             if snapshot.ray_cluster.fails_to_create {
-                refused(config, own, &mut found.groups);
+                let group = refused(config, own, &mut found.groups);
+                let sizes = &snapshot.ray_cluster.initial_sizes;
+                let name = |group: GroupIndex| config.groups.get(group).map(|group| &group.name);
+                let is_larger = |group: &GroupIndex| {
+                    name(*group).is_some_and(|name| sizes.of_group(name, now).is_some())
+                };
+                if let Some(group) = group.filter(is_larger) {
+                    found.make_smaller(group);
+                }
             }
         }
         found
+    }
+
+    /// Pods of the group are to be made as their template says.
+    fn make_smaller(&mut self, group: GroupIndex) {
+        if let Some(has_too_large) = self.has_too_large.get_mut(group) {
+            *has_too_large = true;
+        }
     }
 
     /// Adds a pod that does not start.
@@ -168,8 +188,12 @@ fn gated(group: &GroupConfig) -> Option<BlockReason> {
     (!group.is_head).then(|| BlockReason::ScaleGate(gate.clone()))
 }
 
-/// Marks the group of which KubeRay could not make a pod.
-fn refused(config: &ClusterConfig, own: &[Pod<'_>], groups: &mut ByGroup<Option<BlockReason>>) {
+/// Marks the group of which KubeRay could not make a pod. Returns it.
+fn refused(
+    config: &ClusterConfig,
+    own: &[Pod<'_>],
+    groups: &mut ByGroup<Option<BlockReason>>,
+) -> Option<GroupIndex> {
     let mut there: HashMap<&str, u64> = HashMap::default();
     for pod in own.iter().filter(|pod| pod.role == PodRole::Worker) {
         *there.entry(pod.group).or_default() += 1;
@@ -181,11 +205,12 @@ fn refused(config: &ClusterConfig, own: &[Pod<'_>], groups: &mut ByGroup<Option<
     };
     // KubeRay makes the pods of one group after the other, and stops at the first that is refused.
     // (KubeRay, `raycluster_controller.go`, `reconcilePods`.)
-    let first = config.groups.enumerate().find(|(_, group)| lacks(group));
-    if let Some(group) = first.and_then(|(number, _)| groups.get_mut(number)) {
+    let (first, _) = config.groups.enumerate().find(|(_, group)| lacks(group))?;
+    if let Some(group) = groups.get_mut(first) {
         // What a pod of the group says about itself is more exact, and stays.
         group.get_or_insert(BlockReason::NotCreated);
     }
+    Some(first)
 }
 
 /// The pods that no Kubernetes node has room for, and for which one is on its way.

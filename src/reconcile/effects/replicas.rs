@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn a_launch_says_how_large_its_pods_are_made_in_the_same_patch() {
         assert_eq!(written(None, "a", None), None);
-        let fresh = said("a", NOW + 120);
+        let fresh = said("a", NOW + 60);
         assert_eq!(written(None, "a", Some(6)).as_ref(), Some(&fresh));
         let before = said("a", NOW + 5);
         assert_eq!(written(Some(&before), "a", Some(6)), Some(fresh));
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn what_an_earlier_launch_said_does_not_outlive_it() {
-        let earlier = said("a", NOW + 60);
+        let earlier = said("a", NOW + 30);
         assert_eq!(written(Some(&earlier), "a", None), None, "the same group");
         let other = written(Some(&earlier), "b", None);
         assert_eq!(other, Some(earlier), "KubeRay may still make those");

@@ -290,7 +290,13 @@ impl<'a> Decision<'a> {
             || full::groups_without_room(&list, &headrooms, &shapes, &bases, (cpu, memory));
         let at_base = assemble::size(
             config,
-            growth_backoff::of_groups(history, &config.groups, &evidence.has_too_large, starting, now),
+            growth_backoff::of_groups(
+                history,
+                &config.groups,
+                &evidence.has_too_large,
+                starting,
+                now,
+            ),
             (cpu, memory),
             &mut templates,
             &mut list,

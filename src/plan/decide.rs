@@ -280,7 +280,7 @@ impl<'a> Decision<'a> {
             resizes.for_each(|resize| allowance.bound(resize));
         }
         let (cpu, memory, gpu) = (names.get("CPU"), names.get("memory"), names.get("GPU"));
-        let bases = templates.clone();
+        let (bases, too_large) = (templates.clone(), &evidence.has_too_large);
         let unavailable = &self.snapshot.history.unavailable;
         let preferences = availability::preferences(&config.groups, unavailable, now);
         let mut shapes = Shapes::default();
@@ -290,13 +290,7 @@ impl<'a> Decision<'a> {
             || full::groups_without_room(&list, &headrooms, &shapes, &bases, (cpu, memory));
         let at_base = assemble::size(
             config,
-            growth_backoff::of_groups(
-                history,
-                &config.groups,
-                &evidence.has_too_large,
-                starting,
-                now,
-            ),
+            growth_backoff::of_groups(history, &config.groups, too_large, starting, now),
             (cpu, memory),
             &mut templates,
             &mut list,

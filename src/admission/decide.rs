@@ -17,7 +17,7 @@ use crate::judge::Verdict;
 use crate::policy::{EffectivePolicy, Settings};
 use crate::ray::container::MEMORY_MONITOR;
 use crate::ray::ippr::ANNOTATION;
-use crate::ray::{Fields, Kind, RayObject, drain};
+use crate::ray::{Kind, RayObject, drain};
 use crate::raypolicy::compile;
 use crate::raypolicy::review::PolicyReview;
 use crate::{judge, raypolicy};
@@ -119,15 +119,18 @@ pub fn decide(
     })
 }
 
-/// Decides about a new pod at `now`, in seconds since 1970, by `metadata` of its RayCluster.
-pub fn of_new_pod(pod: &NewPod, owner: Result<Option<Fields>, OwnerUnread>, now: f64) -> Decision {
-    let metadata = match owner {
-        Ok(metadata) => metadata.ok_or(LeftAsMade::AnotherOwner),
+/// Decides about a new pod at `now`, in seconds since 1970, by what its RayCluster says.
+pub fn of_new_pod(
+    pod: &NewPod,
+    owner: Result<Option<OwnerCluster>, OwnerUnread>,
+    now: f64,
+) -> Decision {
+    let owner = match owner {
+        Ok(owner) => owner.ok_or(LeftAsMade::AnotherOwner),
         Err(unread) => return Decision::OwnerUnread(unread),
     };
-    let enlarged = |metadata| initial_size::enlarged(pod, OwnerCluster(&metadata), now);
-    metadata
-        .and_then(enlarged)
+    owner
+        .and_then(|owner| initial_size::enlarged(pod, &owner, now))
         .map_or_else(Decision::LeftAsMade, Decision::Enlarged)
 }
 

@@ -229,13 +229,13 @@ impl Admission {
             return answered(record, &review, Ok(unread));
         };
         let until = deadline.checked_sub(TO_ANSWER).unwrap_or(deadline);
-        let metadata = owners.read(owner, until.into()).await;
-        if let Err(unread) = &metadata
+        let owner = owners.read(owner, until.into()).await;
+        if let Err(unread) = &owner
             && owners.is_to_warn()
         {
             tracing::warn!(%unread, "new pods are made as their templates say, and grow later");
         }
-        let decided = caught(|| Ok(decide::of_new_pod(&pod, metadata, owners.now())));
+        let decided = caught(|| Ok(decide::of_new_pod(&pod, owner, owners.now())));
         answered(record, &review, decided)
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::path::FieldPath;
 use crate::policy::resource::Condition;
 
 /// The number of webhooks that have to be ready before Ray objects are refused without them: with
@@ -125,7 +126,7 @@ pub fn patch(configuration: &Value, policy: Option<&str>) -> Value {
         let path = format!("/webhooks/{index}/failurePolicy");
         operations.push(json!({ "op": "add", "path": path, "value": value }));
     }
-    let annotation = format!("/metadata/annotations/{}", CLOSED_BY.replace('/', "~1"));
+    let annotation = FieldPath::annotation(CLOSED_BY).pointer();
     match policy {
         Some(policy) => {
             // JSON Patch does not create parents, and a configuration may have no annotation yet.

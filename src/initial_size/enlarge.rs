@@ -1,22 +1,34 @@
 //! What a pod gets as it is made.
 
 use json_patch::Patch;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::initial_size::new_pod::{LeftAsMade, NewPod};
 use crate::quantity::Quantity;
+use crate::ray::Ippr;
 use crate::ray::container::gap;
-use crate::ray::initial_sizes::{ANNOTATION, InitialSize, InitialSizes};
-use crate::ray::ippr::{self, ResizeLimit};
-use crate::ray::{Fields, Ippr, object_at, text_at};
+use crate::ray::initial_sizes::{InitialSize, InitialSizes};
+use crate::ray::ippr::GroupResizeLimits;
 use crate::snapshot::pod_object::Resources;
 
-/// What the RayCluster that owns a pod says about it.
-#[derive(Debug, Clone, Copy)]
-pub struct OwnerCluster<'a>(
-    /// `metadata` of the RayCluster.
-    pub &'a Fields,
-);
+/// What the RayCluster that owns a pod says about it, as it stands in `metadata` of that. All else
+/// there is skipped and never held.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OwnerCluster {
+    uid: String,
+    deletion_timestamp: Option<String>,
+    annotations: Option<OwnerAnnotations>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+struct OwnerAnnotations {
+    #[serde(rename = "rayfit.dev/initial-sizes", default)]
+    sizes: String,
+    #[serde(rename = "ray.io/ippr", default)]
+    ippr: String,
+}
 
 /// A pod that is made larger than its template.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,39 +39,17 @@ pub struct Enlarged {
     pub size: InitialSize,
 }
 
-impl OwnerCluster<'_> {
-    fn annotation(&self, key: &str) -> &str {
-        let annotations = object_at(self.0, "annotations");
-        let text = annotations.and_then(|annotations| text_at(annotations, key));
-        text.unwrap_or_default()
-    }
-
-    fn is(self, pod: &NewPod) -> bool {
-        let is_deleting = self
-            .0
-            .get("deletionTimestamp")
-            .is_some_and(|at| !at.is_null());
-        text_at(self.0, "uid") == Some(&*pod.cluster_uid) && !is_deleting
-    }
-}
-
 /// How much larger a pod is made at `now`, in seconds since 1970.
-pub fn enlarged(pod: &NewPod, cluster: OwnerCluster<'_>, now: f64) -> Result<Enlarged, LeftAsMade> {
-    if !cluster.is(pod) {
+pub fn enlarged(pod: &NewPod, cluster: &OwnerCluster, now: f64) -> Result<Enlarged, LeftAsMade> {
+    if cluster.uid != pod.cluster_uid || cluster.deletion_timestamp.is_some() {
         return Err(LeftAsMade::AnotherOwner);
     }
-    let sizes = InitialSizes::parse(cluster.annotation(ANNOTATION));
-    let size = sizes.of_group(&pod.group, now);
+    let annotations = cluster.annotations.as_ref();
+    let annotations = annotations.ok_or(LeftAsMade::NoSizeSaid)?;
+    let size = InitialSizes::parse(&annotations.sizes).of_group(&pod.group, now);
     let size = size.ok_or(LeftAsMade::NoSizeSaid)?;
-    let ippr = Ippr::parse(cluster.annotation(ippr::ANNOTATION));
-    let limits = ippr
-        .resize_limits(&pod.group)
-        .filter(|_| ippr.is_well_formed());
-    let limit = |written: &Option<ResizeLimit>| written.as_ref()?.quantity.ok();
-    let most =
-        limits.and_then(|limits| Some((limit(&limits.max_cpu)?, limit(&limits.max_memory)?)));
-    let most = most.ok_or(LeftAsMade::MayNotGrow)?;
-    let resources = resized(pod.resources, size, most)?;
+    let ippr = Ippr::parse(&annotations.ippr);
+    let resources = resized(pod.resources, &pod.group, size, &ippr)?;
     let mut operations = Vec::new();
     for (part, before, after) in [
         ("limits", pod.resources.limits, resources.limits),
@@ -88,13 +78,17 @@ pub fn enlarged(pod: &NewPod, cluster: OwnerCluster<'_>, now: f64) -> Result<Enl
     })
 }
 
-/// The resources of a container that is made with a size, where pods may grow up to `most` CPU and
-/// memory. What it has more of already stays.
+/// The resources of a container that is made with a size, within what `ippr` lets pods of its group
+/// grow to. What it has more of already stays.
 pub(crate) fn resized(
     container: Resources,
+    group: &str,
     size: InitialSize,
-    most: (Quantity, Quantity),
+    ippr: &Ippr,
 ) -> Result<Resources, LeftAsMade> {
+    let limits = ippr.resize_limits(group).filter(|_| ippr.is_well_formed());
+    let most = limits.and_then(GroupResizeLimits::most);
+    let most = most.ok_or(LeftAsMade::MayNotGrow)?;
     let mut then = container;
     let cpu = Quantity::from_milli(size.cpu_milli).min(most.0);
     let memory = Quantity::from_units(size.memory_bytes).min(most.1);
@@ -116,6 +110,9 @@ pub(crate) fn resized(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ray::Fields;
+    use crate::ray::initial_sizes::ANNOTATION;
+    use crate::ray::ippr;
 
     const NOW: f64 = 1_764_243_000.0;
 
@@ -135,12 +132,12 @@ mod tests {
         pod.as_object().unwrap().clone()
     }
 
-    fn cluster(sizes: &str, change: impl FnOnce(&mut Value)) -> Fields {
+    fn cluster(sizes: &str, change: impl FnOnce(&mut Value)) -> OwnerCluster {
         let limits = r#"{"groups":{"a":{"max-cpu":"8","max-memory":"32Gi","resize-timeout":60}}}"#;
         let mut metadata = json!({"name": "c", "uid": "u", "annotations": {
             ANNOTATION: sizes, ippr::ANNOTATION: limits}});
         change(&mut metadata);
-        metadata.as_object().unwrap().clone()
+        serde_json::from_value(metadata).unwrap()
     }
 
     fn sizes(cores: i64, gibibytes: i64) -> String {
@@ -153,9 +150,9 @@ mod tests {
         sizes.text().unwrap()
     }
 
-    fn made(pod: &Fields, cluster: &Fields) -> Result<Value, LeftAsMade> {
+    fn made(pod: &Fields, cluster: &OwnerCluster) -> Result<Value, LeftAsMade> {
         let read = NewPod::read(pod)?;
-        let enlarged = enlarged(&read, OwnerCluster(cluster), NOW)?;
+        let enlarged = enlarged(&read, cluster, NOW)?;
         let mut pod = Value::Object(pod.clone());
         json_patch::patch(&mut pod, &enlarged.patch).unwrap();
         Ok(pod["spec"]["containers"][0]["resources"].clone())

@@ -9,17 +9,15 @@ use crate::plan::outcome::plan::{GroupPlan, Plan, PodResize, RayletSync};
 use crate::plan::outcome::resize_note::PodNote;
 use crate::quantity::Quantity;
 use crate::ray::initial_sizes::{ANNOTATION, InitialSizes};
+use crate::snapshot::Snapshot;
 use crate::snapshot::pod_object::{ContainerStatus, PodSpec, PodStatus, Resources};
-use crate::snapshot::{ClusterObject, Snapshot};
 
 /// Returns `snapshot` after everything in `plan` was asked for: KubeRay, Kubernetes and Ray have
 /// taken note of it, and have not acted yet.
 #[must_use]
 pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
     let mut after = snapshot.clone();
-    let launching = plan.groups.iter().filter(|group| group.launch_now > 0);
-    let now = snapshot.seconds().unwrap_or_default();
-    let sizes = initial_sizes(&snapshot.ray_cluster, launching, now).text();
+    let sizes = initial_sizes(snapshot, plan.groups.iter()).text();
     after.ray_cluster.edit(|cluster| {
         set_annotation(cluster, sizes);
         for group in &plan.groups {
@@ -59,15 +57,14 @@ pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
     after
 }
 
-/// The sizes of new pods, as a RayCluster is to say them once nodes of these groups are launched at `now`, in
-/// seconds since 1970.
+/// The sizes of new pods, as the RayCluster is to say them once these groups are as planned.
 pub(crate) fn initial_sizes<'a>(
-    cluster: &ClusterObject,
-    launching: impl Iterator<Item = &'a GroupPlan>,
-    now: f64,
+    snapshot: &Snapshot,
+    groups: impl Iterator<Item = &'a GroupPlan>,
 ) -> InitialSizes {
-    let mut sizes = cluster.initial_sizes.clone();
-    for group in launching {
+    let mut sizes = snapshot.ray_cluster.initial_sizes.clone();
+    let now = snapshot.seconds().unwrap_or_default();
+    for group in groups.filter(|group| group.launch_now > 0) {
         sizes.set(&group.name, group.initial_size, now);
     }
     sizes

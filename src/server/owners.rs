@@ -9,15 +9,13 @@ use kube::api::GetParams;
 use kube::client::Body;
 use kube::core::Request;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::home_cluster::HomeCluster;
 use crate::admission::new_pods::{OwnerName, OwnerReader, OwnerUnread};
 use crate::apiserver::ApiServer;
 use crate::apiserver::pages::{self, PageFault};
 use crate::apiserver::patience::RequestFlow;
-use crate::ray::initial_sizes::ANNOTATION;
-use crate::ray::{Fields, ippr};
+use crate::initial_size::OwnerCluster;
 
 /// The largest answer: annotations have 256 KiB at the most, and fields that say who manages what seldom as much.
 const LARGEST: usize = 1 << 20;
@@ -29,12 +27,15 @@ const LARGEST: usize = 1 << 20;
 pub struct Owners(pub Arc<HomeCluster>);
 
 impl OwnerReader for Owners {
-    fn read(&self, owner: OwnerName) -> BoxFuture<'static, Result<Option<Fields>, OwnerUnread>> {
+    fn read(
+        &self,
+        owner: OwnerName,
+    ) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>> {
         let client = self.0.api().map(ApiServer::client);
         async move {
             let client = client.ok_or(OwnerUnread::NoApiServer)?;
-            match metadata_of(client, owner).await {
-                Ok(metadata) => Ok(Some(metadata)),
+            match said_by(client, owner).await {
+                Ok(cluster) => Ok(Some(cluster)),
                 Err(fault) if fault.is_not_found() => Ok(None),
                 Err(fault) => Err(OwnerUnread::Failed(fault.to_string())),
             }
@@ -48,7 +49,7 @@ impl OwnerReader for Owners {
     }
 }
 
-async fn metadata_of(client: Client, owner: OwnerName) -> Result<Fields, PageFault> {
+async fn said_by(client: Client, owner: OwnerName) -> Result<OwnerCluster, PageFault> {
     let OwnerName { namespace, name } = &owner;
     let path = format!("/apis/ray.io/v1/namespaces/{namespace}/rayclusters");
     // Without a resource version the answer is what is stored now.
@@ -63,50 +64,11 @@ async fn metadata_of(client: Client, owner: OwnerName) -> Result<Fields, PageFau
     let body = pages::whole(pages::accepted(answer).await?, LARGEST).await?;
     let object: Object =
         serde_json::from_slice(&body).map_err(|_| PageFault::Malformed("RayCluster"))?;
-    Ok(object.metadata.fields())
+    Ok(object.metadata)
 }
 
-/// What is read of an answer; all else is skipped and never held.
+/// What is read of an answer.
 #[derive(Deserialize)]
 struct Object {
-    metadata: Metadata,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    uid: String,
-    deletion_timestamp: Option<String>,
-    #[serde(default)]
-    annotations: Option<Annotations>,
-}
-
-#[derive(Deserialize, Default)]
-struct Annotations {
-    #[serde(rename = "rayfit.dev/initial-sizes")]
-    sizes: Option<String>,
-    #[serde(rename = "ray.io/ippr")]
-    resize_limits: Option<String>,
-}
-
-impl Metadata {
-    fn fields(self) -> Fields {
-        let annotations = self.annotations.unwrap_or_default();
-        let annotations = [
-            (ANNOTATION, annotations.sizes),
-            (ippr::ANNOTATION, annotations.resize_limits),
-        ];
-        let annotations = annotations
-            .into_iter()
-            .filter_map(|(name, text)| Some((name.to_owned(), Value::String(text?))));
-        let metadata = [
-            ("uid", json!(self.uid)),
-            ("deletionTimestamp", json!(self.deletion_timestamp)),
-            ("annotations", Value::Object(annotations.collect())),
-        ];
-        metadata
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect()
-    }
+    metadata: OwnerCluster,
 }

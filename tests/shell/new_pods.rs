@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
 use rayfit::admission::AdmissionLimits;
 use rayfit::admission::new_pods::{OwnerName, OwnerReader, OwnerUnread};
-use rayfit::ray::Fields;
+use rayfit::initial_size::OwnerCluster;
 use rayfit::ray::initial_sizes::HELD_S;
 use serde_json::{Value, json};
 
@@ -37,17 +37,20 @@ struct PlayedOwners {
 }
 
 impl OwnerReader for PlayedOwners {
-    fn read(&self, owner: OwnerName) -> BoxFuture<'static, Result<Option<Fields>, OwnerUnread>> {
+    fn read(
+        &self,
+        owner: OwnerName,
+    ) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>> {
         self.asked.lock().unwrap().push(owner.to_string());
         let (played, takes) = (self.played.clone(), self.takes);
         async move {
             tokio::time::sleep(takes).await;
             match played {
-                Played::Metadata(metadata) => Ok(metadata.as_object().cloned()),
+                Played::Metadata(metadata) => Ok(Some(serde_json::from_value(metadata).unwrap())),
                 Played::Missing => Ok(None),
                 Played::Fails(unread) => Err(unread),
                 Played::Hangs => std::future::pending().await,
-                Played::Panics => Ok(Some(Fields::new())),
+                Played::Panics => Ok(Some(OwnerCluster::default())),
             }
         }
         .boxed()

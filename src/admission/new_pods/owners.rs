@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
-use crate::ray::Fields;
+use crate::initial_size::OwnerCluster;
 
 /// The namespace and name of a RayCluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,9 +65,11 @@ pub enum OwnerUnread {
 
 /// Reads RayClusters.
 pub trait OwnerReader: fmt::Debug + Send + Sync {
-    /// `metadata` of the RayCluster as it is stored now, with at least UID, time of deletion, and the annotations about
-    /// the sizes of pods; `None` if there is no such RayCluster. Dropping the future ends the request.
-    fn read(&self, owner: OwnerName) -> BoxFuture<'static, Result<Option<Fields>, OwnerUnread>>;
+    /// What the RayCluster says as it is stored now; `None` if there is no such RayCluster. Dropping the future ends the request.
+    fn read(
+        &self,
+        owner: OwnerName,
+    ) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>>;
 
     /// The time in seconds since 1970, by the clock by which sizes are written.
     fn now(&self) -> f64;

@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::owners::{OwnerName, OwnerReader, OwnerUnread};
 use crate::fair_semaphore::FairSemaphore;
-use crate::ray::Fields;
+use crate::initial_size::OwnerCluster;
 
 /// The limits of the reads.
 #[derive(Debug, Clone, Copy)]
@@ -73,12 +73,12 @@ impl OwnerReads {
         }
     }
 
-    /// `metadata` of a RayCluster, unless that takes longer than until `deadline`.
+    /// What a RayCluster says, unless that takes longer than until `deadline`.
     pub async fn read(
         &self,
         owner: OwnerName,
         deadline: Instant,
-    ) -> Result<Option<Fields>, OwnerUnread> {
+    ) -> Result<Option<OwnerCluster>, OwnerUnread> {
         let start = Instant::now();
         let until = deadline.min(start + self.limits.time);
         let _place = self.place(&owner.namespace).ok_or(OwnerUnread::TooMany)?;
@@ -152,7 +152,10 @@ mod tests {
     struct Slow(Duration);
 
     impl OwnerReader for Slow {
-        fn read(&self, _: OwnerName) -> BoxFuture<'static, Result<Option<Fields>, OwnerUnread>> {
+        fn read(
+            &self,
+            _: OwnerName,
+        ) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>> {
             tokio::time::sleep(self.0).map(|()| Ok(None)).boxed()
         }
 

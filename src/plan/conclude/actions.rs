@@ -106,7 +106,6 @@ fn groups(
         now: decided.now,
     };
     let launch_now = launch::now(&decided.state, decided.config.conservative, &bounds);
-    let initial_sizes = initial_sizes::of_groups(snapshot, settings, decided);
     let launches = decided.state.count(|node| node.fate == Fate::Launch);
     let cancelled = decided.state.count(is_cancelled);
     let awaited = decided.state.count(is_awaited);
@@ -120,8 +119,9 @@ fn groups(
             replicas: 0,
             launch: launches.count(number),
             launch_now: launch_now.count(number),
-            initial_size: (initial_sizes.get(number).copied().flatten())
-                .filter(|_| launch_now.count(number) > 0),
+            initial_size: (launch_now.count(number) > 0)
+                .then(|| initial_sizes::of_group(snapshot, settings, decided, number))
+                .flatten(),
             standby: ready(decided, number),
             cancel: cancelled.count(number),
             delete: deletions.remove(&number).unwrap_or_default(),

@@ -9,9 +9,9 @@
 use crate::plan::decided::Decided;
 use crate::plan::demand::shape::Shape;
 use crate::plan::growth::size::{Size, milli};
-use crate::plan::list::{ByGroup, GroupIndex};
+use crate::plan::list::GroupIndex;
 use crate::plan::nodes::node::PlannedNode;
-use crate::plan::packing::state::{DecisionState, PlannedGroup};
+use crate::plan::packing::state::DecisionState;
 use crate::plan::settings::PlanSettings;
 use crate::ray::initial_sizes::InitialSize;
 use crate::snapshot::Snapshot;
@@ -20,29 +20,20 @@ use crate::snapshot::pod_object::Resources;
 /// Amounts that differ by less are the same: Ray keeps four decimals.
 const SAME: f64 = 1e-4;
 
-/// By group, the size that new pods are to be made with, where that is not the size of their template.
-pub(crate) fn of_groups(
+/// The size that new pods of a group are to be made with, where that is not the size of their template.
+pub(crate) fn of_group(
     snapshot: &Snapshot,
     settings: &PlanSettings,
     decided: &Decided<'_>,
-) -> ByGroup<Option<InitialSize>> {
+    number: GroupIndex,
+) -> Option<InitialSize> {
     let state = &decided.state;
     // Budgets are charged for new pods, and Kueue admits them, as their template asks.
     let counts_templates = !settings.budgets.is_empty() || snapshot.ray_cluster.is_queued;
     if !settings.initial_sizes || !state.strategy.is_rayfit() || counts_templates {
-        return state.groups.map(|_| None);
+        return None;
     }
-    let groups = state.groups.enumerate();
-    groups
-        .map(|(number, group)| of_group(state, number, group))
-        .collect()
-}
-
-fn of_group(
-    state: &DecisionState,
-    number: GroupIndex,
-    group: &PlannedGroup,
-) -> Option<InitialSize> {
+    let group = state.groups.get(number)?;
     let config = &group.config;
     let (base, limits) = (config.base?, config.resize_limits?.size());
     // All hosts of a replica are alike; and a pod with resources as a whole is more than its container.
@@ -67,13 +58,14 @@ fn of_group(
 fn needed(state: &DecisionState, shape: &Shape) -> Size {
     let amount = |name| {
         let mut needs = shape.positive();
-        needs.find(|(needed, _)| Some(*needed) == name)
+        let needed = needs.find(|(needed, _)| Some(*needed) == name);
+        needed.map_or(0.0, |(_, amount)| amount)
     };
     #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
-    let bytes = |amount: f64| amount.ceil() as i64;
+    let memory = amount(state.memory).ceil() as i64;
     Size {
-        cpu: amount(state.cpu).map_or(0.0, |(_, cpu)| cpu),
-        memory: amount(state.memory).map_or(0, |(_, memory)| bytes(memory)),
+        cpu: amount(state.cpu),
+        memory,
     }
 }
 

@@ -91,7 +91,7 @@ pub(crate) fn resize(
 }
 
 /// The size by the limits, or else by the requests.
-fn size(requests: Amounts, limits: Amounts) -> Result<Size, ResizeError> {
+pub(crate) fn size(requests: Amounts, limits: Amounts) -> Result<Size, ResizeError> {
     let either = limits.or(requests);
     let find = |resource| {
         let amount = either.get(resource);

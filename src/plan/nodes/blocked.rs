@@ -5,7 +5,7 @@
 
 use crate::hash::{HashMap, HashSet};
 use crate::plan::growth::container::ContainerAmounts;
-use crate::plan::growth::size::{Size, bytes, cores};
+use crate::plan::growth::pod_size;
 use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::outlook::{Outlook, is_said_to_come, outlook};
@@ -89,13 +89,16 @@ impl<'a> Evidence<'a> {
             for pod in starting {
                 let is_awaited = found.awaited.contains(pod.name);
                 let patience = (!is_awaited).then_some(unschedulable_s);
-                match (of_pod(pod, patience, now), made_larger(pod, config)) {
-                    (Some(reason), Some(group)) if reason.is_about_room() => {
-                        found.too_large.insert(pod.name);
-                        found.make_smaller(group);
-                    }
-                    (Some(reason), _) => found.add(pod, config, reason),
-                    (None, _) => {}
+                let Some(reason) = of_pod(pod, patience, now) else {
+                    continue;
+                };
+                if reason.is_about_room()
+                    && let Some(group) = made_larger(pod, config)
+                {
+                    found.too_large.insert(pod.name);
+                    found.make_smaller(group);
+                } else {
+                    found.add(pod, config, reason);
                 }
             }
             found.early_ends = early_ends(snapshot, own);
@@ -107,14 +110,11 @@ impl<'a> Evidence<'a> {
                 }
             }
             if snapshot.ray_cluster.fails_to_create {
-                let group = refused(config, own, &mut found.groups);
                 let sizes = &snapshot.ray_cluster.initial_sizes;
-                let name = |group: GroupIndex| config.groups.get(group).map(|group| &group.name);
-                let is_larger = |group: &GroupIndex| {
-                    name(*group).is_some_and(|name| sizes.of_group(name, now).is_some())
-                };
-                if let Some(group) = group.filter(is_larger) {
-                    found.make_smaller(group);
+                if let Some((number, group)) = refused(config, own, &mut found.groups)
+                    && sizes.of_group(&group.name, now).is_some()
+                {
+                    found.make_smaller(number);
                 }
             }
         }
@@ -147,11 +147,7 @@ fn made_larger(pod: &Pod<'_>, config: &ClusterConfig) -> Option<GroupIndex> {
     let group = config.number(pod.group)?;
     let base = config.groups.get(group)?.base?;
     let container = ContainerAmounts::of(pod);
-    let size = container.limits.or(container.requests);
-    let has = Size {
-        cpu: cores(size.cpu?),
-        memory: bytes(size.memory?),
-    };
+    let has = pod_size::size(container.requests, container.limits).ok()?;
     base.is_below(has).then_some(group)
 }
 
@@ -189,11 +185,11 @@ fn gated(group: &GroupConfig) -> Option<BlockReason> {
 }
 
 /// Marks the group of which KubeRay could not make a pod. Returns it.
-fn refused(
-    config: &ClusterConfig,
+fn refused<'c>(
+    config: &'c ClusterConfig,
     own: &[Pod<'_>],
     groups: &mut ByGroup<Option<BlockReason>>,
-) -> Option<GroupIndex> {
+) -> Option<(GroupIndex, &'c GroupConfig)> {
     let mut there: HashMap<&str, u64> = HashMap::default();
     for pod in own.iter().filter(|pod| pod.role == PodRole::Worker) {
         *there.entry(pod.group).or_default() += 1;
@@ -205,8 +201,8 @@ fn refused(
     };
     // KubeRay makes the pods of one group after the other, and stops at the first that is refused.
     // (KubeRay, `raycluster_controller.go`, `reconcilePods`.)
-    let (first, _) = config.groups.enumerate().find(|(_, group)| lacks(group))?;
-    if let Some(group) = groups.get_mut(first) {
+    let first = config.groups.enumerate().find(|(_, group)| lacks(group))?;
+    if let Some(group) = groups.get_mut(first.0) {
         // What a pod of the group says about itself is more exact, and stays.
         group.get_or_insert(BlockReason::NotCreated);
     }

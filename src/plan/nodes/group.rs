@@ -9,7 +9,6 @@ use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::{GroupError, ProblemReason, ResizeLimitsError};
 use crate::plan::strategy::Strategy;
 use crate::ray::group::HEAD_NAME;
-use crate::ray::ippr::ResizeLimit;
 use crate::ray::{Ippr, Role};
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::cluster_object::{
@@ -310,17 +309,11 @@ fn read_resize_limits(
     let Some(entry) = ippr.resize_limits(name) else {
         return Ok(None);
     };
-    let limit = |written: &Option<ResizeLimit>| written.as_ref()?.quantity.ok();
-    match (
-        limit(&entry.max_cpu),
-        limit(&entry.max_memory),
-        entry.resize_timeout,
-    ) {
-        (Some(cpu), Some(memory), Some(timeout)) => Ok(Some(ResizeLimits {
-            cpu: cores(cpu),
-            memory: bytes(memory),
-            timeout,
-        })),
-        _ => Err(ResizeLimitsError::Incomplete),
-    }
+    let complete = entry.most().zip(entry.resize_timeout);
+    let ((cpu, memory), timeout) = complete.ok_or(ResizeLimitsError::Incomplete)?;
+    Ok(Some(ResizeLimits {
+        cpu: cores(cpu),
+        memory: bytes(memory),
+        timeout,
+    }))
 }

@@ -73,6 +73,12 @@ impl GroupResizeLimits {
         }
     }
 
+    /// The CPU and memory up to which pods may grow, if both are there and quantities.
+    pub fn most(&self) -> Option<(Quantity, Quantity)> {
+        let quantity = |resource| self.limit(resource)?.quantity.ok();
+        Some((quantity(Resource::Cpu)?, quantity(Resource::Memory)?))
+    }
+
     /// The resize limit of a resource, if it is an amount that a pod can have. Otherwise rule RF101
     /// or RF104 reports it.
     pub fn amount(&self, resource: Resource) -> Option<Quantity> {

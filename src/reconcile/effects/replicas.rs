@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use json_patch::Patch;
 use serde_json::{Value, json};
 
+use crate::path::FieldPath;
 use crate::plan::{Deletion, GroupPlan, Plan, apply, check};
 use crate::ray::initial_sizes;
 use crate::reconcile::effects::effect::{ClusterPatch, GroupChange};
@@ -90,25 +91,14 @@ pub(crate) fn patch(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Optio
 
 /// The operation that says how large the pods are made that are asked for, if that has to be said.
 fn initial_sizes(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Option<Value> {
-    let cluster = &snapshot.ray_cluster;
-    let launching = changes.iter().filter(|change| change.group.launch_now > 0);
-    let launching = launching.map(|change| change.group);
-    let after = apply::initial_sizes(cluster, launching, snapshot.seconds()?);
+    let before = snapshot.ray_cluster.initial_sizes.text();
+    let after = apply::initial_sizes(snapshot, changes.iter().map(|change| change.group)).text();
     // The annotation `ray.io/ippr` is there where a size is said, so this is never the first.
-    let path = format!(
-        "/metadata/annotations/{}",
-        escaped(initial_sizes::ANNOTATION)
-    );
-    match (cluster.initial_sizes.text(), after.text()) {
-        (before, after) if before == after => None,
-        (_, Some(text)) => Some(json!({"op": "add", "path": path, "value": text})),
-        (_, None) => Some(json!({"op": "remove", "path": path})),
-    }
-}
-
-/// A key as a part of a JSON Pointer (RFC 6901), in which "~" and "/" stand for something else.
-fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
+    let path = FieldPath::annotation(initial_sizes::ANNOTATION).pointer();
+    (before != after).then(|| match after {
+        Some(text) => json!({"op": "add", "path": path, "value": text}),
+        None => json!({"op": "remove", "path": path}),
+    })
 }
 
 /// What bounds the workers of a cluster.
@@ -169,13 +159,13 @@ pub(super) fn tested(version: &str) -> Value {
 
 /// A patch that sets one annotation of an object, on condition that the object is still as it was
 /// read.
-pub(crate) fn annotate(object: &Value, key: &str, value: &str) -> Option<Patch> {
+pub(crate) fn annotate(object: &Value, key: &'static str, value: &str) -> Option<Patch> {
     let version = object.pointer("/metadata/resourceVersion")?.as_str()?;
     let has_any = object
         .pointer("/metadata/annotations")
         .is_some_and(Value::is_object);
     let add = if has_any {
-        let path = format!("/metadata/annotations/{}", escaped(key));
+        let path = FieldPath::annotation(key).pointer();
         json!({"op": "add", "path": path, "value": value})
     } else {
         // JSON Patch does not create missing parents, so the first annotation brings the map.

@@ -22,6 +22,9 @@ const MOST_WRITES: [usize; 2] = [20, 100];
 /// that starts remembers no back-off.
 const MOST_GCS_CALLS: [usize; 2] = [15, 60];
 
+/// What the sizes of pods count.
+const UNITS: [&str; 2] = ["thousandths of a core", "bytes of memory"];
+
 /// How many entries are kept for people.
 const KEPT_ENTRIES: usize = 40;
 
@@ -224,8 +227,7 @@ fn are_within_limits(scene: &Scene, world: &World) -> Result<(), WorldViolation>
         let Some(most) = group.map(SceneGroup::most) else {
             continue;
         };
-        let units = ["thousandths of a core", "bytes of memory"];
-        for ((size, most), unit) in pod.size().into_iter().zip(most).zip(units) {
+        for ((size, most), unit) in pod.size().into_iter().zip(most).zip(UNITS) {
             if size > most {
                 let pod = pod.name().to_owned();
                 return Err(WorldViolation::AboveResizeLimit {
@@ -261,23 +263,14 @@ fn resized(
     if has_lied {
         used = [0; 2];
     }
-    let parts = ["thousandths of a core", "bytes of memory"];
     let asked = patch.body.to_string();
     let is_asked = ["\"cpu\"", "\"memory\""].map(|name| asked.contains(name));
-    for (part, unit) in parts.into_iter().enumerate() {
+    for (part, unit) in UNITS.into_iter().enumerate() {
         // What a patch leaves as it is was decided before.
         if !is_asked[part] {
             continue;
         }
-        let (size, most) = (pod.size()[part], group.most()[part]);
-        if size > most {
-            return Err(WorldViolation::AboveResizeLimit {
-                pod: patch.pod.clone(),
-                size,
-                unit,
-                most,
-            });
-        }
+        let size = pod.size()[part];
         let least = group.least()[part].max(used[part]);
         if size < least {
             return Err(WorldViolation::TooSmall {

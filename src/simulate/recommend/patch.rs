@@ -13,6 +13,7 @@ use serde_json::{Map, Number, Value, json};
 
 use super::bounds::SearchField;
 use super::space::{Choice, SearchedGroup, Space};
+use crate::path::FieldPath;
 use crate::quantity::Quantity;
 use crate::ray::ippr::ANNOTATION;
 use crate::reconcile::RoundSettings;
@@ -127,7 +128,7 @@ impl ChoicePatch {
 
 /// Where `ray.io/ippr` stands in a RayCluster, as a JSON pointer.
 fn ippr_pointer() -> String {
-    format!("/metadata/annotations/{}", ANNOTATION.replace('/', "~1"))
+    FieldPath::annotation(ANNOTATION).pointer()
 }
 
 /// The value of a parameter today and as chosen, and whether these differ.

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use super::log::{DeletionCause, LogEntry};
 use super::state::World;
 use crate::initial_size::resized;
-use crate::ray::ippr::ResizeLimit;
 use crate::simulate::world::group::SimulatedGroup;
 use crate::simulate::world::objects::{SimulatedPod, unscheduled, wanted};
 use crate::simulate::world::queue::WorldEvent;
@@ -150,12 +149,13 @@ impl World {
             self.make_head(group);
             return true;
         }
+        let spec = self.spec_of(group);
         for _ in 0..group.hosts {
-            if self.exceeds_quota(wanted(&self.spec_of(group)).cpu) {
+            if self.exceeds_quota(wanted(&spec).cpu) {
                 return false;
             }
             let name = format!("{}-{}-worker-{}", self.name(), group.name, self.letters());
-            self.make_pod(group, name, replica.clone());
+            self.make_pod(group, spec.clone(), name, replica.clone());
             self.ledger.pods_made += 1;
         }
         self.after(0.0, WorldEvent::Scheduler);
@@ -165,7 +165,7 @@ impl World {
     /// Makes the head pod, whose name does not change.
     pub(super) fn make_head(&mut self, group: &SimulatedGroup) {
         let name = format!("{}-head", self.name());
-        self.make_pod(group, name, None);
+        self.make_pod(group, group.pod.clone(), name, None);
         self.after(0.0, WorldEvent::Scheduler);
     }
 
@@ -173,12 +173,12 @@ impl World {
     pub(super) fn make_pod(
         &mut self,
         group: &SimulatedGroup,
+        mut spec: PodSpec,
         name: String,
         replica: Option<String>,
     ) -> usize {
         let number = self.machines.pods.len();
         let is_head = group.name == crate::ray::group::HEAD_NAME;
-        let mut spec = self.spec_of(group);
         // What KubeRay sets where Ray's autoscaler v2 scales. (`common/pod.go`.)
         spec.restart_policy = Some("Never".to_owned());
         let statuses = spec.containers.iter().map(|container| ContainerStatus {
@@ -239,22 +239,16 @@ impl World {
         number
     }
 
-    /// The spec of a new pod, with what the webhook for new pods changes.
+    /// The spec of a new worker pod, with what the webhook for new pods changes.
     fn spec_of(&self, group: &SimulatedGroup) -> PodSpec {
         let mut spec = group.pod.clone();
         let cluster = self.cluster_object();
-        let size = cluster
-            .initial_sizes
-            .of_group(&group.name, self.now.epoch_seconds());
-        let limits = cluster.ippr.resize_limits(&group.name);
-        let limit = |limit: &Option<ResizeLimit>| limit.as_ref()?.quantity.ok();
-        let most =
-            limits.and_then(|limits| Some((limit(&limits.max_cpu)?, limit(&limits.max_memory)?)));
-        let container = spec.containers.first_mut();
-        if let (Some(size), Some(most), Some(container)) = (size, most, container)
-            && let Ok(resources) = resized(container.resources, size, most)
+        let sizes = &cluster.initial_sizes;
+        let size = sizes.of_group(&group.name, self.now.epoch_seconds());
+        if let (Some(size), Some(container)) = (size, spec.containers.first_mut())
+            && let Ok(larger) = resized(container.resources, &group.name, size, &cluster.ippr)
         {
-            container.resources = resources;
+            container.resources = larger;
         }
         spec
     }

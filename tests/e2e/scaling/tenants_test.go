@@ -22,7 +22,7 @@ import (
 func TestTwoTenants(t *testing.T) {
 	s := played(t)
 	s.control(t, s.proxy)
-	port, err := lab.FreePort()
+	port, err := lab.HoldPort()
 	if err != nil {
 		t.Fatal(err)
 	}

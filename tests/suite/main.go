@@ -69,42 +69,6 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// failure is a test that has failed, or a job of which nothing has run, without a test.
-type failure struct {
-	job  job
-	test string
-	// reasons are what the test's assertions have said.
-	reasons []string
-}
-
-func (f failure) name() string {
-	if f.test == "" {
-		return f.job.name()
-	}
-	return f.job.folder + " " + f.test
-}
-
-// told is the failure's name and what its assertions have said.
-func (f failure) told() string {
-	return strings.Join(append([]string{f.name()}, f.reasons...), "\n")
-}
-
-func names(failed []failure) []string {
-	var all []string
-	for _, one := range failed {
-		all = append(all, one.name())
-	}
-	return all
-}
-
-func reasons(failed []failure) []string {
-	var all []string
-	for _, one := range failed {
-		all = append(all, one.told())
-	}
-	return all
-}
-
 // packages are the folders of all packages that have tests.
 func packages(ctx context.Context) ([]string, error) {
 	listed, err := command(ctx, "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./...")

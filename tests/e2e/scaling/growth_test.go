@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 	"rayfit.dev/rayfit/tests/scaling"
 )
@@ -211,7 +212,7 @@ func (g growth) resizedBySomebodyElse(t *testing.T) {
 	}
 	g.grown(t, pod, "2")
 	// Ray's own word for it: its GCS, as a driver sees it.
-	lab.Eventually(t.Context(), scaling.Patience, "Ray knows two CPUs", func() error {
+	labtest.Eventually(t, scaling.Patience, "Ray knows two CPUs", func() error {
 		value, err := g.d.Eval(t.Context(), `value = ray.cluster_resources().get("CPU", 0)`)
 		if err == nil && value != "2.0" {
 			err = fmt.Errorf("Ray knows %s CPUs", value)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -79,6 +81,39 @@ func TestWhatTheShortSetNamesIsThere(t *testing.T) {
 				t.Errorf("%s: no test is called %s", c.folder, part)
 			}
 		}
+	}
+}
+
+var (
+	body  = regexp.MustCompile(`(?ms)^func (Test\w+)\(\w+ \*testing\.T\) \{$.*?^\}$`)
+	start = regexp.MustCompile(`\bstart\(t, |\blab\.Start\(|\blabtest\.(Start|New)\(`)
+)
+
+// The lab's own tests that start one take longer than all of its others.
+func TestTheLabsOwnTestsThatStartOneAreLeftToTheRest(t *testing.T) {
+	t.Chdir("..")
+	files, err := filepath.Glob("lab/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range body.FindAllSubmatch(text, -1) {
+			if !start.Match(test[0]) {
+				continue
+			}
+			found++
+			if left, _ := matches(needLab, string(test[1])); !left {
+				t.Errorf("%s: %s starts a lab: name it in needLab", file, test[1])
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("only %d tests that start a lab are found", found)
 	}
 }
 

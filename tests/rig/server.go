@@ -97,7 +97,7 @@ func (s *Server) get(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("make a request for %s: %w", url, err)
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 	response, err := client.Do(request)
 	if err != nil {
 		return "", fmt.Errorf("ask %s: %w", s.Name, err)

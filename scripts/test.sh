@@ -2,8 +2,7 @@
 # test.sh TITLE PART..: parts of what must pass, one after the other, with a table of their times at the
 # end. `make test` and `make test-all` say which. A further part is a function below.
 #
-# UNTIL when the parts lab_all and rest are to end, in seconds since 1970; what has not ended by then is
-#       listed, and is no failure
+# UNTIL when the part lab_all is to end, in seconds since 1970; what is not built by then is no failure
 # RUST_TEST_THREADS  how many tests in Rust run at a time; three for each core without it, since those with
 #       servers, processes and Ray mostly wait
 # SEED  of all random cases; without it a fresh one, but in CI, where the same cases are tried every
@@ -73,9 +72,8 @@ rust() {
     "$cargo" test --locked --no-fail-fast
 }
 
-# Where nobody looks, as in CI, a test that failed beside others is tried again alone.
 suite() {
-  (cd tests && RAYFIT_BIN=$OLDPWD/target/debug/rayfit "$go" run ./suite --times "$times" ${CI:+--again} "$@")
+  (cd tests && RAYFIT_BIN=$OLDPWD/target/debug/rayfit "$go" run ./suite --times "$times" "$@")
 }
 
 # The real API server, KubeRay and Ray: tests/suite/sets.go says what is in the short set.
@@ -83,9 +81,9 @@ live() {
   suite short
 }
 
-# What the short set leaves out, or as much of it as there is time for.
+# What the short set leaves out.
 rest() {
-  suite --until "${UNTIL:-0}" rest
+  suite rest
 }
 
 for part in "${@:2}"; do

@@ -40,7 +40,7 @@ func (l *Lab) startNodes(ctx context.Context) error {
 // startNode starts the kubelet of the lab's n-th node.
 func (l *Lab) startNode(n int) error {
 	k := nodeConfig{
-		name: NodeName(n), dir: l.path("nodes", NodeName(n)), port: l.state.Ports.Kubelet + n - 1,
+		name: NodeName(n), dir: l.path("nodes", NodeName(n)), port: l.state.Ports.Kubelets[n-1],
 		cores: l.options.Cores, memory: l.options.Memory, workloads: l.options.Workloads,
 		network: l.podNetwork(n),
 	}

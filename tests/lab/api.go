@@ -47,7 +47,7 @@ func (l *Lab) newClient() (*client, error) {
 		// Proxy stays nil: the lab never goes through anybody's proxy.
 		TLSClientConfig:       &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{certificate}},
 		ForceAttemptHTTP2:     true,
-		ResponseHeaderTimeout: 30 * time.Second,
+		ResponseHeaderTimeout: startTimeout,
 	}
 	return &client{server: l.URL(), http: &http.Client{Transport: transport}}, nil
 }
@@ -115,7 +115,7 @@ func contentTypeOf(method string) string {
 
 // waitHealthy waits until a component answers its health URL with success.
 func (l *Lab) waitHealthy(ctx context.Context, component, url string) error {
-	plain := &http.Client{Transport: &http.Transport{}, Timeout: 5 * time.Second}
+	plain := &http.Client{Transport: &http.Transport{}, Timeout: time.Minute}
 	return Eventually(ctx, startTimeout, "wait for "+component, func() error {
 		if err := l.ended(component); err != nil {
 			return err

@@ -9,16 +9,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 )
-
-// minGoMinor is the Go 1.x that Kubernetes' go.mod asks for.
-const minGoMinor = 26
 
 // recipe says how one binary of the lab is built.
 type recipe struct {
@@ -238,59 +233,41 @@ func (r recipe) build(ctx context.Context, say *progress) (string, error) {
 	}
 	return cached(ctx, say, key, r.name, func(path string) error {
 		what := fmt.Sprintf("building %s (%s, %s the first time)", r.name, r.title, r.first)
-		return say.during(what, func() error {
-			verb := []string{"build"}
-			if r.tests {
-				verb = []string{"test", "-c"}
-			}
-			_, err := runGo(ctx, dir, append(verb, "-trimpath", "-ldflags", r.ldflags, "-o", path, r.target)...)
-			return err
-		})
+		return say.during(what, func() error { return r.compile(ctx, say, dir, path) })
 	})
 }
 
-// goVersion checks that there is a Go that can build the lab.
-func goVersion(ctx context.Context) (string, error) {
-	if _, err := exec.LookPath("go"); err != nil {
-		return "", fmt.Errorf("building the lab needs Go 1.%d or newer and there is no `go` on the PATH: install it from your distribution or go.dev: %w", minGoMinor, err)
+// compile builds into path, and says which part of it there is already.
+func (r recipe) compile(ctx context.Context, say *progress, dir, path string) error {
+	verb, list := []string{"build"}, []string{"list", "-deps"}
+	if r.tests {
+		verb, list = []string{"test", "-c"}, append(list, "-test")
 	}
-	raw, err := runGo(ctx, "", "env", "GOVERSION")
+	modules := 0
+	packages, err := runGoAloud(ctx, dir, func(line string) bool {
+		module, downloads := strings.CutPrefix(line, "go: downloading ")
+		if downloads {
+			modules++
+			say.at("downloading, module %d is %s", modules, module)
+		}
+		return downloads
+	}, append(list, r.target)...)
 	if err != nil {
-		return "", err
+		return err
 	}
-	version := strings.TrimSpace(string(raw))
-	if !newEnough(version) {
-		return "", fmt.Errorf("building the lab needs Go 1.%d or newer, this is %s: install a newer one", minGoMinor, version)
-	}
-	return version, nil
-}
-
-// newEnough is true for a version like go1.26.1 at or above minGoMinor, and for
-// development versions, which are not numbered.
-func newEnough(version string) bool {
-	rest, released := strings.CutPrefix(version, "go1.")
-	if !released {
-		return strings.HasPrefix(version, "devel")
-	}
-	digits := strings.FieldsFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
-	if len(digits) == 0 {
-		return false
-	}
-	minor, err := strconv.Atoi(digits[0])
-	return err == nil && minor >= minGoMinor
-}
-
-// runGo runs the go command, apart from any workspace and vendor folder.
-func runGo(ctx context.Context, dir string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("go %s in %s: %w\n%s", args[0], dir, err, tail(stderr.String(), 20))
-	}
-	return stdout.Bytes(), nil
+	// Without -trimpath: what is compiled for tests, the standard library above all, is
+	// then not compiled once more.
+	all, compiled := bytes.Count(packages, []byte("\n")), 0
+	_, err = runGoAloud(ctx, dir, func(line string) bool {
+		// With -v a package that the build cache does not have is a line.
+		if strings.ContainsAny(line, " #:") || line == "" {
+			return false
+		}
+		compiled++
+		say.at("%d of %d packages", compiled, all)
+		return true
+	}, append(verb, "-v", "-ldflags", r.ldflags, "-o", path, r.target)...)
+	return err
 }
 
 // Module returns the folder of a Go module that the lab depends on, KubeRayModule,

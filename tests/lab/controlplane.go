@@ -22,7 +22,9 @@ const (
 	serviceProxy      = "service-proxy"
 )
 
-const startTimeout = time.Minute
+// startTimeout is when a component that does not come up is given up, on a machine that is
+// busy with other things too.
+const startTimeout = 5 * time.Minute
 
 // binary returns the command line's beginning for a Kubernetes component.
 func (l *Lab) binary(name string) []string {

@@ -85,7 +85,7 @@ func (l *Lab) startAll(ctx context.Context) error {
 	}
 	defer listener.Close()
 	l.state.Octet = octet
-	if l.state.Ports, err = freePorts(l.options.Nodes); err != nil {
+	if l.state.Ports, err = holdPorts(l.options.Nodes); err != nil {
 		return err
 	}
 	if err := l.saveState(); err != nil {

@@ -76,7 +76,7 @@ func (m *machines) boot(n node, number int) error {
 	if err != nil {
 		return err
 	}
-	port, err := freeRange(1)
+	port, err := HoldPort()
 	if err != nil {
 		return err
 	}

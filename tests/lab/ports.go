@@ -4,81 +4,96 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
+	"os"
+	"slices"
 	"sync"
 	"syscall"
 )
 
-// Ports are taken from below the range that the kernel uses for outgoing
-// connections, and claimed: a port that was found here belongs to this process until
-// it ends, also while the component that has it restarts. Other labs and tests on
-// this machine find another one.
-const (
-	lowestPort  = 20000
-	highestPort = 29999
-)
-
 // ports of the lab's components, all on 127.0.0.1.
 type ports struct {
-	APIServer        int `json:"apiServer"`
-	EtcdClient       int `json:"etcdClient"`
-	EtcdPeer         int `json:"etcdPeer"`
-	Operator         int `json:"operator"`
-	Health           int `json:"health"`
-	CertManager      int `json:"certManager"`
-	VPAWebhook       int `json:"vpaWebhook"`
-	VPAAdmission     int `json:"vpaAdmission"`
-	VPAUpdater       int `json:"vpaUpdater"`
-	Karpenter        int `json:"karpenter"`
-	KarpenterMetrics int `json:"karpenterMetrics"`
-	Kubelet          int `json:"kubelet"` // the first node's; the next ones follow
+	APIServer        int   `json:"apiServer"`
+	EtcdClient       int   `json:"etcdClient"`
+	EtcdPeer         int   `json:"etcdPeer"`
+	Operator         int   `json:"operator"`
+	Health           int   `json:"health"`
+	CertManager      int   `json:"certManager"`
+	VPAWebhook       int   `json:"vpaWebhook"`
+	VPAAdmission     int   `json:"vpaAdmission"`
+	VPAUpdater       int   `json:"vpaUpdater"`
+	Karpenter        int   `json:"karpenter"`
+	KarpenterMetrics int   `json:"karpenterMetrics"`
+	Kubelets         []int `json:"kubelets"` // the nodes'
 }
 
-func freePorts(nodes int) (ports, error) {
-	var p ports
-	for _, port := range []*int{&p.APIServer, &p.EtcdClient, &p.EtcdPeer, &p.Operator, &p.Health, &p.CertManager, &p.VPAWebhook, &p.VPAAdmission, &p.VPAUpdater, &p.Karpenter, &p.KarpenterMetrics} {
-		free, err := freeRange(1)
-		if err != nil {
+func holdPorts(nodes int) (ports, error) {
+	p := ports{Kubelets: make([]int, nodes)}
+	all := []*int{&p.APIServer, &p.EtcdClient, &p.EtcdPeer, &p.Operator, &p.Health, &p.CertManager, &p.VPAWebhook, &p.VPAAdmission, &p.VPAUpdater, &p.Karpenter, &p.KarpenterMetrics}
+	for n := range p.Kubelets {
+		all = append(all, &p.Kubelets[n])
+	}
+	for _, port := range all {
+		var err error
+		if *port, err = HoldPort(); err != nil {
 			return p, err
 		}
-		*port = free
 	}
-	var err error
-	p.Kubelet, err = freeRange(max(nodes, 1))
-	return p, err
+	return p, nil
 }
 
-// FreePort finds a free port on 127.0.0.1 for a server of the caller's own.
-func FreePort() (int, error) { return freeRange(1) }
-
-// freeRange finds count neighbouring free ports and returns the first.
-func freeRange(count int) (int, error) {
-	const attempts = 200
-	for range attempts {
-		first := lowestPort + rand.IntN(highestPort-lowestPort-count)
-		if claimRange(first, count) {
-			return first, nil
-		}
-	}
-	return 0, fmt.Errorf("no %d free ports between %d and %d on 127.0.0.1: stop other labs", count, lowestPort, highestPort)
-}
-
-// claims are the sockets by which others see that a port is this process's. Their
-// names are in Linux' abstract namespace, so they end with the process.
-var claims struct {
+// held are the sockets of HoldPort, which a process that outlives this one inherits.
+var held struct {
 	sync.Mutex
-	held []net.Listener
+	sockets []*os.File
 }
 
-// claimOf is the name of the socket by which a port is claimed.
-func claimOf(port int) string { return fmt.Sprintf("@rayfit-lab-port-%d", port) }
+// HoldPort has the kernel choose a port, and holds it on all addresses of this machine
+// until this process ends, for servers that cannot say which port they were given, or
+// have to come back to theirs. The socket that holds it is bound and does not listen: a
+// server that is told the number binds it too, as often as it is started, since servers
+// allow the reuse of an address (SO_REUSEADDR or SO_REUSEPORT). Meanwhile the kernel
+// gives the port to nobody else who asks for one and to no connection, and whoever tries
+// a number to see whether it is free finds that it is not, as Ray does.
+func HoldPort() (int, error) {
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("hold a port: %w", err)
+	}
+	const reusePort = 15 // SO_REUSEPORT, which package syscall does not name
+	err = errors.Join(
+		syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1),
+		syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, reusePort, 1))
+	if err == nil {
+		err = syscall.Bind(socket, &syscall.SockaddrInet4{})
+	}
+	if err != nil {
+		_ = syscall.Close(socket)
+		return 0, fmt.Errorf("hold a port: %w", err)
+	}
+	bound, err := syscall.Getsockname(socket)
+	if err != nil {
+		_ = syscall.Close(socket)
+		return 0, fmt.Errorf("read the number of a port: %w", err)
+	}
+	held.Lock()
+	defer held.Unlock()
+	held.sockets = append(held.sockets, os.NewFile(uintptr(socket), "port"))
+	return bound.(*syscall.SockaddrInet4).Port, nil
+}
+
+func heldSockets() []*os.File {
+	held.Lock()
+	defer held.Unlock()
+	return slices.Clone(held.sockets)
+}
 
 // ClaimPort claims a port that cannot be chosen, for one user at a time on the whole
 // machine: it waits until the one before has let go of it, or has ended. What it
-// returns lets go of it.
+// returns lets go of it. A claim is a socket whose name is in Linux' abstract
+// namespace, so it ends with the process.
 func ClaimPort(ctx context.Context, port int) (release func(), err error) {
-	name := claimOf(port)
+	name := fmt.Sprintf("@rayfit-lab-port-%d", port)
 	for {
 		claim, err := net.Listen("unix", name)
 		if err == nil {
@@ -104,37 +119,6 @@ func untilReleased(ctx context.Context, name string) error {
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	_, _ = conn.Read(make([]byte, 1))
 	return ctx.Err()
-}
-
-// claimRange claims neighbouring ports if they are free and nobody else has claimed
-// any of them.
-func claimRange(first, count int) bool {
-	claims.Lock()
-	defer claims.Unlock()
-	before := len(claims.held)
-	for port := first; port < first+count; port++ {
-		claim, err := net.Listen("unix", claimOf(port))
-		if err == nil {
-			claims.held = append(claims.held, claim)
-		}
-		if err != nil || !isFree(port) {
-			for _, claim := range claims.held[before:] {
-				_ = claim.Close()
-			}
-			claims.held = claims.held[:before]
-			return false
-		}
-	}
-	return true
-}
-
-func isFree(port int) bool {
-	listener, err := net.Listen("tcp", loopback(port))
-	if err != nil {
-		return false
-	}
-	_ = listener.Close()
-	return true
 }
 
 func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

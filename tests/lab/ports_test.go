@@ -3,25 +3,74 @@ package lab
 import (
 	"context"
 	"net"
+	"syscall"
 	"testing"
 )
 
-func TestAPortThatWasFoundIsFoundByNobodyElseWhileItsComponentRestarts(t *testing.T) {
-	port, err := FreePort()
+// A server that is told the number of a port that is held finds it free as often as it is
+// started, on one address and on all.
+func TestAHeldPortIsItsServersAgainAndAgain(t *testing.T) {
+	port, err := HoldPort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Its component does not listen now, so the port is free.
-	if !isFree(port) {
-		t.Fatalf("port %d was found and is not free", port)
+	for _, host := range []string{"127.0.0.1", "127.0.0.1", "", "127.0.0.2"} {
+		address := &net.TCPAddr{IP: net.ParseIP(host), Port: port}
+		listener, err := net.ListenTCP("tcp", address)
+		if err != nil {
+			t.Fatalf("a server finds the held port %d of %q taken: %v", port, host, err)
+		}
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Errorf("the server at %s is not reached: %v", listener.Addr(), err)
+		} else if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := listener.Close(); err != nil {
+			t.Error(err)
+		}
 	}
-	if claimRange(port, 1) || claimRange(port-1, 3) {
-		t.Errorf("port %d was claimed a second time", port)
+}
+
+// Whoever tries whether a number is free does not allow the reuse of an address.
+func TestAHeldPortIsNotFreeWhileItsServerRestarts(t *testing.T) {
+	port, err := HoldPort()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if claim, err := net.Listen("unix", "@rayfit-lab-port-0"); err != nil {
-		t.Errorf("a port that nobody has cannot be claimed: %v", err)
-	} else if err := claim.Close(); err != nil {
-		t.Error(err)
+	for _, address := range [][4]byte{{0, 0, 0, 0}, {127, 0, 0, 1}, {127, 3, 2, 1}} {
+		socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Bind(socket, &syscall.SockaddrInet4{Port: port, Addr: address}); err != syscall.EADDRINUSE {
+			t.Errorf("port %d at %v: %v instead of %v", port, address, err, syscall.EADDRINUSE)
+		}
+		if err := syscall.Close(socket); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The kernel gives a port that is held to nobody who asks for any.
+func TestAHeldPortIsGivenToNobodyElse(t *testing.T) {
+	port, err := HoldPort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// More than there are numbers to give.
+	for range 40000 {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		given := listener.Addr().(*net.TCPAddr).Port
+		if err := listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if given == port {
+			t.Fatalf("port %d was held, and given to somebody else", port)
+		}
 	}
 }
 

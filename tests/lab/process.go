@@ -15,7 +15,7 @@ import (
 
 // stopTimeout is how long a component may take to end after SIGTERM, and again
 // after SIGKILL.
-const stopTimeout = 10 * time.Second
+const stopTimeout = 30 * time.Second
 
 // process is one component's process. It is stored as run/<name>.json, so that
 // another invocation of the command can look at it and end it.

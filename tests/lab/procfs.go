@@ -17,7 +17,9 @@ const markerVariable = "RAYFIT_LAB_CHILD_OF"
 
 // startTime reads when a process began, in clock ticks since boot. Together
 // with the pid it names a process for good, while a pid alone may be reused. It
-// reports false when the process is gone or only waits to be reaped.
+// reports false when the process is gone or only waits to be reaped. A process whose
+// first thread has ended is neither while another one of it is ending: until that has
+// ended too, its ports are open.
 func startTime(pid int) (string, bool) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -26,7 +28,11 @@ func startTime(pid int) (string, bool) {
 	// The second field is the command in parentheses and may contain spaces.
 	_, rest, found := bytes.Cut(raw[bytes.LastIndexByte(raw, ')')+1:], []byte(" "))
 	fields := strings.Fields(string(rest))
-	if !found || len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
+	if !found || len(fields) < 20 {
+		return "", false
+	}
+	ended, threads := fields[0] == "Z" || fields[0] == "X", fields[17]
+	if ended && (threads == "0" || threads == "1") {
 		return "", false
 	}
 	return fields[19], true

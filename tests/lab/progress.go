@@ -9,11 +9,13 @@ import (
 )
 
 // progress tells a person what the lab does, line by line. On a terminal the
-// line of a long step counts its seconds in place.
+// line of a long step is written in place.
 type progress struct {
 	mu       sync.Mutex
 	out      io.Writer
 	terminal bool
+	// doing is how far a long step has come, if it says so.
+	doing string
 }
 
 func newProgress(out io.Writer) *progress {
@@ -34,10 +36,20 @@ func (p *progress) step(format string, args ...any) {
 	fmt.Fprintf(p.out, format+"\n", args...)
 }
 
-// during runs work and shows for how long it has been running.
+// at notes how far the step that is under way has come.
+func (p *progress) at(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.doing = fmt.Sprintf(format, args...) + ", "
+}
+
+// during runs work and shows how far it has come, and for how long it has been running.
 func (p *progress) during(what string, work func() error) error {
 	begin := time.Now()
-	interval := 15 * time.Second
+	p.mu.Lock()
+	p.doing = ""
+	p.mu.Unlock()
+	interval := 10 * time.Second
 	if p.terminal {
 		interval = time.Second
 	} else {
@@ -65,7 +77,7 @@ func (p *progress) elapsed(what string, d time.Duration) {
 	if p.terminal {
 		begin, end = "\r\x1b[K", ""
 	}
-	fmt.Fprintf(p.out, "%s%s ... %.0f s%s", begin, what, d.Seconds(), end)
+	fmt.Fprintf(p.out, "%s%s ... %s%s%s", begin, what, p.doing, spent(d), end)
 }
 
 func (p *progress) finish(what string, d time.Duration, err error) {
@@ -76,5 +88,13 @@ func (p *progress) finish(what string, d time.Duration, err error) {
 	if err != nil {
 		outcome = "failed"
 	}
-	p.step("%s: %s after %.1f s", what, outcome, d.Seconds())
+	p.step("%s: %s after %s", what, outcome, spent(d))
+}
+
+// spent is a duration as people say it.
+func spent(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	}
+	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 }

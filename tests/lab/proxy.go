@@ -256,7 +256,8 @@ func (l *Lab) detachProxy(listener *net.UnixListener) error {
 	if err != nil {
 		return fmt.Errorf("find this executable: %w", err)
 	}
-	return l.start(serviceProxy, []string{self, ProxyCommand, l.Dir()}, nil, file)
+	// That process holds the lab's ports from now on: it has to have them open, no more.
+	return l.start(serviceProxy, []string{self, ProxyCommand, l.Dir()}, nil, append([]*os.File{file}, heldSockets()...)...)
 }
 
 // ServeProxy is what ProxyCommand runs: the listener is file descriptor 3.

@@ -30,7 +30,7 @@ func ask(t *testing.T, connection *grpc.ClientConn, method string, request messa
 }
 
 func TestAPlayedClusterTakesPlacesAndKeepsTasks(t *testing.T) {
-	port, err := lab.FreePort()
+	port, err := lab.HoldPort()
 	if err != nil {
 		t.Fatal(err)
 	}

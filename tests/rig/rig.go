@@ -14,7 +14,7 @@ import (
 )
 
 // timeout is how long anything here may take on a busy machine.
-const timeout = time.Minute
+const timeout = 5 * time.Minute
 
 // Rig is a Rayfit in front of a lab's API server.
 type Rig struct {

@@ -41,21 +41,12 @@ func Serve(ctx context.Context, l *lab.Lab, args ...string) (*Server, error) {
 	if s.certificates, err = writeCertificate(l, s.Name); err != nil {
 		return nil, err
 	}
-	if err := s.Move(); err != nil {
-		return nil, err
-	}
-	return s, s.Start(ctx, args...)
-}
-
-// Move makes the next Start take other ports: while the server is down, another
-// process may take those that it had.
-func (s *Server) Move() (err error) {
 	for _, port := range []*int{&s.port, &s.health} {
-		if *port, err = lab.FreePort(); err != nil {
-			return err
+		if *port, err = lab.HoldPort(); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return s, s.Start(ctx, args...)
 }
 
 // Start starts the server again after Stop, on the same ports; args may differ.
@@ -79,7 +70,7 @@ func (s *Server) Start(ctx context.Context, args ...string) error {
 		_, err := s.get(ctx, "/readyz")
 		if err != nil && !s.lab.Running(s.Name) {
 			log, _ := s.lab.Logs(s.Name)
-			return fmt.Errorf("it has ended%s; its log: %s", whoListens(log), log)
+			return fmt.Errorf("it has ended; its log: %s", log)
 		}
 		return err
 	})
@@ -106,7 +97,7 @@ func (s *Server) get(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("make a request for %s: %w", url, err)
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 	response, err := client.Do(request)
 	if err != nil {
 		return "", fmt.Errorf("ask %s: %w", s.Name, err)

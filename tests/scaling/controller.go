@@ -85,12 +85,8 @@ func startReplica(ctx context.Context, l *lab.Lab, url, system string, args ...s
 	return &Controller{Server: server, lab: l, args: args}, nil
 }
 
-// Restart starts it again after Kill or Stop, as it was. No webhook points to it,
-// so its ports may be others.
+// Restart starts it again after Kill or Stop, as it was.
 func (c *Controller) Restart(ctx context.Context) error {
-	if err := c.Move(); err != nil {
-		return err
-	}
 	return c.Server.Start(ctx, c.args...)
 }
 

@@ -19,7 +19,7 @@ func (w *World) takePort(ctx context.Context, c *Cluster) (err error) {
 		c.Port = RayPort
 	}
 	if c.Port == 0 {
-		c.Port, err = lab.FreePort()
+		c.Port, err = lab.HoldPort()
 		return err
 	}
 	if c.Port != RayPort {

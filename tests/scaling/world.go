@@ -17,7 +17,7 @@ import (
 const Namespace = "default"
 
 // Patience is how long anything may take on a busy machine.
-const Patience = 2 * time.Minute
+const Patience = 5 * time.Minute
 
 // World is a lab with everything that is observed in one of its namespaces.
 type World struct {

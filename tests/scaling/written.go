@@ -37,7 +37,7 @@ const writtenNodes = 100
 // all of them running and idle. Workers have one CPU, and may grow in place up to maxCPU
 // if that is not 0.
 func WriteClusters(ctx context.Context, l *lab.Lab, gcs *playgcs.Server, clusters, workers, maxCPU int) (*WrittenClusters, error) {
-	port, err := lab.FreePort()
+	port, err := lab.HoldPort()
 	if err != nil {
 		return nil, err
 	}

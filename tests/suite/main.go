@@ -7,14 +7,6 @@
 // It tells each test as it ends, with the time, and all that a failed one has
 // printed. After `short` it lists what is left out. With --times FILE each
 // package is noted there with its seconds, for the table of scripts/test.sh.
-//
-// With --until SECONDS (since 1970) it ends then, for a CI that would end it soon
-// after without a word: what is under way is interrupted, and what has not ended by
-// then is listed. That is no failure, since it says nothing about Rayfit.
-//
-// With --again a test that has failed is tried once more, when nothing runs beside
-// it. What passes then is listed with what it said when it failed: it is unsteady, which
-// is a fault to be found, and no reason to refuse a change that has no part in it.
 package main
 
 import (
@@ -48,8 +40,6 @@ func main() {
 
 func run(ctx context.Context) error {
 	times := flag.String("times", "", "a file to note each package in")
-	until := flag.Int64("until", 0, "when to end, in seconds since 1970; 0 for never")
-	again := flag.Bool("again", false, "try what has failed once more, with nothing beside it")
 	flag.Parse()
 	set := flag.Arg(0)
 	if flag.NArg() != 1 || set != "short" && set != "rest" && set != "all" {
@@ -64,26 +54,12 @@ func run(ctx context.Context) error {
 		return err
 	}
 	s := &stage{out: os.Stdout, begin: time.Now()}
-	timed, cancel := ctx, context.CancelFunc(func() {})
-	if *until > 0 {
-		timed, cancel = context.WithDeadline(ctx, time.Unix(*until, 0))
-	}
-	defer cancel()
-	failed := s.perform(timed, jobs(set, folders))
-	if *again {
-		failed = s.tryAgain(timed, failed)
-	}
+	failed := s.perform(ctx, jobs(set, folders))
 	if err := s.note(*times); err != nil {
 		return err
 	}
 	if set == "short" {
 		fmt.Printf("left to `make test-all`:\n%s", left)
-	}
-	if len(s.unended) > 0 {
-		fmt.Printf("NOT TRIED, or not to the end, because the time for it was over:\n  %s\n", strings.Join(s.unended, "\n  "))
-	}
-	if len(s.unsteady) > 0 {
-		fmt.Printf("UNSTEADY, failed beside other tests and passed alone: look for the reason:\n%s\n", strings.Join(s.unsteady, "\n"))
 	}
 	if len(failed) > 0 {
 		// Last, where whoever looks at the end of a long log finds it.
@@ -122,11 +98,6 @@ type stage struct {
 	out   io.Writer
 	begin time.Time
 	ended []ended
-	// unsteady are tests that failed and passed when they were tried again, and what their
-	// assertions said.
-	unsteady []string
-	// unended are the jobs for which there was not enough time.
-	unended []string
 }
 
 // ended is a job whose tests have run.
@@ -151,16 +122,8 @@ func (s *stage) perform(ctx context.Context, all []job) []failure {
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for one := range next {
-				if outOfTime(ctx) {
-					s.leave(one, "not begun")
-					continue
-				}
 				begin := time.Now()
 				found, err := s.test(ctx, one)
-				if errors.Is(err, errInterrupted) {
-					s.leave(one, "interrupted after "+time.Since(begin).Round(time.Second).String())
-					continue
-				}
 				s.end(one, time.Since(begin), err)
 				if err == nil {
 					continue
@@ -176,18 +139,6 @@ func (s *stage) perform(ctx context.Context, all []job) []failure {
 	}
 	workers.Wait()
 	return failed
-}
-
-// errInterrupted is of a job whose time was over before any of its tests failed.
-var errInterrupted = errors.New("the time was over")
-
-func outOfTime(ctx context.Context) bool { return errors.Is(ctx.Err(), context.DeadlineExceeded) }
-
-// leave notes a job that has not ended.
-func (s *stage) leave(one job, why string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unended = append(s.unended, one.name()+": "+why)
 }
 
 func (s *stage) end(one job, took time.Duration, err error) {
@@ -234,18 +185,12 @@ func (s *stage) test(ctx context.Context, one job) ([]failure, error) {
 	lines := bufio.NewReader(said)
 	for {
 		line, err := lines.ReadBytes('\n')
-		// What ends after the interruption ends because of it.
-		if !outOfTime(ctx) {
-			told.line(line)
-		}
+		told.line(line)
 		if err != nil {
 			break
 		}
 	}
 	err = cmd.Wait()
-	if outOfTime(ctx) && len(told.failed) == 0 {
-		return nil, errInterrupted
-	}
 	if err == nil && len(told.failed) > 0 {
 		err = errors.New("a test was skipped")
 	}

@@ -7,6 +7,42 @@ import (
 	"time"
 )
 
+// failure is a test that has failed, or a job of which nothing has run, without a test.
+type failure struct {
+	job  job
+	test string
+	// reasons are what the test's assertions have said.
+	reasons []string
+}
+
+func (f failure) name() string {
+	if f.test == "" {
+		return f.job.name()
+	}
+	return f.job.folder + " " + f.test
+}
+
+// told is the failure's name and what its assertions have said.
+func (f failure) told() string {
+	return strings.Join(append([]string{f.name()}, f.reasons...), "\n")
+}
+
+func names(failed []failure) []string {
+	var all []string
+	for _, one := range failed {
+		all = append(all, one.name())
+	}
+	return all
+}
+
+func reasons(failed []failure) []string {
+	var all []string
+	for _, one := range failed {
+		all = append(all, one.told())
+	}
+	return all
+}
+
 // packageOutput reads what `go test -json` says of a package.
 type packageOutput struct {
 	stage *stage

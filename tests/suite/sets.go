@@ -35,7 +35,7 @@ const waits = "^(TestGangsThatMeet|TestGracefulEnd|TestIdleClustersEnd|TestMemor
 const slow = "^(TestBudgetHolds|TestGrowthRunsFaster)$"
 
 // needLab are the lab's own tests that start one.
-const needLab = "^(TestAdmissionOnly|TestInterruptedStartLeavesNothing|TestPodIsAProcess|TestPodsHaveNetworks)$"
+const needLab = "^(TestAdmissionOnly|TestGatewaysRouteByWeight|TestInterruptedStartLeavesNothing|TestPodIsAProcess|TestPodsHaveNetworks)$"
 
 // chosen is what `make test` runs with a real API server: what a person with
 // kubectl meets, policies, and for each mode a cluster of real Ray that scales

@@ -4,10 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // every is the folders of all packages, and their tests.
@@ -83,6 +84,39 @@ func TestWhatTheShortSetNamesIsThere(t *testing.T) {
 	}
 }
 
+var (
+	body  = regexp.MustCompile(`(?ms)^func (Test\w+)\(\w+ \*testing\.T\) \{$.*?^\}$`)
+	start = regexp.MustCompile(`\bstart\(t, |\blab\.Start\(|\blabtest\.(Start|New)\(`)
+)
+
+// The lab's own tests that start one take longer than all of its others.
+func TestTheLabsOwnTestsThatStartOneAreLeftToTheRest(t *testing.T) {
+	t.Chdir("..")
+	files, err := filepath.Glob("lab/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range body.FindAllSubmatch(text, -1) {
+			if !start.Match(test[0]) {
+				continue
+			}
+			found++
+			if left, _ := matches(needLab, string(test[1])); !left {
+				t.Errorf("%s: %s starts a lab: name it in needLab", file, test[1])
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("only %d tests that start a lab are found", found)
+	}
+}
+
 func TestAFailureIsReportedByItsAssertions(t *testing.T) {
 	s := &stage{out: &strings.Builder{}}
 	told := newPackageOutput(s, job{folder: "e2e/install"})
@@ -110,64 +144,6 @@ func TestAFailureIsReportedByItsAssertions(t *testing.T) {
 	}
 }
 
-// A CI that ends after a while must hear what was tried until then.
-func TestWhatIsOutOfTimeIsListedAndIsNoFailure(t *testing.T) {
-	var said strings.Builder
-	s := &stage{out: &said}
-	over, cancel := context.WithDeadline(t.Context(), time.Now())
-	defer cancel()
-	if failed := s.perform(over, []job{{folder: "suite"}, {folder: "lab"}}); len(failed) > 0 {
-		t.Errorf("failed: %v", failed)
-	}
-	slices.Sort(s.unended)
-	if want := []string{"lab: not begun", "suite: not begun"}; !slices.Equal(s.unended, want) {
-		t.Errorf("unended are %v instead of %v", s.unended, want)
-	}
-	stopped, stop := context.WithCancel(t.Context())
-	stop()
-	if outOfTime(stopped) {
-		t.Error("who interrupts the tests is told that they passed")
-	}
-}
-
-// endsOnCue is a context whose deadline passes when it is told to.
-type endsOnCue struct {
-	context.Context
-	over chan struct{}
-}
-
-func (c endsOnCue) Done() <-chan struct{} { return c.over }
-
-func (c endsOnCue) Err() error {
-	select {
-	case <-c.over:
-		return context.DeadlineExceeded
-	default:
-		return nil
-	}
-}
-
-func TestAJobThatIsInterruptedIsListedAndIsNoFailure(t *testing.T) {
-	inPackage(t, `package long
-		import ("os"; "testing"; "time")
-		func TestLong(t *testing.T) { os.WriteFile("begun", nil, 0o644); time.Sleep(time.Hour) }`)
-	cue := endsOnCue{t.Context(), make(chan struct{})}
-	go func() {
-		defer close(cue.over)
-		for t.Context().Err() == nil {
-			if _, err := os.Stat("long/begun"); err == nil {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-	}()
-	s := &stage{out: &strings.Builder{}}
-	failed := s.perform(cue, []job{{folder: "long"}})
-	if len(failed) > 0 || len(s.unended) != 1 || !strings.HasPrefix(s.unended[0], "long: interrupted after ") {
-		t.Errorf("failed: %v, unended: %v", failed, s.unended)
-	}
-}
-
 // inPackage makes a module with one package, long, the folder that the test is in.
 func inPackage(t *testing.T, text string) {
 	t.Helper()
@@ -182,43 +158,16 @@ func inPackage(t *testing.T, text string) {
 	}
 }
 
-// What fails beside other tests and passes alone is listed, and what fails again has failed.
-func TestWhatHasFailedIsTriedAgainAlone(t *testing.T) {
+// A failed job names its failed tests, and nothing that has passed.
+func TestAFailureNamesTheTestsThatFailed(t *testing.T) {
 	inPackage(t, `package long
-		import ("os"; "testing")
-		func TestUnsteady(t *testing.T) {
-			if os.Mkdir("tried", 0o755) == nil { t.Error("the first time") }
-		}
+		import "testing"
 		func TestBroken(t *testing.T) { t.Error("each time") }
 		func TestFine(t *testing.T) {}`)
 	var said strings.Builder
 	s := &stage{out: &said}
-	all := []job{{folder: "long"}}
-	failed := s.perform(t.Context(), all)
-	if want := []string{"long TestUnsteady", "long TestBroken"}; !slices.Equal(names(failed), want) {
-		t.Fatalf("%v failed instead of %v", names(failed), want)
-	}
-	failed = s.tryAgain(t.Context(), failed)
-	if want := []string{"long TestBroken"}; !slices.Equal(names(failed), want) {
-		t.Errorf("%v failed again instead of %v", names(failed), want)
-	}
-	if len(s.unsteady) != 1 || !strings.Contains(s.unsteady[0], "the first time") {
-		t.Errorf("unsteady are %q", s.unsteady)
-	}
-	if strings.Contains(said.String(), "TestFine again") {
-		t.Errorf("a test that passed was tried again:\n%s", &said)
-	}
-}
-
-func TestATestIsTriedAgainWithItsPartsOnly(t *testing.T) {
-	growth := filter{run: "^TestGrowth$/^central$/" + scenes + "|^TestTwoTenants$", skip: waits}
-	if got := growth.only("TestGrowth").run; got != "^TestGrowth$/^central$/"+scenes {
-		t.Errorf("TestGrowth is tried again as %s", got)
-	}
-	if got := growth.only("TestTwoTenants"); got.run != "^TestTwoTenants$" || got.skip != waits {
-		t.Errorf("TestTwoTenants is tried again as %v", got)
-	}
-	if got := (filter{run: waits}).only("TestNodeLeaves").run; got != "^TestNodeLeaves$" {
-		t.Errorf("TestNodeLeaves is tried again as %s", got)
+	failed := s.perform(t.Context(), []job{{folder: "long"}})
+	if want := []string{"long TestBroken"}; !slices.Equal(names(failed), want) || !strings.Contains(failed[0].told(), "each time") {
+		t.Errorf("%v failed instead of %v, and said:\n%s", names(failed), want, &said)
 	}
 }

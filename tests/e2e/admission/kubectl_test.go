@@ -14,7 +14,7 @@ import (
 )
 
 // timeout is how long a condition may take to come true on a busy machine.
-const timeout = time.Minute
+const timeout = 5 * time.Minute
 
 var namespaces atomic.Int32
 

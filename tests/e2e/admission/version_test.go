@@ -53,7 +53,11 @@ func playedAPIServer(t *testing.T, minor string) string {
 		_, _ = fmt.Fprintf(w, `{"major":"1","minor":%q,"gitVersion":"v1.x","gitCommit":"","gitTreeState":"",
 			"buildDate":"","goVersion":"","compiler":"","platform":""}`, minor)
 	}))
-	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		// Rayfit still follows it, and would go on until it hears nothing for 30 s.
+		server.CloseClientConnections()
+		server.Close()
+	})
 	kubeconfig := fmt.Sprintf(`apiVersion: v1
 kind: Config
 clusters: [{name: played, cluster: {server: %q}}]

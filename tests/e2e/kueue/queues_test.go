@@ -235,7 +235,7 @@ func (s stage) fits(t *testing.T) {
 		name := "small-" + string(mode)
 		s.queue(t, name, "1050m", "2112Mi")
 		// The one with Ray's autoscaler is never admitted, so it needs no port of its own.
-		port, err := lab.FreePort()
+		port, err := lab.HoldPort()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 // and no request fails.
 func (s scene) serve(t *testing.T) {
 	const replicas = 4
-	port, err := lab.FreePort()
+	port, err := lab.HoldPort()
 	if err != nil {
 		t.Fatal(err)
 	}

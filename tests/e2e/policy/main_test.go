@@ -19,7 +19,7 @@ var shared *rig.Rig
 var noDeadline = context.Background()
 
 // patience is how long a condition may take to come true on a busy machine.
-const patience = 30 * time.Second
+const patience = 5 * time.Minute
 
 func TestMain(m *testing.M) {
 	os.Exit(labtest.Run(m, lab.Options{AdmissionOnly: true}, prepare))

@@ -18,7 +18,7 @@ import (
 const (
 	system   = "rayfit-system"
 	accounts = "system:serviceaccount:" + system + ":" // of all of its pods
-	patience = 90 * time.Second
+	patience = 5 * time.Minute
 )
 
 // site is a lab in which installs run as pods and scale clusters whose Ray is

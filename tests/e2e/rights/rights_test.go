@@ -112,7 +112,7 @@ func (s *site) audits(t *testing.T) {
 // pod that no node takes, of which node autoscalers might say something.
 func (s *site) scales(t *testing.T, name string, times int) {
 	t.Helper()
-	port, err := lab.FreePort()
+	port, err := lab.HoldPort()
 	if err != nil {
 		t.Fatal(err)
 	}

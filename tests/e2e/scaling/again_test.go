@@ -38,7 +38,7 @@ func TestClustersThatComeAgain(t *testing.T) {
 // (Nothing is submitted to it: the head has no dashboard, and the operator, which
 // asks in vain, counts the job as running.)
 func suspendedJob(t *testing.T, w *scaling.World) {
-	port, err := lab.FreePort()
+	port, err := lab.HoldPort()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func names(pods []scaling.Seen) []string {
 // redisAt starts a Redis, and returns its address.
 func redisAt(t *testing.T, w *scaling.World) string {
 	t.Helper()
-	port, err := lab.FreePort()
+	port, err := lab.HoldPort()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 	"rayfit.dev/rayfit/tests/scaling"
 )
@@ -25,20 +26,27 @@ func growing() []scaling.Group {
 
 // TestGrowth runs the same scenarios of growing in place for each mode.
 func TestGrowth(t *testing.T) {
-	w := startWorld(t, lab.Options{Nodes: 2, Cores: 16, Memory: "64Gi", Ray: true})
+	w := startWorld(t, growthLab)
+	inEachMode(t, w, func(t *testing.T, mode scaling.Mode) {
+		scene := newGrowth(t, w, mode)
+		t.Run("a running pod grows", scene.runningPodGrows)
+		t.Run("a pod that is still to come will grow", scene.comingPodGrows)
+		if mode != scaling.Ray { // which leaves pods at the size to which they have grown
+			t.Run("gives up what it does not use, and takes it back", scene.shrinks)
+		}
+	})
+}
+
+// TestGrowthBesideOthers lets pods grow where others resize them, take their room, or
+// hang: one mode after the other, since these have nodes to themselves.
+func TestGrowthBesideOthers(t *testing.T) {
+	w := startWorld(t, growthLab)
 	for i, mode := range modes(t, w) {
+		if i > 0 && !full() {
+			return // the same code acts
+		}
 		t.Run(string(mode), func(t *testing.T) {
-			c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 60, Groups: growing()}
-			d := drive(t, w, c)
-			scene := growth{w, *c, d}
-			t.Run("a running pod grows", scene.runningPodGrows)
-			t.Run("a pod that is still to come will grow", scene.comingPodGrows)
-			if mode != scaling.Ray { // which leaves pods at the size to which they have grown
-				t.Run("gives up what it does not use, and takes it back", scene.shrinks)
-			}
-			if i > 0 && !full() {
-				return // the same code acts; the first mode shows the rest
-			}
+			scene := newGrowth(t, w, mode)
 			t.Run("grows and scales out", scene.growsAndScalesOut)
 			t.Run("resized by somebody else", scene.resizedBySomebodyElse)
 			if mode == scaling.Ray {
@@ -49,6 +57,15 @@ func TestGrowth(t *testing.T) {
 			t.Run("a resize that does not end", scene.timesOut)
 		})
 	}
+}
+
+var growthLab = lab.Options{Nodes: 2, Cores: 16, Memory: "64Gi", Ray: true}
+
+func newGrowth(t *testing.T, w *scaling.World, mode scaling.Mode) growth {
+	t.Helper()
+	c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 60, Groups: growing()}
+	d := drive(t, w, c)
+	return growth{w, *c, d}
 }
 
 type growth struct {
@@ -195,7 +212,7 @@ func (g growth) resizedBySomebodyElse(t *testing.T) {
 	}
 	g.grown(t, pod, "2")
 	// Ray's own word for it: its GCS, as a driver sees it.
-	lab.Eventually(t.Context(), scaling.Patience, "Ray knows two CPUs", func() error {
+	labtest.Eventually(t, scaling.Patience, "Ray knows two CPUs", func() error {
 		value, err := g.d.Eval(t.Context(), `value = ray.cluster_resources().get("CPU", 0)`)
 		if err == nil && value != "2.0" {
 			err = fmt.Errorf("Ray knows %s CPUs", value)

@@ -34,7 +34,7 @@ func TestRestrictedToANamespace(t *testing.T) {
 		{Name: "grow", CPU: 1, Min: 1, Max: 8, MaxCPU: 4},
 	}}
 	twin := here
-	if twin.Port, err = lab.FreePort(); err != nil {
+	if twin.Port, err = lab.HoldPort(); err != nil {
 		t.Fatal(err)
 	}
 	elsewhere := twin.Object().Set("metadata.namespace", "elsewhere").Set("metadata.name", "there")

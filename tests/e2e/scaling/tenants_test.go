@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/playgcs"
@@ -22,7 +21,7 @@ import (
 func TestTwoTenants(t *testing.T) {
 	s := played(t)
 	s.control(t, s.proxy)
-	port, err := lab.FreePort()
+	port, err := lab.HoldPort()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,12 +53,11 @@ func TestTwoTenants(t *testing.T) {
 		tenants = append(tenants, first, second)
 	}
 	beside := addForeignPods(t, s, tenants)
-	churn := 35 * time.Second
+	days := 2
 	if full() {
-		churn = 5 * time.Minute
+		days = 20
 	}
-	end := time.Now().Add(churn)
-	atOnce(t, tenants, func(tn *tenant) error { return tn.liveUntil(t, end, alone[tn.c.Mode]) })
+	atOnce(t, tenants, func(tn *tenant) error { return tn.liveFor(t, days, alone[tn.c.Mode]) })
 	for _, tn := range tenants {
 		tn.review(t)
 		if wanted, had := alone[tn.c.Mode].ray.Connections(), tn.ray.Connections(); had != wanted {
@@ -144,15 +142,14 @@ func atOnce(t *testing.T, tenants []*tenant, do func(*tenant) error) {
 	running.Wait()
 }
 
-// liveUntil lives whole days until a moment.
-func (tn *tenant) liveUntil(t *testing.T, end time.Time, alone *tenant) error {
+// liveFor lives so many days.
+func (tn *tenant) liveFor(t *testing.T, days int, alone *tenant) error {
 	if tn.after != nil {
 		<-tn.after
 	}
-	days := 0
-	for ; days == 0 || time.Now().Before(end); days++ {
+	for day := range days {
 		if err := tn.live(t, alone); err != nil {
-			return fmt.Errorf("day %d: %w", days+1, err)
+			return fmt.Errorf("day %d: %w", day+1, err)
 		}
 	}
 	t.Logf("%s: %d days, workers %v, %d of them let go", tn.Namespace, days, tn.ever(), len(tn.Named(tn.c)))

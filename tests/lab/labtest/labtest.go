@@ -92,11 +92,11 @@ func New(ctx context.Context, options lab.Options) (l *lab.Lab, end func() error
 // remove removes a folder into which a process that is just ending may still
 // write a file.
 func remove(dir string) (err error) {
-	for range 50 {
+	for range 100 {
 		if err = os.RemoveAll(dir); err == nil {
 			return nil
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond)
 	}
 	return err
 }

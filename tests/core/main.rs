@@ -7,6 +7,7 @@ mod architecture_support;
 mod defaults;
 mod detail;
 mod docs;
+mod fuzz;
 mod idle_end;
 mod idle_end_parity;
 mod judge;

@@ -156,7 +156,7 @@ func TestBothPartsOfThePageAreWrittenAndSayFromWhichCommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if from := strings.Count(string(written), machine.String()+". Median of rounds: 7."); from != 2 || !strings.Contains(machine.String(), ", commit `") {
+	if from := strings.Count(string(written), machine.String()+". Median of rounds: 7."); from != 2 || !strings.Contains(machine.String(), " commit") {
 		t.Errorf("%d parts say that they are from %s", from, machine)
 	}
 	if !strings.Contains(string(written), "1,234 MiB") {

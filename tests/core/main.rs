@@ -34,4 +34,5 @@ mod simulate_neighbours;
 mod simulate_placement;
 mod simulate_shared;
 mod simulation_page;
+mod targets;
 mod traces;

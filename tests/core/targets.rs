@@ -51,7 +51,7 @@ fn commands(page: &str) -> BTreeSet<String> {
         for text in shown.into_iter().chain(quoted) {
             let text = text.split(" # ").next().unwrap().trim_end();
             let text = text.strip_prefix("cd tests && ").unwrap_or(text);
-            if CALLED.iter().any(|start| text.starts_with(start)) {
+            if text != "scripts/" && CALLED.iter().any(|start| text.starts_with(start)) {
                 found.insert(text.to_owned());
             }
         }

@@ -9,6 +9,12 @@ GO ?= go
 BIN := $(CURDIR)/target/debug/rayfit
 RELEASE := $(CURDIR)/target/release/rayfit
 
+# Short runs, as scripts/targets.txt has them, measure a binary that is there already and write into a folder of
+# their own: BINARY=FILE DOCS=FOLDER.
+MEASURED := $(abspath $(or $(BINARY),$(RELEASE)))
+BUILT := $(if $(BINARY),,release)
+PAGES := $(abspath $(or $(DOCS),docs))
+
 .PHONY: help
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,11 +74,11 @@ deny-advisories: tools-rust ## Known vulnerabilities (fetches the advisory datab
 
 .PHONY: generate
 generate: build ## Regenerate manifests/, docs/rules.md, docs/schema/ and the README's table
-	scripts/generate.sh $(BIN)
+	scripts/generate.sh $(BIN) $(or $(INTO),.)
 
 .PHONY: walk
 walk: tools build ## Walk through docs/rollout.md in the lab, and write what its commands print
-	cd tests && RAYFIT_WALK=write RAYFIT_BIN=$(BIN) $(GO) test -count=1 ./e2e/walk
+	cd tests && RAYFIT_WALK=$(PAGES)/rollout.md RAYFIT_BIN=$(BIN) $(GO) test -count=1 ./e2e/walk
 
 .PHONY: image
 image: tools-rust ## The container image, with docker, podman or buildah
@@ -83,8 +89,8 @@ demo: tools ## A cluster on this machine, good and bad RayClusters, and what a p
 	scripts/demo.sh
 
 .PHONY: bench
-bench: tools release ## Rayfit's webhook beside KubeRay's, one run, into docs/benchmarks.md
-	scripts/bench.sh $(RELEASE)
+bench: tools $(BUILT) ## Rayfit's webhook beside KubeRay's, one run, into docs/benchmarks.md (ROUNDS=3)
+	cd tests && $(GO) run ./bench --rayfit $(MEASURED) --docs $(PAGES) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(QUICK),--quick)
 
 .PHONY: parity
 parity: tools ## Fresh cases for the planner against Ray's own code (SEED=1 COUNT=1000)
@@ -92,29 +98,31 @@ parity: tools ## Fresh cases for the planner against Ray's own code (SEED=1 COUN
 
 .PHONY: bench-plan
 bench-plan: tools ## Rayfit's planner beside Ray's scheduler, into docs/benchmarks.md (up to an hour, most of it Ray's)
-	scripts/bench-plan.sh
+	scripts/bench-plan.sh --out $(PAGES) $(if $(NODES),--nodes $(NODES)) $(if $(DEMANDS),--demands $(DEMANDS)) \
+		$(if $(SCENARIOS),--scenarios $(SCENARIOS)) $(if $(SIZES),--sizes $(SIZES))
 
 .PHONY: compare
-compare: tools release ## Ray's own autoscaler and Rayfit on the same scripts, into docs/benchmarks.md, about 25 minutes (ROUNDS=3; SCRIPTS=gaps,serve POLICY=FILE: printed only)
-	cd tests && $(GO) run ./compare --rayfit $(RELEASE) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SCRIPTS),--scripts $(SCRIPTS)) \
-		$(if $(POLICY),--policy $(abspath $(POLICY))) $(if $(SCRIPTS)$(POLICY),,--docs $(CURDIR)/docs)
+compare: tools $(BUILT) ## Ray's own autoscaler and Rayfit on the same scripts, into docs/benchmarks.md, about 25 minutes (ROUNDS=3; SCRIPTS=gaps,serve POLICY=FILE: printed only)
+	cd tests && $(GO) run ./compare --rayfit $(MEASURED) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SCRIPTS),--scripts $(SCRIPTS)) \
+		$(if $(POLICY),--policy $(abspath $(POLICY))) $(if $(SCRIPTS)$(POLICY),,--docs $(PAGES))
 
 .PHONY: kuberay
 kuberay: tools build ## KubeRay's own end-to-end suites in the lab, with Ray's autoscaler and each mode, into docs/integrations.md
-	cd tests && $(GO) run ./kuberay --rayfit $(BIN) --results $(CURDIR)/.work/kuberay --docs $(CURDIR)/docs
+	cd tests && $(GO) run ./kuberay --rayfit $(BIN) --results $(abspath $(or $(RESULTS),.work/kuberay)) --docs $(PAGES) \
+		$(if $(MODES),--modes $(MODES)) $(if $(SUITES),--suites $(SUITES)) $(if $(RUN),--run '$(RUN)')
 
 .PHONY: outcome
 outcome: tools-rust ## Ray's and Rayfit's strategy in simulations, into docs/outcome.md (SETS=bursts POD_START=60 IDLE=60 SEEDS=1 POLICY=FILE: a table)
-	$(CARGO) bench --locked --bench outcome -- $(if $(SETS),--sets $(SETS)) $(if $(POD_START),--pod-start $(POD_START)) \
+	$(CARGO) bench --locked --profile $(or $(PROFILE),bench) --bench outcome -- --docs $(PAGES) $(if $(SETS),--sets $(SETS)) $(if $(POD_START),--pod-start $(POD_START)) \
 		$(if $(IDLE),--idle $(IDLE)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(TRACES),--traces $(TRACES)) $(if $(POLICY),--policy $(abspath $(POLICY)))
 
 .PHONY: bench-reconcile
-bench-reconcile: tools release ## From demand in the GCS to the accepted PATCH, into docs/benchmarks.md
-	cd tests && $(GO) run ./latency --rayfit $(RELEASE) --docs $(CURDIR)/docs
+bench-reconcile: tools $(BUILT) ## From demand in the GCS to the accepted PATCH, into docs/benchmarks.md
+	cd tests && $(GO) run ./latency --rayfit $(MEASURED) --docs $(PAGES) $(if $(CLUSTERS),--clusters $(CLUSTERS))
 
 .PHONY: fuzz
 fuzz: ## Fuzz the parsers for five minutes each (needs a nightly toolchain and cargo-fuzz)
-	scripts/fuzz.sh 300
+	scripts/fuzz.sh $(or $(FUZZ_SECONDS),300)
 
 .PHONY: clean
 clean: ## Remove what was built here (the lab's cache stays: see tests/lab/README.md)

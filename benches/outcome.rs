@@ -63,6 +63,10 @@ struct Arguments {
     #[arg(long, default_value = ".work/outcome")]
     traces: PathBuf,
 
+    /// The folder with outcome.md and elastic.md, and with the figures of the page
+    #[arg(long, default_value = "docs")]
+    docs: PathBuf,
+
     /// Given by `cargo bench`
     #[arg(long, hide = true)]
     bench: bool,
@@ -89,19 +93,21 @@ fn or<T: Clone>(given: &[T], page: Vec<T>) -> Vec<T> {
 
 impl Arguments {
     fn run(&self) -> Result<(), String> {
-        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
-        let known = known(&docs);
+        let docs = &self.docs;
+        let known = known(docs);
         if self.sets == ["none"] {
-            return write(&docs, &known?);
+            return write(docs, &known?);
         }
+        let commit = commit()?;
         let (sets, settings) = (self.chosen()?, self.settings());
         let (sets, policies) = (self.read(sets)?, self.policies()?);
         let results = Results {
+            commit,
             sets: simulate(&sets, &settings, &policies),
             seeds: settings.seeds.clone(),
         };
         if self.sets.is_empty() && settings == Settings::of_page() && self.policy.is_none() {
-            return write(&docs, &results);
+            return write(docs, &results);
         }
         print(&results, &known.unwrap_or_default());
         Ok(())
@@ -245,6 +251,17 @@ impl Progress {
     }
 }
 
+/// From which commit this is, as all pages say it.
+fn commit() -> Result<String, String> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/commit.sh");
+    let said = std::process::Command::new(&script).output();
+    let said = said.map_err(|error| format!("{}: {error}", script.display()))?;
+    if !said.status.success() {
+        return Err(String::from_utf8_lossy(&said.stderr).into_owned());
+    }
+    Ok(String::from_utf8_lossy(&said.stdout).trim().to_owned())
+}
+
 /// The figures of the page.
 fn known(docs: &Path) -> Result<Results, String> {
     let path = docs.join("outcome/results.json");
@@ -277,7 +294,8 @@ fn write(docs: &Path, results: &Results) -> Result<(), String> {
         Ok(())
     };
     replace().map_err(|error| format!("{}: {error}", docs.display()))?;
-    println!("written: docs/outcome.md, docs/outcome/, and the pictures of docs/elastic.md");
+    let docs = docs.display();
+    println!("written: {docs}/outcome.md, {docs}/outcome/, and the pictures of {docs}/elastic.md");
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rayfit's planner beside Ray 2.60.0's scheduler: same machine, same input, one run.
 
-    scripts/bench-plan.sh [--limit 300] [--nodes 10,100] [--demands 100,1000] [--scenarios idle]
+    scripts/bench-plan.sh [--limit 300] [--nodes 10,100] [--demands 100,1000] [--scenarios idle] [--sizes 1250x25000x50]
 
 Every point is a snapshot of one head and N workers of 16 CPU and 64 GiB, all free (idle), none
 free (busy) or 0 to 16 free (mixed, seeded), and D tasks: half {CPU: 1}, a quarter {CPU: 2,
@@ -22,6 +22,7 @@ import time
 
 GIB = 1 << 30
 SHAPES = [({"CPU": 1.0}, 50), ({"CPU": 2.0, "memory": 4.0 * GIB}, 25), ({"CPU": 4.0}, 15), ({"CPU": 8.0}, 10)]
+SIZES = "1250x25000x50,2500x50000x50,5000x100000x50,5000x100000x100,5000x1000000x50,10000x100000x50"
 SEED = 20261120
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -139,14 +140,16 @@ def main():
     parser.add_argument("--nodes", default="10,100,500,1000,2000")
     parser.add_argument("--demands", default="100,1000,10000")
     parser.add_argument("--scenarios", default="idle,mixed,busy")
+    parser.add_argument("--sizes", default=SIZES, help="nodes x tasks x shapes, for Rayfit alone")
     parser.add_argument("--out", default=os.path.join(ROOT, "docs"))
     options = parser.parse_args()
     if options.ray:
         return ray_child(options.ray)
+    commit = subprocess.run([os.path.join(ROOT, "scripts/commit.sh")], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     with tempfile.TemporaryDirectory() as folder:
         points = list(grid(options, os.path.join(folder, "snapshot.json")))
         sizes = list(large(options, os.path.join(folder, "snapshot.json")))
-    write(options.out, points, sizes, options.limit)
+    write(options.out, points, sizes, options.limit, commit)
 
 
 def grid(options, path):
@@ -169,7 +172,7 @@ def grid(options, path):
 
 
 def large(options, path):
-    for nodes, demands, shapes in [(1250, 25000, 50), (2500, 50000, 50), (5000, 100000, 50), (5000, 100000, 100), (5000, 1000000, 50), (10000, 100000, 50)]:
+    for nodes, demands, shapes in (map(int, size.split("x")) for size in options.sizes.split(",")):
         with open(path, "w") as file:
             json.dump(snapshot("mixed", nodes, demands, many_shapes(shapes)), file)
         for strategy in ("ray", "rayfit"):
@@ -184,7 +187,7 @@ def seconds(value):
     return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.3g} ms"
 
 
-def write(folder, points, sizes, limit):
+def write(folder, points, sizes, limit, commit):
     rows = ["| nodes | tasks | free | Ray 2.60.0 | Rayfit, first | Rayfit, median | times faster | new nodes | Ray MiB | Rayfit MiB |", "|---|---|---|---|---|---|---|---|---|---|"]
     for p in points:
         ray, ours = p["ray"], p["ours"]
@@ -198,7 +201,7 @@ def write(folder, points, sizes, limit):
     text = f"""{BEGIN}
 ## Planner
 
-`make bench-plan` ran on {time.strftime('%Y-%m-%d')} on {os.cpu_count()} cores of {cpu}, Python {platform.python_version()}, with
+`make bench-plan` ran on {time.strftime('%Y-%m-%d')} at {commit} on {os.cpu_count()} cores of {cpu}, Python {platform.python_version()}, with
 a load average of {LOAD:.0f} when it began. One process per point and side, one after the other. Ray's time is `ResourceDemandScheduler.schedule()` alone; Rayfit's is the
 whole decision in strategy `ray`, with configuration, view and report. Both launch the same nodes in every row that Ray finished.
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# generate.sh RAYFIT: writes what is made from the code: manifests/, docs/rules.md, docs/schema/ and
-# the table in README.md. Tests check that none of them has drifted.
+# generate.sh RAYFIT [FOLDER]: writes what is made from the code: manifests/, docs/rules.md, docs/schema/ and
+# the table in README.md, into FOLDER if it is given, which has these as the repository does. Tests check
+# that none of them has drifted.
 set -eu
-rayfit=${1:?usage: generate.sh RAYFIT}
+rayfit=$(realpath "${1:?usage: generate.sh RAYFIT [FOLDER]}")
 cd "$(dirname "$0")/.."
+cd "${2:-.}"
 "$rayfit" manifests --write-to manifests
 "$rayfit" rules -o markdown > docs/rules.md
 for what in snapshot plan; do

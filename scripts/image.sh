@@ -5,12 +5,13 @@
 # RAYFIT_IMAGE          name of the image              (rayfit:<version>)
 # RAYFIT_IMAGE_TOOL     docker, podman or buildah      (the first that works)
 # RAYFIT_IMAGE_BINARY   a static binary to put into it (built here; buildah only)
+# RAYFIT_IMAGE_WORK     a folder for its files         (target/image)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 image=${RAYFIT_IMAGE:-rayfit:$version}
-work=target/image
+work=${RAYFIT_IMAGE_WORK:-target/image}
 # 20 MiB is the aim. The simulator, its traces, its pages with charts, the search for settings, schedules with
 # their time zones, budgets, what is read of Kubernetes nodes that go, what keeps tenants apart, what
 # drivers and sidecars are told, and pods that are made large have four and a half MiB more, until that much is saved elsewhere. (With opt-level 2 it is larger.)
@@ -106,7 +107,7 @@ unpack() {
   mkdir -p "$work/unpacked"
   if [ "$tool" = buildah ]; then
     # Storage of its own, and a driver that needs no kernel support: this works in containers too.
-    local storage=(--storage-driver vfs --root "$PWD/$work/storage" --runroot "$PWD/$work/run")
+    local storage=(--storage-driver vfs --root "$(realpath "$work")/storage" --runroot "$(realpath "$work")/run")
     stage
     build_with_buildah "${storage[@]}"
     buildah "${storage[@]}" inspect --type image \
@@ -199,18 +200,24 @@ check_bash() {
   echo "ok: /bin/bash is no shell"
 }
 
-# make test does its own set-up; buildah is all that may be missing, and only its own package.
+# What is called does its own set-up; buildah is all that may be missing, and only its own package.
 install_buildah() {
-  if [ -z "${RAYFIT_IMAGE_TOOL:-}" ] && ! works buildah && ! works docker && ! works podman &&
-    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    echo "no docker, podman or buildah works here: apt-get install buildah" >&2
+  local tool tools=${RAYFIT_IMAGE_TOOL:-buildah docker podman}
+  for tool in $tools; do
+    ! works "$tool" || return 0
+  done
+  if [[ $tools == buildah* ]] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "none of $tools works here: apt-get install buildah" >&2
     apt-get update -q >&2
     apt-get install -y -q --no-install-recommends buildah >&2
   fi
 }
 
 case ${1:-} in
-  build) build ;;
+  build)
+    install_buildah
+    build
+    ;;
   test)
     install_buildah
     tool=$(choose_tool buildah docker podman)

@@ -7,6 +7,7 @@
 # SEED    of the random cases, and the first of the fresh planner cases (default: the time), printed
 #         for doing it again
 # COUNT   how many of them (default 20000)
+# PROFILE of cargo (default soak)
 # ROUNDS  how often the parts lab and scaling are run in one cluster each (default 1)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,7 +17,7 @@ all=(build random faults parity image lab scaling scale ray kuberay)
 cargo=${CARGO:-cargo} go=${GO:-go}
 cases=${CASES:-5000} seed=${SEED:-$(date +%s)} count=${COUNT:-20000} rounds=${ROUNDS:-1}
 # Optimised a little, with every check that a debug build has.
-profile=soak
+profile=${PROFILE:-soak}
 export RAYFIT_KUBECTL=$PWD/scripts/kubectl.sh
 
 build() {

@@ -1,6 +1,8 @@
 //! Any bytes as a GCS's answer: refused, or read.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = rayfit::gcs::read_state(bytes);
-});
+#[path = "../bodies.rs"]
+#[allow(dead_code, reason = "the other targets are not this program's")]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| bodies::answer(input));

@@ -1,7 +1,8 @@
 //! The `ray.io/ippr` annotation and the quantities in it.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|text: &str| {
-    let _ = rayfit::ray::Ippr::parse(text);
-    let _ = rayfit::quantity::Quantity::parse(text);
-});
+#[path = "../bodies.rs"]
+#[allow(dead_code, reason = "the other targets are not this program's")]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|input: &str| bodies::ippr(input));

@@ -1,6 +1,8 @@
 //! The body of an admission request.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|body: &[u8]| {
-    let _ = rayfit::admission::review::Review::parse(body);
-});
+#[path = "../bodies.rs"]
+#[allow(dead_code, reason = "the other targets are not this program's")]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| bodies::review(input));

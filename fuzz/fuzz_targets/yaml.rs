@@ -1,6 +1,8 @@
 //! A manifest as `rayfit check` reads it.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|text: &str| {
-    let _ = rayfit::yaml::read(text);
-});
+#[path = "../bodies.rs"]
+#[allow(dead_code, reason = "the other targets are not this program's")]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|input: &str| bodies::yaml(input));

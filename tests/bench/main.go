@@ -65,6 +65,10 @@ func run(ctx context.Context) error {
 // measureAll lets the contenders take turns, so that what changes on the
 // machine meanwhile meets both.
 func measureAll(ctx context.Context, l *lab.Lab, rayfit string, rounds int, quick bool) (results, error) {
+	machine, err := tables.ThisMachine()
+	if err != nil {
+		return results{}, err
+	}
 	all, err := reviews()
 	if err != nil {
 		return results{}, err
@@ -81,7 +85,7 @@ func measureAll(ctx context.Context, l *lab.Lab, rayfit string, rounds int, quic
 	if err != nil {
 		return results{}, err
 	}
-	outcome := results{machine: tables.ThisMachine(), rounds: rounds, of: map[string][]figures{}}
+	outcome := results{machine: machine, rounds: rounds, of: map[string][]figures{}}
 	for round := range rounds {
 		for _, c := range both {
 			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, rounds, c.name)

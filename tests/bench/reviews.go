@@ -145,8 +145,9 @@ func podTemplate(container string) object {
 	env := []object{{"name": "TOKEN", "valueFrom": object{"secretKeyRef": object{"name": "tokens", "key": "hub"}}}}
 	if container == "ray-worker" {
 		env = append(env, rig.WorkerStart(8)...)
+		env = append(env, rig.WithoutMonitor())
 	} else {
-		env = append(env, object{"name": "OMP_NUM_THREADS", "value": "8"}, object{"name": "AWS_REGION", "value": "eu-central-1"})
+		env = append(env, object{"name": "OMP_NUM_THREADS", "value": "8"})
 	}
 	return object{
 		"metadata": object{"labels": object{"team": "a"}, "annotations": object{"prometheus.io/scrape": "true"}},

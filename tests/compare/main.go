@@ -36,6 +36,10 @@ func (o options) run(ctx context.Context) error {
 	if err := os.Setenv("RAYFIT_BIN", o.rayfit); err != nil {
 		return fmt.Errorf("name the binary: %w", err)
 	}
+	machine, err := tables.ThisMachine()
+	if err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "rayfit-compare-")
 	if err != nil {
 		return fmt.Errorf("make a folder for the lab: %w", err)
@@ -56,7 +60,7 @@ func (o options) run(ctx context.Context) error {
 		return err
 	}
 	defer w.Close()
-	outcome := results{machine: tables.ThisMachine(), rounds: o.rounds, scripts: o.scripts, modes: o.modes, policy: o.policy, of: map[scaling.Mode][]figures{}}
+	outcome := results{machine: machine, rounds: o.rounds, scripts: o.scripts, modes: o.modes, policy: o.policy, of: map[scaling.Mode][]figures{}}
 	for round := range o.rounds {
 		for _, mode := range o.modes {
 			var got figures

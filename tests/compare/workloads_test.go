@@ -2,6 +2,8 @@ package main
 
 import (
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -80,7 +82,7 @@ func TestReportMarksWhatIsWorse(t *testing.T) {
 	of := func(wait, cpu float64) []figures {
 		return []figures{{outcomes: map[string]outcome{"mixed": {wait: wait, later: wait, cpuSeconds: cpu}}}}
 	}
-	r := results{rounds: 1, scripts: []string{"mixed"}, modes: modes, machine: tables.ThisMachine(), of: map[scaling.Mode][]figures{
+	r := results{rounds: 1, scripts: []string{"mixed"}, modes: modes, of: map[scaling.Mode][]figures{
 		scaling.Ray: of(10, 3600), scaling.Central: of(5, 4000), scaling.Sidecar: of(10.6, 1800),
 	}}
 	told := r.told()
@@ -113,7 +115,7 @@ func TestReportMarksGoalsThatAreMissed(t *testing.T) {
 		f.asked[2], f.patches[2] = asked, patches
 		return []figures{f}
 	}
-	r := results{rounds: 1, scripts: []string{bursting, growing}, modes: modes, machine: tables.ThisMachine(), of: map[scaling.Mode][]figures{
+	r := results{rounds: 1, scripts: []string{bursting, growing}, modes: modes, of: map[scaling.Mode][]figures{
 		scaling.Ray: of(50, 10, 110), scaling.Central: of(1, 2, 30), scaling.Sidecar: of(1.5, 1, 16),
 	}}
 	told := strings.Join(strings.Fields(r.pace().Markdown()), " ")
@@ -127,5 +129,37 @@ func TestReportMarksGoalsThatAreMissed(t *testing.T) {
 		if !strings.Contains(told, wanted) {
 			t.Errorf("%q is missing in\n%s", wanted, told)
 		}
+	}
+}
+
+func TestBothPartsOfThePageAreWrittenAndSayFromWhichCommit(t *testing.T) {
+	page, err := os.ReadFile("../../docs/benchmarks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "benchmarks.md"), page, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	machine, err := tables.ThisMachine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := []figures{{memory: 1234, outcomes: map[string]outcome{}}}
+	r := results{machine: machine, rounds: 7, scripts: scripts(), modes: modes, of: map[scaling.Mode][]figures{
+		scaling.Ray: of, scaling.Central: of, scaling.Sidecar: of,
+	}}
+	if err := r.write(folder); err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadFile(filepath.Join(folder, "benchmarks.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from := strings.Count(string(written), machine.String()+". Median of rounds: 7."); from != 2 || !strings.Contains(machine.String(), " commit") {
+		t.Errorf("%d parts say that they are from %s", from, machine)
+	}
+	if !strings.Contains(string(written), "1,234 MiB") {
+		t.Error("the figures are not there")
 	}
 }

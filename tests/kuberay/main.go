@@ -51,6 +51,9 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if found.commit, err = tables.Commit(); err != nil {
+		return err
+	}
 	for _, mode := range words(*modes) {
 		if o.rayfit, err = filepath.Abs(*rayfit); err != nil {
 			return fmt.Errorf("find the binary: %w", err)

@@ -20,6 +20,8 @@ import (
 // suites and modes can be run one after the other.
 type results struct {
 	file string
+	// commit is what is tried now.
+	commit string
 	// Of a suite, its tests, the modes, and their cases.
 	Of map[string]map[string]map[scaling.Mode]map[string]outcome
 }
@@ -47,6 +49,10 @@ func (r *results) add(suite, test string, mode scaling.Mode, cases map[string]ou
 	if r.Of[suite][test] == nil {
 		r.Of[suite][test] = map[scaling.Mode]map[string]outcome{}
 	}
+	for name, end := range cases {
+		end.Commit = r.commit
+		cases[name] = end
+	}
 	r.Of[suite][test][mode] = cases
 	raw, err := json.MarshalIndent(r.Of, "", "  ")
 	if err != nil {
@@ -56,6 +62,22 @@ func (r *results) add(suite, test string, mode scaling.Mode, cases map[string]ou
 		return fmt.Errorf("keep the results: %w", err)
 	}
 	return nil
+}
+
+// commits are those that the results are from.
+func (r *results) commits() []string {
+	var found []string
+	for _, tests := range r.Of {
+		for _, modes := range tests {
+			for _, cases := range modes {
+				for _, end := range cases {
+					found = append(found, end.Commit)
+				}
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
 // table has a row for each test that has been run.
@@ -96,7 +118,8 @@ func cell(cases map[string]outcome) string {
 // page is the table, and why tests fail or are not run.
 func (r *results) page() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "KubeRay %s, Ray %s; how many cases of each test pass.\n\n%s", lab.KubeRayVersion, lab.RayVersion, r.table().Markdown())
+	fmt.Fprintf(&text, "KubeRay %s, Ray %s, %s; how many cases of each test pass.\n\n%s",
+		lab.KubeRayVersion, lab.RayVersion, strings.Join(r.commits(), ", "), r.table().Markdown())
 	for _, a := range applications {
 		if a.why != "" {
 			fmt.Fprintf(&text, "\nWith the newest version of their Serve application, at the address of an older one, because %s: %s.\n", a.why, strings.Join(a.tests, ", "))

@@ -111,6 +111,8 @@ type outcome struct {
 	// Word is pass, fail or skip.
 	Word    string
 	Seconds float64
+	// Commit is what was tried: the results of a page may be those of several runs.
+	Commit string `json:",omitempty"`
 	// Said is the end of what a case that has failed has printed.
 	Said string `json:",omitempty"`
 }

@@ -62,6 +62,7 @@ func TestResultsAreAddedToEarlierOnes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		r.commit = "commit of " + string(mode)
 		if err := r.add("e2e", "TestA", mode, map[string]outcome{"TestA/x": {Word: "pass"}, "TestA/y": {Word: "fail"}, "TestA/z": {Word: "skip"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -72,6 +73,9 @@ func TestResultsAreAddedToEarlierOnes(t *testing.T) {
 	}
 	if row := r.table()[1]; !slices.Equal(row, []string{"e2e TestA", "1 of 2", "1 of 2", "not run"}) {
 		t.Errorf("row %q", row)
+	}
+	if page := r.page(); !strings.Contains(page, ", commit of central, commit of ray;") {
+		t.Errorf("the commits of both runs are not named: %s", page)
 	}
 	if err := r.verdict(); err == nil || !strings.Contains(err.Error(), "e2e TestA/y, central") || strings.Contains(err.Error(), "TestA/x") {
 		t.Errorf("verdict: %v", err)

@@ -52,6 +52,10 @@ func run(ctx context.Context) error {
 	if err := os.Setenv("RAYFIT_BIN", *rayfit); err != nil {
 		return fmt.Errorf("name the binary: %w", err)
 	}
+	machine, err := tables.ThisMachine()
+	if err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "rayfit-latency-")
 	if err != nil {
 		return fmt.Errorf("make a folder for the lab: %w", err)
@@ -85,11 +89,11 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s; %d clusters\n\n%s", tables.ThisMachine(), *clusters, table(taken).Aligned())
+	fmt.Printf("%s; %d clusters\n\n%s", machine, *clusters, table(taken).Aligned())
 	if *docs == "" {
 		return nil
 	}
-	text := fmt.Sprintf("%s. %d clusters of %d pods.\n\n%s", tables.ThisMachine(), *clusters, workers+1, table(taken).Markdown())
+	text := fmt.Sprintf("%s. %d clusters of %d pods.\n\n%s", machine, *clusters, workers+1, table(taken).Markdown())
 	return tables.Write(filepath.Join(*docs, "benchmarks.md"), begin, end, text)
 }
 

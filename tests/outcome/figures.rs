@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Results {
+    /// From which commit they are, as `scripts/commit.sh` says it.
+    pub commit: String,
     /// The seeds, in the order of the numbers of each figure.
     pub seeds: Vec<u64>,
     /// The sets, in the order of the page.
@@ -151,7 +153,8 @@ impl Results {
         };
         let sets: Vec<String> = self.sets.iter().map(set).collect();
         format!(
-            "{{\"seeds\":{:?},\"sets\":[\n{}\n]}}\n",
+            "{{\"commit\":{:?},\"seeds\":{:?},\"sets\":[\n{}\n]}}\n",
+            self.commit,
             self.seeds,
             sets.join(",\n")
         )

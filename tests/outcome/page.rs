@@ -16,7 +16,7 @@ pub fn markdown(results: &Results) -> String {
     let sets = sets::all();
     let figures = |set| Some((set, results.set(set_name(set))?));
     let sets: Vec<(&Set, &SetFigures)> = sets.iter().filter_map(figures).collect();
-    let mut out = INTRODUCTION.to_owned();
+    let mut out = INTRODUCTION.replace("COMMIT", &results.commit);
     summary(&mut out, &sets);
     not_better(&mut out, &sets);
     out.push_str(&METHOD.replace("SEEDS", &seeds(&results.seeds)));
@@ -46,9 +46,9 @@ const INTRODUCTION: &str = "\
 # What Rayfit's strategy brings
 
 Rayfit's strategy beside Ray's own on the same workloads, in simulations: how long jobs wait, and what the worker pods cost.
-`make outcome` makes this page with all of its tables, pictures and conclusions from [these figures](outcome/results.json), and
-a test repeats two of the settings, and fails when the code leads to other figures. Time is virtual, so they are the same on
-every machine. What the simulator leaves out is told in [simulate.md](simulate.md#what-is-not-modelled); what strategy `ray` stands for,
+`make outcome` makes this page with all of its tables, pictures and conclusions from [these figures](outcome/results.json) of
+COMMIT, and a test repeats two of the settings, and fails when the code leads to other figures. Time is virtual, so they are the
+same on every machine. What the simulator leaves out is told in [simulate.md](simulate.md#what-is-not-modelled); what strategy `ray` stands for,
 [there too](simulate.md#how-strategy-ray-stands-for-ray).
 
 ";

@@ -2,13 +2,14 @@
 
     $(tests/parity/python.sh) tests/parity/idle_end.py
 
-writes `idle-end.json` beside this one: random sequences of what the GCS says of drivers, each with the
+writes `idle-end.json` beside this one, or into the folder that is named: random sequences of what the GCS says of drivers, each with the
 rounds in which Ray's KubeRay provider applies its policy. Its clock is played.
 """
 
 import json
 import pathlib
 import random
+import sys
 import time
 from types import SimpleNamespace
 
@@ -71,4 +72,4 @@ def case(seed):
 
 
 text = json.dumps([case(seed) for seed in range(CASES)], separators=(",", ":"))
-(pathlib.Path(__file__).parent / "idle-end.json").write_text(text + "\n")
+(pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).parent) / "idle-end.json").write_text(text + "\n")

@@ -2,7 +2,7 @@
 
     $(tests/parity/python.sh) tests/parity/rounds.py
 
-writes `rounds.jsonl.gz` beside this one: random sequences of snapshots without history, each with what
+writes `rounds.jsonl.gz` beside this one, or into the folder that is named: random sequences of snapshots without history, each with what
 Ray drains, deletes and launches. All of a wave of work ends at once, so many nodes have been idle for
 equally long, and the order of the table decides which of them go. The GCS reports nodes in another
 order each time, as a hash table does, and pods are listed by name.
@@ -159,7 +159,7 @@ def main():
     if os.environ.get("PYTHONHASHSEED") != "1":
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "PYTHONHASHSEED": "1"})
     lines = "".join(json.dumps(case(seed), separators=(",", ":")) + "\n" for seed in range(CASES))
-    path = pathlib.Path(__file__).parent / "rounds.jsonl.gz"
+    path = pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).parent) / "rounds.jsonl.gz"
     path.write_bytes(gzip.compress(lines.encode(), 9, mtime=0))
 
 

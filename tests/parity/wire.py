@@ -2,7 +2,7 @@
 
     tests/parity/run.sh wire
 
-writes, from the installed Ray's protobuf modules, two files beside this one:
+writes, from the installed Ray's protobuf modules, two files beside this one, or into the folder that is named:
 
 * `ray-messages.json`: all that Ray has in the messages, enums and services of which Rayfit has a
   part;
@@ -16,6 +16,7 @@ import json
 import pathlib
 import random
 import re
+import sys
 
 import ray  # noqa: F401  (puts its own protobuf on the path)
 from google.protobuf import json_format
@@ -123,10 +124,11 @@ def main():
     text = json.dumps(messages(), indent=1, sort_keys=True)
     # Lists on one line.
     text = re.sub(r"\[[^\[\]]+\]", lambda found: " ".join(found[0].split()), text)
-    (HERE / "ray-messages.json").write_text(text + "\n")
+    folder = pathlib.Path(sys.argv[1]) if sys.argv[1:] else HERE
+    (folder / "ray-messages.json").write_text(text + "\n")
     rng = random.Random(1)
-    lines = "".join(json.dumps(case(rng), separators=(",", ":")) + "\n" for _ in range(CASES))
-    (HERE / "wire.jsonl.gz").write_bytes(gzip.compress(lines.encode(), 9, mtime=0))
+    lines = "".join(json.dumps(case(rng), separators=(",", ":"), sort_keys=True) + "\n" for _ in range(CASES))
+    (folder / "wire.jsonl.gz").write_bytes(gzip.compress(lines.encode(), 9, mtime=0))
 
 
 if __name__ == "__main__":

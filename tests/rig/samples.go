@@ -49,11 +49,16 @@ func WithGrowth(cluster Object) Object {
 	kind, _ := cluster["kind"].(string)
 	at := ClusterSpecPath(kind) + ".workerGroupSpecs[0].template.spec.containers[0].env"
 	if env, there := cluster.Get(at).([]any); there {
-		off := map[string]any{"name": "RAY_memory_monitor_refresh_ms", "value": "0"}
-		cluster.Set(at, append(slices.Clone(env), off))
+		cluster.Set(at, append(slices.Clone(env), WithoutMonitor()))
 	}
 	return cluster.Set("metadata.annotations[ray.io/ippr]",
 		`{"groups":{"cpu":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}`)
+}
+
+// WithoutMonitor is the variable that turns off Ray's memory monitor, which goes by the memory that a
+// pod starts with: RF119 warns of pods whose memory may grow beside it.
+func WithoutMonitor() map[string]any {
+	return map[string]any{"name": "RAY_memory_monitor_refresh_ms", "value": "0"}
 }
 
 // WorkerStart is the environment that DF09 gives to pods that may grow to so many

@@ -7,16 +7,19 @@ import (
 	"strings"
 )
 
-// Machine is what has to be known of a computer to judge figures from it.
+// Machine is what has to be known of a computer, and of what ran on it, to judge
+// figures from it.
 type Machine struct {
+	commit string
 	cpu    string
 	cores  int
 	kernel string
 }
 
-// ThisMachine is the one that this runs on.
-func ThisMachine() Machine {
-	return Machine{cpu: cpuModel(), cores: runtime.NumCPU(), kernel: kernel()}
+// ThisMachine is the one that this runs on, with the commit that is checked out.
+func ThisMachine() (Machine, error) {
+	commit, err := Commit()
+	return Machine{commit: commit, cpu: cpuModel(), cores: runtime.NumCPU(), kernel: kernel()}, err
 }
 
 func cpuModel() string {
@@ -43,5 +46,5 @@ func kernel() string {
 }
 
 func (m Machine) String() string {
-	return fmt.Sprintf("%s, %d cores, %s", m.cpu, m.cores, m.kernel)
+	return fmt.Sprintf("%s, %d cores, %s, %s", m.cpu, m.cores, m.kernel, m.commit)
 }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
+	"rayfit.dev/rayfit/tests/tables"
 )
 
 const page = "../../../docs/rollout.md"
@@ -42,10 +44,34 @@ func TestThePageSaysWhatHappens(t *testing.T) {
 	for i := range parts {
 		w.take(t, &parts[i])
 	}
-	if os.Getenv("RAYFIT_WALK") == "write" {
-		if err := os.WriteFile(page, []byte(render(parts)), 0o644); err != nil {
+	if file := os.Getenv("RAYFIT_WALK"); file != "" {
+		if err := os.WriteFile(file, []byte(stamped(t, render(parts))), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// stamped is the page with the commit that it is written at.
+func stamped(t *testing.T, page string) string {
+	t.Helper()
+	commit, err := tables.Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sentence := regexp.MustCompile("has written it at commit `[0-9a-f]+`( with changes)?")
+	if found := sentence.FindAllString(page, -1); len(found) != 1 {
+		t.Fatalf("the page says %d times from which commit it is", len(found))
+	}
+	return sentence.ReplaceAllLiteralString(page, "has written it at "+commit)
+}
+
+func TestThePageSaysFromWhichCommitItIs(t *testing.T) {
+	commit, err := tables.Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := stamped(t, "a has written it at commit `0123abcd` with changes)\n"); got != "a has written it at "+commit+")\n" {
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -115,7 +141,7 @@ func (w *walk) take(t *testing.T, p *part) {
 		c := &p.commands[i]
 		// That a command fails is part of what is shown.
 		said, _ := w.run(t.Context(), c.line)
-		if masked(said) != masked(c.output) && os.Getenv("RAYFIT_WALK") != "write" {
+		if masked(said) != masked(c.output) && os.Getenv("RAYFIT_WALK") == "" {
 			t.Errorf("$ %s\nprints:\n%s\nand the page says:\n%s\n`make walk` writes it anew", c.line, said, c.output)
 		}
 		c.output = said

@@ -137,8 +137,11 @@ fn raise_open_files() {
     setrlimit(Resource::Nofile, Rlimit { current, ..limit }).unwrap();
 }
 
+/// When a test gives up: what it waits for never comes, however slow the machine is.
+pub const PATIENCE: Duration = Duration::from_mins(10);
+
 /// Waits for what must come; the bound is for a broken server, not a measure.
 pub async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
-    let result = tokio::time::timeout(Duration::from_mins(1), future).await;
+    let result = tokio::time::timeout(PATIENCE, future).await;
     result.unwrap_or_else(|_| panic!("still waiting: {what}"))
 }

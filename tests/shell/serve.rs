@@ -134,7 +134,8 @@ async fn call_until_sent_away(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stopping_under_load_fails_no_call() {
-    let mut process = Process::ready(&["--shutdown-delay", "1"]).await;
+    // Long enough for the clients to hear of it before the listener closes.
+    let mut process = Process::ready(&["--shutdown-delay", "10"]).await;
     let in_service = Arc::new(AtomicBool::new(true));
     let calls = Arc::new(AtomicU64::new(0));
     let workers: Vec<_> = (0..8)

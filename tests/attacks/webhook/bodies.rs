@@ -31,11 +31,11 @@ async fn memory_held_by_unfinished_bodies_is_given_to_who_holds_less() {
     let part = vec![b' '; 6 << 20];
     let attacks = (0..18).map(|number| begun(ATTACKERS[number % 3], &process, 6_500_000, &part));
     let _held = join_all(attacks).await;
-    let object = object_of(2_900_000);
+    let object = object_of(700_000);
     let mut changed = object.clone();
     changed["spec"]["workerGroupSpecs"][0]["maxReplicas"] = 5.into();
     let large = update(&changed, &object).to_string();
-    assert!(large.len() > 5_700_000);
+    assert!(large.len() > 1_300_000);
     assert_eq!(review_from(NEIGHBOUR, &process, large).await, 200);
     all_is_well(&process).await;
 }

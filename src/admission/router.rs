@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use axum::Router;
@@ -12,6 +12,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::post;
 use k8s_openapi::jiff::Timestamp;
+use tokio::time::Instant;
 
 use super::decide::{self, Decision, Engine, decide};
 use super::limits::refusal::Refusal;
@@ -229,7 +230,7 @@ impl Admission {
             return answered(record, &review, Ok(unread));
         };
         let until = deadline.checked_sub(TO_ANSWER).unwrap_or(deadline);
-        let owner = owners.read(owner, until.into()).await;
+        let owner = owners.read(owner, until).await;
         if let Err(unread) = &owner
             && owners.is_to_warn()
         {

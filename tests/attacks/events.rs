@@ -17,10 +17,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::play_gcs::{Played, PlayedGcs, messages, rpc};
 use crate::played_api::PlayedApi;
-
-/// Far more than anything here takes: the longest is a record of budgets that others write at the same
-/// time, which is written again after up to 30 s.
-const DEADLINE: Duration = Duration::from_secs(90);
+use crate::process_support::PATIENCE;
 
 pub(crate) fn cluster_path(namespace: &str) -> String {
     format!("/apis/ray.io/v1/namespaces/{namespace}/rayclusters/ray")
@@ -171,7 +168,7 @@ impl Controller {
 
     pub(crate) async fn end(self) {
         self.stop.send_replace(true);
-        timeout(DEADLINE, self.task).await.unwrap().unwrap();
+        timeout(PATIENCE, self.task).await.unwrap().unwrap();
     }
 }
 
@@ -181,7 +178,7 @@ pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
             sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(DEADLINE, wait)
+    timeout(PATIENCE, wait)
         .await
         .unwrap_or_else(|_| panic!("{what}"));
 }
@@ -236,9 +233,7 @@ async fn a_head_that_crashes_again_and_again_causes_few_events_and_little_load()
     let (crashing, neighbour) = (gcs(&[]).await, gcs(&[]).await);
     put_cluster(&api, "attacker", crashing.address().port());
     put_cluster(&api, "victim", neighbour.address().port());
-    let port = crashing.address().port();
-    let socket = crashing.kill().await;
-    assert_eq!(socket.port(), port);
+    let _place = crashing.kill().await;
     let controller = Controller::start(&api);
     until("the cluster is looked at", || {
         neighbour.played().connections > 0

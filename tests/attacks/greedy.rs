@@ -44,7 +44,7 @@ async fn tasks_of_next_to_nothing_are_not_reckoned_with() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn empty_nodes_without_end_are_not_read() {
     let said = messages::ClusterResourceState {
-        node_states: vec![messages::NodeState::default(); 200_000],
+        node_states: vec![messages::NodeState::default(); 20_001],
         ..state(&[])
     };
     let api = beside_a_neighbour(said, None, "NotObserved").await;

@@ -1,17 +1,11 @@
 //! What node autoscalers say about pods: it is believed at once, of the pods that it is about, and costs
 //! nothing where no pod waits. The Events are played, as cluster-autoscaler writes them.
 
-use std::time::Duration;
-
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::events::{Controller, cluster_path, gcs, put_cluster, state, until, with_reason};
 use crate::played_api::PlayedApi;
-
-/// Less than the three minutes after which the scheduler's word alone moves demand.
-const SOON: Duration = Duration::from_mins(1);
 
 /// A cluster with a second group, which is asked only if the first cannot be served.
 fn put_two_groups(api: &PlayedApi, namespace: &str, gcs_port: u16) {
@@ -110,14 +104,13 @@ async fn what_is_said_of_a_pod_moves_its_demand_at_once_and_nobody_elses() {
         [1, 0],
         "the words of another namespace"
     );
-    let said = Instant::now();
     api.put(&of("victim", 0), event("victim", "v", "NotTriggerScaleUp"));
     until("the demand goes to the other group", || {
         asked(&api, "victim")[1] == 1
     })
     .await;
-    let took = said.elapsed();
-    assert!(took < SOON, "{took:?}");
+    // It went there because of what was said: after three minutes the scheduler's word alone would move it, and that
+    // would be the reason.
     until("the reason is told", || {
         with_reason(&api, "victim", "Problem") > 0
     })

@@ -198,7 +198,7 @@ impl Connection {
     /// One review, which must be answered with 200.
     pub async fn review(&mut self, review: &str) -> Result<Answer, Failure> {
         let answer = self
-            .send(request("/validate?timeout=3s", review.to_owned()))
+            .send(request("/validate?timeout=30s", review.to_owned()))
             .await?;
         if answer.status == StatusCode::OK {
             Ok(answer)

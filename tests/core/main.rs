@@ -4,6 +4,7 @@
 
 mod architecture;
 mod architecture_support;
+mod clock;
 mod defaults;
 mod detail;
 mod docs;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
-use std::time::{Instant, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use rayfit::simulate::faults::draw;
 use rayfit::simulate::faults::plan::FaultPlan;
@@ -130,7 +130,6 @@ fn nothing_breaks_whatever_goes_wrong() {
             .collect();
         (told, played_s)
     };
-    let began = Instant::now();
     let (told, played_s) = std::thread::scope(|scope| {
         let first = scope.spawn(|| part(start..middle));
         let (mut told, second_s) = part(middle..end);
@@ -138,8 +137,7 @@ fn nothing_breaks_whatever_goes_wrong() {
         told.extend(also_told);
         (told, first_s + second_s)
     });
-    let (hours, took_s) = (played_s / 3600.0, began.elapsed().as_secs_f64());
-    println!("{hours:.0} virtual hours in {took_s:.0} s");
+    println!("{:.0} virtual hours", played_s / 3600.0);
     assert!(told.is_empty(), "{}", told.join("\n"));
 }
 

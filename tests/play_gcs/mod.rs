@@ -16,7 +16,7 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use rayfit::gcs::Address;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
@@ -80,46 +80,88 @@ pub struct Played {
 /// A played GCS that listens. It ends, and its connections with it, when it is dropped.
 pub struct PlayedGcs {
     played: Arc<Mutex<Played>>,
-    address: SocketAddr,
-    tls: Option<TlsAcceptor>,
+    place: Place,
     running: JoinSet<()>,
+}
+
+/// An address that nobody else is given, also while no GCS listens there: connections are refused then.
+pub struct Place {
+    address: SocketAddr,
+    /// Bound, and never listens.
+    _reserved: TcpSocket,
+}
+
+impl Place {
+    /// A free port of the loopback interface.
+    pub fn free() -> Self {
+        Self::new("127.0.0.1:0".parse().unwrap())
+    }
+
+    /// A listener for whoever else is to listen there, once.
+    pub fn listener(&self) -> TcpListener {
+        bound(self.address).listen(1024).unwrap()
+    }
+
+    fn new(at: SocketAddr) -> Self {
+        let reserved = bound(at);
+        Self {
+            address: reserved.local_addr().unwrap(),
+            _reserved: reserved,
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+/// Two sockets can be bound to one address if both say so, and not more than one of them listens.
+fn bound(at: SocketAddr) -> TcpSocket {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_reuseaddr(true).unwrap();
+    socket.bind(at).unwrap();
+    socket
 }
 
 impl PlayedGcs {
     /// Listens on a free port of the loopback interface.
     pub async fn start(played: Played) -> Self {
-        Self::listen("127.0.0.1:0".parse().unwrap(), played, None).await
+        Self::again(Place::free(), played, None).await
     }
 
     /// The same, with mutual TLS.
     pub async fn start_tls(played: Played, tls: rustls::ServerConfig) -> Self {
         let acceptor = TlsAcceptor::from(Arc::new(tls));
-        Self::listen("127.0.0.1:0".parse().unwrap(), played, Some(acceptor)).await
+        Self::again(Place::free(), played, Some(acceptor)).await
+    }
+
+    /// Listens at an address.
+    pub async fn listen(at: SocketAddr, played: Played, tls: Option<TlsAcceptor>) -> Self {
+        Self::again(Place::new(at), played, tls).await
     }
 
     /// Listens where an earlier one did.
-    pub async fn listen(at: SocketAddr, played: Played, tls: Option<TlsAcceptor>) -> Self {
-        let listener = TcpListener::bind(at).await.unwrap();
-        let address = listener.local_addr().unwrap();
+    pub async fn again(place: Place, played: Played, tls: Option<TlsAcceptor>) -> Self {
+        let listener = place.listener();
         let played = Arc::new(Mutex::new(played));
         let mut running = JoinSet::new();
-        running.spawn(accept(listener, Arc::clone(&played), tls.clone()));
+        running.spawn(accept(listener, Arc::clone(&played), tls));
         Self {
             played,
-            address,
-            tls,
+            place,
             running,
         }
     }
 
-    /// Ends it as SIGKILL would, and returns what is needed to start it again.
-    pub async fn kill(mut self) -> SocketAddr {
+    /// Ends it as SIGKILL would, and returns where it can be started again.
+    pub async fn kill(mut self) -> Place {
         self.running.shutdown().await;
-        self.address
+        self.place
     }
 
     pub fn address(&self) -> Address {
-        Address::new(self.address.ip().to_string(), self.address.port())
+        let address = self.place.address;
+        Address::new(address.ip().to_string(), address.port())
     }
 
     pub fn played(&self) -> MutexGuard<'_, Played> {

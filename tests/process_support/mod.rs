@@ -14,8 +14,9 @@ use std::time::Duration;
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::client_support::get;
 use super::tls_support::{mount, self_signed};
@@ -23,7 +24,7 @@ use super::tls_support::{mount, self_signed};
 /// A process of `rayfit serve` on ports of its choosing; killed when dropped.
 pub struct Process {
     pub child: Child,
-    pub log: Lines<BufReader<ChildStderr>>,
+    pub log: Log,
     pub webhooks: SocketAddr,
     pub health: SocketAddr,
     pub volume: TempDir,
@@ -51,7 +52,7 @@ impl Process {
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut log = Log::of(child.stderr.take().unwrap());
         let health = address(&mut log, "health and metrics", "address").await;
         let webhooks = address(&mut log, "serving", "webhooks").await;
         Self {
@@ -116,13 +117,31 @@ impl Process {
     }
 }
 
-pub async fn address(
-    log: &mut Lines<BufReader<ChildStderr>>,
-    line: &str,
-    field: &str,
-) -> SocketAddr {
+/// The lines that a process logs. They are read all the while: a process whose pipe is full stands still.
+pub struct Log(UnboundedReceiver<String>);
+
+impl Log {
+    fn of(stderr: ChildStderr) -> Self {
+        let (sender, lines) = unbounded_channel();
+        tokio::spawn(async move {
+            let mut log = BufReader::new(stderr).lines();
+            while let Ok(Some(line)) = log.next_line().await {
+                // Read on also where no test wants it any more.
+                let _ = sender.send(line);
+            }
+        });
+        Self(lines)
+    }
+
+    /// The next line, `None` once the process has ended.
+    pub async fn next_line(&mut self) -> Option<String> {
+        self.0.recv().await
+    }
+}
+
+async fn address(log: &mut Log, line: &str, field: &str) -> SocketAddr {
     loop {
-        let next = soon(line, log.next_line()).await.unwrap();
+        let next = soon(line, log.next_line()).await;
         let next: Value = serde_json::from_str(&next.expect("the process ended")).unwrap();
         if next["message"] == line {
             return next[field].as_str().unwrap().parse().unwrap();
@@ -137,8 +156,11 @@ fn raise_open_files() {
     setrlimit(Resource::Nofile, Rlimit { current, ..limit }).unwrap();
 }
 
+/// When a test gives up: what it waits for never comes, however slow the machine is.
+pub const PATIENCE: Duration = Duration::from_mins(10);
+
 /// Waits for what must come; the bound is for a broken server, not a measure.
 pub async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
-    let result = tokio::time::timeout(Duration::from_mins(1), future).await;
+    let result = tokio::time::timeout(PATIENCE, future).await;
     result.unwrap_or_else(|_| panic!("still waiting: {what}"))
 }

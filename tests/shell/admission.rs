@@ -1,4 +1,5 @@
-//! Reviews through the router, without a network.
+//! Reviews through the router, without a network. Time stands still while a review is checked, so that none is too late
+//! on a slow machine.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,7 +17,7 @@ fn allowed() -> Value {
     json!({"uid": "0c6d5a3e-1", "allowed": true})
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_denial_says_everything_at_once() {
     let server = with(harsh(), AdmissionLimits::default());
     let response = server.ask("/validate", &create(&cluster())).await;
@@ -59,7 +60,7 @@ async fn a_denial_says_everything_at_once() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn warnings_come_with_an_allowance() {
     let response = with(mild(), AdmissionLimits::default())
         .ask("/validate", &create(&cluster()))
@@ -70,7 +71,7 @@ async fn warnings_come_with_an_allowance() {
     assert_eq!(response["auditAnnotations"], json!({"warned": "RF213"}));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_real_judge_denies_a_bad_cluster_and_admits_it_if_it_was_so_before() {
     let server = server();
     let bad = bad_cluster();
@@ -88,7 +89,7 @@ async fn the_real_judge_denies_a_bad_cluster_and_admits_it_if_it_was_so_before()
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn defaults_come_as_a_patch_that_applies_and_is_empty_the_second_time() {
     let server = server();
     let mut object = cluster();
@@ -104,14 +105,14 @@ async fn defaults_come_as_a_patch_that_applies_and_is_empty_the_second_time() {
     assert_eq!(server.ask("/mutate", &create(&object)).await, allowed());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_mutating_webhook_never_denies() {
     let server = with(harsh(), AdmissionLimits::default());
     let response = server.ask("/mutate", &create(&bad_cluster())).await;
     assert_eq!(response["allowed"], true);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_being_deleted_is_allowed_and_never_patched() {
     let server = with(harsh(), AdmissionLimits::default());
     let mut old = bad_cluster();
@@ -128,7 +129,7 @@ async fn what_is_being_deleted_is_allowed_and_never_patched() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_unchanged_spec_is_not_judged() {
     let server = with(harsh(), AdmissionLimits::default());
     let old = bad_cluster();
@@ -144,7 +145,7 @@ async fn an_unchanged_spec_is_not_judged() {
 }
 
 /// The real judge sees through order and white space, where raw texts differ.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_same_spec_in_other_words_is_unchanged() {
     let server = server();
     let old = bad_cluster();
@@ -160,7 +161,7 @@ async fn the_same_spec_in_other_words_is_unchanged() {
     assert_eq!(server.ask("/validate", &review).await, allowed());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_not_ours_is_allowed() {
     let server = with(harsh(), AdmissionLimits::default());
     let change = |pointer: &str, value: &str| {
@@ -189,7 +190,7 @@ async fn what_is_not_ours_is_allowed() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_name_to_be_generated_is_shown_by_its_prefix() {
     let mut object = cluster();
     object["metadata"] = json!({"generateName": "job-"});
@@ -199,7 +200,7 @@ async fn a_name_to_be_generated_is_shown_by_its_prefix() {
     assert_eq!(response["status"]["details"]["name"], "job-*");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_kind_is_taken_from_the_request() {
     let mut review = create(&bad_cluster());
     review["request"]["object"]["apiVersion"] = "ray.io/v1alpha1".into();
@@ -209,7 +210,7 @@ async fn the_kind_is_taken_from_the_request() {
     assert_eq!(response["allowed"], false);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_dry_run_is_answered_alike_and_counts_no_findings() {
     let server = with(harsh(), AdmissionLimits::default());
     let real = create(&cluster());
@@ -221,7 +222,7 @@ async fn a_dry_run_is_answered_alike_and_counts_no_findings() {
     assert!(server.metric("rayfit_findings_total").is_some());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_panic_costs_its_own_review_only() {
     let server = with(clumsy(), AdmissionLimits::default());
     let mut cursed = cluster();
@@ -249,7 +250,7 @@ async fn a_panic_costs_its_own_review_only() {
 }
 
 /// Also where it is judged beside the event loop.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_panic_on_a_large_object_costs_its_own_review_only() {
     let limits = AdmissionLimits {
         inline: 10,
@@ -269,7 +270,7 @@ async fn a_panic_on_a_large_object_costs_its_own_review_only() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn above_the_bound_the_answer_is_to_come_again() {
     let limits = AdmissionLimits {
         reviews: 0,
@@ -287,7 +288,7 @@ async fn above_the_bound_the_answer_is_to_come_again() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn bodies_together_are_bounded() {
     let limits = AdmissionLimits {
         bodies: 2 << 20,
@@ -331,7 +332,7 @@ async fn a_judge_that_is_too_slow_gets_a_clear_answer_in_time() {
 }
 
 /// A call that fails has the object stored unchecked where the webhooks fail open.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_object_that_is_too_much_to_check_is_denied_and_not_let_through() {
     let limits = AdmissionLimits {
         trees: 1 << 20,
@@ -359,7 +360,7 @@ async fn an_object_that_is_too_much_to_check_is_denied_and_not_let_through() {
     assert_eq!(response["allowed"], true);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn large_reviews_pass_and_larger_ones_are_refused() {
     let server = server();
     let padded = |megabytes_tenths: usize| {
@@ -386,7 +387,7 @@ fn unannounced(text: &str) -> axum::body::Body {
     axum::body::Body::from_stream(futures_util::stream::iter(pieces))
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wrong_requests_get_an_answer_that_says_what_is_wrong() {
     let server = server();
     let review = create(&cluster()).to_string();

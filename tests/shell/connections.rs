@@ -15,6 +15,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::client_support::{Connection, connect, tls, usual};
+use crate::process_support::{PATIENCE, soon};
 use crate::review_support::{cluster, create};
 use crate::tls_support::{mount, self_signed};
 
@@ -53,24 +54,27 @@ async fn start_with(
     }
 }
 
-/// A time limit of heads that a test can wait for, where heads are to be too late. Handshakes have
-/// their usual one: on a busy machine those of the test itself take long.
-fn short() -> ConnectionTimeouts {
-    ConnectionTimeouts {
-        head: Duration::from_millis(300),
-        ..ConnectionTimeouts::default()
+/// Time limits that no test reaches, on whatever machine. A test that wants one to be reached shortens it.
+const LONG: ConnectionTimeouts = ConnectionTimeouts {
+    handshake: PATIENCE,
+    head: PATIENCE,
+    idle: PATIENCE,
+    write: PATIENCE,
+};
+
+/// A time limit that a test can wait for.
+const SHORT: Duration = Duration::from_millis(300);
+
+/// Enough for reviews to be read on whatever machine.
+fn patient() -> AdmissionLimits {
+    AdmissionLimits {
+        body_read: PATIENCE,
+        ..AdmissionLimits::default()
     }
 }
 
 fn review() -> String {
     create(&cluster()).to_string()
-}
-
-/// Waits for what must come; the bound is for a broken server, not a measure.
-async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
-    let patience = Duration::from_mins(1);
-    let result = tokio::time::timeout(patience, future).await;
-    result.unwrap_or_else(|_| panic!("still waiting: {what}"))
 }
 
 /// Reads until the server closes.
@@ -82,7 +86,7 @@ async fn read_to_end(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> Vec<u8
 
 #[tokio::test]
 async fn both_versions_of_tls_are_served() {
-    let server = start(ConnectionTimeouts::default(), AdmissionLimits::default()).await;
+    let server = start(LONG, patient()).await;
     for version in [&TLS12, &TLS13] {
         let config = tls(&[version], "http/1.1");
         let mut connection = Connection::open_with(server.address, config).await.unwrap();
@@ -93,7 +97,7 @@ async fn both_versions_of_tls_are_served() {
 /// With h2 one connection could hold as much as many, and API servers never ask for it.
 #[tokio::test]
 async fn a_client_that_speaks_h2_too_is_served_by_http_1_and_one_that_speaks_nothing_else_is_not() {
-    let server = start(ConnectionTimeouts::default(), AdmissionLimits::default()).await;
+    let server = start(LONG, patient()).await;
     let mut both = tls(&[&TLS13], "h2").as_ref().clone();
     both.alpn_protocols.push(b"http/1.1".to_vec());
     let mut connection = Connection::open_with(server.address, both.into())
@@ -111,43 +115,31 @@ async fn a_client_that_speaks_h2_too_is_served_by_http_1_and_one_that_speaks_not
     assert!(!answer.starts_with(b"HTTP/1.1 2"), "{answer:?}");
 }
 
-/// A busy machine may send the test's own heads too late for a limit that one can wait for; then a
-/// longer one is tried. Whoever cuts off what is idle does so with each of them.
+/// Three reviews on one connection, which is idle between them for longer than a head may take. What is longer than that
+/// is only virtual; the reviews themselves are sent in real time, for which the limit is long.
 #[tokio::test]
 async fn an_idle_connection_outlives_the_time_limit_of_heads() {
-    let mut failures = Vec::new();
-    for head in [300, 1_500, 7_500].map(Duration::from_millis) {
-        match review_with_pauses(head).await {
-            Ok(()) => return,
-            Err(failure) => failures.push(failure),
-        }
-    }
-    panic!("{failures:?}");
-}
-
-/// Three reviews on one connection, which is idle between them for longer than a head may take.
-async fn review_with_pauses(head: Duration) -> Result<(), String> {
     let times = ConnectionTimeouts {
-        head,
-        ..ConnectionTimeouts::default()
+        idle: 10 * LONG.head,
+        ..LONG
     };
-    let server = start(times, AdmissionLimits::default()).await;
+    let server = start(times, patient()).await;
     let mut connection = Connection::open(server.address).await.unwrap();
-    for number in 0..3 {
-        let answer = connection.review(&review()).await;
-        answer.map_err(|error| format!("review {number} with {head:?} for a head: {error}"))?;
-        tokio::time::sleep(head * 2).await;
+    for _ in 0..3 {
+        connection.review(&review()).await.unwrap();
+        tokio::time::pause();
+        tokio::time::advance(2 * LONG.head).await;
+        tokio::time::resume();
     }
-    Ok(())
 }
 
 #[tokio::test]
 async fn a_silent_handshake_is_cut_off() {
     let times = ConnectionTimeouts {
-        handshake: Duration::from_millis(300),
-        ..ConnectionTimeouts::default()
+        handshake: SHORT,
+        ..LONG
     };
-    let server = start(times, AdmissionLimits::default()).await;
+    let server = start(times, patient()).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     assert_eq!(read_to_end(&mut stream).await, b"");
     let mut stream = TcpStream::connect(server.address).await.unwrap();
@@ -157,7 +149,11 @@ async fn a_silent_handshake_is_cut_off() {
 
 #[tokio::test]
 async fn a_dripping_head_is_cut_off() {
-    let server = start(short(), AdmissionLimits::default()).await;
+    let times = ConnectionTimeouts {
+        head: SHORT,
+        ..LONG
+    };
+    let server = start(times, patient()).await;
     let stream = connect(server.address, usual()).await.unwrap();
     let (mut reader, mut writer) = tokio::io::split(stream);
     let drip = tokio::spawn(async move {
@@ -175,10 +171,10 @@ async fn a_dripping_head_is_cut_off() {
 #[tokio::test]
 async fn a_body_that_does_not_come_is_given_up() {
     let limits = AdmissionLimits {
-        body_read: Duration::from_millis(200),
+        body_read: SHORT,
         ..AdmissionLimits::default()
     };
-    let server = start(ConnectionTimeouts::default(), limits).await;
+    let server = start(LONG, limits).await;
     let mut stream = connect(server.address, usual()).await.unwrap();
     let head = "POST /validate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
                 content-length: 100\r\n\r\n{";
@@ -189,7 +185,7 @@ async fn a_body_that_does_not_come_is_given_up() {
 
 #[tokio::test]
 async fn an_endless_head_is_refused() {
-    let server = start(ConnectionTimeouts::default(), AdmissionLimits::default()).await;
+    let server = start(LONG, patient()).await;
     let mut stream = connect(server.address, usual()).await.unwrap();
     stream
         .write_all(b"POST /validate HTTP/1.1\r\n")
@@ -214,7 +210,7 @@ async fn an_endless_head_is_refused() {
 
 #[tokio::test]
 async fn what_is_no_tls_harms_nobody() {
-    let server = start(ConnectionTimeouts::default(), AdmissionLimits::default()).await;
+    let server = start(LONG, patient()).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
     read_to_end(&mut stream).await;
@@ -230,12 +226,7 @@ async fn rotations_by_symlink_swap_fail_no_call() {
     let store = Arc::new(CertificateStore::default());
     poll(volume.path(), &store);
     soon("the first certificate", reaches(&store, 1)).await;
-    let server = start_with(
-        store,
-        ConnectionTimeouts::default(),
-        AdmissionLimits::default(),
-    )
-    .await;
+    let server = start_with(store, LONG, patient()).await;
     let stop = Arc::new(AtomicBool::new(false));
     let calls = Arc::new(AtomicU64::new(0));
     let load: Vec<_> = (0..4)
@@ -292,7 +283,7 @@ async fn load(address: SocketAddr, worker: usize, stop: Arc<AtomicBool>, calls: 
 
 #[tokio::test]
 async fn shedding_asks_every_client_to_reconnect_and_closing_keeps_the_promise() {
-    let server = start(ConnectionTimeouts::default(), AdmissionLimits::default()).await;
+    let server = start(LONG, patient()).await;
     let mut connection = Connection::open(server.address).await.unwrap();
     server.shutdown.enter(Phase::Unready);
     assert!(!connection.review(&review()).await.unwrap().closes());
@@ -308,7 +299,7 @@ async fn shedding_asks_every_client_to_reconnect_and_closing_keeps_the_promise()
 
 #[tokio::test]
 async fn draining_closes_idle_connections() {
-    let server = start(ConnectionTimeouts::default(), AdmissionLimits::default()).await;
+    let server = start(LONG, patient()).await;
     let mut stream = connect(server.address, usual()).await.unwrap();
     server.shutdown.enter(Phase::Draining);
     read_to_end(&mut stream).await;

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::play_gcs::{Played, PlayedGcs, messages, rpc};
+use crate::play_gcs::{Place, Played, PlayedGcs, messages, rpc};
+use crate::process_support::PATIENCE;
 use rayfit::controller::clock::Clock;
 use rayfit::controller::head::memory_watch::fill_once;
 use rayfit::gcs::{
@@ -21,6 +22,12 @@ use tonic::Code;
 const SHORT: GcsLimits = GcsLimits {
     deadline: Duration::from_millis(300),
     answer: 64 << 10,
+};
+
+/// Who asks for as long as it takes.
+const PATIENT: GcsLimits = GcsLimits {
+    deadline: PATIENCE,
+    answer: 16 << 20,
 };
 
 fn client(address: Address, limits: GcsLimits) -> Client {
@@ -64,14 +71,14 @@ fn failing(code: Code, message: &str, details: &str) -> Played {
     }
 }
 
-/// Asks for the state until there is an answer, as a controller would: never sooner than it is
-/// told to.
+/// Asks for the state until there is an answer.
 async fn until_answered(client: &Client) -> ClusterResourceState {
     loop {
         match client.cluster_resource_state().await {
             Ok(state) => return state,
             Err(error) => match error.fault {
-                GcsFault::BackingOff(pause) => tokio::time::sleep(pause).await,
+                // Asked too soon: only the client itself knows that.
+                GcsFault::BackingOff(_) => tokio::time::sleep(Duration::from_millis(5)).await,
                 GcsFault::Unreachable(_) | GcsFault::Deadline(_) => {}
                 other => panic!("{other}"),
             },
@@ -86,7 +93,7 @@ async fn fault_of(client: &Client) -> GcsFault {
 #[tokio::test]
 async fn reads_the_state() {
     let gcs = PlayedGcs::start(with_one_node()).await;
-    let client = client(gcs.address(), GcsLimits::default());
+    let client = client(gcs.address(), PATIENT);
     let state = client.cluster_resource_state().await.unwrap();
     let [node] = state.node_states.as_slice() else {
         panic!("{state:?}");
@@ -112,7 +119,7 @@ async fn reads_the_state() {
 #[tokio::test]
 async fn sends_what_is_asked() {
     let gcs = PlayedGcs::start(with_one_node()).await;
-    let client = client(gcs.address(), GcsLimits::default());
+    let client = client(gcs.address(), PATIENT);
     let node = node_id(7);
 
     let drained = client.drain_idle(node, "idle for 60 s").await.unwrap();
@@ -186,7 +193,7 @@ async fn a_rejected_drain_is_an_answer() {
         ..Played::default()
     })
     .await;
-    let client = client(gcs.address(), GcsLimits::default());
+    let client = client(gcs.address(), PATIENT);
     let drained = client.drain_idle(node_id(1), "idle").await.unwrap();
     assert_eq!(drained, DrainCall::Rejected(busy.to_owned()));
 }
@@ -194,7 +201,7 @@ async fn a_rejected_drain_is_an_answer() {
 #[tokio::test]
 async fn keys_are_written_over_and_read() {
     let gcs = PlayedGcs::start(Played::default()).await;
-    let client = client(gcs.address(), GcsLimits::default());
+    let client = client(gcs.address(), PATIENT);
     assert_eq!(client.kv_get("", "__autoscaling_error").await, Ok(None));
     crate::gcs_contract::keys_are_kept(&client).await;
     let elsewhere = client.kv_get("__autoscaler", "__autoscaling_error").await;
@@ -204,7 +211,7 @@ async fn keys_are_written_over_and_read() {
 #[tokio::test]
 async fn lines_for_drivers_are_given_to_the_gcs() {
     let gcs = PlayedGcs::start(Played::default()).await;
-    let client = client(gcs.address(), GcsLimits::default());
+    let client = client(gcs.address(), PATIENT);
     crate::gcs_contract::lines_are_taken(&client).await;
     assert_eq!(gcs.played().printed, ["{}", "a line"]);
 }
@@ -219,19 +226,19 @@ async fn a_mute_gcs_costs_a_deadline() {
     let client = client(gcs.address(), SHORT);
     assert_eq!(fault_of(&client).await, GcsFault::Deadline(SHORT.deadline));
     gcs.played().is_mute = false;
-    until_answered(&client.with_deadline(Duration::from_secs(20))).await;
+    until_answered(&client.with_deadline(PATIENCE)).await;
 }
 
 #[tokio::test]
 async fn a_connection_that_leads_nowhere_is_given_up() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let at = listener.local_addr().unwrap();
-    let client = client(Address::new("127.0.0.1", at.port()), SHORT);
+    let at = Place::free();
+    let listener = at.listener();
+    let client = client(Address::new("127.0.0.1", at.address().port()), SHORT);
     let (hole, fault) = tokio::join!(listener.accept(), fault_of(&client));
     assert_eq!(fault, GcsFault::Deadline(SHORT.deadline));
     drop(listener);
-    let gcs = PlayedGcs::listen(at, with_one_node(), None).await;
-    let state = until_answered(&client.with_deadline(Duration::from_secs(20))).await;
+    let gcs = PlayedGcs::again(at, with_one_node(), None).await;
+    let state = until_answered(&client.with_deadline(PATIENCE)).await;
     assert_eq!(state.node_states.len(), 1);
     drop((hole, gcs));
 }
@@ -239,16 +246,17 @@ async fn a_connection_that_leads_nowhere_is_given_up() {
 #[tokio::test]
 async fn a_restart_is_survived() {
     let gcs = PlayedGcs::start(with_one_node()).await;
-    let client = client(gcs.address(), GcsLimits::default());
+    let client = client(gcs.address(), PATIENT);
     client.cluster_resource_state().await.unwrap();
 
     let at = gcs.kill().await;
     let error = client.cluster_resource_state().await.unwrap_err();
     assert!(matches!(error.fault, GcsFault::Unreachable(_)), "{error}");
     assert_eq!(error.call, Call::ClusterState);
-    assert!(error.to_string().contains(&at.to_string()), "{error}");
+    let address = at.address().to_string();
+    assert!(error.to_string().contains(&address), "{error}");
 
-    let gcs = PlayedGcs::listen(at, with_one_node(), None).await;
+    let gcs = PlayedGcs::again(at, with_one_node(), None).await;
     assert_eq!(until_answered(&client).await.node_states.len(), 1);
     assert_eq!(gcs.played().connections, 1);
 }
@@ -256,10 +264,10 @@ async fn a_restart_is_survived() {
 #[tokio::test]
 async fn a_restart_between_calls_goes_unnoticed() {
     let gcs = PlayedGcs::start(with_one_node()).await;
-    let client = client(gcs.address(), GcsLimits::default());
+    let client = client(gcs.address(), PATIENT);
     client.cluster_resource_state().await.unwrap();
     let at = gcs.kill().await;
-    let gcs = PlayedGcs::listen(at, with_one_node(), None).await;
+    let gcs = PlayedGcs::again(at, with_one_node(), None).await;
     // The client may learn only by this call that its connection is gone, but then no pause
     // keeps it from the next.
     if client.cluster_resource_state().await.is_err() {
@@ -285,7 +293,7 @@ async fn a_gcs_that_is_away_is_not_pestered() {
             attempts += 1;
         }
     });
-    let client = client(Address::new("127.0.0.1", at.port()), GcsLimits::default());
+    let client = client(Address::new("127.0.0.1", at.port()), PATIENT);
     let mut faults = Vec::new();
     for _ in 0..50 {
         faults.push(fault_of(&client).await);
@@ -314,7 +322,7 @@ async fn what_is_no_gcs_is_unreachable() {
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let client = client(Address::new("127.0.0.1", port), GcsLimits::default());
+        let client = client(Address::new("127.0.0.1", port), PATIENT);
         let server = async {
             let (mut stream, _) = listener.accept().await.unwrap();
             stream.write_all(answer).await.unwrap();
@@ -334,7 +342,7 @@ async fn an_answer_that_is_too_large_is_refused() {
         gcs.address(),
         GcsLimits {
             answer: SHORT.answer,
-            ..GcsLimits::default()
+            ..PATIENT
         },
     );
     let fault = fault_of(&client).await;
@@ -393,7 +401,7 @@ async fn failures_are_distinguished() {
         ),
     ] {
         let gcs = PlayedGcs::start(failing(code, message, details)).await;
-        let client = client(gcs.address(), GcsLimits::default());
+        let client = client(gcs.address(), PATIENT);
         assert_eq!(fault_of(&client).await, expected);
     }
 }
@@ -407,7 +415,7 @@ async fn a_token_is_shown_where_it_is_asked_for() {
         ..with_one_node()
     })
     .await;
-    let without = client(gcs.address(), GcsLimits::default());
+    let without = client(gcs.address(), PATIENT);
     let fault = fault_of(&without).await;
     assert!(matches!(fault, GcsFault::Unauthenticated(_)), "{fault}");
 
@@ -416,7 +424,7 @@ async fn a_token_is_shown_where_it_is_asked_for() {
             token: Some(TokenSource(Material::File(file.clone()))),
             ..Endpoint::plain(gcs.address())
         },
-        GcsLimits::default(),
+        PATIENT,
     );
     let fault = fault_of(&with).await;
     assert!(matches!(fault, GcsFault::Credentials(_)), "{fault}");
@@ -436,7 +444,7 @@ async fn a_token_is_shown_where_it_is_asked_for() {
 #[tokio::test]
 async fn clones_share_a_connection() {
     let gcs = PlayedGcs::start(with_one_node()).await;
-    let client = client(gcs.address(), GcsLimits::default());
+    let client = client(gcs.address(), PATIENT);
     let calls = (0..20).map(|_| {
         let client = client.clone();
         async move { client.cluster_resource_state().await.map(|_| ()) }
@@ -449,7 +457,7 @@ async fn clones_share_a_connection() {
 #[tokio::test]
 async fn reports_of_the_wanted_nodes_arrive_once_each() {
     let gcs = PlayedGcs::start(Played::default()).await;
-    let client = client(gcs.address(), GcsLimits::default());
+    let client = client(gcs.address(), PATIENT);
     let mut subscription = Subscription::new(|| 9);
     let [one, two] = [node_id(1), node_id(2)];
     let publish = |node: NodeId, used| {
@@ -498,7 +506,7 @@ async fn who_looks_once_is_told_how_much_memory_is_in_use() {
     node.ray_node_type_name = "cpu".to_owned();
     played.publish_memory(&node_id(7).to_string(), 900, 1000, 1.0);
     let gcs = PlayedGcs::start(played).await;
-    let client = client(gcs.address(), GcsLimits::default());
+    let client = client(gcs.address(), PATIENT);
     let mut state = client.cluster_resource_state().await.unwrap();
     let groups = ["cpu".to_owned()].into();
     fill_once(&client, &groups, &mut state, &Clock::default()).await;

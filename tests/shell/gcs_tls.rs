@@ -136,7 +136,7 @@ async fn files_are_read_again_for_each_connection() {
     client.cluster_resource_state().await.unwrap();
     let at = gcs.kill().await;
     let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(server(&second, &second)));
-    let gcs = PlayedGcs::listen(at, Played::default(), Some(acceptor)).await;
+    let gcs = PlayedGcs::again(at, Played::default(), Some(acceptor)).await;
     if client.cluster_resource_state().await.is_err() {
         client.cluster_resource_state().await.unwrap();
     }

@@ -12,7 +12,7 @@ async fn status_of(server: &Server, body: impl Into<axum::body::Body>) -> Status
     status
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_review_cut_anywhere_is_a_bad_request() {
     let server = server();
     let review = create(&cluster()).to_string();
@@ -22,7 +22,7 @@ async fn a_review_cut_anywhere_is_a_bad_request() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn deep_nesting_is_a_bad_request() {
     let server = server();
     for depth in [200, 100_000, 3_000_000] {
@@ -44,7 +44,7 @@ async fn deep_nesting_is_a_bad_request() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_spec_nested_too_deeply_is_a_bad_request() {
     let server = server();
     let mut object = cluster();
@@ -54,7 +54,7 @@ async fn a_spec_nested_too_deeply_is_a_bad_request() {
     assert_eq!(status_of(&server, body).await, StatusCode::BAD_REQUEST);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wrong_envelopes_are_bad_requests() {
     let server = server();
     let change = |change: fn(&mut serde_json::Value)| {
@@ -117,7 +117,7 @@ async fn wrong_envelopes_are_bad_requests() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_flood_of_groups_is_answered() {
     let server = server();
     let mut object = bad_cluster();
@@ -138,6 +138,7 @@ async fn a_flood_of_groups_is_answered() {
 fn answer_to(body: Vec<u8>) -> StatusCode {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .start_paused(true)
         .build()
         .unwrap();
     runtime.block_on(status_of(&server(), body))

@@ -7,14 +7,19 @@ use serde_json::Value;
 
 use crate::command::{Run, rayfit};
 
+/// Few, because each takes long where nothing is optimised.
 fn recommend(arguments: &[&str]) -> Run {
+    recommend_of("4", arguments)
+}
+
+fn recommend_of(simulations: &str, arguments: &[&str]) -> Run {
     let example = [
         "recommend",
         "examples/trace.jsonl",
         "--cluster",
         "examples/good.yaml",
         "--simulations",
-        "12",
+        simulations,
     ];
     rayfit(&[&example, arguments].concat())
 }
@@ -22,14 +27,7 @@ fn recommend(arguments: &[&str]) -> Run {
 /// The page shows what the command prints.
 #[test]
 fn the_example_is_recommended() {
-    let run = rayfit(&[
-        "recommend",
-        "examples/trace.jsonl",
-        "--cluster",
-        "examples/good.yaml",
-        "--simulations",
-        "60",
-    ]);
+    let run = recommend_of("60", &[]);
     assert_eq!(
         (run.code, run.err.as_str()),
         (0, ""),
@@ -52,7 +50,7 @@ fn programs_get_everything_and_the_same_each_time() {
     assert_eq!(found["kind"], "Recommendation");
     assert_eq!(
         (&found["strategy"], &found["simulations"]),
-        (&"ray".into(), &12.into())
+        (&"ray".into(), &4.into())
     );
     let front = found["front"].as_array().unwrap();
     let costs: Vec<f64> = front
@@ -90,13 +88,14 @@ fn policies_have_a_patch_of_their_own() {
     arguments.extend(only.map(|field| format!("--within={field}=today")));
     let with = |more: &[&str]| {
         let arguments = arguments.iter().map(String::as_str);
-        recommend(&arguments.chain(more.iter().copied()).collect::<Vec<&str>>())
+        let arguments: Vec<&str> = arguments.chain(more.iter().copied()).collect();
+        recommend_of("8", &arguments)
     };
     let found = with(&["-o", "json"]).json();
     assert_eq!(found["seeds"], 2);
     let simulations = found["simulations"].as_u64().unwrap();
     assert!(
-        simulations <= 12 && simulations.is_multiple_of(2),
+        simulations <= 8 && simulations.is_multiple_of(2),
         "{simulations}"
     );
     let front = found["front"].as_array().unwrap();

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::command::rayfit;
+use crate::process_support::{PATIENCE, soon};
 use crate::real_ray::{Ray, TURN};
 
 /// No part of the workload takes longer, in seconds, however busy the machine is. A wrong unit would
@@ -59,7 +60,7 @@ ray.get(slow.options(scheduling_strategy=inside).remote())
 time.sleep(3600)
 ";
 
-/// Asks until all of the workload has ended, for at most two minutes.
+/// Asks until all of the workload has ended.
 async fn until_ended(client: &Client) -> RayHistory {
     let is_over = |history: &RayHistory| {
         let ended = history.runs.iter().filter(|run| run.ran.is_some()).count();
@@ -67,13 +68,13 @@ async fn until_ended(client: &Client) -> RayHistory {
         ended == 9 && history.actor_ends.len() == 1
     };
     let mut last = None;
-    let over = tokio::time::timeout(Duration::from_mins(2), async {
+    let over = tokio::time::timeout(PATIENCE, async {
         loop {
             match client.history().await {
                 Ok(history) if is_over(&history) => return history,
                 other => last = Some(other),
             }
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
     });
     let over = over.await;
@@ -180,8 +181,13 @@ async fn what_ran_is_recorded() {
     )
     .spawn()
     .unwrap();
-    tokio::time::sleep(Duration::from_secs(3)).await;
     let pid = Pid::from_raw(child.id().unwrap().try_into().unwrap()).unwrap();
+    soon("it has asked once", async {
+        while !awaits_interrupt(pid) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
     kill_process(pid, Signal::INT).unwrap();
     assert!(child.wait().await.unwrap().success());
     let output = child.wait_with_output().await.unwrap();
@@ -189,6 +195,15 @@ async fn what_ran_is_recorded() {
     assert!(!text.contains("half") && !text.contains("demo"), "{text}");
     let hashed = trace::read(&text, "").unwrap();
     assert_eq!(hashed.jobs.len(), trace.jobs.len());
+}
+
+/// A process has said what is to happen at an interrupt: until then it would just end.
+fn awaits_interrupt(pid: Pid) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()));
+    let status = status.unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.map_or(0, |mask| u64::from_str_radix(mask.trim(), 16).unwrap());
+    caught & (1 << (Signal::INT.as_raw() - 1)) != 0
 }
 
 /// The trace has what the workload says.

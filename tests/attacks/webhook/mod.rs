@@ -8,8 +8,6 @@ mod connections;
 mod logs;
 mod probes;
 
-use std::time::{Duration, Instant};
-
 use crate::{client_support, process_support, review_support};
 use client_support::{Connection, get, request};
 use process_support::{Process, soon};
@@ -20,10 +18,6 @@ use tokio::io::AsyncWriteExt as _;
 /// Addresses of this machine, for several clients.
 const NEIGHBOUR: [u8; 4] = [127, 0, 0, 2];
 const ATTACKERS: [[u8; 4]; 3] = [[127, 0, 0, 66], [127, 0, 0, 67], [127, 0, 0, 68]];
-
-/// What an answer may take at the most while others attack: far more than it takes, for machines on
-/// which much else is done.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A review as there are many.
 fn small_review() -> String {
@@ -47,9 +41,8 @@ fn object_of(bytes: usize) -> Value {
     object
 }
 
-/// One review of the neighbour's, over a connection of its own.
-async fn review_from(source: [u8; 4], process: &Process, review: String) -> (u16, Duration) {
-    let began = Instant::now();
+/// The status of one review of the neighbour's, over a connection of its own.
+async fn review_from(source: [u8; 4], process: &Process, review: String) -> u16 {
     let answer = soon("the neighbour's answer", async {
         let mut connection = Connection::open_from(source, process.webhooks)
             .await
@@ -58,15 +51,14 @@ async fn review_from(source: [u8; 4], process: &Process, review: String) -> (u16
         connection.send(request).await.unwrap()
     })
     .await;
-    (answer.status.as_u16(), began.elapsed())
+    answer.status.as_u16()
 }
 
 /// The neighbour is served as if it was alone, and probes are answered.
 async fn all_is_well(process: &Process) {
     for _ in 0..3 {
-        let (status, took) = review_from(NEIGHBOUR, process, small_review()).await;
+        let status = review_from(NEIGHBOUR, process, small_review()).await;
         assert_eq!(status, 200);
-        assert!(took < PATIENCE, "{took:?}");
     }
     probes_are_answered(process).await;
     let peak = process.peak_memory();
@@ -75,10 +67,8 @@ async fn all_is_well(process: &Process) {
 
 async fn probes_are_answered(process: &Process) {
     for (path, text) in [("/livez", "alive\n"), ("/readyz", "ready\n")] {
-        let began = Instant::now();
         let answer = soon("a probe", get(process.health, path)).await.unwrap();
         assert_eq!(answer.body, text);
-        assert!(began.elapsed() < PATIENCE, "{path}: {:?}", began.elapsed());
     }
 }
 

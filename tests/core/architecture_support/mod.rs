@@ -2,6 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub(crate) mod circles;
+pub(crate) mod clock;
 pub(crate) mod imports;
 pub(crate) mod page;
 pub(crate) mod scan;

@@ -17,6 +17,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::sync::Mutex;
 
+use crate::process_support::PATIENCE;
+
 /// The head's address. Not 127.0.0.1, for which Ray takes the machine's own address instead; and
 /// another one in each process, as two runs on one machine would find each other's GCS.
 pub static HEAD: LazyLock<String> = LazyLock::new(|| {
@@ -38,25 +40,28 @@ pub struct Ray {
 impl Ray {
     /// A head with two CPUs, started with these environment variables.
     pub fn head(variables: &[(&str, &str)]) -> Self {
-        let ray = Self {
+        let mut ray = Self {
             bin: bin(),
             // Short: the path of a Unix socket has at most 107 bytes.
             folder: tempfile::Builder::new()
                 .prefix("ray-")
                 .tempdir_in("/tmp")
                 .unwrap(),
-            port: free_port(),
+            port: 0,
             variables: variables
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect(),
         };
-        let port = ray.port.to_string();
         let folder = ray.folder.path().to_str().unwrap();
-        let args = ["start", "--head", "--port", &port, "--temp-dir", folder];
+        let args = ["start", "--head", "--port", "0", "--temp-dir", folder];
         let node = ["--node-ip-address", &HEAD, "--num-cpus", "2"];
         let less = ["--include-dashboard=false", "--disable-usage-stats"];
         ray.run(&[args.as_slice(), &node, &less].concat());
+        // Ray takes a free port, and writes down which.
+        let address = fs::read_to_string(ray.folder.path().join("ray_current_cluster")).unwrap();
+        let (_, port) = address.trim().rsplit_once(':').unwrap();
+        ray.port = port.parse().unwrap();
         ray
     }
 
@@ -86,7 +91,7 @@ impl Ray {
             stderr,
         } = self
             .command("timeout")
-            .arg("120")
+            .arg(PATIENCE.as_secs().to_string())
             .arg(self.bin.join("ray"))
             .args(args)
             .output()
@@ -110,7 +115,7 @@ impl Ray {
         Driver(child)
     }
 
-    /// Kills the GCS, and returns how to start it again.
+    /// Kills the GCS, and returns how to start it again where it was.
     pub fn kill_gcs(&self) -> Command {
         let (pid, line) = self
             .processes()
@@ -118,8 +123,14 @@ impl Ray {
             .find(|(_, line)| line[0].ends_with("/gcs_server"))
             .expect("a GCS runs");
         kill(pid);
+        let any = "--gcs_server_port=0";
+        assert!(line.iter().any(|word| word == any), "{line:?}");
+        let port = format!("--gcs_server_port={}", self.port);
+        let words = line[1..]
+            .iter()
+            .map(|word| if word == any { &port } else { word });
         let mut command = Command::new(&line[0]);
-        command.args(&line[1..]).env("RAY_AUTH_MODE", "disabled");
+        command.args(words).env("RAY_AUTH_MODE", "disabled");
         command.envs(self.variables.clone());
         command.stdout(Stdio::null()).stderr(Stdio::null());
         command
@@ -131,12 +142,14 @@ impl Ray {
     }
 
     fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let patience = PATIENCE.as_secs().to_string();
         let mut command = Command::new(program);
         // Where whoever runs the tests has a token of Ray's in their home, Ray would ask for it.
         command
             .env("RAY_AUTH_MODE", "disabled")
             .envs(self.variables.clone())
             .env("RAY_USAGE_STATS_ENABLED", "0")
+            .env("RAY_gcs_server_port_wait_time_s", patience)
             .env("RAY_enable_autoscaler_v2", "1");
         command
     }
@@ -167,7 +180,11 @@ impl Drop for Ray {
 }
 
 pub fn client_with(endpoint: Endpoint) -> Client {
-    Client::new(endpoint, GcsLimits::default())
+    let limits = GcsLimits {
+        deadline: PATIENCE,
+        ..GcsLimits::default()
+    };
+    Client::new(endpoint, limits)
 }
 
 /// A Python process, ended when it is dropped.
@@ -205,13 +222,4 @@ fn bin() -> PathBuf {
         bin.display()
     );
     bin
-}
-
-/// A port below those that the kernel gives to outgoing connections, and above those of Ray's
-/// workers and of the lab: found free, it stays so until the GCS listens there, seconds later.
-fn free_port() -> u16 {
-    (0..200)
-        .map(|_| fastrand::u16(30_000..32_700))
-        .find(|&port| std::net::TcpListener::bind((HEAD.as_str(), port)).is_ok())
-        .expect("one of 2,700 ports is free")
 }

@@ -61,6 +61,8 @@ pub struct Played {
     pub drains: Vec<messages::DrainNodeRequest>,
     pub stopped: Vec<Vec<u8>>,
     pub resizes: Vec<messages::ResizeRayletResourceInstancesRequest>,
+    /// How often it was asked for its state.
+    pub asked: usize,
     /// Names of the headers of the last call.
     pub headers: Vec<String>,
     /// How many connections there have been.
@@ -239,8 +241,10 @@ impl AutoscalerStateService for Service {
         request: Request<messages::GetClusterResourceStateRequest>,
     ) -> Result<Response<messages::GetClusterResourceStateReply>, Status> {
         self.enter(request).await?;
+        let mut played = self.played();
+        played.asked += 1;
         Ok(Response::new(messages::GetClusterResourceStateReply {
-            cluster_resource_state: Some(self.played().state.clone()),
+            cluster_resource_state: Some(played.state.clone()),
         }))
     }
 

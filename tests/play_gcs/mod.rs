@@ -99,9 +99,24 @@ impl PlayedGcs {
         Self::listen("127.0.0.1:0".parse().unwrap(), played, Some(acceptor)).await
     }
 
+    /// Two of them, on one port of two addresses.
+    pub async fn pair(first: Played, second: Played) -> (Self, Self) {
+        loop {
+            let one = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let port = one.local_addr().unwrap().port();
+            // Somebody else may have this port of the other address.
+            if let Ok(other) = TcpListener::bind(("127.0.0.2", port)).await {
+                return (Self::on(one, first, None), Self::on(other, second, None));
+            }
+        }
+    }
+
     /// Listens where an earlier one did.
     pub async fn listen(at: SocketAddr, played: Played, tls: Option<TlsAcceptor>) -> Self {
-        let listener = TcpListener::bind(at).await.unwrap();
+        Self::on(TcpListener::bind(at).await.unwrap(), played, tls)
+    }
+
+    fn on(listener: TcpListener, played: Played, tls: Option<TlsAcceptor>) -> Self {
         let address = listener.local_addr().unwrap();
         let played = Arc::new(Mutex::new(played));
         let mut running = JoinSet::new();

@@ -137,11 +137,32 @@ pub struct Cluster {
 
 impl Cluster {
     pub async fn new(api: &PlayedApi, namespace: &'static str) -> Self {
-        let gcs = PlayedGcs::start(play_gcs::Played {
+        Self::of(api, namespace, PlayedGcs::start(Self::wants_two()).await)
+    }
+
+    /// The same with a second head pod, which has this GCS at the same port of another address.
+    pub async fn with_two_heads(
+        api: &PlayedApi,
+        namespace: &'static str,
+        second: play_gcs::Played,
+    ) -> (Self, PlayedGcs) {
+        let (first, second) = PlayedGcs::pair(Self::wants_two(), second).await;
+        let cluster = Self::of(api, namespace, first);
+        let mut pod = cluster.head(&cluster.stored().unwrap());
+        pod["metadata"]["name"] = json!("ray-head-2");
+        pod["status"]["podIP"] = json!("127.0.0.2");
+        api.store(PODS, pod);
+        (cluster, second)
+    }
+
+    fn wants_two() -> play_gcs::Played {
+        play_gcs::Played {
             state: waiting(2, "ray-head"),
             ..play_gcs::Played::default()
-        })
-        .await;
+        }
+    }
+
+    fn of(api: &PlayedApi, namespace: &'static str, gcs: PlayedGcs) -> Self {
         let cluster = Self {
             api: api.clone(),
             gcs,
@@ -196,16 +217,6 @@ impl Cluster {
                 "conditions": [{ "type": "Ready", "status": "True" }]
             }
         })
-    }
-
-    /// Gives it a second head pod, with this GCS at the same port of another address.
-    pub async fn add_head(&self, played: play_gcs::Played) -> PlayedGcs {
-        let mut pod = self.head(&self.stored().unwrap());
-        pod["metadata"]["name"] = json!("ray-head-2");
-        pod["status"]["podIP"] = json!("127.0.0.2");
-        self.api.store(PODS, pod);
-        let at = format!("127.0.0.2:{}", self.gcs.address().port());
-        PlayedGcs::listen(at.parse().unwrap(), played, None).await
     }
 
     /// Says whether a head pod is ready, and since when.

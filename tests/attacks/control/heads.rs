@@ -28,8 +28,7 @@ struct TwoHeads {
 impl TwoHeads {
     async fn start() -> Self {
         let api = PlayedApi::default();
-        let cluster = Cluster::new(&api, "team-a").await;
-        let second = cluster.add_head(passive()).await;
+        let (cluster, second) = Cluster::with_two_heads(&api, "team-a", passive()).await;
         cluster.is_ready("ray-head", "True", EARLY);
         cluster.is_ready("ray-head-2", "False", EARLY);
         let controller = Controller::start(&api);

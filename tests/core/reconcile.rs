@@ -12,11 +12,14 @@ use serde_json::{Value, json};
 
 use crate::reconcile_support::{FOR_EVER, Fate, Run, Story, group, jobs};
 
+/// What people do to the RayCluster.
+type Edit = fn(&mut Value);
+
 /// A story, and what people do in it so many seconds after its beginning.
 struct Told {
     name: &'static str,
     story: Story,
-    edit: Option<(f64, fn(&mut Value))>,
+    edit: Option<(f64, Edit)>,
     /// For how many seconds it goes on at least.
     lasts_s: f64,
 }

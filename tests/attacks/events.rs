@@ -43,7 +43,7 @@ fn requests(api: &PlayedApi, namespace: &str) -> usize {
     let requests = &api.objects().requests;
     requests
         .iter()
-        .filter(|(_, asked)| asked.starts_with(&path))
+        .filter(|call| call.path.starts_with(&path))
         .count()
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tracing::subscriber::NoSubscriber;
 
-use crate::played_api::PlayedApi;
+use crate::played_api::{Fault, PlayedApi};
 use crate::review_support;
 use review_support::{
     SECRET, Server, cluster, create, create_pod, made, owner, post, with_owners, worker,
@@ -118,7 +118,7 @@ async fn an_owner_reference_asks_for_nothing_but_a_ray_cluster_of_the_same_names
     let mut pod = worker();
     pod["metadata"]["namespace"] = "other".into();
     resources(&server, &pod).await;
-    let paths: Vec<String> = api_requests().into_iter().map(|(_, path)| path).collect();
+    let paths: Vec<String> = api_requests().into_iter().map(|call| call.path).collect();
     assert_eq!(paths, [DEMO]);
 }
 
@@ -167,7 +167,7 @@ async fn without_the_right_or_without_an_answer_nothing_stands_still() {
         server.metric(series)
     };
     assert_eq!(unread(&server), None, "that there is none is an answer");
-    api.objects().forbidden.push("/demo".to_owned());
+    api.faults(|call| (call.name == "demo").then_some(Fault::Status(403, None)));
     assert_eq!(resources(&server, &worker()).await, as_made());
     assert_eq!(unread(&server), Some("1".to_owned()));
     let silent = tower::service_fn(|_: Request<kube::client::Body>| {
@@ -224,7 +224,7 @@ async fn who_lost_the_right_says_so_once() {
     let (api, server) = played(3, 4);
     for is_forbidden in [false, true] {
         if is_forbidden {
-            api.objects().forbidden.push("/demo".to_owned());
+            api.faults(|call| (call.name == "demo").then_some(Fault::Status(403, None)));
         }
         for _ in 0..20 {
             let got = resources(&server, &worker()).await;

@@ -5,7 +5,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::events::{Controller, cluster_path, gcs, put_cluster, state, until, with_reason};
-use crate::played_api::PlayedApi;
+use crate::played_api::{Fault, PlayedApi};
 
 /// A cluster with a second group, which is asked only if the first cannot be served.
 fn put_two_groups(api: &PlayedApi, namespace: &str, gcs_port: u16) {
@@ -62,7 +62,7 @@ fn asked(api: &PlayedApi, namespace: &str) -> [i64; 2] {
 fn readings(api: &PlayedApi, namespace: &str) -> usize {
     let path = format!("/api/v1/namespaces/{namespace}/events");
     let requests = &api.objects().requests;
-    requests.iter().filter(|(_, asked)| *asked == path).count()
+    requests.iter().filter(|call| call.path == path).count()
 }
 
 /// A cluster whose task has a pod of the first group, for which there is no room.
@@ -155,9 +155,10 @@ async fn events_are_read_only_where_a_pod_waits() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_right_to_read_events_clusters_are_scaled_as_before() {
     let api = PlayedApi::default();
-    api.objects()
-        .forbidden
-        .push("/api/v1/namespaces/ray/events".to_owned());
+    api.faults(|call| {
+        let is_hit = call.path == "/api/v1/namespaces/ray/events";
+        is_hit.then_some(Fault::Status(403, None))
+    });
     let controller = Controller::start(&api);
     let gcs = waits(&api, "ray", "w").await;
     until("it was refused", || readings(&api, "ray") > 0).await;

@@ -304,7 +304,7 @@ async fn a_heartbeat_that_does_not_exist_is_no_reason_to_stand_in() {
     let _sidecar = scene.start_sidecar().await;
     let asked = |path: &str| {
         let requests = &scene.api.objects().requests;
-        requests.iter().filter(|(_, asked)| asked == path).count()
+        requests.iter().filter(|call| call.path == path).count()
     };
     let lease = LEASE.replace("rayfit-system", "no-such-rayfit");
     // Reads over far longer than a heartbeat may be silent.
@@ -428,7 +428,7 @@ async fn a_heartbeat_that_may_not_be_read_is_no_reason_to_stand_in() {
     let looks = || {
         let (path, objects) = (cluster_path("forbidden"), scene.api.objects());
         let requests = objects.requests.iter();
-        requests.filter(|(_, asked)| *asked == path).count()
+        requests.filter(|call| call.path == path).count()
     };
     let before = looks();
     until("it has read the RayCluster again", || looks() > before + 1).await;

@@ -23,6 +23,8 @@ mod plan_properties;
 mod protos;
 mod ray_parity;
 mod recommend;
+mod reconcile;
+mod reconcile_support;
 mod rounds_parity;
 mod rules;
 mod scenarios;

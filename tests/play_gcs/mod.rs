@@ -6,6 +6,10 @@
     missing_docs,
     reason = "each test binary includes it and uses a part of it"
 )]
+#![allow(
+    clippy::unused_async,
+    reason = "it has to be started within a runtime, which an asynchronous function holds its callers to"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -61,6 +65,8 @@ pub struct Played {
     pub drains: Vec<messages::DrainNodeRequest>,
     pub stopped: Vec<Vec<u8>>,
     pub resizes: Vec<messages::ResizeRayletResourceInstancesRequest>,
+    /// How often it was asked for its state.
+    pub asked: usize,
     /// Names of the headers of the last call.
     pub headers: Vec<String>,
     /// How many connections there have been.
@@ -94,16 +100,15 @@ pub struct Place {
 impl Place {
     /// A free port of the loopback interface.
     pub fn free() -> Self {
-        Self::new("127.0.0.1:0".parse().unwrap())
+        Self::of(bound("127.0.0.1:0".parse().unwrap()).unwrap())
     }
 
     /// A listener for whoever else is to listen there, once.
     pub fn listener(&self) -> TcpListener {
-        bound(self.address).listen(1024).unwrap()
+        bound(self.address).unwrap().listen(1024).unwrap()
     }
 
-    fn new(at: SocketAddr) -> Self {
-        let reserved = bound(at);
+    fn of(reserved: TcpSocket) -> Self {
         Self {
             address: reserved.local_addr().unwrap(),
             _reserved: reserved,
@@ -116,11 +121,11 @@ impl Place {
 }
 
 /// Two sockets can be bound to one address if both say so, and not more than one of them listens.
-fn bound(at: SocketAddr) -> TcpSocket {
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.set_reuseaddr(true).unwrap();
-    socket.bind(at).unwrap();
-    socket
+fn bound(at: SocketAddr) -> std::io::Result<TcpSocket> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(at)?;
+    Ok(socket)
 }
 
 impl PlayedGcs {
@@ -135,9 +140,20 @@ impl PlayedGcs {
         Self::again(Place::free(), played, Some(acceptor)).await
     }
 
-    /// Listens at an address.
-    pub async fn listen(at: SocketAddr, played: Played, tls: Option<TlsAcceptor>) -> Self {
-        Self::again(Place::new(at), played, tls).await
+    /// Two of them, on one port of two addresses.
+    pub async fn pair(first: Played, second: Played) -> (Self, Self) {
+        loop {
+            let one = Place::free();
+            let other = SocketAddr::from(([127, 0, 0, 2], one.address.port()));
+            // Somebody else may have this port of the other address.
+            if let Ok(reserved) = bound(other) {
+                let other = Place::of(reserved);
+                return (
+                    Self::again(one, first, None).await,
+                    Self::again(other, second, None).await,
+                );
+            }
+        }
     }
 
     /// Listens where an earlier one did.
@@ -281,8 +297,10 @@ impl AutoscalerStateService for Service {
         request: Request<messages::GetClusterResourceStateRequest>,
     ) -> Result<Response<messages::GetClusterResourceStateReply>, Status> {
         self.enter(request).await?;
+        let mut played = self.played();
+        played.asked += 1;
         Ok(Response::new(messages::GetClusterResourceStateReply {
-            cluster_resource_state: Some(self.played().state.clone()),
+            cluster_resource_state: Some(played.state.clone()),
         }))
     }
 

@@ -1,42 +1,77 @@
-//! A played API server, in memory: any kind of object, with lists, watches that lose nothing,
-//! resource versions, conflicts and patches. It notes every request.
+//! A played API server: any kind of object, lists in pages, watches that lose nothing, resource
+//! versions, conflicts, patches, and whatever faults a test gives it. It notes every request.
+//!
+//! It is reached in memory, where time may be paused, or on a port of its own by the client of the
+//! process. `call` takes a request apart, `answers` has what follows from it.
 
 #![allow(
     dead_code,
+    unused_imports,
     unreachable_pub,
     missing_docs,
     reason = "each test binary includes it and uses a part of it"
 )]
 
+mod answers;
+mod call;
+
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
-use futures_util::stream;
+use axum::body::Body;
+use axum::extract::Request;
 use rayfit::apiserver::ApiServer;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
 
-/// A kind's place, such as `/apis/ray.io/v1` and `rayclusters`.
-type Kind = (String, String);
+pub use self::answers::status;
+pub use self::call::Call;
+use self::call::Target;
+
+/// What happens to a request instead of an answer, or before it.
+#[derive(Debug, Clone)]
+pub enum Fault {
+    /// It is answered so, with `Retry-After`.
+    Status(u16, Option<u32>),
+    /// It is done, and the answer comes once the test says so.
+    LateAnswer(watch::Receiver<bool>),
+    /// It is not answered.
+    Hang,
+    /// A watch that ends as soon as it begins.
+    Cut,
+    /// A watch that is told that its version is too old.
+    Expired,
+}
+
+type Rule = Box<dyn FnMut(&Call) -> Option<Fault> + Send>;
+
+/// Something that happened to an object.
+#[derive(Clone)]
+struct Change {
+    version: u64,
+    /// Such as `/apis/ray.io/v1/rayclusters`.
+    collection: String,
+    /// As watches call it.
+    kind: &'static str,
+    object: Value,
+}
 
 #[derive(Default)]
 pub struct Objects {
     version: u64,
-    /// By kind, namespace and name.
-    by_name: BTreeMap<(Kind, String, String), Value>,
-    /// What happened, with its version.
-    log: Vec<(u64, &'static str, Kind, Value)>,
-    /// Method and path, oldest first.
-    pub requests: Vec<(Method, String)>,
-    /// The ends of paths that nobody may ask for.
-    pub forbidden: Vec<String>,
+    /// By collection, and by namespace and name.
+    stored: BTreeMap<String, BTreeMap<(String, String), Value>>,
+    /// Everything that ever happened, oldest first.
+    history: Vec<Change>,
+    /// All requests, oldest first.
+    pub requests: Vec<Call>,
+    /// How many watches are open, by collection, namespace and label selector.
+    watches: BTreeMap<String, usize>,
+    rule: Option<Rule>,
 }
 
 #[derive(Clone)]
@@ -45,39 +80,32 @@ pub struct PlayedApi {
     changed: watch::Sender<u64>,
 }
 
-/// What a path names.
-struct Target {
-    kind: Kind,
-    namespace: Option<String>,
-    name: Option<String>,
-}
-
-impl Target {
-    fn read(path: &str) -> Self {
-        let mut parts = path.trim_start_matches('/').split('/');
-        let group = match parts.next() {
-            Some("api") => format!("/api/{}", parts.next().unwrap()),
-            _ => format!("/apis/{}/{}", parts.next().unwrap(), parts.next().unwrap()),
-        };
-        let mut rest: Vec<String> = parts.map(str::to_owned).collect();
-        let namespace = (rest.len() > 2 && rest[0] == "namespaces").then(|| {
-            rest.remove(0);
-            rest.remove(0)
-        });
-        Self {
-            kind: (group, rest[0].clone()),
-            namespace,
-            name: rest.get(1).cloned(),
-        }
-    }
-}
-
 impl Default for PlayedApi {
     fn default() -> Self {
         Self {
             objects: Arc::default(),
-            changed: watch::channel(0).0,
+            changed: watch::Sender::new(0),
         }
+    }
+}
+
+/// It is listened to until this is dropped.
+pub struct Listening {
+    address: std::net::SocketAddr,
+    serving: JoinHandle<()>,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+impl Listening {
+    /// The real client, as the process makes it.
+    pub fn server(&self) -> ApiServer {
+        let url = format!("http://{}", self.address).parse().unwrap();
+        ApiServer::with(kube::Config::new(url)).unwrap()
     }
 }
 
@@ -86,7 +114,7 @@ impl PlayedApi {
         self.server().client()
     }
 
-    /// As the process reaches an API server.
+    /// As the process reaches an API server, but in memory.
     pub fn server(&self) -> ApiServer {
         let router = self.router();
         let service = tower::service_fn(move |request: Request<kube::client::Body>| {
@@ -96,23 +124,68 @@ impl PlayedApi {
     }
 
     pub fn router(&self) -> Router {
-        Router::new().fallback(answer).with_state(self.clone())
+        Router::new()
+            .fallback(answers::answer)
+            .with_state(self.clone())
+    }
+
+    /// Serves it on a free port of the loopback interface.
+    pub async fn listen(&self) -> Listening {
+        let router = self.router();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Listening { address, serving }
     }
 
     pub fn objects(&self) -> MutexGuard<'_, Objects> {
         self.objects.lock().unwrap()
     }
 
+    /// What happens to requests from now on.
+    pub fn faults(&self, rule: impl FnMut(&Call) -> Option<Fault> + Send + 'static) {
+        self.objects().rule = Some(Box::new(rule));
+    }
+
+    pub fn no_faults(&self) {
+        self.objects().rule = None;
+    }
+
+    /// The requests of a verb and a resource so far.
+    pub fn calls(&self, verb: &str, resource: &str) -> Vec<Call> {
+        let objects = self.objects();
+        let calls = objects.requests.iter();
+        calls
+            .filter(|call| call.verb == verb && call.resource == resource)
+            .cloned()
+            .collect()
+    }
+
+    /// How many watches are open, by collection, namespace and label selector.
+    pub fn watches(&self) -> BTreeMap<String, usize> {
+        self.objects().watches.clone()
+    }
+
     /// Creates or replaces what `path` names, whoever else writes it.
-    pub fn put(&self, path: &str, object: Value) {
+    pub fn put(&self, path: &str, mut object: Value) {
         let target = Target::read(path);
-        let name = target.name.clone().unwrap();
-        self.store(&target, &name, object);
+        object["metadata"]["name"] = json!(target.name);
+        if !target.namespace.is_empty() {
+            object["metadata"]["namespace"] = json!(target.namespace);
+        }
+        self.store(&target.collection, object);
+    }
+
+    /// Creates or replaces an object of a collection, such as `/apis/ray.io/v1/rayclusters`.
+    pub fn store(&self, collection: &str, object: Value) -> Value {
+        let stored = self.objects().put(collection, object);
+        self.tell();
+        stored
     }
 
     pub fn get(&self, path: &str) -> Option<Value> {
         let target = Target::read(path);
-        self.find(&target)
+        self.objects().find(&target).cloned()
     }
 
     /// Changes what `path` names.
@@ -125,211 +198,74 @@ impl PlayedApi {
     /// All objects of a collection, such as `/apis/events.k8s.io/v1/namespaces/a/events`.
     pub fn all(&self, path: &str) -> Vec<Value> {
         let target = Target::read(path);
-        self.objects().of(&target)
+        let objects = self.objects();
+        let all = objects.of(&target.collection);
+        all.filter(|object| target.is_around(object))
+            .cloned()
+            .collect()
     }
 
-    fn find(&self, target: &Target) -> Option<Value> {
-        let key = key(target, target.name.as_deref()?);
-        self.objects().by_name.get(&key).cloned()
+    pub fn delete(&self, path: &str) {
+        let target = Target::read(path);
+        self.objects().remove(&target);
+        self.tell();
     }
 
-    fn store(&self, target: &Target, name: &str, mut object: Value) -> Value {
-        let mut objects = self.objects();
-        objects.version += 1;
-        let version = objects.version;
-        let key = key(target, name);
-        object["metadata"]["name"] = json!(name);
-        if let Some(namespace) = &target.namespace {
-            object["metadata"]["namespace"] = json!(namespace);
-        }
-        if object["metadata"]["uid"].is_null() {
-            object["metadata"]["uid"] = json!(format!("uid-{version}"));
-        }
-        object["metadata"]["resourceVersion"] = json!(version.to_string());
-        let before = objects.by_name.insert(key, object.clone());
-        let what = if before.is_some() {
-            "MODIFIED"
-        } else {
-            "ADDED"
-        };
-        objects
-            .log
-            .push((version, what, target.kind.clone(), object.clone()));
-        drop(objects);
-        self.changed.send_replace(version);
-        object
-    }
-
-    fn remove(&self, target: &Target) -> Option<Value> {
-        let mut objects = self.objects();
-        let key = key(target, target.name.as_deref()?);
-        let mut object = objects.by_name.remove(&key)?;
-        objects.version += 1;
-        let version = objects.version;
-        object["metadata"]["resourceVersion"] = json!(version.to_string());
-        objects
-            .log
-            .push((version, "DELETED", target.kind.clone(), object.clone()));
-        drop(objects);
-        self.changed.send_replace(version);
-        Some(object)
-    }
-
-    fn watch(&self, target: Target, since: u64, labels: Option<String>) -> Response {
-        let (api, changed) = (self.clone(), self.changed.subscribe());
-        let lines = stream::unfold((since, changed), move |(since, mut changed)| {
-            let (api, labels) = (api.clone(), labels.clone());
-            let (kind, namespace) = (target.kind.clone(), target.namespace.clone());
-            async move {
-                loop {
-                    let next = api
-                        .objects()
-                        .log
-                        .iter()
-                        .find_map(|(version, what, of, object)| {
-                            let fits = *version > since
-                                && *of == kind
-                                && in_namespace(object, namespace.as_deref())
-                                && has_labels(object, labels.as_deref());
-                            fits.then(|| (*version, json!({ "type": what, "object": object })))
-                        });
-                    if let Some((version, event)) = next {
-                        let line = Ok::<_, Infallible>(format!("{event}\n"));
-                        return Some((line, (version, changed)));
-                    }
-                    changed.changed().await.ok()?;
-                }
-            }
-        });
-        Body::from_stream(lines).into_response()
+    /// Wakes the watches.
+    fn tell(&self) {
+        self.changed.send_replace(self.objects().version);
     }
 }
 
 impl Objects {
-    fn of(&self, target: &Target) -> Vec<Value> {
-        let objects = self.by_name.iter();
-        objects
-            .filter(|((kind, ..), object)| {
-                *kind == target.kind && in_namespace(object, target.namespace.as_deref())
-            })
-            .map(|(_, object)| object.clone())
-            .collect()
+    fn of(&self, collection: &str) -> impl Iterator<Item = &Value> {
+        let stored = self.stored.get(collection);
+        stored.into_iter().flat_map(BTreeMap::values)
     }
-}
 
-fn key(target: &Target, name: &str) -> (Kind, String, String) {
-    let namespace = target.namespace.clone().unwrap_or_default();
-    (target.kind.clone(), namespace, name.to_owned())
-}
-
-fn in_namespace(object: &Value, namespace: Option<&str>) -> bool {
-    namespace.is_none_or(|namespace| object["metadata"]["namespace"] == namespace)
-}
-
-/// Selectors as we send them: a label that is there, or one with a value.
-fn has_labels(object: &Value, selector: Option<&str>) -> bool {
-    selector.is_none_or(|selector| {
-        let (key, value) = selector.split_once('=').unwrap_or((selector, ""));
-        let label = object["metadata"]["labels"][key].as_str();
-        label.is_some_and(|label| value.is_empty() || label == value)
-    })
-}
-
-pub fn status(code: StatusCode, reason: &str) -> Response {
-    let status = json!({
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": reason, "reason": reason, "code": code.as_u16()
-    });
-    (code, axum::Json(status)).into_response()
-}
-
-fn found(object: Option<Value>) -> Response {
-    match object {
-        Some(object) => axum::Json(object).into_response(),
-        None => status(StatusCode::NOT_FOUND, "NotFound"),
+    fn find(&self, target: &Target) -> Option<&Value> {
+        let key = (target.namespace.clone(), target.name.clone());
+        self.stored.get(&target.collection)?.get(&key)
     }
-}
 
-async fn answer(State(api): State<PlayedApi>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let body: Bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();
-    let path = parts.uri.path().to_owned();
-    let entry = (parts.method.clone(), path.clone());
-    let mut objects = api.objects();
-    objects.requests.push(entry);
-    if objects.forbidden.iter().any(|end| path.ends_with(end)) {
-        return status(StatusCode::FORBIDDEN, "Forbidden");
+    fn put(&mut self, collection: &str, mut object: Value) -> Value {
+        self.version += 1;
+        let is_configuration = object["webhooks"].is_array();
+        let metadata = &mut object["metadata"];
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let key = (text(&metadata["namespace"]), text(&metadata["name"]));
+        if metadata.is_object() {
+            metadata["resourceVersion"] = json!(self.version.to_string());
+            if metadata["uid"].is_null() {
+                metadata["uid"] = json!(format!("uid-{}", self.version));
+            }
+            if is_configuration {
+                metadata["generation"] = json!(self.version);
+            }
+        }
+        let stored = self.stored.entry(collection.to_owned()).or_default();
+        let before = stored.insert(key, object.clone());
+        let kind = before.map_or("ADDED", |_| "MODIFIED");
+        self.record(collection, kind, object.clone());
+        object
     }
-    drop(objects);
-    let query: BTreeMap<String, String> = parts
-        .uri
-        .query()
-        .unwrap_or_default()
-        .split('&')
-        .filter_map(|pair| pair.split_once('='))
-        .map(|(key, value)| {
-            (
-                key.to_owned(),
-                value.replace("%2F", "/").replace("%3D", "="),
-            )
-        })
-        .collect();
-    let target = Target::read(&path);
-    let read = || serde_json::from_slice::<Value>(&body).unwrap();
-    match (parts.method, &target.name) {
-        (Method::GET, None) => {
-            let labels = query
-                .get("labelSelector")
-                .filter(|labels| !labels.is_empty());
-            if query.contains_key("watch") {
-                let since = query.get("resourceVersion").and_then(|v| v.parse().ok());
-                return api.watch(target, since.unwrap_or(0), labels.cloned());
-            }
-            let objects = api.objects();
-            let mut items = objects.of(&target);
-            items.retain(|object| has_labels(object, labels.map(String::as_str)));
-            found(Some(json!({
-                "kind": "List", "apiVersion": "v1", "items": items,
-                "metadata": { "resourceVersion": objects.version.to_string() },
-            })))
-        }
-        (Method::GET, Some(_)) => found(api.find(&target)),
-        (Method::POST, _) => {
-            let object = read();
-            let name = object["metadata"]["name"].as_str().unwrap().to_owned();
-            if api.objects().by_name.contains_key(&key(&target, &name)) {
-                return status(StatusCode::CONFLICT, "AlreadyExists");
-            }
-            found(Some(api.store(&target, &name, object)))
-        }
-        (Method::PUT, Some(name)) => {
-            let object = read();
-            let version = &object["metadata"]["resourceVersion"];
-            match api.find(&target) {
-                None => found(None),
-                Some(stored) if stored["metadata"]["resourceVersion"] != *version => {
-                    status(StatusCode::CONFLICT, "Conflict")
-                }
-                Some(_) => found(Some(api.store(&target, name, object))),
-            }
-        }
-        (Method::PATCH, Some(name)) => {
-            let Some(mut object) = api.find(&target) else {
-                return found(None);
-            };
-            let is_json = parts.headers[header::CONTENT_TYPE] == "application/json-patch+json";
-            if is_json {
-                let operations: json_patch::Patch = serde_json::from_slice(&body).unwrap();
-                if json_patch::patch(&mut object, &operations).is_err() {
-                    let text = "the server rejected our request due to an error in our request";
-                    return status(StatusCode::UNPROCESSABLE_ENTITY, text);
-                }
-            } else {
-                json_patch::merge(&mut object, &read());
-            }
-            found(Some(api.store(&target, name, object)))
-        }
-        (Method::DELETE, Some(_)) => found(api.remove(&target)),
-        (method, _) => status(StatusCode::METHOD_NOT_ALLOWED, method.as_str()),
+
+    fn remove(&mut self, target: &Target) -> Option<Value> {
+        let key = (target.namespace.clone(), target.name.clone());
+        let stored = self.stored.get_mut(&target.collection)?;
+        let mut object = stored.remove(&key)?;
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        self.record(&target.collection, "DELETED", object.clone());
+        Some(object)
+    }
+
+    fn record(&mut self, collection: &str, kind: &'static str, object: Value) {
+        self.history.push(Change {
+            version: self.version,
+            collection: collection.to_owned(),
+            kind,
+            object,
+        });
     }
 }

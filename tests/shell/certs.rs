@@ -1,11 +1,11 @@
-//! Certificates of our own, by several replicas against an API server in memory.
+//! Certificates of our own, by several replicas against a played API server, in virtual time.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::api_server::ApiServer;
+use crate::played_api::{Call, Fault, PlayedApi};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rayfit::apiserver::{Informers, Watches};
@@ -29,7 +29,7 @@ const CONFIGURATIONS: [&str; 2] = [
 ];
 
 struct Cluster {
-    server: ApiServer,
+    server: PlayedApi,
     clock: Arc<AtomicU64>,
     replicas: Vec<Replica>,
 }
@@ -42,7 +42,8 @@ struct Replica {
 impl Cluster {
     /// What the manifests apply, and the pods that follow.
     fn start(replicas: usize) -> Self {
-        let server = ApiServer::new();
+        let server = PlayedApi::default();
+        server.faults(|call| (!is_allowed(call)).then_some(Fault::Status(403, None)));
         let options =
             manifests::ManifestOptions::default().with_certificates(Certificates::SelfManaged);
         for object in manifests::objects(&options) {
@@ -87,22 +88,24 @@ impl Cluster {
 
     /// Waits until `holds`, checking all the while that no call would fail.
     async fn wait_until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
-        let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
-        while !holds(self) {
-            assert!(tokio::time::Instant::now() < deadline, "never: {what}");
-            self.assert_no_gap();
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+        let waiting = async {
+            while !holds(self) {
+                self.assert_no_gap();
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_mins(1), waiting).await;
+        assert!(waited.is_ok(), "never: {what}");
         self.assert_no_gap();
     }
 
     fn pass_days(&self, days: u64) {
         self.clock.fetch_add(days * 86_400, Ordering::SeqCst);
         // Replicas at rest look again every few minutes, or when they hear of a change.
-        let mut secret = self.server.get(SECRET).unwrap();
-        secret["metadata"]["annotations"]["test/now"] =
-            json!(self.clock.load(Ordering::SeqCst).to_string());
-        self.server.put(SECRET, secret);
+        self.server.change(SECRET, |secret| {
+            secret["metadata"]["annotations"]["test/now"] =
+                json!(self.clock.load(Ordering::SeqCst).to_string());
+        });
     }
 
     /// Until the leaf is due again, and renewed by every replica.
@@ -172,6 +175,15 @@ impl Drop for Cluster {
     }
 }
 
+/// Whether the rights that we ask for allow a request.
+fn is_allowed(call: &Call) -> bool {
+    NEEDED.iter().any(|need| {
+        need.resource == call.resource
+            && need.verbs.contains(&call.verb)
+            && need.name.is_none_or(|only| call.name == only)
+    })
+}
+
 fn pod(name: &str) -> Value {
     json!({
         "apiVersion": "v1",
@@ -210,7 +222,7 @@ fn verifies(
         .is_ok()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn years_of_rotation_without_a_gap() {
     let cluster = Cluster::start(3);
     cluster
@@ -227,26 +239,26 @@ async fn years_of_rotation_without_a_gap() {
     assert_ne!(cluster.bundles(), first, "the authority was never replaced");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_bundle_that_somebody_resets_is_mended() {
     let cluster = Cluster::start(2);
     cluster.wait_until("settled", Cluster::is_settled).await;
     for path in CONFIGURATIONS {
-        let mut object = cluster.server.get(path).unwrap();
-        object["webhooks"][1]["clientConfig"]["caBundle"] = json!("");
-        cluster.server.put(path, object);
+        cluster.server.change(path, |object| {
+            object["webhooks"][1]["clientConfig"]["caBundle"] = json!("");
+        });
     }
     cluster.wait_until("mended", Cluster::is_settled).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_secret_that_is_emptied_is_no_outage() {
     let cluster = Cluster::start(2);
     cluster.wait_until("settled", Cluster::is_settled).await;
     let before = cluster.leaves()[0].clone();
-    let mut secret = cluster.server.get(SECRET).unwrap();
-    secret["data"] = json!({});
-    cluster.server.put(SECRET, secret);
+    cluster
+        .server
+        .change(SECRET, |secret| secret["data"] = json!({}));
     cluster
         .wait_until("replaced", |cluster| {
             cluster.all_serve_another_leaf_than(before.as_ref())
@@ -255,7 +267,7 @@ async fn a_secret_that_is_emptied_is_no_outage() {
     cluster.wait_until("settled", Cluster::is_settled).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_pod_that_says_nothing_keeps_the_former_authority_trusted() {
     let cluster = Cluster::start(2);
     cluster.wait_until("settled", Cluster::is_settled).await;
@@ -292,7 +304,7 @@ async fn a_pod_that_says_nothing_keeps_the_former_authority_trusted() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_right_is_used_and_no_other_is_needed() {
     let cluster = Cluster::start(2);
     cluster.wait_until("settled", Cluster::is_settled).await;
@@ -301,5 +313,11 @@ async fn every_right_is_used_and_no_other_is_needed() {
             .iter()
             .map(|verb| ((*verb).to_owned(), need.resource.to_owned()))
     });
-    assert_eq!(cluster.server.used(), rights.collect());
+    let requests = cluster.server.objects().requests.clone();
+    let used: BTreeSet<(String, String)> = requests
+        .into_iter()
+        .filter(is_allowed)
+        .map(|call| (call.verb.to_owned(), call.resource))
+        .collect();
+    assert_eq!(used, rights.collect());
 }

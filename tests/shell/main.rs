@@ -17,7 +17,6 @@ mod live_cli;
 mod new_pods;
 mod plan_cli;
 mod recommend_cli;
-mod reconcile;
 mod record_trace;
 mod serve;
 mod sidecar;
@@ -25,16 +24,16 @@ mod simulate_cli;
 mod tls;
 mod trace_cli;
 
-mod api_server;
 mod gcs_contract;
 mod monitoring_support;
-mod played_cluster;
 mod real_ray;
 
 #[path = "../client_support/mod.rs"]
 mod client_support;
 #[path = "../play_gcs/mod.rs"]
 mod play_gcs;
+#[path = "../played_api/mod.rs"]
+mod played_api;
 #[path = "../process_support/mod.rs"]
 mod process_support;
 #[path = "../review_support/mod.rs"]

@@ -15,22 +15,41 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::api::{Api, Played};
 use crate::play_gcs::{self, PlayedGcs, messages, rpc};
+use crate::played_api::PlayedApi;
 
 pub const CLUSTERS: &str = "/apis/ray.io/v1/rayclusters";
 pub const PODS: &str = "/api/v1/pods";
 pub const LEASES: &str = "/apis/coordination.k8s.io/v1/leases";
 
-/// Waits for what must come; the bound is for what is broken, not a measure.
+/// The bound is for what is broken, and not a measure.
+pub const BOUND: Duration = Duration::from_mins(2);
+
+/// How long a test would have to wait for something that is not to be waited for, in seconds.
+pub const NEVER: u32 = 86_400;
+
+/// The path of a team's cluster.
+pub fn path(namespace: &str) -> String {
+    format!("/apis/ray.io/v1/namespaces/{namespace}/rayclusters/ray")
+}
+
+/// Waits for what must come.
 pub async fn soon(what: &str, mut holds: impl FnMut() -> bool) {
     let waiting = async {
         while !holds() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    let waited = tokio::time::timeout(Duration::from_secs(40), waiting).await;
+    let waited = tokio::time::timeout(BOUND, waiting).await;
     assert!(waited.is_ok(), "still waiting: {what}");
+}
+
+/// Waits until Leases have been renewed several times: whatever was to be done at once has been done by
+/// then, on a slow machine too.
+pub async fn time_goes_on(api: &PlayedApi) {
+    let renewed = || api.calls("update", "leases").len();
+    let before = renewed();
+    soon("Leases are renewed", || renewed() > before + 3).await;
 }
 
 /// A controller that runs, and what it tells.
@@ -42,7 +61,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    pub fn start(api: &Api) -> Self {
+    pub fn start(api: &PlayedApi) -> Self {
         Self::with(api.server(), "a", 2)
     }
 
@@ -65,8 +84,9 @@ impl Controller {
             lease_namespace: "rayfit-system".to_owned(),
             replica: replica.to_owned(),
             shards,
+            // A write needs four seconds of trust, so that a renewal may be late by six.
             terms: Terms {
-                duration: Duration::from_secs(6),
+                duration: Duration::from_secs(12),
                 renew: Duration::from_secs(1),
                 margin: Duration::from_secs(1),
             },
@@ -88,7 +108,8 @@ impl Controller {
     pub async fn stop(self) {
         self.supervisor.let_end();
         self.stop.send_replace(true);
-        self.task.await.unwrap();
+        let stopped = tokio::time::timeout(BOUND, self.task).await;
+        stopped.expect("it stops").unwrap();
     }
 
     pub fn watches(&self) -> Watches {
@@ -109,27 +130,46 @@ impl Controller {
 
 /// A Ray cluster of which two tasks wait for a worker each.
 pub struct Cluster {
-    played: Played,
+    api: PlayedApi,
     pub gcs: PlayedGcs,
     namespace: &'static str,
-    name: String,
 }
 
 impl Cluster {
-    pub async fn new(api: &Api, namespace: &'static str, name: &str) -> Self {
-        let gcs = PlayedGcs::start(play_gcs::Played {
-            state: waiting(2, &format!("{name}-head")),
+    pub async fn new(api: &PlayedApi, namespace: &'static str) -> Self {
+        Self::of(api, namespace, PlayedGcs::start(Self::wants_two()).await)
+    }
+
+    /// The same with a second head pod, which has this GCS at the same port of another address.
+    pub async fn with_two_heads(
+        api: &PlayedApi,
+        namespace: &'static str,
+        second: play_gcs::Played,
+    ) -> (Self, PlayedGcs) {
+        let (first, second) = PlayedGcs::pair(Self::wants_two(), second).await;
+        let cluster = Self::of(api, namespace, first);
+        let mut pod = cluster.head(&cluster.stored().unwrap());
+        pod["metadata"]["name"] = json!("ray-head-2");
+        pod["status"]["podIP"] = json!("127.0.0.2");
+        api.store(PODS, pod);
+        (cluster, second)
+    }
+
+    fn wants_two() -> play_gcs::Played {
+        play_gcs::Played {
+            state: waiting(2, "ray-head"),
             ..play_gcs::Played::default()
-        })
-        .await;
+        }
+    }
+
+    fn of(api: &PlayedApi, namespace: &'static str, gcs: PlayedGcs) -> Self {
         let cluster = Self {
-            played: api.played.clone(),
+            api: api.clone(),
             gcs,
             namespace,
-            name: name.to_owned(),
         };
-        let stored = api.played.put(CLUSTERS, cluster.object());
-        api.played.put(PODS, cluster.head(&stored));
+        let stored = api.store(CLUSTERS, cluster.object());
+        api.store(PODS, cluster.head(&stored));
         cluster
     }
 
@@ -142,7 +182,7 @@ impl Cluster {
         json!({
             "apiVersion": "ray.io/v1", "kind": "RayCluster",
             "metadata": {
-                "namespace": self.namespace, "name": self.name,
+                "namespace": self.namespace, "name": "ray",
                 "annotations": { "rayfit.dev/reconcile": "central", "rayfit.dev/scaled-by": "nobody" }
             },
             "spec": {
@@ -161,13 +201,13 @@ impl Cluster {
         json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {
-                "namespace": self.namespace, "name": format!("{}-head", self.name),
+                "namespace": self.namespace, "name": "ray-head",
                 "labels": {
-                    "ray.io/cluster": self.name, "ray.io/node-type": "head",
+                    "ray.io/cluster": "ray", "ray.io/node-type": "head",
                     "ray.io/group": "headgroup", "ray.io/is-ray-node": "yes"
                 },
                 "ownerReferences": [{
-                    "apiVersion": "ray.io/v1", "kind": "RayCluster", "name": self.name,
+                    "apiVersion": "ray.io/v1", "kind": "RayCluster", "name": "ray",
                     "uid": stored["metadata"]["uid"], "controller": true
                 }]
             },
@@ -179,26 +219,20 @@ impl Cluster {
         })
     }
 
-    /// Gives it a second head pod, with this GCS at the same port of another address.
-    pub async fn add_head(&self, played: play_gcs::Played) -> PlayedGcs {
-        let mut pod = self.head(&self.stored().unwrap());
-        pod["metadata"]["name"] = json!(format!("{}-head-2", self.name));
-        pod["status"]["podIP"] = json!("127.0.0.2");
-        self.played.put(PODS, pod);
-        let at = format!("127.0.0.2:{}", self.gcs.address().port());
-        PlayedGcs::listen(at.parse().unwrap(), played, None).await
-    }
-
     /// Says whether a head pod is ready, and since when.
     pub fn is_ready(&self, head: &str, status: &str, since: &str) {
-        let mut pod = self.played.get(PODS, self.namespace, head).unwrap();
-        pod["status"]["conditions"] =
-            json!([{ "type": "Ready", "status": status, "lastTransitionTime": since }]);
-        self.played.put(PODS, pod);
+        self.api.change(&self.pod(head), |pod| {
+            pod["status"]["conditions"] =
+                json!([{ "type": "Ready", "status": status, "lastTransitionTime": since }]);
+        });
+    }
+
+    fn pod(&self, name: &str) -> String {
+        format!("/api/v1/namespaces/{}/pods/{name}", self.namespace)
     }
 
     pub fn stored(&self) -> Option<Value> {
-        self.played.get(CLUSTERS, self.namespace, &self.name)
+        self.api.get(&path(self.namespace))
     }
 
     pub fn replicas(&self) -> i64 {
@@ -210,14 +244,13 @@ impl Cluster {
 
     /// It was given the two workers that it waits for, and no more.
     pub async fn is_scaled(&self) {
-        let what = format!("{}/{} is scaled", self.namespace, self.name);
+        let what = format!("the cluster of {} is scaled", self.namespace);
         soon(&what, || self.replicas() == 2).await;
     }
 
     pub fn delete(&self) {
-        self.played.delete(CLUSTERS, self.namespace, &self.name);
-        self.played
-            .delete(PODS, self.namespace, &format!("{}-head", self.name));
+        self.api.delete(&path(self.namespace));
+        self.api.delete(&self.pod("ray-head"));
     }
 }
 

@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use hyper::Response;
@@ -11,36 +10,35 @@ use kube::client::Body;
 use rayfit::apiserver::ApiServer;
 use serde_json::json;
 
-use super::api::{Api, Fault};
-use super::clusters::{Cluster, Controller, LEASES, soon};
+use super::clusters::{BOUND, Cluster, Controller, LEASES, soon};
+use crate::played_api::{Call, Fault, PlayedApi};
 
 /// A rollout that changes `--shards` begins the new replica before it ends the old one.
 #[tokio::test]
 async fn a_rollout_that_changes_the_number_of_shards_never_has_two_divisions_at_work() {
-    let api = Api::start().await;
-    let first = Cluster::new(&api, "team-a", "ray").await;
+    let api = PlayedApi::default();
+    let first = Cluster::new(&api, "team-a").await;
     let old = Controller::with(api.server(), "old", 2);
     first.is_scaled().await;
     let new = Controller::with(api.server(), "new", 5);
     let held = |controller: &Controller| controller.metric("rayfit_shards_held");
-    let watched = async {
-        let until = Instant::now() + Duration::from_secs(4);
-        while Instant::now() < until {
-            assert!(
-                held(&old) == 0.0 || held(&new) == 0.0,
-                "two divisions at work"
-            );
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    watched.await;
+    let renewals = || api.calls("update", "leases").len();
+    let before = renewals();
+    soon("both renew their Leases", || {
+        assert!(
+            held(&old) == 0.0 || held(&new) == 0.0,
+            "two divisions at work"
+        );
+        renewals() > before + 8
+    })
+    .await;
     assert_eq!(held(&old).to_string(), "2", "it goes on");
     // And serves everybody meanwhile.
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let neighbour = Cluster::new(&api, "team-b").await;
     neighbour.is_scaled().await;
     old.stop().await;
     soon("the new one takes over", || held(&new) >= 5.0).await;
-    let late = Cluster::new(&api, "team-c", "ray").await;
+    let late = Cluster::new(&api, "team-c").await;
     late.is_scaled().await;
     new.stop().await;
 }
@@ -48,8 +46,8 @@ async fn a_rollout_that_changes_the_number_of_shards_never_has_two_divisions_at_
 /// The old one is killed, and can say nothing: its Lease has to expire and be taken over.
 #[tokio::test]
 async fn a_replica_of_another_division_that_was_killed_is_waited_for_and_not_for_ever() {
-    let api = Api::start().await;
-    api.played.put(
+    let api = PlayedApi::default();
+    api.store(
         LEASES,
         json!({
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
@@ -58,18 +56,17 @@ async fn a_replica_of_another_division_that_was_killed_is_waited_for_and_not_for
                 "labels": { "rayfit.dev/lease": "replica" },
                 "annotations": { "rayfit.dev/shards": "2" }
             },
-            "spec": { "holderIdentity": "killed", "leaseDurationSeconds": 6 }
+            "spec": { "holderIdentity": "killed", "leaseDurationSeconds": 12 }
         }),
     );
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
-    let began = Instant::now();
+    let neighbour = Cluster::new(&api, "team-b").await;
     let controller = Controller::with(api.server(), "new", 5);
     neighbour.is_scaled().await;
-    assert!(
-        began.elapsed() >= Duration::from_secs(6),
-        "{:?}",
-        began.elapsed()
-    );
+    let requests = api.objects().requests.clone();
+    let first = |is: &dyn Fn(&Call) -> bool| requests.iter().position(is).unwrap();
+    let released = first(&|call| call.verb == "update" && call.name == "rayfit-replica-killed");
+    let written = first(&|call| call.resource == "rayclusters" && call.verb == "patch");
+    assert!(released < written, "it was not waited for");
     controller.stop().await;
 }
 
@@ -77,8 +74,8 @@ async fn a_replica_of_another_division_that_was_killed_is_waited_for_and_not_for
 /// more, though the GCS answers it.
 #[tokio::test]
 async fn nothing_is_written_to_a_gcs_without_the_lease() {
-    let api = Api::start().await;
-    let first = Cluster::new(&api, "team-a", "ray").await;
+    let api = PlayedApi::default();
+    let first = Cluster::new(&api, "team-a").await;
     let old = Controller::with(api.server(), "old", 2);
     first.is_scaled().await;
     let reports = || first.gcs.played().reports.len();
@@ -89,22 +86,35 @@ async fn nothing_is_written_to_a_gcs_without_the_lease() {
     demand(3);
     let before = reports();
     soon("what is new is reported", || reports() > before).await;
-    api.played
-        .faults(|call| (call.resource == "leases").then_some(Fault::Hang));
-    // As long as the Lease is trusted, and what was begun by then.
-    tokio::time::sleep(Duration::from_secs(7)).await;
+    api.faults(|call| (call.resource == "leases").then_some(Fault::Hang));
+    // A look that has seen the demand is over once the next one begins.
+    let asked = || first.gcs.played().asked;
+    let mut tasks = 3;
+    let mut seen = async || {
+        tasks += 1;
+        demand(tasks);
+        let before = asked();
+        soon("it is seen", || asked() > before + 1).await;
+    };
+    // As long as the Lease is trusted.
+    loop {
+        let before = reports();
+        seen().await;
+        if reports() == before {
+            break;
+        }
+    }
     let before = (reports(), first.gcs.played().keys.clone());
     let replicas = first.replicas();
-    for tasks in 4..8 {
-        demand(tasks);
-        tokio::time::sleep(Duration::from_millis(300)).await;
+    for _ in 0..4 {
+        seen().await;
     }
     assert_eq!(before, (reports(), first.gcs.played().keys.clone()));
     assert_eq!(first.replicas(), replicas);
     // Another replica serves everybody, and the first one once it hears again.
-    api.played.no_faults();
+    api.no_faults();
     let next = Controller::with(api.server(), "next", 2);
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let neighbour = Cluster::new(&api, "team-b").await;
     neighbour.is_scaled().await;
     soon("what is new is reported", || reports() > before.0).await;
     old.stop().await;
@@ -114,9 +124,9 @@ async fn nothing_is_written_to_a_gcs_without_the_lease() {
 /// A bug that is met with in one cluster.
 #[tokio::test]
 async fn a_panic_over_one_cluster_costs_no_other() {
-    let api = Api::start().await;
-    let evil = Cluster::new(&api, "team-a", "ray").await;
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let api = PlayedApi::default();
+    let evil = Cluster::new(&api, "team-a").await;
+    let neighbour = Cluster::new(&api, "team-b").await;
     let real = api.server().client();
     let service = tower::service_fn(move |request: hyper::Request<Body>| {
         let real = real.clone();
@@ -136,14 +146,14 @@ async fn a_panic_over_one_cluster_costs_no_other() {
 /// A bug in what all clusters need: the process ends, and Kubernetes starts another one.
 #[tokio::test]
 async fn a_panic_where_leases_are_kept_ends_the_process_and_the_next_one_serves_everybody() {
-    let api = Api::start().await;
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let api = PlayedApi::default();
+    let neighbour = Cluster::new(&api, "team-b").await;
     let service = tower::service_fn(move |request: hyper::Request<Body>| async move {
         assert!(!request.uri().path().contains("/leases"), "a bug");
         Ok::<_, Infallible>(std::future::pending::<Response<Body>>().await)
     });
     let controller = Controller::with(ApiServer::through(service, "default"), "a", 2);
-    let failed = tokio::time::timeout(Duration::from_secs(20), controller.supervisor.failed());
+    let failed = tokio::time::timeout(BOUND, controller.supervisor.failed());
     assert_eq!(failed.await.unwrap().task, "Leases");
     drop(controller);
     let next = Controller::start(&api);
@@ -155,8 +165,8 @@ async fn a_panic_where_leases_are_kept_ends_the_process_and_the_next_one_serves_
 /// ever written for by both.
 #[tokio::test]
 async fn a_replica_that_is_cut_off_is_succeeded() {
-    let api = Api::start().await;
-    let first = Cluster::new(&api, "team-a", "ray").await;
+    let api = PlayedApi::default();
+    let first = Cluster::new(&api, "team-a").await;
     let real = api.server().client();
     let cut = Arc::new(AtomicBool::new(false));
     let is_cut = cut.clone();
@@ -173,7 +183,7 @@ async fn a_replica_that_is_cut_off_is_succeeded() {
     first.is_scaled().await;
     cut.store(true, Ordering::Relaxed);
     let stays = Controller::with(api.server(), "stays", 2);
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let neighbour = Cluster::new(&api, "team-b").await;
     neighbour.is_scaled().await;
     let held = |controller: &Controller| controller.metric("rayfit_shards_held");
     soon("all shards are one's", || held(&stays) >= 2.0).await;
@@ -184,23 +194,23 @@ async fn a_replica_that_is_cut_off_is_succeeded() {
 /// Somebody is always faster, for each of many shards: what they have become is asked once for all of them.
 #[tokio::test]
 async fn many_conflicts_are_looked_into_with_one_list() {
-    let api = Api::start().await;
+    let api = PlayedApi::default();
     let mut made = 0;
-    api.played.faults(move |call| {
+    api.faults(move |call| {
         let is_create = call.verb == "create" && call.resource == "leases";
         made += u32::from(is_create);
         // The first is the replica's own.
         (is_create && made > 1).then_some(Fault::Status(409, None))
     });
     let controller = Controller::with(api.server(), "a", 32);
-    let calls = |verb: &str| api.played.calls(verb, "leases").len();
+    let calls = |verb: &str| api.calls(verb, "leases").len();
     soon("it tries again", || calls("create") > 3 * 32).await;
     let (lists, creates) = (calls("list"), calls("create"));
     assert!(
         lists * 4 <= creates,
         "{lists} lists for {creates} conflicts"
     );
-    api.played.no_faults();
+    api.no_faults();
     controller.stop().await;
 }
 
@@ -208,16 +218,14 @@ async fn many_conflicts_are_looked_into_with_one_list() {
 /// cluster, and watches are late to tell.
 #[tokio::test]
 async fn nobody_is_scaled_by_what_the_gcs_of_another_cluster_tells() {
-    let api = Api::start().await;
-    let moved = Cluster::new(&api, "team-a", "ray").await;
+    let api = PlayedApi::default();
+    let moved = Cluster::new(&api, "team-a").await;
     let mine = moved.gcs.played().state.node_states[0].instance_id.clone();
     moved.gcs.played().state.node_states[0].instance_id = "theirs-head".to_owned();
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let neighbour = Cluster::new(&api, "team-b").await;
     let controller = Controller::start(&api);
     neighbour.is_scaled().await;
-    let is_asked = || !std::mem::take(&mut moved.gcs.played().headers).is_empty();
-    soon("it is asked", is_asked).await;
-    soon("it is asked again", is_asked).await;
+    soon("it is asked again", || moved.gcs.played().asked > 1).await;
     assert_eq!(moved.replicas(), 0);
     assert_eq!(
         moved.gcs.played().reports.len(),

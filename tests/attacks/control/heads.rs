@@ -1,9 +1,9 @@
 //! Two head pods of one cluster, of which one leads: the other one's GCS is neither believed nor told
 //! anything, and neither is that of a head pod that leads no more.
 
-use super::api::Api;
 use super::clusters::{Cluster, Controller, soon, waiting};
 use crate::play_gcs::{Played, PlayedGcs};
+use crate::played_api::PlayedApi;
 
 const EARLY: &str = "2026-01-14T12:00:00Z";
 const LATE: &str = "2026-01-14T12:00:20Z";
@@ -19,7 +19,7 @@ fn passive() -> Played {
 
 /// A cluster that was scaled by its first head, while the second one stood by.
 struct TwoHeads {
-    _api: Api,
+    _api: PlayedApi,
     cluster: Cluster,
     second: PlayedGcs,
     controller: Controller,
@@ -27,9 +27,8 @@ struct TwoHeads {
 
 impl TwoHeads {
     async fn start() -> Self {
-        let api = Api::start().await;
-        let cluster = Cluster::new(&api, "team-a", "ray").await;
-        let second = cluster.add_head(passive()).await;
+        let api = PlayedApi::default();
+        let (cluster, second) = Cluster::with_two_heads(&api, "team-a", passive()).await;
         cluster.is_ready("ray-head", "True", EARLY);
         cluster.is_ready("ray-head-2", "False", EARLY);
         let controller = Controller::start(&api);

@@ -1,6 +1,5 @@
 //! Faults and attacks on what moves clusters: watches, Leases, requests to the API server.
 
-mod api;
 mod audit;
 mod clusters;
 mod divisions;

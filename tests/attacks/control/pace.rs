@@ -1,10 +1,11 @@
 //! An API server that is slow or asks for patience, and requests that fail late: everybody waits a
 //! little, and nobody for ever.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyper::Response;
 use kube::client::Body;
@@ -12,59 +13,68 @@ use rayfit::apiserver::{ApiServer, Gate};
 use rayfit::controller::act::writer::{Requests, Writer};
 use rayfit::controller::observe::Key;
 use serde_json::json;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
-use super::api::{Api, Fault};
-use super::clusters::{CLUSTERS, Cluster, Controller, soon};
+use super::clusters::{Cluster, Controller, LEASES, NEVER, path, soon, time_goes_on};
+use crate::played_api::{Call, Fault, PlayedApi};
+
+fn is_patch(call: &Call) -> bool {
+    call.verb == "patch" && call.resource == "rayclusters"
+}
 
 /// The library's own retries would send each of these up to fifteen times.
 #[tokio::test]
 async fn nobody_comes_again_before_the_api_server_asked_for() {
-    let api = Api::start().await;
-    let busy = Cluster::new(&api, "team-a", "ray").await;
-    api.played.faults(|call| {
-        let hit = call.verb == "patch" && call.resource == "rayclusters";
-        hit.then_some(Fault::Status(429, Some(4)))
-    });
-    let controller = Controller::start(&api);
-    let sent = || api.played.calls("patch", "rayclusters").len();
-    soon("one is refused", || sent() == 1).await;
+    let api = PlayedApi::default();
+    let listening = api.listen().await;
+    let _busy = Cluster::new(&api, "team-a").await;
+    api.faults(|call| is_patch(call).then_some(Fault::Status(429, Some(NEVER))));
+    let controller = Controller::with(listening.server(), "a", 2);
+    let sent = || -> Vec<String> {
+        let sent = api.calls("patch", "rayclusters").into_iter();
+        sent.map(|call| call.namespace).collect()
+    };
+    soon("one is refused", || sent() == ["team-a"]).await;
     // Each of these asks for itself at once: the refusal may have been for the other namespace only. The
     // first of them that is refused too stops all that are not on their way already.
     let mut neighbours = Vec::new();
     for team in ["team-b", "team-c", "team-d", "team-e", "team-f", "team-g"] {
-        neighbours.push(Cluster::new(&api, team, "ray").await);
+        neighbours.push(Cluster::new(&api, team).await);
     }
-    soon("a second one is refused", || sent() > 1).await;
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    let before = sent();
-    assert!(before <= 1 + neighbours.len(), "{before} patches");
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(
-        sent(),
-        before,
-        "patches while the API server asked for patience"
-    );
-    api.played.no_faults();
-    busy.is_scaled().await;
-    for neighbour in &neighbours {
-        neighbour.is_scaled().await;
-    }
+    soon("a second one is refused", || sent().len() > 1).await;
+    time_goes_on(&api).await;
+    let _late = Cluster::new(&api, "team-h").await;
+    time_goes_on(&api).await;
+    let sent = sent();
+    let once: BTreeSet<&String> = sent.iter().collect();
+    assert_eq!(sent.len(), once.len(), "somebody came again: {sent:?}");
+    assert!(!sent.contains(&"team-h".to_owned()), "{sent:?}");
     controller.stop().await;
 }
 
+/// Whoever is refused is served once the time is over that the API server asked for.
 #[tokio::test]
 async fn a_storm_of_429_passes() {
-    let api = Api::start().await;
+    let api = PlayedApi::default();
+    let listening = api.listen().await;
     let mut storm = 10;
-    api.played.faults(move |call| {
+    api.faults(move |call| {
         let hit = call.resource != "leases" && storm > 0;
         storm -= i32::from(hit);
-        hit.then_some(Fault::Status(if storm % 2 == 0 { 429 } else { 503 }, None))
+        let refusal = [(429, None), (503, None), (429, Some(1))];
+        let (code, retry_after) = refusal[usize::try_from(storm).unwrap() % 3];
+        hit.then_some(Fault::Status(code, retry_after))
     });
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
-    let controller = Controller::start(&api);
+    let neighbour = Cluster::new(&api, "team-b").await;
+    let controller = Controller::with(listening.server(), "a", 2);
     neighbour.is_scaled().await;
+    let mut patches = 0;
+    api.faults(move |call| {
+        patches += i32::from(is_patch(call));
+        (is_patch(call) && patches < 4).then_some(Fault::Status(429, Some(1)))
+    });
+    let late = Cluster::new(&api, "team-a").await;
+    late.is_scaled().await;
     controller.stop().await;
 }
 
@@ -112,28 +122,19 @@ async fn an_api_server_at_a_tenth_of_its_speed_is_kept_busy_and_everybody_gets_o
 
 #[tokio::test]
 async fn a_stop_ends_sleeps_at_once_and_gives_the_leases_back() {
-    let api = Api::start().await;
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let api = PlayedApi::default();
+    let neighbour = Cluster::new(&api, "team-b").await;
     let controller = Controller::start(&api);
     neighbour.is_scaled().await;
-    api.played.faults(|call| {
-        let hit = call.verb == "patch" && call.resource == "rayclusters";
-        hit.then_some(Fault::Status(429, Some(60)))
-    });
-    let waiting = Cluster::new(&api, "team-a", "ray").await;
-    soon("a minute of patience begins", || {
-        let mut calls = api.played.calls("patch", "rayclusters").into_iter();
+    api.faults(|call| is_patch(call).then_some(Fault::Status(429, Some(NEVER))));
+    let waiting = Cluster::new(&api, "team-a").await;
+    soon("long patience begins", || {
+        let mut calls = api.calls("patch", "rayclusters").into_iter();
         calls.any(|call| call.namespace == "team-a")
     })
     .await;
-    let asked = Instant::now();
     controller.stop().await;
-    assert!(
-        asked.elapsed() < Duration::from_secs(9),
-        "{:?}",
-        asked.elapsed()
-    );
-    let held = api.played.all(super::clusters::LEASES).into_iter();
+    let held = api.all(LEASES).into_iter();
     let held = held.filter(|lease| {
         lease["spec"]["holderIdentity"]
             .as_str()
@@ -141,7 +142,7 @@ async fn a_stop_ends_sleeps_at_once_and_gives_the_leases_back() {
     });
     assert_eq!(held.count(), 0, "the next replica takes them at once");
     // Which serves everybody.
-    api.played.no_faults();
+    api.no_faults();
     let next = Controller::with(api.server(), "b", 2);
     waiting.is_scaled().await;
     next.stop().await;
@@ -149,51 +150,52 @@ async fn a_stop_ends_sleeps_at_once_and_gives_the_leases_back() {
 
 #[tokio::test]
 async fn a_deleted_cluster_is_not_brought_back_by_a_late_answer() {
-    let api = Api::start().await;
-    api.played.faults(|call| {
-        let hit =
-            call.verb == "patch" && call.resource == "rayclusters" && call.namespace == "team-a";
-        hit.then_some(Fault::LateAnswer(Duration::from_millis(1_500)))
+    let api = PlayedApi::default();
+    let (say, comes) = watch::channel(false);
+    api.faults(move |call| {
+        let hit = is_patch(call) && call.namespace == "team-a";
+        hit.then(|| Fault::LateAnswer(comes.clone()))
     });
-    let gone = Cluster::new(&api, "team-a", "ray").await;
+    let gone = Cluster::new(&api, "team-a").await;
     let controller = Controller::start(&api);
     soon("a patch is under way", || {
-        let mut calls = api.played.calls("patch", "rayclusters").into_iter();
+        let mut calls = api.calls("patch", "rayclusters").into_iter();
         calls.any(|call| call.namespace == "team-a")
     })
     .await;
     gone.delete();
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let neighbour = Cluster::new(&api, "team-b").await;
     neighbour.is_scaled().await;
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    say.send_replace(true);
+    time_goes_on(&api).await;
     let about = |verb: &str| {
-        let calls = api.played.calls(verb, "rayclusters").into_iter();
+        let calls = api.calls(verb, "rayclusters").into_iter();
         calls.filter(|call| call.namespace == "team-a").count()
     };
     let before = (about("get"), about("patch"));
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    time_goes_on(&api).await;
     assert_eq!(
         before,
         (about("get"), about("patch")),
         "nobody asks for it any more"
     );
-    assert!(api.played.get(CLUSTERS, "team-a", "ray").is_none());
+    assert!(api.get(&path("team-a")).is_none());
     controller.stop().await;
 }
 
 #[tokio::test]
 async fn launches_are_counted_when_they_were_taken() {
-    let api = Api::start().await;
-    let refused = Cluster::new(&api, "team-a", "ray").await;
-    api.played.faults(|call| {
+    let api = PlayedApi::default();
+    let refused = Cluster::new(&api, "team-a").await;
+    api.faults(|call| {
         let hit = call.verb == "patch" && call.namespace == "team-a";
         hit.then_some(Fault::Status(403, None))
     });
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let neighbour = Cluster::new(&api, "team-b").await;
     let controller = Controller::start(&api);
     neighbour.is_scaled().await;
     soon("it is tried", || {
-        let mut calls = api.played.calls("patch", "rayclusters").into_iter();
+        let mut calls = api.calls("patch", "rayclusters").into_iter();
         calls.any(|call| call.namespace == "team-a")
     })
     .await;
@@ -202,7 +204,7 @@ async fn launches_are_counted_when_they_were_taken() {
         controller.metric("rayfit_launches_total") >= 2.0
     })
     .await;
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    time_goes_on(&api).await;
     assert_eq!(controller.metric("rayfit_launches_total").to_string(), "2");
     controller.stop().await;
 }
@@ -210,15 +212,15 @@ async fn launches_are_counted_when_they_were_taken() {
 /// Its demand would be in the sums over all clusters, and in alerts on them, for as long as it exists.
 #[tokio::test]
 async fn a_cluster_that_is_suspended_wants_nothing_any_more() {
-    let api = Api::start().await;
-    let cluster = Cluster::new(&api, "team-a", "ray").await;
+    let api = PlayedApi::default();
+    let cluster = Cluster::new(&api, "team-a").await;
     let controller = Controller::start(&api);
     cluster.is_scaled().await;
     let wants = || controller.metric("rayfit_pending_demand").to_string();
     soon("its demand is counted", || wants() == "2").await;
     let mut suspended = cluster.stored().unwrap();
     suspended["spec"]["suspend"] = json!(true);
-    api.played.put(CLUSTERS, suspended);
+    api.put(&path("team-a"), suspended);
     soon("it is not any more", || wants() == "0").await;
     controller.stop().await;
 }

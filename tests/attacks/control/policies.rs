@@ -12,8 +12,8 @@ use rayfit::telemetry::Metrics;
 use rayfit::watch;
 use serde_json::json;
 
-use super::api::{Api, Fault};
 use super::clusters::{Cluster, Controller, soon};
+use crate::played_api::{Fault, PlayedApi};
 
 pub(super) const POLICIES: &str = "/apis/rayfit.dev/v1alpha1/raypolicies";
 const NAMESPACES: &str = "/api/v1/namespaces";
@@ -38,10 +38,9 @@ fn ready(health: &Health) -> Result<(), NotReady> {
 
 #[tokio::test]
 async fn a_first_list_of_policies_that_fails_keeps_the_replica_unready() {
-    let api = Api::start().await;
-    api.played
-        .put(NAMESPACES, json!({ "metadata": { "name": "team-a" } }));
-    api.played.put(
+    let api = PlayedApi::default();
+    api.store(NAMESPACES, json!({ "metadata": { "name": "team-a" } }));
+    api.store(
         POLICIES,
         json!({
             "apiVersion": "rayfit.dev/v1alpha1", "kind": "RayPolicy",
@@ -50,13 +49,13 @@ async fn a_first_list_of_policies_that_fails_keeps_the_replica_unready() {
         }),
     );
     // One that no version of the definition lets pass.
-    api.played.put(
+    api.store(
         POLICIES,
         json!({ "metadata": { "name": "odd" }, "spec": 5 }),
     );
     let failures = Arc::new(std::sync::atomic::AtomicI32::new(2));
     let left = failures.clone();
-    api.played.faults(move |call| {
+    api.faults(move |call| {
         let hit = call.resource == "raypolicies" && left.fetch_sub(1, Ordering::Relaxed) > 0;
         hit.then_some(Fault::Status(500, None))
     });
@@ -96,9 +95,8 @@ async fn a_first_list_of_policies_that_fails_keeps_the_replica_unready() {
 
 #[tokio::test]
 async fn where_policies_are_not_installed_there_are_none() {
-    let api = Api::start().await;
-    api.played
-        .faults(|call| (call.resource == "raypolicies").then_some(Fault::Status(404, None)));
+    let api = PlayedApi::default();
+    api.faults(|call| (call.resource == "raypolicies").then_some(Fault::Status(404, None)));
     let metrics = Arc::new(Metrics::new(Arc::default()));
     let (policy, known) = (
         Arc::new(ArcSwap::from_pointee(EffectivePolicy::default())),
@@ -113,10 +111,9 @@ async fn where_policies_are_not_installed_there_are_none() {
 
 #[tokio::test]
 async fn a_process_that_only_scales_is_unready_while_it_is_blind() {
-    let api = Api::start().await;
-    api.played
-        .faults(|call| (call.resource == "pods").then_some(Fault::Status(403, None)));
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let api = PlayedApi::default();
+    api.faults(|call| (call.resource == "pods").then_some(Fault::Status(403, None)));
+    let neighbour = Cluster::new(&api, "team-b").await;
     let controller = Controller::start(&api);
     let known = Arc::new(AtomicBool::new(true));
     let health = health(&controller.metrics, &known, false);
@@ -124,7 +121,7 @@ async fn a_process_that_only_scales_is_unready_while_it_is_blind() {
         matches!(ready(&health), Err(NotReady::Blind(trouble)) if trouble.to_string().contains("pods") && trouble.why.contains("HTTP 403"))
     })
     .await;
-    api.played.no_faults();
+    api.no_faults();
     neighbour.is_scaled().await;
     soon("it is ready", || ready(&health).is_ok()).await;
     controller.stop().await;

@@ -9,17 +9,18 @@ use std::time::Duration;
 use rayfit::apiserver::{ApiServer, Informers, Selection, WatchEvent, Watches};
 use serde_json::{Value, json};
 
-use super::api::{Api, Fault};
 use super::clusters::{CLUSTERS, Cluster, Controller, soon};
 use super::policies::POLICIES;
+use crate::client_support::kubeconfig;
+use crate::played_api::{Fault, PlayedApi};
 use crate::process_support::Process;
 
 #[tokio::test]
 async fn a_lease_watch_whose_first_list_fails_is_polled_again() {
-    let api = Api::start().await;
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let api = PlayedApi::default();
+    let neighbour = Cluster::new(&api, "team-b").await;
     let mut failures = 3;
-    api.played.faults(move |call| {
+    api.faults(move |call| {
         let hit = (call.verb, &*call.resource) == ("list", "leases") && failures > 0;
         failures -= i32::from(hit);
         hit.then_some(Fault::Status(500, None))
@@ -31,11 +32,11 @@ async fn a_lease_watch_whose_first_list_fails_is_polled_again() {
 
 #[tokio::test]
 async fn readiness_tells_which_watch_fails_and_why() {
-    let api = Api::start().await;
-    api.played.faults(|call| {
+    let api = PlayedApi::default();
+    api.faults(|call| {
         (call.resource == "leases" && call.verb == "list").then_some(Fault::Status(500, None))
     });
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let neighbour = Cluster::new(&api, "team-b").await;
     let controller = Controller::start(&api);
     let watches = controller.watches();
     soon(
@@ -53,7 +54,7 @@ async fn readiness_tells_which_watch_fails_and_why() {
         0,
         "nothing is written without a Lease"
     );
-    api.played.no_faults();
+    api.no_faults();
     neighbour.is_scaled().await;
     soon("all is well", || watches.troubles().is_empty()).await;
     controller.stop().await;
@@ -61,10 +62,10 @@ async fn readiness_tells_which_watch_fails_and_why() {
 
 #[tokio::test]
 async fn every_first_list_fails_and_all_are_asked_for_again() {
-    let api = Api::start().await;
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let api = PlayedApi::default();
+    let neighbour = Cluster::new(&api, "team-b").await;
     let mut failed = Vec::new();
-    api.played.faults(move |call| {
+    api.faults(move |call| {
         let first = call.verb == "list" && !failed.contains(&call.resource);
         failed.extend(first.then(|| call.resource.clone()));
         first.then_some(Fault::Status(503, None))
@@ -76,10 +77,10 @@ async fn every_first_list_fails_and_all_are_asked_for_again() {
 
 #[tokio::test]
 async fn watches_that_are_cut_at_once_do_not_hide_a_new_cluster() {
-    let api = Api::start().await;
-    let first = Cluster::new(&api, "team-a", "ray").await;
+    let api = PlayedApi::default();
+    let first = Cluster::new(&api, "team-a").await;
     let mut cut = 0;
-    api.played.faults(move |call| {
+    api.faults(move |call| {
         // Leases change all the time; theirs are cut, too.
         let cuts = call.verb == "watch" && cut < 60;
         cut += i32::from(cuts);
@@ -87,9 +88,9 @@ async fn watches_that_are_cut_at_once_do_not_hide_a_new_cluster() {
     });
     let controller = Controller::start(&api);
     first.is_scaled().await;
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let neighbour = Cluster::new(&api, "team-b").await;
     neighbour.is_scaled().await;
-    let lists = api.played.calls("list", "rayclusters").len();
+    let lists = api.calls("list", "rayclusters").len();
     assert!(
         lists <= 2,
         "a watch that is cut goes on where it was: {lists} lists"
@@ -99,24 +100,24 @@ async fn watches_that_are_cut_at_once_do_not_hide_a_new_cluster() {
 
 #[tokio::test]
 async fn watches_whose_version_is_too_old_begin_with_a_list_and_no_storm_of_them() {
-    let api = Api::start().await;
-    let first = Cluster::new(&api, "team-a", "ray").await;
-    api.played.faults(|call| {
+    let api = PlayedApi::default();
+    let first = Cluster::new(&api, "team-a").await;
+    api.faults(|call| {
         let hit = call.verb == "watch" && call.resource == "rayclusters";
         hit.then_some(Fault::Expired)
     });
     let controller = Controller::start(&api);
     first.is_scaled().await;
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let neighbour = Cluster::new(&api, "team-b").await;
     neighbour.is_scaled().await;
-    let lists = api.played.calls("list", "rayclusters").len();
+    let lists = api.calls("list", "rayclusters").len();
     assert!(lists < 20, "{lists} lists");
     controller.stop().await;
 }
 
 #[tokio::test]
 async fn one_malformed_object_hides_no_other() {
-    let api = Api::start().await;
+    let api = PlayedApi::default();
     let mut deep = json!("s3cret");
     for _ in 0..120 {
         deep = json!({ "a": deep });
@@ -139,18 +140,18 @@ async fn one_malformed_object_hides_no_other() {
             "metadata": { "namespace": "team-a", "name": name }
         });
         json_patch::merge(&mut object, &part);
-        api.played.put(CLUSTERS, object);
+        api.store(CLUSTERS, object);
     }
-    api.played.put(CLUSTERS, json!({ "metadata": "nothing" }));
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    api.store(CLUSTERS, json!({ "metadata": "nothing" }));
+    let neighbour = Cluster::new(&api, "team-b").await;
     let controller = Controller::start(&api);
     neighbour.is_scaled().await;
     // And while it is watched.
-    api.played.put(
+    api.store(
         CLUSTERS,
         json!({ "metadata": { "namespace": "team-a", "name": "late" }, "spec": [] }),
     );
-    let late = Cluster::new(&api, "team-c", "ray").await;
+    let late = Cluster::new(&api, "team-c").await;
     late.is_scaled().await;
     controller.stop().await;
 }
@@ -210,23 +211,16 @@ async fn a_watch_that_hangs_silently_is_begun_anew_and_is_no_failure() {
 /// Webhooks, audit and controller in one process.
 #[tokio::test]
 async fn one_process_watches_nothing_twice() {
-    let api = Api::start().await;
-    let cluster = Cluster::new(&api, "team-a", "ray").await;
+    let api = PlayedApi::default();
+    let cluster = Cluster::new(&api, "team-a").await;
     let policy = json!({ "metadata": { "name": "all" }, "spec": {} });
-    api.played.put(POLICIES, policy);
-    let kubeconfig = tempfile::NamedTempFile::new().unwrap();
-    let config = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "played",
-        "clusters": [{ "name": "played", "cluster": { "server": api.url() } }],
-        "users": [{ "name": "nobody", "user": {} }],
-        "contexts": [{ "name": "played", "context": { "cluster": "played", "user": "nobody" } }]
-    });
-    std::fs::write(&kubeconfig, config.to_string()).unwrap();
-    let path = kubeconfig.path().to_str().unwrap();
-    let _process = Process::start(&["--kubeconfig", path]).await;
+    api.store(POLICIES, policy);
+    let folder = tempfile::tempdir().unwrap();
+    let file = kubeconfig(api.router(), folder.path().join("kubeconfig")).await;
+    let _process = Process::start(&["--kubeconfig", file.to_str().unwrap()]).await;
     cluster.is_scaled().await;
     soon("the audit has written what it found", || {
-        let policy = api.played.get(POLICIES, "", "all").unwrap();
+        let policy = api.get(&format!("{POLICIES}/all")).unwrap();
         policy["status"]["objects"] == 1
     })
     .await;
@@ -245,7 +239,7 @@ async fn one_process_watches_nothing_twice() {
     ];
     let once = once.map(|what| (what.to_owned(), 1));
     soon("each is watched once", || {
-        let open = api.played.watches();
+        let open = api.watches();
         assert!(open.values().all(|open| *open <= 2), "{open:?}");
         open.into_iter().eq(once.clone())
     })

@@ -322,7 +322,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn the_budget_is_never_exceeded(steps in prop::collection::vec(step(), 1..150)) {

@@ -16,6 +16,8 @@ use rayfit::ray::RayObject;
 use rayfit::rules::{self, Subject};
 use serde_json::{Value, json};
 
+use crate::thorough::part_of;
+
 /// Every violating fixture that describes a single object.
 fn fixtures() -> Vec<Value> {
     let folders = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/rules");
@@ -81,12 +83,16 @@ fn a_strange_value_anywhere_hurts_no_rule() {
     ];
     let fixtures = fixtures();
     assert!(!fixtures.is_empty());
+    // Of each place every value, or one of them, another one each time.
+    let step = part_of(1, strange.len());
+    let mut first = 0;
     for fixture in fixtures {
         let mut found = Vec::new();
         places(&fixture, "", &mut found);
         for place in found {
             let mut object = fixture.clone();
-            for value in &strange {
+            first = (first + 1) % step;
+            for value in strange.iter().skip(first).step_by(step) {
                 *object.pointer_mut(&place).unwrap() = value.clone();
                 judge(&object);
             }

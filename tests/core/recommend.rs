@@ -13,6 +13,8 @@ use rayfit::simulate::settings::WorldSettings;
 use rayfit::simulate::trace::{Job, JobDemand, JobShape, Trace};
 use serde_json::{Value, json};
 
+use crate::thorough::part_of;
+
 /// A worker group of pods with two cores, and its minimum and maximum.
 fn group(name: &str, min: i64, max: i64) -> Value {
     let size = json!({"cpu": "2", "memory": "8Gi"});
@@ -374,7 +376,7 @@ fn fields_of_policies_are_searched() {
 fn several_seeds_tell_chance_from_gain() {
     let (mut one, mut three) = (with_policy(1), with_policy(3));
     for search in [&mut one, &mut three] {
-        search.simulations = 12;
+        search.simulations = part_of(12, 6);
     }
     let (first, searched) = (
         one.run(&mut |_| {}).unwrap(),

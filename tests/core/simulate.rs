@@ -12,6 +12,8 @@ use rayfit::simulate::trace::{self, Job, JobDemand, JobShape, MemoryUse, Trace};
 use rayfit::snapshot::amounts::Amounts;
 use serde_json::{Value, json};
 
+use crate::thorough::part_of;
+
 const BOTH: [Strategy; 2] = [Strategy::Rayfit, Strategy::Ray];
 
 fn container(name: &str, cpu: i64) -> Value {
@@ -513,7 +515,7 @@ fn replicas_come_and_go_whole() {
 /// A thousand bursts: nothing is harmed, all ends, and the sums are those of the jobs.
 #[test]
 fn long_traces_lose_nothing() {
-    let bursts = (0..120).flat_map(|burst| {
+    let bursts = (0..part_of(120, 30)).flat_map(|burst| {
         let seconds = 20.0 + f64::from(burst % 7);
         tasks(20, f64::from(burst) * 90.0, seconds, 1.0)
     });

@@ -9,8 +9,7 @@ use rayfit::simulate::faults::trial::{Staging, watched};
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::world::World;
 
-/// The workloads that are tried.
-const SEEDS: std::ops::Range<u64> = 0..10;
+use crate::thorough::part_of;
 
 /// For how long a worker may have had work before it is marked, in seconds: until the next look, and a call.
 const MARKED_S: f64 = 6.0;
@@ -134,7 +133,7 @@ fn try_out(seed: u64, consolidate_after_s: Option<f64>, holds: bool) -> Seen {
 #[test]
 fn shrinking_and_consolidation_come_to_rest() {
     let mut evicted = 0;
-    for seed in SEEDS {
+    for seed in 0..part_of(10, 3) {
         let alone = try_out(seed, None, true);
         for (after_s, holds) in [(0.0, true), (30.0, true), (0.0, false), (30.0, false)] {
             let found = try_out(seed, Some(after_s), holds);

@@ -2,16 +2,19 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
-use std::time::UNIX_EPOCH;
 
 use rayfit::simulate::faults::draw;
 use rayfit::simulate::faults::plan::FaultPlan;
 use rayfit::simulate::faults::trial::{Failed, Staging, trial, watched};
 use rayfit::simulate::ray::jobs::JobState;
 
-/// How many seeds are tried, unless `RAYFIT_SEEDS` says something else: how many, or `FIRST..END`. In CI they
-/// are the same every time, so that a change is to blame for what it breaks, and fresh ones elsewhere.
-const SEEDS: u64 = 300;
+use crate::thorough::part_of;
+
+/// The seeds that are tried, unless `RAYFIT_SEEDS` says something else: how many, or `FIRST..END`. They are the
+/// same every time, so that a change is to blame for what it breaks; `make test-long` tries fresh ones.
+fn usual_seeds() -> Range<u64> {
+    0..part_of(300, 100)
+}
 
 fn setting(name: &str) -> Option<String> {
     let value = std::env::vars_os().find(|(key, _)| key == name)?.1;
@@ -20,13 +23,7 @@ fn setting(name: &str) -> Option<String> {
 
 fn seeds() -> Range<u64> {
     let Some(text) = setting("RAYFIT_SEEDS") else {
-        let since = UNIX_EPOCH.elapsed().unwrap().as_secs();
-        let first = if setting("CI").is_some_and(|ci| !ci.is_empty()) {
-            0
-        } else {
-            since % 1_000_000 * SEEDS
-        };
-        return first..first + SEEDS;
+        return usual_seeds();
     };
     let (first, end) = text.split_once("..").unwrap_or(("0", &text));
     first.parse().unwrap()..end.parse().unwrap()
@@ -220,7 +217,7 @@ fn changes(plan: &FaultPlan, spares_none: bool) -> Vec<String> {
 /// Rounds that are spared would have changed nothing.
 #[test]
 fn the_same_is_done_whether_rounds_are_spared_or_not() {
-    for seed in 0..30 {
+    for seed in 0..part_of(30, 10) {
         let plan = draw::plan(seed);
         assert_eq!(changes(&plan, false), changes(&plan, true), "seed {seed}");
     }
@@ -228,7 +225,7 @@ fn the_same_is_done_whether_rounds_are_spared_or_not() {
 
 #[test]
 fn plans_are_written_as_they_are_read_and_trials_are_equal() {
-    for seed in 0..20 {
+    for seed in 0..part_of(20, 8) {
         let plan = draw::plan(seed);
         let read = FaultPlan::read(&plan.lines().unwrap()).unwrap();
         assert_eq!(read, plan);

@@ -10,18 +10,18 @@ use rayfit::simulate::faults::trial::Staging;
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::world::World;
 
+use crate::thorough::part_of;
+
 const RATE: GateRate = GateRate {
     rate: 50,
     burst: 100,
 };
 
-/// How many worlds are tried, unless `RAYFIT_SHARED_WORLDS` says something else.
-const TRIED: u64 = 50;
-
+/// The worlds that are tried, unless `RAYFIT_SHARED_WORLDS` says something else.
 fn tried() -> std::ops::Range<u64> {
     let setting = std::env::vars_os().find(|(key, _)| key == "RAYFIT_SHARED_WORLDS");
     let Some((_, value)) = setting else {
-        return 0..TRIED;
+        return 0..part_of(50, 15);
     };
     let value = value.into_string().unwrap();
     let (from, to) = value.split_once("..").expect("FROM..TO");

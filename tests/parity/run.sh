@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 python=$(tests/parity/python.sh)
 if [ "${1:-}" = record ]; then
     "$python" tests/parity/record.py --seed 1 --count 1200 | gzip -9n >tests/parity/corpus.jsonl.gz
-    exec cargo test --locked --test core ray_parity
+    exec cargo test --locked --test core parity::decisions
 fi
 if [ "${1:-}" = wire ]; then
     "$python" tests/parity/wire.py
@@ -15,4 +15,4 @@ fi
 cases=$(mktemp --suffix .jsonl)
 trap 'rm -f "$cases"' EXIT
 "$python" tests/parity/record.py --seed "${1:-$RANDOM$RANDOM}" --count "${2:-1000}" >"$cases"
-RAYFIT_PARITY_CASES=$cases cargo test --locked --profile "${RAYFIT_CARGO_PROFILE:-dev}" --test core ray_parity -- --nocapture
+RAYFIT_PARITY_CASES=$cases cargo test --locked --profile "${RAYFIT_CARGO_PROFILE:-dev}" --test core parity::decisions -- --nocapture

@@ -303,7 +303,7 @@ fn kind(attributes: &[Attribute]) -> Option<Kind> {
             return Some(Kind::Synchronous);
         }
         Some(match &attribute.meta {
-            Meta::List(list) if list.tokens.to_string().contains("start_paused = true") => {
+            Meta::List(with) if with.tokens.to_string().contains("start_paused = true") => {
                 Kind::Paused
             }
             _ => Kind::Real,

@@ -68,7 +68,7 @@ fn two_divisions_are_never_at_work_at_the_same_time() {
     let mut turns = [0, 0];
     let mut random = Random(11);
     let moves = moves();
-    for _ in 0..400 {
+    for _ in 0..200 {
         let mut world = SimulatedLeases::of([1, 2]);
         let mut silent = None;
         for turn in 0..5_000 {
@@ -101,7 +101,7 @@ fn nor_do_they_in_long_games() {
     let (mut changed_hands, mut burials) = (0, 0);
     let mut random = Random(7);
     let moves = moves();
-    for _ in 0..400 {
+    for _ in 0..200 {
         let mut world = SimulatedLeases::new();
         let (mut last, mut silent, mut blind) = (None, None, None);
         for turn in 0..5_000 {

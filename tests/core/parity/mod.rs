@@ -1,0 +1,5 @@
+//! Strategy `Ray` against recorded answers of Ray's own code (`tests/parity/`).
+
+mod decisions;
+mod idle_end;
+mod rounds;

@@ -1,0 +1,7 @@
+//! What the planner decides: stories (`tests/fixtures/plan`), what holds of every plan, and what comes of
+//! several decisions one after the other.
+
+mod idle_end;
+mod memory_in_use;
+mod properties;
+mod stories;

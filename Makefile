@@ -29,19 +29,22 @@ release: tools-rust ## The binary, optimised (target/release/rayfit)
 
 .PHONY: test
 test: tools ## An answer within minutes: lints, all tests in Rust, and each promise once in the lab (does its own set-up)
-	scripts/test.sh 'make test' format lint docs build lab rust live
+	scripts/test.sh 'make test' format build vet docs lab rust live
 
 .PHONY: test-all
 test-all: test test-rest test-image ## Everything that must pass: `make test`, what that leaves out, and the container image
 
-# Made by itself for whoever has just seen `make test` pass. `make test test-all` runs nothing twice.
 .PHONY: test-rest
-test-rest: tools
-	scripts/test.sh 'what make test leaves out' build lab_all rest licences
+test-rest: tools ## What `make test` leaves out: all other tests in the lab, licences, and a short run of every target (an hour)
+	scripts/test.sh 'make test-rest' build lab_all thorough rest licences targets
 
 .PHONY: test-rust
 test-rust: tools ## Unit, property, fixture, server and command-line tests, and the GCS client with real Ray (SEED=1)
 	scripts/test.sh 'make test-rust' rust
+
+.PHONY: steady
+steady: tools ## Whether the tests in Rust pass with a quarter of one core (N=20 PROGRAMS="attacks shell"; `live` beside busy loops)
+	scripts/steady.sh $(or $(N),20) $(PROGRAMS)
 
 .PHONY: test-lab
 test-lab: tools ## All that is tried with the real API server, KubeRay, cert-manager and Ray, in the lab
@@ -62,7 +65,7 @@ fmt: ## Format everything
 
 .PHONY: lint
 lint: tools ## Formatting, Clippy, go vet, documentation, licences: warnings are errors
-	scripts/test.sh 'make lint' format lint docs licences
+	scripts/test.sh 'make lint' format build vet docs licences
 
 .PHONY: deny
 deny: tools-rust ## Licences, sources and duplicate crates (advisories where the network allows: make deny-advisories)

@@ -5,11 +5,11 @@
 
 The faults are those of tests/fixtures/simulate/mutants.txt, or those whose titles contain one of the
 arguments. All of them are built into one program, in which a variable of the environment turns one
-on. Each is tried with the scripts of tests/fixtures/simulate/faults, the seeds of `make test`, the
+on. Each is tried with the scripts of tests/fixtures/simulate/faults, the seeds of `make test-rest`, the
 worlds of several tenants, and the scripts of tests/fixtures/simulate/agrees, whose events are known.
 Ends with 1 if one is not found, or if a line that is to be changed is not in its file exactly once.
 
-PROFILE  of cargo (default soak)
+PROFILE  of cargo (default dev)
 SEEDS    how many (default 300)
 """
 
@@ -112,7 +112,7 @@ def main():
             parser.error(f"no fault's title contains {word!r}")
     copy()
     put_in(listed)
-    tests = program(os.environ.get("PROFILE", "soak"))
+    tests = program(os.environ.get("PROFILE", "dev"))
     seeds = os.environ.get("SEEDS", "300")
     if run(tests, 0, seeds).returncode != 0:
         sys.exit("mutants.py: the tests fail without any fault that was put in")

@@ -7,7 +7,6 @@
 # SEED    of the random cases, and the first of the fresh planner cases (default: the time), printed
 #         for doing it again
 # COUNT   how many of them (default 20000)
-# PROFILE of cargo (default soak)
 # ROUNDS  how often the parts lab and scaling are run in one cluster each (default 1)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,12 +16,12 @@ all=(build random faults parity image lab scaling scale ray kuberay)
 cargo=${CARGO:-cargo} go=${GO:-go}
 cases=${CASES:-5000} seed=${SEED:-$(date +%s)} count=${COUNT:-20000} rounds=${ROUNDS:-1}
 # Optimised a little, with every check that a debug build has.
-profile=${PROFILE:-soak}
-export RAYFIT_KUBECTL=$PWD/scripts/kubectl.sh
+profile=soak
+export RAYFIT_THOROUGH=1 RAYFIT_KUBECTL=$PWD/scripts/kubectl.sh
 
+# The binary and the tests.
 build() {
-  "$cargo" build --locked --profile "$profile" &&
-    "$cargo" test --locked --profile "$profile" --no-run
+  "$cargo" test --locked --profile "$profile" --no-run
 }
 
 # The properties of the library, the planner, the defaults and hostile input.
@@ -31,7 +30,7 @@ random() {
   export PROPTEST_CASES=$cases PROPTEST_RNG_SEED=$seed
   "$cargo" test --locked --profile "$profile" --no-fail-fast --lib &&
     "$cargo" test --locked --profile "$profile" --no-fail-fast --test core --test shell -- \
-      plan_properties:: defaults:: detail:: hostile::
+      planner::properties:: defaults:: detail:: hostile::
 }
 
 # Simulations in which things go wrong: 10,000 seeds, and whether faults put in on purpose are found.
@@ -56,7 +55,7 @@ image() {
 # in_lab ARGUMENT..: Go tests at full size, which is what packages do where RAYFIT_LONG is set, with
 # the figures that they tell. BINARY is what they test.
 in_lab() {
-  [ -n "${BINARY:-}" ] || "$cargo" build --locked --profile "$profile" || return
+  [ -n "${BINARY:-}" ] || build || return
   (cd tests && RAYFIT_LONG=1 RAYFIT_MODES=${MODES:-} RAYFIT_BIN=${BINARY:-$OLDPWD/target/$profile/rayfit} \
     "$go" test -v -count="$rounds" -timeout 90m "$@")
 }
@@ -91,7 +90,7 @@ ray() {
 # KubeRay's own end-to-end suites, with Ray's autoscaler and with Rayfit in each of its modes. The
 # results stay in .work/kuberay; `make kuberay` does the same, and writes them into the docs.
 kuberay() {
-  "$cargo" build --locked --profile "$profile" || return
+  build || return
   (cd tests && "$go" run ./kuberay --rayfit "$OLDPWD/target/$profile/rayfit" --results "$OLDPWD/.work/kuberay")
 }
 

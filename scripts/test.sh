@@ -2,17 +2,18 @@
 # test.sh TITLE PART..: parts of what must pass, one after the other, with a table of their times at the
 # end. `make test` and `make test-all` say which. A further part is a function below.
 #
-# UNTIL when the part lab_all is to end, in seconds since 1970; what is not built by then is no failure
 # RUST_TEST_THREADS  how many tests in Rust run at a time; three for each core without it, since those with
 #       servers, processes and Ray mostly wait
-# SEED  of all random cases; without it a fresh one, but in CI, where the same cases are tried every
-#       time, so that a change is to blame for what it breaks
+# SEED  of all random cases (1)
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# As the lab is built, so that the standard library is compiled once for both.
+export CGO_ENABLED=0
 # shellcheck source=scripts/parts.sh
 . scripts/parts.sh
-cargo=${CARGO:-cargo} go=${GO:-go}
-seed=${SEED:-$([ -n "${CI:-}" ] && echo 1 || date +%s)}
+# shellcheck source=scripts/rust-tests.sh
+. scripts/rust-tests.sh
+go=${GO:-go}
 
 format() {
   "$cargo" fmt --check || return
@@ -24,9 +25,8 @@ format() {
   }
 }
 
-lint() {
-  "$cargo" clippy --locked --all-targets -- -D warnings &&
-    (cd tests && "$go" vet ./...)
+vet() {
+  (cd tests && "$go" vet ./...)
 }
 
 docs() {
@@ -37,9 +37,9 @@ licences() {
   scripts/cargo-deny.sh check bans licenses sources
 }
 
-# What is tested, and the tests.
+# The binary, all tests and benchmarks, by Clippy, which compiles as rustc does: what is built is linted.
 build() {
-  "$cargo" build --locked && "$cargo" test --locked --no-run
+  linting "$cargo" test --locked --no-run --all-targets
 }
 
 # What the short set needs of the lab, into its cache.
@@ -49,27 +49,35 @@ lab() {
 
 # All of the lab.
 lab_all() {
-  local limit=() left code=0
-  if [ -n "${UNTIL:-}" ]; then
-    left=$((UNTIL - $(date +%s)))
-    limit=(timeout "$((left > 0 ? left : 1))")
-  fi
-  (cd tests && "${limit[@]}" "$go" run ./lab/cmd/lab build) || code=$?
-  [ "$code" != 124 ] || {
-    echo "NOT BUILT to the end: the lab, because the time for it was over"
-    code=0
-  }
-  return "$code"
+  (cd tests && "$go" run ./lab/cmd/lab build)
 }
 
 # Units, properties, fixtures, servers, the command line, and the client of the GCS with real Ray.
+# Two halves at a time: one computes, and the other mostly waits for servers, processes and Ray.
 rust() {
-  echo "random cases: again with SEED=$seed"
-  # SEED=1, as in CI, is the first 300 seeds of simulations with faults.
-  local first=$(((seed - 1) % 1000000 * 300))
-  RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((3 * $(nproc)))} PROPTEST_RNG_SEED=$seed \
-    RAYFIT_SEEDS=${RAYFIT_SEEDS:-$first..$((first + 300))} RAYFIT_KUBECTL=$PWD/scripts/kubectl.sh RAYFIT_RAY=$(scripts/ray.sh) \
-    "$cargo" test --locked --no-fail-fast
+  local log=.work/rust-servers.log half code=0
+  mkdir -p .work
+  rust_settings
+  linting "$cargo" test --locked --no-fail-fast --test attacks --test shell >"$log" 2>&1 &
+  half=$!
+  linting "$cargo" test --locked --no-fail-fast --lib --bins --test core || code=$?
+  wait "$half" || code=$?
+  cat "$log"
+  return "$code"
+}
+
+# Of the random and simulated cases those, too, that are too many for an answer in minutes.
+thorough() {
+  (
+    export RAYFIT_THOROUGH=1
+    rust_settings
+    linting "$cargo" test --locked --test core
+  )
+}
+
+# A short run of every target, script and command in the documents.
+targets() {
+  scripts/targets.sh
 }
 
 suite() {

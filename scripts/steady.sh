@@ -44,15 +44,16 @@ busy() {
   children+=($!)
 }
 
-# limited FOLDER COMMAND..: runs a command with the quarter, or beside a busy loop.
+# limited FOLDER COMMAND..: runs a command with the quarter, on the core that is `shared` with a busy loop, or
+# as it is.
 limited() {
   local folder=$1
   shift
-  if [ -n "$folder" ]; then
-    (echo "$BASHPID" >"$folder/cgroup.procs" && exec "$@")
-  else
-    taskset -c 0 "$@"
-  fi
+  case $folder in
+    '') "$@" ;;
+    shared) taskset -c 0 "$@" ;;
+    *) (echo "$BASHPID" >"$folder/cgroup.procs" && exec "$@") ;;
+  esac
 }
 
 # runs PROGRAM COMMAND..: the command N times. One line for each run goes into a table, and one for each
@@ -71,37 +72,46 @@ runs() {
     fi
     # Rust's, Go's, and where a program ended without a word.
     sed -n -e 's/^test \(.*\) \.\.\. FAILED$/\1/p' -e 's/^ *[0-9:]* *FAILED *\([^:]*\).*/\1/p' "$logs/$program.$run.log" |
-      sort -u | grep . >"$logs/failed" || echo '(no test named)' >"$logs/failed"
-    sed "s/^/$program failed /" "$logs/failed" >>"$logs/table"
+      sort -u | grep . >"$logs/$program.failed" || echo '(no test named)' >"$logs/$program.failed"
+    sed "s/^/$program failed /" "$logs/$program.failed" >>"$logs/table"
   done
 }
 
-# program NAME: the newest program of these tests, as cargo has just built it.
+# program KIND NAME: the program of these tests, as cargo has just built it.
 program() {
-  sed -n 's/.*"name":"'"$1"'".*"executable":"\([^"]*\)".*/\1/p' "$logs/built" | grep -m 1 "/deps/$1-"
+  sed -n 's/.*"kind":\["'"$1"'"\].*"name":"'"$2"'".*"executable":"\([^"]*\)".*/\1/p' "$logs/built"
 }
 
 rm -rf "$logs"
 mkdir -p "$logs"
 : >"$logs/table"
-"$cargo" test --locked --no-run --message-format=json >"$logs/built"
+linting "$cargo" test --locked --no-run --message-format=json >"$logs/built"
 rust_settings
+export RAYFIT_BIN=$PWD/target/debug/rayfit
 pids=()
 for name in $wanted; do
   [ "$name" = live ] || continue
   busy
   busy
   runs live '' "${GO:-go}" -C tests run ./suite short
+  kill "${children[@]}"
+  children=()
 done
 for name in $wanted; do
   [ "$name" != live ] || continue
-  file=$(program "$([ "$name" = lib ] && echo rayfit || echo "$name")")
+  case $name in
+    lib) file=$(program lib rayfit) ;;
+    *) file=$(program test "$name") ;;
+  esac
   [ -n "$file" ] || {
     echo "steady.sh: there is no test program $name; write lib, attacks, core, shell or live" >&2
     exit 2
   }
   folder=$(quota "$name")
-  [ -n "$folder" ] || busy taskset -c 0
+  [ -n "$folder" ] || {
+    busy taskset -c 0
+    folder=shared
+  }
   runs "$name" "$folder" "$file" &
   pids+=($!)
 done

@@ -2,7 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use axum::Router;
@@ -12,7 +11,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::post;
 use k8s_openapi::jiff::Timestamp;
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 
 use super::decide::{self, Decision, Engine, decide};
 use super::limits::refusal::Refusal;

@@ -53,17 +53,9 @@ lab_all() {
 }
 
 # Units, properties, fixtures, servers, the command line, and the client of the GCS with real Ray.
-# Two halves at a time: one computes, and the other mostly waits for servers, processes and Ray.
 rust() {
-  local log=.work/rust-servers.log half code=0
-  mkdir -p .work
   rust_settings
-  linting "$cargo" test --locked --no-fail-fast --test attacks --test shell >"$log" 2>&1 &
-  half=$!
-  linting "$cargo" test --locked --no-fail-fast --lib --bins --test core || code=$?
-  wait "$half" || code=$?
-  cat "$log"
-  return "$code"
+  linting "$cargo" test --locked --no-fail-fast
 }
 
 # Of the random and simulated cases those, too, that are too many for an answer in minutes.

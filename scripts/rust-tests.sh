@@ -6,13 +6,10 @@ cargo=${CARGO:-cargo}
 # sees. Fresh ones belong to make test-long.
 seed=${SEED:-1}
 
-# rust_settings: what the programs read. Of the seeds of simulations with faults, SEED=1 is the first 100, or,
-# where all is tried (RAYFIT_THOROUGH), the first 300.
+# rust_settings: what the programs read. Each SEED has 300 seeds of simulations with faults to itself.
 rust_settings() {
-  local many=${RAYFIT_THOROUGH:+300} first
-  many=${many:-100} first=$(((seed - 1) % 1000000 * 300))
   export PROPTEST_RNG_SEED=$seed
-  export RAYFIT_SEEDS=${RAYFIT_SEEDS:-$first..$((first + many))}
+  export RAYFIT_SEEDS=${RAYFIT_SEEDS:-$(((seed - 1) % 1000000 * 300))..}
   export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((3 * $(nproc)))}
   RAYFIT_KUBECTL=$PWD/scripts/kubectl.sh
   RAYFIT_RAY=$(scripts/ray.sh)

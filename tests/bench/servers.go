@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,9 +46,13 @@ func contenders(ctx context.Context, l *lab.Lab, rayfit string) ([]contender, er
 	if err := writeCertificate(l, certificates); err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(4)
-	if err != nil {
-		return nil, err
+	var ports [4]string
+	for i := range ports {
+		port, err := lab.HoldPort()
+		if err != nil {
+			return nil, err
+		}
+		ports[i] = strconv.Itoa(port)
 	}
 	return []contender{
 		{
@@ -87,21 +90,6 @@ func writeCertificate(l *lab.Lab, folder string) error {
 		}
 	}
 	return nil
-}
-
-// freePorts asks the system for ports that nobody listens on.
-func freePorts(count int) ([]string, error) {
-	var ports []string
-	for range count {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("find a free port: %w", err)
-		}
-		// Held until all are known, so that no two are the same.
-		defer listener.Close()
-		ports = append(ports, strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
-	}
-	return ports, nil
 }
 
 // server is a contender that runs.

@@ -49,29 +49,38 @@ fn found(attribute: &str, body: &str) -> usize {
     ByTheClock::of(&text, true).len()
 }
 
+/// In each of these tests, which run in real time, so much is found.
+fn are_found(times: usize, bodies: &[&str]) {
+    for body in bodies {
+        assert_eq!(found(REAL, body), times, "{body}");
+    }
+}
+
 const REAL: &str = "#[tokio::test]";
 const PAUSED: &str = "#[tokio::test(start_paused = true)]";
 
 #[test]
 fn sleeps_of_real_time_are_found() {
-    for body in [
-        "sleep(Duration::from_secs(1)).await;",
-        "tokio::time::sleep(Duration::from_millis(100)).await;",
-        "std::thread::sleep(LONG);",
-        "sleep(head * 2).await;",
-        "tokio::join!(x, async { sleep(Duration::from_mins(1)).await });",
-        "tokio::select! { () = sleep(Duration::from_millis(1)) => {} }",
-        "proptest! { #[test] fn b() { std::thread::sleep(LONG); } }",
-        "sleep_until(then).await;",
-    ] {
-        assert_eq!(found(REAL, body), 1, "{body}");
-    }
-    for body in [
-        "sleep(Duration::from_millis(99)).await;",
-        "const SHORT: Duration = Duration::from_millis(20); sleep(SHORT).await;",
-    ] {
-        assert_eq!(found(REAL, body), 0, "{body}");
-    }
+    are_found(
+        1,
+        &[
+            "sleep(Duration::from_secs(1)).await;",
+            "tokio::time::sleep(Duration::from_millis(100)).await;",
+            "std::thread::sleep(LONG);",
+            "sleep(head * 2).await;",
+            "tokio::join!(x, async { sleep(Duration::from_mins(1)).await });",
+            "tokio::select! { () = sleep(Duration::from_millis(1)) => {} }",
+            "proptest! { #[test] fn b() { std::thread::sleep(LONG); } }",
+            "sleep_until(then).await;",
+        ],
+    );
+    are_found(
+        0,
+        &[
+            "sleep(Duration::from_millis(99)).await;",
+            "const SHORT: Duration = Duration::from_millis(20); sleep(SHORT).await;",
+        ],
+    );
     assert_eq!(found(PAUSED, "sleep(Duration::from_hours(1)).await;"), 0);
     assert_eq!(
         found(PAUSED, "std::thread::sleep(LONG);"),
@@ -84,21 +93,23 @@ fn sleeps_of_real_time_are_found() {
 
 #[test]
 fn measured_real_time_is_found() {
-    for body in [
-        "assert!(start.elapsed() < SOON);",
-        "let took = start.elapsed();",
-        "assert_eq!(Instant::now() - start, SOON);",
-        "assert!(later.duration_since(start) < SOON);",
-        "while Instant::now() < until {}",
-    ] {
-        assert_eq!(found(REAL, body), 1, "{body}");
-    }
-    for body in [
-        "let later = Instant::now() + SOON;",
-        "let seconds = now.duration_since(UNIX_EPOCH);",
-    ] {
-        assert_eq!(found(REAL, body), 0, "{body}");
-    }
+    are_found(
+        1,
+        &[
+            "assert!(start.elapsed() < SOON);",
+            "let took = start.elapsed();",
+            "assert_eq!(Instant::now() - start, SOON);",
+            "assert!(later.duration_since(start) < SOON);",
+            "while Instant::now() < until {}",
+        ],
+    );
+    are_found(
+        0,
+        &[
+            "let later = Instant::now() + SOON;",
+            "let seconds = now.duration_since(UNIX_EPOCH);",
+        ],
+    );
     let tokio = "let start = tokio::time::Instant::now(); assert_eq!(start.elapsed(), ONE);";
     assert_eq!(found(PAUSED, tokio), 0);
     let std = "let (a, start) = (1, Instant::now()); assert_eq!(start.elapsed(), ONE);";

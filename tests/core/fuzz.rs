@@ -3,13 +3,12 @@
 
 use std::ffi::OsStr;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
-use crate::architecture_support::{read, root};
+use crate::architecture_support::{all_files, files, read, root};
 
 #[path = "../../fuzz/bodies.rs"]
 mod bodies;
@@ -23,28 +22,17 @@ fn broken(input: &[u8]) -> [Vec<u8>; 3] {
     [input.to_vec(), cut.to_vec(), changed]
 }
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files(&path, found);
-        } else {
-            found.push(path);
-        }
-    }
-}
-
 #[test]
 fn bodies_of_fuzz_targets_take_manifests_objects_and_traces() {
-    let mut found = Vec::new();
-    for folder in [
+    let folders = [
         "examples",
         "tests/fixtures/cli",
         "tests/fixtures/rules",
         "tests/fixtures/traces",
-    ] {
-        files(&root().join(folder), &mut found);
-    }
+    ];
+    let found = folders
+        .map(|folder| all_files(&root().join(folder)))
+        .concat();
     assert!(found.len() > 100, "{}", found.len());
     for file in &found {
         let text = std::fs::read(file).unwrap();
@@ -89,9 +77,7 @@ fn bodies_of_fuzz_targets_take_answers_of_a_gcs() {
 fn every_fuzz_target_is_run() {
     let script = read(&root().join("scripts/fuzz.sh"));
     let manifest = read(&root().join("fuzz/Cargo.toml"));
-    let mut found = Vec::new();
-    files(&root().join("fuzz/fuzz_targets"), &mut found);
-    for file in found {
+    for file in files(&root().join("fuzz/fuzz_targets")) {
         let name = file.file_stem().and_then(OsStr::to_str).unwrap();
         assert!(
             script

@@ -16,7 +16,7 @@ use rayfit::ray::RayObject;
 use rayfit::rules::{self, Subject};
 use serde_json::{Value, json};
 
-use crate::thorough::part_of;
+use crate::settings::part_of;
 
 /// Every violating fixture that describes a single object.
 fn fixtures() -> Vec<Value> {

@@ -13,7 +13,7 @@ use crate::architecture_support::{read, root};
 use crate::outcome_support::figures::{Results, Setting};
 use crate::outcome_support::measure::{Settings, measure};
 use crate::outcome_support::{elastic, made, page, pictures, sets};
-use crate::thorough::part_of;
+use crate::settings::part_of;
 
 /// What to do when anything of this fails.
 const AGAIN: &str = "run `make outcome`, and look at what has changed";

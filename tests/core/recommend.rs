@@ -13,7 +13,7 @@ use rayfit::simulate::settings::WorldSettings;
 use rayfit::simulate::trace::{Job, JobDemand, JobShape, Trace};
 use serde_json::{Value, json};
 
-use crate::thorough::part_of;
+use crate::settings::part_of;
 
 /// A worker group of pods with two cores, and its minimum and maximum.
 fn group(name: &str, min: i64, max: i64) -> Value {

@@ -11,7 +11,7 @@ use rayfit::simulate::world::trouble::Answer;
 use serde_json::{Value, json};
 
 use crate::reconcile_support::{FOR_EVER, Fate, Run, Story, group, jobs};
-use crate::thorough::part_of;
+use crate::settings::part_of;
 
 /// What people do to the RayCluster.
 type Edit = fn(&mut Value);
@@ -132,8 +132,8 @@ fn tell(told: &Told, fate: impl Fn(usize) -> Fate) -> Run {
     run
 }
 
-/// Tells each story once for each of its calls and each of these fates, which that call has.
-/// Of `fates` each, or in turn one of them.
+/// Tells each story once for each of its calls and each of these fates, which that call has; in `make test`
+/// once for each call, whose fates take turns.
 fn at_every_call(fates: &[Fate], check: impl Fn(&Run, &Run, &str, &'static str)) {
     for told in stories() {
         let whole = tell(&told, |_| Fate::Done);

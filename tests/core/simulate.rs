@@ -12,7 +12,7 @@ use rayfit::simulate::trace::{self, Job, JobDemand, JobShape, MemoryUse, Trace};
 use rayfit::snapshot::amounts::Amounts;
 use serde_json::{Value, json};
 
-use crate::thorough::part_of;
+use crate::settings::part_of;
 
 const BOTH: [Strategy; 2] = [Strategy::Rayfit, Strategy::Ray];
 

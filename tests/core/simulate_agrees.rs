@@ -22,6 +22,8 @@ use rayfit::snapshot::amounts::Amounts;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::settings::setting;
+
 /// The Kubernetes nodes of the lab.
 const NODES: u32 = 2;
 
@@ -254,7 +256,7 @@ fn two_tenants_of_one_world_do_what_each_does_alone() {
 #[test]
 fn the_simulator_does_what_is_done_in_the_lab() {
     let settings = settings();
-    let is_written = std::env::vars_os().any(|(key, how)| key == "RAYFIT_EVENTS" && how == "write");
+    let is_written = setting("RAYFIT_EVENTS").as_deref() == Some("write");
     let mut scripts = 0;
     for entry in std::fs::read_dir(folder()).unwrap() {
         let path = entry.unwrap().path();

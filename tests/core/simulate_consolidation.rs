@@ -9,7 +9,7 @@ use rayfit::simulate::faults::trial::{Staging, watched};
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::world::World;
 
-use crate::thorough::part_of;
+use crate::settings::part_of;
 
 /// For how long a worker may have had work before it is marked, in seconds: until the next look, and a call.
 const MARKED_S: f64 = 6.0;

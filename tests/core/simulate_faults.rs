@@ -8,25 +8,20 @@ use rayfit::simulate::faults::plan::FaultPlan;
 use rayfit::simulate::faults::trial::{Failed, Staging, trial, watched};
 use rayfit::simulate::ray::jobs::JobState;
 
-use crate::thorough::part_of;
+use crate::settings::{part_of, setting};
 
-/// The seeds that are tried, unless `RAYFIT_SEEDS` says something else: how many, or `FIRST..END`. They are the
-/// same every time, so that a change is to blame for what it breaks; `make test-long` tries fresh ones.
-fn usual_seeds() -> Range<u64> {
-    0..part_of(300, 100)
-}
-
-fn setting(name: &str) -> Option<String> {
-    let value = std::env::vars_os().find(|(key, _)| key == name)?.1;
-    Some(value.into_string().unwrap())
-}
-
+/// The seeds that are tried: as many as usual from 0 on, or what `RAYFIT_SEEDS` says: how many, `FIRST..END`, or
+/// `FIRST..` for as many as usual. They are the same every time, so that a change is to blame for what it breaks;
+/// `make test-long` tries fresh ones.
 fn seeds() -> Range<u64> {
-    let Some(text) = setting("RAYFIT_SEEDS") else {
-        return usual_seeds();
-    };
+    let text = setting("RAYFIT_SEEDS").unwrap_or_else(|| "0..".to_owned());
     let (first, end) = text.split_once("..").unwrap_or(("0", &text));
-    first.parse().unwrap()..end.parse().unwrap()
+    let first = first.parse().unwrap();
+    let end = match end {
+        "" => first + part_of(300, 100),
+        end => end.parse().unwrap(),
+    };
+    first..end
 }
 
 fn failure(plan: &FaultPlan) -> Option<Failed> {

@@ -5,6 +5,8 @@ use rayfit::simulate::faults::neighbours::{GateRate, Neighbourhood, trial};
 use rayfit::simulate::faults::plan::{Fault, FaultKind, FaultPlan};
 use rayfit::simulate::world::trouble::{Answer, CallKind};
 
+use crate::settings::setting;
+
 /// How many clusters one process scales here.
 const CLUSTERS: u64 = 8;
 
@@ -18,10 +20,7 @@ const RATE: GateRate = GateRate { rate: 4, burst: 4 };
 const TRIED: u64 = 3;
 
 fn tried() -> u64 {
-    let setting = std::env::vars_os().find(|(key, _)| key == "RAYFIT_NEIGHBOURHOODS");
-    setting.map_or(TRIED, |(_, value)| {
-        value.into_string().unwrap().parse().unwrap()
-    })
+    setting("RAYFIT_NEIGHBOURHOODS").map_or(TRIED, |value| value.parse().unwrap())
 }
 
 fn plans(number: u64, clusters: u64) -> Vec<FaultPlan> {

@@ -10,7 +10,7 @@ use rayfit::simulate::faults::trial::Staging;
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::world::World;
 
-use crate::thorough::part_of;
+use crate::settings::{part_of, setting};
 
 const RATE: GateRate = GateRate {
     rate: 50,
@@ -19,11 +19,9 @@ const RATE: GateRate = GateRate {
 
 /// The worlds that are tried, unless `RAYFIT_SHARED_WORLDS` says something else.
 fn tried() -> std::ops::Range<u64> {
-    let setting = std::env::vars_os().find(|(key, _)| key == "RAYFIT_SHARED_WORLDS");
-    let Some((_, value)) = setting else {
+    let Some(value) = setting("RAYFIT_SHARED_WORLDS") else {
         return 0..part_of(50, 15);
     };
-    let value = value.into_string().unwrap();
     let (from, to) = value.split_once("..").expect("FROM..TO");
     from.parse().unwrap()..to.parse().unwrap()
 }

@@ -26,12 +26,19 @@ pub(crate) fn read(path: &Path) -> String {
 
 /// Every Rust file under `folder`, in order.
 pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = all_files(folder);
+    found.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    found
+}
+
+/// Every file under `folder`, in order.
+pub(crate) fn all_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            found.extend(files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.extend(all_files(&path));
+        } else {
             found.push(path);
         }
     }

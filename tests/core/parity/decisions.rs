@@ -5,17 +5,18 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use rayfit::plan::{DemandKind, Plan, PlanSettings, RemovalCause, Strategy, decide};
 use rayfit::snapshot::Snapshot;
 use serde_json::{Map, Value, json};
 
+use crate::settings::setting;
+
 fn cases() -> Box<dyn BufRead> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parity/corpus.jsonl.gz");
-    let named = std::env::vars_os().find(|(key, _)| key == "RAYFIT_PARITY_CASES");
-    let path = named.map_or(corpus, |(_, path)| path.into());
+    let path = setting("RAYFIT_PARITY_CASES").map_or(corpus, PathBuf::from);
     let file = std::fs::File::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let reader: Box<dyn Read> = if path.extension().is_some_and(|end| end == "gz") {
         Box::new(GzDecoder::new(file))

@@ -29,7 +29,7 @@ use rayfit::snapshot::gcs::{
 };
 use serde_json::{Value, json};
 
-use crate::thorough::part_of;
+use crate::settings::part_of;
 
 const HEAD: &str = "headgroup";
 

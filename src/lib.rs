@@ -21,7 +21,6 @@
 //! - [`manifests`]: the manifests that install Rayfit
 //! - [`vap`]: the rules that the API server can check by itself, as ValidatingAdmissionPolicies
 //! - [`initial_size`]: new pods that are made larger than the template of their group
-//! - [`budget`]: how much several clusters may use together
 //! - [`snapshot`], [`plan`]: the state of one RayCluster, and what to do about it
 //! - [`reconcile`]: from a plan to calls, and from their answers to the next round
 //! - [`fair_queue`], [`flow_control`]: items that wait by flow, with flows served in turn; which request
@@ -60,7 +59,6 @@
 pub mod admission;
 pub mod apiserver;
 pub mod audit;
-pub mod budget;
 pub mod certs;
 pub mod cli;
 pub mod controller;

@@ -38,10 +38,6 @@ impl Board {
             for policy in &judged.policies {
                 by_policy.entry(policy.to_string()).or_default().add(judged);
             }
-            for policy in &judged.budgets_above {
-                let tally = by_policy.entry(policy.to_string()).or_default();
-                tally.add_most(judged);
-            }
         }
         (all, by_policy)
     }
@@ -60,43 +56,5 @@ impl Board {
     pub(super) fn all(&self) -> Vec<Arc<Judged>> {
         let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         kinds.values().flatten().cloned().collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::facts::Facts;
-    use crate::object_audit::examine;
-    use crate::policy::{Policies, Settings};
-    use crate::ray::RayObject;
-    use crate::raypolicy::compile;
-
-    #[test]
-    fn a_budget_for_jobs_counts_the_clusters_that_are_made_for_them() {
-        let written = json!({"apiVersion": "rayfit.dev/v1alpha1", "kind": "RayPolicy",
-            "metadata": {"name": "jobs"},
-            "spec": {"match": {"kinds": ["RayJob"]}, "reconcile": {"budget": {"cpu": 9}}}});
-        let policy = compile(&compile::read(&written).unwrap()).0;
-        let policies = Policies::new(policy.into_iter().collect());
-        let cluster = json!({"apiVersion": "ray.io/v1", "kind": "RayCluster",
-            "metadata": {"name": "a-x7k2p", "namespace": "a", "uid": "u",
-                "annotations": {"rayfit.dev/reconcile": "central"},
-                "ownerReferences": [{"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "a",
-                    "controller": true}]},
-            "spec": {"headGroupSpec": {"template": {"spec": {"containers": [
-                {"name": "ray", "resources": {"limits": {"cpu": 3}}}]}}}}});
-        let cluster = RayObject::parse(&cluster).unwrap();
-        let now = "2027-01-01T00:00:00Z".parse().unwrap();
-        let (facts, base) = (Facts::default(), Settings::default());
-        let judged = Arc::new(examine(&cluster, &facts, &policies, &base, now));
-        let board = Board::default();
-        board.post(Kind::RayCluster, vec![judged]);
-        let (all, by_policy) = board.tallies();
-        let of_jobs = &by_policy["jobs"];
-        assert_eq!((all.objects, of_jobs.objects), (1, 0));
-        assert_eq!((of_jobs.budgeted, of_jobs.most.cpu_milli), (1, 3000));
     }
 }

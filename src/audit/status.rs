@@ -8,7 +8,6 @@ use kube::{Client, Error};
 use serde_json::{Value, json};
 
 use super::closing::Closing;
-use crate::budget::amounts::BudgetAmounts;
 use crate::facts::Facts;
 use crate::object_audit::{AuditTally, Counts};
 use crate::policy::resource::{Condition, Offender, RayPolicyStatus, RuleCount};
@@ -97,11 +96,6 @@ fn status(
         faults.extend(raypolicy::avoidable(compiled, all, &Facts::default()));
     }
     let mut conditions = vec![readiness(&faults)];
-    conditions.extend(
-        compiled
-            .as_ref()
-            .and_then(|compiled| beyond(compiled, tally)),
-    );
     conditions.extend(compiled.and_then(|compiled| endings(&compiled, now)));
     if policy.data["spec"]["failClosed"] == true {
         conditions.extend(closing.map(Closing::condition));
@@ -198,37 +192,6 @@ fn endings(policy: &Policy, now: Timestamp) -> Option<Condition> {
     (!texts.is_empty()).then(|| condition("ExemptionsEnded", "True", "Ended", message))
 }
 
-/// The condition that the clusters that share the policy's budget may grow beyond it together, if they may.
-fn beyond(policy: &Policy, tally: &AuditTally) -> Option<Condition> {
-    let (total, most) = (policy.reconcile.budget.as_ref()?.total, tally.most);
-    let name = ["CPU", "memory", "GPUs"];
-    let pairs = name
-        .into_iter()
-        .zip(most.list().into_iter().zip(total.list()));
-    let over: Vec<String> = pairs
-        .filter(|(_, (most, total))| most > total)
-        .map(|(name, (most, _))| match most {
-            BudgetAmounts::UNBOUNDED => format!("any amount of {name}"),
-            _ => name.to_owned(),
-        })
-        .collect();
-    if over.is_empty() {
-        return None;
-    }
-    let message = format!(
-        "with all their workers at their resize limits the clusters that share this budget ({}) may grow to {most}, \
-         beyond it in {}: {total}. What is beyond it will not be launched.",
-        tally.budgeted,
-        over.join(", "),
-    );
-    Some(condition(
-        "BeyondBudget",
-        "True",
-        "MaximaExceedBudget",
-        message,
-    ))
-}
-
 fn ended(exemption: &Exemption) -> String {
     let Exemption {
         index,
@@ -254,54 +217,5 @@ fn condition(type_: &str, status: &str, reason: &str, message: String) -> Condit
         reason: reason.to_owned(),
         message,
         ..Condition::default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn conditions(most: BudgetAmounts) -> Vec<String> {
-        let policy = json!({
-            "apiVersion": "rayfit.dev/v1alpha1", "kind": "RayPolicy", "metadata": {"name": "team"},
-            "spec": {"reconcile": {"budget": {"cpu": 10, "gpus": 4}}},
-        });
-        let policy: DynamicObject = serde_json::from_value(policy).unwrap();
-        let tally = AuditTally {
-            budgeted: 2,
-            most,
-            ..AuditTally::default()
-        };
-        let all = Policies::new(read(&policy).0.into_iter().collect());
-        let stored = RayPolicyStatus::default();
-        let status = status(
-            (&policy, &all),
-            &tally,
-            None,
-            &stored,
-            Timestamp::UNIX_EPOCH,
-        );
-        let told = status.conditions.into_iter();
-        let told = told.filter(|condition| condition.type_ == "BeyondBudget");
-        told.map(|condition| condition.message).collect()
-    }
-
-    #[test]
-    fn clusters_that_may_grow_beyond_their_budget_together_are_told_of() {
-        let most = |cpu_milli, gpus| BudgetAmounts {
-            cpu_milli,
-            memory_bytes: 1 << 40,
-            gpus,
-        };
-        assert_eq!(conditions(most(10_000, 4)), Vec::<String>::new());
-        assert_eq!(
-            conditions(most(10_001, 9)),
-            [
-                "with all their workers at their resize limits the clusters that share this budget (2) may grow to \
-                 10001m CPU, 1Ti, 9 GPUs, beyond it in CPU, GPUs: 10 CPU, 4 GPUs. What is beyond it will not be launched."
-            ]
-        );
-        let unbounded = &conditions(most(1, BudgetAmounts::UNBOUNDED))[0];
-        assert!(unbounded.contains("any amount of GPUs"), "{unbounded}");
     }
 }

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::budget::limit::Budget;
-use crate::budget::record::Grants;
 use crate::gcs::GcsFault;
 use crate::ray::ReconcileMode;
 use crate::ray::group::HEAD_NAME;
@@ -80,22 +78,6 @@ impl RoundMetrics {
         let pending = round.report.demands.iter().map(|demand| demand.count).sum();
         let unmet = round.report.demands.iter().map(|demand| demand.unmet).sum();
         self.metrics.demand(uid, DemandCount { pending, unmet });
-    }
-
-    /// Records what a budget allows.
-    pub fn budget(&self, budget: &Budget) {
-        self.metrics.budgets.limit(&budget.policy, budget.total);
-    }
-
-    /// Records what clusters are granted of a budget, and want; nothing if there is no record of it.
-    pub fn grants(&self, policy: &str, grants: Option<&Grants>) {
-        match grants {
-            Some(grants) => {
-                let (granted, wanted) = (grants.sum(), grants.wanted());
-                self.metrics.budgets.record(policy, granted, wanted);
-            }
-            None => self.metrics.budgets.forget(policy),
-        }
     }
 
     /// Records the number of RayClusters of a mode.

@@ -10,7 +10,6 @@
 //!
 //! - [`observe`]: what is watched, and the objects as they were last observed
 //! - [`lease`]: which clusters this replica scales, and until when it may write for them
-//! - [`budget`]: what budgets over several clusters let a cluster use, and their records
 //! - [`head`]: the address of a cluster's GCS, and the credentials that it requires
 //! - [`act`]: effects, by requests to the API server through its [gate](crate::apiserver::gate) and by
 //!   calls of the GCS
@@ -31,7 +30,6 @@
 
 pub mod act;
 mod ask;
-pub mod budget;
 pub mod busy_count;
 pub mod clock;
 pub mod driver_log;

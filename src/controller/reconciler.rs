@@ -5,7 +5,6 @@ use tokio::sync::Mutex;
 
 use crate::controller::act::permission::PermissionState;
 use crate::controller::act::writer::Writer;
-use crate::controller::budget::cluster::ClusterBudgets;
 use crate::controller::busy_count::BusyPlace;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
@@ -22,7 +21,6 @@ use crate::controller::offload::{is_slow_to_read, offload_if};
 use crate::controller::requeue::Requeue;
 use crate::controller::tuning::{Basis, Tuning};
 use crate::gcs;
-use crate::plan;
 use crate::reconcile::look::{
     Finishing, JudgedObjects, LookEnd, LookReason, LookState, LookStep, Oriented, Rest,
     SeenObjects, step,
@@ -45,8 +43,6 @@ pub struct Reconciler {
     pub credentials: Credentials,
     /// The source of the cluster's settings.
     pub tuning: Tuning,
-    /// What budgets let the cluster use.
-    pub budgets: ClusterBudgets,
     /// The RayCluster that Events are on.
     pub about: About,
     /// Publishes Events.
@@ -86,16 +82,6 @@ pub struct ReconcilerState {
     logged_reason: String,
 }
 
-impl ReconcilerState {
-    /// Nothing is known yet of the cluster with this UID.
-    pub fn of(uid: &str) -> Self {
-        Self {
-            look: LookState::new(uid),
-            ..Self::default()
-        }
-    }
-}
-
 /// What was derived from the objects; it is kept while they are unchanged and this process owns the
 /// cluster. Objects are kept as JSON texts, because the parsed trees of a thousand clusters that
 /// wait for an answer were most of the process's memory.
@@ -130,14 +116,6 @@ impl Reconciler {
                     let written = self.writer.patch_cluster(&writing.patch).await;
                     let written = written.map(|cluster| self.judge.learn(&cluster));
                     writing.wrote(&mut self.state.look, written)
-                }
-                LookStep::LeaveBudgets(leaving) => {
-                    leaving.leave(&mut self.state.look, &self.budgets.entries())
-                }
-                LookStep::KeepBudgets(keeping) => {
-                    let look = &mut self.state.look;
-                    let limits = self.budgets.keep(&mut look.budgets, &self.writer).await;
-                    keeping.kept(look, limits)
                 }
                 LookStep::Ask(asking) => return self.act(asking).await,
                 LookStep::ReadCluster(rereading) => {
@@ -182,7 +160,6 @@ impl Reconciler {
         let eligibility = self.judge.eligibility(&scene.cluster, &scene.pods);
         let judged = JudgedObjects {
             cluster: &scene.cluster,
-            pods: &scene.pods,
             eligibility: &eligibility,
             role: &self.judge.role,
         };
@@ -217,10 +194,7 @@ impl Reconciler {
             let (plan, backoff) = (&settings.plan, settings.backoff);
             tracing::info!(cluster, ?plan, ?backoff, "scaled by new settings");
         }
-        self.budgets.holds(&settings.budgets);
-        let held = || plan::held(&scene.cluster.clone().into(), &scene.pods);
-        let entries = self.budgets.entries();
-        owning.owns(&mut self.state.look, settings, &entries, held)
+        owning.owns(&mut self.state.look, settings)
     }
 
     /// Writes the settings for a sidecar on the RayCluster, where they have changed. It has no effect but on

@@ -5,7 +5,6 @@ use std::time::Instant;
 use super::reconciler::{Observation, Reconciler};
 use crate::controller::act::perform::Performer;
 use crate::controller::act::permission::WritePermission;
-use crate::controller::budget::read::read_anew;
 use crate::controller::observe::ClusterView;
 use crate::controller::offload::{is_slow_to_compare, is_slow_to_plan, offload_if};
 use crate::controller::requeue::Requeue;
@@ -82,22 +81,12 @@ impl Reconciler {
                     is_slow = is_slow_to_plan(&observation.texts, &state);
                     let snapshot = || self.snapshot(observation.texts.read(), state);
                     let snapshot = offload_if(namespace, is_slow, snapshot).await;
-                    observing.observed(&self.state.look, snapshot, self.clock.wall())
-                }
-                RoundStep::ReadObjects(reading) => {
-                    let stored = read_anew(&self.judge, &self.writer).await;
-                    let stored = stored.as_ref().map(|(cluster, pods)| (cluster, pods));
-                    reading.read(&mut self.state.look, stored, self.clock.wall())
+                    observing.observed(snapshot)
                 }
                 RoundStep::Decide(deciding) => {
                     let round =
                         offload_if(namespace, is_slow, || deciding.round(&self.state.look)).await;
-                    deciding.decided(&mut self.state.look, round, self.clock.wall())
-                }
-                RoundStep::KeepBudgets(asking) => {
-                    let look = &mut self.state.look;
-                    let limits = self.budgets.keep(&mut look.budgets, &self.writer).await;
-                    asking.kept(look, limits)
+                    deciding.decided(round)
                 }
                 RoundStep::Perform(performing, snapshot) => {
                     // The answer has been used up, and effects may wait long at the gate: the
@@ -131,9 +120,8 @@ impl Reconciler {
                     observation.unchanged = match idle {
                         Some((round, snapshot)) => {
                             let look = &self.state.look;
-                            let settings = look.within();
                             offload_if(namespace, is_slow, || {
-                                UnchangedCheck::of(&round, *snapshot, &look.memory, &settings)
+                                UnchangedCheck::of(&round, *snapshot, &look.memory, &look.settings)
                             })
                             .await
                         }

@@ -10,7 +10,6 @@ use super::observe::{Observed, WatchScope};
 use super::tuning::{InForce, Tuning};
 use crate::apiserver::{ApiServer, Gate, Informers};
 use crate::controller::act::writer::Requests;
-use crate::controller::budget::desk::BudgetDesk;
 use crate::controller::busy_count::BusyCount;
 use crate::controller::clock::Clock;
 use crate::controller::eligibility;
@@ -86,14 +85,8 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
         options.replica.clone(),
         measures.clone(),
     );
-    let desk = BudgetDesk::new(
-        options.lease_namespace.clone(),
-        observed.clone(),
-        measures.clone(),
-    );
     let tuning = Tuning::Policies(in_force);
     let pool = WorkerPool {
-        desk: desk.clone(),
         observed: observed.clone(),
         requests,
         fence: fence.clone(),
@@ -125,8 +118,6 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
     };
     let _reading = supervisor.spawn("Events about pods", pod_events.follow());
     let _watching = supervisor.spawn("watches of RayClusters, pods and nodes", watching);
-    // The records of budgets are among the Leases that are watched.
-    let others = Box::new(move |event: &_| desk.note(event));
     let (release, released) = watch::channel(false);
     let namespace = leases.namespace.clone();
     // A replica that has just started holds shards before it can scale their clusters. Sidecars that stand in go on
@@ -135,7 +126,7 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
         let store = observed.read();
         tuning.is_known() && reach.is_listed(&store) && store.has_standby(&namespace)
     });
-    let keeping = keeper::keep(leases, informers, fence, measures, others, needed, released);
+    let keeping = keeper::keep(leases, informers, fence, measures, needed, released);
     let mut keeping = supervisor.spawn("Leases", keeping);
     pool.run(changes, stop).await;
     // The Leases are released only now, because the writes that have just ended relied on them.

@@ -10,8 +10,6 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use crate::controller::act::writer::{Requests, Writer};
-use crate::controller::budget::cluster::ClusterBudgets;
-use crate::controller::budget::desk::BudgetDesk;
 use crate::controller::busy_count::BusyCount;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
@@ -53,8 +51,6 @@ pub struct WorkerPool {
     pub credentials: Credentials,
     /// Tells Rayfit's images from others.
     pub is_ours: IsOurs,
-    /// The records of budgets.
-    pub desk: BudgetDesk,
     /// The source of the clusters' settings.
     pub tuning: Tuning,
     /// Publishes Events.
@@ -232,14 +228,13 @@ impl WorkerPool {
             writer: Writer::new(self.requests.clone(), key.clone(), fence),
             credentials: self.credentials.clone(),
             tuning: self.tuning.clone(),
-            budgets: ClusterBudgets::new(&entry.uid, Some(self.desk.clone()), self.clock.clone()),
             about: about.clone(),
             announcer: self.announcer.clone(),
             driver_log: DriverLog::of_gcs(self.clock.clone()),
             metrics: self.metrics.clone(),
             clock: self.clock.clone(),
             place: self.busy_count.join(),
-            state: ReconcilerState::of(&entry.uid),
+            state: ReconcilerState::default(),
         };
         let changed = Arc::new(Notify::new());
         let (stop, stopped) = watch::channel(false);
@@ -358,7 +353,6 @@ mod tests {
     fn pool(requests: Requests, observed: &Observed, fence: &Fence) -> WorkerPool {
         let metrics = RoundMetrics::default();
         WorkerPool {
-            desk: BudgetDesk::new("rayfit".to_owned(), observed.clone(), metrics.clone()),
             observed: observed.clone(),
             requests,
             fence: fence.clone(),

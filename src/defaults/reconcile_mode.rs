@@ -51,8 +51,7 @@ fn apply(draft: &mut Draft<'_>) {
     } else {
         draft.object.reconcile_mode() == ReconcileMode::Central
     };
-    // A sidecar knows no budgets, and would exceed them.
-    if reconcile.standby && reconcile.budgets.is_empty() && is_central {
+    if reconcile.standby && is_central {
         let namespace = draft.settings.defaults.standby_namespace();
         annotate(draft, reconcile::STANDBY, (namespace, true), |object| {
             object.reconcile_mode() == ReconcileMode::Central

@@ -77,7 +77,7 @@ fn amount(finding: &Finding) -> Option<(Excess, Quantity)> {
     Some(((finding.rule, finding.path.to_string(), of), amount))
 }
 
-/// How much there is too much of. Two findings can be about the same (budgets): the amount is the same then, too.
+/// How much there is too much of.
 fn amounts(findings: &[Finding]) -> HashMap<Excess, Quantity> {
     findings.iter().filter_map(amount).collect()
 }

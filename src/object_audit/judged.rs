@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use k8s_openapi::jiff::Timestamp;
 
-use crate::budget::amounts::BudgetAmounts;
 use crate::facts::Facts;
 use crate::judge::{ceiling, judge};
 use crate::objects::Identity;
@@ -12,8 +11,6 @@ use crate::policy::{Mode, Policies, Settings};
 use crate::ray::RayObject;
 use crate::report::message;
 use crate::rule_id::RuleId;
-use crate::rules::Subject;
-use crate::rules::limits::budget;
 
 /// The results for one stored object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -24,10 +21,6 @@ pub struct Judged {
     pub uid: String,
     /// The policies that match the object, in their order.
     pub policies: Vec<Arc<str>>,
-    /// Further policies whose budgets hold for it, because they match what it was created for.
-    pub budgets_above: Vec<Arc<str>>,
-    /// The most that it may use, if it is a cluster for which budgets hold.
-    pub most: Option<BudgetAmounts>,
     /// The findings in the object.
     pub findings: Vec<Found>,
 }
@@ -108,17 +101,6 @@ pub fn examine(
             .matching(object, facts)
             .map(|policy| policy.name.clone())
             .collect(),
-        budgets_above: policies
-            .budgets_above(object, facts)
-            .map(|policy| policy.name.clone())
-            .collect(),
-        most: budget::most(&Subject {
-            object,
-            old: None,
-            facts,
-            settings: &curious,
-            user: None,
-        }),
         findings: findings.collect(),
     }
 }
@@ -128,68 +110,4 @@ fn uid(object: &RayObject<'_>) -> String {
     uid.and_then(serde_json::Value::as_str)
         .unwrap_or_default()
         .to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::raypolicy::compile;
-
-    fn policy(name: &str, spec: &Value) -> crate::policy::Policy {
-        let written = json!({"apiVersion": "rayfit.dev/v1alpha1", "kind": "RayPolicy",
-            "metadata": {"name": name}, "spec": spec});
-        compile(&compile::read(&written).unwrap()).0.unwrap()
-    }
-
-    /// A cluster of a tenant: three pods of four cores, and the container of the autoscaler.
-    fn cluster(namespace: &str) -> Value {
-        let template =
-            json!({"spec": {"containers": [{"name": "ray", "resources": {"limits": {"cpu": 4}}}]}});
-        json!({"apiVersion": "ray.io/v1", "kind": "RayCluster",
-            "metadata": {"name": format!("of-{namespace}"), "namespace": namespace,
-                "annotations": {"rayfit.dev/reconcile": "central"}},
-            "spec": {"enableInTreeAutoscaling": true,
-                "headGroupSpec": {"template": template},
-                "workerGroupSpecs": [{"groupName": "a", "maxReplicas": 2, "template": template}]}})
-    }
-
-    /// One tenant's clusters are decided on as Ray does, which knows no budgets: nothing of them is
-    /// bounded, and nobody is told that it is, while the budget holds for the other tenant.
-    #[test]
-    fn a_budget_counts_the_clusters_for_which_it_holds() {
-        let policies = Policies::new(vec![
-            policy("all", &json!({"reconcile": {"budget": {"cpu": 10}}})),
-            policy(
-                "as-ray",
-                &json!({"priority": 1, "match": {"names": ["of-team-b"]},
-                "reconcile": {"strategy": "ray"}}),
-            ),
-        ]);
-        let examined = |namespace: &str| {
-            let object = cluster(namespace);
-            let object =
-                RayObject::of_kind(crate::ray::Kind::RayCluster, object.as_object().unwrap());
-            let facts = Facts::default();
-            let judged = examine(
-                &object,
-                &facts,
-                &policies,
-                &Settings::default(),
-                Timestamp::UNIX_EPOCH,
-            );
-            let told = judged
-                .findings
-                .iter()
-                .any(|found| found.rule == budget::RULE.id);
-            (
-                judged.policies.len(),
-                judged.most.map(|most| most.cpu_milli),
-                told,
-            )
-        };
-        assert_eq!(examined("team-a"), (1, Some(12_500), true));
-        assert_eq!(examined("team-b"), (2, None, false));
-    }
 }

@@ -122,9 +122,7 @@ mod tests {
             },
             uid: "u".to_owned(),
             policies: Vec::new(),
-            budgets_above: Vec::new(),
             findings: Vec::new(),
-            most: None,
         })
     }
 

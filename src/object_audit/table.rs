@@ -147,8 +147,6 @@ mod tests {
             },
             uid: String::new(),
             policies: Vec::new(),
-            budgets_above: Vec::new(),
-            most: None,
             findings: vec![found],
         }]);
         let line = "RayCluster a\u{fffd}b/c\u{fffd}[2Jd: RF105";

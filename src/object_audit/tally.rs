@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::budget::amounts::BudgetAmounts;
 use crate::object_audit::Judged;
 use crate::objects::Identity;
 use crate::policy::Mode;
@@ -23,10 +22,6 @@ pub struct AuditTally {
     pub would_deny: i64,
     /// The counts by rule.
     pub rules: BTreeMap<RuleId, Counts>,
-    /// The clusters for which budgets hold, and the most that they may use together.
-    pub budgeted: i64,
-    /// See [`Self::budgeted`].
-    pub most: BudgetAmounts,
     /// The worst objects, in descending order.
     pub offenders: Vec<OffendingObject>,
 }
@@ -72,7 +67,6 @@ impl AuditTally {
     /// Adds the results of one object.
     pub fn add(&mut self, judged: &Judged) {
         self.objects += 1;
-        self.add_most(judged);
         self.denied += i64::from(judged.is_denied());
         self.would_deny += i64::from(judged.would_be_denied());
         let rules: BTreeSet<RuleId> = judged.findings.iter().map(|found| found.rule).collect();
@@ -80,14 +74,6 @@ impl AuditTally {
             self.rules.entry(*rule).or_default().add(judged, *rule);
         }
         self.rank(judged, rules);
-    }
-
-    /// Adds what an object may use, and nothing else of it: for a budget of a policy that does not match it itself.
-    pub fn add_most(&mut self, judged: &Judged) {
-        if let Some(most) = judged.most {
-            self.budgeted += 1;
-            self.most = self.most.plus(most);
-        }
     }
 
     fn rank(&mut self, judged: &Judged, rules: BTreeSet<RuleId>) {
@@ -165,8 +151,6 @@ mod tests {
             },
             uid: String::new(),
             policies: Vec::new(),
-            budgets_above: Vec::new(),
-            most: None,
             findings: findings
                 .iter()
                 .map(|&(rule, mode, enforced, exempt)| Found {
@@ -207,26 +191,6 @@ mod tests {
             .map(|o| o.object.name.as_str())
             .collect();
         assert_eq!(names, ["a", "b", "c"]);
-    }
-
-    #[test]
-    fn what_clusters_may_use_is_summed_and_no_bound_stays_none() {
-        let cluster = |cpu_milli, gpus| Judged {
-            most: Some(BudgetAmounts {
-                cpu_milli,
-                memory_bytes: 1 << 30,
-                gpus,
-            }),
-            ..judged("a", &[])
-        };
-        let all = [
-            cluster(3000, 2),
-            judged("no budget", &[]),
-            cluster(500, BudgetAmounts::UNBOUNDED),
-        ];
-        let tally = AuditTally::of(&all);
-        assert_eq!((tally.budgeted, tally.objects), (2, 3));
-        assert_eq!(tally.most.list(), [3500, 2 << 30, BudgetAmounts::UNBOUNDED]);
     }
 
     #[test]

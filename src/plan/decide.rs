@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 use super::decided::Decided;
 use super::serve::serve;
 use super::settings::PlanSettings;
-use crate::budget::limit::BudgetLimit;
 use crate::hash::{HashMap, HashSet};
-use crate::plan::charge;
 use crate::plan::conclude::{actions, explain};
 use crate::plan::demand::names::Names;
 use crate::plan::demand::requests::{self, Demand};
@@ -25,12 +23,10 @@ use crate::plan::nodes::node::PlannedNode;
 use crate::plan::nodes::rows::{Leftovers, Row};
 use crate::plan::nodes::view::NodeReader;
 use crate::plan::nodes::{assemble, full, problems, rows, view};
-use crate::plan::outcome::budget_use::BudgetUse;
 use crate::plan::outcome::cause::Departure;
 use crate::plan::outcome::plan::Plan;
 use crate::plan::outcome::problem::Problem;
 use crate::plan::outcome::report::PlanReport;
-use crate::plan::packing::allowance::{Allowance, cost, cost_at_limits, is_awaited};
 use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::servable::servable;
@@ -63,39 +59,15 @@ pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport
         departing = departures(snapshot, &own, &config, (settings.drain_timeout_s, now));
         wanted.replace(departing.values(), &live);
     }
-    let mut decision = Decision {
+    let decision = Decision {
         snapshot,
         settings,
         wanted,
         departures: departing,
         own: &own,
         live: &live,
-        allowance: None,
     };
-    let (plan, report) = decision.decide(config, now);
-    // Few clusters are at their limits, so the first decision knows none. It also says what the
-    // cluster wants, and fair shares go by that.
-    if settings.budgets.is_empty() || !settings.strategy.is_rayfit() {
-        return (plan, report);
-    }
-    let config = || ClusterConfig::read(&snapshot.ray_cluster, settings.strategy);
-    let limits = config();
-    let charge = charge::charge(&limits, &own, &snapshot.history);
-    let wants = charge.plus(charge::added(&limits, &own, &plan, cost_at_limits));
-    let fits = |budget: &BudgetLimit| wants.is_within(budget.limit);
-    let (mut plan, report) = if settings.budgets.iter().all(fits) {
-        (plan, report)
-    } else {
-        decision.allowance = Some(Allowance::of(&settings.budgets, charge));
-        decision.decide(config(), now)
-    };
-    let planned = charge.plus(charge::added(&limits, &own, &plan, cost));
-    plan.budget = Some(BudgetUse {
-        charge,
-        planned,
-        wants,
-    });
-    (plan, report)
+    decision.decide(config, now)
 }
 
 struct Decision<'a> {
@@ -105,8 +77,6 @@ struct Decision<'a> {
     departures: BTreeMap<String, Departure>,
     own: &'a [Pod<'a>],
     live: &'a LiveNodes<'a>,
-    /// What budgets leave, if the cluster would take more than that.
-    allowance: Option<Allowance>,
 }
 
 impl<'a> Decision<'a> {
@@ -164,10 +134,7 @@ impl<'a> Decision<'a> {
         problems.extend(standby.is_none().then(ready::given_up));
         let waiting = servable(&state, &left);
         let waits = |pod: &Pod<'_>| pod.is_unschedulable() && !only_ready.contains(pod.name);
-        // Others may wait for what this cluster has beyond its share.
-        let demand_waits = !waiting.is_empty()
-            || self.own.iter().any(waits)
-            || is_awaited(self.allowance.as_ref());
+        let demand_waits = !waiting.is_empty() || self.own.iter().any(waits);
         let at_work = at_work::most(history, &state);
         let learns = self.is_rayfit() && self.settings.learn_gaps;
         let bursts = learns.then(|| bursts::seen(history, &state, now));
@@ -272,13 +239,6 @@ impl<'a> Decision<'a> {
             found.add(row, problems);
         }
         let mut list = found.list;
-        let mut allowance = self.allowance.clone();
-        if let Some(allowance) = &mut allowance {
-            let resizes = list
-                .iter_mut()
-                .filter_map(|node| node.resize.as_deref_mut());
-            resizes.for_each(|resize| allowance.bound(resize));
-        }
         let (cpu, memory, gpu) = (names.get("CPU"), names.get("memory"), names.get("GPU"));
         let (bases, too_large) = (templates.clone(), &evidence.has_too_large);
         let unavailable = &self.snapshot.history.unavailable;
@@ -324,7 +284,6 @@ impl<'a> Decision<'a> {
             nodes: list,
             headrooms,
             rooms: BTreeMap::new(),
-            allowance,
             max_nodes: config.max_nodes,
             max_workers: self.settings.max_workers,
             unread_nodes: config.unread_nodes,

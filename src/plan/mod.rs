@@ -22,8 +22,7 @@
 //! - `conclude`: from packed nodes to the plan and its reasons
 //! - `outcome`: plan and report as data, and how people read them
 //!
-//! The files beside them: `charge` (what budgets are charged for a cluster), `serve` (the order of
-//! demands), `list` (lists with typed positions), `strategy` and `settings` (how to decide),
+//! The files beside them: `serve` (the order of demands), `list` (lists with typed positions), `strategy` and `settings` (how to decide),
 //! [`check`] (what every plan must satisfy), [`apply`] (a snapshot after its plan, for replays),
 //! and [`schema`] (JSON schemas).
 //!
@@ -35,7 +34,6 @@
 //! - While the head does not run, no pod is created, resized or removed.
 
 pub mod apply;
-mod charge;
 pub mod check;
 mod conclude;
 mod decide;
@@ -56,13 +54,10 @@ mod shrink;
 mod standby;
 pub(crate) mod strategy;
 
-pub(crate) use crate::plan::charge::charged_size;
-pub use crate::plan::charge::{charged, held};
 pub use crate::plan::conclude::launch::RAY_CONCURRENT_LAUNCHES;
 pub(crate) use crate::plan::growth::pod_size::gap;
 pub(crate) use crate::plan::memory::availability::is_overdue;
 pub use crate::plan::outcome::block_reason::BlockReason;
-pub use crate::plan::outcome::budget_use::BudgetUse;
 pub use crate::plan::outcome::cause::{Departure, DepartureReason, RemovalCause};
 pub(crate) use crate::plan::outcome::display::mebibytes;
 pub use crate::plan::outcome::plan::{

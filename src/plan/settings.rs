@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::budget::limit::BudgetLimit;
 use crate::plan::standby::spec::{Headroom, ScheduledStandby};
 use crate::plan::strategy::Strategy;
 
@@ -56,8 +55,6 @@ pub struct PlanSettings {
     pub headroom: Arc<Headroom>,
     /// What is kept ready at certain hours (strategy rayfit).
     pub schedules: Arc<[ScheduledStandby]>,
-    /// What budgets let the cluster use (strategy rayfit).
-    pub budgets: Arc<[BudgetLimit]>,
 }
 
 /// How fast a cluster may grow.
@@ -116,7 +113,6 @@ impl Default for PlanSettings {
             initial_sizes: false,
             headroom: Arc::default(),
             schedules: Arc::default(),
-            budgets: Arc::default(),
         }
     }
 }

@@ -8,7 +8,6 @@ use k8s_openapi::jiff::Timestamp;
 use super::resource::Reconcile;
 use super::settings::{DefaultValues, ReconcileSettings};
 use super::{Exemption, Limits, Mode, Scope};
-use crate::budget::limit::Budget;
 use crate::plan::{Headroom, ScaleUp, ScheduledStandby, Strategy};
 use crate::ray::ReconcileMode;
 use crate::rule_id::RuleId;
@@ -82,9 +81,6 @@ pub struct PartialReconcile {
     pub(crate) initial_sizes: Option<bool>,
     pub(crate) headroom: Option<Arc<Headroom>>,
     pub(crate) schedules: Option<Arc<[ScheduledStandby]>>,
-    pub(crate) budget: Option<Budget>,
-    pub(crate) budget_weight: Option<u32>,
-    pub(crate) budget_priority: Option<i32>,
     pub(crate) back_off_initial_seconds: Option<u32>,
     pub(crate) back_off_max_seconds: Option<u32>,
     /// The same as it is written, as far as it concerns a sidecar.
@@ -169,14 +165,6 @@ impl PartialReconcile {
         );
         write(&mut settings.headroom, self.headroom.as_ref());
         write(&mut settings.schedules, self.schedules.as_ref());
-        // Each budget holds for all that its policy matches, whatever other policies say.
-        if let Some(budget) = &self.budget {
-            let others = settings.budgets.iter().cloned();
-            settings.budgets = std::iter::once(budget.clone()).chain(others).collect();
-        }
-        let share = &mut settings.budget_share;
-        write(&mut share.weight, self.budget_weight.as_ref());
-        write(&mut share.priority, self.budget_priority.as_ref());
         let back_off = &mut settings.back_off;
         back_off.initial_seconds = self.back_off_initial_seconds.or(back_off.initial_seconds);
         back_off.max_seconds = self.back_off_max_seconds.or(back_off.max_seconds);

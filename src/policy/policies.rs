@@ -10,7 +10,7 @@ use super::resource::Reconcile;
 use super::settings::ReconcileSettings;
 use super::{Modes, Policy, Settings};
 use crate::facts::Facts;
-use crate::ray::{Kind, RayObject};
+use crate::ray::RayObject;
 use crate::rule_id::RuleId;
 
 /// All policies of a cluster, in the order in which they decide: the highest priority first, equal
@@ -57,16 +57,10 @@ impl Policies {
         now: Timestamp,
     ) -> Cow<'a, Settings> {
         let matching: Vec<&Policy> = self.matching(object, facts).collect();
-        let above: Vec<&Policy> = self.budgets_above(object, facts).collect();
-        if matching.is_empty() && above.is_empty() {
+        if matching.is_empty() {
             return Cow::Borrowed(base);
         }
         let mut settings = base.clone();
-        let above = above
-            .iter()
-            .filter_map(|policy| policy.reconcile.budget.clone());
-        // The policies that match put their own budgets before these: budgets add up.
-        settings.reconcile.budgets = above.collect();
         // Applied in reverse order, so that the first policy takes precedence.
         for policy in matching.iter().rev() {
             policy.defaults.write_over(&mut settings.defaults);
@@ -92,22 +86,6 @@ impl Policies {
         }
         settings.modes.complete(&base.modes);
         Cow::Owned(settings)
-    }
-
-    /// The policies whose budgets hold for a RayCluster only because they match the RayJob or the RayService that
-    /// KubeRay created it for.
-    pub fn budgets_above<'a>(
-        &'a self,
-        object: &RayObject<'_>,
-        facts: &Facts,
-    ) -> impl Iterator<Item = &'a Policy> {
-        let is_cluster = object.kind == Kind::RayCluster;
-        self.iter().filter(move |policy| {
-            is_cluster
-                && policy.reconcile.budget.is_some()
-                && policy.scope.contains_maker(object, facts)
-                && !policy.scope.contains(object, facts)
-        })
     }
 
     /// How `cluster` is scaled, with the values of `base` where no policy sets others. A RayCluster
@@ -405,38 +383,6 @@ mod tests {
             let ray = strategy(scope.clone()) == crate::plan::Strategy::Ray;
             assert_eq!(ray, follows, "{scope}");
         }
-    }
-
-    #[test]
-    fn admission_knows_the_budgets_of_what_a_cluster_was_made_for() {
-        let jobs = json!({"match": {"kinds": ["RayJob"]},
-            "reconcile": {"allowedModes": ["central"], "budget": {"cpu": 9}}});
-        let all = json!({"reconcile": {"allowedModes": ["central"], "budget": {"cpu": 99}}});
-        let policies = Policies::new(vec![policy("jobs", &jobs), policy("all", &all)]);
-        let budgets = |owner: Option<&str>| {
-            let owners: Vec<Value> = owner
-                .into_iter()
-                .map(|kind| {
-                    json!({"apiVersion": "ray.io/v1", "kind": kind, "name": "a", "controller": true})
-                })
-                .collect();
-            let cluster = json!({"apiVersion": "ray.io/v1", "kind": "RayCluster",
-                "metadata": {"name": "a-x7k2p", "namespace": "a", "ownerReferences": owners}});
-            let cluster = RayObject::parse(&cluster).unwrap();
-            let (base, now) = (Settings::default(), NOW.parse().unwrap());
-            let settings = policies.settings_for(&base, &cluster, &Facts::default(), now);
-            let mut names: Vec<String> = settings
-                .reconcile
-                .budgets
-                .iter()
-                .map(|budget| budget.policy.to_string())
-                .collect();
-            names.sort();
-            names
-        };
-        assert_eq!(budgets(None), ["all"]);
-        assert_eq!(budgets(Some("RayService")), ["all"]);
-        assert_eq!(budgets(Some("RayJob")), ["all", "jobs"]);
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::{Limits, Modes};
-use crate::budget::limit::{Budget, BudgetShare};
 use crate::plan::{
     DRAIN_TIMEOUT_S, FOLLOW_MEMORY, Headroom, KEEP_SMALL_S, LEARN_GAPS, MAKE_ROOM, MAX_WORKERS,
     SHRINK_AFTER_S, ScaleUp, ScheduledStandby, Strategy, UNSCHEDULABLE_S,
@@ -59,10 +58,6 @@ pub struct ReconcileSettings {
     pub headroom: Arc<Headroom>,
     /// What is kept ready at certain hours.
     pub schedules: Arc<[ScheduledStandby]>,
-    /// The budgets of all policies that match.
-    pub budgets: Arc<[Budget]>,
-    /// Which part of them the cluster gets while others want more too.
-    pub budget_share: BudgetShare,
     /// How long to wait after a failed request.
     pub back_off: BackOffPolicy,
 }
@@ -201,8 +196,6 @@ impl Default for ReconcileSettings {
             in_place: InPlaceSettings::default(),
             headroom: Arc::default(),
             schedules: Arc::default(),
-            budgets: Arc::default(),
-            budget_share: BudgetShare::default(),
             back_off: BackOffPolicy::default(),
         }
     }

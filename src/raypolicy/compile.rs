@@ -14,7 +14,7 @@ use crate::policy::selector::{Labels, Pattern};
 use crate::policy::{Exemption, Limit, Limits, Policy, Scope, resource};
 use crate::ray::Kind;
 use crate::raypolicy::fault::{Faults, PolicyFault, Weight, amount};
-use crate::raypolicy::{budget, standby};
+use crate::raypolicy::standby;
 use crate::rule_id::RuleId;
 use crate::rules;
 
@@ -49,7 +49,7 @@ pub fn compile(policy: &RayPolicy) -> (Option<Policy>, Vec<PolicyFault>) {
         rules: modes(spec, &mut faults),
         limits: limits(spec.limits.as_ref(), &name, &mut faults),
         defaults: defaults(spec.defaults.as_ref(), &mut faults),
-        reconcile: reconcile(spec.reconcile.as_ref(), &name, &mut faults),
+        reconcile: reconcile(spec.reconcile.as_ref(), &mut faults),
         exemptions: exemptions(&spec.exemptions, &mut faults),
         fail_closed: fail_closed(spec, &mut faults),
         name,
@@ -182,7 +182,6 @@ fn defaults(written: Option<&resource::Defaults>, faults: &mut Faults) -> Partia
 /// The schema bounds the numbers; a number beyond the bounds counts as absent.
 pub(super) fn reconcile(
     written: Option<&resource::Reconcile>,
-    policy: &Arc<str>,
     faults: &mut Faults,
 ) -> PartialReconcile {
     let Some(written) = written else {
@@ -192,7 +191,6 @@ pub(super) fn reconcile(
     let seconds = |written: Option<i64>| number(written).filter(|seconds| *seconds > 0);
     let back_off = written.back_off.clone().unwrap_or_default();
     let in_place = written.in_place.clone().unwrap_or_default();
-    let share = written.budget_share.clone().unwrap_or_default();
     PartialReconcile {
         mode: written.mode,
         allowed_modes: written.allowed_modes.clone(),
@@ -214,11 +212,6 @@ pub(super) fn reconcile(
         initial_sizes: in_place.initial_sizes,
         headroom: standby::headroom(written, faults),
         schedules: standby::schedules(written, faults),
-        budget: budget::budget(written, policy, faults),
-        budget_weight: seconds(share.weight),
-        budget_priority: share
-            .priority
-            .and_then(|priority| i32::try_from(priority).ok()),
         back_off_initial_seconds: seconds(back_off.initial_seconds),
         back_off_max_seconds: seconds(back_off.max_seconds),
         for_sidecar: Arc::new(written.for_sidecar()),

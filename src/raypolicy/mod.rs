@@ -1,7 +1,6 @@
 //! Reading and validating RayPolicy objects.
 //!
-//! [`mod@compile`] reads one policy, `standby` what it keeps ready, [`budget`] what all its clusters may use
-//! together. The other files find problems that its author should know:
+//! [`mod@compile`] reads one policy, and `standby` what it keeps ready. The other files find problems that its author should know:
 //! unknown keys (`unknown_keys`), selectors that match nothing (`vacuous`) and limits that users
 //! can avoid (`avoidable`). [`review`] combines all of them for the admission of policies.
 //!
@@ -9,7 +8,6 @@
 //! a part that is wrong takes no other part with it, unless without it the policy would match more.
 
 pub(crate) mod avoidable;
-pub mod budget;
 pub mod compile;
 pub(crate) mod fault;
 pub mod review;

@@ -3,7 +3,6 @@
 //! warning, so that the policy can still be changed.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
@@ -11,7 +10,6 @@ use crate::facts::Facts;
 use crate::policy::resource::RayPolicy;
 use crate::policy::settings::ReconcileSettings;
 use crate::policy::{DefaultValues, Exemption, Mode, Policies, Policy};
-use crate::ray::ReconcileMode;
 use crate::raypolicy::vacuous::vacuous;
 use crate::raypolicy::{PolicyFault, Weight, avoidable, compile};
 use crate::rule_id::RuleId;
@@ -39,7 +37,6 @@ pub fn review(
     let (policy, mut faults) = examine(new, now);
     if let Some(policy) = &policy {
         faults.extend(conflicts(policy, others, facts));
-        faults.extend(left_by_silence(policy, others, facts));
         faults.extend(vacuous(policy, facts));
         faults.extend(avoidable(policy, others, facts));
     }
@@ -148,28 +145,6 @@ fn conflicts(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<PolicyFau
         .collect()
 }
 
-/// A budget that a cluster is not under if its author leaves `rayfit.dev/reconcile` out, because no policy fills it in.
-fn left_by_silence(policy: &Policy, others: &Policies, facts: &Facts) -> Option<PolicyFault> {
-    policy.reconcile.budget.as_ref()?;
-    let central = Some(ReconcileMode::Central);
-    let filled_in = match policy.reconcile.mode {
-        None => others.iter().any(|other| {
-            other.name != policy.name
-                && other.reconcile.mode == central
-                && policy.scope.is_within_namespaces_of(&other.scope, facts)
-        }),
-        mode => mode == central,
-    };
-    (!filled_in).then(|| PolicyFault {
-        place: "spec.reconcile.budget".to_owned(),
-        problem:
-            "does not hold for clusters without the annotation rayfit.dev/reconcile, which Ray's \
-                  autoscaler scales: write mode: central beside it"
-                .to_owned(),
-        weight: Weight::Doubt,
-    })
-}
-
 /// The setting about which two policies disagree, if there is one.
 fn disagreement(one: &Policy, other: &Policy) -> Option<String> {
     if one.mode.is_some() && other.mode.is_some() && one.mode != other.mode {
@@ -202,11 +177,8 @@ fn other_values(one: &Policy, other: &Policy) -> Option<String> {
         return Some(format!("limit {}", limit.name));
     }
     let defaults = |policy: &Policy, values: &mut DefaultValues| policy.defaults.write_over(values);
-    let reconcile = |policy: &Policy, settings: &mut ReconcileSettings| {
-        policy.reconcile.write_over(settings);
-        // All budgets hold, in whatever order.
-        settings.budgets = Arc::default();
-    };
+    let reconcile =
+        |policy: &Policy, settings: &mut ReconcileSettings| policy.reconcile.write_over(settings);
     let differ = |own: bool, theirs: bool, equal: bool| own && theirs && !equal;
     let (modes, theirs) = (&one.reconcile.allowed_modes, &other.reconcile.allowed_modes);
     let decides = [
@@ -336,7 +308,7 @@ mod tests {
         assert_eq!(doubted(json!({"mode": "Warn"})), 0);
         assert_eq!(doubted(json!({"mode": "Audit", "priority": 1})), 0);
         let mine = json!({"limits": {"maxCpuPerPod": 8}, "defaults": {"idleTimeoutSeconds": 60},
-            "reconcile": {"mode": "central", "allowedModes": ["central"], "budget": {"cpu": 1}},
+            "reconcile": {"mode": "central", "allowedModes": ["central"]},
             "failClosed": true});
         let doubted = |other: Value| {
             let found = reviewed(&mine, None, &[("other", other)]).doubted;
@@ -356,7 +328,6 @@ mod tests {
                 json!({"reconcile": {"allowedModes": ["ray", "central"]}}),
                 1,
             ),
-            (json!({"reconcile": {"budget": {"cpu": 2}}}), 0),
             (json!({"reconcile": {"standby": true}}), 0),
             (json!({"failClosed": false}), 1),
             (mine.clone(), 0),
@@ -412,28 +383,5 @@ mod tests {
         assert_eq!(refused(None), 1);
         assert_eq!(refused(Some(&fault("another"))), 1);
         assert_eq!(refused(Some(&fault("unknown variant"))), 0);
-    }
-
-    #[test]
-    fn a_budget_that_a_cluster_without_the_annotation_leaves_is_pointed_out() {
-        let doubts = |mode: Option<&str>, others: &[(&str, Value)]| {
-            let mut spec =
-                json!({"reconcile": {"allowedModes": ["central"], "budget": {"cpu": 9}}});
-            if let Some(mode) = mode {
-                spec["reconcile"]["mode"] = json!(mode);
-            }
-            let found = reviewed(&spec, None, others).doubted;
-            let texts = found.iter().map(ToString::to_string);
-            texts
-                .filter(|text| text.contains("without the annotation"))
-                .count()
-        };
-        assert_eq!(doubts(None, &[]), 1);
-        assert_eq!(doubts(Some("central"), &[]), 0);
-        let central = json!({"reconcile": {"mode": "central"}});
-        assert_eq!(doubts(None, &[("all", central.clone())]), 0);
-        let mut team = central;
-        team["match"] = json!({"namespaceSelector": {"matchLabels": {"team": "a"}}});
-        assert_eq!(doubts(None, &[("team", team)]), 1);
     }
 }

@@ -54,7 +54,7 @@ pub fn read(text: &str) -> Result<ReconcileSettings, SettingsFault> {
 }
 
 fn partial(told: &Reconcile) -> PartialReconcile {
-    compile::reconcile(Some(told), &"".into(), &mut Faults::default())
+    compile::reconcile(Some(told), &mut Faults::default())
 }
 
 fn bounded(text: &str) -> Result<(), SettingsFault> {
@@ -84,7 +84,7 @@ mod tests {
         Policies::new(reconciles.iter().enumerate().map(written).collect())
     }
 
-    /// What a sidecar goes by, and what the central Rayfit would, without budgets and who scales.
+    /// What a sidecar goes by, and what the central Rayfit would, without who scales.
     fn both(reconciles: &[Value]) -> (ReconcileSettings, ReconcileSettings) {
         let (policies, facts) = (policies(reconciles), Facts::default());
         let object = json!({"metadata": {"name": "a", "namespace": "b"}});
@@ -93,7 +93,6 @@ mod tests {
         let base = ReconcileSettings::default();
         let mut central = policies.reconcile_for(&base, &cluster, &facts);
         (central.mode, central.standby) = (base.mode, base.standby);
-        (central.budgets, central.budget_share) = (base.budgets, base.budget_share);
         (told, central)
     }
 
@@ -119,7 +118,6 @@ mod tests {
             json!({"backOff": {"initialSeconds": 3}}),
             json!({"backOff": {"maxSeconds": 300}}),
             json!({"mode": "central", "standby": true, "allowedModes": ["central"]}),
-            json!({"budget": {"cpu": 100}, "budgetShare": {"weight": 2}}),
         ];
         let all = fields.len();
         proptest::sample::subsequence(fields.to_vec(), 0..=all).prop_map(|some| {
@@ -149,7 +147,7 @@ mod tests {
         for text in ["", "1", "{\"strategy\": \"mine\"}", deep.as_str()] {
             assert!(matches!(read(text), Err(SettingsFault::Unreadable(_))));
         }
-        let more = r#"{"mode": "ray", "standby": true, "budget": {"cpu": 1}, "maxWorkersPerCluster": -1, "x": 1}"#;
+        let more = r#"{"mode": "ray", "standby": true, "maxWorkersPerCluster": -1, "x": 1}"#;
         assert_eq!(read(more).unwrap(), ReconcileSettings::default());
         assert_eq!(read(NOTHING).unwrap(), ReconcileSettings::default());
     }

@@ -1,16 +1,12 @@
 //! Decides one round: from a snapshot to the effects that are to be performed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use super::memory::RoundMemory;
 use super::round::{Round, Skipped};
 use super::settings::RoundSettings;
-use crate::budget::amounts::BudgetAmounts;
-use crate::budget::book::PlannedUse;
-use crate::budget::limit::BudgetLimit;
 use crate::plan::check::{self, Violation};
-use crate::plan::{self, Plan, PlanSettings};
+use crate::plan::{self, Plan};
 use crate::reconcile::effects::chain::Chain;
 use crate::reconcile::effects::effect::{DrainKind, Effect, EffectClass, EffectTarget};
 use crate::reconcile::effects::replicas::{ReplicaChange, Workers};
@@ -34,22 +30,7 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &RoundSettings
     let now = snapshot.seconds().unwrap_or_default();
     let delayed = memory.after_leap(snapshot, now);
     let snapshot = delayed.as_ref().unwrap_or(snapshot);
-    let hidden = memory.unseen.hidden(&snapshot.pods);
-    let (plan, report) = match within(snapshot, memory, settings, hidden) {
-        Some(bounded) => plan::decide(snapshot, &bounded),
-        None => plan::decide(snapshot, &settings.plan),
-    };
-    // Where it is not known how large the cluster is, what was known before goes on to count.
-    let is_known = !memory.needs_read(&snapshot.pods, now);
-    let budget = plan.budget.filter(|_| is_known).map(|of| {
-        // What is given up is still in use until it has gone, so the larger of now and then is
-        // recorded.
-        let planned = of.charge.max(of.planned).plus(hidden);
-        PlannedUse {
-            planned,
-            wants: of.wants.max(planned),
-        }
-    });
+    let (plan, report) = plan::decide(snapshot, &settings.plan);
     let mut made = Making {
         snapshot,
         plan: &plan,
@@ -91,36 +72,7 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &RoundSettings
         skipped,
         plan,
         report,
-        budget,
     }
-}
-
-/// The planner's settings with what budgets leave for the cluster, if any hold for it: growth that may
-/// be hidden counts, and where it is not known how much there is, nothing may grow.
-fn within(
-    snapshot: &Snapshot,
-    memory: &RoundMemory,
-    settings: &RoundSettings,
-    hidden: BudgetAmounts,
-) -> Option<PlanSettings> {
-    if settings.plan.budgets.is_empty() {
-        return None;
-    }
-    let now = snapshot.seconds().unwrap_or_default();
-    let is_lost = memory.needs_read(&snapshot.pods, now);
-    let left = |one: &BudgetLimit| BudgetLimit {
-        policy: Arc::clone(&one.policy),
-        limit: if is_lost {
-            BudgetAmounts::default()
-        } else {
-            one.limit.minus(hidden)
-        },
-        is_new: one.is_new,
-    };
-    Some(PlanSettings {
-        budgets: settings.plan.budgets.iter().map(left).collect(),
-        ..settings.plan.clone()
-    })
 }
 
 struct Making<'a> {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::budget::book::PlannedUse;
 use crate::plan::{Plan, PlanReport};
 use crate::reconcile::effects::chain::Chain;
 use crate::reconcile::effects::effect::EffectTarget;
@@ -26,8 +25,6 @@ pub struct Round {
     pub plan: Plan,
     /// The reasons for the plan.
     pub report: PlanReport,
-    /// What the plan takes of budgets, if any hold for the cluster.
-    pub budget: Option<PlannedUse>,
     /// The conditions that were found in the snapshot and are worth an Event.
     pub(super) conditions: Vec<TrackedCondition>,
     /// The names of the cluster's pods.

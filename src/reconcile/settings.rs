@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::budget::limit::{Budget, BudgetLimit, BudgetShare};
 use crate::plan;
 use crate::policy::settings::ReconcileSettings;
 
@@ -15,10 +14,6 @@ pub struct RoundSettings {
     pub pace: Pace,
     /// The back-off after failures.
     pub backoff: BackoffSettings,
-    /// The budgets that hold for the cluster.
-    pub budgets: Arc<[Budget]>,
-    /// The cluster's share of these budgets while other clusters want more too.
-    pub budget_share: BudgetShare,
 }
 
 /// Intervals between two looks at a cluster, in seconds.
@@ -55,11 +50,7 @@ impl RoundSettings {
         let longest_s = asked.max_seconds.map_or(usual.longest_s, f64::from);
         let unless_zero = |seconds: u32| (seconds > 0).then_some(f64::from(seconds));
         let in_place = policy.in_place;
-        // Strategy `ray` decides as Ray does, and Ray knows no budgets.
-        let budgets = Some(&policy.budgets).filter(|_| policy.strategy.is_rayfit());
         Self {
-            budgets: budgets.cloned().unwrap_or_default(),
-            budget_share: policy.budget_share,
             plan: plan::PlanSettings {
                 strategy: policy.strategy,
                 pending_idle_timeout_s: policy.pending_idle_timeout_seconds.map(f64::from),
@@ -78,8 +69,6 @@ impl RoundSettings {
                 initial_sizes: in_place.initial_sizes,
                 headroom: Arc::clone(&policy.headroom),
                 schedules: Arc::clone(&policy.schedules),
-                // What budgets allow is known when the cluster is looked at.
-                budgets: Arc::default(),
             },
             pace: Pace::default(),
             backoff: match asked.max_seconds {
@@ -94,16 +83,6 @@ impl RoundSettings {
                 },
             },
         }
-    }
-}
-
-impl RoundSettings {
-    /// The settings with what budgets let the cluster use now.
-    #[must_use]
-    pub fn within(&self, limits: Arc<[BudgetLimit]>) -> Self {
-        let mut settings = self.clone();
-        settings.plan.budgets = limits;
-        settings
     }
 }
 
@@ -153,8 +132,6 @@ mod tests {
         let settings = RoundSettings::of(&ReconcileSettings {
             standby: false,
             mode: None,
-            budgets: Arc::default(),
-            budget_share: BudgetShare::default(),
             headroom: Arc::clone(&headroom),
             schedules: Arc::default(),
             strategy: Strategy::Ray,
@@ -204,7 +181,6 @@ mod tests {
             initial_sizes: true,
             headroom,
             schedules: Arc::default(),
-            budgets: Arc::default(),
         };
         assert_eq!(settings.plan, plan);
         let waits = |initial_seconds, max_seconds| {

@@ -89,7 +89,6 @@ pub static RULES: &[&Rule] = &[
     &limits::gpus_per_cluster::RULE,
     &limits::idle_timeout::RULE,
     &limits::cluster_size::RULE,
-    &limits::budget::RULE,
 ];
 
 /// The rule of that number.

@@ -19,7 +19,6 @@ use tokio::time::{Instant, sleep};
 
 use crate::apiserver::{ApiServer, Gate, Informers, Watches};
 use crate::controller::act::writer::{MANAGER, Requests, Writer};
-use crate::controller::budget::cluster::ClusterBudgets;
 use crate::controller::busy_count::BusyCount;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
@@ -222,7 +221,6 @@ impl Sidecar {
             writer: self.writer.clone(),
             credentials: Credentials::Environment(self.options.variable),
             tuning: Tuning::Written,
-            budgets: ClusterBudgets::new("", None, clock.clone()),
             about: About {
                 key: self.key.clone(),
                 uid: cluster["metadata"]["uid"]

@@ -10,7 +10,6 @@
 //! - [`world`]: objects, operator, scheduler, node autoscaler, kubelets
 //! - [`scaler`]: the reconciler in this world; [`sending`] has the calls of its rounds
 //! - [`observed`]: what it observes
-//! - [`budget`]: a budget over the cluster and others
 //! - [`replicas`]: several processes, and the Leases by which one of them scales the cluster
 //! - [`gate`]: the requests of several clusters on their way to one API server
 //! - [`run`]: one simulation from beginning to end
@@ -23,7 +22,6 @@
 //!
 //! Invariant: equal arguments give equal results, on every machine.
 
-pub mod budget;
 pub mod faults;
 pub mod gate;
 pub mod moment;

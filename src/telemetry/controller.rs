@@ -12,7 +12,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::budgets::BudgetMetrics;
 use super::saved::SavedInPlace;
 use super::sizes::WorkerSizes;
 use crate::plan::{BelowLimits, GroupSizes};
@@ -49,8 +48,6 @@ pub struct ScalingMetrics {
     capacity: Histogram,
     saved: SavedInPlace,
     sizes: WorkerSizes,
-    /// The metrics of budgets.
-    pub budgets: BudgetMetrics,
     wants: Mutex<HashMap<String, Want>>,
     silent: Mutex<HashMap<String, Instant>>,
 }
@@ -114,7 +111,6 @@ impl Default for ScalingMetrics {
             capacity: Histogram::new(CAPACITY),
             saved: SavedInPlace::default(),
             sizes: WorkerSizes::default(),
-            budgets: BudgetMetrics::default(),
             wants: Mutex::default(),
             silent: Mutex::default(),
         };
@@ -202,7 +198,6 @@ impl ScalingMetrics {
         );
         self.saved.register(registry);
         self.sizes.register(registry);
-        self.budgets.register(registry);
     }
 
     /// Records the duration of a round.

@@ -4,7 +4,6 @@
 //! secret is logged, and the number of series does not grow with tenants' objects.
 
 pub mod audit;
-pub mod budgets;
 pub mod controller;
 pub mod logs;
 pub mod metrics;

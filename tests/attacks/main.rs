@@ -12,7 +12,6 @@
     unreachable_pub
 )]
 
-mod budget;
 mod callers;
 mod check;
 mod control;

@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 
 use k8s_openapi::jiff::Timestamp;
 use proptest::prelude::*;
-use rayfit::budget::amounts::BudgetAmounts;
-use rayfit::budget::limit::Budget;
 use rayfit::defaults::{self, DEFAULTS, Defaulted};
 use rayfit::facts::Facts;
 use rayfit::judge::judge;
@@ -69,27 +67,6 @@ fn every_default_turns_its_example_into_what_it_says() {
             "{applied:?}"
         );
     }
-}
-
-/// A sidecar knows nothing of other clusters, so it does not stand by where all of them share a budget.
-#[test]
-fn a_cluster_under_a_budget_gets_no_standby() {
-    let mut settings = Settings::default();
-    settings.reconcile.mode = Some(ReconcileMode::Central);
-    settings.reconcile.standby = true;
-    settings.defaults.central_namespace = Some("elsewhere".to_owned());
-    let cluster = ray_cluster("{metadata: {}, spec: {enableInTreeAutoscaling: true}}");
-    let standby = |settings: &Settings| {
-        let stored = stored(&cluster, None, settings);
-        stored["metadata"]["annotations"]["rayfit.dev/standby"].clone()
-    };
-    assert_eq!(standby(&settings), "elsewhere");
-    settings.reconcile.budgets = [Budget {
-        policy: "team".into(),
-        total: BudgetAmounts::default(),
-    }]
-    .into();
-    assert_eq!(standby(&settings), Value::Null);
 }
 
 /// Two policies that contradict each other deny nobody for what nobody has written.

@@ -172,7 +172,7 @@ fn texts(list: &Value) -> Vec<String> {
 #[test]
 fn values_that_are_left_out_are_documented_as_the_code_takes_them() {
     let settings = ReconcileSettings::default();
-    let (in_place, share) = (settings.in_place, settings.budget_share);
+    let in_place = settings.in_place;
     let expected: BTreeMap<&str, String> = [
         (
             "maxWorkersPerCluster",
@@ -201,8 +201,6 @@ fn values_that_are_left_out_are_documented_as_the_code_takes_them() {
         ("inPlace.followMemory", in_place.follow_memory.to_string()),
         ("inPlace.makeRoom", in_place.make_room.to_string()),
         ("inPlace.initialSizes", in_place.initial_sizes.to_string()),
-        ("budgetShare.weight", share.weight.to_string()),
-        ("budgetShare.priority", share.priority.to_string()),
     ]
     .into();
     let definition = resource::definition();
@@ -222,11 +220,7 @@ fn values_that_are_left_out_are_documented_as_the_code_takes_them() {
         ("holdBusyNodes", settings.hold_busy_nodes.to_string()),
         ("standby", settings.standby.to_string()),
     ];
-    // The row of budgetShare has both of its fields.
-    let rows = expected
-        .into_iter()
-        .filter(|(field, _)| !field.starts_with("budgetShare"));
-    for (field, value) in rows.chain(also) {
+    for (field, value) in expected.into_iter().chain(also) {
         let row = page
             .lines()
             .find(|line| line.starts_with(&format!("| `{field}` |")));

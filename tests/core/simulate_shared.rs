@@ -26,7 +26,7 @@ fn tried() -> std::ops::Range<u64> {
     from.parse().unwrap()..to.parse().unwrap()
 }
 
-/// Two or three clusters, of which some have a budget together.
+/// Two or three clusters.
 fn plans(number: u64) -> Vec<FaultPlan> {
     let first = 2_000_000 + number * 3;
     (first..first + 2 + number % 2).map(draw::plan).collect()

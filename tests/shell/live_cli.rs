@@ -8,8 +8,8 @@ use axum::routing::get;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-/// A cluster with these annotations, one worker of which is on a cordoned Kubernetes node, a RayPolicy
-/// with a budget, and the kubeconfig for the API server that has them.
+/// A cluster with these annotations, one worker of which is on a cordoned Kubernetes node, a RayPolicy,
+/// and the kubeconfig for the API server that has them.
 async fn api_server(name: &str, annotations: Value) -> PathBuf {
     let size = json!({"cpu": "2", "memory": "4Gi"});
     let container = json!({"name": "ray", "image": "ray:2.60.0", "resources": {"limits": size, "requests": size}});
@@ -34,9 +34,7 @@ async fn api_server(name: &str, annotations: Value) -> PathBuf {
     let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"},
         "spec": {"unschedulable": true}});
     let policies = json!({"apiVersion": "rayfit.dev/v1alpha1", "kind": "RayPolicyList", "metadata": {},
-        "items": [{"metadata": {"name": "team-a"}, "spec": {"reconcile": {"budget": {"cpu": "64"}}}}]});
-    let leases = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "LeaseList", "metadata": {},
-        "items": []});
+        "items": [{"metadata": {"name": "team-a"}, "spec": {"reconcile": {"drainTimeoutSeconds": 30}}}]});
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ray"}});
     let answer = |value: Value| get(move || async move { axum::Json(value) });
     let router = Router::new()
@@ -47,8 +45,7 @@ async fn api_server(name: &str, annotations: Value) -> PathBuf {
         .route("/api/v1/namespaces/ray/pods", answer(pods))
         .route("/api/v1/namespaces/ray", answer(namespace))
         .route("/api/v1/nodes/n1", answer(node))
-        .route("/apis/rayfit.dev/v1alpha1/raypolicies", answer(policies))
-        .route("/apis/coordination.k8s.io/v1/leases", answer(leases));
+        .route("/apis/rayfit.dev/v1alpha1/raypolicies", answer(policies));
     let file =
         PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("live-kubeconfig-{name}.json"));
     crate::client_support::kubeconfig(router, file).await
@@ -76,7 +73,6 @@ async fn what_a_sidecar_does_not_know_is_not_shown() {
         text.contains("about to leave: pod w of group cpu"),
         "{text}"
     );
-    assert!(text.contains("budget of RayPolicy team-a"), "{text}");
     assert!(!text.contains("the head's container"), "{text}");
 
     let sidecar = json!({"rayfit.dev/reconcile": "sidecar", "rayfit.dev/scaled-by": "sidecar/1-2"});
@@ -96,7 +92,6 @@ async fn what_a_sidecar_does_not_know_is_not_shown() {
     ] {
         let text = status(name, annotations).await;
         assert!(!text.contains("about to leave"), "{text}");
-        assert!(!text.contains("budget of RayPolicy"), "{text}");
         assert!(text.contains(why), "{text}");
     }
 }

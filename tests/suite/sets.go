@@ -29,10 +29,9 @@ const scenes = "^(a_running_pod_grows|a_pod_that_is_still_to_come_will_grow)$"
 // and its other half runs meanwhile.
 const waits = "^(TestGangsThatMeet|TestGracefulEnd|TestIdleClustersEnd|TestMemoryInUse|TestNodeLeaves|TestPodsAreMadeLarge|TestRoomIsKeptReady|TestSidecarStandsIn)$"
 
-// slow are tests of e2e/scaling that are left to `make test-long`: one waits twice
-// for the four minutes for which a new record of a budget grants nothing, the other
-// one needs a machine on which nobody else computes.
-const slow = "^(TestBudgetHolds|TestGrowthRunsFaster)$"
+// slow is a test of e2e/scaling that is left to `make test-long`: it needs a machine
+// on which nobody else computes.
+const slow = "^TestGrowthRunsFaster$"
 
 // needLab are the lab's own tests that start one.
 const needLab = "^(TestAdmissionOnly|TestGatewaysRouteByWeight|TestInterruptedStartLeavesNothing|TestPodIsAProcess|TestPodsHaveNetworks)$"

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::{Api, ListParams};
+use kube::api::Api;
 use kube::core::PartialObjectMeta;
 use kube::{Client, Error};
 use serde_json::Value;
@@ -12,11 +11,7 @@ use serde_json::Value;
 use super::list::policies;
 use super::scaler::LiveScaler;
 use crate::apiserver::error_chain::text;
-use crate::budget::book::BudgetBook;
-use crate::budget::limit::BudgetLimit;
 use crate::cli::shared::outcome;
-use crate::controller::budget::stored::{self, KIND, StoredRecord, policy_of};
-use crate::controller::lease::stored::LABEL;
 use crate::controller::tuning::Tuning;
 use crate::facts::{DEFAULT_NAMESPACE, Facts};
 use crate::plan;
@@ -30,20 +25,13 @@ pub(super) async fn settings(client: &Client, cluster: &Value) -> plan::PlanSett
     let Some(root) = cluster.as_object() else {
         return plan::PlanSettings::default();
     };
-    let uid = root
-        .get("metadata")
-        .and_then(|meta| meta.get("uid")?.as_str());
     let object = RayObject::of_kind(Kind::RayCluster, root);
     if !LiveScaler::of(&object).sees_all() {
         return Tuning::Written.of(cluster).plan;
     }
     let cluster = object;
     match folded(client, &cluster).await {
-        Ok(folded) => {
-            let settings = RoundSettings::of(&folded);
-            let limits = limits(client, uid.unwrap_or_default(), &settings).await;
-            settings.within(limits).plan
-        }
+        Ok(folded) => RoundSettings::of(&folded).plan,
         Err(error) => {
             let why = text(&error);
             outcome::warn(format_args!(
@@ -52,42 +40,6 @@ pub(super) async fn settings(client: &Client, cluster: &Value) -> plan::PlanSett
             plan::PlanSettings::default()
         }
     }
-}
-
-/// What budgets let the cluster use: what it is granted in their records, which are in Rayfit's
-/// namespace.
-async fn limits(client: &Client, uid: &str, settings: &RoundSettings) -> Arc<[BudgetLimit]> {
-    if settings.budgets.is_empty() {
-        return Arc::default();
-    }
-    let mut book = BudgetBook::new(uid);
-    book.set(&settings.budgets, settings.budget_share);
-    match records(client).await {
-        Ok(records) => {
-            for policy in book.policies() {
-                let record = records.get(&*policy).cloned().unwrap_or_default();
-                book.read(&policy, &record.version, record.grants, 0.0);
-            }
-            book.limits(0.0)
-        }
-        Err(error) => {
-            let why = text(&error);
-            outcome::warn(format_args!(
-                "what budgets grant cannot be read, so this is what would be done without any: {why}"
-            ));
-            Arc::default()
-        }
-    }
-}
-
-async fn records(client: &Client) -> Result<BTreeMap<String, StoredRecord>, Error> {
-    let selected = ListParams::default().labels(&format!("{LABEL}={KIND}"));
-    let listed = Api::<Lease>::all(client.clone()).list(&selected).await?;
-    let records = listed.iter().filter_map(|lease| {
-        let policy = policy_of(lease.metadata.name.as_deref()?)?;
-        Some((policy.to_owned(), stored::read(lease).ok()?))
-    });
-    Ok(records.collect())
 }
 
 async fn folded(client: &Client, cluster: &RayObject<'_>) -> Result<ReconcileSettings, Error> {

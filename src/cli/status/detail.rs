@@ -40,7 +40,6 @@ pub(super) fn text(key: &Key, look: &Look, settings: &PlanSettings) -> String {
         text += &unmet(&plan);
         text += &kept(&report);
     }
-    text += &budgets(&plan, settings);
     for node in &plan.excess {
         let _ = writeln!(text, "\nabove the maximum: {node}");
     }
@@ -297,22 +296,6 @@ fn kept(report: &PlanReport) -> String {
         return String::new();
     }
     format!("\n{}", lines.concat())
-}
-
-/// What budgets let the cluster use, and what it uses.
-fn budgets(plan: &Plan, settings: &PlanSettings) -> String {
-    let mut text = String::new();
-    for one in settings.budgets.iter() {
-        let (policy, limit) = (&one.policy, one.limit);
-        let _ = writeln!(
-            text,
-            "\nbudget of RayPolicy {policy}: the cluster may use {limit}"
-        );
-    }
-    if let Some(budget) = &plan.budget {
-        let _ = writeln!(text, "  it {budget}");
-    }
-    text
 }
 
 /// Whether the cluster ends by itself, and who uses it now. Since when nobody does is known only where

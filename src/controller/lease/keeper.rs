@@ -24,9 +24,6 @@ use crate::reconcile::ownership::lease::heartbeat::{Heartbeat, HeartbeatStep};
 use crate::reconcile::ownership::lease::ledger::LeaseLedger;
 use crate::reconcile::ownership::lease::record::{LeaseName, LeaseRecord, LeaseStep};
 
-/// Other readers of what the watch of Rayfit's Leases shows.
-pub type OtherLeases = Box<dyn Fn(&WatchEvent<Lease>) + Send>;
-
 /// Whether any cluster has a sidecar that stands by, so that the heartbeat is needed, and whether this replica could
 /// scale that cluster now.
 pub type HeartbeatNeed = Box<dyn Fn() -> bool + Send>;
@@ -39,7 +36,6 @@ pub async fn keep(
     informers: Informers,
     fence: Fence,
     measures: RoundMetrics,
-    others: OtherLeases,
     is_heartbeat_needed: HeartbeatNeed,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -62,7 +58,6 @@ pub async fn keep(
         start,
         fence,
         measures,
-        others,
         is_heartbeat_needed,
         heartbeat: Heartbeat::default(),
         heartbeat_fault: String::new(),
@@ -114,7 +109,6 @@ struct Keeper {
     start: Instant,
     fence: Fence,
     measures: RoundMetrics,
-    others: OtherLeases,
     is_heartbeat_needed: HeartbeatNeed,
     heartbeat: Heartbeat,
     /// Why the heartbeat was not renewed, as last logged.
@@ -162,7 +156,6 @@ async fn renew_heartbeat(
 impl Keeper {
     fn note(&mut self, event: WatchEvent<Lease>) {
         let now = self.start.elapsed();
-        (self.others)(&event);
         match event {
             WatchEvent::Applied(_, lease) | WatchEvent::Listed(_, lease) => self.saw(&lease, now),
             WatchEvent::Deleted(name, _) => {

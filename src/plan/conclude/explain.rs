@@ -19,7 +19,6 @@ use crate::plan::outcome::report::{
 };
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::outcome::unmet::GroupLimit;
-use crate::plan::packing::allowance::Allowance;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::standby::ready::{StandbyDemand, StandbyKind};
 use crate::quantity::Quantity;
@@ -291,11 +290,6 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
     }
     if !resize.current.is_below(resize.limit()) {
         return Some(NodeRemark::AtResizeLimit);
-    }
-    let allowance = decided.state.allowance.as_ref();
-    let goal = |allowance: &Allowance| resize.goal(Some(&allowance.within(None)));
-    if allowance.is_some_and(|allowance| !resize.current.is_below(goal(allowance))) {
-        return Some(NodeRemark::NoBudget);
     }
     short(decided, resize)
 }

@@ -28,9 +28,9 @@ pub(crate) fn of_group(
     number: GroupIndex,
 ) -> Option<InitialSize> {
     let state = &decided.state;
-    // Budgets are charged for new pods, and Kueue admits them, as their template asks.
-    let counts_templates = !settings.budgets.is_empty() || snapshot.ray_cluster.is_queued;
-    if !settings.initial_sizes || !state.strategy.is_rayfit() || counts_templates {
+    // Kueue admits new pods as their template asks.
+    let is_queued = snapshot.ray_cluster.is_queued;
+    if !settings.initial_sizes || !state.strategy.is_rayfit() || is_queued {
         return None;
     }
     let group = state.groups.get(number)?;

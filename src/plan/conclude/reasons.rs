@@ -1,7 +1,5 @@
 //! The reasons why a demand could not be met.
 
-use std::sync::Arc;
-
 use crate::hash::{HashMap, HashSet};
 use crate::plan::decided::Decided;
 use crate::plan::demand::batch::RequestBatch;
@@ -11,7 +9,6 @@ use crate::plan::demand::shape::{Shape, ShapeId};
 use crate::plan::list::{ByGroup, DemandIndex, GroupIndex};
 use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
 use crate::plan::outcome::unmet::{GroupLimit, Shortfall, UnmetReason};
-use crate::plan::packing::allowance::cost;
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
 
 /// For how many demands the reasons are given. Nobody reads the reasons of more.
@@ -154,10 +151,6 @@ fn why_not(
     }
     if state.is_cut {
         return Shortfall::MaxWorkers(state.max_workers);
-    }
-    let allowance = state.allowance.as_ref();
-    if let Some(policy) = allowance.and_then(|allowance| allowance.forbids(cost(config))) {
-        return Shortfall::Budget(Arc::clone(policy));
     }
     Shortfall::Full
 }

@@ -59,9 +59,6 @@ impl fmt::Display for Plan {
                 writeln!(f, "    {reason}")?;
             }
         }
-        if let Some(budget) = &self.budget {
-            writeln!(f, "  budgets: {budget}")?;
-        }
         for problem in &self.problems {
             writeln!(f, "  problem: {problem}")?;
         }

@@ -9,7 +9,6 @@
 //! In: nothing but values. Invariant: whatever a plan does or leaves has a reason here that a person can read.
 
 pub(crate) mod block_reason;
-pub(crate) mod budget_use;
 pub(crate) mod cause;
 pub(crate) mod display;
 pub(crate) mod json_text;

@@ -6,7 +6,6 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::plan::outcome::budget_use::BudgetUse;
 use crate::plan::outcome::cause::{Departure, RemovalCause};
 use crate::plan::outcome::json_text::text_in_json;
 use crate::plan::outcome::problem::Problem;
@@ -55,9 +54,6 @@ pub struct Plan {
     pub end: Option<ClusterEnd>,
     /// The demands that cannot be met.
     pub unmet: Vec<Unmet>,
-    /// What the cluster uses of budgets; absent if none holds for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub budget: Option<BudgetUse>,
     /// The problems of the cluster's objects, and what is not done because of them.
     pub problems: Vec<Problem>,
     /// What the controller is to remember for the next round.

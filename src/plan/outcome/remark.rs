@@ -82,8 +82,6 @@ pub enum NodeRemark {
     },
     /// It has all that it may have.
     AtResizeLimit,
-    /// Budgets leave nothing for it to grow.
-    NoBudget,
     /// Its Kubernetes node has too little left for it to reach its resize limit.
     NodeFull {
         /// The name of the Kubernetes node.
@@ -167,7 +165,6 @@ impl fmt::Display for NodeRemark {
                 write!(f, "{used} of its {has} memory is in use")?;
                 why.iter().try_for_each(|why| write!(f, "; {why}"))
             }
-            Self::NoBudget => f.write_str("budgets leave nothing for it to grow"),
             Self::AtResizeLimit => f.write_str("at its resize limit"),
             Self::NodeFull {
                 node,

@@ -1,7 +1,6 @@
 //! Demands that cannot be met, and why.
 
 use std::fmt;
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -104,8 +103,6 @@ pub enum Shortfall {
     Group(GroupLimit),
     /// The cluster has as many workers as it may have.
     MaxWorkers(u64),
-    /// The budget of that RayPolicy leaves too little for another node.
-    Budget(Arc<str>),
     /// Every node is full, and the cluster has as many as it may have.
     Full,
 }
@@ -206,12 +203,6 @@ impl fmt::Display for Shortfall {
             Self::Group(limit) => limit.fmt(f),
             Self::MaxWorkers(most) => {
                 write!(f, "the cluster has the {most} workers that it may have")
-            }
-            Self::Budget(policy) => {
-                write!(
-                    f,
-                    "the budget of RayPolicy {policy} leaves too little for another node"
-                )
             }
             Self::Full => f.write_str("its nodes are full, and the cluster is at its maximum"),
         }

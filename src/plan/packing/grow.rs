@@ -66,20 +66,15 @@ impl Packing<'_> {
     fn span(&self, node: &PlannedNode, resize: &Resize) -> (Size, Size) {
         let room = self.room(resize);
         if self.has_grown(node, resize) {
-            (resize.has(), resize.most(room.as_ref()))
+            (resize.has(), resize.most(room))
         } else {
-            (resize.current, resize.goal(room.as_ref()))
+            (resize.current, resize.goal(room))
         }
     }
 
-    /// How far a pod may grow: what its Kubernetes node has left, if that is known, and what budgets
-    /// leave for the cluster, if that is little.
-    fn room(&self, resize: &Resize) -> Option<NodeHeadroom> {
-        let headroom = resize.headroom(&self.headrooms);
-        match &self.allowance {
-            Some(allowance) => Some(allowance.within(headroom)),
-            None => headroom.cloned(),
-        }
+    /// How far a pod may grow: what its Kubernetes node has left, if that is known.
+    fn room(&self, resize: &Resize) -> Option<&NodeHeadroom> {
+        resize.headroom(&self.headrooms)
     }
 
     /// Takes one pod of each Kubernetes node, and leaves the others for later. Those that are known
@@ -91,19 +86,13 @@ impl Packing<'_> {
         unpicked: &mut Vec<NodeIndex>,
     ) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
         let mut seen = HashSet::default();
-        let is_shared = self.allowance.is_some();
         let (mut batch, mut later) = (Vec::new(), Vec::new());
         for number in growing {
             let resize = self.node(number).and_then(|node| node.resize.as_deref());
             let headroom = resize.filter(|resize| resize.headroom(&self.headrooms).is_some());
-            // Each pod takes headroom from the next one on its Kubernetes node. Where budgets leave
-            // little for the cluster, each takes that from all others.
-            let place = match (is_shared, headroom) {
-                (true, _) => Some(None),
-                (false, Some(resize)) => Some(resize.kube_node),
-                // Where no headroom is known, nothing is taken from the next pod.
-                (false, None) => None,
-            };
+            // Each pod takes headroom from the next one on its Kubernetes node. Where none is known,
+            // nothing is taken.
+            let place = headroom.map(|resize| resize.kube_node);
             if place.is_some_and(|place| seen.contains(&place)) {
                 later.push(number);
             } else if self.is_one_of(number, useless) {
@@ -191,9 +180,6 @@ impl Packing<'_> {
         };
         if let Some(headroom) = kube_node.and_then(|at| self.headrooms.get_mut(at)) {
             headroom.give(from, goal);
-        }
-        if let Some(allowance) = &mut self.allowance {
-            allowance.grow(from, goal);
         }
         self.change(number, |node, names| {
             if let Some(resize) = &mut node.resize {

@@ -3,10 +3,9 @@
 //! Packing takes nodes, groups and request batches. It gives back the same nodes with the requests
 //! that were placed on them, and the new nodes that are needed. [`state`] holds what packing works
 //! on, [`pack`] the order of its steps, [`candidates`] the search for the best node, and [`fit`]
-//! tries all requests on one node. [`servable`] says which demand that is left more room could serve. The [`allowance`] is what budgets leave for the cluster. The
+//! tries all requests on one node. [`servable`] says which demand that is left more room could serve. The
 //! [work budget](budget) bounds what packing may cost, whatever the demand is.
 
-pub(crate) mod allowance;
 pub(crate) mod budget;
 pub(crate) mod candidates;
 pub(crate) mod classes;

@@ -8,7 +8,6 @@ use crate::plan::list::{KubeNodeIndex, List, NodeIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{CountedAmounts, PlannedNode, SizeNames};
 use crate::plan::outcome::step::PlacementStep;
-use crate::plan::packing::allowance::Allowance;
 use crate::plan::packing::candidates::{Candidates, Member, Pick};
 use crate::plan::packing::placing::{apply, show_resize, step_of};
 use crate::plan::packing::state::{DecisionState, with_parts};
@@ -19,7 +18,6 @@ pub(crate) struct Packed {
     changed: HashMap<NodeIndex, PlannedNode>,
     fresh: Vec<PlannedNode>,
     headrooms: List<KubeNodeIndex, NodeHeadroom>,
-    allowance: Option<Allowance>,
     /// The request batches that could not be placed, in the order of packing.
     pub(crate) left: Vec<RequestBatch>,
 }
@@ -61,8 +59,8 @@ impl DecisionState {
         // Every packing goes over all nodes and groups a few times, whatever is asked for.
         let passes = 4 * (self.order.len() + self.groups.len()) + batches.len();
         self.work.spend(passes);
-        // Copies: what a placement group took of them is given up with it, if not all of it fits.
-        let (headrooms, allowance) = (self.headrooms.clone(), self.allowance.clone());
+        // A copy: what a placement group took of it is given up with it, if not all of it fits.
+        let headrooms = self.headrooms.clone();
         Packing {
             state: self,
             source,
@@ -71,7 +69,6 @@ impl DecisionState {
             fresh: Vec::new(),
             parts: HashMap::default(),
             headrooms,
-            allowance,
         }
     }
 
@@ -85,7 +82,6 @@ impl DecisionState {
         self.nodes.extend(packed.fresh);
         self.order = packed.order;
         self.headrooms = packed.headrooms;
-        self.allowance = packed.allowance;
     }
 
     fn class(&mut self, number: NodeIndex, source: CountedAmounts) -> u32 {
@@ -121,7 +117,6 @@ pub(crate) struct Packing<'a> {
     /// For each entry that stands for several nodes, the entries that were split off it.
     pub(crate) parts: HashMap<NodeIndex, Vec<NodeIndex>>,
     pub(crate) headrooms: List<KubeNodeIndex, NodeHeadroom>,
-    pub(crate) allowance: Option<Allowance>,
 }
 
 impl Packing<'_> {
@@ -133,7 +128,6 @@ impl Packing<'_> {
             changed: self.changed,
             fresh: self.fresh,
             headrooms: self.headrooms,
-            allowance: self.allowance,
             left: left.collect(),
         }
     }

@@ -3,8 +3,8 @@
 //! Some demand can never be served: it needs more than any node may have, a resource or a label that none has,
 //! or its place in a placement group. As a rule that is one person's slip, and it waits for hours. It is no
 //! reason to treat the rest of the cluster differently, so pods make room only for demand that some node
-//! could hold. Whether there may be such a node now is another question: a group that is at its maximum,
-//! is blocked or has no budget is a reason to make room.
+//! could hold. Whether there may be such a node now is another question: a group that is at its maximum
+//! or is blocked is a reason to make room.
 //!
 //! Of a placement group each bundle is looked at by itself. Whether they all fit at once depends on what is free
 //! and on how many nodes there may be, which changes; that a bundle is larger than every node does not.

@@ -12,7 +12,6 @@ use crate::plan::nodes::node::{Fate, NodeGroup, PlannedNode};
 use crate::plan::outcome::block_reason::BlockReason;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::unmet::CountedAtBase;
-use crate::plan::packing::allowance::Allowance;
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::fit::FitContext;
@@ -38,8 +37,6 @@ pub(crate) struct DecisionState {
     pub(crate) headrooms: List<KubeNodeIndex, NodeHeadroom>,
     /// Since when Kubernetes nodes have had room for pods that wait.
     pub(crate) rooms: RoomMemory,
-    /// What budgets leave for the cluster, if its limits are in reach.
-    pub(crate) allowance: Option<Allowance>,
     /// The most nodes that the cluster may have, the head included.
     pub(crate) max_nodes: u64,
     /// No launch takes the number of workers above this.

@@ -4,7 +4,7 @@
 //! Takes the memory in use of each pod, as Ray reports it, and gives back resizes of memory alone. What
 //! work asks for and what it uses are different things: a task that asks for no memory at all is killed
 //! all the same when its pod is full. Room for work that runs comes before room for demand that waits.
-//! A pod never grows beyond its resize limits, what its Kubernetes node has left, and budgets, and
+//! A pod never grows beyond its resize limits, nor what its Kubernetes node has left, and
 //! never comes down below what is in use with some to spare. What a tenant reports about its pods
 //! therefore concerns nobody else.
 //!

@@ -21,7 +21,7 @@ pub(crate) struct Relief {
     memory: i64,
 }
 
-/// Takes the memory that pods are to get off what their Kubernetes nodes and budgets have left,
+/// Takes the memory that pods are to get off what their Kubernetes nodes have left,
 /// before demand takes it. The fullest pods come first.
 pub(crate) fn reserve(state: &mut DecisionState) -> Vec<Relief> {
     let nodes = state.order.iter().copied();
@@ -60,11 +60,7 @@ fn pressed(node: &PlannedNode) -> Option<InUse> {
 fn take(state: &mut DecisionState, number: NodeIndex, in_use: InUse) -> Option<i64> {
     let resize = state.nodes.get(number)?.resize.as_deref()?;
     let (now, limit) = (resize.current, resize.limit().memory);
-    let headroom = resize.headroom(&state.headrooms);
-    let room = match &state.allowance {
-        Some(allowance) => Some(allowance.within(headroom)),
-        None => headroom.cloned(),
-    };
+    let room = resize.headroom(&state.headrooms);
     let wanted = Size {
         cpu: now.cpu,
         memory: in_use.right(resize.base.memory).min(limit),
@@ -78,9 +74,6 @@ fn take(state: &mut DecisionState, number: NodeIndex, in_use: InUse) -> Option<i
         cpu: now.cpu,
         memory,
     };
-    if let Some(allowance) = &mut state.allowance {
-        allowance.grow(now, then);
-    }
     let kube_node = resize.kube_node;
     if let Some(headroom) = kube_node.and_then(|at| state.headrooms.get_mut(at)) {
         headroom.give(now, then);

@@ -9,9 +9,7 @@ use std::cmp::Reverse;
 
 use crate::plan::list::NodeIndex;
 use crate::plan::nodes::node::{Fate, PlannedNode};
-use crate::plan::nodes::standby_role::StandbyRole;
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::packing::allowance::{Allowance, cost};
 use crate::plan::packing::state::DecisionState;
 
 /// The idle nodes that are only kept ready, those first that have been idle for longest.
@@ -23,31 +21,6 @@ fn only_ready(state: &DecisionState) -> Vec<NodeIndex> {
     numbers.retain(|number| state.nodes.get(*number).is_some_and(is_only_ready));
     numbers.sort_by_key(|number| state.nodes.get(*number).map(|node| Reverse(node.idle_ms)));
     numbers
-}
-
-/// Keeps no longer ready what the cluster uses beyond its budgets, because others want it: of the nodes
-/// that are only kept ready, as many as that takes go after their idle timeout, like other idle nodes.
-pub(crate) fn give_back(state: &mut DecisionState) {
-    let Some(mut over) = state.allowance.as_ref().map(Allowance::over) else {
-        return;
-    };
-    for number in only_ready(state) {
-        let group = state.nodes.get(number).and_then(PlannedNode::group);
-        let Some(group) = group.and_then(|group| state.groups.get_mut(group)) else {
-            continue;
-        };
-        let left = over.minus(cost(&group.config));
-        if left == over {
-            continue;
-        }
-        over = left;
-        if let Some(floor) = &mut group.floor {
-            floor.nodes = floor.nodes.saturating_sub(1);
-        }
-        if let Some(node) = state.nodes.get_mut(number) {
-            node.standby = StandbyRole::None;
-        }
-    }
 }
 
 /// Removes idle nodes that are only kept ready, until so many cores are free: those first that have

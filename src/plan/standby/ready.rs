@@ -90,7 +90,6 @@ pub(crate) fn keep_ready(
             group.floor = None;
         }
     } else {
-        give_way::give_back(state);
         remember(state, context);
     }
     (kept, only_ready)
@@ -161,9 +160,7 @@ fn minima(
         let lacking = nodes - running - pending;
         let places = state.launchable().count(number);
         let places = places.min(state.places()).min(state.nodes_left());
-        let places = places.min(state.affordable(number));
         let launched = if launch { lacking.min(places) } else { 0 };
-        state.pay(number, launched);
         if let Some(entry) = (launched > 0)
             .then(|| state.launch(number, launched))
             .flatten()

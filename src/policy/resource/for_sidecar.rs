@@ -3,16 +3,13 @@
 use super::values::{BackOff, InPlace, Reconcile};
 
 impl Reconcile {
-    /// What concerns a sidecar: not who scales, and no budgets, for which the use of other clusters has to be
-    /// known.
+    /// What concerns a sidecar: not who scales.
     #[must_use]
     pub fn for_sidecar(&self) -> Self {
         Self {
             mode: None,
             allowed_modes: None,
             standby: None,
-            budget: None,
-            budget_share: None,
             ..self.clone()
         }
     }
@@ -36,8 +33,6 @@ impl Reconcile {
             in_place,
             headroom,
             schedules,
-            budget,
-            budget_share,
             back_off,
         } = self;
         write(&mut there.mode, mode.as_ref());
@@ -61,8 +56,6 @@ impl Reconcile {
         write(&mut there.hold_busy_nodes, hold_busy_nodes.as_ref());
         write(&mut there.headroom, headroom.as_ref());
         write(&mut there.schedules, schedules.as_ref());
-        write(&mut there.budget, budget.as_ref());
-        write(&mut there.budget_share, budget_share.as_ref());
         if let Some(in_place) = in_place {
             in_place.write_over(there.in_place.get_or_insert_default());
         }

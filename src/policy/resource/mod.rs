@@ -30,8 +30,7 @@ pub use headroom::{HeadroomRequestSpec, HeadroomSpec, Schedule};
 pub use scope::{LabelExpression, Match, ScopeOperator, ScopeSelector};
 pub use status::{Condition, Offender, RayPolicyStatus, RuleCount};
 pub use values::{
-    BackOff, BudgetShareSpec, BudgetSpec, ContainerSize, Defaults, LimitsSpec, RayfitContainer,
-    Reconcile, ScaleUpSpec,
+    BackOff, ContainerSize, Defaults, LimitsSpec, RayfitContainer, Reconcile, ScaleUpSpec,
 };
 
 use super::Mode;

@@ -29,7 +29,6 @@ pub struct RayPolicyStatus {
     pub worst_offenders: Vec<Offender>,
 
     /// Ready: the policy could be read. `ExemptionsEnded`: some exemptions have ended.
-    /// `BeyondBudget`: clusters that share the budget may grow beyond it together.
     /// `FailClosed`: Ray objects are refused while no webhook answers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]

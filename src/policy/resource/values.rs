@@ -183,51 +183,9 @@ pub struct Reconcile {
     #[schemars(length(max = 20))]
     pub schedules: Option<Vec<Schedule>>,
 
-    /// How much all clusters together may use that this policy matches and that are scaled in mode
-    /// central (strategy rayfit).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget: Option<BudgetSpec>,
-
-    /// Which part of budgets a cluster gets while others want more too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget_share: Option<BudgetShareSpec>,
-
     /// The delay after a failed request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,
-}
-
-/// How much clusters may use together. What is left out is not bounded.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct BudgetSpec {
-    /// CPU.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu: Option<Amount>,
-
-    /// Memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory: Option<Amount>,
-
-    /// GPUs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 1_000_000))]
-    pub gpus: Option<i64>,
-}
-
-/// Which part of budgets a cluster gets while others want more too.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct BudgetShareSpec {
-    /// Its weight among clusters of the same priority; 1 if it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub weight: Option<i64>,
-
-    /// Clusters of higher priority are served first; 0 if it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = -1_000_000, max = 1_000_000))]
-    pub priority: Option<i64>,
 }
 
 /// How fast clusters grow.

@@ -1,17 +1,12 @@
 //! The steps of a look from the answer of the GCS to effects and their results.
 
-use std::sync::Arc;
-
-use serde_json::Value;
-
-use crate::budget::limit::{BudgetLimit, allow_more};
 use crate::reconcile::decide;
 use crate::reconcile::effects::chain::Chain;
 use crate::reconcile::effects::done::Done;
 use crate::reconcile::look::end::{Finishing, LookEnd, LookReason, Rest};
 use crate::reconcile::look::state::LookState;
 use crate::reconcile::round::Round;
-use crate::snapshot::{OwnPods, Snapshot};
+use crate::snapshot::Snapshot;
 
 /// What is to be done next. `A` is what the GCS has answered.
 #[must_use]
@@ -21,12 +16,8 @@ pub enum RoundStep<A> {
     Compare(Comparing<A>),
     /// Make a snapshot of the answer and the objects.
     Observe(Observing<A>),
-    /// Read the RayCluster and its pods as they are stored, before the cluster may grow within budgets.
-    ReadObjects(ReadingObjects),
     /// Make the round of the snapshot.
     Decide(Deciding),
-    /// Take in the records of budgets, and write what is to be written for the plan.
-    KeepBudgets(AskingBudgets),
     /// Perform the effects, which follow from that state.
     Perform(PerformingEffects, Box<Snapshot>),
     /// Read the RayCluster again: a watch may lag, and a sidecar has none for the RayCluster.
@@ -47,27 +38,10 @@ pub struct Comparing<A>(A);
 #[derive(Debug)]
 pub struct Observing<A>(A);
 
-/// The objects are to be read as they are stored.
-#[must_use]
-#[derive(Debug)]
-pub struct ReadingObjects(Box<Snapshot>);
-
 /// A round is to be made.
 #[must_use]
 #[derive(Debug)]
-pub struct Deciding {
-    snapshot: Box<Snapshot>,
-    /// Budgets have been asked for what it takes.
-    has_asked: bool,
-}
-
-/// Budgets are to be asked for what the plan takes.
-#[must_use]
-#[derive(Debug)]
-pub struct AskingBudgets {
-    snapshot: Box<Snapshot>,
-    round: Round,
-}
+pub struct Deciding(Box<Snapshot>);
 
 /// The effects are to be performed.
 #[must_use]
@@ -85,14 +59,6 @@ impl<A> RoundStep<A> {
             Self::Compare(Comparing(answer))
         } else {
             Self::Observe(Observing(answer))
-        }
-    }
-
-    fn conclude(snapshot: Box<Snapshot>, round: Round) -> Self {
-        if round.chains.is_empty() {
-            Self::Finish(Finishing::new(round, Vec::new(), Some(snapshot)))
-        } else {
-            Self::Perform(PerformingEffects(round), snapshot)
         }
     }
 }
@@ -128,79 +94,28 @@ impl<A> Observing<A> {
 
 impl Observing<()> {
     /// Takes in the snapshot.
-    pub fn observed<A>(self, state: &LookState, snapshot: Snapshot, now: f64) -> RoundStep<A> {
-        let needs_read = || state.memory.needs_read(&snapshot.pods, now);
-        let needs_read = !state.limits.is_empty() && needs_read();
-        let snapshot = Box::new(snapshot);
-        if needs_read {
-            RoundStep::ReadObjects(ReadingObjects(snapshot))
-        } else {
-            RoundStep::Decide(Deciding {
-                snapshot,
-                has_asked: false,
-            })
-        }
-    }
-}
-
-impl ReadingObjects {
-    /// Takes in the RayCluster and its pods as they are stored, if they could be read. If the snapshot is
-    /// older, that is done again at the next look.
-    pub fn read<A>(
-        self,
-        state: &mut LookState,
-        stored: Option<(&Value, &OwnPods)>,
-        now: f64,
-    ) -> RoundStep<A> {
-        let snapshot = self.0;
-        let shown = stored.filter(|(cluster, pods)| shows(&snapshot, cluster, pods));
-        if let Some((_, pods)) = shown {
-            state.memory.read_pods(pods, now);
-        }
-        RoundStep::Decide(Deciding {
-            snapshot,
-            has_asked: false,
-        })
+    pub fn observed<A>(self, snapshot: Snapshot) -> RoundStep<A> {
+        RoundStep::Decide(Deciding(Box::new(snapshot)))
     }
 }
 
 impl Deciding {
     /// The snapshot.
     pub fn snapshot(&self) -> &Snapshot {
-        &self.snapshot
+        &self.0
     }
 
-    /// The round, within what budgets allow. That may take long.
+    /// The round. That may take long.
     pub fn round(&self, state: &LookState) -> Round {
-        decide::round(&self.snapshot, &state.memory, &state.within())
+        decide::round(&self.0, &state.memory, &state.settings)
     }
 
-    /// Takes in the round. Where budgets leave too little for it, more is asked for first.
-    pub fn decided<A>(self, state: &mut LookState, round: Round, now: f64) -> RoundStep<A> {
-        if let Some(of) = round.budget {
-            state.budgets.plans(of, now);
-        }
-        let snapshot = self.snapshot;
-        if self.has_asked || state.budgets.is_empty() {
-            RoundStep::conclude(snapshot, round)
+    /// Takes in the round.
+    pub fn decided<A>(self, round: Round) -> RoundStep<A> {
+        if round.chains.is_empty() {
+            RoundStep::Finish(Finishing::new(round, Vec::new(), Some(self.0)))
         } else {
-            RoundStep::KeepBudgets(AskingBudgets { snapshot, round })
-        }
-    }
-}
-
-impl AskingBudgets {
-    /// Takes in what budgets let the cluster use from now on. If that is more, the round is made again.
-    pub fn kept<A>(self, state: &mut LookState, limits: Arc<[BudgetLimit]>) -> RoundStep<A> {
-        let before = std::mem::replace(&mut state.limits, limits);
-        let Self { snapshot, round } = self;
-        if allow_more(&state.limits, &before) {
-            RoundStep::Decide(Deciding {
-                snapshot,
-                has_asked: true,
-            })
-        } else {
-            RoundStep::conclude(snapshot, round)
+            RoundStep::Perform(PerformingEffects(round), self.0)
         }
     }
 }
@@ -228,13 +143,4 @@ impl RereadingStale {
     pub fn read<A>(self) -> RoundStep<A> {
         RoundStep::Finish(self.0)
     }
-}
-
-/// Whether a snapshot is as new as what is stored.
-fn shows(snapshot: &Snapshot, cluster: &Value, pods: &OwnPods) -> bool {
-    let generation = |cluster: &Value| cluster["metadata"]["generation"].clone();
-    generation(cluster) == generation(snapshot.ray_cluster.object())
-        && pods
-            .iter()
-            .all(|pod| snapshot.pods.find(pod.name).is_some())
 }

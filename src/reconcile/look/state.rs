@@ -1,9 +1,5 @@
 //! What is remembered of a cluster from look to look. All of it may be lost at any time.
 
-use std::sync::Arc;
-
-use crate::budget::book::BudgetBook;
-use crate::budget::limit::BudgetLimit;
 use crate::reconcile::effects::failure::Failure;
 use crate::reconcile::memory::RoundMemory;
 use crate::reconcile::observed::cadence;
@@ -16,15 +12,11 @@ pub struct LookState {
     pub memory: RoundMemory,
     /// The settings by which the cluster is scaled.
     pub settings: RoundSettings,
-    /// What is known of the budgets that hold for it.
-    pub budgets: BudgetBook,
-    /// What budgets let it use, as of the last time that they were kept.
-    pub(super) limits: Arc<[BudgetLimit]>,
     /// That the hand-over record was refused, if it was the last time.
     pub(super) refused: Option<RefusedRecord>,
     /// Whether this process owns it, by the objects that were seen last.
     pub(super) is_owned: bool,
-    /// Whether the last look found nothing to do, and neither objects nor limits have changed since.
+    /// Whether the last look found nothing to do, and no object has changed since.
     pub(super) is_idle: bool,
 }
 
@@ -39,20 +31,7 @@ pub(super) struct RefusedRecord {
 }
 
 impl LookState {
-    /// The state of a cluster that has not been looked at, given its UID.
-    pub fn new(uid: &str) -> Self {
-        Self {
-            budgets: BudgetBook::new(uid),
-            ..Self::default()
-        }
-    }
-
-    /// The settings with what budgets let the cluster use now.
-    pub fn within(&self) -> RoundSettings {
-        self.settings.within(Arc::clone(&self.limits))
-    }
-
-    /// Whether nothing was found to do, and neither objects nor limits have changed since.
+    /// Whether nothing was found to do, and no object has changed since.
     pub fn is_idle(&self) -> bool {
         self.is_idle
     }

@@ -1,14 +1,8 @@
-//! The steps of a look until the GCS has been asked: whether this process may scale the cluster, and what
-//! budgets let it use.
-
-use std::sync::Arc;
+//! The steps of a look until the GCS has been asked: whether this process may scale the cluster.
 
 use json_patch::Patch;
 use serde_json::Value;
 
-use crate::budget::amounts::BudgetAmounts;
-use crate::budget::limit::BudgetLimit;
-use crate::ray::{Kind, RayObject, ReconcileMode};
 use crate::reconcile::effects::failure::{Failure, Meaning};
 use crate::reconcile::look::end::{Finishing, LookEnd, LookReason, Rest};
 use crate::reconcile::look::round_step::RoundStep;
@@ -20,7 +14,6 @@ use crate::reconcile::ownership::handover::{Handover, HandoverStep};
 use crate::reconcile::settings::RoundSettings;
 use crate::reconcile::unobserved_round::blind;
 use crate::seconds::doubled;
-use crate::snapshot::OwnPods;
 
 /// How long to wait while the first list of pods is incomplete, since a pod that is not known yet
 /// is not missing; and while policies are not known, since they may say how the cluster is scaled.
@@ -41,10 +34,6 @@ pub enum LookStep {
     Judge(Judging),
     /// Send a patch of the hand-over record.
     WriteRecord(WritingRecord),
-    /// Find the cluster's entries in records of budgets, because it uses nothing of any budget any more.
-    LeaveBudgets(Leaving),
-    /// Take in the records of budgets, and write what is to be written.
-    KeepBudgets(Keeping),
     /// Ask the GCS.
     Ask(AskingGcs),
     /// Read the RayCluster again: a watch may lag, and a sidecar has none for the RayCluster.
@@ -76,8 +65,6 @@ pub struct Judging(());
 pub struct JudgedObjects<'a> {
     /// The RayCluster.
     pub cluster: &'a Value,
-    /// Its pods.
-    pub pods: &'a OwnPods,
     /// Whether this process may scale it.
     pub eligibility: &'a Eligibility,
     /// As what this process scales.
@@ -110,22 +97,6 @@ pub struct WritingRecord {
     at: f64,
 }
 
-/// The cluster's entries are to be removed from the records of budgets.
-#[must_use]
-#[derive(Debug)]
-pub struct Leaving(LookReason);
-
-/// Budgets are to be kept.
-#[must_use]
-#[derive(Debug)]
-pub struct Keeping(AfterBudgets);
-
-#[derive(Debug)]
-enum AfterBudgets {
-    Ask,
-    Rest(LookReason),
-}
-
 /// The GCS is to be asked.
 #[must_use]
 #[derive(Debug)]
@@ -142,7 +113,7 @@ impl LookStep {
         match seen {
             SeenObjects::NotListed => rest(LookEnd::After(LISTING_S), LookReason::NotListed),
             SeenObjects::Gone => rest(LookEnd::UntilChanged, LookReason::Gone),
-            SeenObjects::Same if state.is_owned => Self::KeepBudgets(Keeping(AfterBudgets::Ask)),
+            SeenObjects::Same if state.is_owned => Self::Ask(AskingGcs(())),
             SeenObjects::Same | SeenObjects::Changed => {
                 state.is_owned = false;
                 state.is_idle = false;
@@ -191,11 +162,7 @@ impl Judging {
                         Eligibility::Leave(reason) => LookReason::NotOurs(reason.clone()),
                         Eligibility::Ours => LookReason::NoRecord,
                     };
-                    if uses_nothing(of.cluster, of.pods) {
-                        LookStep::LeaveBudgets(Leaving(why))
-                    } else {
-                        rest(LookEnd::UntilChanged, why)
-                    }
+                    rest(LookEnd::UntilChanged, why)
                 }
             },
         )
@@ -203,26 +170,11 @@ impl Judging {
 }
 
 impl Owning {
-    /// Takes in the settings by which the cluster is scaled, the policies in whose records of budgets it
-    /// has an entry: one that does not hold for it any more is removed; and what it uses by its objects.
-    pub fn owns(
-        self,
-        state: &mut LookState,
-        settings: RoundSettings,
-        entries: &[Arc<str>],
-        held: impl FnOnce() -> BudgetAmounts,
-    ) -> LookStep {
+    /// Takes in the settings by which the cluster is scaled.
+    pub fn owns(self, state: &mut LookState, settings: RoundSettings) -> LookStep {
         state.settings = settings;
-        let (settings, budgets) = (&state.settings, &mut state.budgets);
-        budgets.set(&settings.budgets, settings.budget_share);
-        for policy in entries {
-            budgets.leave(policy);
-        }
-        if !budgets.is_empty() && !budgets.is_planned() {
-            budgets.sees(held());
-        }
         state.is_owned = true;
-        LookStep::KeepBudgets(Keeping(AfterBudgets::Ask))
+        LookStep::Ask(AskingGcs(()))
     }
 }
 
@@ -273,32 +225,6 @@ impl RereadingRecord {
     }
 }
 
-impl Leaving {
-    /// Takes in the policies in whose records of budgets the cluster has an entry.
-    pub fn leave(self, state: &mut LookState, entries: &[Arc<str>]) -> LookStep {
-        let budgets = &mut state.budgets;
-        budgets.set(&[], budgets.share());
-        for policy in entries {
-            budgets.leave(policy);
-        }
-        LookStep::KeepBudgets(Keeping(AfterBudgets::Rest(self.0)))
-    }
-}
-
-impl Keeping {
-    /// Takes in what budgets let the cluster use from now on.
-    pub fn kept(self, state: &mut LookState, limits: Arc<[BudgetLimit]>) -> LookStep {
-        if limits != state.limits {
-            state.limits = limits;
-            state.is_idle = false;
-        }
-        match self.0 {
-            AfterBudgets::Ask => LookStep::Ask(AskingGcs(())),
-            AfterBudgets::Rest(why) => rest(LookEnd::UntilChanged, why),
-        }
-    }
-}
-
 impl AskingGcs {
     /// Takes in that the GCS has answered, with what it said.
     pub fn answered<A>(self, state: &mut LookState, answer: A, now: f64) -> RoundStep<A> {
@@ -322,12 +248,4 @@ fn not_written(failure: Failure) -> LookStep {
 
 fn rest(end: LookEnd, why: LookReason) -> LookStep {
     LookStep::Rest(Rest { end, why })
-}
-
-/// Whether a cluster that is not scaled here uses nothing of any budget: it has no pods, or is not
-/// scaled in mode central, in which budgets hold.
-fn uses_nothing(cluster: &Value, pods: &OwnPods) -> bool {
-    let mode = |root| RayObject::of_kind(Kind::RayCluster, root).reconcile_mode();
-    let mode = cluster.as_object().map(mode);
-    pods.is_empty() || mode != Some(ReconcileMode::Central)
 }

@@ -6,7 +6,6 @@
 pub mod backoff;
 pub mod reported;
 pub(crate) mod unobserved;
-pub(crate) mod unseen;
 
 use std::collections::BTreeSet;
 
@@ -20,12 +19,11 @@ use crate::reconcile::events::event::Announcements;
 use crate::reconcile::memory::backoff::{FailedTry, SKEW_S, Waits};
 use crate::reconcile::memory::reported::ReportedState;
 use crate::reconcile::memory::unobserved::Unobserved;
-use crate::reconcile::memory::unseen::UnseenGrowth;
 use crate::reconcile::observed::outage::Outage;
 use crate::reconcile::observed::stabilisation::Stabilisation;
 use crate::reconcile::recorder::EventRecorder;
 use crate::snapshot::history::InstanceStatus;
-use crate::snapshot::{History, OwnPods, Snapshot};
+use crate::snapshot::{History, Snapshot};
 
 /// For how many seconds worker groups are patched one by one after the API server has refused a
 /// patch of several.
@@ -53,7 +51,6 @@ pub struct RoundMemory {
     pub changed_at: f64,
     pub(super) reported: ReportedState,
     pub(super) unobserved: Unobserved,
-    pub(super) unseen: UnseenGrowth,
     recorder: EventRecorder,
     /// When the last round was taken in, in seconds since 1970.
     at: f64,
@@ -92,7 +89,6 @@ impl RoundMemory {
         self.forget_what_was_not_asked(round, done, settings.plan.strategy);
         self.waits.forget_old(now, &settings.backoff);
         self.unobserved.note(done, now);
-        self.unseen.note(&round.plan, done, now);
         let chain = |done: &'_ Done| (done.about.clone(), done.effect.class());
         let failed = done.iter().filter(|done| done.result.is_err());
         let failed: BTreeSet<(EffectTarget, EffectClass)> = failed.map(chain).collect();
@@ -112,23 +108,12 @@ impl RoundMemory {
         self.recorder.announce(round, done, now)
     }
 
-    /// Whether the RayCluster and its pods have to be read anew before budgets let the cluster grow.
-    /// `pods` are those that were observed; `now` is in seconds since 1970.
-    pub fn needs_read(&self, pods: &OwnPods, now: f64) -> bool {
-        self.unseen.needs_read(pods, now)
-    }
-
     /// Forgets what was said to a GCS, and what it said, because another one is asked from now on.
     pub fn forget_gcs(&mut self) {
         self.reported = ReportedState::default();
         self.stabilisation = Stabilisation::default();
         self.unobserved.forget_raylets();
         self.waits.forget_gcs();
-    }
-
-    /// Takes in the cluster's pods as they are stored.
-    pub fn read_pods(&mut self, pods: &OwnPods, now: f64) {
-        self.unseen.read(pods, now);
     }
 
     /// The snapshot as if the clock had gone on no further than is believed since the last look, if it has: nodes

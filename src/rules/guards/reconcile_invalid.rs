@@ -24,7 +24,7 @@ pub static RULE: Rule = Rule {
     what: "Checks all annotations that begin with `rayfit.dev/`. Reports a value of \
            `rayfit.dev/reconcile` other than `ray`, `central` and `sidecar`, or one that the \
            cluster's admins do not allow. Reports `rayfit.dev/standby` where its value is not \
-           Rayfit's namespace, where a budget holds, and where the admins allow no mode `sidecar` \
+           Rayfit's namespace, and where the admins allow no mode `sidecar` \
            and set no `standby`. Reports any other key; and any of them on a RayCronJob, from \
            which annotations do not reach the clusters.",
     why: "Rayfit would act as if the annotation were not there, and Ray's own autoscaler would \
@@ -155,12 +155,6 @@ fn standby_in_vain(subject: &Subject<'_>, value: &Value) -> Option<Finding> {
             format!("Write {write}, or remove the annotation."),
             "The sidecar would stand by for a heartbeat that is not that of Rayfit's controller.",
         )
-    } else if !settings.reconcile.budgets.is_empty() {
-        (
-            "a budget holds for the cluster, so its sidecar may not stand by".to_owned(),
-            "Remove the annotation.".to_owned(),
-            "A sidecar knows nothing of other clusters, so it would exceed the budget.",
-        )
     } else if !settings.allowed_modes.contains(&ReconcileMode::Sidecar)
         && !settings.reconcile.standby
     {
@@ -202,8 +196,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::budget::amounts::BudgetAmounts;
-    use crate::budget::limit::Budget;
     use crate::facts::Facts;
     use crate::policy::Settings;
     use crate::ray::RayObject;
@@ -267,14 +259,6 @@ mod tests {
         assert_eq!(of(&settings), [1, 1]);
         settings.reconcile.standby = true;
         assert_eq!(of(&settings), [0, 1], "a policy asks for it");
-        settings.reconcile.budgets = [Budget {
-            policy: "team".into(),
-            total: BudgetAmounts::default(),
-        }]
-        .into();
-        assert_eq!(of(&settings), [1, 1]);
-        settings.allowed_modes = ReconcileMode::ALL.to_vec();
-        assert_eq!(of(&settings), [1, 1]);
     }
 
     #[test]

@@ -2,7 +2,6 @@
 //!
 //! In: an object, and the limits of its policies. Out: findings. Invariant: without a policy nothing is reported.
 
-pub mod budget;
 pub mod cluster_size;
 mod extent;
 pub mod gpus_per_cluster;

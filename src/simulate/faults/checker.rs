@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::budget::{BudgetSeen, has_faulty_group};
 use super::harm::HarmWatch;
 use super::scene::{Scene, SceneGroup};
 use super::violation::WorldViolation;
@@ -38,7 +37,6 @@ pub struct Checker {
     /// The most workers that there were.
     workers: usize,
     log: VecDeque<(Moment, LogEntry)>,
-    pub(super) budget: BudgetSeen,
     harm: HarmWatch,
 }
 
@@ -76,7 +74,6 @@ impl Checker {
         }
         self.harm.look(scene, world, is_disturbed);
         are_within_limits(scene, world)?;
-        self.budget.check(world)?;
         let mut scalers = controllers.scalers();
         if let Some(broken) = scalers.find_map(|scaler| scaler.broken.as_mut()?.pop()) {
             return Err(WorldViolation::Plan(broken));
@@ -282,4 +279,11 @@ fn resized(
         }
     }
     Ok(())
+}
+
+/// Whether users have set a minimum above its maximum.
+fn has_faulty_group(world: &World) -> bool {
+    let spec = world.cluster_object().spec.as_ref();
+    let mut groups = spec.into_iter().flat_map(|spec| &spec.groups);
+    groups.any(|group| group.min_replicas > group.max_replicas)
 }

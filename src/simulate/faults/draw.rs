@@ -1,6 +1,5 @@
 //! Plans of faults by seed.
 
-use super::budget::SceneBudget;
 use super::plan::{Fault, FaultKind, FaultPlan};
 use super::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
 use super::standby::{SceneSchedule, SceneStandby};
@@ -38,8 +37,6 @@ pub fn plan(seed: u64) -> FaultPlan {
         let count = draw.0.usize(1..=3);
         faults.extend((0..count).map(|_| draw.of_replica()));
     }
-    let has_budget = draw.one_in(4) && scene.settings.strategy.is_rayfit();
-    scene.settings.budget = has_budget.then(|| draw.budget());
     if draw.one_in(3) {
         for job in scene.jobs.iter_mut().filter(|job| job.bundles.is_none()) {
             job.uses_gi = draw.uses(job.cpu, job.seconds);
@@ -130,20 +127,6 @@ impl Draw {
                 min: self.0.u32(0..4),
                 cpus: self.0.u32(0..4),
             }),
-        }
-    }
-
-    /// Enough for the head, the minima and any job, and never for all pods at their limits.
-    fn budget(&mut self) -> SceneBudget {
-        let mut others: Vec<(f64, u64)> = (0..self.0.usize(1..=4))
-            .map(|_| (self.seconds(0.0, SPAN_S), self.0.u64(0..=14)))
-            .collect();
-        others.sort_by(|one, other| one.0.total_cmp(&other.0));
-        // In the end the others give all back, so that what still waits can be served.
-        others.push((SPAN_S, 0));
-        SceneBudget {
-            cores: self.0.u64(11..=16),
-            others,
         }
     }
 

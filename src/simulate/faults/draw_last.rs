@@ -1,8 +1,8 @@
 //! What plans by seed got last: settings of pods in place, jobs that need growth, and faults that mislead.
 
-use super::budget::MEMORY_GI;
 use super::draw::{Draw, SPAN_S};
 use super::plan::{Fault, FaultKind};
+use super::scene::MEMORY_GI;
 use super::scene::{Scene, SceneInPlace, SceneJob};
 use crate::simulate::ray::lies::GcsLie;
 use crate::simulate::world::trouble::{CallEvent, CallKind, LostWatches};

@@ -92,11 +92,7 @@ impl HarmWatch {
         let follows = |in_place: &super::scene::SceneInPlace| in_place.follow_memory;
         let follows = settings.in_place.as_ref().is_none_or(follows);
         let has_recovered = |at| world.now.since(at) >= RECOVERED_S;
-        if !settings.strategy.is_rayfit()
-            || !follows
-            || settings.budget.is_some()
-            || !self.disturbed.is_none_or(has_recovered)
-        {
+        if !settings.strategy.is_rayfit() || !follows || !self.disturbed.is_none_or(has_recovered) {
             self.pressed.clear();
             return;
         }

@@ -6,7 +6,7 @@
 //! - [`plan`]: faults, and when, as data; [`draw`] makes such a plan from a seed,
 //!   `draw_last` what it got last
 //! - [`scene`]: the cluster, the jobs and the world in which they happen; [`standby`] has what a policy
-//!   keeps ready there, [`budget`] what it may use together with another cluster
+//!   keeps ready there
 //! - [`violation`]: the rules; [`checker`] checks them after every event, with `harm` for the work that
 //!   runs
 //! - [`neighbours`]: several clusters at the same time, whose requests pass one gate; `shared` has what
@@ -16,7 +16,6 @@
 //!
 //! Invariant: equal plans give equal results.
 
-pub mod budget;
 pub mod checker;
 pub mod draw;
 mod draw_last;

@@ -2,7 +2,7 @@
 //! API server pass one gate. Each has a world of its own, or all of them share one.
 
 use super::plan::{FaultKind, FaultPlan};
-use super::shared::{SharedParts, with_one_budget};
+use super::shared::SharedParts;
 use super::trial::{Failed, FaultTrial, Staging};
 use super::violation::WorldViolation;
 use crate::flow_control::requests::{AT_ONCE, OF_ONE};
@@ -46,14 +46,13 @@ pub fn trial(plans: &[FaultPlan], rate: GateRate) -> Result<Neighbourhood, Simul
 }
 
 /// The same in one world: the clusters are of several tenants, each with a namespace, and their pods are on
-/// the same Kubernetes nodes, which are as the first scene says. A budget is over all of them.
+/// the same Kubernetes nodes, which are as the first scene says.
 ///
 /// # Errors
 ///
 /// A group of a scene cannot be read.
 pub fn shared(plans: &[FaultPlan], rate: GateRate) -> Result<Neighbourhood, SimulatedGroupError> {
-    let mut plans: Vec<FaultPlan> = plans.iter().map(without_process).collect();
-    with_one_budget(&mut plans);
+    let plans: Vec<FaultPlan> = plans.iter().map(without_process).collect();
     let stagings = plans.iter().map(staging).collect();
     let mut seen = vec![|_: &World, _: Option<Moment>| {}; plans.len()];
     watched(&plans, stagings, rate, &mut seen)
@@ -103,7 +102,6 @@ fn played<S: FnMut(&World, Option<Moment>)>(
                 let lent = std::mem::take(machines);
                 let mut trial = FaultTrial::beside(plan, staging, lent, seen)?;
                 trial.world.exchange(machines);
-                trial.world.budget = None;
                 trial
             }
         };
@@ -113,7 +111,7 @@ fn played<S: FnMut(&World, Option<Moment>)>(
     let mut neighbours = Neighbours {
         clusters,
         gate: SimulatedGate::new(rate.rate, rate.burst),
-        shared: machines.map(|machines| SharedParts::new(plans, machines)),
+        shared: machines.map(|machines| SharedParts { machines }),
     };
     let failed = neighbours.run().err();
     let failed = failed.map(|(number, violation)| {

@@ -4,7 +4,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::budget::{MEMORY_GI, SceneBudget};
 use super::standby::SceneStandby;
 use crate::plan;
 use crate::quantity::Quantity;
@@ -17,6 +16,9 @@ use crate::snapshot::pod_object::{OwnerReference, PodLabels, PodMetadata, PodObj
 
 /// For how many seconds small pods are kept at the most.
 pub(super) const KEEP_SMALL_S: f64 = 120.0;
+
+/// The memory that goes with a core, in GiB.
+pub(super) const MEMORY_GI: i64 = 4;
 
 /// Bytes of a GiB.
 const GI: f64 = 1_073_741_824.0;
@@ -58,9 +60,6 @@ pub struct SceneSettings {
     /// What a policy keeps ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standby: Option<SceneStandby>,
-    /// A budget over the cluster and another one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget: Option<SceneBudget>,
     /// How many replicas of the controller there are, if more than one: then they need Leases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<usize>,
@@ -161,8 +160,6 @@ impl Scene {
             ..RoundSettings::default()
         };
         settings.plan.strategy = self.settings.strategy;
-        let budget = self.settings.budget.iter();
-        settings.budgets = budget.map(SceneBudget::budget).collect();
         // What is kept for long makes a trial long.
         settings.plan.keep_small_s = Some(KEEP_SMALL_S);
         if let Some(in_place) = &self.settings.in_place {

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use super::budget::SceneBudget;
 use super::checker::Checker;
 use super::plan::{Fault, FaultKind, FaultPlan};
 use super::scene::{KEEP_SMALL_S, Scene, stranger};
@@ -170,7 +169,6 @@ impl<'a> FaultTrial<'a> {
         let cluster = tenant(scene.cluster(), machines.clusters());
         let mut world = World::beside(&cluster, &trace, staging.world.clone(), machines)?;
         world.log.is_kept = true;
-        world.budget = scene.settings.budget.as_ref().map(SceneBudget::simulated);
         if scene.settings.stranger {
             world.strangers.push(stranger());
         }
@@ -329,23 +327,12 @@ impl<'a> FaultTrial<'a> {
                     Step::Begins => self.ongoing.push(kind),
                     Step::Ends => self.ongoing.retain(|of| *of != kind),
                 }
-                self.checker.budget.rebase(&self.world);
             }
         } else if let Some(event) = self.world.advance() {
             self.happened = Some(event);
             self.happen(event);
         }
-        let (first, since) = (
-            self.world.uid(),
-            self.began.map(|at| self.world.now.since(at)),
-        );
-        if let Some(budget) = &mut self.world.budget {
-            budget.pass(&first, since.unwrap_or(0.0), self.world.now);
-        }
         (self.seen)(&self.world, self.began);
-        if std::mem::take(&mut self.world.trouble.has_met_call) {
-            self.checker.budget.rebase(&self.world);
-        }
         let is_disturbed = !self.ongoing.is_empty();
         let (world, controllers) = (&mut self.world, &mut self.controllers);
         (self.checker).check(&self.scene, world, controllers, is_disturbed)

@@ -1,6 +1,5 @@
 //! What must never happen, whatever goes wrong.
 
-use crate::budget::amounts::BudgetAmounts;
 use crate::plan::check;
 
 /// A rule that was broken.
@@ -104,16 +103,6 @@ pub enum WorldViolation {
         workers: i64,
         /// The policy's maximum.
         max: u64,
-    },
-    /// Clusters use more together than a budget lets them.
-    #[error("of a budget of {total} the cluster uses {own}, and another one {other}")]
-    AboveBudget {
-        /// What the cluster uses.
-        own: BudgetAmounts,
-        /// What the other one uses.
-        other: BudgetAmounts,
-        /// The budget.
-        total: BudgetAmounts,
     },
     /// The webhook denies what the scaler does.
     #[error("the webhook denies the scaler's patch: {0}")]

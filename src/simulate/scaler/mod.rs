@@ -6,14 +6,12 @@
 //!
 //! - `process`: the scaler, and what becomes of its process
 //! - `steps`: performs the steps of a look ([`look`](crate::reconcile::look)) on the world
-//! - `keeping`: the records of budgets, as the world has them
 //! - `idle`: rounds that need not be made
 //!
 //! Invariant: nothing is decided here. What follows on what is the core's, and rounds that are spared would
 //! have changed nothing.
 
 mod idle;
-mod keeping;
 mod process;
 mod steps;
 

@@ -1,10 +1,8 @@
 //! The steps of a look, performed on the world.
 
 use super::idle::{IdleRound, ProofContext, Seen, interval_s};
-use super::keeping::{self, Reach};
 use super::process::Scaler;
-use crate::budget::book::BudgetBook;
-use crate::plan::{self, check};
+use crate::plan::check;
 use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::look::{
     Finishing, JudgedObjects, LookEnd, LookReason, LookStep, Oriented, Rest, RoundStep,
@@ -35,14 +33,6 @@ impl Scaler {
                     let written = self.write_record(&writing.patch, world);
                     writing.wrote(&mut self.state, written)
                 }
-                LookStep::LeaveBudgets(leaving) => {
-                    leaving.leave(&mut self.state, &keeping::entries(world))
-                }
-                LookStep::KeepBudgets(keeping) => {
-                    let reach = self.reach(world);
-                    let limits = keeping::keep(&mut self.state.budgets, reach, world);
-                    keeping.kept(&mut self.state, limits)
-                }
                 LookStep::Ask(asking) => return self.ask(asking, world),
                 LookStep::ReadCluster(rereading) => {
                     self.read_cluster(world);
@@ -72,7 +62,6 @@ impl Scaler {
         let eligibility = eligibility(cluster, &pods, &role, |image| image.starts_with("rayfit"));
         let judged = JudgedObjects {
             cluster,
-            pods: &pods,
             eligibility: &eligibility,
             role: &role,
         };
@@ -80,12 +69,7 @@ impl Scaler {
         let oriented = judging.judged(&mut self.state, &mut self.handover, judged, now);
         match oriented {
             Oriented::Owns(owning) => {
-                if self.state.budgets.is_empty() {
-                    self.state.budgets = BudgetBook::new(&world.uid());
-                }
-                let (settings, entries) = (self.settings.clone(), keeping::entries(world));
-                let held = || plan::held(&world.view.cluster, &pods);
-                let step = owning.owns(&mut self.state, settings, &entries, held);
+                let step = owning.owns(&mut self.state, self.settings.clone());
                 self.pods = Some(pods);
                 step
             }
@@ -197,13 +181,7 @@ impl Scaler {
                         self.idle_since = None;
                         snapshot(world, pods, gcs, time, &self.state.memory.history)
                     };
-                    observing.observed(&self.state, snapshot, now)
-                }
-                RoundStep::ReadObjects(reading) => {
-                    let stored = (self.cut.is_none()).then(|| world.read_objects());
-                    self.read_cluster(world);
-                    let stored = stored.as_ref().map(|(cluster, pods)| (cluster, pods));
-                    reading.read(&mut self.state, stored, now)
+                    observing.observed(snapshot)
                 }
                 RoundStep::Decide(deciding) => {
                     let round = foreseen.take().unwrap_or_else(|| {
@@ -215,12 +193,7 @@ impl Scaler {
                     if let Some(broken) = self.broken.as_mut().filter(|_| has_lasting) {
                         broken.extend(check::check(deciding.snapshot(), &round.plan));
                     }
-                    deciding.decided(&mut self.state, round, now)
-                }
-                RoundStep::KeepBudgets(asking) => {
-                    let reach = self.reach(world);
-                    let limits = keeping::keep(&mut self.state.budgets, reach, world);
-                    asking.kept(&mut self.state, limits)
+                    deciding.decided(round)
                 }
                 RoundStep::Perform(performing, _) => return self.perform(performing, world),
                 RoundStep::ReadCluster(rereading) => {
@@ -260,22 +233,13 @@ impl Scaler {
         let Some(mut idle) = self.idle.take().filter(|_| !self.spares_none) else {
             return false;
         };
-        let settings = self.state.within();
         let holds = idle.holds(Seen::of(world), gcs, now, |busy| ProofContext {
             memory: &self.state.memory,
-            settings: &settings,
+            settings: &self.state.settings,
             interval_s: interval_s(&self.state, busy.then_some(self.busy_clusters), now),
         });
         self.idle = Some(idle);
         holds
-    }
-
-    fn reach(&self, world: &World) -> Reach {
-        Reach {
-            cut: self.cut,
-            trust: self.trust,
-            now: self.clock.seconds(world.now),
-        }
     }
 
     fn finish(&mut self, finishing: Finishing, world: &mut World) {

@@ -13,7 +13,6 @@ use super::objects::{SimulatedPod, WorldView};
 use super::queue::{EventQueue, WorldEvent};
 use super::trouble::{LostHead, Trouble};
 use crate::ray::ReconcileMode;
-use crate::simulate::budget::SimulatedBudget;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::Ray;
 use crate::simulate::ray::node::RayNodeStage;
@@ -35,8 +34,6 @@ pub struct World {
     pub ray: Ray,
     /// The objects as watchers have them.
     pub view: WorldView,
-    /// A budget over the cluster and another one, if one holds.
-    pub budget: Option<SimulatedBudget>,
     /// What is wrong with the world now.
     pub trouble: Trouble,
     /// What was done in the world.
@@ -102,7 +99,6 @@ impl World {
             ledger: CostLedger::default(),
             ray: Ray::new(trace, settings.seed),
             view: WorldView::default(),
-            budget: None,
             trouble: Trouble::default(),
             log: EventLog::default(),
             strangers: Vec::new(),

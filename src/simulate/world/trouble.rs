@@ -35,8 +35,6 @@ pub struct Trouble {
     pub reads: Option<WorldView>,
     /// How much of what waits the GCS tells of, in percent, if not all.
     pub told_percent: Option<u32>,
-    /// Whether what `at_call` names has just happened.
-    pub has_met_call: bool,
 }
 
 /// What follows from the loss of a head.

@@ -6,7 +6,7 @@
     clippy::cast_precision_loss
 )]
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -14,8 +14,6 @@ use std::sync::{Arc, LazyLock};
 
 use flate2::read::GzDecoder;
 use jiff::SignedDuration;
-use rayfit::budget::amounts::BudgetAmounts;
-use rayfit::budget::limit::BudgetLimit;
 use rayfit::plan::check::{Violation, check};
 use rayfit::plan::{
     DemandKind, GroupPlan, GroupReport, Headroom, HeadroomRequest, Plan, PlanSettings,
@@ -600,54 +598,6 @@ fn what_is_kept_ready_takes_nothing_from_demand() {
 #[test]
 fn a_plan_that_keeps_something_ready_settles() {
     all_recorded_with(&with_standby(), settles);
-}
-
-/// Whatever a budget allows of what a cluster wants, half of it or nothing, no plan goes beyond it.
-#[test]
-fn no_plan_goes_beyond_a_budget() {
-    let bounded = Cell::new(0);
-    all_recorded_with(&settings(Strategy::Rayfit), |snapshot, _, settings| {
-        let of = |limit: BudgetAmounts| {
-            let policy = "team".into();
-            let is_new = false;
-            let budgets = [BudgetLimit {
-                policy,
-                limit,
-                is_new,
-            }]
-            .into();
-            let settings = PlanSettings {
-                budgets,
-                ..settings.clone()
-            };
-            decide(snapshot, &settings).0
-        };
-        let Some(free) = of(BudgetAmounts::of([BudgetAmounts::UNBOUNDED; 3])).budget else {
-            return Err("nothing is told of the budget".to_owned());
-        };
-        // KubeRay makes the nodes for minima, whatever the budget is.
-        let none = of(BudgetAmounts::default());
-        if none
-            .resizes
-            .iter()
-            .any(|resize| resize.cpu_milli > resize.cpu_milli_now)
-        {
-            return Err(format!("a pod grows without a budget: {none}"));
-        }
-        let minima = none.budget.unwrap_or_default().planned.minus(free.charge);
-        let added = free.wants.minus(free.charge).list();
-        for part in [0, 1, 2, 3] {
-            let limit = BudgetAmounts::of(added.map(|added| added / 4 * part)).plus(free.charge);
-            let plan = of(limit);
-            let planned = plan.budget.unwrap_or_default().planned;
-            if !planned.is_within(limit.plus(minima)) {
-                return Err(format!("{planned:?} of {limit:?}: {plan}"));
-            }
-            bounded.set(bounded.get() + u64::from(planned != free.planned));
-        }
-        Ok(())
-    });
-    assert!(bounded.get() > 100, "only {} plans", bounded.get());
 }
 
 #[test]

@@ -8,15 +8,11 @@
 //! tasks: [{CPU: 2, count: 3}]                     # also: gangs, ask (request_resources)
 //! cluster: {status: {..}}                         # more of the RayCluster
 //! reconcile: {headroom: {cpus: 4}}                # of a RayPolicy
-//! budget: {cpu: 8}                                # what a budget lets the cluster use
 //! ```
 
 use std::path::Path;
-use std::sync::Arc;
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use rayfit::budget::amounts::BudgetAmounts;
-use rayfit::budget::limit::BudgetLimit;
 use rayfit::facts::Facts;
 use rayfit::plan::check::check;
 use rayfit::plan::{Plan, PlanSettings, Strategy, decide};
@@ -318,30 +314,9 @@ fn constraints(asked: &Value) -> Value {
     }
 }
 
-/// What a budget lets the cluster use: `{cpu: 8, memory: 64Gi, gpus: 2}`, and `isNew` if its record is new.
-fn budgets(limit: &Value) -> Arc<[BudgetLimit]> {
-    let amount = |key: &str, unit: i128| {
-        let written = limit.get(key).map(|one| Quantity::from_json(one).unwrap());
-        written.map_or(BudgetAmounts::UNBOUNDED, |one| {
-            u64::try_from(one.nanos() / unit).unwrap()
-        })
-    };
-    let limit = limit.as_object().map(|_| BudgetLimit {
-        policy: "team-a".into(),
-        limit: BudgetAmounts::of([
-            amount("cpu", 1_000_000),
-            amount("memory", 1_000_000_000),
-            amount("gpus", 1_000_000_000),
-        ]),
-        is_new: limit["isNew"] == true,
-    });
-    limit.into_iter().collect()
-}
-
 /// The settings of a story.
 fn settings(story: &Value, strategy: Strategy) -> PlanSettings {
     PlanSettings {
-        budgets: budgets(&story["budget"]),
         ..of_policy(&story["reconcile"], strategy)
     }
 }

@@ -5,7 +5,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use rayfit::budget::amounts::BudgetAmounts;
 use rayfit::object_audit::{AuditTally, Counts};
 use rayfit::rule_id::RuleId;
 use rayfit::telemetry::Metrics;
@@ -59,13 +58,10 @@ fn label(pair: &str) -> Option<String> {
     Some(name.trim().to_owned())
 }
 
-/// A scrape of a process that has a cluster and a budget: it scales, and it audits.
+/// A scrape of a process that has a cluster: it scales, and it audits.
 pub fn counted() -> String {
     let metrics = Metrics::new(std::sync::Arc::default());
     metrics.scaling.clusters("central", 1);
-    let amounts = BudgetAmounts::of([1000, 1 << 30, 1]);
-    metrics.scaling.budgets.limit("team", amounts);
-    metrics.scaling.budgets.record("team", amounts, amounts);
     let rules = [(RuleId(105), Counts::default())];
     metrics.audit.set(&AuditTally {
         rules: rules.into(),

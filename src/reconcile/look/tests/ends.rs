@@ -1,21 +1,16 @@
 //! Each way in which a look ends before anything is decided.
 
-use std::sync::Arc;
-
 use serde_json::json;
 
-use super::support::{
-    NOW, asking, budgeted, cluster, conflict, idle, judged, keep, not_owned, rests,
-};
-use crate::budget::limit::BudgetShare;
+use super::support::{NOW, asking, asks, cluster, conflict, idle, judged, not_owned, rests};
 use crate::reconcile::effects::failure::{ApiStatus, Failure};
 use crate::reconcile::look::{LookEnd, LookReason, LookState, LookStep, RoundStep, SeenObjects};
 use crate::reconcile::ownership::handover::{GRACE_S, RECORD};
-use crate::reconcile::{Blind, Handover, Ineligible, RoundSettings};
+use crate::reconcile::{Blind, Handover, Ineligible};
 
 #[test]
 fn what_is_not_known_is_waited_for_and_what_is_gone_is_not() {
-    let mut state = LookState::new("u");
+    let mut state = LookState::default();
     let rest = rests(LookStep::begin(&mut state, SeenObjects::NotListed));
     assert_eq!(rest.end, LookEnd::After(0.1));
     assert_eq!(rest.why, LookReason::NotListed);
@@ -28,12 +23,12 @@ fn what_is_not_known_is_waited_for_and_what_is_gone_is_not() {
 
 #[test]
 fn objects_are_judged_again_until_they_show_that_the_cluster_is_owned() {
-    let mut state = LookState::new("u");
+    let mut state = LookState::default();
     let step = LookStep::begin(&mut state, SeenObjects::Same);
     assert!(matches!(step, LookStep::Judge(_)), "never judged");
-    let (mut state, _) = asking(RoundSettings::default(), &Arc::default());
+    let (mut state, _) = asking();
     let step = LookStep::begin(&mut state, SeenObjects::Same);
-    assert!(matches!(step, LookStep::KeepBudgets(_)));
+    assert!(matches!(step, LookStep::Ask(_)));
     // Another one owns it now.
     let changed = cluster("sidecar/x");
     let step = not_owned(judged(&mut state, &mut Handover::default(), &changed, 0.0));
@@ -45,7 +40,7 @@ fn objects_are_judged_again_until_they_show_that_the_cluster_is_owned() {
 #[test]
 fn a_record_is_claimed_waited_for_and_read_again_after_a_conflict() {
     let claim = |result| {
-        let (mut state, mut handover) = (LookState::new("u"), Handover::default());
+        let (mut state, mut handover) = (LookState::default(), Handover::default());
         let of = judged(&mut state, &mut handover, &cluster("nobody"), 0.0);
         match not_owned(of) {
             LookStep::WriteRecord(writing) => {
@@ -77,7 +72,7 @@ fn a_record_is_claimed_waited_for_and_read_again_after_a_conflict() {
     let rest = rests(claim(Err(lost.clone())));
     assert_eq!(rest.why, LookReason::RecordNotWritten(lost));
 
-    let (mut state, mut handover) = (LookState::new("u"), Handover::default());
+    let (mut state, mut handover) = (LookState::default(), Handover::default());
     let taking = cluster("taking/7/central");
     let rest = rests(not_owned(judged(&mut state, &mut handover, &taking, 10.0)));
     assert_eq!(rest.end, LookEnd::After(GRACE_S));
@@ -87,7 +82,7 @@ fn a_record_is_claimed_waited_for_and_read_again_after_a_conflict() {
 /// A webhook refuses it until somebody corrects that, and something in the cluster changes all the time.
 #[test]
 fn a_record_that_is_refused_is_tried_ever_more_rarely() {
-    let (mut state, mut handover) = (LookState::new("u"), Handover::default());
+    let (mut state, mut handover) = (LookState::default(), Handover::default());
     let refused = Failure::Api(ApiStatus {
         code: 403,
         message: "admission webhook \"w\" denied the request".to_owned(),
@@ -134,14 +129,11 @@ fn who_may_not_scale_forgets_and_waits_for_a_change() {
 }
 
 #[test]
-fn who_lost_the_annotation_releases_and_leaves_its_budgets() {
+fn who_lost_the_annotation_releases_the_cluster() {
     let mut removed = cluster("central");
     let annotations = removed["metadata"]["annotations"].as_object_mut().unwrap();
     annotations.remove("rayfit.dev/reconcile");
-    let (mut state, mut handover) = (LookState::new("u"), Handover::default());
-    state
-        .budgets
-        .set(&budgeted().budgets, BudgetShare::default());
+    let (mut state, mut handover) = (LookState::default(), Handover::default());
     let of = judged(&mut state, &mut handover, &removed, 0.0);
     let rest = rests(not_owned(of));
     assert!(
@@ -156,19 +148,7 @@ fn who_lost_the_annotation_releases_and_leaves_its_budgets() {
 
     removed["metadata"]["annotations"][RECORD] = json!("nobody");
     let of = judged(&mut state, &mut handover, &removed, 11.0);
-    let LookStep::LeaveBudgets(leaving) = not_owned(of) else {
-        panic!("entries are removed");
-    };
-    let LookStep::KeepBudgets(keeping) = leaving.leave(&mut state, &["other".into()]) else {
-        panic!("the records are written");
-    };
-    let policies = state.budgets.policies();
-    assert_eq!(policies.len(), 2, "both are left: {policies:?}");
-    assert!(
-        state.budgets.limits(NOW).is_empty(),
-        "and hold for it no more"
-    );
-    let rest = rests(keeping.kept(&mut state, Arc::default()));
+    let rest = rests(not_owned(of));
     assert_eq!(rest.end, LookEnd::UntilChanged);
     assert!(matches!(rest.why, LookReason::NotOurs(_)), "{rest:?}");
 }
@@ -177,14 +157,14 @@ fn who_lost_the_annotation_releases_and_leaves_its_budgets() {
 fn nothing_is_done_while_the_gcs_is_silent_and_rounds_are_made_after_it() {
     let mut state = idle();
     let step = LookStep::begin(&mut state, SeenObjects::Same);
-    let asking = keep(&mut state, step, &Arc::default());
+    let asking = asks(step);
     let finishing = asking.blind(&state, &Blind::NoHead, NOW);
     assert!(finishing.round().chains.is_empty());
     let finished = finishing.finish(&mut state, NOW, || 0.5);
     assert_eq!(finished.rest.end, LookEnd::Paced { busy: false });
     assert!(finished.idle.is_none() && !state.is_idle());
     let step = LookStep::begin(&mut state, SeenObjects::Same);
-    let asking = keep(&mut state, step, &Arc::default());
+    let asking = asks(step);
     let step = asking.answered(&mut state, (), NOW);
     assert!(matches!(step, RoundStep::Observe(_)), "nothing is compared");
 }

@@ -1,11 +1,7 @@
 //! Clusters, snapshots, and steps up to where a test begins.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
-use crate::budget::amounts::BudgetAmounts;
-use crate::budget::limit::{Budget, BudgetLimit};
 use crate::reconcile::effects::done::Done;
 use crate::reconcile::effects::failure::{ApiStatus, Failure};
 use crate::reconcile::look::round_step::Deciding;
@@ -93,63 +89,29 @@ pub(super) fn judged(
     let eligibility = eligibility(cluster, &pods, &role, |_| true);
     let of = JudgedObjects {
         cluster,
-        pods: &pods,
         eligibility: &eligibility,
         role: &role,
     };
     judging(state).judged(state, handover, of, now)
 }
 
-pub(super) fn limit(cpus: u64) -> Arc<[BudgetLimit]> {
-    let limit = BudgetAmounts::of([cpus * 1000, u64::MAX, u64::MAX]);
-    let policy = "team".into();
-    let is_new = false;
-    [BudgetLimit {
-        policy,
-        limit,
-        is_new,
-    }]
-    .into()
-}
-
-pub(super) fn budgeted() -> RoundSettings {
-    let total = limit(100)[0].limit;
-    let policy = "team".into();
-    RoundSettings {
-        budgets: [Budget { policy, total }].into(),
-        ..RoundSettings::default()
-    }
-}
-
 /// A state in which the cluster is owned and the GCS is about to be asked.
-pub(super) fn asking(
-    settings: RoundSettings,
-    limits: &Arc<[BudgetLimit]>,
-) -> (LookState, AskingGcs) {
-    let mut state = LookState::new("u");
+pub(super) fn asking() -> (LookState, AskingGcs) {
+    let mut state = LookState::default();
     let step = match judged(
         &mut state,
         &mut Handover::default(),
         &cluster("central"),
         0.0,
     ) {
-        Oriented::Owns(owning) => owning.owns(&mut state, settings, &[], BudgetAmounts::default),
+        Oriented::Owns(owning) => owning.owns(&mut state, RoundSettings::default()),
         Oriented::Not(step) => panic!("{step:?}"),
     };
-    let asking = keep(&mut state, step, limits);
-    (state, asking)
+    (state, asks(step))
 }
 
-/// Budgets are kept, and come before the GCS.
-pub(super) fn keep(
-    state: &mut LookState,
-    step: LookStep,
-    limits: &Arc<[BudgetLimit]>,
-) -> AskingGcs {
-    let LookStep::KeepBudgets(keeping) = step else {
-        panic!("{step:?}");
-    };
-    match keeping.kept(state, limits.clone()) {
+pub(super) fn asks(step: LookStep) -> AskingGcs {
+    match step {
         LookStep::Ask(asking) => asking,
         step => panic!("{step:?}"),
     }
@@ -161,7 +123,7 @@ pub(super) fn observed(
     snapshot: Snapshot,
 ) -> RoundStep<()> {
     match asking.answered(state, (), NOW) {
-        RoundStep::Observe(observing) => observing.answer().1.observed(state, snapshot, NOW),
+        RoundStep::Observe(observing) => observing.answer().1.observed(snapshot),
         step => panic!("{step:?}"),
     }
 }
@@ -173,11 +135,10 @@ pub(super) fn deciding(step: RoundStep<()>) -> Deciding {
     }
 }
 
-/// Decides, without budgets.
-pub(super) fn decided(state: &mut LookState, step: RoundStep<()>) -> RoundStep<()> {
+pub(super) fn decided(state: &LookState, step: RoundStep<()>) -> RoundStep<()> {
     let deciding = deciding(step);
     let round = deciding.round(state);
-    deciding.decided(state, round, NOW)
+    deciding.decided(round)
 }
 
 pub(super) fn rests(step: LookStep) -> Rest {
@@ -196,9 +157,9 @@ pub(super) fn not_owned(of: Oriented) -> LookStep {
 
 /// A state after a round that found nothing to do.
 pub(super) fn idle() -> LookState {
-    let (mut state, asking) = asking(RoundSettings::default(), &Arc::default());
+    let (mut state, asking) = asking();
     let step = observed(&mut state, asking, snapshot(0));
-    let mut step = decided(&mut state, step);
+    let mut step = decided(&state, step);
     // The first rounds report the state to Ray.
     for _ in 0..3 {
         let finishing = match step {
@@ -228,9 +189,9 @@ pub(super) fn idle() -> LookState {
         let finished = finishing.finish(&mut state, NOW, || 0.5);
         assert!(finished.idle.is_none() && !state.is_idle());
         let next = LookStep::begin(&mut state, SeenObjects::Same);
-        let asking = keep(&mut state, next, &Arc::default());
+        let asking = asks(next);
         let observed = observed(&mut state, asking, snapshot(0));
-        step = decided(&mut state, observed);
+        step = decided(&state, observed);
     }
     panic!("there is always something to do");
 }

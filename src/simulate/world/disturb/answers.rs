@@ -46,7 +46,6 @@ impl World {
         let Some((_, event)) = self.trouble.at_call.take_if(meets) else {
             return;
         };
-        self.trouble.has_met_call = true;
         self.log.add(self.now, || {
             LogEntry::Fault(format!("while {effect} is on its way: {event:?}"))
         });

@@ -140,13 +140,6 @@ pub(super) struct ManifestsCommand {
     #[arg(long)]
     initial_sizes: bool,
 
-    /// Permit all service accounts to read the Lease by which sidecars that stand by know of the controller
-    ///
-    /// A RayPolicy with `reconcile.standby` needs it: the head pods of its clusters run under accounts of
-    /// their own.
-    #[arg(long, conflicts_with = "no_controller")]
-    standby: bool,
-
     /// Ports of Ray's GCS in head pods, which the NetworkPolicy lets Rayfit reach
     #[arg(
         long,
@@ -164,7 +157,7 @@ pub(super) struct ManifestsCommand {
     /// Write a folder for kustomize instead, with an overlay for each kind of installation
     ///
     /// Then: kubectl apply -k FOLDER/overlays/self-managed
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["cert_manager", "self_managed", "fail_closed", "ray_auth", "delete_idle_clusters", "initial_sizes", "standby"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["cert_manager", "self_managed", "fail_closed", "ray_auth", "delete_idle_clusters", "initial_sizes"])]
     write_to: Option<PathBuf>,
 }
 
@@ -216,7 +209,6 @@ impl ManifestsCommand {
             ray_auth: self.ray_auth,
             delete_idle_clusters: self.delete_idle_clusters,
             initial_sizes: self.initial_sizes,
-            standby: self.standby,
             gcs_ports: self.gcs_ports,
             definitions: !self.no_crds,
         }

@@ -151,9 +151,7 @@ impl ServeCommand {
 
     fn options(self) -> anyhow::Result<ServeOptions> {
         let health_ip = self.health_bind.unwrap_or(self.bind);
-        let mut settings = self.settings.settings();
-        let namespace = self.controller.lease_namespace().to_owned();
-        settings.defaults.central_namespace = Some(namespace);
+        let settings = self.settings.settings();
         let audit = (!self.no_audit).then(|| self.controller.audit());
         let controller =
             (!self.no_controller).then(|| self.controller.options(&settings.defaults.image));

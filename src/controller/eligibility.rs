@@ -1,48 +1,15 @@
 //! Whether this process may scale a cluster, judged by what was last observed of it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
 use crate::controller::observe::{Key, Observed};
-use crate::reconcile::ownership::eligibility::eligibility_on;
-use crate::reconcile::{Eligibility, ScalerRole};
+use crate::reconcile::{Eligibility, ScalerRole, eligibility};
 use crate::snapshot::OwnPods;
-
-pub use crate::reconcile::ownership::eligibility::Duty;
 
 /// Tells Rayfit's images from others.
 pub type IsOurs = Arc<dyn Fn(&str) -> bool + Send + Sync>;
-
-/// Whether a sidecar has to stand in for the central replicas, as it finds out while it scales.
-#[derive(Debug, Clone, Default)]
-pub struct StandIn {
-    stands_in: Arc<AtomicBool>,
-}
-
-impl StandIn {
-    /// Sets it; returns whether that is a change.
-    pub fn set(&self, duty: Duty) -> bool {
-        let stands_in = duty == Duty::StandIn;
-        self.stands_in.swap(stands_in, Ordering::AcqRel) != stands_in
-    }
-
-    /// Which modes let the process scale the cluster.
-    pub fn duty(&self) -> Duty {
-        if self.stands_in.load(Ordering::Acquire) {
-            Duty::StandIn
-        } else {
-            Duty::OwnMode
-        }
-    }
-
-    /// Whether it has changed since `known`, which is updated.
-    pub fn has_changed(&self, known: &mut Duty) -> bool {
-        let before = std::mem::replace(known, self.duty());
-        before != *known
-    }
-}
 
 /// The eligibility check of one cluster.
 #[derive(Clone)]
@@ -51,8 +18,6 @@ pub struct EligibilityCheck {
     pub key: Key,
     /// The role in which this process scales.
     pub role: ScalerRole,
-    /// Whether this process stands in for others.
-    pub stand_in: StandIn,
     /// Tells Rayfit's images from others.
     pub is_ours: IsOurs,
     /// The objects as they were last observed.
@@ -62,8 +27,8 @@ pub struct EligibilityCheck {
 impl EligibilityCheck {
     /// Whether this process may scale `cluster`, given the pods that were observed.
     pub fn eligibility(&self, cluster: &Value, pods: &OwnPods) -> Eligibility {
-        let (duty, is_ours) = (self.stand_in.duty(), &self.is_ours);
-        eligibility_on(duty, cluster, pods, &self.role, |image| is_ours(image))
+        let is_ours = &self.is_ours;
+        eligibility(cluster, pods, &self.role, |image| is_ours(image))
     }
 
     /// Takes in a RayCluster that was read or patched, since it may be newer than the watch's.

@@ -85,19 +85,9 @@ impl RoundMetrics {
         self.metrics.clusters(mode.name(), count);
     }
 
-    /// Records the number of clusters that their sidecars scale in place of the central replicas.
-    pub fn stood_in(&self, count: usize) {
-        self.metrics.stood_in(count);
-    }
-
-    /// Records the number of shards.
-    pub fn shards(&self, count: u32) {
-        self.metrics.shards(count);
-    }
-
-    /// Records the number of shards that this replica holds.
-    pub fn shards_held(&self, count: usize) {
-        self.metrics.shards_held(count);
+    /// Records whether this replica scales clusters.
+    pub fn leads(&self, leads: bool) {
+        self.metrics.leads(leads);
     }
 
     /// Records that an Event was published, or that publishing it failed.

@@ -8,7 +8,7 @@ use crate::controller::act::writer::Writer;
 use crate::controller::busy_count::BusyPlace;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
-use crate::controller::eligibility::{Duty, EligibilityCheck};
+use crate::controller::eligibility::EligibilityCheck;
 use crate::controller::events::{About, Announcer};
 use crate::controller::head::address::{Head, NoHead, head_in};
 use crate::controller::head::blind;
@@ -75,7 +75,6 @@ pub struct ReconcilerState {
     pub(super) memory_watch: MemoryWatch,
     /// What the settings were made from.
     basis: Basis,
-    duty: Duty,
     /// When settings may be written for the sidecar again, by the steady clock.
     tell_again: f64,
     /// The last logged reason why the cluster is not scaled.
@@ -140,8 +139,7 @@ impl Reconciler {
         let Some(texts) = texts else {
             return (SeenObjects::Gone, None);
         };
-        let retuned = self.tuning.has_changed(&mut self.state.basis)
-            | self.judge.stand_in.has_changed(&mut self.state.duty);
+        let retuned = self.tuning.has_changed(&mut self.state.basis);
         let known = |observation: &Observation| !retuned && observation.texts.are(&texts);
         let seen = if self.state.observation.as_ref().is_some_and(known) {
             SeenObjects::Same

@@ -18,7 +18,6 @@ use crate::controller::head::credentials::Credentials;
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::worker_pool::WorkerPool;
 use crate::reconcile::ownership::lease::record::Terms;
-use crate::reconcile::ownership::lease::shards::shard_of;
 use crate::supervisor::Supervisor;
 use crate::telemetry::controller::ScalingMetrics;
 
@@ -30,13 +29,11 @@ const EVENTS_SHARE: u32 = 10;
 pub struct ControllerOptions {
     /// Which objects are watched.
     pub reach: WatchScope,
-    /// The namespace of the Leases.
+    /// The namespace of the Lease.
     pub lease_namespace: String,
     /// The name of this replica, which no other replica has.
     pub replica: String,
-    /// The number of shards; the same for all replicas.
-    pub shards: u32,
-    /// The durations by which Leases are held.
+    /// The durations by which the Lease is held.
     pub terms: Terms,
     /// The most requests to the API server in a second.
     pub rate: u32,
@@ -62,7 +59,7 @@ pub struct Surroundings {
 }
 
 /// Scales clusters as the policies in force say until `stop` is true; then lets the writes that are
-/// under way end, and releases the Leases.
+/// under way end, and gives the Lease back.
 pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::Receiver<bool>) {
     let Surroundings {
         api,
@@ -76,7 +73,6 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
     let observed = Observed::new(tell);
     let fence = Fence::default();
     let measures = RoundMetrics::new(metrics);
-    measures.shards(options.shards.max(1));
     let gate = Gate::new(options.rate, options.burst, api.patience());
     let requests = Requests::new(client.clone(), gate.clone());
     let (announcer, publishing) = Announcer::publishing(
@@ -90,7 +86,6 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
         observed: observed.clone(),
         requests,
         fence: fence.clone(),
-        shards: options.shards.max(1),
         credentials: Credentials::secrets(client.clone(), gate.clone()),
         is_ours: eligibility::images(&options.image),
         tuning: tuning.clone(),
@@ -99,38 +94,29 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
         metrics: measures.clone(),
         busy_count: BusyCount::default(),
     };
-    tracing::info!(replica = options.replica, shards = options.shards, reach = ?options.reach, "scaling clusters in mode central");
-    let leases = stored::LeaseOptions {
+    tracing::info!(replica = options.replica, reach = ?options.reach, "taking part in scaling clusters in mode central");
+    let lease = stored::LeaseOptions {
         namespace: options.lease_namespace,
         replica: options.replica,
-        shards: options.shards.max(1),
         terms: options.terms,
     };
     let _publishing = supervisor.spawn("Events", publishing);
-    let reach = options.reach.clone();
     let watching = observed.clone().watch(informers.clone(), options.reach);
-    let (held, shards) = (fence.held(), options.shards.max(1));
+    let leads = fence.leads();
     let pod_events = PodEvents {
         observed: observed.clone(),
         client: client.clone(),
         gate: gate.clone(),
-        is_scaled: move |uid: &str| held.borrow().contains(&shard_of(uid, shards)),
+        leads: move || *leads.borrow(),
     };
     let _reading = supervisor.spawn("Events about pods", pod_events.follow());
     let _watching = supervisor.spawn("watches of RayClusters, pods and nodes", watching);
     let (release, released) = watch::channel(false);
-    let namespace = leases.namespace.clone();
-    // A replica that has just started holds shards before it can scale their clusters. Sidecars that stand in go on
-    // until it can.
-    let needed = Box::new(move || {
-        let store = observed.read();
-        tuning.is_known() && reach.is_listed(&store) && store.has_standby(&namespace)
-    });
-    let keeping = keeper::keep(leases, informers, fence, measures, needed, released);
-    let mut keeping = supervisor.spawn("Leases", keeping);
+    let keeping = keeper::keep(lease, informers, fence, measures, released);
+    let mut keeping = supervisor.spawn("the Lease", keeping);
     pool.run(changes, stop).await;
-    // The Leases are released only now, because the writes that have just ended relied on them.
+    // The Lease is given back only now, because the writes that have just ended relied on it.
     release.send_replace(true);
     keeping.ended().await;
-    tracing::info!("scaling stopped, Leases given back");
+    tracing::info!("scaling stopped, Lease given back");
 }

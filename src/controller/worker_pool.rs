@@ -13,7 +13,7 @@ use crate::controller::act::writer::{Requests, Writer};
 use crate::controller::busy_count::BusyCount;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
-use crate::controller::eligibility::{EligibilityCheck, IsOurs, StandIn};
+use crate::controller::eligibility::{EligibilityCheck, IsOurs};
 use crate::controller::events::{About, Announcer};
 use crate::controller::head::credentials::Credentials;
 use crate::controller::lease::Fence;
@@ -26,8 +26,6 @@ use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::{Basis, Tuning};
 use crate::ray::ReconcileMode;
 use crate::reconcile::ScalerRole;
-use crate::reconcile::ownership::lease::shards::shard_of;
-use crate::reconcile::recorder::standby;
 
 /// The interval at which clusters are counted.
 const COUNT: Duration = Duration::from_secs(10);
@@ -43,10 +41,8 @@ pub struct WorkerPool {
     pub observed: Observed,
     /// Requests to the API server.
     pub requests: Requests,
-    /// The shards that this replica may write for.
+    /// Whether this replica leads, and until when it may write.
     pub fence: Fence,
-    /// The number of shards.
-    pub shards: u32,
     /// The credentials for GCSs.
     pub credentials: Credentials,
     /// Tells Rayfit's images from others.
@@ -69,9 +65,6 @@ struct Worker {
     changed: Arc<Notify>,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
-    about: About,
-    /// Whether its sidecar scaled it, in place of the central replicas, when it was last seen.
-    stood_in: bool,
     /// Whether the task was told to stop. It is kept until it has, so that no other one writes about the
     /// cluster meanwhile.
     is_stopping: bool,
@@ -80,7 +73,7 @@ struct Worker {
 impl WorkerPool {
     /// Scales clusters until `stop` is true; then lets the writes that are under way end.
     pub async fn run(self, mut changes: UnboundedReceiver<Key>, mut stop: watch::Receiver<bool>) {
-        let mut held = self.fence.held();
+        let mut leads = self.fence.leads();
         let mut workers: HashMap<Key, Worker> = HashMap::new();
         let (mut count, mut tune) = (interval(COUNT), interval(TUNE));
         let mut basis = Basis::default();
@@ -100,7 +93,7 @@ impl WorkerPool {
                     Some(key) => self.consider(&mut workers, &key),
                     None => break,
                 },
-                _ = held.changed() => self.consider_all(&mut workers),
+                _ = leads.changed() => self.consider_all(&mut workers),
             }
         }
         for worker in workers.values() {
@@ -126,9 +119,6 @@ impl WorkerPool {
         for (mode, count) in counts {
             self.metrics.clusters(mode, count);
         }
-        let store = self.observed.read();
-        let stood_in = store.clusters().filter(|(_, entry)| entry.is_stood_in());
-        self.metrics.stood_in(stood_in.count());
     }
 
     fn consider_all(&self, workers: &mut HashMap<Key, Worker>) {
@@ -159,7 +149,7 @@ impl WorkerPool {
     /// Starts, wakes or stops the task of a cluster.
     fn consider(&self, workers: &mut HashMap<Key, Worker>, key: &Key) {
         let entry = self.observed.read().cluster(key).cloned();
-        let wanted = entry.filter(|entry| is_cared_for(entry) && self.is_held(&entry.uid));
+        let wanted = entry.filter(|entry| is_cared_for(entry) && *self.fence.leads().borrow());
         let is_at_work = |worker: &&Worker| !worker.is_stopping && !worker.task.is_finished();
         let running = workers.get(key).filter(is_at_work);
         match (wanted, running) {
@@ -172,32 +162,6 @@ impl WorkerPool {
             }
             (None, _) => self.end(workers, key),
         }
-        if let Some(worker) = workers.get_mut(key).filter(|worker| !worker.is_stopping) {
-            self.note_standby(worker, key);
-        }
-    }
-
-    /// Announces that the sidecar of a cluster has stepped in for the central replicas, or has given back.
-    fn note_standby(&self, worker: &mut Worker, key: &Key) {
-        let entry = self.observed.read().cluster(key).cloned();
-        let Some(entry) = entry.filter(|entry| entry.uid == worker.uid) else {
-            return;
-        };
-        let is_back = entry.scaled_by.as_deref() == Some(ReconcileMode::Central.name());
-        let event = match (worker.stood_in, entry.is_stood_in()) {
-            (false, true) => standby::stood_in(),
-            (true, false) if is_back => standby::gave_back(),
-            _ => return,
-        };
-        worker.stood_in = entry.is_stood_in();
-        self.announcer.announce(&worker.about, &[event]);
-    }
-
-    fn is_held(&self, uid: &str) -> bool {
-        self.fence
-            .held()
-            .borrow()
-            .contains(&shard_of(uid, self.shards))
     }
 
     /// Tells the task of a cluster to stop; it ends by itself after the write that is under way.
@@ -211,8 +175,6 @@ impl WorkerPool {
 
     /// Starts the task of a cluster, which begins once the one `before` has ended.
     fn start(&self, key: &Key, entry: &ClusterEntry, before: Option<JoinHandle<()>>) -> Worker {
-        let shard = shard_of(&entry.uid, self.shards);
-        let fence = Some((self.fence.clone(), shard));
         let about = About {
             key: key.clone(),
             uid: entry.uid.to_string(),
@@ -221,14 +183,13 @@ impl WorkerPool {
             judge: EligibilityCheck {
                 key: key.clone(),
                 role: ScalerRole::Central,
-                stand_in: StandIn::default(),
                 is_ours: self.is_ours.clone(),
                 observed: self.observed.clone(),
             },
-            writer: Writer::new(self.requests.clone(), key.clone(), fence),
+            writer: Writer::new(self.requests.clone(), key.clone(), Some(self.fence.clone())),
             credentials: self.credentials.clone(),
             tuning: self.tuning.clone(),
-            about: about.clone(),
+            about,
             announcer: self.announcer.clone(),
             driver_log: DriverLog::of_gcs(self.clock.clone()),
             metrics: self.metrics.clone(),
@@ -240,7 +201,7 @@ impl WorkerPool {
         let (stop, stopped) = watch::channel(false);
         let wakes = changed.clone();
         let task = tokio::spawn(async move {
-            // Where a shard is lost and won again at once, a look of the former task may still have
+            // Where the Lease is lost and won again at once, a look of the former task may still have
             // writes under way.
             if let Some(before) = before {
                 let _ = before.await;
@@ -252,8 +213,6 @@ impl WorkerPool {
             changed,
             stop,
             task,
-            about,
-            stood_in: false,
             is_stopping: false,
         }
     }
@@ -310,7 +269,6 @@ fn is_cared_for(entry: &ClusterEntry) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::convert::Infallible;
     use std::future::pending;
     use std::sync::{Mutex, MutexGuard};
@@ -356,7 +314,6 @@ mod tests {
             observed: observed.clone(),
             requests,
             fence: fence.clone(),
-            shards: 1,
             credentials: Credentials::Environment(|_| None),
             is_ours: images("rayfit"),
             tuning: Tuning::Fixed(Box::default()),
@@ -394,15 +351,15 @@ mod tests {
         let (_stop, stopped) = watch::channel(false);
         let running = tokio::spawn(pool(requests, &observed, &fence).run(changes, stopped));
         let later = std::time::Instant::now() + Duration::from_hours(1);
-        fence.set(BTreeMap::from([(0, later)]));
+        fence.set(Some(later));
         while seen.counts().0 == 0 {
             yield_now().await;
         }
-        fence.set(BTreeMap::new());
+        fence.set(None);
         for _ in 0..100 {
             yield_now().await;
         }
-        fence.set(BTreeMap::from([(0, later)]));
+        fence.set(Some(later));
         while seen.counts().0 < 2 {
             sleep(Duration::from_millis(10)).await;
         }

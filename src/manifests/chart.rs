@@ -30,8 +30,7 @@ fn rights() -> Value {
         .with_certificates(Certificates::SelfManaged)
         .with_ray_auth()
         .with_delete_idle_clusters()
-        .with_initial_sizes()
-        .with_standby();
+        .with_initial_sizes();
     let mut rights = Map::new();
     for object in objects(&everything) {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();

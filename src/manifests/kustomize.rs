@@ -24,7 +24,6 @@ pub fn tree(options: &ManifestOptions) -> FileTree {
         ray_auth: false,
         delete_idle_clusters: false,
         initial_sizes: false,
-        standby: false,
         ..options.clone()
     };
     let plain = objects(&base);
@@ -59,7 +58,6 @@ pub fn tree(options: &ManifestOptions) -> FileTree {
         &plain,
         &objects(&base.with_initial_sizes()),
     );
-    component(&mut tree, "standby", &plain, &objects(&base.with_standby()));
     for certificates in ["cert-manager", "self-managed"] {
         overlay(&mut tree, certificates, &[certificates]);
         let closed = format!("{certificates}-fail-closed");

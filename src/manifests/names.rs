@@ -20,8 +20,8 @@ pub const MUTATING: &str = "rayfit-mutating";
 pub const VALIDATING: &str = "rayfit-validating";
 /// The Lease that the auditing replica holds.
 pub const AUDIT_LEASE: &str = "rayfit-audit";
-/// The Lease that the replicas which scale clusters renew together, and that sidecars which stand by read.
-pub const HEARTBEAT: &str = "rayfit-heartbeat";
+/// The Lease that the replica which scales clusters holds.
+pub const LEADER_LEASE: &str = "rayfit-leader";
 /// Where `rayfit serve` looks for certificates, and where cert-manager's Secret is therefore
 /// mounted.
 pub const CERTIFICATE_FOLDER: &str = "/var/run/rayfit/certs";

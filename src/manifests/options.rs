@@ -59,8 +59,6 @@ pub struct ManifestOptions {
     pub delete_idle_clusters: bool,
     /// Have new pods of Ray clusters sent to a webhook, which makes them as large as their RayCluster says.
     pub initial_sizes: bool,
-    /// Grant all service accounts permission to read the heartbeat, for sidecars that stand by.
-    pub standby: bool,
     /// The ports of Ray's GCS in head pods, which the NetworkPolicy lets Rayfit reach.
     pub gcs_ports: Vec<u16>,
     /// Include the CustomResourceDefinition of RayPolicy.
@@ -174,7 +172,6 @@ impl Default for ManifestOptions {
             ray_auth: false,
             delete_idle_clusters: false,
             initial_sizes: false,
-            standby: false,
             gcs_ports: vec![6379],
             definitions: true,
         }
@@ -223,15 +220,6 @@ impl ManifestOptions {
     pub fn with_initial_sizes(&self) -> Self {
         Self {
             initial_sizes: true,
-            ..self.clone()
-        }
-    }
-
-    /// The same installation, with permission for sidecars to stand by.
-    #[must_use]
-    pub fn with_standby(&self) -> Self {
-        Self {
-            standby: true,
             ..self.clone()
         }
     }

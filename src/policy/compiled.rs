@@ -63,7 +63,6 @@ pub struct PartialDefaults {
 pub struct PartialReconcile {
     pub(crate) mode: Option<ReconcileMode>,
     pub(crate) allowed_modes: Option<Vec<ReconcileMode>>,
-    pub(crate) standby: Option<bool>,
     pub(crate) strategy: Option<Strategy>,
     pub(crate) pending_idle_timeout_seconds: Option<u32>,
     pub(crate) conserve_gpus: Option<bool>,
@@ -124,7 +123,6 @@ impl PartialReconcile {
         if self.pending_idle_timeout_seconds.is_some() {
             settings.pending_idle_timeout_seconds = self.pending_idle_timeout_seconds;
         }
-        write(&mut settings.standby, self.standby.as_ref());
         write(&mut settings.strategy, self.strategy.as_ref());
         write(&mut settings.conserve_gpus, self.conserve_gpus.as_ref());
         write(

@@ -34,8 +34,6 @@ pub struct Settings {
 pub struct ReconcileSettings {
     /// The mode for objects without one (DF07); `None` leaves them without.
     pub mode: Option<ReconcileMode>,
-    /// Whether the sidecars of clusters in mode central stand by (DF07).
-    pub standby: bool,
     /// How to decide.
     pub strategy: Strategy,
     /// The seconds after which pending pods are given up that nothing needs; `None` keeps them.
@@ -111,9 +109,6 @@ pub struct DefaultValues {
     pub rayfit_sidecar: SidecarSize,
     /// Give the head `num-cpus: "0"` (DF08).
     pub head_takes_no_work: bool,
-    /// The namespace of the central replicas for which sidecars stand by (DF07), if it is known. A check of
-    /// files does not know which Rayfit they are for.
-    pub central_namespace: Option<String>,
 }
 
 /// Requests and limits of the autoscaler container.
@@ -138,9 +133,6 @@ impl SidecarSize {
 /// The account under which KubeRay's manifests and chart run the operator.
 pub const KUBERAY_OPERATOR: &str = "system:serviceaccount:kuberay-system:kuberay-operator";
 
-/// The namespace of an install, unless another one is chosen.
-const NAMESPACE: &str = "rayfit-system";
-
 /// The accounts under which the install manifests let Rayfit scale clusters: that of its controller,
 /// and that of an install with a single Deployment.
 pub const RAYFIT_ACCOUNTS: [&str; 2] = [
@@ -150,13 +142,6 @@ pub const RAYFIT_ACCOUNTS: [&str; 2] = [
 
 /// The image that a release of this version is published as.
 pub const IMAGE: &str = concat!("rayfit:", env!("CARGO_PKG_VERSION"));
-
-impl DefaultValues {
-    /// The namespace that DF07 writes for a sidecar that is to stand by.
-    pub fn standby_namespace(&self) -> &str {
-        self.central_namespace.as_deref().unwrap_or(NAMESPACE)
-    }
-}
 
 impl Settings {
     /// Whether the request comes from the controller, which scales clusters in mode central.
@@ -183,7 +168,6 @@ impl Default for ReconcileSettings {
     fn default() -> Self {
         Self {
             mode: None,
-            standby: false,
             strategy: Strategy::default(),
             pending_idle_timeout_seconds: None,
             // `AUTOSCALER_CONSERVE_GPU_NODES` is on in Ray too.
@@ -227,7 +211,6 @@ impl Default for DefaultValues {
             ray_sidecar: SidecarSize::new("500m", "512Mi"),
             rayfit_sidecar: SidecarSize::new("50m", "64Mi"),
             head_takes_no_work: false,
-            central_namespace: None,
         }
     }
 }

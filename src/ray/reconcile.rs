@@ -13,25 +13,9 @@ pub const ANNOTATION: &str = "rayfit.dev/reconcile";
 /// `sidecar/<uid of the head pod>`, `nobody`, or `taking/<version>/` and one of the first two.
 pub const RECORD: &str = "rayfit.dev/scaled-by";
 
-/// The annotation by which the sidecar of a cluster in mode central stands by. Its value is the namespace
-/// of the central Rayfit, whose heartbeat is there.
-pub const STANDBY: &str = "rayfit.dev/standby";
-
 /// The annotation in which the central Rayfit writes down what RayPolicies say about how the sidecar is to
 /// scale the cluster, which may not read them. Its value is as `spec.reconcile` of a RayPolicy, in JSON.
 pub const SETTINGS: &str = "rayfit.dev/settings";
-
-/// The longest name of a namespace.
-const LONGEST_NAMESPACE: usize = 63;
-
-/// Whether a text can be the name of a namespace, and so the value of [`STANDBY`].
-pub fn is_namespace(text: &str) -> bool {
-    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=LONGEST_NAMESPACE).contains(&text.len())
-        && text.bytes().all(is_inner)
-        && !text.starts_with('-')
-        && !text.ends_with('-')
-}
 
 /// The prefix of all annotations of Rayfit.
 pub const PREFIX: &str = "rayfit.dev/";

@@ -194,7 +194,6 @@ pub(super) fn reconcile(
     PartialReconcile {
         mode: written.mode,
         allowed_modes: written.allowed_modes.clone(),
-        standby: written.standby,
         strategy: written.strategy,
         pending_idle_timeout_seconds: seconds(written.pending_idle_timeout_seconds),
         conserve_gpus: written.conserve_gpus,

@@ -328,7 +328,6 @@ mod tests {
                 json!({"reconcile": {"allowedModes": ["ray", "central"]}}),
                 1,
             ),
-            (json!({"reconcile": {"standby": true}}), 0),
             (json!({"failClosed": false}), 1),
             (mine.clone(), 0),
         ] {

@@ -92,7 +92,7 @@ mod tests {
         let told = read(&write(&policies.for_sidecar(&cluster, &facts)).unwrap()).unwrap();
         let base = ReconcileSettings::default();
         let mut central = policies.reconcile_for(&base, &cluster, &facts);
-        (central.mode, central.standby) = (base.mode, base.standby);
+        central.mode = base.mode;
         (told, central)
     }
 
@@ -117,7 +117,7 @@ mod tests {
                 "timeZone": "Europe/Berlin", "minReplicas": {"cpu": 3}}]}),
             json!({"backOff": {"initialSeconds": 3}}),
             json!({"backOff": {"maxSeconds": 300}}),
-            json!({"mode": "central", "standby": true, "allowedModes": ["central"]}),
+            json!({"mode": "central", "allowedModes": ["central"]}),
         ];
         let all = fields.len();
         proptest::sample::subsequence(fields.to_vec(), 0..=all).prop_map(|some| {
@@ -147,7 +147,7 @@ mod tests {
         for text in ["", "1", "{\"strategy\": \"mine\"}", deep.as_str()] {
             assert!(matches!(read(text), Err(SettingsFault::Unreadable(_))));
         }
-        let more = r#"{"mode": "ray", "standby": true, "maxWorkersPerCluster": -1, "x": 1}"#;
+        let more = r#"{"mode": "ray", "maxWorkersPerCluster": -1, "x": 1}"#;
         assert_eq!(read(more).unwrap(), ReconcileSettings::default());
         assert_eq!(read(NOTHING).unwrap(), ReconcileSettings::default());
     }

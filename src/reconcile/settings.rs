@@ -130,7 +130,6 @@ mod tests {
             ..Headroom::default()
         });
         let settings = RoundSettings::of(&ReconcileSettings {
-            standby: false,
             mode: None,
             headroom: Arc::clone(&headroom),
             schedules: Arc::default(),

@@ -5,11 +5,9 @@
 //! every version of KubeRay.
 //!
 //! In: the command line of Ray's container. Out: the same calls as the controller's, about one cluster. Invariant: it
-//! writes only while the hand-over says that it scales the cluster. In mode central it stands by, where the
-//! RayCluster asks for that: `standby` reads the heartbeat of the central replicas.
+//! writes only while the hand-over says that it scales the cluster.
 
 mod command;
-mod standby;
 mod start;
 pub mod work;
 

@@ -1,5 +1,4 @@
-//! Scales the cluster of this head pod while the cluster's mode is sidecar, or while this sidecar stands in for the
-//! central replicas, and waits otherwise.
+//! Scales the cluster of this head pod while the cluster's mode is sidecar, and waits otherwise.
 //!
 //! The service account of a head pod may read its RayCluster but not watch it. So the RayCluster is
 //! read every few seconds, and whenever its current state is needed; the cluster's pods are watched
@@ -15,7 +14,7 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::apiserver::{ApiServer, Gate, Informers, Watches};
 use crate::controller::act::writer::{MANAGER, Requests, Writer};
@@ -23,7 +22,7 @@ use crate::controller::busy_count::BusyCount;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
 use crate::controller::eligibility;
-use crate::controller::eligibility::{Duty, EligibilityCheck, StandIn};
+use crate::controller::eligibility::EligibilityCheck;
 use crate::controller::events::{About, Announcer};
 use crate::controller::head::credentials::Credentials;
 use crate::controller::metrics::RoundMetrics;
@@ -33,12 +32,10 @@ use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::Tuning;
 use crate::controller::worker_pool::reconcile_until_stopped;
 use crate::ray::reconcile::{ANNOTATION, ReconcileMode};
-use crate::ray::{Kind, RayObject};
 use crate::reconcile::ScalerRole;
 use crate::reconcile::effects::failure::Failure;
 use crate::reconcile::ownership::eligibility::SIGN_ANNOTATION;
 use crate::reconcile::ownership::handover::RECORD;
-use crate::sidecar::standby::StandingBy;
 
 /// The interval at which the RayCluster is read: while something goes on in it, and otherwise, when
 /// five seconds are enough for Ray's autoscaler too.
@@ -74,28 +71,8 @@ pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
         () = asked_to_stop(&mut stop) => return,
     };
     let mut scaling: Option<ScalingTasks> = None;
-    let client = sidecar.informers.client();
-    let head_uid = match &sidecar.role {
-        ScalerRole::Sidecar { head_uid } => head_uid.as_str(),
-        ScalerRole::Central => "",
-    };
-    let (clock, stand_in) = (sidecar.clock.clone(), sidecar.stand_in.clone());
-    let mut standing = StandingBy::new(client, clock, stand_in, head_uid);
-    let mut next = Instant::now();
     loop {
-        if Instant::now() >= next {
-            next = Instant::now() + sidecar.look(&mut scaling, &mut standing).await;
-        }
-        let changed = tokio::select! {
-            changed = standing.look() => changed,
-            () = asked_to_stop(&mut stop) => break,
-        };
-        if changed {
-            next = Instant::now();
-            continue;
-        }
-        let requeue = next.saturating_duration_since(Instant::now());
-        let requeue = standing.wait().map_or(requeue, |wait| wait.min(requeue));
+        let requeue = sidecar.look(&mut scaling).await;
         tokio::select! {
             () = asked_to_stop(&mut stop) => break,
             () = sleep(requeue) => {}
@@ -114,7 +91,6 @@ struct Sidecar {
     role: ScalerRole,
     writer: Writer,
     clock: Clock,
-    stand_in: StandIn,
 }
 
 impl Sidecar {
@@ -136,7 +112,6 @@ impl Sidecar {
                         role: ScalerRole::Sidecar { head_uid },
                         writer,
                         clock: Clock::of_server(api.time()),
-                        stand_in: StandIn::default(),
                     };
                 }
                 Err(error) => {
@@ -153,11 +128,7 @@ impl Sidecar {
 
     /// Reads the RayCluster, and starts or ends the scaling; returns how long to wait until the
     /// next read.
-    async fn look(
-        &self,
-        scaling: &mut Option<ScalingTasks>,
-        standing: &mut StandingBy,
-    ) -> Duration {
+    async fn look(&self, scaling: &mut Option<ScalingTasks>) -> Duration {
         let cluster = match self.writer.get_cluster().await {
             Ok(cluster) => Some(cluster),
             Err(Failure::Api(status)) if status.code == 404 => None,
@@ -166,9 +137,6 @@ impl Sidecar {
                 return RETRY;
             }
         };
-        let root = cluster.as_ref().and_then(Value::as_object);
-        let object = root.map(|root| RayObject::of_kind(Kind::RayCluster, root));
-        standing.learn(object.as_ref());
         let cluster = cluster.filter(|cluster| self.is_wanted(cluster));
         if let Some(ended) = scaling.take_if(|scaling| cluster.is_none() || scaling.is_broken()) {
             tracing::info!("the cluster is not scaled from here any more");
@@ -182,10 +150,6 @@ impl Sidecar {
             self.begin(&cluster)
         });
         scaling.observed.learn(&cluster);
-        // Whether this sidecar stands in may have changed, although the RayCluster has not.
-        if self.stand_in.duty() != std::mem::replace(&mut scaling.duty, self.stand_in.duty()) {
-            scaling.notify.notify_one();
-        }
         if scaling.busy_count.is_empty() {
             READ.1
         } else {
@@ -201,7 +165,6 @@ impl Sidecar {
         };
         // The record ends with the role that owns the cluster or is taking it over.
         annotation(ANNOTATION) == Some(ReconcileMode::Sidecar.name())
-            || self.stand_in.duty() == Duty::StandIn
             || annotation(RECORD).is_some_and(|record| record.ends_with(head_uid.as_str()))
     }
 
@@ -214,7 +177,6 @@ impl Sidecar {
             judge: EligibilityCheck {
                 key: self.key.clone(),
                 role: self.role.clone(),
-                stand_in: self.stand_in.clone(),
                 is_ours: eligibility::images(""),
                 observed: observed.clone(),
             },
@@ -251,9 +213,7 @@ impl Sidecar {
             busy_count,
             watching: tokio::spawn(watching),
             waking: tokio::spawn(wake(changes, notify.clone())),
-            task: tokio::spawn(reconcile_until_stopped(reconciler, notify.clone(), stopped)),
-            notify,
-            duty: self.stand_in.duty(),
+            task: tokio::spawn(reconcile_until_stopped(reconciler, notify, stopped)),
             stop,
         }
     }
@@ -261,9 +221,6 @@ impl Sidecar {
 
 /// The tasks that scale the cluster, while its mode says so.
 struct ScalingTasks {
-    notify: Arc<Notify>,
-    /// Which modes let this process scale, as these tasks were last told.
-    duty: Duty,
     observed: Observed,
     busy_count: BusyCount,
     watching: JoinHandle<()>,

@@ -36,7 +36,7 @@ impl Trust {
             return None;
         };
         let left = until.map(|until| Duration::from_secs_f64(until.since(now)));
-        let begun = may_begin(0, left, LONGEST_WRITE);
+        let begun = may_begin(left, LONGEST_WRITE);
         begun
             .err()
             .map(|fenced| Failure::NotSent(fenced.to_string()))

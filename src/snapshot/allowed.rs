@@ -58,7 +58,6 @@ const METADATA: Allowed = Keys(&[
             (ippr::ANNOTATION, Plain),
             (reconcile::ANNOTATION, Plain),
             (reconcile::RECORD, Plain),
-            (reconcile::STANDBY, Plain),
             (reconcile::SETTINGS, Plain),
             (initial_sizes::ANNOTATION, Plain),
             ("kueue.x-k8s.io/elastic-job", Plain),

@@ -42,9 +42,7 @@ pub struct ScalingMetrics {
     pending: Gauge,
     unmet: Gauge,
     clusters: Family<ModeLabels, Gauge>,
-    stood_in: Gauge,
-    shards: Gauge,
-    shards_held: Gauge,
+    leader: Gauge,
     capacity: Histogram,
     saved: SavedInPlace,
     sizes: WorkerSizes,
@@ -105,9 +103,7 @@ impl Default for ScalingMetrics {
             pending: Gauge::default(),
             unmet: Gauge::default(),
             clusters: Family::default(),
-            stood_in: Gauge::default(),
-            shards: Gauge::default(),
-            shards_held: Gauge::default(),
+            leader: Gauge::default(),
             capacity: Histogram::new(CAPACITY),
             saved: SavedInPlace::default(),
             sizes: WorkerSizes::default(),
@@ -175,20 +171,9 @@ impl ScalingMetrics {
         );
         registry.register("clusters", "RayClusters by mode", self.clusters.clone());
         registry.register(
-            "clusters_stood_in",
-            "RayClusters in mode central that their sidecars scale, because no central replica was there",
-            self.stood_in.clone(),
-        );
-        registry.register(
-            "shards",
-            "Shards into which clusters are divided among replicas; 0 where this replica scales \
-             none",
-            self.shards.clone(),
-        );
-        registry.register(
-            "shards_held",
-            "Shards whose clusters this replica scales",
-            self.shards_held.clone(),
+            "leader",
+            "Whether this replica holds the Lease, and scales the clusters",
+            self.leader.clone(),
         );
         registry.register_with_unit(
             "demand_to_capacity",
@@ -253,20 +238,9 @@ impl ScalingMetrics {
             .set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// Records the number of clusters that their sidecars scale in place of the central replicas.
-    pub fn stood_in(&self, count: usize) {
-        self.stood_in.set(i64::try_from(count).unwrap_or(i64::MAX));
-    }
-
-    /// Records the number of shards.
-    pub fn shards(&self, count: u32) {
-        self.shards.set(count.into());
-    }
-
-    /// Records the number of shards that this replica holds.
-    pub fn shards_held(&self, count: usize) {
-        self.shards_held
-            .set(i64::try_from(count).unwrap_or(i64::MAX));
+    /// Records whether this replica scales clusters.
+    pub fn leads(&self, leads: bool) {
+        self.leader.set(leads.into());
     }
 
     /// Records launches that the API server accepted.

@@ -130,22 +130,12 @@ pub(crate) struct Controller {
 
 impl Controller {
     pub(crate) fn start(api: &PlayedApi) -> Self {
-        Self::of_replica(api, "a", 1, InForce::default())
-    }
-
-    /// A replica that goes by policies.
-    pub(crate) fn of_replica(
-        api: &PlayedApi,
-        replica: &str,
-        shards: u32,
-        in_force: InForce,
-    ) -> Self {
+        let in_force = InForce::default();
         let (stop, stopped) = watch::channel(false);
         let options = ControllerOptions {
             reach: WatchScope::Everything,
             lease_namespace: "rayfit-system".to_owned(),
-            replica: replica.to_owned(),
-            shards,
+            replica: "a".to_owned(),
             terms: Terms::default(),
             rate: 200,
             burst: 400,

@@ -27,7 +27,6 @@ mod record;
 mod rights;
 mod rule_limits;
 mod rules;
-mod standby;
 mod webhook;
 
 #[path = "../client_support/mod.rs"]

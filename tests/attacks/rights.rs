@@ -98,8 +98,7 @@ fn installs() -> Vec<Vec<Value>> {
     let everywhere = ManifestOptions::default()
         .with_ray_auth()
         .with_delete_idle_clusters()
-        .with_initial_sizes()
-        .with_standby();
+        .with_initial_sizes();
     let in_namespaces = ManifestOptions {
         only_namespaces: vec!["team-a".to_owned()],
         ..everywhere.clone()
@@ -460,15 +459,4 @@ fn what_other_accounts_may_read_is_one_lease_and_only_if_that_is_chosen() {
     };
     let default = ManifestOptions::default();
     assert_eq!(of_others(&default), [json!(null); 0]);
-    let accounts = json!([{
-        "apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:serviceaccounts",
-    }]);
-    let lease = json!([{
-        "apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
-        "resourceNames": ["rayfit-heartbeat"], "verbs": ["get"],
-    }]);
-    assert_eq!(
-        of_others(&default.with_standby()),
-        [json!([SYSTEM, accounts, lease])]
-    );
 }

@@ -58,7 +58,6 @@ fn all_chosen(options: &ManifestOptions) -> ManifestOptions {
         .with_ray_auth()
         .with_delete_idle_clusters()
         .with_initial_sizes()
-        .with_standby()
 }
 
 #[test]
@@ -218,7 +217,6 @@ fn values_that_are_left_out_are_documented_as_the_code_takes_them() {
         ("inPlace.learnGaps", in_place.learn_gaps.to_string()),
         ("conserveGpus", settings.conserve_gpus.to_string()),
         ("holdBusyNodes", settings.hold_busy_nodes.to_string()),
-        ("standby", settings.standby.to_string()),
     ];
     for (field, value) in expected.into_iter().chain(also) {
         let row = page

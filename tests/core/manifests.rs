@@ -349,8 +349,7 @@ fn rights_are_exactly_those_that_the_code_uses() {
             .with_certificates(Certificates::SelfManaged)
             .with_ray_auth()
             .with_delete_idle_clusters()
-            .with_initial_sizes()
-            .with_standby(),
+            .with_initial_sizes(),
     );
     let system = Some("rayfit-system");
     let of = |scope| NEEDED.iter().filter(move |need| need.scope == scope);
@@ -363,12 +362,8 @@ fn rights_are_exactly_those_that_the_code_uses() {
         as_rules(of(AccessScope::Cluster))
     );
     assert_eq!(
-        *rules(&own, "Role", system, "rayfit-leases"),
-        as_rules(scaling::LEASES)
-    );
-    assert_eq!(
-        *rules(&own, "Role", system, "rayfit-standby"),
-        as_rules(scaling::HEARTBEATS)
+        *rules(&own, "Role", system, "rayfit-leader"),
+        as_rules(scaling::LEASE)
     );
     assert_eq!(
         *rules(&own, "ClusterRole", None, "rayfit-nodes"),
@@ -410,7 +405,7 @@ fn rights_are_exactly_those_that_the_code_uses() {
         *rules(&own, "Role", system, "rayfit-audit-lease"),
         as_rules(audited(AccessScope::Namespace))
     );
-    assert_eq!(roles(&own).len(), 13);
+    assert_eq!(roles(&own).len(), 12);
 }
 
 #[test]
@@ -433,7 +428,7 @@ fn rights_that_are_not_needed_are_not_asked_for() {
         "ClusterRole /rayfit-audit",
         "Role rayfit-system/rayfit-audit-lease",
         "ClusterRole /rayfit-policies",
-        "Role rayfit-system/rayfit-leases",
+        "Role rayfit-system/rayfit-leader",
         "ClusterRole /rayfit-nodes",
         "ClusterRole /rayfit-scaling",
     ];
@@ -460,7 +455,7 @@ fn rights_that_are_not_needed_are_not_asked_for() {
         "ClusterRole /rayfit-audit",
         "Role rayfit-system/rayfit-audit-lease",
         "ClusterRole /rayfit-policies",
-        "Role rayfit-system/rayfit-leases",
+        "Role rayfit-system/rayfit-leader",
         "Role team-a/rayfit-scaling",
         "Role team-b/rayfit-scaling",
     ];

@@ -48,14 +48,18 @@ struct Felt {
 }
 
 fn felt(number: u64, plans: &[FaultPlan]) -> Felt {
-    let waits = |result: &Neighbourhood| -> Vec<f64> {
-        let waits = result.waits_s[0].iter();
-        waits.map(|wait| wait.expect("every job starts")).collect()
-    };
-    let alone = waits(&well(number, &plans[..1]));
+    let alone = &well(number, &plans[..1]).waits_s[0];
     let result = well(number, plans);
-    let beside = waits(&result);
-    let more = beside.iter().sum::<f64>() - alone.iter().sum::<f64>();
+    // A job that no node could hold starts in neither case.
+    let more = alone
+        .iter()
+        .zip(&result.waits_s[0])
+        .map(|waits| match waits {
+            (Some(alone), Some(beside)) => beside - alone,
+            (None, None) => 0.0,
+            other => panic!("a job starts in one case only: {other:?}"),
+        });
+    let more: f64 = more.sum();
     #[expect(clippy::cast_precision_loss, reason = "a dozen jobs")]
     let jobs = alone.len().max(1) as f64;
     Felt {

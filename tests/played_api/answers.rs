@@ -54,10 +54,10 @@ struct OpenWatch(PlayedApi, String);
 
 impl OpenWatch {
     fn new(api: &PlayedApi, asked: &Asked) -> Self {
-        let labels = asked.query.get("labelSelector");
-        let labels = labels.map_or("", |labels| labels.as_str());
+        let selector = |kind: &str| asked.query.get(kind).map_or("", String::as_str);
+        let selectors = ["labelSelector", "fieldSelector"].map(selector).concat();
         let target = &asked.target;
-        let what = [&*target.collection, &*target.namespace, labels].join(" ");
+        let what = [&*target.collection, &*target.namespace, &*selectors].join(" ");
         let what = what.trim_end().to_owned();
         *api.objects().watches.entry(what.clone()).or_default() += 1;
         Self(api.clone(), what)

@@ -69,7 +69,7 @@ pub struct Objects {
     history: Vec<Change>,
     /// All requests, oldest first.
     pub requests: Vec<Call>,
-    /// How many watches are open, by collection, namespace and label selector.
+    /// How many watches are open, by collection, namespace and selectors.
     watches: BTreeMap<String, usize>,
     rule: Option<Rule>,
 }
@@ -161,7 +161,7 @@ impl PlayedApi {
             .collect()
     }
 
-    /// How many watches are open, by collection, namespace and label selector.
+    /// How many watches are open, by collection, namespace and selectors.
     pub fn watches(&self) -> BTreeMap<String, usize> {
         self.objects().watches.clone()
     }

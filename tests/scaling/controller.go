@@ -53,12 +53,6 @@ func AllowDeletion(ctx context.Context, l *lab.Lab) error {
 	return grant(ctx, l, rights, "--delete-idle-clusters")
 }
 
-// AllowStandby gives the accounts of head pods the right of an install whose
-// sidecars stand by.
-func AllowStandby(ctx context.Context, l *lab.Lab) error {
-	return grant(ctx, l, rights, "--standby")
-}
-
 // StartRestricted starts a replica that may scale clusters in one namespace only:
 // beyond it and its own its account has no right but to read policies and the
 // namespaces that they match.
@@ -74,8 +68,7 @@ func startReplica(ctx context.Context, l *lab.Lab, url, system string, args ...s
 	if err != nil {
 		return nil, err
 	}
-	// A name of its own, as that of a pod: whoever comes again under it may go on
-	// at once, without waiting until its Leases have run out.
+	// A name of its own, as that of a pod.
 	replica := fmt.Sprintf("replica-%d", replicas.Add(1))
 	args = append([]string{"--no-webhooks", "--kubeconfig=" + kubeconfig, "--replica=" + replica, "--log=info"}, args...)
 	server, err := rig.Serve(ctx, l, args...)

@@ -76,22 +76,8 @@ async fn what_a_sidecar_does_not_know_is_not_shown() {
     assert!(!text.contains("the head's container"), "{text}");
 
     let sidecar = json!({"rayfit.dev/reconcile": "sidecar", "rayfit.dev/scaled-by": "sidecar/1-2"});
-    let stand_in = json!({"rayfit.dev/reconcile": "central", "rayfit.dev/scaled-by": "sidecar/1-2",
-        "rayfit.dev/standby": "rayfit-system"});
-    for (name, annotations, why) in [
-        (
-            "sidecar",
-            sidecar,
-            "the head's container scales it, by the annotation rayfit.dev/settings",
-        ),
-        (
-            "stand-in",
-            stand_in,
-            "the head's container stands in, by the annotation rayfit.dev/settings",
-        ),
-    ] {
-        let text = status(name, annotations).await;
-        assert!(!text.contains("about to leave"), "{text}");
-        assert!(text.contains(why), "{text}");
-    }
+    let text = status("sidecar", sidecar).await;
+    assert!(!text.contains("about to leave"), "{text}");
+    let why = "the head's container scales it, by the annotation rayfit.dev/settings";
+    assert!(text.contains(why), "{text}");
 }

@@ -27,7 +27,7 @@ const scenes = "^(a_running_pod_grows|a_pod_that_is_still_to_come_will_grow)$"
 // waits are the tests of e2e/scaling that wait for most of their time, for idle
 // times, grace and deadlines to pass. They are half of what that package takes,
 // and its other half runs meanwhile.
-const waits = "^(TestGangsThatMeet|TestGracefulEnd|TestIdleClustersEnd|TestMemoryInUse|TestNodeLeaves|TestPodsAreMadeLarge|TestRoomIsKeptReady|TestSidecarStandsIn)$"
+const waits = "^(TestGangsThatMeet|TestGracefulEnd|TestIdleClustersEnd|TestMemoryInUse|TestNodeLeaves|TestPodsAreMadeLarge|TestRoomIsKeptReady)$"
 
 // slow is a test of e2e/scaling that is left to `make test-long`: it needs a machine
 // on which nobody else computes.

@@ -19,7 +19,6 @@ use serde_json::Value;
 pub(super) use list::{list, policies};
 pub(super) use look::{Look, clusters, ray_pods};
 use look::{cluster, gcs_of, look};
-pub(super) use scaler::LiveScaler;
 
 use crate::controller::observe::Key;
 use crate::gcs::{self, Address};

@@ -17,17 +17,13 @@ pub(in crate::cli) struct ControllerArgs {
     #[arg(long = "namespaces", value_name = "NAME", value_delimiter = ',')]
     namespaces: Vec<String>,
 
-    /// Namespace of the Leases with which replicas divide the clusters
+    /// Namespace of the Lease by which one replica at a time scales the clusters
     #[arg(long, value_name = "NAME", env = "POD_NAMESPACE", default_value = names::NAMESPACE)]
     lease_namespace: String,
 
     /// Unique name of this replica; without it, a random one
     #[arg(long, value_name = "NAME", env = "POD_NAME")]
     replica: Option<String>,
-
-    /// Number of shards that clusters are divided into; must be the same for all replicas
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=64))]
-    shards: u32,
 
     /// Maximum of requests to the API server per second
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
@@ -39,11 +35,6 @@ pub(in crate::cli) struct ControllerArgs {
 }
 
 impl ControllerArgs {
-    /// The namespace of the Leases.
-    pub(in crate::cli) fn lease_namespace(&self) -> &str {
-        &self.lease_namespace
-    }
-
     /// The options of the background audit.
     pub(in crate::cli) fn audit(&self) -> audit::AuditOptions {
         audit::AuditOptions {
@@ -62,7 +53,6 @@ impl ControllerArgs {
             },
             lease_namespace: self.lease_namespace,
             replica: self.replica.unwrap_or_else(made_up),
-            shards: self.shards,
             terms: Terms::default(),
             rate: self.api_rate,
             burst: self.api_burst,
@@ -74,8 +64,8 @@ impl ControllerArgs {
 /// A name that is unique to this process.
 fn made_up() -> String {
     use std::hash::{BuildHasher as _, Hasher as _};
-    // Random bytes of the operating system, because two replicas with the same name would hold each
-    // other's Leases.
+    // Random bytes of the operating system, because two replicas with the same name would both take
+    // themselves for the leader.
     let random = std::hash::RandomState::new().build_hasher().finish();
     format!("{}-{random:016x}", std::process::id())
 }

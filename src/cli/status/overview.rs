@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use crate::cli::live::LiveScaler;
 use crate::cli::shared::table::Table;
 use crate::ray::{Kind, RayObject, ippr};
 use crate::reconcile::ownership::handover::RECORD;
@@ -66,7 +65,6 @@ pub(super) fn text(clusters: &[Value], pods: &[PodObject]) -> String {
 pub(super) fn scaler(object: &RayObject<'_>) -> String {
     let record = object.annotation(RECORD).unwrap_or_default();
     match record.split_once('/') {
-        _ if LiveScaler::of(object) == LiveScaler::StandIn => "stand-in".to_owned(),
         Some(("sidecar", _)) => "sidecar".to_owned(),
         Some(_) => "changing".to_owned(),
         None => record.to_owned(),
@@ -140,16 +138,6 @@ mod tests {
                 "ray", "demo", "sidecar", "sidecar", "1", "5", "11", "1", "ready"
             ]
         );
-    }
-
-    #[test]
-    fn a_sidecar_that_stands_in_is_no_ordinary_one() {
-        let cluster = json!({"metadata": {"annotations": {
-            "rayfit.dev/reconcile": "central", "rayfit.dev/standby": "rayfit-system",
-            "rayfit.dev/scaled-by": "sidecar/1-2",
-        }}});
-        let object = RayObject::of_kind(Kind::RayCluster, cluster.as_object().unwrap());
-        assert_eq!(scaler(&object), "stand-in");
     }
 
     #[test]

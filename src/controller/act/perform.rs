@@ -83,8 +83,8 @@ impl Performer<'_> {
             }
             Effect::ResizeRaylet(resize) => {
                 let longest = self.permission().await?;
-                // Kept until the call has ended: a shard is not handed to another replica while it
-                // has such writes.
+                // Kept until the call has ended: the Lease is not given back while there are such
+                // writes.
                 let _writing = self.writer.begin(longest)?;
                 self.resize_raylet(resize, longest).await
             }

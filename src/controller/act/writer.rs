@@ -118,13 +118,12 @@ pub struct Writer {
     requests: Requests,
     key: Key,
     flow: Flow,
-    fence: Option<(Fence, u32)>,
+    fence: Option<Fence>,
 }
 
 impl Writer {
-    /// Writes under the Lease of a shard; or without a Lease in the head pod, where there is one
-    /// process.
-    pub fn new(requests: Requests, key: Key, fence: Option<(Fence, u32)>) -> Self {
+    /// Writes under the Lease; or without one in the head pod, where there is one process.
+    pub fn new(requests: Requests, key: Key, fence: Option<Fence>) -> Self {
         Self {
             requests,
             flow: key.to_string().into(),
@@ -164,10 +163,7 @@ impl Writer {
     /// Begins a write that takes at most `longest`, to the API server or the GCS. It is refused if
     /// the Lease could end before it.
     pub fn begin(&self, longest: Duration) -> Result<Option<Writing>, Failure> {
-        let begun = self
-            .fence
-            .as_ref()
-            .map(|(fence, shard)| fence.begin(*shard, longest));
+        let begun = self.fence.as_ref().map(|fence| fence.begin(longest));
         begun
             .transpose()
             .map_err(|fenced| Failure::NotSent(fenced.to_string()))
@@ -325,7 +321,6 @@ fn unsendable(error: &kube::core::request::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::convert::Infallible;
     use std::sync::{Arc, Mutex};
     use std::time::Instant;
@@ -362,7 +357,7 @@ mod tests {
         Writer::new(
             requests.clone(),
             Key::new("ray", "demo"),
-            Some((fence.clone(), 2)),
+            Some(fence.clone()),
         )
     }
 
@@ -385,23 +380,17 @@ mod tests {
         let outcome = resize().await;
         assert!(matches!(outcome, Err(Failure::NotSent(_))), "{outcome:?}");
         // The Lease would end before the request could be done.
-        fence.set(BTreeMap::from([(
-            2,
-            Instant::now() + Duration::from_secs(1),
-        )]));
+        fence.set(Some(Instant::now() + Duration::from_secs(1)));
         let outcome = writer.patch_cluster(&Operations(Vec::new())).await;
         assert!(matches!(outcome, Err(Failure::NotSent(_))), "{outcome:?}");
         assert_eq!(*sent.lock().unwrap(), [""; 0]);
-        fence.set(BTreeMap::from([(
-            2,
-            Instant::now() + Duration::from_mins(1),
-        )]));
+        fence.set(Some(Instant::now() + Duration::from_mins(1)));
         resize().await.unwrap();
         assert_eq!(
             *sent.lock().unwrap(),
             ["PATCH /api/v1/namespaces/ray/pods/w/resize"]
         );
-        assert!(!fence.is_busy(2), "the write has ended");
+        assert!(!fence.is_writing(), "the write has ended");
     }
 
     #[tokio::test]
@@ -413,10 +402,7 @@ mod tests {
         });
         let (requests, _) = server(403, status);
         let fence = Fence::default();
-        fence.set(BTreeMap::from([(
-            2,
-            Instant::now() + Duration::from_mins(1),
-        )]));
+        fence.set(Some(Instant::now() + Duration::from_mins(1)));
         let writer = writer(&requests, &fence);
         let turn = writer.turn().await.unwrap();
         let outcome = turn.resize_pod(&patch(), LONGEST).await;

@@ -1,11 +1,10 @@
-//! Leases: which clusters this replica scales, and until when it may write for them.
+//! The Lease: whether this replica scales clusters, and until when it may write.
 //!
-//! What is to be done with Leases is decided by [`ownership::lease`](crate::reconcile::ownership::lease).
-//! [`keeper`] performs its steps by requests to the API server ([`stored`]), and [`fence`] is asked before
-//! every write.
+//! What is to be done with the Lease is decided by [`ownership::lease`](crate::reconcile::ownership::lease).
+//! [`keeper`] sends its requests to the API server ([`stored`]), and [`fence`] is asked before every write.
 //!
-//! In: the steps of the ledger. Out: requests about Leases, and for each cluster until when this replica may write.
-//! Invariant: that time ends before another replica may take the shard.
+//! In: what the API server says of the Lease. Out: requests about it, and until when this replica may write.
+//! Invariant: that time ends before another replica may lead.
 
 pub mod fence;
 pub mod keeper;

@@ -9,7 +9,6 @@ mod awaiting;
 pub mod kept;
 pub mod pod_events;
 mod prospects;
-mod scaled;
 pub mod store;
 mod texts;
 mod tombstones;

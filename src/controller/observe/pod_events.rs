@@ -116,11 +116,11 @@ pub struct PodEvents<F> {
     pub client: Client,
     /// The gate that the requests pass.
     pub gate: Gate,
-    /// Whether this process scales the RayCluster with a UID.
-    pub is_scaled: F,
+    /// Whether this process scales clusters.
+    pub leads: F,
 }
 
-impl<F: Fn(&str) -> bool> PodEvents<F> {
+impl<F: Fn() -> bool> PodEvents<F> {
     /// Reads for ever, until the process stops. What cannot be read is not known, so that the
     /// scheduler's word counts alone.
     pub async fn follow(self) {
@@ -140,7 +140,11 @@ impl<F: Fn(&str) -> bool> PodEvents<F> {
         let (mut times, mut failing) = (AskTimes::default(), BTreeSet::new());
         loop {
             tick.tick().await;
-            let awaiting = self.observed.read().awaiting(&self.is_scaled);
+            let awaiting = if (self.leads)() {
+                self.observed.read().awaiting()
+            } else {
+                AwaitingPods::new()
+            };
             let due = times.due(&awaiting, start.elapsed().as_secs_f64());
             failing.retain(|namespace| awaiting.contains_key(namespace));
             let readings = due

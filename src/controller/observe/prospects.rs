@@ -9,9 +9,8 @@ use crate::snapshot::pod_object::PodObject;
 use crate::snapshot::prospect_reader::AwaitingPod;
 
 impl Store {
-    /// The pods that wait for a Kubernetes node, of RayClusters in mode central of which this process
-    /// scales those with such UIDs.
-    pub(super) fn awaiting(&self, is_scaled: impl Fn(&str) -> bool) -> AwaitingPods {
+    /// The pods of RayClusters in mode central that wait for a Kubernetes node.
+    pub(super) fn awaiting(&self) -> AwaitingPods {
         let mut found = AwaitingPods::new();
         for key in &self.unscheduled {
             let Some(entry) = self.pods.get(key) else {
@@ -19,9 +18,7 @@ impl Store {
             };
             let cluster = self.clusters.get(&entry.cluster);
             let is_ours = cluster.is_some_and(|cluster| {
-                entry.is_of(&entry.cluster, cluster)
-                    && cluster.asks_for_central()
-                    && is_scaled(&cluster.uid)
+                entry.is_of(&entry.cluster, cluster) && cluster.asks_for_central()
             });
             if let Some(awaiting) = entry.awaiting.as_ref().filter(|_| is_ours) {
                 let pods = found.entry(key.namespace.to_string()).or_default();
@@ -86,18 +83,13 @@ mod tests {
 
     fn store() -> Store {
         let mut store = Store::default();
-        for (name, mode) in [
-            ("demo", "central"),
-            ("other", "sidecar"),
-            ("theirs", "central"),
-        ] {
+        for (name, mode) in [("demo", "central"), ("other", "sidecar")] {
             store.put_cluster(&KeptObject::of(&cluster(name, mode)));
         }
         for (name, cluster, node) in [
             ("a", "demo", None),
             ("b", "demo", Some("n")),
             ("c", "other", None),
-            ("d", "theirs", None),
             ("e", "gone", None),
         ] {
             store.put_pod(KeptObject::of(&pod(name, cluster, node)));
@@ -106,10 +98,7 @@ mod tests {
     }
 
     fn asked(store: &Store) -> HashMap<String, AwaitingPod> {
-        store
-            .awaiting(|uid| uid != "theirs")
-            .remove("ray")
-            .unwrap_or_default()
+        store.awaiting().remove("ray").unwrap_or_default()
     }
 
     fn said(name: &str) -> HashMap<String, Vec<NodeProspect>> {

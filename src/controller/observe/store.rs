@@ -59,8 +59,6 @@ pub struct ClusterEntry {
     pub mode: Option<Arc<str>>,
     /// The annotation `rayfit.dev/scaled-by`, the hand-over record.
     pub scaled_by: Option<Arc<str>>,
-    /// The annotation `rayfit.dev/standby`, the namespace of the Rayfit for which its sidecar stands by.
-    pub standby: Option<Arc<str>>,
     /// Whether it has the annotation `ray.io/ippr`, which allows in-place resizes.
     pub grows: bool,
     version: String,
@@ -115,6 +113,13 @@ pub struct Store {
     gone: Tombstones,
 }
 
+impl ClusterEntry {
+    /// Whether its annotation asks for mode central.
+    pub fn asks_for_central(&self) -> bool {
+        self.mode.as_deref() == Some(reconcile::ReconcileMode::Central.name())
+    }
+}
+
 impl Store {
     /// Takes in that all objects of a kind were listed, of one namespace or of all.
     pub fn listed(&mut self, kind: &'static str, namespace: Option<&str>) {
@@ -144,7 +149,6 @@ impl Store {
             version: kept.resource_version().unwrap_or_default(),
             mode: annotation(reconcile::ANNOTATION),
             scaled_by: annotation(handover::RECORD),
-            standby: annotation(reconcile::STANDBY),
             grows: kept.annotations().contains_key(ippr::ANNOTATION),
             json: kept.json.clone().into(),
         };

@@ -30,19 +30,6 @@ pub enum WatchScope {
     PodsOf(Key),
 }
 
-impl WatchScope {
-    /// Whether all RayClusters and pods of it are known, so that no cluster has to wait for a list to be scaled.
-    pub fn is_listed(&self, store: &Store) -> bool {
-        let kinds = [WatchedRayClusters::KIND, WatchedPods::KIND];
-        let lists = |of: Option<&str>| kinds.iter().all(|kind| store.has_listed(kind, of));
-        match self {
-            Self::Everything => lists(None),
-            Self::Namespaces(names) => names.iter().all(|name| lists(Some(name))),
-            Self::PodsOf(cluster) => store.knows_pods(&cluster.namespace),
-        }
-    }
-}
-
 /// The store, with the notification of its changes.
 #[derive(Clone)]
 pub struct Observed {

@@ -2,7 +2,7 @@
 
 use crate::manifests::access::request::followed;
 use crate::manifests::access::{Access, AccessScope};
-use crate::manifests::names::HEARTBEAT;
+use crate::manifests::names::LEADER_LEASE;
 
 /// The permissions in every namespace whose clusters are scaled: bound cluster-wide, or in chosen
 /// namespaces. Deleting pods is not one of them, because KubeRay does that when asked through the
@@ -58,24 +58,23 @@ pub const IDLE_CLUSTERS: &[Access] = &[Access {
 /// Reading the headroom of Kubernetes nodes. Not granted with chosen namespaces only.
 pub const NODES: &[Access] = &[followed("", "nodes")];
 
-/// The Leases with which replicas divide the clusters.
-pub const LEASES: &[Access] = &[Access {
-    scope: AccessScope::Namespace,
-    group: "coordination.k8s.io",
-    resource: "leases",
-    name: None,
-    verbs: &["create", "delete", "list", "update", "watch"],
-}];
-
-/// For sidecars that stand by, whose accounts are those of their clusters: reading the one Lease that
-/// says that a replica is there.
-pub const HEARTBEATS: &[Access] = &[Access {
-    scope: AccessScope::Namespace,
-    group: "coordination.k8s.io",
-    resource: "leases",
-    name: Some(HEARTBEAT),
-    verbs: &["get"],
-}];
+/// The Lease by which one replica at a time scales the clusters. A right to create cannot be limited to a name.
+pub const LEASE: &[Access] = &[
+    Access {
+        scope: AccessScope::Namespace,
+        group: "coordination.k8s.io",
+        resource: "leases",
+        name: None,
+        verbs: &["create"],
+    },
+    Access {
+        scope: AccessScope::Namespace,
+        group: "coordination.k8s.io",
+        resource: "leases",
+        name: Some(LEADER_LEASE),
+        verbs: &["get", "update", "watch"],
+    },
+];
 
 /// For Ray clusters with token authentication or TLS only: the Secrets that KubeRay makes for them.
 /// Their names depend on those of the clusters, so the permission cannot be limited to names.

@@ -89,17 +89,7 @@ fn of_scaling(options: &ManifestOptions, component: Component) -> Vec<Value> {
     if component == Component::Controller {
         roles.extend(granted("policies", Within::Cluster, all(watch::POLICIES)));
     }
-    roles.extend(granted("leases", own, all(scaling::LEASES)));
-    if options.standby {
-        let mut readable = granted("standby", own, all(scaling::HEARTBEATS));
-        // Head pods run under the accounts that KubeRay makes, or that their owners chose.
-        readable[1]["subjects"] = json!([{
-            "apiGroup": RBAC,
-            "kind": "Group",
-            "name": "system:serviceaccounts"
-        }]);
-        roles.extend(readable);
-    }
+    roles.extend(granted("leader", own, all(scaling::LEASE)));
     if options.only_namespaces.is_empty() {
         roles.extend(granted("nodes", Within::Cluster, all(scaling::NODES)));
     }

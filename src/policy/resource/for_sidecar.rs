@@ -9,7 +9,6 @@ impl Reconcile {
         Self {
             mode: None,
             allowed_modes: None,
-            standby: None,
             ..self.clone()
         }
     }
@@ -21,7 +20,6 @@ impl Reconcile {
         let Self {
             mode,
             allowed_modes,
-            standby,
             strategy,
             pending_idle_timeout_seconds,
             conserve_gpus,
@@ -37,7 +35,6 @@ impl Reconcile {
         } = self;
         write(&mut there.mode, mode.as_ref());
         write(&mut there.allowed_modes, allowed_modes.as_ref());
-        write(&mut there.standby, standby.as_ref());
         write(&mut there.strategy, strategy.as_ref());
         let pending = pending_idle_timeout_seconds.as_ref();
         write(&mut there.pending_idle_timeout_seconds, pending);

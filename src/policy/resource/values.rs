@@ -126,11 +126,6 @@ pub struct Reconcile {
     #[schemars(length(max = 3))]
     pub allowed_modes: Option<Vec<ReconcileMode>>,
 
-    /// Whether the sidecar in the head pod stands by in mode central, and scales the cluster while no
-    /// replica of the controller is there (DF07).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub standby: Option<bool>,
-
     /// How to decide: rayfit improves on Ray's autoscaler, ray decides exactly as it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,

@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use crate::ray::kueue::{ELASTIC, QUEUE};
-use crate::ray::reconcile::STANDBY;
 use crate::ray::{Kind, RayObject, ReconcileMode, text_at};
 use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_object::{AUTOSCALER_COMMAND, PodContainer};
@@ -25,17 +24,6 @@ pub enum ScalerRole {
         /// The uid of the head pod that the sidecar runs in.
         head_uid: String,
     },
-}
-
-/// Which modes of a cluster let a process scale it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Duty {
-    /// The mode of its own role.
-    #[default]
-    OwnMode,
-    /// For a sidecar mode central too, because no central replica is there and the RayCluster asks for
-    /// a standby.
-    StandIn,
 }
 
 /// Whether this process may scale a cluster.
@@ -105,17 +93,6 @@ pub fn eligibility(
     role: &ScalerRole,
     is_ours: impl Fn(&str) -> bool,
 ) -> Eligibility {
-    eligibility_on(Duty::OwnMode, cluster, pods, role, is_ours)
-}
-
-/// The same, for a process that may stand in for others.
-pub fn eligibility_on(
-    duty: Duty,
-    cluster: &Value,
-    pods: &OwnPods,
-    role: &ScalerRole,
-    is_ours: impl Fn(&str) -> bool,
-) -> Eligibility {
     let Some(root) = cluster.as_object() else {
         return Eligibility::Leave(Ineligible::AutoscalingOff);
     };
@@ -124,7 +101,7 @@ pub fn eligibility_on(
         .filter(|pod| pod.role == PodRole::Head)
         .collect();
     let replaced = ClusterId::of(cluster) != *pods.cluster();
-    let left = by_object(&object, role, duty)
+    let left = by_object(&object, role)
         .or_else(|| replaced.then_some(Ineligible::Replaced))
         .or_else(|| not_the_head(pods, role))
         .or_else(|| other_scaler(&heads, is_ours));
@@ -139,14 +116,7 @@ pub(crate) fn is_of_mode(mode: ReconcileMode, role: &ScalerRole) -> bool {
     }
 }
 
-/// Whether the cluster is one that this role may stand in for, if it has to.
-pub(crate) fn may_stand_in(object: &RayObject<'_>, role: &ScalerRole) -> bool {
-    matches!(role, ScalerRole::Sidecar { .. })
-        && object.reconcile_mode() == ReconcileMode::Central
-        && object.annotation(STANDBY).is_some()
-}
-
-fn by_object(object: &RayObject<'_>, role: &ScalerRole, duty: Duty) -> Option<Ineligible> {
+fn by_object(object: &RayObject<'_>, role: &ScalerRole) -> Option<Ineligible> {
     let mode = object.reconcile_mode();
     let spec = object.spec();
     let text = |key: &str| spec.and_then(|spec| text_at(spec, key));
@@ -159,8 +129,7 @@ fn by_object(object: &RayObject<'_>, role: &ScalerRole, duty: Duty) -> Option<In
         .is_some_and(crate::ray::Cluster::autoscaling);
     let manager = text("managedBy").filter(|by| !by.is_empty() && *by != KUBERAY);
     let queue = object.label(QUEUE).filter(|queue| !queue.is_empty());
-    let stands_in = duty == Duty::StandIn && may_stand_in(object, role);
-    if !is_of_mode(mode, role) && !stands_in {
+    if !is_of_mode(mode, role) {
         Some(Ineligible::Mode(mode))
     } else if object.is_deleting() {
         Some(Ineligible::Deleting)
@@ -389,23 +358,6 @@ mod tests {
             eligibility(&now, &pods, &ScalerRole::Central, |_| true),
             Eligibility::Leave(Ineligible::Replaced)
         );
-    }
-
-    #[test]
-    fn a_sidecar_stands_in_only_where_the_object_asks_for_a_standby() {
-        let with = |annotations: Value, duty| {
-            let cluster = cluster(&json!({"metadata": {"annotations": annotations}}));
-            let pod = serde_json::from_value(head(&json!({}))).unwrap();
-            let (pods, _) = OwnPods::divide(ClusterId::of(&cluster), [pod]);
-            eligibility_on(duty, &cluster, &pods, &sidecar(), |_| true)
-        };
-        let left = |mode| Eligibility::Leave(Ineligible::Mode(mode));
-        let asked = json!({STANDBY: "rayfit-system"});
-        assert_eq!(with(asked.clone(), Duty::StandIn), Eligibility::Ours);
-        assert_eq!(with(asked, Duty::OwnMode), left(ReconcileMode::Central));
-        assert_eq!(with(json!({}), Duty::StandIn), left(ReconcileMode::Central));
-        let ray = json!({STANDBY: "rayfit-system", "rayfit.dev/reconcile": "ray"});
-        assert_eq!(with(ray, Duty::StandIn), left(ReconcileMode::Ray));
     }
 
     #[test]

@@ -3,24 +3,19 @@
 use json_patch::Patch;
 use serde_json::Value;
 
-use crate::ray::reconcile::{SETTINGS, STANDBY};
+use crate::ray::reconcile::SETTINGS;
 use crate::ray::{Cluster, Kind, RayObject, ReconcileMode};
 use crate::raypolicy::sidecar_settings::NOTHING;
 use crate::reconcile::effects::replicas::annotate;
 
-/// Whether a sidecar scales the RayCluster, or stands by for it.
+/// Whether a sidecar scales the RayCluster.
 fn has_reader(cluster: &Value) -> bool {
     let Some(root) = cluster.as_object() else {
         return false;
     };
     let object = RayObject::of_kind(Kind::RayCluster, root);
     let scales = object.cluster.as_ref().is_some_and(Cluster::autoscaling);
-    let reads = match object.reconcile_mode() {
-        ReconcileMode::Sidecar => true,
-        ReconcileMode::Central => object.annotation(STANDBY).is_some(),
-        ReconcileMode::Ray => false,
-    };
-    reads && scales && !object.is_deleting()
+    object.reconcile_mode() == ReconcileMode::Sidecar && scales && !object.is_deleting()
 }
 
 /// The patch that writes what `told` returns, where something else is written there. Where there is nothing to
@@ -58,10 +53,8 @@ mod tests {
     fn settings_are_written_where_a_sidecar_reads_them_and_something_else_is_there() {
         let sidecar = json!({"rayfit.dev/reconcile": "sidecar"});
         let central = json!({"rayfit.dev/reconcile": "central"});
-        let standby =
-            json!({"rayfit.dev/reconcile": "central", "rayfit.dev/standby": "rayfit-system"});
         let told = r#"{"strategy":"ray"}"#;
-        for (annotations, read) in [(&sidecar, true), (&standby, true), (&central, false)] {
+        for (annotations, read) in [(&sidecar, true), (&central, false)] {
             let mut object = cluster(annotations);
             assert_eq!(patch(&object, NOTHING), None, "never anything to say");
             let Some(first) = patch(&object, told) else {

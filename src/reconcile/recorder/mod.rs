@@ -3,7 +3,7 @@
 //! An action is announced once, when it was taken. A condition (a demand that cannot be met, a
 //! resize that waits) is announced when it begins, and not again while it holds or shortly after it
 //! held. `done` and `conditions` put the texts together, of what plans and effects say of themselves:
-//! the texts of reasons and causes are in the planner's `outcome`, those of failures in `effects`. `standby` has those about who scales the cluster.
+//! the texts of reasons and causes are in the planner's `outcome`, those of failures in `effects`.
 //!
 //! Two kinds of Events are made elsewhere: that a cluster cannot be observed, in
 //! [`outage`](crate::reconcile::observed::outage), and that Events were left out, where they are published.
@@ -13,7 +13,6 @@
 
 pub(crate) mod conditions;
 pub(crate) mod done;
-pub(crate) mod standby;
 
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use crate::finding::Finding;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::initial_sizes;
-use crate::ray::reconcile::{ANNOTATION, PREFIX, RECORD, SETTINGS, STANDBY, is_namespace};
+use crate::ray::reconcile::{ANNOTATION, PREFIX, RECORD, SETTINGS};
 use crate::ray::{Kind, ReconcileMode};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
@@ -23,10 +23,8 @@ pub static RULE: Rule = Rule {
     summary: "A `rayfit.dev/` annotation with an unknown key or value, or a mode not allowed",
     what: "Checks all annotations that begin with `rayfit.dev/`. Reports a value of \
            `rayfit.dev/reconcile` other than `ray`, `central` and `sidecar`, or one that the \
-           cluster's admins do not allow. Reports `rayfit.dev/standby` where its value is not \
-           Rayfit's namespace, and where the admins allow no mode `sidecar` \
-           and set no `standby`. Reports any other key; and any of them on a RayCronJob, from \
-           which annotations do not reach the clusters.",
+           cluster's admins do not allow. Reports any other key; and any of them on a RayCronJob, \
+           from which annotations do not reach the clusters.",
     why: "Rayfit would act as if the annotation were not there, and Ray's own autoscaler would \
           scale the cluster.",
     bad: "
@@ -47,8 +45,7 @@ metadata:
 
 const CEL: Cel = Cel::InPart(CHECKS, GAP);
 
-const GAP: &str = "Which modes, and which sidecars that stand by, the policies allow is not checked, and neither \
-                   whether Rayfit is in the namespace of `rayfit.dev/standby`.";
+const GAP: &str = "Which modes the policies allow is not checked.";
 
 const CHECKS: &[Check] = &[
     Check {
@@ -60,15 +57,8 @@ const CHECKS: &[Check] = &[
     },
     Check {
         each: Each::Object,
-        mode: Mode::Enforce,
-        faults: r#"s.object.kind != 'RayCronJob' && !s.annotations[?'rayfit.dev/standby'].orValue('a').matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')
-  ? ['metadata.annotations rayfit.dev/standby "' + s.annotations['rayfit.dev/standby'] + '" is not a namespace'] : []"#,
-        fix: "Write Rayfit's namespace into rayfit.dev/standby, or remove that annotation.",
-    },
-    Check {
-        each: Each::Object,
         mode: Mode::Warn,
-        faults: r#"s.annotations.filter(k, k.startsWith('rayfit.dev/') && (s.object.kind == 'RayCronJob' || !(k in ['rayfit.dev/initial-sizes', 'rayfit.dev/reconcile', 'rayfit.dev/scaled-by', 'rayfit.dev/settings', 'rayfit.dev/standby'])))
+        faults: r#"s.annotations.filter(k, k.startsWith('rayfit.dev/') && (s.object.kind == 'RayCronJob' || !(k in ['rayfit.dev/initial-sizes', 'rayfit.dev/reconcile', 'rayfit.dev/scaled-by', 'rayfit.dev/settings'])))
   .map(k, 'metadata.annotations ' + k + (s.object.kind == 'RayCronJob' ? ' has no effect on a RayCronJob' : ' is not an annotation that Rayfit knows'))"#,
         fix: "Remove it.",
     },
@@ -82,7 +72,6 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let finding = match () {
             () if subject.kind() == Kind::RayCronJob => Some(on_cron_job(key)),
             () if key == ANNOTATION => in_vain(subject, value),
-            () if key == STANDBY => standby_in_vain(subject, value),
             () if [RECORD, SETTINGS, initial_sizes::ANNOTATION].contains(&key) => None,
             () => Some(unknown_key(key)),
         };
@@ -109,9 +98,9 @@ fn on_cron_job(key: &str) -> Finding {
 }
 
 fn unknown_key(key: &str) -> Finding {
-    let fix = match nearest(key, [ANNOTATION, STANDBY]) {
+    let fix = match nearest(key, [ANNOTATION]) {
         Some(known) => format!("Write {known}."),
-        None => format!("Remove it; the annotations for users are {ANNOTATION} and {STANDBY}."),
+        None => format!("Remove it; the annotation for users is {ANNOTATION}."),
     };
     RULE.finding(place(key), "is not an annotation that Rayfit knows", fix)
         .in_mode(Mode::Warn)
@@ -135,39 +124,6 @@ fn in_vain(subject: &Subject<'_>, value: &Value) -> Option<Finding> {
         )
         .because("The cluster's admins decide by policy who may scale Ray clusters."),
     )
-}
-
-/// What keeps the sidecar from standing by, if anything does. A sidecar that stands in scales the cluster as in mode
-/// sidecar, so what forbids that mode forbids it too: by the value of the annotation its owner could otherwise
-/// choose a heartbeat that nobody renews.
-fn standby_in_vain(subject: &Subject<'_>, value: &Value) -> Option<Finding> {
-    let settings = subject.settings;
-    let own = settings.defaults.central_namespace.as_deref();
-    let is_meant = |text: &str| own.map_or_else(|| is_namespace(text), |own| own == text);
-    let (problem, fix, why) = if !value.as_str().is_some_and(is_meant) {
-        let found = value.as_str().map_or_else(|| shown(value), shown_text);
-        let (problem, write) = match own {
-            Some(own) => (format!("{found} is not Rayfit's namespace"), own),
-            None => (format!("{found} is not a namespace"), "Rayfit's namespace"),
-        };
-        (
-            problem,
-            format!("Write {write}, or remove the annotation."),
-            "The sidecar would stand by for a heartbeat that is not that of Rayfit's controller.",
-        )
-    } else if !settings.allowed_modes.contains(&ReconcileMode::Sidecar)
-        && !settings.reconcile.standby
-    {
-        (
-            "mode sidecar is not allowed in this Kubernetes cluster, and no policy sets standby"
-                .to_owned(),
-            "Remove the annotation, or ask for reconcile.standby: true in a RayPolicy.".to_owned(),
-            "The cluster's admins decide by policy who may scale Ray clusters.",
-        )
-    } else {
-        return None;
-    };
-    Some(RULE.finding(place(STANDBY), problem, fix).because(why))
 }
 
 fn unknown_value(value: &Value, allowed: &[ReconcileMode]) -> Finding {
@@ -229,38 +185,6 @@ mod tests {
     }
 
     /// A user who may not choose mode sidecar may not have it by another name either.
-    #[test]
-    fn a_standby_is_only_for_the_rayfit_that_is_there_and_where_a_sidecar_may_scale() {
-        let mut settings = Settings::default();
-        let denied = |settings: &Settings, value: &str| {
-            let findings = found_under(STANDBY, value, settings);
-            let enforced = |finding: &Finding| finding.mode == Mode::Enforce;
-            assert!(findings.iter().all(enforced), "{findings:?}");
-            findings.len()
-        };
-        let longest = "a".repeat(63);
-        for (value, count) in [
-            ("rayfit-system", 0),
-            ("team", 0),
-            (&*longest, 0),
-            (&*format!("{longest}a"), 1),
-            ("", 1),
-            ("-team", 1),
-            ("team-", 1),
-            ("Team", 1),
-            ("../team", 1),
-        ] {
-            assert_eq!(denied(&settings, value), count, "{value}");
-        }
-        settings.defaults.central_namespace = Some("rayfit".to_owned());
-        let of = |settings: &Settings| ["rayfit", "team"].map(|value| denied(settings, value));
-        assert_eq!(of(&settings), [0, 1]);
-        settings.allowed_modes = vec![ReconcileMode::Central];
-        assert_eq!(of(&settings), [1, 1]);
-        settings.reconcile.standby = true;
-        assert_eq!(of(&settings), [0, 1], "a policy asks for it");
-    }
-
     #[test]
     fn a_mode_that_is_not_allowed_is_denied_and_an_allowed_one_is_not() {
         let allowed = [ReconcileMode::Ray, ReconcileMode::Central];

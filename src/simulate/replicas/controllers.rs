@@ -1,9 +1,7 @@
-//! The controller of a world: one process that is always there, or several that share Leases.
+//! The controller of a world: one process that is always there, or several of which one leads.
 
-use super::replica::{Replica, SHARDS};
-use super::store::LeaseStore;
+use super::replica::{Replica, StoredLease};
 use crate::flow_control::requests::NotAdmitted;
-use crate::reconcile::ownership::lease::shards::shard_of;
 use crate::reconcile::{Effect, RoundSettings};
 use crate::simulate::moment::Moment;
 use crate::simulate::scaler::Scaler;
@@ -15,8 +13,8 @@ use crate::simulate::world::queue::WorldEvent;
 #[derive(Debug, Clone)]
 pub struct Controllers {
     replicas: Vec<Replica>,
-    store: LeaseStore,
-    has_leases: bool,
+    stored: StoredLease,
+    has_lease: bool,
     /// Whether a write was made while another process trusted that it may write.
     pub is_overtaken: bool,
 }
@@ -24,22 +22,21 @@ pub struct Controllers {
 impl Controllers {
     /// So many processes; a single one needs no Lease.
     pub fn new(settings: &RoundSettings, count: usize, world: &mut World) -> Self {
-        let has_leases = count > 1;
-        let shard = shard_of(&world.uid(), SHARDS);
+        let has_lease = count > 1;
         let replicas = (0..count.max(1)).map(|number| {
             let mut scaler = Scaler::new(settings.clone());
             scaler.number = number;
             scaler.broken = Some(Vec::new());
-            Replica::new(number, shard, scaler)
+            Replica::new(number, scaler)
         });
         let mut controllers = Self {
             replicas: replicas.collect(),
-            store: LeaseStore::default(),
-            has_leases,
+            stored: StoredLease::default(),
+            has_lease,
             is_overtaken: false,
         };
         for replica in &mut controllers.replicas {
-            if has_leases {
+            if has_lease {
                 world.after(0.0, WorldEvent::Lease(replica.scaler.number));
             } else {
                 replica.scaler.look_after(0.0, world);
@@ -74,7 +71,7 @@ impl Controllers {
                 self.is_overtaken |= is_others && replica.scaler.is_arriving(look, chain);
                 replica.scaler.answered(look, chain, frozen_s, world);
             }
-            _ => replica.lease(&mut self.store, world),
+            _ => replica.lease(&mut self.stored, world),
         }
     }
 
@@ -103,7 +100,7 @@ impl Controllers {
     pub fn trusting(&self, now: Moment) -> usize {
         let trusts = |replica: &&Replica| replica.is_trusting(now);
         let count = self.replicas.iter().filter(trusts).count();
-        if self.has_leases { count } else { 1 }
+        if self.has_lease { count } else { 1 }
     }
 
     /// The process that scales the cluster, or the first one.
@@ -125,11 +122,11 @@ impl Controllers {
 
     /// A process is killed, and another one starts in its place after so many seconds.
     pub fn kill(&mut self, replica: usize, seconds: f64, world: &mut World) {
-        let has_leases = self.has_leases;
+        let has_lease = self.has_lease;
         let Some(replica) = self.at(replica) else {
             return;
         };
-        if has_leases {
+        if has_lease {
             replica.die(seconds, world);
         } else {
             replica.scaler.die(seconds, world);

@@ -1,18 +1,14 @@
-//! One replica of the controller: what it knows of the Leases, its requests about them, its scaler.
+//! One replica of the controller: what it knows of the Lease, its requests about it, its scaler.
 
 use std::time::Duration;
 
-use super::store::{LeaseAnswer, LeaseStore};
-use crate::reconcile::ownership::lease::ledger::LeaseLedger;
-use crate::reconcile::ownership::lease::record::{LeaseStep, Terms};
+use crate::reconcile::ownership::lease::leader::{Leadership, LeaseRequest};
+use crate::reconcile::ownership::lease::record::{LeaseRecord, Terms};
 use crate::simulate::moment::Moment;
 use crate::simulate::scaler::Scaler;
 use crate::simulate::sending::{Cut, Trust};
 use crate::simulate::world::World;
 use crate::simulate::world::queue::WorldEvent;
-
-/// Into how many shards clusters are divided.
-pub(super) const SHARDS: u32 = 2;
 
 /// One replica of the controller.
 #[derive(Debug, Clone)]
@@ -20,39 +16,75 @@ pub(super) struct Replica {
     name: String,
     number: usize,
     pub(super) scaler: Scaler,
-    ledger: LeaseLedger,
-    shard: u32,
-    requests: Requests,
-    /// Requests of an earlier process that are still under way.
-    orphans: Vec<LeaseStep>,
+    leadership: Leadership,
+    call: Call,
+    /// A request of an earlier process that is still under way.
+    orphan: Option<LeaseRequest>,
     /// Until when nothing of the process runs.
     pub(super) frozen_until: Moment,
     /// Whether it scales the cluster.
     is_working: bool,
 }
 
-/// The requests about Leases that are under way. A replica waits for all of them.
+/// The request about the Lease that is under way. A replica waits for its answer.
 #[derive(Debug, Clone, Default)]
-enum Requests {
+enum Call {
     #[default]
     None,
-    Sent(Duration, Vec<LeaseStep>),
-    Served(Duration, Vec<(LeaseStep, Option<LeaseAnswer>)>),
+    Sent(Duration, LeaseRequest),
+    Served(Duration, Option<LeaseAnswer>),
+}
+
+/// What the API server answers.
+#[derive(Debug, Clone)]
+enum LeaseAnswer {
+    Written(LeaseRecord),
+    /// The Lease as it is: it was read, or is not as the replica knew it.
+    Shown(Option<LeaseRecord>),
+}
+
+/// The Lease in the API server.
+#[derive(Debug, Clone, Default)]
+pub(super) struct StoredLease {
+    lease: Option<LeaseRecord>,
+    version: u64,
+}
+
+impl StoredLease {
+    /// Carries out a request of a replica, by compare-and-swap.
+    fn serve(&mut self, replica: &str, request: &LeaseRequest) -> LeaseAnswer {
+        let (seen, holder) = match request {
+            LeaseRequest::Read => return LeaseAnswer::Shown(self.lease.clone()),
+            LeaseRequest::Create => (None, Some(replica.to_owned())),
+            LeaseRequest::Hold(seen) => (Some(seen), Some(replica.to_owned())),
+            LeaseRequest::Release(seen) => (Some(seen), None),
+        };
+        let version = |lease: &LeaseRecord| lease.version.clone();
+        if self.lease.as_ref().map(version) != seen.map(version) {
+            return LeaseAnswer::Shown(self.lease.clone());
+        }
+        self.version += 1;
+        let record = LeaseRecord {
+            holder,
+            version: self.version.to_string(),
+            duration: Terms::default().duration,
+            acquired: None,
+        };
+        self.lease = Some(record.clone());
+        LeaseAnswer::Written(record)
+    }
 }
 
 impl Replica {
-    pub(super) fn new(number: usize, shard: u32, scaler: Scaler) -> Self {
+    pub(super) fn new(number: usize, scaler: Scaler) -> Self {
         let name = format!("replica-{number}");
-        let mut ledger = LeaseLedger::new(name.clone(), SHARDS, Terms::default());
-        ledger.complete();
         Self {
+            leadership: Leadership::new(name.clone(), Terms::default()),
             name,
             number,
             scaler,
-            ledger,
-            shard,
-            requests: Requests::None,
-            orphans: Vec::new(),
+            call: Call::None,
+            orphan: None,
             frozen_until: Moment::START,
             is_working: false,
         }
@@ -63,27 +95,26 @@ impl Replica {
         let number = self.number;
         self.scaler.retire();
         let scaler = self.scaler.successor();
-        // What was sent arrives, and nobody hears the answers.
-        let orphans = match std::mem::take(&mut self.requests) {
-            Requests::Sent(_, steps) if self.scaler.cut != Some(Cut::Requests) => steps,
-            _ => Vec::new(),
+        // What was sent arrives, and nobody hears the answer.
+        let orphan = match std::mem::take(&mut self.call) {
+            Call::Sent(_, request) if self.scaler.cut != Some(Cut::Requests) => Some(request),
+            _ => None,
         };
         *self = Self {
-            orphans,
-            ..Self::new(number, self.shard, scaler)
+            orphan,
+            ..Self::new(number, scaler)
         };
         self.frozen_until = world.now.plus(seconds);
     }
 
-    /// The process is asked to stop: it gives back its Leases.
+    /// The process is asked to stop: it gives back the Lease.
     pub(super) fn stop(&mut self) {
-        self.ledger.stop();
+        self.leadership.stop();
     }
 
     /// Until when this replica trusts that it may write, if it does.
     pub(super) fn trusted_until(&self) -> Option<Moment> {
-        let mut trusted = self.ledger.trusted();
-        let (_, until) = trusted.find(|(shard, _)| *shard == self.shard)?;
+        let until = self.leadership.leads_until()?;
         Some(Moment::at(until.as_secs_f64()))
     }
 
@@ -97,98 +128,52 @@ impl Replica {
         now < self.frozen_until
     }
 
-    /// Something about Leases is due: requests arrive, are answered, or are to be made.
-    pub(super) fn lease(&mut self, store: &mut LeaseStore, world: &mut World) {
+    /// Something about the Lease is due: a request arrives, is answered, or is to be made.
+    pub(super) fn lease(&mut self, stored: &mut StoredLease, world: &mut World) {
         let now = Duration::from_secs_f64(world.now.seconds());
-        for step in std::mem::take(&mut self.orphans) {
-            store.serve(&self.name, SHARDS, &step);
+        if let Some(request) = self.orphan.take() {
+            stored.serve(&self.name, &request);
         }
-        match std::mem::take(&mut self.requests) {
-            Requests::Sent(sent, steps) => {
-                let served = steps.into_iter().map(|step| {
-                    let arrives = self.scaler.cut != Some(Cut::Requests);
-                    let answer = arrives.then(|| store.serve(&self.name, SHARDS, &step));
-                    (step, answer.filter(|_| self.scaler.cut.is_none()))
-                });
-                self.requests = Requests::Served(sent, served.collect());
+        match std::mem::take(&mut self.call) {
+            Call::Sent(sent, request) => {
+                let arrives = self.scaler.cut != Some(Cut::Requests);
+                let answer = arrives.then(|| stored.serve(&self.name, &request));
+                self.call = Call::Served(sent, answer.filter(|_| self.scaler.cut.is_none()));
                 let delay = match self.scaler.cut {
                     None => world.settings.call_s / 2.0,
                     Some(_) => Terms::default().renew.as_secs_f64(),
                 };
                 return world.after(delay, WorldEvent::Lease(self.number));
             }
-            kept if self.is_frozen(world.now) => {
-                self.requests = kept;
+            kept @ (Call::Served(..) | Call::None) if self.is_frozen(world.now) => {
+                self.call = kept;
                 let left = self.frozen_until.since(world.now);
                 return world.after(left, WorldEvent::Lease(self.number));
             }
-            Requests::Served(sent, answers) => {
-                for (step, answer) in answers {
-                    self.take_in(step, answer, sent, now, store);
-                }
+            Call::Served(sent, Some(LeaseAnswer::Written(record))) => {
+                self.leadership.wrote(record, sent);
             }
-            Requests::None => {}
+            Call::Served(_, Some(LeaseAnswer::Shown(record))) => self.leadership.note(record, now),
+            Call::Served(_, None) | Call::None => {}
         }
         // Where answers are lost, the watch is cut off as well.
-        if self.scaler.cut.is_none() {
-            self.watch(store, now);
+        if self.scaler.cut.is_none() && stored.lease.is_some() {
+            self.leadership.note(stored.lease.clone(), now);
         }
         self.update(world);
-        let busy = self.scaler.is_writing();
-        let steps = self.ledger.steps(now, |_| busy);
-        self.update(world);
-        let delay = if steps.is_empty() {
-            self.ledger
-                .look_again(now)
-                .saturating_sub(now)
-                .as_secs_f64()
-        } else {
-            for step in &steps {
-                self.ledger.attempted(step, now);
-            }
-            self.requests = Requests::Sent(now, steps);
+        let request = self.leadership.request(now, self.scaler.is_writing());
+        let delay = if let Some(request) = request {
+            self.leadership.asks(&request, now);
+            self.call = Call::Sent(now, request);
             world.settings.call_s / 2.0
+        } else {
+            let again = self.leadership.look_again(now);
+            again.saturating_sub(now).as_secs_f64()
         };
         world.after(delay, WorldEvent::Lease(self.number));
     }
 
-    /// A watch shows the Leases as they are.
-    fn watch(&mut self, store: &LeaseStore, now: Duration) {
-        for (name, record) in &store.leases {
-            self.ledger.note(name.clone(), record.clone(), now);
-        }
-    }
-
-    fn take_in(
-        &mut self,
-        step: LeaseStep,
-        answer: Option<LeaseAnswer>,
-        sent: Duration,
-        now: Duration,
-        store: &LeaseStore,
-    ) {
-        match (step, answer) {
-            (_, Some(LeaseAnswer::Listed(leases))) => self.ledger.listed(leases, sent, now),
-            (step, Some(LeaseAnswer::Conflict)) => match store.leases.get(step.name()) {
-                Some(record) => self.ledger.note(step.name().clone(), record.clone(), now),
-                None => self.ledger.gone(step.name()),
-            },
-            (
-                LeaseStep::Create(name) | LeaseStep::Hold(name, _),
-                Some(LeaseAnswer::Written(record)),
-            ) => self.ledger.holds(name, record, sent),
-            (LeaseStep::Release(name, _), Some(LeaseAnswer::Written(record))) => {
-                self.ledger.released(&name, record, now);
-            }
-            (LeaseStep::ReleaseDead(name, _), Some(LeaseAnswer::Written(record))) => {
-                self.ledger.released_dead(&name, record, sent, now);
-            }
-            (LeaseStep::Remove(name, _), Some(LeaseAnswer::Written(_))) => self.ledger.gone(&name),
-            (_, None) | (LeaseStep::Look(_), Some(LeaseAnswer::Written(_))) => {}
-        }
-    }
-
-    /// Begins to scale the cluster, or ends to, as the Leases say.
+    /// Begins to scale the cluster, or ends to, as the Lease says.
     fn update(&mut self, world: &mut World) {
         let until = self.trusted_until();
         self.scaler.trust = Trust::Until(until);

@@ -20,7 +20,6 @@ use crate::played_api::PlayedApi;
 
 pub const CLUSTERS: &str = "/apis/ray.io/v1/rayclusters";
 pub const PODS: &str = "/api/v1/pods";
-pub const LEASES: &str = "/apis/coordination.k8s.io/v1/leases";
 
 /// The bound is for what is broken, and not a measure.
 pub const BOUND: Duration = Duration::from_mins(2);
@@ -44,12 +43,12 @@ pub async fn soon(what: &str, mut holds: impl FnMut() -> bool) {
     assert!(waited.is_ok(), "still waiting: {what}");
 }
 
-/// Waits until Leases have been renewed several times: whatever was to be done at once has been done by
+/// Waits until the Lease has been renewed several times: whatever was to be done at once has been done by
 /// then, on a slow machine too.
 pub async fn time_goes_on(api: &PlayedApi) {
     let renewed = || api.calls("update", "leases").len();
     let before = renewed();
-    soon("Leases are renewed", || renewed() > before + 3).await;
+    soon("the Lease is renewed", || renewed() > before + 3).await;
 }
 
 /// A controller that runs, and what it tells.
@@ -62,11 +61,11 @@ pub struct Controller {
 
 impl Controller {
     pub fn start(api: &PlayedApi) -> Self {
-        Self::with(api.server(), "a", 2)
+        Self::with(api.server(), "a")
     }
 
-    /// A replica of this name that divides clusters into so many shards.
-    pub fn with(server: ApiServer, replica: &str, shards: u32) -> Self {
+    /// A replica of this name.
+    pub fn with(server: ApiServer, replica: &str) -> Self {
         let metrics = Arc::new(Metrics::new(Arc::default()));
         let supervisor = Supervisor::default();
         let around = Surroundings {
@@ -83,7 +82,6 @@ impl Controller {
             reach: WatchScope::Everything,
             lease_namespace: "rayfit-system".to_owned(),
             replica: replica.to_owned(),
-            shards,
             // A write needs four seconds of trust, so that a renewal may be late by six.
             terms: Terms {
                 duration: Duration::from_secs(12),

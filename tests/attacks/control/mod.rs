@@ -2,8 +2,8 @@
 
 mod audit;
 mod clusters;
-mod divisions;
 mod heads;
+mod leader;
 mod pace;
 mod policies;
 mod watches;

@@ -15,7 +15,7 @@ use rayfit::controller::observe::Key;
 use serde_json::json;
 use tokio::sync::{Mutex, watch};
 
-use super::clusters::{Cluster, Controller, LEASES, NEVER, path, soon, time_goes_on};
+use super::clusters::{Cluster, Controller, NEVER, path, soon, time_goes_on};
 use crate::played_api::{Call, Fault, PlayedApi};
 
 fn is_patch(call: &Call) -> bool {
@@ -29,7 +29,7 @@ async fn nobody_comes_again_before_the_api_server_asked_for() {
     let listening = api.listen().await;
     let _busy = Cluster::new(&api, "team-a").await;
     api.faults(|call| is_patch(call).then_some(Fault::Status(429, Some(NEVER))));
-    let controller = Controller::with(listening.server(), "a", 2);
+    let controller = Controller::with(listening.server(), "a");
     let sent = || -> Vec<String> {
         let sent = api.calls("patch", "rayclusters").into_iter();
         sent.map(|call| call.namespace).collect()
@@ -66,7 +66,7 @@ async fn a_storm_of_429_passes() {
         hit.then_some(Fault::Status(code, retry_after))
     });
     let neighbour = Cluster::new(&api, "team-b").await;
-    let controller = Controller::with(listening.server(), "a", 2);
+    let controller = Controller::with(listening.server(), "a");
     neighbour.is_scaled().await;
     let mut patches = 0;
     api.faults(move |call| {
@@ -121,7 +121,7 @@ async fn an_api_server_at_a_tenth_of_its_speed_is_kept_busy_and_everybody_gets_o
 }
 
 #[tokio::test]
-async fn a_stop_ends_sleeps_at_once_and_gives_the_leases_back() {
+async fn a_stop_ends_sleeps_at_once_and_gives_the_lease_back() {
     let api = PlayedApi::default();
     let neighbour = Cluster::new(&api, "team-b").await;
     let controller = Controller::start(&api);
@@ -134,16 +134,15 @@ async fn a_stop_ends_sleeps_at_once_and_gives_the_leases_back() {
     })
     .await;
     controller.stop().await;
-    let held = api.all(LEASES).into_iter();
-    let held = held.filter(|lease| {
-        lease["spec"]["holderIdentity"]
-            .as_str()
-            .is_some_and(|holder| !holder.is_empty())
-    });
-    assert_eq!(held.count(), 0, "the next replica takes them at once");
+    let leases = api.all("/apis/coordination.k8s.io/v1/leases");
+    let holder = &leases[0]["spec"]["holderIdentity"];
+    assert!(
+        holder.is_null(),
+        "the next replica takes it at once: {holder}"
+    );
     // Which serves everybody.
     api.no_faults();
-    let next = Controller::with(api.server(), "b", 2);
+    let next = Controller::with(api.server(), "b");
     waiting.is_scaled().await;
     next.stop().await;
 }

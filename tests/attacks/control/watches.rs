@@ -33,9 +33,7 @@ async fn a_lease_watch_whose_first_list_fails_is_polled_again() {
 #[tokio::test]
 async fn readiness_tells_which_watch_fails_and_why() {
     let api = PlayedApi::default();
-    api.faults(|call| {
-        (call.resource == "leases" && call.verb == "list").then_some(Fault::Status(500, None))
-    });
+    api.faults(|call| (call.resource == "leases").then_some(Fault::Status(500, None)));
     let neighbour = Cluster::new(&api, "team-b").await;
     let controller = Controller::start(&api);
     let watches = controller.watches();
@@ -230,7 +228,7 @@ async fn one_process_watches_nothing_twice() {
         "/api/v1/nodes",
         "/api/v1/pods  ray.io/cluster",
         "/api/v1/resourcequotas",
-        "/apis/coordination.k8s.io/v1/leases rayfit-system rayfit.dev/lease",
+        "/apis/coordination.k8s.io/v1/leases rayfit-system metadata.name=rayfit-leader",
         "/apis/ray.io/v1/rayclusters",
         "/apis/ray.io/v1/raycronjobs",
         "/apis/ray.io/v1/rayjobs",

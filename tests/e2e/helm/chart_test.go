@@ -87,8 +87,6 @@ var choices = []struct {
 	{"new pods get an initial size in two namespaces", []string{"--initial-sizes", "--only-namespace=a", "--only-namespace=b"}, []string{"initialSizes=true", "onlyNamespaces={a,b}"}},
 	{"new pods get an initial size from a single Deployment", []string{"--initial-sizes", "--single-deployment"}, []string{"initialSizes=true", "singleDeployment=true"}},
 	{"new pods get an initial size from webhooks only", []string{"--initial-sizes", "--no-controller"}, []string{"initialSizes=true", "controller=false"}},
-	{"sidecars may stand by", []string{"--standby"}, []string{"standby=true"}},
-	{"sidecars may stand by a single Deployment", []string{"--standby", "--single-deployment"}, []string{"standby=true", "singleDeployment=true"}},
 	{"in two namespaces", []string{"--ray-auth", "--only-namespace=a", "--only-namespace=b"}, []string{"rayAuth=true", "onlyNamespaces={a,b}"}},
 	{"a single pod", []string{"--replicas=1", "--controller-replicas=1"}, []string{"replicas=1", "controllerReplicas=1"}},
 	{"a single Deployment", []string{"--single-deployment", "--ray-auth"}, []string{"singleDeployment=true", "rayAuth=true"}},

@@ -2,7 +2,6 @@ package scaling_test
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -42,21 +41,17 @@ func TestPolicyTunesARunningCluster(t *testing.T) {
 	}
 }
 
-// TestPolicyReachesSidecars changes by a RayPolicy how sidecars scale, which may not
-// read policies: one whose cluster is in mode sidecar, and one that stands in for
-// the controller. Pods that never find a node are given up by that policy only.
+// TestPolicyReachesSidecars changes by a RayPolicy how a sidecar scales, which may not
+// read policies. Pods that never find a node are given up by that policy only.
 func TestPolicyReachesSidecars(t *testing.T) {
 	s := played(t)
 	w := s.World
-	if err := scaling.AllowStandby(t.Context(), s.Lab); err != nil {
-		t.Fatal(err)
-	}
 	proxy, err := faulty.Start(s.Lab)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(proxy.Stop)
-	controller := s.control(t, proxy)
+	s.control(t, proxy)
 	const given = `reconcile: {pendingIdleTimeoutSeconds: 1}`
 	cluster := func(name string, mode scaling.Mode) scaling.Cluster {
 		return scaling.Cluster{Name: name, Mode: mode, Idle: 3600, Groups: []scaling.Group{{Name: "huge", CPU: 1000, Max: 2}}}
@@ -74,31 +69,6 @@ func TestPolicyReachesSidecars(t *testing.T) {
 	until(t, w, "the worker that nothing needs is given up", func() error { return w.HasWorkers(own, "", 0) })
 	kubectl(t, w, "delete", "rayp", "given-up")
 	until(t, w, "the settings are taken back", func() error { return told(w, own, "{}") })
-
-	lent := cluster("by-its-standby", scaling.Central)
-	s.begin(t, &lent)
-	if err := s.Patch(t.Context(), lent, annotate("rayfit.dev/standby", "rayfit-system")); err != nil {
-		t.Fatal(err)
-	}
-	sidecar := s.sidecar(t, lent)
-	policy(t, w, "given-up-too", `{match: {kinds: [RayCluster], names: ["by-its-standby"]}, `+given+`}`)
-	until(t, w, "the settings are written", func() error { return told(w, lent, "pendingIdleTimeoutSeconds") })
-	until(t, w, "the sidecar stands by", func() error { return logged(sidecar, "standing by") })
-	until(t, w, "the controller renews its heartbeat", func() error {
-		_, err := s.Lab.Request(t.Context(), http.MethodGet, "/apis/coordination.k8s.io/v1/namespaces/rayfit-system/leases/rayfit-heartbeat", nil)
-		return err
-	})
-	if err := controller.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	keepsOne(lent)
-	until(t, w, "the sidecar has the cluster", func() error { return scaledBy(w, lent, scaling.Sidecar) })
-	until(t, w, "the stand-in gives the worker up", func() error { return w.HasWorkers(lent, "", 0) })
-	// It gives its shards back when it is stopped, so that other tests need not wait for them.
-	if err := controller.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	until(t, w, "the replica has the cluster again", func() error { return scaledBy(w, lent, scaling.Central) })
 }
 
 // told is nil if the settings that are written on a cluster for its sidecar hold a text.

@@ -1,13 +1,11 @@
-//! Explores every order in which the steps of two autoscalers, their crashes, changes of the mode by
-//! users, and the beginnings and ends of a sidecar's standing in can follow each other: the two must never have
-//! effects under way at the same time. The sidecar may believe at any moment that it has to stand in, so that
-//! nothing here depends on how it finds that out.
+//! Explores every order in which the steps of two autoscalers, their crashes and changes of the mode by
+//! users can follow each other: the two must never have effects under way at the same time.
 
 use std::collections::{HashSet, VecDeque};
 
 use serde_json::{Value, json};
 
-use super::{GIVE_BACK_S, GRACE_S, Handover, HandoverStep, PERMISSION_S, RECORD, STANDBY};
+use super::{GRACE_S, Handover, HandoverStep, PERMISSION_S, RECORD};
 use crate::ray::ReconcileMode;
 use crate::reconcile::ownership::eligibility::{Eligibility, Ineligible, ScalerRole, is_of_mode};
 
@@ -32,8 +30,6 @@ struct Scaler {
     taking: Option<(String, u8)>,
     /// For how many ticks it has been in the record.
     held: Option<u8>,
-    /// For how many ticks it has seen that a sidecar stands in for it.
-    lent: Option<u8>,
     /// For how many ticks its effects may still be under way.
     permission: u8,
     /// For how many ticks effects of its killed predecessors may still be under way.
@@ -44,8 +40,6 @@ struct Scaler {
 struct World {
     object: Object,
     scalers: [Scaler; 2],
-    /// Whether the sidecar believes that no central replica is there.
-    stands_in: bool,
 }
 
 fn roles() -> [ScalerRole; 2] {
@@ -55,9 +49,7 @@ fn roles() -> [ScalerRole; 2] {
 
 impl Object {
     fn json(&self) -> Value {
-        let mut annotations = json!({
-            "rayfit.dev/reconcile": self.mode.name(), STANDBY: "rayfit-system",
-        });
+        let mut annotations = json!({"rayfit.dev/reconcile": self.mode.name()});
         if let Some(record) = &self.record {
             annotations[RECORD] = json!(record);
         }
@@ -100,10 +92,8 @@ impl World {
                 .clone()
                 .map(|(entry, age)| (entry, now - f64::from(age) * TICK_S)),
             held_since: scaler.held.map(|age| now - f64::from(age) * TICK_S),
-            lent_since: scaler.lent.map(|age| now - f64::from(age) * TICK_S),
         };
-        let stands_in = who == 1 && self.stands_in && view.mode == ReconcileMode::Central;
-        let eligibility = if is_of_mode(view.mode, role) || stands_in {
+        let eligibility = if is_of_mode(view.mode, role) {
             Eligibility::Ours
         } else {
             Eligibility::Leave(Ineligible::Mode(view.mode))
@@ -113,7 +103,6 @@ impl World {
             .taking
             .map(|(entry, since)| (entry, ticks(now - since)));
         scaler.held = handover.held_since.map(|since| ticks(now - since));
-        scaler.lent = handover.lent_since.map(|since| ticks(now - since));
         step
     }
 
@@ -171,9 +160,6 @@ impl World {
             for age in ages.chain(&mut scaler.held) {
                 *age = (*age + 1).min(ticks(GRACE_S));
             }
-            if let Some(age) = &mut scaler.lent {
-                *age = (*age + 1).min(ticks(GIVE_BACK_S));
-            }
         }
         next
     }
@@ -195,10 +181,6 @@ impl World {
                 ..self.clone()
             });
         }
-        all.push(Self {
-            stands_in: !self.stands_in,
-            ..self.clone()
-        });
         // Another client, such as an update of a RayService, removes the annotation.
         let object = Object {
             record: None,
@@ -268,7 +250,6 @@ fn explore(depth: usize) -> (usize, [bool; 2]) {
     let start = World {
         object,
         scalers: Default::default(),
-        stands_in: false,
     };
     let mut seen = HashSet::from([start.clone()]);
     let mut queue = VecDeque::from([(start, 0)]);
@@ -314,7 +295,6 @@ fn a_living_scaler_hands_over_without_a_wait() {
     let mut world = World {
         object,
         scalers: Default::default(),
-        stands_in: false,
     };
     world = world.read(0);
     assert_eq!(
@@ -328,35 +308,4 @@ fn a_living_scaler_hands_over_without_a_wait() {
     let taken = released.read(1).write(1).unwrap();
     assert_eq!(taken.object.record.as_deref(), Some("sidecar/u"));
     assert!(taken.scalers[1].permission > 0);
-}
-
-/// The sidecar that stood in hears of a central replica, and hands over at once; the replica waits for that,
-/// and only takes the cluster by itself where no hand-over comes.
-#[test]
-fn a_sidecar_that_stood_in_gives_back_without_a_wait() {
-    let object = Object {
-        mode: ReconcileMode::Central,
-        record: Some("sidecar/u".to_owned()),
-        version: 7,
-    };
-    let mut world = World {
-        object,
-        scalers: Default::default(),
-        stands_in: true,
-    };
-    world = world.read(0).read(1);
-    assert!(world.scalers[1].permission > 0, "the sidecar scales it");
-    assert_eq!(world.write(0), None, "the sidecar has time to hand over");
-    world = (0..ticks(PERMISSION_S)).fold(world, |world, _| world.tick());
-    let mut heard = world.clone();
-    heard.stands_in = false;
-    let released = heard.write(1).unwrap();
-    assert_eq!(released.object.record.as_deref(), Some("nobody"));
-    let taken = released.read(0).write(0).unwrap();
-    assert_eq!(taken.object.record.as_deref(), Some("central"));
-    assert!(taken.scalers[0].permission > 0);
-
-    world = (0..ticks(GIVE_BACK_S)).fold(world, |world, _| world.tick());
-    let forced = world.write(0).unwrap();
-    assert_eq!(forced.object.record.as_deref(), Some("taking/7/central"));
 }

@@ -21,11 +21,6 @@
 //!    that was only about to take over writes nothing, because it does not know whether the
 //!    previous owner's effects have ended.
 //!
-//! 4. A sidecar that [stands in](crate::reconcile::ownership::standby) for the central replicas is one that should
-//!    own the cluster, though its mode is central. A central replica that finds it in the record waits
-//!    for [`GIVE_BACK_S`], in which the sidecar notices it and hands the cluster over. Nothing of what no two
-//!    autoscalers write depends on that: the rules above hold whatever either of them believes.
-//!
 //! So an owner that is taken out of the record sends nothing any more [`PERMISSION_S`] later, even if
 //! it is cut off and cannot say so, and the next owner begins later than that. The clocks of two
 //! machines are never compared.
@@ -33,12 +28,9 @@
 use json_patch::Patch;
 use serde_json::Value;
 
-use crate::ray::reconcile::STANDBY;
 use crate::ray::{Kind, RayObject, text_at};
 use crate::reconcile::effects::replicas::annotate;
-use crate::reconcile::ownership::eligibility::{
-    Eligibility, Ineligible, ScalerRole, is_of_mode, may_stand_in,
-};
+use crate::reconcile::ownership::eligibility::{Eligibility, ScalerRole, is_of_mode};
 
 pub use crate::ray::reconcile::RECORD;
 
@@ -49,10 +41,6 @@ pub const PERMISSION_S: f64 = 5.0;
 /// For how many seconds an autoscaler waits that was not handed the cluster; more than
 /// [`PERMISSION_S`].
 pub const GRACE_S: f64 = 6.0;
-
-/// For how many seconds a central replica leaves a cluster to the sidecar that stood in for it: more than
-/// the sidecar needs to hear of the replica, and to hand the cluster over.
-pub const GIVE_BACK_S: f64 = 8.0;
 
 const NOBODY: &str = "nobody";
 const CENTRAL: &str = "central";
@@ -88,8 +76,6 @@ pub struct Handover {
     taking: Option<(String, f64)>,
     /// Since when the record has named this process, by the clock of `now`.
     held_since: Option<f64>,
-    /// Since when this process has seen that a sidecar stands in for it, by the clock of `now`.
-    lent_since: Option<f64>,
 }
 
 /// The next step of the hand-over.
@@ -164,16 +150,13 @@ impl Handover {
         };
         let object = RayObject::of_kind(Kind::RayCluster, root);
         let record = HandoverRecord::of(&object);
-        // All three are brought up to date at every step, whichever decides: their times count from
-        // when a record was first seen.
+        // Both are brought up to date at every step, whichever decides: their times count from when a
+        // record was first seen.
         let seen = self.seen(&record, role, now);
         let held = self.held(&record, role, now);
-        let lent = self.lent(&record, role, &object, now);
         let write = |text: &str| annotate(cluster, RECORD, text);
         let mode = object.reconcile_mode();
-        let of_mode = Eligibility::Leave(Ineligible::Mode(mode)) != *eligibility;
-        let stands_in = of_mode && may_stand_in(&object, role);
-        if !is_of_mode(mode, role) && !stands_in {
+        if !is_of_mode(mode, role) {
             return match held {
                 Some(since) if !object.is_deleting() => release(since, now, write(NOBODY)),
                 _ => HandoverStep::Rest,
@@ -183,7 +166,6 @@ impl Handover {
             return HandoverStep::Rest;
         }
         let own = role.recorded();
-        let lent_until = lent.map_or(f64::NEG_INFINITY, |since| since + GIVE_BACK_S);
         let claim = match (&record, seen) {
             _ if held.is_some() => return HandoverStep::Act,
             (_, Some(seen)) if now < seen + GRACE_S => {
@@ -191,14 +173,6 @@ impl Handover {
                     until: seen + GRACE_S,
                     why: format!(
                         "an autoscaler that may have scaled this cluster before has {GRACE_S} s to end its requests"
-                    ),
-                };
-            }
-            (_, None) if now < lent_until => {
-                return HandoverStep::Wait {
-                    until: lent_until,
-                    why: format!(
-                        "the sidecar that stood in for the central replicas has {GIVE_BACK_S} s to hand the cluster over"
                     ),
                 };
             }
@@ -221,21 +195,6 @@ impl Handover {
             _ => None,
         };
         self.held_since
-    }
-
-    /// Since when a sidecar has stood in for this process, as far as it has seen.
-    fn lent(
-        &mut self,
-        record: &HandoverRecord,
-        role: &ScalerRole,
-        object: &RayObject<'_>,
-        now: f64,
-    ) -> Option<f64> {
-        let by_sidecar = matches!(record, HandoverRecord::Held(ScalerRole::Sidecar { .. }));
-        let is_lent =
-            *role == ScalerRole::Central && by_sidecar && object.annotation(STANDBY).is_some();
-        self.lent_since = is_lent.then(|| self.lent_since.unwrap_or(now));
-        self.lent_since
     }
 
     /// When the entry by which this process is taking over was first seen, if there is one.

@@ -1,17 +1,10 @@
-//! Leases: each shard of the clusters has one leader.
+//! The Lease: one replica of the controller leads, and scales all clusters; the others stand by.
 //!
-//! Clusters are divided into a fixed number of shards ([`shards`]). Each shard has a Lease in Rayfit's
-//! namespace that names its holder, and each replica has a Lease that says that it is alive, from which
-//! all replicas compute the same fair share. [`record`] is what the Leases say, [`ledger`] and `division`
-//! decide which steps a replica takes next, [`trust`] whether it may begin a write, and [`heartbeat`] when it renews the Lease by which
-//! sidecars that stand by know that any replica is there. Time is an
-//! argument of all of them.
+//! [`record`] is what the Lease says, [`leader`] decides which request a replica sends next, and until when it
+//! leads, and [`trust`] whether a write may begin. Time is an argument of all of them.
 
-mod division;
-pub mod heartbeat;
 #[cfg(test)]
 mod interleavings;
-pub mod ledger;
+pub mod leader;
 pub mod record;
-pub mod shards;
 pub mod trust;

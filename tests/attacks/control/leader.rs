@@ -1,4 +1,4 @@
-//! Who may write: two divisions of clusters, a replica without its Lease, tasks that panic.
+//! Who may write: two replicas, a leader without its Lease, tasks that panic.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -8,75 +8,43 @@ use futures_util::FutureExt as _;
 use hyper::Response;
 use kube::client::Body;
 use rayfit::apiserver::ApiServer;
-use serde_json::json;
 
-use super::clusters::{BOUND, Cluster, Controller, LEASES, soon};
-use crate::played_api::{Call, Fault, PlayedApi};
+use super::clusters::{BOUND, Cluster, Controller, soon};
+use crate::played_api::{Fault, PlayedApi};
 
-/// A rollout that changes `--shards` begins the new replica before it ends the old one.
+/// Two replicas that run for long: one of them scales all clusters, until it stops, and then the other one does at
+/// once.
 #[tokio::test]
-async fn a_rollout_that_changes_the_number_of_shards_never_has_two_divisions_at_work() {
+async fn one_replica_leads_and_the_other_one_follows_when_it_stops() {
     let api = PlayedApi::default();
     let first = Cluster::new(&api, "team-a").await;
-    let old = Controller::with(api.server(), "old", 2);
+    let old = Controller::with(api.server(), "old");
     first.is_scaled().await;
-    let new = Controller::with(api.server(), "new", 5);
-    let held = |controller: &Controller| controller.metric("rayfit_shards_held");
+    let new = Controller::with(api.server(), "new");
+    let leads = |controller: &Controller| controller.metric("rayfit_leader");
     let renewals = || api.calls("update", "leases").len();
     let before = renewals();
-    soon("both renew their Leases", || {
-        assert!(
-            held(&old) == 0.0 || held(&new) == 0.0,
-            "two divisions at work"
-        );
-        renewals() > before + 8
+    soon("the Lease is renewed", || {
+        assert!(leads(&new) == 0.0, "two leaders");
+        renewals() > before + 4
     })
     .await;
-    assert_eq!(held(&old).to_string(), "2", "it goes on");
     // And serves everybody meanwhile.
     let neighbour = Cluster::new(&api, "team-b").await;
     neighbour.is_scaled().await;
     old.stop().await;
-    soon("the new one takes over", || held(&new) >= 5.0).await;
+    soon("the other one leads", || leads(&new) >= 1.0).await;
     let late = Cluster::new(&api, "team-c").await;
     late.is_scaled().await;
     new.stop().await;
 }
 
-/// The old one is killed, and can say nothing: its Lease has to expire and be taken over.
-#[tokio::test]
-async fn a_replica_of_another_division_that_was_killed_is_waited_for_and_not_for_ever() {
-    let api = PlayedApi::default();
-    api.store(
-        LEASES,
-        json!({
-            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-            "metadata": {
-                "namespace": "rayfit-system", "name": "rayfit-replica-killed",
-                "labels": { "rayfit.dev/lease": "replica" },
-                "annotations": { "rayfit.dev/shards": "2" }
-            },
-            "spec": { "holderIdentity": "killed", "leaseDurationSeconds": 12 }
-        }),
-    );
-    let neighbour = Cluster::new(&api, "team-b").await;
-    let controller = Controller::with(api.server(), "new", 5);
-    neighbour.is_scaled().await;
-    let requests = api.objects().requests.clone();
-    let first = |is: &dyn Fn(&Call) -> bool| requests.iter().position(is).unwrap();
-    let released = first(&|call| call.verb == "update" && call.name == "rayfit-replica-killed");
-    let written = first(&|call| call.resource == "rayclusters" && call.verb == "patch");
-    assert!(released < written, "it was not waited for");
-    controller.stop().await;
-}
-
-/// A replica whose Lease cannot be renewed, and whose shards are another's soon, tells a GCS nothing
-/// more, though the GCS answers it.
+/// A leader whose Lease cannot be renewed, and is another's soon, tells a GCS nothing more, though the GCS answers it.
 #[tokio::test]
 async fn nothing_is_written_to_a_gcs_without_the_lease() {
     let api = PlayedApi::default();
     let first = Cluster::new(&api, "team-a").await;
-    let old = Controller::with(api.server(), "old", 2);
+    let old = Controller::with(api.server(), "old");
     first.is_scaled().await;
     let reports = || first.gcs.played().reports.len();
     let demand = |tasks: i64| {
@@ -113,7 +81,7 @@ async fn nothing_is_written_to_a_gcs_without_the_lease() {
     assert_eq!(first.replicas(), replicas);
     // Another replica serves everybody, and the first one once it hears again.
     api.no_faults();
-    let next = Controller::with(api.server(), "next", 2);
+    let next = Controller::with(api.server(), "next");
     let neighbour = Cluster::new(&api, "team-b").await;
     neighbour.is_scaled().await;
     soon("what is new is reported", || reports() > before.0).await;
@@ -136,7 +104,7 @@ async fn a_panic_over_one_cluster_costs_no_other() {
             real.send(request).await
         }
     });
-    let controller = Controller::with(ApiServer::through(service, "default"), "a", 2);
+    let controller = Controller::with(ApiServer::through(service, "default"), "a");
     neighbour.is_scaled().await;
     assert_eq!(evil.replicas(), 0);
     assert!(controller.supervisor.failed().now_or_never().is_none());
@@ -152,17 +120,16 @@ async fn a_panic_where_leases_are_kept_ends_the_process_and_the_next_one_serves_
         assert!(!request.uri().path().contains("/leases"), "a bug");
         Ok::<_, Infallible>(std::future::pending::<Response<Body>>().await)
     });
-    let controller = Controller::with(ApiServer::through(service, "default"), "a", 2);
+    let controller = Controller::with(ApiServer::through(service, "default"), "a");
     let failed = tokio::time::timeout(BOUND, controller.supervisor.failed());
-    assert_eq!(failed.await.unwrap().task, "Leases");
+    assert_eq!(failed.await.unwrap().task, "the Lease");
     drop(controller);
     let next = Controller::start(&api);
     neighbour.is_scaled().await;
     next.stop().await;
 }
 
-/// Of two replicas one is cut off from the API server: its shards are taken over, and no shard is
-/// ever written for by both.
+/// Of two replicas one is cut off from the API server: the other one leads.
 #[tokio::test]
 async fn a_replica_that_is_cut_off_is_succeeded() {
     let api = PlayedApi::default();
@@ -179,39 +146,16 @@ async fn a_replica_that_is_cut_off_is_succeeded() {
             real.send(request).await
         }
     });
-    let away = Controller::with(ApiServer::through(service, "default"), "away", 2);
+    let away = Controller::with(ApiServer::through(service, "default"), "away");
     first.is_scaled().await;
     cut.store(true, Ordering::Relaxed);
-    let stays = Controller::with(api.server(), "stays", 2);
+    let stays = Controller::with(api.server(), "stays");
     let neighbour = Cluster::new(&api, "team-b").await;
     neighbour.is_scaled().await;
-    let held = |controller: &Controller| controller.metric("rayfit_shards_held");
-    soon("all shards are one's", || held(&stays) >= 2.0).await;
+    let leads = stays.metric("rayfit_leader");
+    assert!(leads >= 1.0, "the other one leads: {leads}");
     drop(away);
     stays.stop().await;
-}
-
-/// Somebody is always faster, for each of many shards: what they have become is asked once for all of them.
-#[tokio::test]
-async fn many_conflicts_are_looked_into_with_one_list() {
-    let api = PlayedApi::default();
-    let mut made = 0;
-    api.faults(move |call| {
-        let is_create = call.verb == "create" && call.resource == "leases";
-        made += u32::from(is_create);
-        // The first is the replica's own.
-        (is_create && made > 1).then_some(Fault::Status(409, None))
-    });
-    let controller = Controller::with(api.server(), "a", 32);
-    let calls = |verb: &str| api.calls(verb, "leases").len();
-    soon("it tries again", || calls("create") > 3 * 32).await;
-    let (lists, creates) = (calls("list"), calls("create"));
-    assert!(
-        lists * 4 <= creates,
-        "{lists} lists for {creates} conflicts"
-    );
-    api.no_faults();
-    controller.stop().await;
 }
 
 /// An address of pods is given to another pod when its pod has gone, maybe to the head of another tenant's

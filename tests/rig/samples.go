@@ -56,7 +56,7 @@ func WithGrowth(cluster Object) Object {
 }
 
 // WithoutMonitor is the variable that turns off Ray's memory monitor, which goes by the memory that a
-// pod starts with: RF119 warns of pods whose memory may grow beside it.
+// pod starts with: RF119 names groups whose memory may grow beside it.
 func WithoutMonitor() map[string]any {
 	return map[string]any{"name": "RAY_memory_monitor_refresh_ms", "value": "0"}
 }

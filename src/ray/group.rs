@@ -139,6 +139,16 @@ impl<'a> Group<'a> {
         self.ray_container
     }
 
+    /// Whether the ray container starts Ray itself, so that KubeRay does not (KubeRay, `BuildPod`).
+    pub fn has_own_command(&self) -> bool {
+        let words = |key| {
+            self.ray_container
+                .map_or(&[][..], |ray| list_at(ray.spec, key))
+        };
+        let mut words = words("command").iter().chain(words("args"));
+        words.any(|word| word.as_str().is_some_and(|word| word.contains("ray start")))
+    }
+
     /// The path of a container of the template. The ray container is the first one, whatever its name is.
     pub fn container_path(&self, container: &Container<'_>) -> FieldPath {
         match container.index {

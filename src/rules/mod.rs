@@ -75,6 +75,8 @@ pub static RULES: &[&Rule] = &[
     &autoscaling::tpu_topology::RULE,
     &autoscaling::graceful_end::RULE,
     &autoscaling::gang_scheduling::RULE,
+    &autoscaling::container_resources::RULE,
+    &autoscaling::ray_container::RULE,
     &changes::max_lowered::RULE,
     &changes::group_removed::RULE,
     &changes::limit_lowered::RULE,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::draft::Before;
 use super::{DefaultId, DefaultRule, Draft, DraftEntry};
 use crate::ray::drain::{self, DrainTime, DrainVariable};
-use crate::ray::{Cluster, Group, RayObject};
+use crate::ray::{Cluster, Group, RayObject, since};
 
 /// How many seconds a new worker may drain, so that a task of most of a minute ends in it.
 const DRAIN_S: i64 = 50;
@@ -82,7 +82,7 @@ fn draining<'a>(object: &'a RayObject<'a>) -> Option<&'a Cluster<'a>> {
     let cluster = object.cluster.as_ref();
     cluster.filter(|cluster| {
         let version = cluster.ray_version();
-        cluster.autoscaling() && version.is_some_and(|version| version >= drain::FIRST)
+        cluster.autoscaling() && version.is_some_and(|version| version >= since::DRAIN_ON_SIGTERM)
     })
 }
 

@@ -2,10 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Container, Group, RayVersion, list_at, object_at};
-
-/// The first Ray that drains its node on SIGTERM: 2.56 ends its processes at once.
-pub const FIRST: RayVersion = RayVersion::new(2, 57, 0);
+use super::{Container, Group, list_at, object_at};
 
 /// How many seconds the node drains at the most. (Ray, `ray_constants.py`.)
 pub const VARIABLE: &str = "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S";

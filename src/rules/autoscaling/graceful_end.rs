@@ -4,7 +4,7 @@ use crate::finding::Finding;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::drain::{self, DrainTime, DrainVariable};
-use crate::ray::{Cluster, Group};
+use crate::ray::{Cluster, Group, since};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
@@ -92,7 +92,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 
 fn drains(cluster: &Cluster<'_>) -> bool {
     let version = cluster.ray_version();
-    version.is_some_and(|version| version >= drain::FIRST)
+    version.is_some_and(|version| version >= since::DRAIN_ON_SIGTERM)
 }
 
 fn check_group(group: &Group<'_>, findings: &mut Findings) {

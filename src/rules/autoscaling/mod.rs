@@ -36,4 +36,5 @@ pub mod start_param_resources;
 pub mod start_param_type;
 pub mod tpu_topology;
 pub mod two_sources;
+pub mod unread_fields;
 pub mod version_conflict;

@@ -1,10 +1,11 @@
 //! RF119: a memory monitor that does not know that its pod has grown.
 
-use super::ray_version::version_of;
 use crate::finding::Finding;
 use crate::policy::Mode;
+use crate::ray::cluster::RaySource;
 use crate::ray::container::MEMORY_MONITOR;
 use crate::ray::ippr::GroupResizeLimits;
+use crate::ray::since;
 use crate::ray::{Container, RayVersion, Resource};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
@@ -64,14 +65,12 @@ spec:
 
 const CEL: Cel = Cel::NotCovered("The rule reads the environment of each group's container.");
 
-/// The first Ray whose memory monitor may follow its pod.
-const FIRST: RayVersion = RayVersion::new(2, 61, 0);
-
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject.autoscaled() else {
         return;
     };
-    let Some((.., version)) = version_of(cluster).filter(|found| found.2 < FIRST) else {
+    let version = RaySource::of(cluster).map(|source| source.version);
+    let Some(version) = version.filter(|version| *version < since::MONITOR_FOLLOWS_POD) else {
         return;
     };
     for (group, resize_limits) in subject.resized_groups() {

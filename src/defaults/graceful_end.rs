@@ -29,7 +29,7 @@ pub static DEFAULT: DefaultRule = DefaultRule {
 spec:
   rayVersion: 2.60.0
   enableInTreeAutoscaling: true
-  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
+  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default, version: v2}
   workerGroupSpecs:
   - groupName: small
     template:
@@ -41,7 +41,7 @@ spec:
 spec:
   rayVersion: 2.60.0
   enableInTreeAutoscaling: true
-  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
+  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default, version: v2}
   workerGroupSpecs:
   - groupName: small
     template:

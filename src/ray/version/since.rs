@@ -18,6 +18,13 @@ pub const IPPR: RayVersion = RayVersion::new(2, 56, 0);
 /// Ray whose autoscaler knows priorities of groups. KubeRay refuses them with an earlier one.
 pub const PRIORITY: RayVersion = RayVersion::new(2, 56, 0);
 
+/// Ray with which later versions of KubeRay let pods restart under autoscaler v2 (KubeRay pull
+/// request 4816).
+pub const RESTARTS: RayVersion = RayVersion::new(2, 56, 0);
+
+/// KubeRay that lets pods restart so. KubeRay counts as Ray does.
+pub const KUBERAY_WITH_RESTARTS: RayVersion = RayVersion::new(1, 8, 0);
+
 /// Ray that drains its node on SIGTERM: 2.56 ends its processes at once.
 pub const DRAIN_ON_SIGTERM: RayVersion = RayVersion::new(2, 57, 0);
 

@@ -84,6 +84,7 @@ pub static RULES: &[&Rule] = &[
     &changes::mode_changed::RULE,
     &changes::scaling_overwritten::RULE,
     &changes::restarts_pods::RULE,
+    &changes::edit_without_effect::RULE,
     &guards::resize_by_others::RULE,
     &guards::reconcile_invalid::RULE,
     &limits::workers_per_cluster::RULE,

@@ -77,6 +77,7 @@ pub static RULES: &[&Rule] = &[
     &autoscaling::gang_scheduling::RULE,
     &autoscaling::container_resources::RULE,
     &autoscaling::ray_container::RULE,
+    &autoscaling::uncounted_devices::RULE,
     &autoscaling::unread_fields::RULE,
     &changes::max_lowered::RULE,
     &changes::group_removed::RULE,

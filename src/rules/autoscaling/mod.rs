@@ -36,5 +36,6 @@ pub mod start_param_resources;
 pub mod start_param_type;
 pub mod tpu_topology;
 pub mod two_sources;
+pub mod uncounted_devices;
 pub mod unread_fields;
 pub mod version_conflict;

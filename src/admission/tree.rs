@@ -189,7 +189,6 @@ const POD_SPEC: &[&str] = &[
 /// The keys of a container that no rule and no default reads.
 const CONTAINER: &[&str] = &[
     "envFrom",
-    "lifecycle",
     "livenessProbe",
     "ports",
     "readinessProbe",

@@ -42,7 +42,7 @@ fn apply(draft: &mut Draft<'_>) {
     draft.option(DefaultId(3), "version", wants_v2, || json!("v2"));
 }
 
-fn wants_v2(object: &RayObject<'_>, _: &Settings) -> bool {
+pub(super) fn wants_v2(object: &RayObject<'_>, _: &Settings) -> bool {
     let Some(cluster) = object
         .cluster
         .as_ref()

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::draft::Before;
 use super::{DefaultId, DefaultRule, Draft, DraftEntry};
 use crate::ray::drain::{self, DrainTime, DrainVariable};
-use crate::ray::{Cluster, Group, RayObject};
+use crate::ray::{Cluster, Group, RayObject, since};
 
 /// How many seconds a new worker may drain, so that a task of most of a minute ends in it.
 const DRAIN_S: i64 = 50;
@@ -19,7 +19,8 @@ pub static DEFAULT: DefaultRule = DefaultRule {
            `terminationGracePeriodSeconds: 60`, and its ray container \
            `RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S: \"50\"`. Where it has one of them, the other is \
            filled in to suit it: a grace period of ten seconds more than the drain, if that is \
-           more than Kubernetes' own 30, or a drain of ten seconds less than the grace period.",
+           more than Kubernetes' own 30, or a drain of ten seconds less than the grace period. A group \
+           whose `preStop` hook calls `ray stop` gets neither (RF232).",
     why: "From 2.57 on Ray drains a node for up to 30 s when its pod is deleted, and Kubernetes \
           kills the pod after 30 s: the kill falls on the drain's last second. With this, tasks of \
           up to 50 s end in a pod that is evicted or deleted, instead of running again elsewhere, \
@@ -28,7 +29,7 @@ pub static DEFAULT: DefaultRule = DefaultRule {
 spec:
   rayVersion: 2.60.0
   enableInTreeAutoscaling: true
-  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
+  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default, version: v2}
   workerGroupSpecs:
   - groupName: small
     template:
@@ -40,7 +41,7 @@ spec:
 spec:
   rayVersion: 2.60.0
   enableInTreeAutoscaling: true
-  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
+  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default, version: v2}
   workerGroupSpecs:
   - groupName: small
     template:
@@ -81,7 +82,7 @@ fn draining<'a>(object: &'a RayObject<'a>) -> Option<&'a Cluster<'a>> {
     let cluster = object.cluster.as_ref();
     cluster.filter(|cluster| {
         let version = cluster.ray_version();
-        cluster.autoscaling() && version.is_some_and(|version| version >= drain::FIRST)
+        cluster.autoscaling() && version.is_some_and(|version| version >= since::DRAIN_ON_SIGTERM)
     })
 }
 
@@ -95,6 +96,10 @@ impl Wanted {
     fn of(group: &Group<'_>) -> Option<Self> {
         let spec = group.pod_spec()?;
         let container = group.ray_container()?;
+        // Nothing is left to drain then (RF232).
+        if drain::is_cut_short(&container) {
+            return None;
+        }
         let variable = DrainVariable::of(container);
         let wanted = match (spec.get(drain::GRACE), variable) {
             (None, None) => Self {

@@ -17,6 +17,7 @@ pub mod rayfit_sidecar;
 pub mod reconcile_mode;
 pub mod requests;
 pub mod resize_policy;
+pub mod restart_policy;
 mod rule;
 pub mod scaling_speed;
 pub mod worker_start;
@@ -42,6 +43,7 @@ pub static DEFAULTS: &[&DefaultRule] = &[
     &head_work::DEFAULT,
     &worker_start::DEFAULT,
     &graceful_end::DEFAULT,
+    &restart_policy::DEFAULT,
 ];
 
 /// What admission fills in for `object`; `old` is the stored object if this is an update.

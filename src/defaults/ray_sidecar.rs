@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{DefaultId, DefaultRule, Draft};
 use crate::policy::Settings;
 use crate::policy::settings::SidecarSize;
-use crate::ray::{RayObject, RayVersion};
+use crate::ray::{RayObject, since};
 
 /// DF04
 pub static DEFAULT: DefaultRule = DefaultRule {
@@ -37,9 +37,6 @@ spec:
     apply,
 };
 
-/// The first release of Ray with the autoscaler that KubeRay starts.
-const FIRST: RayVersion = RayVersion::new(2, 0, 0);
-
 fn apply(draft: &mut Draft<'_>) {
     let size = &draft.settings.defaults.ray_sidecar;
     draft.option(DefaultId(4), "imagePullPolicy", is_ray_scaled, || {
@@ -64,7 +61,8 @@ fn needs_newer_image(object: &RayObject<'_>, settings: &Settings) -> bool {
         .cluster
         .as_ref()
         .and_then(super::super::ray::cluster::Cluster::ray_version);
-    is_ray_scaled(object, settings) && version.is_some_and(|version| version < FIRST)
+    is_ray_scaled(object, settings)
+        && version.is_some_and(|version| version < since::AUTOSCALER_IN_IMAGE)
 }
 
 /// Requests equal to limits.

@@ -7,7 +7,7 @@ use crate::plan::{
     DRAIN_TIMEOUT_S, FOLLOW_MEMORY, Headroom, KEEP_SMALL_S, LEARN_GAPS, MAKE_ROOM, MAX_WORKERS,
     SHRINK_AFTER_S, ScaleUp, ScheduledStandby, Strategy, UNSCHEDULABLE_S,
 };
-use crate::ray::ReconcileMode;
+use crate::ray::{RayVersion, ReconcileMode};
 
 /// The settings with which objects are checked and defaulted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Settings {
     /// The user name of KubeRay's operator, whose objects are created from objects that were
     /// already checked.
     pub operator_user: String,
+    /// The version of KubeRay's operator, by which rules go that differ between versions.
+    pub kuberay: RayVersion,
     /// The user names under which Rayfit scales clusters.
     pub rayfit_users: Vec<String>,
     /// The values that defaults write.
@@ -130,6 +132,9 @@ impl SidecarSize {
     }
 }
 
+/// The latest version of KubeRay that Rayfit knows. It counts as Ray does.
+pub const KUBERAY: RayVersion = RayVersion::new(1, 7, 0);
+
 /// The account under which KubeRay's manifests and chart run the operator.
 pub const KUBERAY_OPERATOR: &str = "system:serviceaccount:kuberay-system:kuberay-operator";
 
@@ -157,6 +162,7 @@ impl Default for Settings {
             limits: Limits::default(),
             allowed_modes: ReconcileMode::ALL.to_vec(),
             operator_user: KUBERAY_OPERATOR.to_owned(),
+            kuberay: KUBERAY,
             rayfit_users: RAYFIT_ACCOUNTS.map(str::to_owned).to_vec(),
             defaults: DefaultValues::default(),
             reconcile: ReconcileSettings::default(),

@@ -152,3 +152,67 @@ impl<'a> Cluster<'a> {
         self.path().key("autoscalerOptions").key(key)
     }
 }
+
+/// The Ray of a cluster, and where the object says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RaySource {
+    /// The place: `rayVersion` or the image of the head.
+    pub path: FieldPath,
+    /// The text there.
+    pub text: String,
+    /// The version that it names.
+    pub version: RayVersion,
+}
+
+impl RaySource {
+    /// The version by `rayVersion`, or else by the tag of an official image in the head's ray
+    /// container.
+    pub fn of(cluster: &Cluster<'_>) -> Option<Self> {
+        let Some(text) = written(cluster) else {
+            return Self::of_head(cluster);
+        };
+        let version = text.parse().ok()?;
+        let path = cluster.path().key("rayVersion");
+        Some(Self {
+            path,
+            text,
+            version,
+        })
+    }
+
+    /// The latest version that the object names for its autoscaler: `rayVersion` and the images differ
+    /// in many clusters.
+    pub fn latest(cluster: &Cluster<'_>) -> Option<Self> {
+        let image = cluster.autoscaler_option("image").and_then(Value::as_str);
+        let autoscaler =
+            image.and_then(|image| Self::official(cluster.option_path("image"), image));
+        let named = [Self::of(cluster), Self::of_head(cluster), autoscaler];
+        named
+            .into_iter()
+            .flatten()
+            .max_by_key(|source| source.version)
+    }
+
+    fn of_head(cluster: &Cluster<'_>) -> Option<Self> {
+        let head = cluster.head.as_ref()?;
+        let path = head.ray_container_path().key("image");
+        Self::official(path, head.ray_container()?.image()?)
+    }
+
+    fn official(path: FieldPath, image: &str) -> Option<Self> {
+        Some(Self {
+            path,
+            text: image.to_owned(),
+            version: RayVersion::of_official_image(image)?,
+        })
+    }
+}
+
+/// `rayVersion`, also where YAML made a number of it.
+fn written(cluster: &Cluster<'_>) -> Option<String> {
+    match cluster.spec.get("rayVersion")? {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}

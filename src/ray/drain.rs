@@ -1,9 +1,8 @@
 //! How long a Ray node drains when its pod is deleted, and how long Kubernetes lets it.
 
-use super::{Container, Group, RayVersion};
+use serde_json::Value;
 
-/// The first Ray that drains its node on SIGTERM: 2.56 ends its processes at once.
-pub const FIRST: RayVersion = RayVersion::new(2, 57, 0);
+use super::{Container, Group, list_at, object_at};
 
 /// How many seconds the node drains at the most. (Ray, `ray_constants.py`.)
 pub const VARIABLE: &str = "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S";
@@ -61,6 +60,22 @@ impl<'a> DrainVariable<'a> {
             value: container.env(VARIABLE)?,
         })
     }
+}
+
+/// The path of the hook that runs before SIGTERM, in a container.
+pub const PRE_STOP: [&str; 2] = ["lifecycle", "preStop"];
+
+/// Whether a hook of the container ends Ray before SIGTERM, so that there is nothing left to drain:
+/// `ray stop` ends the raylet and its workers at once.
+pub fn is_cut_short(container: &Container<'_>) -> bool {
+    let hook = PRE_STOP
+        .iter()
+        .try_fold(container.spec, |fields, key| object_at(fields, key));
+    let command = hook
+        .and_then(|hook| object_at(hook, "exec"))
+        .map_or(&[][..], |exec| list_at(exec, "command"));
+    let words: Vec<&str> = command.iter().filter_map(Value::as_str).collect();
+    words.join(" ").contains("ray stop")
 }
 
 /// For how long a Ray node drains on SIGTERM.

@@ -139,6 +139,21 @@ impl<'a> Group<'a> {
         self.ray_container
     }
 
+    /// The words of the ray container's command and arguments.
+    pub fn command(&self) -> impl Iterator<Item = &'a str> {
+        let words = |key| {
+            self.ray_container
+                .map_or(&[][..], |ray| list_at(ray.spec, key))
+        };
+        let all = words("command").iter().chain(words("args"));
+        all.filter_map(Value::as_str)
+    }
+
+    /// Whether the ray container starts Ray itself, so that KubeRay does not (KubeRay, `BuildPod`).
+    pub fn has_own_command(&self) -> bool {
+        self.command().any(|word| word.contains("ray start"))
+    }
+
     /// The path of a container of the template. The ray container is the first one, whatever its name is.
     pub fn container_path(&self, container: &Container<'_>) -> FieldPath {
         match container.index {

@@ -35,4 +35,4 @@ pub use kind::Kind;
 pub use object::RayObject;
 pub use reconcile::ReconcileMode;
 pub use resource::Resource;
-pub use version::RayVersion;
+pub use version::{RayVersion, since};

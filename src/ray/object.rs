@@ -11,9 +11,14 @@ use crate::path::FieldPath;
 /// annotation is a change of what they judge. They see no other annotations, so this list cannot
 /// fall behind them.
 pub fn is_judged(annotation: &str) -> bool {
-    matches!(annotation, ippr::ANNOTATION | kueue::ELASTIC)
-        || annotation.starts_with(reconcile::PREFIX)
+    matches!(
+        annotation,
+        ippr::ANNOTATION | kueue::ELASTIC | OVERWRITE_COMMAND
+    ) || annotation.starts_with(reconcile::PREFIX)
 }
+
+/// The annotation with which KubeRay leaves the commands of the ray containers as they are.
+pub const OVERWRITE_COMMAND: &str = "ray.io/overwrite-container-cmd";
 
 /// One Ray object, parsed once for all rules and defaults.
 #[derive(Debug)]
@@ -107,6 +112,12 @@ impl<'a> RayObject<'a> {
     /// The text of one annotation. `None` for an annotation that rules do not judge.
     pub fn annotation(&self, name: &str) -> Option<&'a str> {
         self.annotation_value(name)?.as_str()
+    }
+
+    /// Whether KubeRay leaves the commands of the ray containers as they are.
+    pub fn overwrites_commands(&self) -> bool {
+        self.annotation(OVERWRITE_COMMAND)
+            .is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
     fn all_annotations(&self) -> Option<&'a Fields> {

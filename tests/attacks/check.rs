@@ -36,6 +36,10 @@ fn a_forged_owner_excuses_nothing_offline() {
     let (code, said) = check("forged", &[("a.json", &forged)], &["a.json"]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("RF105 error"), "{said}");
+    // What an API server has stored was made by KubeRay, and admission only audits it.
+    forged["metadata"]["uid"] = json!("2");
+    let (code, said) = check("stored", &[("a.json", &forged)], &["a.json"]);
+    assert_eq!(code, 0, "{said}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use rayfit::judge::{Verdict, judge};
 use rayfit::policy::settings::KUBERAY_OPERATOR;
 use rayfit::policy::{Limit, Limits, Mode, Settings};
 use rayfit::quantity::Quantity;
-use rayfit::ray::{Kind, RayObject};
+use rayfit::ray::{Kind, RayObject, RayVersion};
 use rayfit::rule_id::RuleId;
 use serde_json::{Value, json};
 
@@ -300,4 +300,20 @@ fn what_becomes_less_but_not_little_enough_warns_and_never_denies() {
     assert_eq!(denied(&large(101, 16, 900), &stored), [501, 502, 504, 506]);
     assert_eq!(denied(&large(100, 17, 900), &stored), [503, 506]);
     assert_eq!(denied(&large(100, 16, 901), &stored), [505]);
+}
+
+/// KubeRay 1.7 refuses pods that may restart under v2, and later versions take them from Ray 2.56 on.
+#[test]
+fn a_restart_policy_is_judged_by_the_version_of_kuberay() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/rules/RF208");
+    let object = read(&fixtures.join("bad-worker.yaml"));
+    let object = RayObject::parse(&object).unwrap();
+    let mut settings = Settings::default();
+    let denied = |settings: &Settings| {
+        let verdict = judge(&object, None, None, &Facts::default(), settings);
+        verdict.denied.iter().any(|found| found.rule == RuleId(208))
+    };
+    assert!(denied(&settings));
+    settings.kuberay = RayVersion::new(1, 8, 0);
+    assert!(!denied(&settings));
 }

@@ -56,7 +56,7 @@ func WithGrowth(cluster Object) Object {
 }
 
 // WithoutMonitor is the variable that turns off Ray's memory monitor, which goes by the memory that a
-// pod starts with: RF119 warns of pods whose memory may grow beside it.
+// pod starts with: RF119 names groups whose memory may grow beside it.
 func WithoutMonitor() map[string]any {
 	return map[string]any{"name": "RAY_memory_monitor_refresh_ms", "value": "0"}
 }
@@ -71,11 +71,12 @@ func WorkerStart(cpus int) []map[string]any {
 }
 
 // WorkerGroup is a group of up to four pods of one CPU and 2Gi, whose Ray has
-// drained before Kubernetes ends them, so that DF10 has nothing to fill in.
+// drained before Kubernetes ends them, and that never restart, so that DF10 and DF11
+// have nothing to fill in.
 func WorkerGroup(name string) map[string]any {
 	worker := Object(template("ray-worker")).Set("spec.containers[0].env", []any{
 		map[string]any{"name": "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S", "value": "20"},
-	})
+	}).Set("spec.restartPolicy", "Never")
 	return map[string]any{
 		"groupName":      name,
 		"replicas":       1,

@@ -1,8 +1,8 @@
 //! The settings with which objects are checked and defaulted, as flags that several commands share.
 
-use crate::policy::settings::{IMAGE, KUBERAY_OPERATOR};
+use crate::policy::settings::{IMAGE, KUBERAY, KUBERAY_OPERATOR};
 use crate::policy::{Mode, Settings};
-use crate::ray::ReconcileMode;
+use crate::ray::{RayVersion, ReconcileMode};
 use crate::rule_id::RuleId;
 use crate::rules;
 
@@ -29,6 +29,10 @@ pub struct SettingsArgs {
     #[arg(long, value_name = "USER", default_value = KUBERAY_OPERATOR)]
     operator_user: String,
 
+    /// The version of KubeRay, for rules that differ between its versions
+    #[arg(long = "kuberay-version", value_name = "VERSION", default_value_t = KUBERAY)]
+    kuberay: RayVersion,
+
     /// Rayfit's image, for clusters in the modes central and sidecar
     #[arg(long, value_name = "IMAGE", default_value = IMAGE)]
     image: String,
@@ -43,6 +47,7 @@ impl SettingsArgs {
     pub fn settings(self) -> Settings {
         let mut settings = Settings {
             operator_user: self.operator_user,
+            kuberay: self.kuberay,
             ..Settings::default()
         };
         for (rule, mode) in self.rules {
@@ -95,7 +100,7 @@ mod tests {
     #[test]
     fn flags_change_the_settings() {
         let flags = "--rule RF105=off --rule rf105=Warn --allowed-mode ray,central \
-                     --operator-user me --image x:1 --head-takes-no-work";
+                     --operator-user me --kuberay-version 1.8 --image x:1 --head-takes-no-work";
         let settings = read(&flags.split_whitespace().collect::<Vec<_>>()).unwrap();
         assert_eq!(settings.modes.get(RuleId(105)), Some(Mode::Warn));
         assert_eq!(
@@ -103,6 +108,7 @@ mod tests {
             [ReconcileMode::Ray, ReconcileMode::Central]
         );
         assert_eq!(settings.operator_user, "me");
+        assert_eq!(settings.kuberay, RayVersion::new(1, 8, 0));
         assert_eq!(settings.defaults.image, "x:1");
         assert!(settings.defaults.head_takes_no_work);
     }

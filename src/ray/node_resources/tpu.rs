@@ -5,6 +5,9 @@
 use crate::ray::start_params::python_int;
 use crate::ray::{Group, object_at, text_at};
 
+/// The node selector of a slice's topology.
+pub const TOPOLOGY: &str = "cloud.google.com/gke-tpu-topology";
+
 /// A TPU topology that is not numbers joined by `x`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[error("the TPU topology {0:?} is not numbers joined by x: write it like 2x2x2")]
@@ -14,12 +17,7 @@ pub struct BadTopology(pub String);
 /// group's pods. `None` if one of the two selectors is missing, or names a TPU that Ray does not
 /// know.
 pub fn head_resource(group: &Group<'_>) -> Result<Option<String>, BadTopology> {
-    let selectors = group
-        .pod_spec()
-        .and_then(|spec| object_at(spec, "nodeSelector"));
-    let selector = |name| selectors.and_then(|map| text_at(map, name)).unwrap_or("");
-    let topology = selector("cloud.google.com/gke-tpu-topology");
-    let accelerator = selector("cloud.google.com/gke-tpu-accelerator");
+    let (topology, accelerator) = selectors(group);
     match generation(accelerator) {
         Some((name, per_chip)) if !topology.is_empty() => chips(topology)
             .and_then(|chips| chips.checked_mul(per_chip))
@@ -27,6 +25,28 @@ pub fn head_resource(group: &Group<'_>) -> Result<Option<String>, BadTopology> {
             .ok_or_else(|| BadTopology(topology.to_owned())),
         _ => Ok(None),
     }
+}
+
+/// A slice that the group's pods ask for: how many chips it has, and how many chips the largest host
+/// of its kind has. `None` under the conditions of [`head_resource`], and for a bad topology.
+pub fn slice(group: &Group<'_>) -> Option<(i64, i64)> {
+    let (topology, accelerator) = selectors(group);
+    let largest_host = match generation(accelerator)?.0 {
+        "v5litepod" | "v6e" => 8,
+        _ => 4,
+    };
+    Some((chips(topology)?, largest_host))
+}
+
+fn selectors<'a>(group: &Group<'a>) -> (&'a str, &'a str) {
+    let selectors = group
+        .pod_spec()
+        .and_then(|spec| object_at(spec, "nodeSelector"));
+    let selector = |name| selectors.and_then(|map| text_at(map, name)).unwrap_or("");
+    (
+        selector(TOPOLOGY),
+        selector("cloud.google.com/gke-tpu-accelerator"),
+    )
 }
 
 fn chips(topology: &str) -> Option<i64> {

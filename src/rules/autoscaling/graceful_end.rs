@@ -1,9 +1,10 @@
-//! RF232: a grace period that ends before Ray's drain does.
+//! RF232: a worker that is ended before Ray's drain is.
 
+use crate::finding::Finding;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::drain::{self, DrainTime, DrainVariable};
-use crate::ray::{Cluster, Group};
+use crate::ray::{Cluster, Group, since};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
@@ -13,13 +14,14 @@ pub static RULE: Rule = Rule {
     id: RuleId(232),
     name: "graceful-end",
     mode: OwnMode::Always(Mode::Warn),
-    summary: "`terminationGracePeriodSeconds` is shorter than Ray's drain and its end",
+    summary: "`terminationGracePeriodSeconds` is shorter than Ray's drain and its end, or `ray stop` comes before",
     what: "Compares `terminationGracePeriodSeconds` (30 where it is absent) of every group of a \
            cluster with autoscaling on and a `rayVersion` from 2.57.0 on with \
            `RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S` of its ray container (30 where it is absent or \
            not a number), and reports a grace period that is not five seconds longer. A group that \
            has neither is not reported: DF10 gives both to new workers. A drain of 0 is none, and \
-           nothing is reported.",
+           nothing is reported. Of worker groups it also reports a `preStop` hook of the ray \
+           container that calls `ray stop`.",
     why: "Kubernetes kills the pod before Ray's drain has ended, so work that had the time to end \
           is lost, and Ray learns of it only by missing the node.",
     bad: r#"
@@ -54,7 +56,8 @@ spec:
               its processes one by one, each within a second (Ray, `ray_constants.py` and \
               `node.py`, `_drain_node_before_shutdown`); the kubelet kills what still runs when \
               the grace period is over. Both are 30 s where nothing is set, and KubeRay sets \
-              nothing.",
+              nothing. A `preStop` hook runs before SIGTERM, and `ray stop` ends the raylet and its \
+              workers at once; older examples of KubeRay have it (up to 1.2).",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -71,7 +74,8 @@ const CEL: Cel = Cel::InPart(
   .map(v, '.template.spec: a grace period of ' + string(v.grace.orValue(30)) + ' s is too short for a drain of ' + v.drain + ' s')"#,
         fix: "Set terminationGracePeriodSeconds to ten seconds more than the drain takes.",
     }],
-    "A drain time that is not a whole number, or that is written as 30, is not checked.",
+    "A drain time that is not a whole number, or that is written as 30, and `preStop` hooks are not \
+     checked.",
 );
 
 /// How many seconds the end of Ray's processes takes after the drain: each has up to one.
@@ -88,10 +92,15 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 
 fn drains(cluster: &Cluster<'_>) -> bool {
     let version = cluster.ray_version();
-    version.is_some_and(|version| version >= drain::FIRST)
+    version.is_some_and(|version| version >= since::DRAIN_ON_SIGTERM)
 }
 
 fn check_group(group: &Group<'_>, findings: &mut Findings) {
+    let is_cut_short = |container| drain::is_cut_short(&container);
+    if !group.is_head() && group.ray_container().is_some_and(is_cut_short) {
+        findings.add(cut_short(group));
+        return;
+    }
     let grace = drain::grace(group);
     let variable = group.ray_container().and_then(DrainVariable::of);
     // DF10 gives both to new workers.
@@ -137,6 +146,17 @@ fn check_group(group: &Group<'_>, findings: &mut Findings) {
         )
         .valued(format!("{given} < {seconds}")),
     );
+}
+
+fn cut_short(group: &Group<'_>) -> Finding {
+    let path = group.ray_container_path();
+    let path = drain::PRE_STOP.into_iter().fold(path, FieldPath::key);
+    RULE.finding(
+        path,
+        "calls ray stop, which ends all work before Ray can drain",
+        "Remove the hook: Ray ends by itself when its pod is deleted.",
+    )
+    .because("Work that had the time to end is lost, although Ray would let it end.")
 }
 
 fn variable_path(group: &Group<'_>, variable: DrainVariable<'_>) -> FieldPath {

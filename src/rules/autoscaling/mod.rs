@@ -2,6 +2,7 @@
 //!
 //! In: an object. Out: findings. Invariant: a field of a wrong type is the API server's to refuse, and no finding.
 
+pub mod container_resources;
 pub mod cpu_unknown;
 pub mod custom_command;
 pub mod gang_scheduling;
@@ -24,6 +25,7 @@ pub mod no_container;
 pub mod no_spec;
 pub mod no_worker_groups;
 pub mod priority_ray_version;
+pub mod ray_container;
 pub mod replica_bounds;
 pub mod restart_policy;
 pub mod sidecar_resources;
@@ -34,4 +36,6 @@ pub mod start_param_resources;
 pub mod start_param_type;
 pub mod tpu_topology;
 pub mod two_sources;
+pub mod uncounted_devices;
+pub mod unread_fields;
 pub mod version_conflict;

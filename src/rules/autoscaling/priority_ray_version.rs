@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::policy::Mode;
-use crate::ray::{Cluster, RayVersion};
+use crate::ray::Cluster;
+use crate::ray::since::PRIORITY as FIRST;
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::{shown, shown_text};
@@ -46,9 +47,6 @@ const CEL: Cel = Cel::Covered(&[Check {
   ? ['.priority needs Ray 2.56.0, and rayVersion is "' + s.cluster.?rayVersion.orValue('') + '"'] : []"#,
     fix: "Set rayVersion to the images' version if that is 2.56.0 or newer; or remove priority.",
 }]);
-
-/// The first Ray that knows priorities.
-const FIRST: RayVersion = RayVersion::new(2, 56, 0);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject.cluster() else {

@@ -1,7 +1,7 @@
-//! RF208: a restart policy that autoscaler v2 does not allow.
+//! RF208: a restart policy with which Ray comes back in a pod.
 
 use crate::policy::Mode;
-use crate::ray::{AutoscalerVersion, Cluster, Group, text_at};
+use crate::ray::{AutoscalerVersion, Cluster, Group, since, text_at};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
@@ -10,11 +10,14 @@ use crate::text::shown_text;
 pub static RULE: Rule = Rule {
     id: RuleId(208),
     name: "restart-policy",
-    mode: OwnMode::Always(Mode::Enforce),
-    summary: "`restartPolicy` other than `Never` with autoscaler v2",
+    mode: OwnMode::ByCase("Enforce where KubeRay refuses it, else Warn"),
+    summary: "`restartPolicy` other than `Never` with autoscaling",
     what: "Checks the pod templates of all groups, the head included, where autoscaling is on and \
            `autoscalerOptions.version` is `v2`, and reports a `restartPolicy` other than `Never`. \
-           The environment variable that chooses v2 does not count, as in KubeRay.",
+           The environment variable that chooses v2 does not count, as in KubeRay. With another \
+           version, or none, it warns of one in worker groups: DF11 gives `Never` to new workers \
+           that have none. From KubeRay 1.8 on (flag `--kuberay-version`) v2 with Ray 2.56.0 or later \
+           allows any policy.",
     why: "KubeRay stops reconciling the whole cluster because of it: with v2 a pod must end when \
           Ray ends in it.",
     bad: "
@@ -37,42 +40,63 @@ spec:
 ",
     without: "KubeRay reports the spec as invalid in an Event and changes no pod until it is fixed \
               (KubeRay, `ValidateRayClusterSpec`). Where the field is absent KubeRay sets Never \
-              itself.",
+              itself with v2, and only then (KubeRay, `DefaultWorkerPodTemplate`), although Ray from 2.47 on \
+              runs v2 without it. Both versions end a worker by ending its Ray, which Kubernetes then \
+              starts again in the pod as another node (ray#65416, kuberay#5012).",
     since: "0.1.0",
     cel: CEL,
     check,
 };
 
-const CEL: Cel = Cel::Covered(&[Check {
-    each: Each::Group,
-    mode: Mode::Enforce,
-    faults: r#"s.auto && s.version == 'v2' && !(g.spec.?template.?spec.?restartPolicy.orValue('') in ['', 'Never'])
+const CEL: Cel = Cel::InPart(
+    &[Check {
+        each: Each::Group,
+        mode: Mode::Enforce,
+        faults: r#"s.auto && s.version == 'v2' && !s.cluster.?rayVersion.orValue('').matches(r'^v?(2\.(5[6-9]|[6-9][0-9]|[1-9][0-9]{2,})|([3-9]|[1-9][0-9]+)\.[0-9])') && !(g.spec.?template.?spec.?restartPolicy.orValue('') in ['', 'Never'])
   ? ['.template.spec.restartPolicy ' + g.spec.template.spec.restartPolicy + ' is not allowed with autoscalerOptions.version: v2'] : []"#,
-    fix: "Write restartPolicy: Never, or remove it.",
-}]);
+        fix: "Write restartPolicy: Never, or remove it.",
+    }],
+    "Ray from 2.56.0 on and clusters without version: v2 are not checked.",
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let v2 = Some(AutoscalerVersion::V2);
-    let cluster = subject
-        .autoscaled()
-        .filter(|c| c.autoscaler_version() == v2);
-    for group in cluster.into_iter().flat_map(Cluster::groups) {
-        match policy(group) {
-            // KubeRay takes an empty policy for an absent one (its `utils/validation.go`).
-            None | Some("" | "Never") => {}
-            Some(policy) => findings.add(
-                RULE.finding(
-                    group.pod_spec_path().key("restartPolicy"),
-                    format!(
-                        "{} is not allowed with autoscalerOptions.version: v2",
-                        shown_text(policy)
-                    ),
-                    "Write restartPolicy: Never, or remove it.",
-                )
-                .valued(shown_text(policy)),
-            ),
+    let Some(cluster) = subject.autoscaled() else {
+        return;
+    };
+    let is_v2 = cluster.autoscaler_version() == Some(AutoscalerVersion::V2);
+    if is_v2 && may_restart(subject, cluster) {
+        return;
+    }
+    for group in cluster.groups() {
+        // KubeRay takes an empty policy for an absent one (its `utils/validation.go`).
+        let Some(policy) = policy(group).filter(|policy| !matches!(*policy, "" | "Never")) else {
+            continue;
+        };
+        let policy = shown_text(policy);
+        let found = |problem: &str| {
+            let path = group.pod_spec_path().key("restartPolicy");
+            let fix = "Write restartPolicy: Never, or remove it.";
+            RULE.finding(path, format!("{policy} {problem}"), fix)
+                .valued(policy.clone())
+        };
+        if is_v2 {
+            findings.add(found("is not allowed with autoscalerOptions.version: v2"));
+        } else if !group.is_head() {
+            let found = found("starts Ray again in workers that the autoscaler has ended");
+            findings.add(found.because(RETURNS).in_mode(Mode::Warn));
         }
     }
+}
+
+const RETURNS: &str = "They come back as other nodes and take work, which is lost when their pods are \
+                       deleted, and the autoscaler may stop deleting pods.";
+
+/// Whether this KubeRay lets pods of this Ray restart.
+fn may_restart(subject: &Subject<'_>, cluster: &Cluster<'_>) -> bool {
+    subject.settings.kuberay >= since::KUBERAY_WITH_RESTARTS
+        && cluster
+            .ray_version()
+            .is_some_and(|ray| ray >= since::RESTARTS)
 }
 
 fn policy<'a>(group: &Group<'a>) -> Option<&'a str> {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::container_resources::{above_limits, plain};
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Fields, object_at};
@@ -79,46 +80,20 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     else {
         return;
     };
-    let Some(limits) = object_at(resources, "limits") else {
-        return;
-    };
-    for (resource, request) in object_at(resources, "requests").into_iter().flatten() {
-        report_above(cluster, resource, request, limits, findings);
+    for (resource, request, limit) in above_limits(resources) {
+        let path = cluster.option_path("resources").key("requests");
+        let problem = format!("{request} is above the limit, {limit}");
+        let fix = format!("Write {resource}: {limit} here, or raise the limit to {request}.");
+        let finding = RULE.finding(path.key(resource.clone()), problem, fix);
+        findings.add(finding.valued(format!("request {request} > limit {limit}")));
     }
     // Rayfit needs much less than Ray's autoscaler: DF06 gives it 64Mi.
-    if !subject.reconcile_mode().is_ours() {
+    if let (false, Some(limits)) = (
+        subject.reconcile_mode().is_ours(),
+        object_at(resources, "limits"),
+    ) {
         report_small(cluster, limits, findings);
     }
-}
-
-fn report_above(
-    cluster: &Cluster<'_>,
-    resource: &str,
-    request: &Value,
-    limits: &Fields,
-    findings: &mut Findings,
-) {
-    let Some(limit) = limits.get(resource) else {
-        return;
-    };
-    let (Ok(asked), Ok(most)) = (Quantity::from_json(request), Quantity::from_json(limit)) else {
-        return;
-    };
-    if asked <= most {
-        return;
-    }
-    let (asked, most) = (plain(request), plain(limit));
-    findings.add(
-        RULE.finding(
-            cluster
-                .option_path("resources")
-                .key("requests")
-                .key(resource.to_owned()),
-            format!("{asked} is above the limit, {most}"),
-            format!("Write {resource}: {most} here, or raise the limit to {asked}."),
-        )
-        .valued(format!("request {asked} > limit {most}")),
-    );
 }
 
 fn report_small(cluster: &Cluster<'_>, limits: &Fields, findings: &mut Findings) {
@@ -142,11 +117,4 @@ fn report_small(cluster: &Cluster<'_>, limits: &Fields, findings: &mut Findings)
         )
         .valued(plain(limit)),
     );
-}
-
-/// A quantity as a manifest writes it, without quotes.
-fn plain(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
 }

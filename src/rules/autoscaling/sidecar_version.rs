@@ -1,7 +1,7 @@
 //! RF218: an autoscaler container of another Ray version than the head.
 
 use crate::policy::Mode;
-use crate::ray::{Cluster, RayVersion};
+use crate::ray::{Cluster, RayVersion, since};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
@@ -65,9 +65,6 @@ const CEL: Cel = Cel::InPart(
     "Tags with fewer than three numbers are not checked.",
 );
 
-/// From this version on the head's own image holds a fitting autoscaler.
-const SELF_CONTAINED: RayVersion = RayVersion::new(2, 0, 0);
-
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject.autoscaled() else {
         return;
@@ -80,7 +77,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         return;
     };
     let version = cluster.ray_version().unwrap_or(head);
-    if sidecar == head || version < SELF_CONTAINED {
+    if sidecar == head || version < since::AUTOSCALER_IN_IMAGE {
         return;
     }
     findings.add(

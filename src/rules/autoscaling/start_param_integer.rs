@@ -15,31 +15,35 @@ pub static RULE: Rule = Rule {
     id: RuleId(204),
     name: "start-param-integer",
     mode: OwnMode::Always(Mode::Enforce),
-    summary: "`num-cpus`, `num-gpus` or `memory` in `rayStartParams` that is not a whole number",
-    what: "Checks `num-cpus`, `num-gpus` and `memory` in `rayStartParams` of every group, the head \
-           included, of a cluster with autoscaling on, and reports what is not a whole number of \
-           at least 0. Fractions and suffixes (`2.5`, `500m`, `4Gi`) are not; surrounding blanks, \
-           a `+`, single underscores between digits and digits of all scripts are allowed, as in \
-           Python.",
-    why: "Ray's autoscaler fails on it, and scales no group of the cluster.",
+    summary: "A parameter in `rayStartParams` that `ray start` reads as a whole number and that is none",
+    what: "Checks `num-cpus`, `num-gpus`, `memory`, `object-store-memory`, `system-reserved-memory` and \
+           the ports in `rayStartParams` of every group, the head included, and reports what is not a \
+           whole number. Fractions and suffixes (`2.5`, `500m`, `4Gi`) are not; surrounding blanks, a \
+           `+`, single underscores between digits and digits of all scripts are allowed, as in Python. \
+           With autoscaling on, the first three must also be at least 0. A pod whose command is the \
+           author's own, by `ray start` in it or by the annotation `ray.io/overwrite-container-cmd`, is \
+           checked for what Ray's autoscaler reads only, and what a shell may make a number of \
+           (`$PORT`) is not reported without autoscaling.",
+    why: "`ray start` ends on it, so no pod of the group joins the cluster.",
     bad: r#"
 spec:
-  enableInTreeAutoscaling: true
   workerGroupSpecs:
   - groupName: small
-    rayStartParams: {memory: "4Gi"}
+    rayStartParams: {object-store-memory: "5g"}
 "#,
     good: r#"
 spec:
-  enableInTreeAutoscaling: true
   workerGroupSpecs:
   - groupName: small
-    rayStartParams: {memory: "4294967296"}
+    rayStartParams: {object-store-memory: "5000000000"}
 "#,
-    without: "The autoscaler converts the three with Python's `int()` in every round; ValueError \
-              ends the round for all groups (Ray, `autoscaling_config.py`, `_get_num_cpus`, \
-              `_get_num_gpus`, `_get_memory`). A negative number fails the check of the resulting \
-              configuration, which allows none (Ray, `ray-schema.json`).",
+    without: "KubeRay makes an option of `ray start` of each parameter, unchanged (KubeRay, \
+              `convertParamMap`), whose types are in its source (Ray, `scripts.py`); it ends with a \
+              message in the log of the container, and the autoscaler starts one pod after another. \
+              The autoscaler itself converts the first three with Python's `int()` in every round; \
+              ValueError ends the round for all groups (Ray, `autoscaling_config.py`, \
+              `_get_num_cpus`, `_get_num_gpus`, `_get_memory`). A negative number fails the check of \
+              the resulting configuration, which allows none (Ray, `ray-schema.json`).",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -57,40 +61,85 @@ const CEL: Cel = Cel::InPart(
   .map(k, '.rayStartParams.' + k + ' "' + g.params[k] + '" is not a whole number of at least 0')"#,
         fix: "Write a whole number in quotes.",
     }],
-    "Negative numbers in digits of other scripts are accepted.",
+    "Negative numbers in digits of other scripts are accepted, and only `num-cpus`, `num-gpus` and \
+     `memory` with autoscaling on are checked.",
 );
 
-/// Each parameter with the resource in the group's `resources` that takes precedence over it.
-const PARAMS: [(&str, &str); 3] = [
+const AUTOSCALER: &str = "Ray's autoscaler fails on it, and scales no group of the cluster.";
+
+/// A parameter that the autoscaler reads, with the resource in the group's `resources` that takes
+/// precedence over it.
+const SIZES: [(&str, &str); 3] = [
     ("num-cpus", "CPU"),
     ("num-gpus", "GPU"),
     ("memory", "memory"),
 ];
 
+/// The other whole numbers among the options of `ray start` (Ray, `scripts.py`).
+const OPTIONS: [&str; 13] = [
+    "object-store-memory",
+    "system-reserved-memory",
+    "port",
+    "object-manager-port",
+    "node-manager-port",
+    "min-worker-port",
+    "max-worker-port",
+    "ray-client-server-port",
+    "dashboard-port",
+    "dashboard-agent-listen-port",
+    "dashboard-agent-grpc-port",
+    "runtime-env-agent-port",
+    "metrics-export-port",
+];
+
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    for group in subject.autoscaled_groups() {
-        for (param, resource) in PARAMS {
+    let autoscaled = subject.autoscaled().is_some();
+    for group in subject.groups() {
+        let started = !group.has_own_command() && !subject.object.overwrites_commands();
+        for (param, resource) in SIZES {
             let overridden = group.resources().is_some_and(|r| r.contains_key(resource));
-            match group.start_param(param) {
-                Some(value @ (Value::String(_) | Value::Number(_))) if !overridden => {
-                    check_value(group, param, value, findings);
-                }
-                _ => {}
+            if !overridden && (autoscaled || started) {
+                check_param(group, param, autoscaled, findings);
             }
+        }
+        for param in OPTIONS.into_iter().filter(|_| started) {
+            check_param(group, param, false, findings);
         }
     }
 }
 
-fn check_value(group: &Group<'_>, param: &'static str, value: &Value, findings: &mut Findings) {
+fn check_param(
+    group: &Group<'_>,
+    param: &'static str,
+    read_by_autoscaler: bool,
+    findings: &mut Findings,
+) {
+    let Some(value @ (Value::String(_) | Value::Number(_))) = group.start_param(param) else {
+        return;
+    };
     let problem = match start_integer(value) {
-        Some(amount) if amount >= 0 => return,
+        Some(amount) if amount >= 0 || !read_by_autoscaler => return,
         Some(_) => format!("{} is negative", shown(value)),
+        None if !read_by_autoscaler && may_be_number(value) => return,
         None => format!("{} is not a whole number", shown(value)),
     };
-    findings.add(
-        RULE.finding(group.start_param_path(param), problem, fix(param, value))
-            .valued(shown(value)),
-    );
+    let path = group.start_param_path(param);
+    let finding = RULE
+        .finding(path, problem, fix(param, value))
+        .valued(shown(value));
+    findings.add(if read_by_autoscaler {
+        finding.because(AUTOSCALER)
+    } else {
+        finding
+    });
+}
+
+/// Whether `ray start` may get a number all the same: KubeRay leaves out an option that is false, and
+/// a shell replaces variables and takes quotes away.
+fn may_be_number(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| {
+        text.eq_ignore_ascii_case("false") || text.contains(['$', '`', '"', '\'', '\\'])
+    })
 }
 
 fn fix(param: &str, value: &Value) -> String {
@@ -103,10 +152,12 @@ fn fix(param: &str, value: &Value) -> String {
     }
 }
 
-fn example(param: &str) -> &'static str {
-    match param {
-        "memory" => " of bytes, like memory: \"4294967296\"",
-        "num-gpus" => ", like num-gpus: \"1\"",
-        _ => ", like num-cpus: \"4\"",
-    }
+fn example(param: &str) -> String {
+    let (what, sample) = match param {
+        "memory" | "object-store-memory" | "system-reserved-memory" => (" of bytes", "4294967296"),
+        "num-gpus" => ("", "1"),
+        "num-cpus" => ("", "4"),
+        _ => ("", "8080"),
+    };
+    format!("{what}, like {param}: \"{sample}\"")
 }

@@ -14,12 +14,16 @@ use crate::text::{shown, shown_text};
 pub static RULE: Rule = Rule {
     id: RuleId(205),
     name: "start-param-resources",
-    mode: OwnMode::Always(Mode::Enforce),
+    mode: OwnMode::ByCase(
+        "Enforce for a text that Ray cannot read, Warn for one that a shell takes apart",
+    ),
     summary: "`rayStartParams.resources` that is not quoted JSON of whole numbers",
     what: "Checks `resources` in `rayStartParams` of every group, the head included, of a cluster \
            with autoscaling on. Its value must be a JSON object with quotes around it, which are \
            part of the value in addition to YAML's own, and its amounts must be whole numbers of \
-           at least 0.",
+           at least 0. With and without autoscaling it warns of resources in a group whose own command \
+           (`ray.io/overwrite-container-cmd`) starts Ray by `$KUBERAY_GEN_RAY_START_CMD` without \
+           `eval` or quotes.",
     why: "Ray's autoscaler fails on it, and scales no group of the cluster.",
     bad: r#"
 spec:
@@ -41,23 +45,27 @@ spec:
               shell: it drops the first and the last character and all backslashes, parses the \
               rest and asserts that every amount is an integer, in every round (Ray, \
               `autoscaling_config.py`, `_get_custom_resources`). A negative amount fails the check \
-              of the resulting configuration (Ray, `ray-schema.json`).",
+              of the resulting configuration (Ray, `ray-schema.json`). Quotes in a variable are text for a \
+              shell, so `ray start` gets them as a part of the JSON, and ends (kuberay#3756).",
     since: "0.1.0",
     cel: CEL,
     check,
 };
 
-const CEL: Cel = Cel::Covered(&[Check {
-    each: Each::Group,
-    mode: Mode::Enforce,
-    // CEL cannot parse JSON. A fault is reported only where the text cannot be right, since a
-    // policy may find nothing that the webhook does not find.
-    faults: r#"s.auto && g.resources.size() == 0 && 'resources' in g.params && !(g.params['resources'].size() > 1
+const CEL: Cel = Cel::InPart(
+    &[Check {
+        each: Each::Group,
+        mode: Mode::Enforce,
+        // CEL cannot parse JSON. A fault is reported only where the text cannot be right, since a
+        // policy may find nothing that the webhook does not find.
+        faults: r#"s.auto && g.resources.size() == 0 && 'resources' in g.params && !(g.params['resources'].size() > 1
   && g.params['resources'].substring(1, g.params['resources'].size() - 1).replace('\\', '')
     .matches(r'^\s*\{\s*("[^"\x00-\x1f]*"\s*:\s*(-?0|[1-9][0-9]{0,18})\s*(,\s*"[^"\x00-\x1f]*"\s*:\s*(-?0|[1-9][0-9]{0,18})\s*)*)?\}\s*$'))
   ? ['.rayStartParams.resources is not JSON of whole numbers in quotes of its own'] : []"#,
-    fix: r#"Write it like this: resources: "'{\"license\": 1}'"."#,
-}]);
+        fix: r#"Write it like this: resources: "'{\"license\": 1}'"."#,
+    }],
+    "Commands of the author's own are not checked.",
+);
 
 const PARAM: &str = "resources";
 
@@ -65,6 +73,12 @@ const PARAM: &str = "resources";
 const SUGGESTED: usize = 200;
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for group in subject
+        .groups()
+        .filter(|_| subject.object.overwrites_commands())
+    {
+        check_command(group, findings);
+    }
     for group in subject.autoscaled_groups() {
         // Ray reads only one of the two; RF206 reports both together.
         if group.resources().is_some() {
@@ -82,6 +96,41 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             Err(error) => report_text(group, text, &error, findings),
         }
     }
+}
+
+/// The start command that KubeRay generates, as a variable that a shell expands without reading the
+/// quotes in it.
+const EXPANDED: [&str; 2] = ["$KUBERAY_GEN_RAY_START_CMD", "${KUBERAY_GEN_RAY_START_CMD}"];
+
+fn check_command(group: &Group<'_>, findings: &mut Findings) {
+    let resources = group.path().key("resources");
+    let path = match (group.start_param(PARAM), group.resources()) {
+        (Some(_), _) => group.start_param_path(PARAM),
+        (None, Some(map)) if map.keys().any(|key| is_custom(key)) => resources,
+        _ => return,
+    };
+    if !group.command().any(is_expanded) {
+        return;
+    }
+    let problem = "is in quotes in KUBERAY_GEN_RAY_START_CMD, which the shell of the group's own command does not read";
+    let fix = "Write eval \"$KUBERAY_GEN_RAY_START_CMD\", or $(KUBERAY_GEN_RAY_START_CMD), in the command.";
+    let finding = RULE.finding(path, problem, fix);
+    let why = "`ray start` ends on it, so no pod of the group joins the cluster.";
+    findings.add(finding.because(why).in_mode(Mode::Warn));
+}
+
+/// Whether KubeRay passes it in `--resources` (KubeRay, `updateRayStartParamsResources`).
+fn is_custom(resource: &str) -> bool {
+    let name = resource.to_ascii_lowercase();
+    !matches!(name.as_str(), "cpu" | "memory") && !name.ends_with("gpu")
+}
+
+fn is_expanded(word: &str) -> bool {
+    let unquoted = |start: usize| !word[..start].ends_with(['"', '\'']);
+    !word.contains("eval")
+        && EXPANDED
+            .iter()
+            .any(|text| word.find(text).is_some_and(unquoted))
 }
 
 fn report_text(

@@ -1,7 +1,9 @@
 //! RF231: a TPU topology that Ray cannot read.
 
+use crate::finding::Finding;
 use crate::policy::Mode;
-use crate::ray::node_resources::{NodeResources, ResourceError};
+use crate::ray::Group;
+use crate::ray::node_resources::{NodeResources, ResourceError, tpu};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
@@ -10,11 +12,16 @@ use crate::text::shown_text;
 pub static RULE: Rule = Rule {
     id: RuleId(231),
     name: "tpu-topology",
-    mode: OwnMode::Always(Mode::Enforce),
-    summary: "A TPU topology in the node selector that is not numbers joined by `x`",
+    mode: OwnMode::ByCase(
+        "Enforce for a topology that cannot be read, Warn for a wrong number of hosts",
+    ),
+    summary: "A TPU topology in the node selector that is not numbers joined by `x`, or not what `numOfHosts` gives",
     what: "Checks the node selector `cloud.google.com/gke-tpu-topology` of every group, the head \
            included, of a cluster with autoscaling on, where the group has TPUs and the selector \
-           `cloud.google.com/gke-tpu-accelerator` names a TPU that Ray knows.",
+           `cloud.google.com/gke-tpu-accelerator` names a TPU that Ray knows. With and without \
+           autoscaling it warns of a worker group whose `numOfHosts` (1 where it is absent) times the \
+           TPUs in the limits of the ray container is not the number of chips of the topology; several \
+           pods may share one host.",
     why: "Ray's autoscaler fails on it at its start, and scales no group of the cluster.",
     bad: "
 spec:
@@ -35,6 +42,7 @@ spec:
   enableInTreeAutoscaling: true
   workerGroupSpecs:
   - groupName: tpu
+    numOfHosts: 2
     template:
       spec:
         nodeSelector:
@@ -46,7 +54,8 @@ spec:
 ",
     without: "The autoscaler multiplies the numbers to name the resource of a slice's first host; \
               ValueError ends its start, or each of its rounds (Ray, \
-              `autoscaler/_private/kuberay/utils.py`, `tpu_node_selectors_to_type`).",
+              `autoscaler/_private/kuberay/utils.py`, `tpu_node_selectors_to_type`). A replica of \
+              another number of hosts than its slice waits for the others when it starts to compute.",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -63,7 +72,8 @@ const CEL: Cel = Cel::InPart(
   ? '.template.spec.nodeSelector cloud.google.com/gke-tpu-topology "' + n['cloud.google.com/gke-tpu-topology'] + '" is not numbers joined by x' : '')"#,
         fix: "Write it like 2x2x2.",
     }],
-    "Groups whose TPUs are in `rayStartParams` or in the group's `resources` are not checked.",
+    "Groups whose TPUs are in `rayStartParams` or in the group's `resources` are not checked, nor are \
+     numbers of hosts.",
 );
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
@@ -72,13 +82,40 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let Err(ResourceError::Topology(topology)) = NodeResources::of(group) else {
             continue;
         };
-        let path = group
-            .pod_spec_path()
-            .key("nodeSelector")
-            .key("cloud.google.com/gke-tpu-topology");
+        let path = group.pod_spec_path().key("nodeSelector").key(tpu::TOPOLOGY);
         let shown = shown_text(&topology.0);
         let problem = format!("{shown} is not numbers joined by x");
         let fix = "Write the topology of the slice, like 2x2x2.";
         findings.add(RULE.finding(path, problem, fix).valued(shown));
     }
+    for group in subject.groups().filter(|group| !group.is_head()) {
+        if let Some(finding) = wrong_hosts(group) {
+            findings.add(finding);
+        }
+    }
+}
+
+fn wrong_hosts(group: &Group<'_>) -> Option<Finding> {
+    let (chips, largest_host) = tpu::slice(group)?;
+    let per_pod = group.ray_container()?.limit("google.com/tpu")?.ceil_units();
+    let per_pod = i64::try_from(per_pod).ok().filter(|count| *count > 0)?;
+    let hosts = group.integer("numOfHosts").unwrap_or(1);
+    let wanted = (chips / per_pod).max(1);
+    let may_share = hosts == 1 && chips <= largest_host;
+    if hosts < 1 || hosts == wanted || may_share {
+        return None;
+    }
+    let finding = RULE.finding(
+        group.path().key("numOfHosts"),
+        format!("{per_pod} TPUs on each of {hosts} are not the {chips} chips of the topology"),
+        format!("Write numOfHosts: {wanted}, or another topology."),
+    );
+    let why =
+        "A slice with missing hosts never starts to compute, and hosts too many get no node in it.";
+    Some(
+        finding
+            .because(why)
+            .in_mode(Mode::Warn)
+            .valued(hosts.to_string()),
+    )
 }

@@ -2,6 +2,7 @@
 //!
 //! In: an object and what was stored of it before. Out: findings. Invariant: an object that is created has none.
 
+pub mod edit_without_effect;
 pub mod group_removed;
 pub mod limit_lowered;
 mod live_change;

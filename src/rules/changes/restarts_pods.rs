@@ -70,6 +70,17 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     if new.upgrade_strategy() != Some("Recreate") {
         return;
     }
+    for place in differences(old, new) {
+        report(subject, place, findings);
+    }
+}
+
+/// Whether KubeRay's hashes of both are equal.
+pub(super) fn is_same_to_kuberay(old: &Cluster<'_>, new: &Cluster<'_>) -> bool {
+    differences(old, new).is_empty()
+}
+
+fn differences<'a>(old: &Cluster<'a>, new: &Cluster<'a>) -> Vec<TemplatePlace<'a>> {
     let mut places = Vec::new();
     compare(
         Some(old.spec),
@@ -82,9 +93,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         compare_groups(before, after, OF_HEAD, &mut places);
     }
     compare_workers(old, new, &mut places);
-    for place in places {
-        report(subject, place, findings);
-    }
+    places
 }
 
 /// A place that differs. Values are not kept: pod templates hold secrets, and messages end up in

@@ -123,7 +123,7 @@ fn bad_limit(
 }
 
 /// The intended quantity of `32GB`, `4gb` or `512MB`.
-fn meant(text: &str, resource: Resource) -> Option<String> {
+pub(in crate::rules) fn meant(text: &str, resource: Resource) -> Option<String> {
     let text = text.trim();
     let at = text.find(|c: char| c.is_ascii_alphabetic())?;
     let (number, unit) = text.split_at(at);

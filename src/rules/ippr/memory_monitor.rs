@@ -1,10 +1,11 @@
 //! RF119: a memory monitor that does not know that its pod has grown.
 
-use super::ray_version::version_of;
 use crate::finding::Finding;
 use crate::policy::Mode;
+use crate::ray::cluster::RaySource;
 use crate::ray::container::MEMORY_MONITOR;
 use crate::ray::ippr::GroupResizeLimits;
+use crate::ray::since;
 use crate::ray::{Container, RayVersion, Resource};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
@@ -13,13 +14,14 @@ use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 pub static RULE: Rule = Rule {
     id: RuleId(119),
     name: "ippr-memory-monitor",
-    mode: OwnMode::Always(Mode::Warn),
+    mode: OwnMode::Always(Mode::Audit),
     summary: "pods whose memory may grow, with a Ray whose memory monitor does not see that",
-    what: "Reports a group whose `max-memory` in `ray.io/ippr` is above the memory with which its pods \
-           start, where Ray is 2.60 or earlier, by `rayVersion` or by the tag of an official image in \
+    what: "Reports a group whose `max-memory` in `ray.io/ippr` is above the memory limit with which its \
+           pods start, where Ray is 2.60 or earlier, by `rayVersion` or by the tag of an official image in \
            the head's ray container, and its memory monitor is on: \
            `RAY_memory_monitor_refresh_ms` in the environment of the group's ray container is not \
-           `\"0\"`. A value from elsewhere (`valueFrom`) is not judged.",
+           `\"0\"`. A value from elsewhere (`valueFrom`) is not judged, nor is a container without a memory \
+           limit: there the monitor goes by the memory of the Kubernetes node.",
     why: "Ray kills work in a pod once 95 % of the memory are in use with which the pod started, \
           however large it has become.",
     bad: r#"
@@ -63,14 +65,12 @@ spec:
 
 const CEL: Cel = Cel::NotCovered("The rule reads the environment of each group's container.");
 
-/// The first Ray whose memory monitor may follow its pod.
-const FIRST: RayVersion = RayVersion::new(2, 61, 0);
-
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject.autoscaled() else {
         return;
     };
-    let Some((.., version)) = version_of(cluster).filter(|found| found.2 < FIRST) else {
+    let version = RaySource::of(cluster).map(|source| source.version);
+    let Some(version) = version.filter(|version| *version < since::MONITOR_FOLLOWS_POD) else {
         return;
     };
     for (group, resize_limits) in subject.resized_groups() {
@@ -86,8 +86,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 fn may_grow(container: &Container<'_>, resize_limits: &GroupResizeLimits) -> bool {
     let pair = resize_limits
         .amount(Resource::Memory)
-        .zip(container.size(Resource::Memory.name()));
-    pair.is_some_and(|(limit, size)| limit > size)
+        .zip(container.limit(Resource::Memory.name()));
+    pair.is_some_and(|(most, limit)| most > limit)
 }
 
 /// Whether the memory monitor is on for certain.

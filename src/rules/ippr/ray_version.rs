@@ -1,11 +1,10 @@
 //! RF113: a Ray that does not know in-place resize.
 
-use serde_json::Value;
-
 use crate::finding::Finding;
-use crate::path::FieldPath;
 use crate::policy::Mode;
-use crate::ray::{Cluster, RayVersion, ReconcileMode};
+use crate::ray::ReconcileMode;
+use crate::ray::cluster::RaySource;
+use crate::ray::since;
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 use crate::text::shown_text;
@@ -62,9 +61,6 @@ const CEL: Cel = Cel::InPart(
     PLAIN,
 );
 
-/// The first Ray that resizes in place.
-const FIRST: RayVersion = RayVersion::new(2, 56, 0);
-
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     // Rayfit resizes pods by itself, whatever Ray's autoscaler of that version can do.
     let by_ray = subject.reconcile_mode() == ReconcileMode::Ray;
@@ -74,38 +70,17 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     if subject.resized_groups().next().is_none() {
         return;
     }
-    if let Some((path, text, version)) = version_of(cluster).filter(|found| found.2 < FIRST) {
-        findings.add(finding(path, &text, version));
+    if let Some(source) = RaySource::of(cluster).filter(|source| source.version < since::IPPR) {
+        findings.add(finding(source));
     }
 }
 
-/// The path of the version, its text, and the parsed version; `rayVersion` takes precedence.
-pub(super) fn version_of(cluster: &Cluster<'_>) -> Option<(FieldPath, String, RayVersion)> {
-    if let Some(text) = written(cluster) {
-        let version = text.parse().ok()?;
-        return Some((cluster.path().key("rayVersion"), text, version));
-    }
-    let head = cluster.head.as_ref()?;
-    let image = head.ray_container()?.image()?;
-    let version = RayVersion::of_official_image(image)?;
-    let path = head.ray_container_path().key("image");
-    Some((path, image.to_owned(), version))
-}
-
-/// `rayVersion`, also where YAML made a number of it.
-fn written(cluster: &Cluster<'_>) -> Option<String> {
-    match cluster.spec.get("rayVersion")? {
-        Value::String(text) if !text.is_empty() => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    }
-}
-
-fn finding(path: FieldPath, text: &str, version: RayVersion) -> Finding {
+fn finding(source: RaySource) -> Finding {
+    let (version, first) = (source.version, since::IPPR);
     RULE.finding(
-        path,
+        source.path,
         format!("is Ray {version}, which does not support ray.io/ippr"),
-        format!("Use Ray {FIRST} or later, or remove the annotation."),
+        format!("Use Ray {first} or later, or remove the annotation."),
     )
-    .valued(shown_text(text))
+    .valued(shown_text(&source.text))
 }

@@ -193,7 +193,7 @@ impl ClusterSpec {
                 .map(|group| GroupSpec::of(&cluster, group))
                 .collect(),
             // Ray reads this key without checking that it is there, and takes null options for no
-            // map: it fails on both, in every round (RF226, RF221).
+            // map: it fails on both, in every round (RF226).
             lists_workers: spec.get("workerGroupSpecs").is_some_and(Value::is_array),
             has_null_options: spec.get("autoscalerOptions").is_some_and(Value::is_null),
             conservative: upscaling.and_then(Value::as_str) == Some("Conservative"),

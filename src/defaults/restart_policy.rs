@@ -1,0 +1,81 @@
+//! DF11: workers that end with their Ray.
+
+use serde_json::{Value, json};
+
+use super::autoscaler_version::wants_v2;
+use super::draft::Before;
+use super::{DefaultId, DefaultRule, Draft};
+use crate::policy::Settings;
+use crate::ray::{AutoscalerVersion, Cluster, Group, RayObject};
+
+/// DF11
+pub static DEFAULT: DefaultRule = DefaultRule {
+    id: DefaultId(11),
+    name: "worker-restart-policy",
+    summary: "`restartPolicy: Never` for workers of a cluster with autoscaling",
+    what: "With autoscaling on, every worker group gets `restartPolicy: Never`, unless \
+           `autoscalerOptions.version` is `v2`, with which KubeRay sets it itself.",
+    why: "Both versions of Ray's autoscaler end a worker by ending its Ray. Kubernetes starts Ray again \
+          in a pod that may restart, as another node that takes work, until the pod is deleted with it; \
+          nodes that come back so have kept the autoscaler from deleting any pod at all (ray#65416). From \
+          2.47 on Ray runs v2 without being asked, and KubeRay does not know.",
+    before: r"
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+",
+    after: r"
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        restartPolicy: Never
+        containers:
+        - name: ray-worker
+",
+    since: "0.1.0",
+    apply,
+};
+
+const KEY: &str = "restartPolicy";
+
+fn apply(draft: &mut Draft<'_>) {
+    let Some(cluster) = restarting(draft.object, draft.settings) else {
+        return;
+    };
+    let old = draft.old.and_then(|old| restarting(old, draft.settings));
+    for group in &cluster.workers {
+        if group.pod_spec().is_none_or(|spec| spec.contains_key(KEY)) {
+            continue;
+        }
+        let before = old.and_then(|old| old.group(group.name?).filter(|old| !old.is_head()));
+        let settled = Before {
+            had_reason: before.is_some(),
+            value: before.and_then(stored),
+        }
+        .settle(json!("Never"));
+        if let Some((value, origin)) = settled {
+            draft.add(DEFAULT.id, group.pod_spec_path().key(KEY), value, origin);
+        }
+    }
+}
+
+fn stored<'a>(group: &Group<'a>) -> Option<&'a Value> {
+    group.pod_spec()?.get(KEY)
+}
+
+/// The cluster, if Ray's autoscaler runs in it and KubeRay lets its workers restart.
+fn restarting<'a>(object: &'a RayObject<'a>, settings: &Settings) -> Option<&'a Cluster<'a>> {
+    let cluster = object.cluster.as_ref()?;
+    let is_v2 = cluster.autoscaler_version() == Some(AutoscalerVersion::V2);
+    (cluster.autoscaling() && !is_v2 && !wants_v2(object, settings)).then_some(cluster)
+}

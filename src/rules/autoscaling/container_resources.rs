@@ -1,0 +1,212 @@
+//! RF234: amounts with which no pod can be made, or nothing can run in it.
+
+use serde_json::Value;
+
+use crate::finding::Finding;
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::quantity::{Quantity, QuantityError};
+use crate::ray::{Container, Fields, Group, Resource, list_at, object_at};
+use crate::rule_id::RuleId;
+use crate::rules::ippr::invalid_limit::meant;
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+
+/// RF234
+pub static RULE: Rule = Rule {
+    id: RuleId(234),
+    name: "container-resources",
+    mode: OwnMode::ByCase(
+        "Enforce for what the API server refuses, Warn for amounts that are too small",
+    ),
+    summary: "Container resources with which no pod can be made, or Ray cannot run",
+    what: "Checks `resources` of all containers and init containers in the pod template of every \
+           group, the head included. Reports amounts that are not quantities (`4GB`) and requests \
+           above the limit of the same resource; as warnings memory below 1Mi (`4000m` is four \
+           bytes), a memory limit of the head's ray container of 1Gi or less, and, with autoscaling \
+           on, no CPU for the ray container of a worker group that does not say `num-cpus`.",
+    why: "The API server refuses every pod of the group, and KubeRay tries again without end.",
+    bad: "
+spec:
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resources: {requests: {cpu: 4, memory: 4Gi}, limits: {cpu: 1, memory: 4Gi}}
+",
+    good: "
+spec:
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resources: {requests: {cpu: 1, memory: 4Gi}, limits: {cpu: 4, memory: 4Gi}}
+",
+    without: "Kubernetes validates a pod template only when a pod is made of it: KubeRay writes the \
+              same Event again and again and makes no pods of the groups that follow either (KubeRay, \
+              `reconcilePods`). No container starts with a few bytes of memory. A head with its \
+              dashboard takes more than 1Gi once jobs run; without memory the kernel ends it, and the \
+              whole cluster with it. A CPU limit of 0 is none for Kubernetes and KubeRay, and no CPU \
+              for Ray's autoscaler (Ray, `_get_num_cpus`).",
+    since: "0.1.0",
+    cel: CEL,
+    check,
+};
+
+const CEL: Cel = Cel::NotCovered(
+    "Several maps of every container of every group exceed what the API server lets an expression \
+     cost.",
+);
+
+/// What no container of any kind runs in.
+const LEAST: Quantity = Quantity::from_units(1 << 20);
+
+/// What a head needs more than.
+const HEAD: Quantity = Quantity::from_units(1 << 30);
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let autoscaled = subject.autoscaled().is_some();
+    for group in subject.groups() {
+        for container in group.containers() {
+            check_container(&container, &group.container_path(&container), findings);
+        }
+        let init = group
+            .pod_spec()
+            .map_or(&[][..], |pod| list_at(pod, "initContainers"));
+        for (index, spec) in init.iter().enumerate() {
+            if let Some(spec) = spec.as_object() {
+                let path = group.init_container_path(index, spec);
+                check_container(&Container::new(index, spec), &path, findings);
+            }
+        }
+        if let Some(ray) = group.ray_container() {
+            let path = group.ray_container_path().key("resources");
+            if group.is_head() {
+                check_head(&ray, path, findings);
+            } else if autoscaled {
+                check_cpu(group, &ray, path, findings);
+            }
+        }
+    }
+}
+
+fn check_container(container: &Container<'_>, path: &FieldPath, findings: &mut Findings) {
+    let path = path.clone().key("resources");
+    let lists = [
+        ("limits", container.limits()),
+        ("requests", container.requests()),
+    ];
+    for (list, amounts) in lists {
+        for (resource, value) in amounts.into_iter().flatten() {
+            let path = || path.clone().key(list).key(resource.clone());
+            if let Some(finding) = check_amount(resource, value, path) {
+                findings.add(finding);
+            }
+        }
+    }
+    let resources = object_at(container.spec, "resources");
+    for (resource, request, limit) in resources.into_iter().flat_map(above_limits) {
+        let path = path.clone().key("requests").key(resource.clone());
+        let problem = format!("{request} is above the limit, {limit}");
+        let fix = format!("Write {resource}: {limit} here, or raise the limit to {request}.");
+        let finding = RULE.finding(path, problem, fix);
+        findings.add(finding.valued(format!("request {request} > limit {limit}")));
+    }
+}
+
+/// The requests of a container above its limits: the resource, the request and the limit.
+pub(super) fn above_limits(resources: &Fields) -> impl Iterator<Item = (&String, String, String)> {
+    let limits = object_at(resources, "limits");
+    let requests = object_at(resources, "requests").into_iter().flatten();
+    requests.filter_map(move |(resource, request)| {
+        let limit = limits?.get(resource)?;
+        let pair = Quantity::from_json(request)
+            .ok()
+            .zip(Quantity::from_json(limit).ok());
+        pair.is_some_and(|(request, limit)| request > limit)
+            .then(|| (resource, plain(request), plain(limit)))
+    })
+}
+
+/// A quantity as a manifest writes it, without quotes.
+pub(super) fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn check_amount(resource: &str, value: &Value, path: impl Fn() -> FieldPath) -> Option<Finding> {
+    let found = match Quantity::from_json(value) {
+        Err(QuantityError::Syntax) if value.is_string() => {
+            let kind = Resource::ALL
+                .into_iter()
+                .find(|kind| kind.name() == resource);
+            let meant = kind.and_then(|kind| meant(value.as_str()?, kind));
+            let meant = meant.unwrap_or_else(|| "16Gi, 500m or 2".to_owned());
+            RULE.finding(
+                path(),
+                format!("{} is not a quantity", plain(value)),
+                format!("Write it like {meant}."),
+            )
+            .because("The API server refuses it, and Ray's autoscaler fails on it.")
+        }
+        Ok(amount) if resource == "memory" && amount < LEAST && amount > Quantity::ZERO => RULE
+            .finding(
+                path(),
+                format!("{} is only {} bytes", plain(value), amount.ceil_units()),
+                "Write it with a unit, like 4Gi or 512Mi.",
+            )
+            .because("No container can start with that.")
+            .in_mode(Mode::Warn),
+        _ => return None,
+    };
+    Some(found.valued(plain(value)))
+}
+
+fn check_head(ray: &Container<'_>, path: FieldPath, findings: &mut Findings) {
+    let Some(limit) = ray
+        .limit("memory")
+        .filter(|limit| *limit <= HEAD && *limit >= LEAST)
+    else {
+        return;
+    };
+    let shown = limit.display_memory();
+    findings.add(
+        RULE.finding(
+            path.key("limits").key("memory"),
+            format!("{shown} is too little for a head"),
+            "Write memory: 4Gi in limits and requests; 2Gi is the least that lasts.",
+        )
+        .because("A head with its dashboard grows beyond that; the kernel kills it then, and the cluster ends with it.")
+        .in_mode(Mode::Warn)
+        .valued(shown),
+    );
+}
+
+/// A size of no CPU that nobody has asked for by `num-cpus`.
+fn check_cpu(group: &Group<'_>, ray: &Container<'_>, path: FieldPath, findings: &mut Findings) {
+    let said = group.start_param("num-cpus").is_some()
+        || group.resources().is_some_and(|map| map.contains_key("CPU"));
+    if said || !ray.size("cpu").is_some_and(Quantity::is_zero) {
+        return;
+    }
+    let list = if ray.limit("cpu").is_some() {
+        "limits"
+    } else {
+        "requests"
+    };
+    findings.add(
+        RULE.finding(
+            path.key(list).key("cpu"),
+            "is 0, and Ray's autoscaler counts no CPU",
+            "Write the CPUs of a worker, like cpu: 2; or num-cpus: \"0\" in rayStartParams if its \
+             workers are to take no task that asks for CPU.",
+        )
+        .because("No task that asks for CPU adds a worker of this group.")
+        .in_mode(Mode::Warn)
+        .valued("0"),
+    );
+}

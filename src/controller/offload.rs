@@ -1,6 +1,7 @@
 //! The blocking offload: work that could delay other clusters runs beside the async tasks.
 
 use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 use crate::controller::observe::ClusterTexts;
 use crate::fair_semaphore::FairSemaphore;
@@ -41,11 +42,23 @@ fn said(state: &ClusterResourceState) -> usize {
     sum + bundles.sum::<usize>() + asked.sum::<usize>()
 }
 
-/// Runs `work` about a cluster of a namespace, offloaded if it is slow, so that other tasks continue.
-pub async fn offload_if<T>(namespace: &Arc<str>, is_slow: bool, work: impl FnOnce() -> T) -> T {
+/// Runs `work` about a cluster of a namespace, offloaded if it is slow, so that other tasks continue. Adds how
+/// long it ran to `took`, without the wait for a permit.
+pub async fn offload_if<T>(
+    namespace: &Arc<str>,
+    is_slow: bool,
+    took: &mut Duration,
+    work: impl FnOnce() -> T,
+) -> T {
+    let timed = || {
+        let began = Instant::now();
+        let done = work();
+        *took += began.elapsed();
+        done
+    };
     if !is_slow {
-        return work();
+        return timed();
     }
     let _permit = PERMITS.acquire(namespace).await;
-    aside(true, work)
+    aside(true, timed)
 }

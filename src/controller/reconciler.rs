@@ -1,6 +1,8 @@
 //! The reconciler of one RayCluster: observe, decide, act, remember. Which of these follows on which is said by
 //! [`look`](crate::reconcile::look); here, and in `round`, its steps are performed.
 
+use std::time::Duration;
+
 use tokio::sync::Mutex;
 
 use crate::controller::act::permission::PermissionState;
@@ -79,6 +81,8 @@ pub struct ReconcilerState {
     tell_again: f64,
     /// The last logged reason why the cluster is not scaled.
     logged_reason: String,
+    /// See [`Reconciler::worked`].
+    pub(super) worked: Duration,
 }
 
 /// What was derived from the objects; it is kept while they are unchanged and this process owns the
@@ -100,9 +104,15 @@ impl Reconciler {
         self.state.memory_watch.nearly_full().await;
     }
 
+    /// How long the last look has computed: what it waited for is not in it.
+    pub fn worked(&self) -> Duration {
+        self.state.worked
+    }
+
     /// Looks at the cluster once, and acts on what it finds. What follows on what is decided by
     /// [`look`](crate::reconcile::look); here the steps are performed.
     pub async fn look(&mut self) -> Requeue {
+        self.state.worked = Duration::ZERO;
         let (seen, mut texts) = self.seen();
         let mut step = LookStep::begin(&mut self.state.look, seen);
         loop {
@@ -153,7 +163,8 @@ impl Reconciler {
     async fn orient(&mut self, judging: step::Judging, texts: ClusterTexts) -> LookStep {
         self.state.observation = None;
         let namespace = &self.judge.key.namespace;
-        let scene = offload_if(namespace, is_slow_to_read(&texts), || texts.read()).await;
+        let (is_slow, worked) = (is_slow_to_read(&texts), &mut self.state.worked);
+        let scene = offload_if(namespace, is_slow, worked, || texts.read()).await;
         self.tell_sidecar(&scene).await;
         let eligibility = self.judge.eligibility(&scene.cluster, &scene.pods);
         let judged = JudgedObjects {

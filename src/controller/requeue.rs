@@ -23,8 +23,9 @@ impl Requeue {
     }
 }
 
-/// The earliest beginning of the next look after a change, counted from the beginning of a look
-/// that took `took`: at least half of the time is left to other clusters.
-pub fn together(took: Duration) -> Duration {
-    Duration::from_millis(TOGETHER_MS).max(took * 2)
+/// The earliest beginning of the next look after a change, counted from the beginning of a look that computed
+/// for `worked`: at least half of the time is left to other clusters. Time in which a look waited for others,
+/// such as at the gate, was theirs already.
+pub fn together(worked: Duration) -> Duration {
+    Duration::from_millis(TOGETHER_MS).max(worked * 2)
 }

@@ -67,7 +67,8 @@ impl Reconciler {
                     let answer = &*comparing.answer();
                     let is_long = check.is_some() && is_slow_to_compare(answer);
                     let holds = |check: &UnchangedCheck| check.holds(answer, now);
-                    let same = offload_if(namespace, is_long, || check.filter(holds)).await;
+                    let worked = &mut self.state.worked;
+                    let same = offload_if(namespace, is_long, worked, || check.filter(holds)).await;
                     match same {
                         Some(check) => {
                             observation.unchanged = Some(check);
@@ -79,13 +80,16 @@ impl Reconciler {
                 RoundStep::Observe(observing) => {
                     let (state, observing) = observing.answer();
                     is_slow = is_slow_to_plan(&observation.texts, &state);
+                    let mut worked = self.state.worked;
                     let snapshot = || self.snapshot(observation.texts.read(), state);
-                    let snapshot = offload_if(namespace, is_slow, snapshot).await;
+                    let snapshot = offload_if(namespace, is_slow, &mut worked, snapshot).await;
+                    self.state.worked = worked;
                     observing.observed(snapshot)
                 }
                 RoundStep::Decide(deciding) => {
+                    let (look, worked) = (&self.state.look, &mut self.state.worked);
                     let round =
-                        offload_if(namespace, is_slow, || deciding.round(&self.state.look)).await;
+                        offload_if(namespace, is_slow, worked, || deciding.round(look)).await;
                     deciding.decided(round)
                 }
                 RoundStep::Perform(performing, snapshot) => {
@@ -119,8 +123,8 @@ impl Reconciler {
                     let (requeue, idle) = self.finish(finishing);
                     observation.unchanged = match idle {
                         Some((round, snapshot)) => {
-                            let look = &self.state.look;
-                            offload_if(namespace, is_slow, || {
+                            let (look, worked) = (&self.state.look, &mut self.state.worked);
+                            offload_if(namespace, is_slow, worked, || {
                                 UnchangedCheck::of(&round, *snapshot, &look.memory, &look.settings)
                             })
                             .await

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, interval, sleep, sleep_until};
+use tokio::time::{Instant, interval, sleep_until};
 
 use crate::controller::act::writer::{Requests, Writer};
 use crate::controller::busy_count::BusyCount;
@@ -229,18 +229,17 @@ pub async fn reconcile_until_stopped(
         // The look's future is on the heap only while it runs, so that a thousand waiting tasks
         // stay small.
         let requeue = Box::pin(reconciler.look()).await;
-        let earliest = began + together(began.elapsed());
-        let rest = async {
-            match requeue {
-                Requeue::For(time) => sleep(time).await,
-                Requeue::UntilChanged => std::future::pending().await,
-            }
+        let due = match requeue {
+            Requeue::For(time) => Instant::now().checked_add(time),
+            Requeue::UntilChanged => None,
         };
+        let earliest = began + together(reconciler.worked());
+        let soon = due.map_or(earliest, |due| due.min(earliest));
         let rest = async {
             tokio::select! {
-                () = rest => {}
-                () = changed.notified() => sleep_until(earliest).await,
-                () = reconciler.nearly_full() => sleep_until(earliest).await,
+                () = until(due) => {}
+                () = changed.notified() => sleep_until(soon).await,
+                () = reconciler.nearly_full() => sleep_until(soon).await,
             }
         };
         // However long the wait is, a stop ends it at once.
@@ -252,6 +251,14 @@ pub async fn reconcile_until_stopped(
     // Also forgets the metrics of the last look, which may have come after the worker pool forgot
     // them.
     reconciler.metrics.forget(&reconciler.about.uid);
+}
+
+/// Waits until then; for ever without it.
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Whether the central controller has to scale this cluster, hand it over, or tell its sidecar by which
@@ -279,6 +286,8 @@ mod tests {
     use serde_json::json;
     use tokio::sync::mpsc;
     use tokio::task::yield_now;
+
+    use tokio::time::sleep;
 
     use super::*;
     use crate::apiserver::{Gate, Patience};

@@ -236,7 +236,7 @@ async fn long_decisions_of_others_hold_nobody_up() {
                 begun.fetch_add(1, Ordering::Relaxed);
                 end.lock().unwrap().recv().is_err()
             };
-            offload_if(&"attacker".into(), true, work).await
+            offload_if(&"attacker".into(), true, &mut Duration::default(), work).await
         })
     });
     let long: Vec<_> = long.collect();
@@ -250,7 +250,7 @@ async fn long_decisions_of_others_hold_nobody_up() {
     for _ in 0..20 {
         is_served(&neighbour).await;
         let work = || decide(&easy, &PlanSettings::default()).0;
-        let plan = offload_if(&"neighbour".into(), false, work).await;
+        let plan = offload_if(&"neighbour".into(), false, &mut Duration::default(), work).await;
         assert!(plan.waiting.is_none());
     }
     assert!(

@@ -5,7 +5,7 @@ use rayfit::simulate::faults::neighbours::{GateRate, Neighbourhood, trial};
 use rayfit::simulate::faults::plan::{Fault, FaultKind, FaultPlan};
 use rayfit::simulate::world::trouble::{Answer, CallKind};
 
-use crate::settings::setting;
+use crate::settings::{part_of, setting};
 
 /// How many clusters one process scales here.
 const CLUSTERS: u64 = 8;
@@ -20,7 +20,7 @@ const RATE: GateRate = GateRate { rate: 4, burst: 4 };
 const TRIED: u64 = 3;
 
 fn tried() -> u64 {
-    setting("RAYFIT_NEIGHBOURHOODS").map_or(TRIED, |value| value.parse().unwrap())
+    setting("RAYFIT_NEIGHBOURHOODS").map_or(part_of(TRIED, 1), |value| value.parse().unwrap())
 }
 
 fn plans(number: u64, clusters: u64) -> Vec<FaultPlan> {

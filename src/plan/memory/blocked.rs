@@ -602,7 +602,7 @@ mod tests {
         let (mut tries, mut waits, mut made) = (0, 0, 0);
         let mut history = crate::snapshot::History::default();
         let (mut replicas, mut created): (i64, Option<i64>) = (0, None);
-        for later in (0..3600).step_by(2) {
+        for later in (0..3600).step_by(4) {
             let name = format!("a{made}");
             let pod = created.and_then(|created| then(&name, created, later - created));
             // What has ended is made again.

@@ -477,7 +477,7 @@ mod tests {
 
     #[test]
     fn what_can_be_admitted_is_whatever_the_quota() {
-        for quota in 0..=8 {
+        for quota in [0, 1, 3, 7, 8] {
             let mut cluster = of(&[group("cpu", 8, quota)]);
             cluster.play(0, 180);
             assert_eq!(cluster.running("cpu"), quota);
@@ -488,14 +488,14 @@ mod tests {
                 cluster.changes
             );
             let before = cluster.changes;
-            cluster.play(180, 3600);
+            cluster.play(180, 1200);
             assert_eq!(
                 cluster.changes, before,
                 "quota for {quota}: what is left waits"
             );
             // What is freed is used.
             cluster.groups[0].quota = 8;
-            cluster.play(3780, 120);
+            cluster.play(1380, 120);
             assert_eq!(cluster.running("cpu"), 8, "quota for {quota}");
         }
     }

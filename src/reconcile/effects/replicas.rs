@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::path::FieldPath;
 use crate::plan::{Deletion, GroupPlan, Plan, apply, check};
 use crate::ray::initial_sizes;
+use crate::ray::reconcile::RECORD;
 use crate::reconcile::effects::effect::{ClusterPatch, GroupChange};
 use crate::snapshot::Snapshot;
 use crate::snapshot::cluster_object::GroupSpec;
@@ -75,12 +76,12 @@ fn listed<'a>(
     (!same).then_some(list)
 }
 
-/// The patch; `None` if nothing changes, or if the object has no `resourceVersion` to test.
+/// The patch; `None` if nothing changes, or if the object has nothing by which a change of it can be noticed.
 pub(crate) fn patch(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Option<ClusterPatch> {
     if changes.is_empty() {
         return None;
     }
-    let mut operations = vec![tested(snapshot.ray_cluster.resource_version.as_deref()?)];
+    let mut operations = unchanged(snapshot.ray_cluster.object())?;
     operations.extend(changes.iter().flat_map(ReplicaChange::operations));
     operations.extend(initial_sizes(snapshot, changes));
     Some(ClusterPatch {
@@ -150,6 +151,22 @@ impl Workers<'_> {
         changes.iter().any(ReplicaChange::grows)
             && check::workers_above(self.snapshot, self.plan, self.max, then).is_some()
     }
+}
+
+/// The operations that make a patch fail if its spec, or who scales it, has changed since it was read: the
+/// generation counts changes of the spec. Where there is none, nothing of the object may have changed, its status
+/// included, which KubeRay writes all the time.
+fn unchanged(object: &Value) -> Option<Vec<Value>> {
+    let record = FieldPath::annotation(RECORD).pointer();
+    let test = |path: &str| {
+        let value = object.pointer(path).filter(|value| !value.is_null())?;
+        Some(json!({"op": "test", "path": path, "value": value}))
+    };
+    let all = ["/metadata/uid", "/metadata/generation", &record].map(test);
+    all.into_iter().collect::<Option<Vec<Value>>>().or_else(|| {
+        let version = object.pointer("/metadata/resourceVersion")?.as_str()?;
+        Some(vec![tested(version)])
+    })
 }
 
 /// The operation that makes a patch fail if the object has changed since it was read.
@@ -321,6 +338,44 @@ mod tests {
         assert!(annotations["ray.io/ippr"].is_string());
         let now = annotations[initial_sizes::ANNOTATION].as_str();
         now.map(str::to_owned)
+    }
+
+    /// KubeRay writes the status all the time; users change the spec; and another scaler may have taken over.
+    #[test]
+    fn a_patch_holds_while_the_spec_and_the_scaler_stay() {
+        let mut seen = snapshot(None);
+        seen.ray_cluster.edit(|cluster| {
+            let metadata = json!({"name": "c", "uid": "u", "generation": 3, "resourceVersion": "7",
+                "annotations": {RECORD: "central"}});
+            cluster["metadata"] = metadata;
+        });
+        let group = GroupPlan {
+            name: "a".to_owned(),
+            replicas_now: Some(0),
+            replicas: 2,
+            launch_now: 2,
+            ..GroupPlan::default()
+        };
+        let groups = [group];
+        let patch = patch(&seen, &changes(&seen, &groups)).unwrap();
+        let is_done = |edit: &dyn Fn(&mut Value)| {
+            let mut stored = seen.ray_cluster.object().clone();
+            stored["metadata"]["resourceVersion"] = json!("8");
+            edit(&mut stored);
+            json_patch::patch(&mut stored, &patch.operations).is_ok()
+        };
+        assert!(is_done(
+            &|stored| stored["status"] = json!({"state": "ready"})
+        ));
+        let edits: [(&str, Value); 3] = [
+            ("generation", json!(4)),
+            ("uid", json!("another")),
+            ("annotations", json!({RECORD: "sidecar/1"})),
+        ];
+        for (field, value) in edits {
+            let changed = |stored: &mut Value| stored["metadata"][field] = value.clone();
+            assert!(!is_done(&changed), "{field}");
+        }
     }
 
     fn said(group: &str, until: i64) -> String {

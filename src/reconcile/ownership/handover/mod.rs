@@ -14,7 +14,7 @@
 //!    patch of our own; a sidecar also reads its own pod). The read must have begun less than
 //!    [`PERMISSION_S`] ago, [`Handover::step`] must have answered [`HandoverStep::Act`] to it, and the
 //!    effects must be over before [`PERMISSION_S`] has passed. Patches of the RayCluster need no such
-//!    read, because they test its version.
+//!    read, because they test this record.
 //! 3. An owner that should own the cluster no longer lets its effects end, and then writes
 //!    `nobody`. A process that has not seen itself in the record for [`PERMISSION_S`] waits for that
 //!    time first, because effects of a killed predecessor may still be under way. An autoscaler

@@ -11,10 +11,12 @@ pub fn render(report: &FindingsReport) -> String {
     let document = json!({
         "findings": report.entries.iter().map(finding).collect::<Vec<_>>(),
         "unread": report.unread.iter().map(unread).collect::<Vec<_>>(),
+        "remarks": report.remarks.iter().map(unread).collect::<Vec<_>>(),
         "summary": {
             "checked": tally.checked,
             "denied": tally.denied,
             "passedOver": tally.others,
+            "filesPassedOver": tally.unrelated,
             "errors": report.count(Level::Error),
             "warnings": report.count(Level::Warning),
             "notes": report.count(Level::Note),

@@ -141,6 +141,12 @@ fn summary(report: &FindingsReport) -> String {
         let others = counted(tally.others, "other object");
         parts.push(format!("{others} skipped"));
     }
+    if tally.unrelated > 0 {
+        let unrelated = counted(tally.unrelated, "file");
+        parts.push(format!(
+            "{unrelated} passed over that cannot be read and name no Ray kind"
+        ));
+    }
     if !report.unread.is_empty() {
         let unread = counted(report.unread.len(), "input");
         parts.push(format!("{denied}{unread} could not be read{denied:#}"));

@@ -70,6 +70,19 @@ fn documents_read_as_in_kubectl() {
             json!({"a": "", "b": "", "c": null, "d": ""}),
         ),
         ("a: &b\n", json!({"a": null})),
+        (
+            "a: 1\nb: {c: 1, c: 2}\na: 3\n",
+            json!({"a": 3, "b": {"c": 2}}),
+        ),
+        (
+            "a: &x {k: 1, k: 2}\nb: {<<: *x}\n",
+            json!({"a": {"k": 2}, "b": {"k": 2}}),
+        ),
+        ("a: \"b\nc\"\nd: 1\n", json!({"a": "b c", "d": 1})),
+        (
+            "a:\n- k: '{\n\n  ü: \n}'\n  l: \"x\ny\\\nz\"\n",
+            json!({"a": [{"k": "{\nü: }", "l": "x yz"}]}),
+        ),
     ] {
         assert_eq!(one(text).as_ref(), Ok(&value), "{text}");
     }
@@ -89,8 +102,6 @@ fn what_kubectl_refuses_is_a_fault_with_its_place() {
         ("a: .inf\n", 1, 4),
         ("a: !!int x\n", 1, 10),
         ("a: \u{7}\n", 1, 4),
-        ("a: 1\nb: 2\na: 3\n", 3, 1),
-        ("1: a\n'1': b\n", 2, 1),
         ("%YAML 1.1\n---\na: 1\n", 1, 1),
         ("# c\n%YAML 1.2\n---\na: 1\n", 2, 1),
         ("%TAG ! tag:x,2000:\n---\na: 1\n", 1, 1),
@@ -115,20 +126,54 @@ fn what_kubectl_refuses_is_a_fault_with_its_place() {
 
 #[test]
 fn a_template_is_called_one() {
-    for text in ["a: {{ .Values.x }}\n", "{{- if x }}\na: 1\n{{- end }}\n"] {
-        assert!(
-            fault(text).to_string().contains("render it first"),
-            "{text}"
-        );
+    for (text, hint) in [
+        ("a: {{ .Values.x }}\n", "render it first"),
+        ("{{- if x }}\na: 1\n{{- end }}\n", "render it first"),
+        ("{a: ${X}}\n", "fill it in first"),
+    ] {
+        assert!(fault(text).to_string().contains(hint), "{text}");
     }
-    assert!(!fault("a: b: c").to_string().contains("render it first"));
+    assert!(
+        !fault("a: b: c")
+            .to_string()
+            .contains("looks like a template")
+    );
 }
 
 #[test]
-fn a_fault_leaves_the_documents_before_it_and_after_a_double_key() {
-    let documents = read("a: 1\n---\nb: 1\nb: 2\n---\nc: 1\n---\nd: [\n---\ne: 1\n");
+fn a_fault_leaves_the_documents_before_it() {
+    let documents = read("a: 1\n---\nb: 1\nb: 2\n---\nd: [\n---\ne: 1\n");
     let read: Vec<bool> = documents.iter().map(Result::is_ok).collect();
-    assert_eq!(read, [true, false, true, false]);
+    assert_eq!(read, [true, true, false]);
+}
+
+#[test]
+fn a_key_that_hides_another_is_told() {
+    let overwritten = |text: &str| {
+        let document = read(text).remove(0).expect(text);
+        let faults = document.overwritten.iter();
+        faults
+            .map(|fault| (fault.at.line, fault.at.column))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        overwritten("a: 1\nb: {c: 1, c: 2}\na: 3\n"),
+        [(2, 11), (3, 1)]
+    );
+    assert_eq!(overwritten("a: {x: 1}\na: {x: 1}\n"), []);
+    assert_eq!(overwritten("a: &x {k: 1, k: 2}\nb: *x\n"), [(1, 14)]);
+    assert_eq!(overwritten("a: 'x\ny'\nb: 1\nb: 2\n"), [(4, 1)]);
+}
+
+#[test]
+fn places_behind_a_quoted_text_at_its_keys_column() {
+    let text = "a:\n  k: \"x\n  ü\ny\"\n  l: 1\nb: {c: 2}\n";
+    assert_eq!(underlined(text, "/a/k"), ("\"x\n  ü\ny\"", true));
+    assert_eq!(underlined(text, "/a/l"), ("1", true));
+    assert_eq!(underlined(text, "/b/c"), ("2", true));
+    let place = read(text).remove(0).unwrap().place("/a/k").span;
+    assert_eq!((place.end.line, place.end.column), (4, 3));
+    assert_eq!(fault("a: 'x\ny'\nb: [\n").at.line, 3);
 }
 
 #[test]
@@ -228,8 +273,10 @@ fn many_lines_with_tabs_and_many_faulty_documents_are_read_in_one_go() {
     let tabs = "- 'a\n\tb'\n".repeat(100_000);
     assert_eq!(one(&tabs).unwrap().as_array().unwrap().len(), 100_000);
     assert_eq!(fault(&format!("{tabs}\t# c\n- c\n")).at.line, 200_001);
-    let faulty = read(&"a: 1\na: 2\n---\n".repeat(100_000));
+    let faulty = read(&"a: 1\n~: 2\n---\n".repeat(100_000));
     assert_eq!(faulty.iter().filter(|one| one.is_err()).count(), 100_000);
+    let quoted = read(&format!("a: '{}'\n", "x\n".repeat(100_000)));
+    assert!(quoted.first().is_some_and(Result::is_err));
 }
 
 #[test]

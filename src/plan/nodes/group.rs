@@ -232,6 +232,9 @@ impl ClusterConfig {
 fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
     let name = group.name.as_deref().ok_or(GroupError::NoName)?;
     let resources = group.resources.as_ref().map_err(Clone::clone)?;
+    if let Some(hosts) = group.hosts.filter(|hosts| *hosts < 1) {
+        return Err(GroupError::NoHosts(hosts));
+    }
     let hosts = hosts(group);
     let (min_replicas, max_replicas) = replicas(group)?;
     let nodes = |replicas: i64| nodes(replicas, hosts);
@@ -270,8 +273,8 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
 }
 
 fn hosts(group: &GroupSpec) -> u64 {
-    // Ray takes a `numOfHosts` of 0 as it is: such a group has no nodes.
-    let hosts = group.hosts.unwrap_or(1).max(0).unsigned_abs();
+    // KubeRay takes a `numOfHosts` of 0 for 1.
+    let hosts = group.hosts.unwrap_or(1).max(1).unsigned_abs();
     hosts.min(MOST_NODES)
 }
 

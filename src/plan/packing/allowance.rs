@@ -49,8 +49,7 @@ impl NodeCost {
         Self {
             group,
             each,
-            // `numOfHosts` may be 0, which Ray takes as it is.
-            hosts: config.hosts.max(1),
+            hosts: config.hosts,
         }
     }
 }

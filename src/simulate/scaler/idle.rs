@@ -11,8 +11,8 @@ use crate::snapshot::gcs::ClusterResourceState;
 
 /// The longest time for which rounds of the same state are spared, in seconds. The controller trusts no
 /// proof for longer than [`REST_S`], and makes a round then, which finds nothing to do. Here that round
-/// is left out, too.
-const LONGEST_REST_S: f64 = 640.0;
+/// is left out, too: these are a hundred days, so that traces of years end.
+const LONGEST_REST_S: f64 = 8_640_000.0;
 
 /// From the end of one round of Ray's autoscaler to the beginning of the next, in seconds.
 /// (`AUTOSCALER_UPDATE_INTERVAL_S`)
@@ -111,6 +111,14 @@ impl IdleRound {
             self.of = seen;
         }
         holds
+    }
+
+    /// Until when rounds of the same state are spared, in seconds since 1970, if that is known.
+    pub(super) fn spared_until(&self, seen: Seen) -> Option<f64> {
+        match &self.proof {
+            Proof::Known(check, _) if self.of == seen => Some(check.until()),
+            _ => None,
+        }
     }
 
     /// Whether something is pending or on its way all the same.

@@ -17,4 +17,4 @@ mod keeping;
 mod process;
 mod steps;
 
-pub use process::Scaler;
+pub use process::{Scaler, Spared};

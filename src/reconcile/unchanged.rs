@@ -105,7 +105,7 @@ impl UnchangedCheck {
     /// Whether the check is not too old: for callers that know in another way that the state is the
     /// same.
     pub fn is_fresh(&self, now: f64) -> bool {
-        (self.at..self.until()).contains(&now)
+        (self.at..self.at + self.rest_s).contains(&now)
     }
 
     /// Until when it holds, in seconds since 1970.

@@ -318,7 +318,7 @@ impl Scaler {
             .idle
             .as_ref()
             .filter(|_| self.spared == Spared::Looks && world.ray.jobs.left > 0)
-            .and_then(|idle| idle.spared_until(Seen::of(world)));
+            .and_then(|idle| idle.spared_until(Seen::of(world), now));
         let Some((next, until)) = world.next_at().zip(spared_until) else {
             return interval;
         };

@@ -51,6 +51,8 @@ pub(crate) struct GroupConfig {
     pub(crate) pod_level: Resources,
     /// What one of its pods asks for when it starts.
     pub(crate) pod_requests: Amounts,
+    /// The devices of its ray containers, such as `nvidia.com/gpu`.
+    pub(crate) devices: Vec<String>,
     /// The pods in `scaleStrategy.workersToDelete`.
     pub(crate) to_delete: HashSet<String>,
     /// Whether the group is suspended (`suspend`).
@@ -266,6 +268,7 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
         }),
         pod_level: group.pod_level,
         pod_requests: group.pod_requests,
+        devices: group.devices.clone(),
         to_delete: group.listed().map(str::to_owned).collect(),
         suspended: group.suspended,
         scale_gates: group.scale_gates.clone(),

@@ -47,7 +47,7 @@ impl Identity {
 impl std::fmt::Display for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Of files nobody has checked the names, and a terminal must not obey them.
-        let harmless = |text: &str| text.replace(char::is_control, "\u{fffd}");
+        let harmless = |text: &str| text.replace(crate::text::is_obeyed, "\u{fffd}");
         let name = harmless(&self.name);
         match &self.namespace {
             Some(space) => write!(f, "{} {}/{name}", self.kind.name(), harmless(space)),

@@ -5,6 +5,7 @@ use crate::finding::Finding;
 use crate::judge::Verdict;
 use crate::objects::Identity;
 use crate::policy::Mode;
+use crate::text::ForeignText;
 use crate::yaml::{Document, Position, Span, YamlFault, template_hint};
 
 /// The result of a check of manifests.
@@ -73,7 +74,7 @@ pub enum Unreadable {
 
 impl std::fmt::Display for Unread {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let file = &self.file;
+        let file = ForeignText(&self.file);
         match &self.reason {
             Unreadable::File(reason) => write!(f, "{file}: {reason}"),
             Unreadable::Content(fault) => {

@@ -15,6 +15,7 @@ use crate::snapshot::cluster_object::{
     ClusterObject, ClusterSpec, DEFAULT_IDLE_TIMEOUT_S, GroupSpec,
 };
 use crate::snapshot::pod_object::Resources;
+use crate::text::is_obeyed;
 
 /// More nodes than any cluster has. Numbers above it, which KubeRay's own types cannot hold, are
 /// read as this number, so that sums of them stay in range.
@@ -233,6 +234,9 @@ impl ClusterConfig {
 
 fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
     let name = group.name.as_deref().ok_or(GroupError::NoName)?;
+    if name.contains(is_obeyed) {
+        return Err(GroupError::BadName);
+    }
     let resources = group.resources.as_ref().map_err(Clone::clone)?;
     if let Some(hosts) = group.hosts.filter(|hosts| *hosts < 1) {
         return Err(GroupError::NoHosts(hosts));

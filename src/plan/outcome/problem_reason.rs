@@ -80,6 +80,9 @@ pub enum GroupError {
     /// `groupName` is absent.
     #[error("it has no groupName: give it one")]
     NoName,
+    /// `groupName` would be obeyed where it is shown.
+    #[error("its groupName has control characters or ones that turn text around: rename it")]
+    BadName,
     /// Ray cannot derive the resources of its nodes.
     #[error(transparent)]
     Resources(#[from] ResourceError),
@@ -159,6 +162,7 @@ impl ProblemReason {
             Self::TooManyWorkers(_) => Self::TooManyWorkers(0),
             Self::Group(
                 GroupError::NoName
+                | GroupError::BadName
                 | GroupError::NoHosts(_)
                 | GroupError::Resources(_)
                 | GroupError::NoMinReplicas

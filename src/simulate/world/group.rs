@@ -11,6 +11,7 @@ use crate::ray::container::MEMORY_MONITOR;
 use crate::ray::{Fields, Role};
 use crate::snapshot::cluster_object::{ClusterObject, GroupSpec};
 use crate::snapshot::pod_object::PodSpec;
+use crate::text::is_obeyed;
 
 /// The head group or a worker group.
 #[derive(Debug, Clone, Default)]
@@ -84,6 +85,9 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGr
         .resources
         .as_ref()
         .map_err(|error| fault(error.to_string()))?;
+    if (group.name.as_deref()).is_some_and(|name| name.contains(is_obeyed)) {
+        return Err(fault(GroupError::BadName.to_string()));
+    }
     let hosts = group.hosts.unwrap_or(1);
     if hosts < 1 {
         return Err(fault(GroupError::NoHosts(hosts).to_string()));

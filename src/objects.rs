@@ -47,7 +47,7 @@ impl Identity {
 impl std::fmt::Display for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Of files nobody has checked the names, and a terminal must not obey them.
-        let harmless = |text: &str| text.replace(char::is_control, "\u{fffd}");
+        let harmless = |text: &str| text.replace(crate::text::is_obeyed, "\u{fffd}");
         let name = harmless(&self.name);
         match &self.namespace {
             Some(space) => write!(f, "{} {}/{name}", self.kind.name(), harmless(space)),
@@ -192,20 +192,39 @@ fn drop_nulls(value: &mut Value, depth: usize) {
     }
 }
 
-/// The object with the defaults that admission fills in, and a description of them. `old` is the
-/// stored object if this is an update.
+/// The object with the defaults that admission fills in. `old` is the stored object if this is an
+/// update.
 pub fn admitted(
     object: &Value,
     old: Option<&RayObject<'_>>,
     settings: &Settings,
+) -> Result<Value, json_patch::PatchError> {
+    let received = received(object);
+    Ok(filled_in(received.clone(), &received, old, settings)?.0)
+}
+
+/// A new object with the defaults that admission fills in, and otherwise as it is written, with its
+/// nulls; and a description of them.
+pub fn defaulted(
+    object: &Value,
+    settings: &Settings,
 ) -> Result<(Value, Vec<Applied>), json_patch::PatchError> {
-    let mut admitted = received(object);
-    let Some(parsed) = RayObject::parse(&admitted) else {
-        return Ok((admitted, Vec::new()));
+    // The API server drops nulls, so there a default adds a value where null is written.
+    filled_in(object.clone(), &received(object), None, settings)
+}
+
+fn filled_in(
+    mut object: Value,
+    received: &Value,
+    old: Option<&RayObject<'_>>,
+    settings: &Settings,
+) -> Result<(Value, Vec<Applied>), json_patch::PatchError> {
+    let Some(parsed) = RayObject::parse(received) else {
+        return Ok((object, Vec::new()));
     };
     let defaulted = defaults::patch(&parsed, old, settings);
-    json_patch::patch(&mut admitted, &defaulted.operations)?;
-    Ok((admitted, defaulted.applied))
+    json_patch::patch(&mut object, &defaulted.operations)?;
+    Ok((object, defaulted.applied))
 }
 
 #[cfg(test)]

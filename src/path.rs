@@ -135,7 +135,7 @@ impl fmt::Display for FieldPath {
                 Segment::Inside(key) => write_key(f, key, false)?,
                 Segment::Item {
                     name: Some(name), ..
-                } => write!(f, "[name={name}]")?,
+                } => write!(f, "[name={}]", crate::text::ForeignText(name))?,
                 Segment::Item { index, name: None } => write!(f, "[{index}]")?,
             }
         }

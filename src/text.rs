@@ -22,6 +22,32 @@ pub fn shown_text(text: &str) -> String {
     format!("{:?}", head + "…")
 }
 
+/// Whether terminals and pages obey a character instead of showing it: control characters, those that
+/// end a line, and those that turn the direction of text.
+pub fn is_obeyed(char: char) -> bool {
+    char.is_control()
+        || matches!(
+            char,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+        )
+        || matches!(char, '\u{2066}'..='\u{2069}')
+}
+
+/// Text of a stranger: from a GCS, an annotation, a snapshot, the name of a file. What would be obeyed
+/// is shown as an escape.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignText<T>(pub T);
+
+impl<T: AsRef<str>> std::fmt::Display for ForeignText<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        use std::fmt::Write as _;
+        self.0.as_ref().chars().try_for_each(|char| match char {
+            char if is_obeyed(char) => write!(f, "{}", char.escape_debug()),
+            char => f.write_char(char),
+        })
+    }
+}
+
 /// The candidate most similar to `typo`, if one is similar enough.
 pub fn nearest<'a>(typo: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = 1 + typo.chars().count() / 4;
@@ -49,6 +75,14 @@ mod tests {
         assert_eq!(nearest("max-cpus", keys), Some("max-cpu"));
         assert_eq!(nearest("maxMemory", keys), Some("max-memory"));
         assert_eq!(nearest("colour", keys), None);
+    }
+
+    #[test]
+    fn nothing_of_a_stranger_is_obeyed() {
+        let text = "ü a\u{1b}[2J\nb\u{202e}c\u{2028}\u{7}";
+        let shown = ForeignText(text).to_string();
+        assert_eq!(shown, r"ü a\u{1b}[2J\nb\u{202e}c\u{2028}\u{7}");
+        assert!(!shown.chars().any(is_obeyed));
     }
 
     #[test]

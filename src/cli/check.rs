@@ -19,29 +19,36 @@ use crate::facts::Facts;
 use crate::judge::{Verdict, judge};
 use crate::objects::{self, Identity, Item, Stored, StoredVersion};
 use crate::policy::{Policies, Settings};
-use crate::ray::RayObject;
+use crate::ray::{Group, RayObject};
 use crate::report::{FindingsReport, Unread, Unreadable, github, json, sarif, text};
-use crate::yaml::{self, Document};
+use crate::text::shown_text;
+use crate::yaml::{self, Document, YamlFault};
 
 /// Check manifests as admission would, without a cluster
 ///
 /// Reads YAML (as kubectl does) and JSON, including files with several documents and lists; searches
-/// folders for *.yaml, *.yml and *.json; skips objects that are not RayCluster, RayJob, RayService or
-/// RayCronJob. Applies defaults first, as admission does. What KubeRay made of another Ray object is only
-/// audited, as at admission, if it is as an API server stores it, with a UID; in other manifests owner
-/// references are ignored, because anybody can write them.
+/// folders for *.yaml, *.yml and *.json, without what is hidden or listed in a .gitignore; skips objects
+/// that are not RayCluster, RayJob, RayService or RayCronJob, and in folders also what cannot be read and
+/// names none of these kinds, such as templates of other charts. Applies defaults first, as admission does. What
+/// KubeRay made of another Ray object is only audited, as at admission, if it is as an API server stores it, with a
+/// UID; in other manifests owner references are ignored, because anybody can write them.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  rayfit check raycluster.yaml\n  rayfit check deploy/ -o \
-    github\n  helm template my-chart | rayfit check -\n  rayfit check new.yaml --old stored.yaml   \
+    github\n  rayfit check . --exclude 'charts/*/templates/'\n  helm template my-chart | rayfit check -\n  rayfit check new.yaml --old stored.yaml   \
     # check it as an update\n  rayfit check deploy/ --policy policies.yaml\n  kubectl get \
     rayclusters -A -o json | rayfit check --no-defaults -\n\nExit codes: 0 no object is denied, 1 \
-    some object is denied, 2 some input could not be read."
+    some object is denied, 2 no \
+    object is denied, but some input could not be read."
 )]
 pub(super) struct CheckCommand {
     /// Files, folders, or - for standard input
     #[arg(required = true, value_name = "FILE|DIR|-")]
     inputs: Vec<PathBuf>,
+
+    /// Leave out files and folders below the folders that are named, by a pattern as in a .gitignore
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
 
     /// Format of the findings
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
@@ -99,12 +106,13 @@ impl CheckCommand {
             now: self.policies.now(),
             settings: self.settings.settings(),
             defaults: !self.no_defaults,
+            exclude: self.exclude,
         };
         let report = circumstances.check(&self.inputs)?;
         print(&report, self.output)?;
         Ok(match report {
-            FindingsReport { unread, .. } if !unread.is_empty() => Outcome::Failed,
             FindingsReport { tally, .. } if tally.denied > 0 => Outcome::Denied,
+            FindingsReport { unread, .. } if !unread.is_empty() => Outcome::Failed,
             _ => Outcome::Clean,
         })
     }
@@ -118,6 +126,9 @@ fn print(report: &FindingsReport, format: Format) -> anyhow::Result<()> {
         Format::Github => github::render(report),
     };
     anstream::stdout().write_all(text.as_bytes())?;
+    for remark in &report.remarks {
+        outcome::warn(remark);
+    }
     for unread in &report.unread {
         outcome::complain(unread);
     }
@@ -132,6 +143,7 @@ struct Circumstances {
     now: Timestamp,
     settings: Settings,
     defaults: bool,
+    exclude: Vec<String>,
 }
 
 impl Circumstances {
@@ -139,7 +151,7 @@ impl Circumstances {
         let mut report = FindingsReport::default();
         let mut sources = Vec::new();
         for input in inputs {
-            match source::expand(input) {
+            match source::expand(input, &self.exclude) {
                 Ok(found) => sources.extend(found),
                 Err(error) => report
                     .unread
@@ -156,21 +168,25 @@ impl Circumstances {
 
     fn source(&self, source: &InputSource, report: &mut FindingsReport) -> anyhow::Result<()> {
         let name = source.name();
-        let text = match source.read() {
-            Ok(text) => text,
-            Err(error) => {
-                report.unread.push(unread(&name, &error));
-                return Ok(());
+        let mut unreadable = Vec::new();
+        match source.read() {
+            Ok(text) => {
+                for document in yaml::read(&text) {
+                    match document {
+                        Ok(document) => self.document((&name, &text), &document, report)?,
+                        Err(fault) => unreadable.push(Unread {
+                            file: name.clone(),
+                            reason: Unreadable::Content(fault),
+                        }),
+                    }
+                }
             }
-        };
-        for document in yaml::read(&text) {
-            match document {
-                Ok(document) => self.document((&name, &text), &document, report)?,
-                Err(fault) => report.unread.push(Unread {
-                    file: name.clone(),
-                    reason: Unreadable::Content(fault),
-                }),
-            }
+            Err(error) => unreadable.push(unread(&name, &error)),
+        }
+        if !unreadable.is_empty() && source.is_unrelated() {
+            report.tally.unrelated += 1;
+        } else {
+            report.unread.append(&mut unreadable);
         }
         Ok(())
     }
@@ -181,6 +197,7 @@ impl Circumstances {
         document: &Document,
         report: &mut FindingsReport,
     ) -> anyhow::Result<()> {
+        let mut remarks = None;
         for Item { pointer, object } in objects::items(&document.value) {
             let Some(parsed) = RayObject::parse(&object) else {
                 report.tally.others += 1;
@@ -189,7 +206,10 @@ impl Circumstances {
             let identity = Identity::of(&parsed);
             let verdict = self.verdict(&object, &identity)?;
             report.add((file, text), (document, &pointer), &identity, &verdict);
+            let remarks = remarks.get_or_insert_with(|| document.overwritten.clone());
+            remarks.extend(unfilled(&parsed, document, &pointer));
         }
+        report.remark(file, remarks.unwrap_or_default());
         Ok(())
     }
 
@@ -207,13 +227,13 @@ impl Circumstances {
         };
         let object = &in_place_of(object, old);
         let old = old.and_then(RayObject::parse);
-        let (admitted, _) = if self.defaults {
+        let admitted = if self.defaults {
             let settings = RayObject::parse(object).map(|parsed| self.settings_for(&parsed));
             let settings = settings.unwrap_or(Cow::Borrowed(&self.settings));
             objects::admitted(object, old.as_ref(), &settings)
                 .with_context(|| format!("the defaults cannot be applied to {identity}"))?
         } else {
-            (objects::received(object), Vec::new())
+            objects::received(object)
         };
         let Some(admitted) = RayObject::parse(&admitted) else {
             return Ok(Verdict::default());
@@ -226,6 +246,24 @@ impl Circumstances {
         self.policies
             .settings_for(&self.settings, object, &self.facts, self.now)
     }
+}
+
+/// The placeholders that stand where a group has a number.
+fn unfilled(object: &RayObject<'_>, document: &Document, pointer: &str) -> Vec<YamlFault> {
+    let groups = object.cluster.iter().flat_map(|cluster| &cluster.workers);
+    let counts = groups.flat_map(|group| {
+        ["replicas", "minReplicas", "maxReplicas", "numOfHosts"].map(|key| (group, key))
+    });
+    let fault = |(group, key): (&Group<'_>, &'static str)| {
+        let text = group.spec.get(key)?.as_str()?;
+        let place = document.place(&format!("{pointer}{}", group.path().key(key).pointer()));
+        Some(YamlFault {
+            at: place.span.start,
+            reason: format!("{} stands where a number belongs", shown_text(text)),
+            remedy: yaml::template_hint(text)?.to_owned(),
+        })
+    };
+    counts.filter_map(fault).collect()
 }
 
 fn unread(file: &str, error: &source::SourceError) -> Unread {

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use super::Outcome;
+use super::shared::outcome;
 use super::shared::policies::PolicyArgs;
 use super::shared::settings::SettingsArgs;
 use super::shared::source;
@@ -61,7 +62,10 @@ impl DefaultCommand {
         let write = writer(&text);
         let mut out = String::new();
         for (index, document) in yaml::read(&text).into_iter().enumerate() {
-            let before = document.map_err(|fault| unread(&name, fault))?.value;
+            let document = document.map_err(|fault| unread(&name, fault))?;
+            let remarks = document.overwritten.into_iter();
+            remarks.for_each(|fault| outcome::warn(unread(&name, fault)));
+            let before = document.value;
             let (after, applied) = defaulted(&before, &settings).with_context(|| name.clone())?;
             if self.diff {
                 out.push_str(&diff::render(
@@ -110,12 +114,10 @@ fn defaulted(
         let Some(parsed) = RayObject::parse(&object) else {
             continue;
         };
-        let (admitted, applied) = objects::admitted(&object, None, &settings(&parsed))
+        let (defaulted, applied) = objects::defaulted(&object, &settings(&parsed))
             .context("the defaults cannot be applied to the object")?;
-        // What gets no defaults stays as it was written: `admitted` has no nulls any more, which a
-        // diff would show as a change.
         if let (Some(place), false) = (after.pointer_mut(&pointer), applied.is_empty()) {
-            *place = admitted;
+            *place = defaulted;
         }
         all.extend(applied);
     }

@@ -110,7 +110,7 @@ impl PlanCommand {
                 Err(error) => unread(&cluster, anyhow::anyhow!("{error:#}").as_ref(), out),
             };
         }
-        let sources = match source::expand(input) {
+        let sources = match source::expand(input, &[]) {
             Ok(sources) => sources,
             Err(error) => return unread(&input.display(), &error, out),
         };

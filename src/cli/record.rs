@@ -12,7 +12,7 @@ use crate::controller::observe::Key;
 /// Write a snapshot of a live cluster: everything that decisions about it need; or its workload
 ///
 /// For bug reports, and for rayfit plan. It writes only a fixed list of fields (see docs/planner.md): no
-/// environment variables, volumes, commands or passwords, no annotations of other tools, and only those
+/// environment variables, volumes, commands or passwords, no annotations and labels of other tools, and only those
 /// start parameters that decide the size of nodes. With --trace it writes what the cluster runs, as JSON
 /// lines for rayfit simulate and rayfit recommend: when tasks and actors ran and what they asked for,
 /// never their arguments.
@@ -70,7 +70,7 @@ impl RecordCommand {
             !self.hashing.is_wanted(),
             "a snapshot has its names: --hash-names goes with --trace"
         );
-        let look = self.live.look_once(&self.cluster)?;
+        let look = self.live.look_to_record(&self.cluster)?;
         let mut out = io::BufWriter::new(io::stdout());
         match self.output {
             Format::Yaml => out.write_all(serde_saphyr::to_string(&look.snapshot)?.as_bytes())?,

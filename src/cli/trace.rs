@@ -106,7 +106,7 @@ fn read(source: &InputSource) -> anyhow::Result<Imported> {
     let text = source.read_up_to(MAX_BYTES).context(source.name())?;
     let name = match source {
         InputSource::Stdin => "trace".to_owned(),
-        InputSource::File(path) => {
+        InputSource::File(path) | InputSource::Found(path) => {
             let stem = path.file_stem().unwrap_or_default();
             stem.to_string_lossy().into_owned()
         }

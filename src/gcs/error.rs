@@ -9,6 +9,7 @@ use tonic::{Code, Status};
 use super::connect::ConnectError;
 use super::wire::ray::rpc::GcsStatus;
 use super::{Address, Excess, Unusable};
+use crate::text::ForeignText;
 
 /// A call of a GCS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -158,7 +159,7 @@ impl GcsFault {
             return Self::Passive;
         }
         let message: String = status.message.chars().take(SAID).collect();
-        Self::Other(format!("status {}: {message}", status.code))
+        Self::Other(format!("status {}: {}", status.code, ForeignText(message)))
     }
 
     fn from_transport(source: &(dyn StdError + 'static), deadline: Duration) -> Self {
@@ -206,7 +207,7 @@ fn said(status: &Status) -> String {
         ("", details) => details.to_owned(),
         (message, details) => format!("{message}: {details}"),
     };
-    text.chars().take(SAID).collect()
+    ForeignText(text.chars().take(SAID).collect::<String>()).to_string()
 }
 
 impl Call {

@@ -1,6 +1,7 @@
 //! Validating the state that a GCS reports.
 
 use super::excess::Excess;
+use crate::snapshot::ObeyedName;
 use crate::snapshot::gcs::{ClusterResourceState, ResourceRequest};
 
 /// Ray's unit of resources: it keeps four decimals.
@@ -15,6 +16,9 @@ pub enum Unusable {
     /// The answer exceeds the limits.
     #[error(transparent)]
     Excess(#[from] Excess),
+    /// A name that would be obeyed where it is shown.
+    #[error(transparent)]
+    Name(#[from] ObeyedName),
     /// A request for an amount that Ray does not have.
     #[error(
         "a request names {amount} of {resource}: amounts are 0, or from 0.0001 to 1e18; look for the \
@@ -38,8 +42,9 @@ pub enum Unusable {
     },
 }
 
-/// Checks every amount.
+/// Checks every name and amount.
 pub(super) fn check(state: &ClusterResourceState) -> Result<(), Unusable> {
+    state.check_names()?;
     for node in &state.node_states {
         // Free resources may be negative, because a task that continues takes its CPUs back.
         let total = node
@@ -117,6 +122,24 @@ mod tests {
             }],
             ..ClusterResourceState::default()
         })
+    }
+
+    #[test]
+    fn names_that_a_terminal_would_obey_are_not_used() {
+        for name in ["a\u{1b}[2J", "a\nb", "a\u{202e}b"] {
+            let state = ClusterResourceState {
+                node_states: vec![NodeState {
+                    labels: [(name.to_owned(), String::new())].into(),
+                    ..NodeState::default()
+                }],
+                ..ClusterResourceState::default()
+            };
+            let fault = check(&state).unwrap_err();
+            assert!(
+                !fault.to_string().contains(crate::text::is_obeyed),
+                "{fault}"
+            );
+        }
     }
 
     #[test]

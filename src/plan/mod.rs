@@ -76,6 +76,7 @@ pub use crate::plan::outcome::report::{
 pub use crate::plan::outcome::resize_note::{PodNote, ResizeNote, STATUS_ANNOTATION};
 pub use crate::plan::outcome::standby_reason::{StandbyLaunch, StandbyReason};
 pub use crate::plan::outcome::step::PlacementStep;
+pub use crate::plan::outcome::unmet::Uncounted;
 pub use crate::plan::outcome::unmet::{
     CountedAtBase, DemandKind, GroupLimit, Shortfall, Unmet, UnmetReason,
 };

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use k8s_openapi::jiff::Timestamp;
 
 use super::resource::Reconcile;
+use super::selector::Labels;
 use super::settings::ReconcileSettings;
 use super::{Modes, Policy, Settings};
 use crate::facts::Facts;
@@ -25,6 +27,14 @@ impl Policies {
             (Reverse(left.priority), &left.name).cmp(&(Reverse(right.priority), &right.name))
         });
         Self(policies.into())
+    }
+
+    /// The keys of the labels by which policies select objects.
+    pub fn label_keys(&self) -> BTreeSet<&str> {
+        let selectors = self
+            .iter()
+            .filter_map(|policy| policy.scope.object.as_ref());
+        selectors.flat_map(Labels::keys).collect()
     }
 
     /// Whether there are no policies, so that `base` applies to every object.

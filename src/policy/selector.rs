@@ -47,6 +47,11 @@ impl Labels {
         self.0.is_empty()
     }
 
+    /// The keys of the labels that are looked up.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|need| need.key.as_str())
+    }
+
     /// Whether the labels that `label` looks up meet every requirement.
     pub fn match_labels<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|need| need.holds(label(&need.key)))

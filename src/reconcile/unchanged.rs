@@ -108,6 +108,11 @@ impl UnchangedCheck {
         (self.at..self.at + self.rest_s).contains(&now)
     }
 
+    /// Until when it holds, in seconds since 1970.
+    pub fn until(&self) -> f64 {
+        self.at + self.rest_s
+    }
+
     /// Whether something is pending or on its way in that state, as [`Round::busy`] says.
     pub fn is_busy(&self) -> bool {
         self.is_busy

@@ -5,7 +5,8 @@ use crate::finding::Finding;
 use crate::judge::Verdict;
 use crate::objects::Identity;
 use crate::policy::Mode;
-use crate::yaml::{Document, Position, Span, YamlFault};
+use crate::text::ForeignText;
+use crate::yaml::{Document, Position, Span, YamlFault, template_hint};
 
 /// The result of a check of manifests.
 #[derive(Debug, Default)]
@@ -14,6 +15,8 @@ pub struct FindingsReport {
     pub entries: Vec<ReportEntry>,
     /// The input that could not be read, in the order of the files.
     pub unread: Vec<Unread>,
+    /// Places in checked documents that kubectl sends otherwise than they look.
+    pub remarks: Vec<Unread>,
     /// The counts of checked objects.
     pub tally: Tally,
 }
@@ -27,6 +30,8 @@ pub struct Tally {
     pub denied: usize,
     /// Objects that are not Ray objects and were skipped.
     pub others: usize,
+    /// Files of folders that could not be read, and that name no kind of Ray objects.
+    pub unrelated: usize,
 }
 
 /// A finding and its position in a file.
@@ -69,7 +74,7 @@ pub enum Unreadable {
 
 impl std::fmt::Display for Unread {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let file = &self.file;
+        let file = ForeignText(&self.file);
         match &self.reason {
             Unreadable::File(reason) => write!(f, "{file}: {reason}"),
             Unreadable::Content(fault) => {
@@ -135,11 +140,18 @@ impl FindingsReport {
             .extend(verdict.findings().map(|(mode, finding)| {
                 let place = document.place(&format!("{pointer}{}", finding.path.pointer()));
                 let span = inside::narrowed(source, place.span, &finding.path);
+                let mut finding = finding.clone();
+                let written = source.get(place.span.start.offset..place.span.end.offset);
+                // In a command of a shell, ${X} is none of ours.
+                let value = written.filter(|text| place.exact && !text.contains(' '));
+                if let Some(hint) = value.and_then(template_hint) {
+                    finding.fix = format!("None yet: {hint}.");
+                }
                 ReportEntry {
                     file: file.to_owned(),
                     object: object.clone(),
                     mode,
-                    finding: finding.clone(),
+                    finding,
                     span,
                     exact: place.exact,
                     line: ReportLine::around(source, span.start),
@@ -148,6 +160,14 @@ impl FindingsReport {
         if let Some(added) = self.entries.get_mut(from..) {
             added.sort_by_key(|entry| (entry.span.start, entry.finding.rule));
         }
+    }
+
+    /// Adds what kubectl reads otherwise than it looks in a file.
+    pub fn remark(&mut self, file: &str, faults: Vec<YamlFault>) {
+        self.remarks.extend(faults.into_iter().map(|fault| Unread {
+            file: file.to_owned(),
+            reason: Unreadable::Content(fault),
+        }));
     }
 
     /// The number of findings of a level.

@@ -2,10 +2,12 @@
 
 use super::{FindingsReport, Level, ReportEntry, Unread, Unreadable};
 
-/// One line per finding and per input that could not be read.
+/// One line per finding, per remark and per input that could not be read.
 pub fn render(report: &FindingsReport) -> String {
-    let unread = report.unread.iter().map(unread);
-    report.entries.iter().map(finding).chain(unread).collect()
+    let findings = report.entries.iter().map(finding);
+    let remarks = report.remarks.iter().map(|one| unread("warning", one));
+    let unread = report.unread.iter().map(|one| unread("error", one));
+    findings.chain(remarks).chain(unread).collect()
 }
 
 fn finding(entry: &ReportEntry) -> String {
@@ -49,12 +51,12 @@ fn decided(entry: &ReportEntry) -> String {
     })
 }
 
-fn unread(unread: &Unread) -> String {
+fn unread(command: &str, unread: &Unread) -> String {
     let file = property(&unread.file);
     match &unread.reason {
-        Unreadable::File(reason) => format!("::error file={file}::{}\n", data(reason)),
+        Unreadable::File(reason) => format!("::{command} file={file}::{}\n", data(reason)),
         Unreadable::Content(fault) => format!(
-            "::error file={file},line={},col={}::{}\n",
+            "::{command} file={file},line={},col={}::{}\n",
             fault.at.line,
             fault.at.column,
             data(&fault.to_string())

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{FindingsReport, Level, ReportEntry, Unread, Unreadable};
 use crate::policy::DecidedBy;
+use crate::text::is_obeyed;
 
 /// The report as indented JSON, ended by a line break.
 pub fn render(report: &FindingsReport) -> String {
@@ -11,10 +12,12 @@ pub fn render(report: &FindingsReport) -> String {
     let document = json!({
         "findings": report.entries.iter().map(finding).collect::<Vec<_>>(),
         "unread": report.unread.iter().map(unread).collect::<Vec<_>>(),
+        "remarks": report.remarks.iter().map(unread).collect::<Vec<_>>(),
         "summary": {
             "checked": tally.checked,
             "denied": tally.denied,
             "passedOver": tally.others,
+            "filesPassedOver": tally.unrelated,
             "errors": report.count(Level::Error),
             "warnings": report.count(Level::Warning),
             "notes": report.count(Level::Note),
@@ -25,7 +28,20 @@ pub fn render(report: &FindingsReport) -> String {
 
 /// Indented JSON, ended by a line break.
 pub fn pretty(value: &Value) -> String {
-    format!("{value:#}\n")
+    let text = format!("{value:#}\n");
+    // JSON need not escape what turns text around, which a terminal obeys.
+    let obeyed = |char: char| is_obeyed(char) && char != '\n';
+    if !text.contains(obeyed) {
+        return text;
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            char if obeyed(char) => escaped.extend(format!("\\u{:04x}", u32::from(char)).chars()),
+            char => escaped.push(char),
+        }
+    }
+    escaped
 }
 
 fn finding(entry: &ReportEntry) -> Value {

@@ -148,11 +148,17 @@ fn warning(finding: &Finding) -> Vec<String> {
     vec![cut(&headline), cut(&format!("{} fix: {fix}", finding.rule))]
 }
 
-/// A text without control characters.
+/// A text without what would be obeyed.
 fn printable(text: &str) -> String {
     text.chars()
         // API servers drop a warning that contains one.
-        .map(|char| if char.is_control() { ' ' } else { char })
+        .map(|char| {
+            if crate::text::is_obeyed(char) {
+                ' '
+            } else {
+                char
+            }
+        })
         .collect()
 }
 

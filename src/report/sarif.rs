@@ -12,7 +12,11 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 /// The report as one SARIF run, ended by a line break.
 pub fn render(report: &FindingsReport) -> String {
     let rules: Vec<Value> = RULES.iter().map(|rule| descriptor(rule)).collect();
-    let unread: Vec<Value> = report.unread.iter().map(notification).collect();
+    let unread = report.unread.iter().map(|one| notification("error", one));
+    let remarks = report
+        .remarks
+        .iter()
+        .map(|one| notification("warning", one));
     pretty(&json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -25,8 +29,8 @@ pub fn render(report: &FindingsReport) -> String {
             }},
             "columnKind": "unicodeCodePoints",
             "invocations": [{
-                "executionSuccessful": unread.is_empty(),
-                "toolExecutionNotifications": unread,
+                "executionSuccessful": report.unread.is_empty(),
+                "toolExecutionNotifications": unread.chain(remarks).collect::<Vec<_>>(),
             }],
             "results": report.entries.iter().map(result).collect::<Vec<_>>(),
         }],
@@ -109,7 +113,7 @@ fn percent_encoded(path: &str) -> String {
         .collect()
 }
 
-fn notification(unread: &Unread) -> Value {
+fn notification(level: &str, unread: &Unread) -> Value {
     let mut location = json!({"artifactLocation": artifact(&unread.file)});
     if let Unreadable::Content(fault) = &unread.reason {
         location["region"] = json!({
@@ -118,7 +122,7 @@ fn notification(unread: &Unread) -> Value {
         });
     }
     json!({
-        "level": "error",
+        "level": level,
         "message": {"text": unread.to_string()},
         "locations": [{"physicalLocation": location}],
     })

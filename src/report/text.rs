@@ -5,6 +5,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::wrap::wrapped;
 use super::{FindingsReport, Level, ReportEntry, ReportLine, counted};
+use crate::text::is_obeyed;
 
 const WIDTH: usize = 100;
 const BOLD: Style = Style::new().bold();
@@ -63,9 +64,9 @@ fn finding(entry: &ReportEntry) -> String {
     out
 }
 
-/// Removes control characters, so that a manifest cannot control the terminal that shows it.
+/// The text without what a terminal would obey.
 fn harmless(text: &str) -> String {
-    text.replace(char::is_control, "\u{fffd}")
+    text.replace(is_obeyed, "\u{fffd}")
 }
 
 /// Spaces as wide as the number of the line.
@@ -99,7 +100,7 @@ fn clipped(entry: &ReportEntry) -> (String, usize, usize) {
     let ReportLine { text, left_out } = &entry.line;
     let chars: Vec<char> = text
         .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
+        .map(|c| if is_obeyed(c) { ' ' } else { c })
         .collect();
     let index = |column: usize| column.saturating_sub(1 + left_out).min(chars.len());
     let start = index(entry.span.start.column);
@@ -140,6 +141,12 @@ fn summary(report: &FindingsReport) -> String {
     if tally.others > 0 {
         let others = counted(tally.others, "other object");
         parts.push(format!("{others} skipped"));
+    }
+    if tally.unrelated > 0 {
+        let unrelated = counted(tally.unrelated, "file");
+        parts.push(format!(
+            "{unrelated} passed over that cannot be read and name no Ray kind"
+        ));
     }
     if !report.unread.is_empty() {
         let unread = counted(report.unread.len(), "input");

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::reconcile::RoundSettings;
 use crate::simulate::moment::Moment;
 use crate::simulate::result::SimulationResult;
-use crate::simulate::scaler::Scaler;
+use crate::simulate::scaler::{Scaler, Spared};
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
 use crate::simulate::world::World;
@@ -44,6 +44,7 @@ pub fn run(
         world: World::new(cluster, trace, settings.clone())?,
         scaler: Scaler::new(reconciler),
     };
+    run.scaler.spared = Spared::Looks;
     run.scaler.look_after(0.0, &mut run.world);
     let limit = Moment::at(START_S);
     while run.world.now < limit && !run.world.is_up() && run.step() {}

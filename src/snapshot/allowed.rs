@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::ray::container::MEMORY_MONITOR;
 use crate::ray::initial_sizes;
+use crate::ray::kueue::QUEUE;
 use crate::ray::{ippr, reconcile};
 
 /// What is kept of a JSON value.
@@ -50,7 +51,7 @@ const METADATA: Allowed = Keys(&[
     ("deletionTimestamp", Plain),
     // Whether KubeRay cleans up before a cluster that nobody uses goes.
     ("finalizers", Each(&Plain)),
-    // RayPolicies select clusters by labels, whatever the keys are.
+    // RayPolicies select clusters by labels, whatever the keys are; a recording keeps those that do.
     ("labels", AnyKey(&Plain)),
     (
         "annotations",
@@ -218,6 +219,15 @@ impl Allowed {
     }
 }
 
+/// Takes out the labels of an object that nobody reads: for Ray, `KubeRay` and Kueue `is_selected` need
+/// not name a key.
+pub fn retain_labels(object: &mut Value, is_selected: impl Fn(&str) -> bool) {
+    let labels = object.pointer_mut("/metadata/labels");
+    if let Some(labels) = labels.and_then(Value::as_object_mut) {
+        labels.retain(|key, _| key.starts_with("ray.io/") || key == QUEUE || is_selected(key));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -248,6 +258,16 @@ mod tests {
             *groups,
             json!([null, { "groupName": "cpu", "replicas": 2 }])
         );
+    }
+
+    #[test]
+    fn labels_are_kept_that_somebody_reads() {
+        let labels = json!({ "kueue.x-k8s.io/queue-name": "q", "ray.io/cluster": "c", "team": "a",
+            "vault.example/token": "s3cret" });
+        let mut object = json!({ "metadata": { "labels": labels } });
+        retain_labels(&mut object, |key| key == "team");
+        let kept = json!({ "kueue.x-k8s.io/queue-name": "q", "ray.io/cluster": "c", "team": "a" });
+        assert_eq!(object["metadata"]["labels"], kept);
     }
 
     #[test]

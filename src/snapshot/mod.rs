@@ -23,6 +23,7 @@ pub mod gcs;
 pub mod history;
 pub mod kubernetes;
 mod moment;
+mod names;
 mod node_id;
 mod read;
 pub mod resize_memory;
@@ -38,6 +39,7 @@ pub use kubernetes::{
     prospect_reader, requests, taint, toleration,
 };
 pub use moment::moment;
+pub use names::ObeyedName;
 pub use node_id::{NodeId, NotANodeId};
 pub use read::{SnapshotError, read_all};
 pub use whole::{API_VERSION, KIND, Snapshot};

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::text::{is_obeyed, shown_text};
+
 use super::{API_VERSION, KIND, Snapshot};
 
 /// Why a text is not a snapshot.
@@ -82,13 +84,39 @@ fn document(text: &str) -> Result<Value, SnapshotError> {
     })
 }
 
+/// The first text in a value that would be obeyed where it is shown. Only arguments, environments,
+/// annotations and messages may have several lines.
+fn obeyed<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    let has_lines = ["args", "command", "value", "message", "annotations"].contains(&key);
+    let is_bad = |text: &str, lines: bool| {
+        text.contains(|char| is_obeyed(char) && !(lines && matches!(char, '\n' | '\r' | '\t')))
+    };
+    match value {
+        Value::String(text) => Some(text.as_str()).filter(|text| is_bad(text, has_lines)),
+        Value::Array(items) => items.iter().find_map(|item| obeyed(item, key)),
+        Value::Object(fields) => fields.iter().find_map(|(name, value)| {
+            let inside = if key == "annotations" { key } else { name };
+            let name = Some(name.as_str()).filter(|name| is_bad(name, false));
+            name.or_else(|| obeyed(value, inside))
+        }),
+        _ => None,
+    }
+}
+
 fn form(value: Value, line: usize) -> Result<Snapshot, SnapshotError> {
     let fault = |path: String, reason: String| SnapshotError::Form { line, path, reason };
     let text = |key| value.get(key).and_then(Value::as_str).unwrap_or("nothing");
     let (version, kind) = (text("apiVersion"), text("kind"));
     if (version, kind) != (API_VERSION, KIND) {
-        let found = format!("\"{version} {kind}\"");
+        let found = shown_text(&format!("{version} {kind}"));
         return Err(SnapshotError::Kind { line, found });
+    }
+    if let Some(name) = obeyed(&value, "") {
+        let reason = format!(
+            "{} has control characters or ones that turn text around: remove them",
+            shown_text(name)
+        );
+        return Err(fault(".".to_owned(), reason));
     }
     let snapshot: Snapshot = serde_path_to_error::deserialize(value)
         .map_err(|error| fault(error.path().to_string(), error.inner().to_string()))?;

@@ -31,13 +31,6 @@ impl YamlFault {
         let remedy = "mend the YAML there (indentation, quotes and brackets are the usual causes)";
         Self::new(at, format!("this is not YAML: {reason}"), remedy)
     }
-
-    /// Says that the text is a template, which one with `{{` most likely is, that nobody has rendered yet.
-    pub(super) fn hint_at_templates(&mut self) {
-        "it looks like a template: render it first, for example `helm template CHART | rayfit \
-         check -`"
-            .clone_into(&mut self.remedy);
-    }
 }
 
 /// A fault of the text as a whole.

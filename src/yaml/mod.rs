@@ -1,15 +1,15 @@
 //! YAML and JSON manifests as kubectl reads them, with the place of every value.
 //!
 //! kubectl reads YAML 1.1 through go-yaml v2: `yes` and `on` are booleans, `010` is eight, `<<`
-//! merges, keys that are not text become text, `1.0` is sent as 1. The table in `scalar`'s tests
-//! was confirmed against that library. Two things differ on purpose: a key that occurs twice is a
-//! [`YamlFault`] (kubectl keeps the last one without a word), and JSON's escapes are understood
-//! everywhere.
+//! merges, keys that are not text become text, `1.0` is sent as 1, of a key that occurs twice the
+//! last one counts. The table in `scalar`'s tests was confirmed against that library. One thing
+//! differs on purpose: JSON's escapes are understood everywhere.
 //!
 //! Hostile input is bounded: size, nesting, what aliases may expand to. Reading order: `scalar`,
-//! `strict`, `tree`, `value`, `place`, `write`.
+//! `strict`, `tree`, `value`, `indented`, `place`, `write`.
 
 mod fault;
+mod indented;
 mod place;
 mod position;
 mod scalar;
@@ -26,6 +26,7 @@ pub use write::write;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use indented::Indented;
 use tree::{MAX_NODES, Reader, Tree};
 
 /// One document of a manifest.
@@ -33,6 +34,8 @@ use tree::{MAX_NODES, Reader, Tree};
 pub struct Document {
     /// What it says.
     pub value: Value,
+    /// The keys that occur twice with different values, of which kubectl keeps the last.
+    pub overwritten: Vec<YamlFault>,
     tree: Tree,
 }
 
@@ -59,27 +62,69 @@ pub fn read(text: &str) -> Vec<Result<Document, YamlFault>> {
                 );
             }
         }
-        None => read_part(
-            Reader::new(Position::default(), text, MAX_NODES),
-            &mut documents,
-        ),
+        None => read_yaml(text, &mut documents),
     }
     let mut faults = documents
         .iter_mut()
         .filter_map(|document| document.as_mut().err())
         .peekable();
     // Searched once, and not for each of what may be a hundred thousand documents.
-    if faults.peek().is_some() && text.contains("{{") {
-        faults.for_each(YamlFault::hint_at_templates);
+    if faults.peek().is_some()
+        && let Some(hint) = template_hint(text)
+    {
+        faults.for_each(|fault| hint.clone_into(&mut fault.remedy));
     }
     documents
+}
+
+fn read_yaml(text: &str, documents: &mut Vec<Result<Document, YamlFault>>) {
+    let start = Position::default();
+    read_part(Reader::new(start, text, MAX_NODES), documents);
+    if documents.last().is_some_and(Result::is_err)
+        && let Some(indented) = Indented::of(text)
+    {
+        documents.clear();
+        read_part(Reader::new(start, &indented.text, MAX_NODES), documents);
+        for document in documents {
+            match document {
+                Ok(document) => {
+                    document.tree.relocate(|span| indented.original(span));
+                    for fault in &mut document.overwritten {
+                        fault.at = indented.position(fault.at);
+                    }
+                }
+                Err(fault) => fault.at = indented.position(fault.at),
+            }
+        }
+    }
+}
+
+/// What to do first with a text that looks like a template, if it does.
+pub fn template_hint(text: &str) -> Option<&'static str> {
+    if text.contains("{{") {
+        Some(
+            "it looks like a template: render it first, for example `helm template CHART | rayfit \
+             check -`",
+        )
+    } else if text.contains("${") {
+        Some(
+            "it looks like a template: fill it in first, for example `envsubst < FILE | rayfit \
+             check -`",
+        )
+    } else {
+        None
+    }
 }
 
 fn read_part(reader: Reader<'_>, documents: &mut Vec<Result<Document, YamlFault>>) {
     for tree in reader {
         documents.push(tree.and_then(|tree| {
-            let value = value::of(&tree)?;
-            Ok(Document { value, tree })
+            let (value, overwritten) = value::of(&tree)?;
+            Ok(Document {
+                value,
+                overwritten,
+                tree,
+            })
         }));
     }
 }
@@ -103,5 +148,7 @@ fn json_parts(text: &str) -> Option<Vec<(Position, &str)>> {
     Some(parts)
 }
 
+#[cfg(test)]
+mod round_trip;
 #[cfg(test)]
 mod tests;

@@ -46,6 +46,13 @@ impl Tree {
         self.nodes.get(id.0 as usize)
     }
 
+    /// Moves every node to another place.
+    pub(super) fn relocate(&mut self, place: impl Fn(Span) -> Span) {
+        for node in &mut self.nodes {
+            node.span = place(node.span);
+        }
+    }
+
     /// What an alias stands for, else the node itself.
     pub(super) fn resolved<'a>(&'a self, node: &'a TreeNode) -> Option<&'a TreeNode> {
         match node.content {

@@ -13,12 +13,14 @@ const MAX_DEPTH: usize = 512;
 /// Most values that aliases may bring; the same order as go-yaml's own bound.
 const MAX_ALIASED: usize = 400_000;
 
-/// The value of a document.
-pub(super) fn of(tree: &Tree) -> Result<Value, YamlFault> {
-    match tree.root() {
-        Some(root) => Expander::new(tree).value(root),
-        None => Ok(Value::Null),
-    }
+/// The value of a document, and the keys in it that occur twice with different values.
+pub(super) fn of(tree: &Tree) -> Result<(Value, Vec<YamlFault>), YamlFault> {
+    let mut expander = Expander::new(tree);
+    let value = match tree.root() {
+        Some(root) => expander.value(root)?,
+        None => Value::Null,
+    };
+    Ok((value, expander.overwritten))
 }
 
 struct Expander<'a> {
@@ -30,6 +32,7 @@ struct Expander<'a> {
     aliased: usize,
     /// Bytes of text that aliases brought so far.
     copied: usize,
+    overwritten: Vec<YamlFault>,
 }
 
 impl<'a> Expander<'a> {
@@ -40,6 +43,7 @@ impl<'a> Expander<'a> {
             inside: Vec::new(),
             aliased: 0,
             copied: 0,
+            overwritten: Vec::new(),
         }
     }
 
@@ -130,10 +134,13 @@ impl<'a> Expander<'a> {
             match self.key(key)? {
                 None => self.merge(*value, &mut map)?,
                 Some(name) => {
-                    if let Some(line) = written.insert(name.clone(), key.span.start.line) {
-                        return Err(twice(key, &name, line));
-                    }
                     let value = self.item(*value)?;
+                    let line = written.insert(name.clone(), key.span.start.line);
+                    let hides = line.filter(|_| map.get(&name) != Some(&value));
+                    // What an alias brings has been looked at where it is written.
+                    if let Some(line) = hides.filter(|_| self.inside.is_empty()) {
+                        self.overwritten.push(twice(key, &name, line));
+                    }
                     map.insert(name, value);
                 }
             }
@@ -209,8 +216,8 @@ fn twice(key: &TreeNode, name: &str, line: usize) -> YamlFault {
     YamlFault::new(
         key.span.start,
         format!(
-            "the key {} occurs twice in one mapping (first in line {line}), and kubectl would \
-             keep one of them without a word",
+            "the key {} occurs twice in one mapping with different values (first in line {line}), \
+             and kubectl keeps the last one without a word",
             crate::text::shown_text(name)
         ),
         "keep the one that is meant",

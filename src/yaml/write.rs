@@ -1,6 +1,7 @@
 //! YAML that every reader takes for the same value: block style as kubectl prints it, quotes
 //! wherever a YAML 1.1 reader could take a text for something else.
 
+use crate::text::is_obeyed;
 use serde_json::{Map, Value};
 
 use super::scalar::{Scalar, TagType, resolve};
@@ -126,11 +127,7 @@ fn word(text: &str) -> String {
 }
 
 fn is_printable(c: char) -> bool {
-    !c.is_control()
-        && !matches!(
-            c,
-            '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}'
-        )
+    !is_obeyed(c) && !matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
 fn is_bare(text: &str) -> bool {

@@ -472,6 +472,54 @@ fn what_fits_nowhere_is_said() {
 }
 
 /// A placement group gets all of its bundles at once, each on a node of its own if it says so.
+/// Only the time of looks that can see something new is spent on a trace of thirty years.
+#[test]
+fn years_in_which_nothing_happens_are_passed_over() {
+    for strategy in BOTH {
+        let far = trace([tasks(1, 0.0, 5e8, 1.0), tasks(1, 1e9, 30.0, 1.0)].concat());
+        let result = simulate(
+            &cluster(&[("cpu", 4, 2, 1)]),
+            &far,
+            &WorldSettings::default(),
+            strategy,
+        );
+        assert_eq!((result.jobs.ended, result.jobs.unfinished), (2, 0));
+        within(result.makespan, 1e9, 1e9 + 120.0);
+    }
+}
+
+#[test]
+fn a_task_that_no_pod_can_hold_is_not_tried_for_ever() {
+    let mut grows = job(0.0, 1e9, JobDemand::Task(cpus(1.0)));
+    grows.retries = u32::MAX;
+    grows.memory = vec![MemoryUse {
+        at: 1.0,
+        bytes: 1 << 50,
+    }];
+    let jobs = trace([vec![grows], tasks(1, 0.0, 1e5, 1.0)].concat());
+    let result = simulate(
+        &cluster(&[("cpu", 4, 2, 1)]),
+        &jobs,
+        &WorldSettings::default(),
+        Strategy::Rayfit,
+    );
+    assert_eq!((result.jobs.ended, result.jobs.lost), (1, 1));
+}
+
+#[test]
+fn groups_that_nobody_could_simulate_are_refused() {
+    let refusal = |change: &str, value: i64| {
+        let mut cluster = cluster(&[("cpu", 4, 2_000_000_000, 1)]);
+        cluster["spec"]["workerGroupSpecs"][0][change] = value.into();
+        let (world, reconciler) = (WorldSettings::default(), RoundSettings::default());
+        let jobs = trace(tasks(1, 0.0, 1.0, 1.0));
+        let refused = run(&cluster, &jobs, &world, reconciler, &mut |_| {});
+        refused.expect_err(change).to_string()
+    };
+    assert!(refusal("numOfHosts", 0).contains("write 1 or more"));
+    assert!(refusal("minReplicas", 2_000_000_000).contains("lower replicas"));
+}
+
 #[test]
 fn placement_groups_are_served_whole() {
     use trace::PlacementStrategy::{Pack, Spread, StrictPack, StrictSpread};

@@ -123,10 +123,106 @@ fn to_json(yaml: &str) -> String {
 
 #[test]
 fn what_cannot_be_read_is_exit_code_2_and_hides_nothing() {
-    let run = rayfit(&["check", "none.yaml", TEMPLATE, DENIED]);
+    let run = rayfit(&["check", "none.yaml", TEMPLATE, "examples/good.yaml"]);
     assert_eq!(run.code, 2);
-    assert!(run.out.contains("RF105 error"), "{}", run.out);
+    assert!(run.out.starts_with("1 Ray object checked"), "{}", run.out);
     insta::assert_snapshot!(run.err);
+    // That an object is denied is said, whatever else there is.
+    let run = rayfit(&["check", "none.yaml", DENIED]);
+    assert_eq!(run.code, 1, "{}", run.err);
+    assert!(run.out.contains("RF105 error"), "{}", run.out);
+}
+
+/// A folder as repositories have them: what has nothing to do with Ray is passed over.
+#[test]
+fn in_a_folder_only_files_that_name_a_ray_kind_must_be_readable() {
+    let folder = scratch("repository");
+    let good = read("examples/good.yaml");
+    let write = |name: &str, text: &[u8]| {
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let check = |arguments: &[&str]| {
+        let run = rayfit(
+            &[
+                &["check", folder.to_str().unwrap(), "-o", "json"],
+                arguments,
+            ]
+            .concat(),
+        );
+        let summary = run.json()["summary"].clone();
+        let number = |key: &str| summary[key].as_u64().unwrap();
+        let numbers = (number("checked"), number("filesPassedOver"));
+        (run.code, numbers, run.err)
+    };
+    write("good.yaml", good.as_bytes());
+    write(
+        "chart/service.yaml",
+        b"kind: Service\nmetadata: {{ toYaml .Values.metadata }}\n",
+    );
+    write("data.json", b"{\"bytes\": \"\xff\"}\n");
+    write(
+        "dashboard.json",
+        b"{\"title\": \"see docs.ray.io\", \"title\": \"Ray\"}\n",
+    );
+    assert_eq!(check(&[]), (0, (1, 2), String::new()));
+    // A file that is named must be readable.
+    let run = rayfit(&["check", folder.join("data.json").to_str().unwrap()]);
+    assert_eq!(run.code, 2, "{}", run.out);
+
+    write(
+        "chart/raycluster.yaml",
+        b"{{- if .Values.on }}\nkind: RayCluster\n{{- end }}\n",
+    );
+    let (code, numbers, error) = check(&[]);
+    assert_eq!((code, numbers), (2, (1, 2)));
+    assert!(error.contains("render it first"), "{error}");
+    assert_eq!(check(&["--exclude", "chart/"]), (0, (1, 1), String::new()));
+    assert_eq!(
+        check(&["--exclude", "ray*.yaml"]),
+        (0, (1, 2), String::new())
+    );
+    let run = rayfit(&["check", folder.to_str().unwrap(), "--exclude", "a[b"]);
+    assert!(run.err.contains("--exclude"), "{}", run.err);
+
+    // As in a repository of git.
+    std::fs::create_dir(folder.join(".git")).unwrap();
+    write(".gitignore", b"/chart/\n");
+    write("chart/.hidden.yaml", b"kind: RayCluster: {{ x }}\n");
+    assert_eq!(check(&[]), (0, (1, 1), String::new()));
+}
+
+/// kubectl sends the last value, and so it is the one that is checked.
+#[test]
+fn a_key_that_occurs_twice_is_read_as_kubectl_reads_it() {
+    let denied = read(DENIED).replace("num-cpus: \"2\"", "num-cpus: \"1\"\n      num-cpus: \"2\"");
+    assert_ne!(denied, read(DENIED));
+    let run = rayfit_reading(&["check", "-"], &denied);
+    assert_eq!(run.code, 1, "{}", run.out);
+    assert!(run.out.contains("RF105 error"), "{}", run.out);
+    assert!(run.err.contains("warning: <stdin>: line "), "{}", run.err);
+    assert!(run.err.contains("\"num-cpus\" occurs twice"), "{}", run.err);
+    let github = rayfit_reading(&["check", "-o", "github", "-"], &denied).out;
+    assert!(github.contains("::warning file=<stdin>,line="), "{github}");
+    let log = rayfit_reading(&["check", "-o", "sarif", "-"], &denied).json();
+    let told = &log["runs"][0]["invocations"][0]["toolExecutionNotifications"][0];
+    assert_eq!(told["level"], "warning");
+}
+
+#[test]
+fn placeholders_that_nothing_has_filled_in_are_told() {
+    let text = read("examples/good.yaml");
+    let text = text.replace("maxReplicas: ", "maxReplicas: ${MAX} # ");
+    let text = text.replacen("name: ", "name: ${NAME} # ", 1);
+    let run = rayfit_reading(&["check", "-o", "json", "-"], &text);
+    let report = run.json();
+    let name = &report["findings"][0];
+    assert_eq!(name["path"], "metadata.name", "{report}");
+    assert!(name["fix"].to_string().contains("envsubst"), "{name}");
+    let count = &report["remarks"][0];
+    assert!(count["reason"].to_string().contains("${MAX}"), "{count}");
+    assert!(count["remedy"].to_string().contains("envsubst"), "{count}");
 }
 
 #[test]
@@ -224,6 +320,17 @@ fn defaulting_keeps_what_it_does_not_know() {
         run.out,
         "kind: Secret\nz: 1\na:\n- '010'\n- 'yes'\n- 1000\nunknown:\n  max: 12345678901234567890\n---\nkind: Two\n"
     );
+}
+
+/// A null is no change of a default, and stays as it is written wherever none is filled in.
+#[test]
+fn nulls_are_in_no_diff() {
+    let text = read("examples/rayjob.yaml").replace("template:", "template:\n        metadata:");
+    let diff = rayfit_reading(&["default", "--diff", "-"], &text).out;
+    assert!(diff.contains("+      idleTimeoutSeconds: 60"), "{diff}");
+    assert!(!diff.contains("-        metadata"), "{diff}");
+    let whole = rayfit_reading(&["default", "-"], &text).out;
+    assert!(whole.contains("metadata: null"), "{whole}");
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod record_trace;
 mod serve;
 mod sidecar;
 mod simulate_cli;
+mod terminal;
 mod tls;
 mod trace_cli;
 

@@ -20,9 +20,13 @@ pub(super) use list::{list, policies};
 pub(super) use look::{Look, clusters, ray_pods};
 use look::{cluster, gcs_of, look};
 
+use crate::apiserver::error_chain::text;
+use crate::cli::shared::outcome;
 use crate::controller::observe::Key;
 use crate::gcs::{self, Address};
 use crate::plan;
+use crate::policy::Policies;
+use crate::snapshot::allowed::retain_labels;
 
 /// Flags that select the Kubernetes cluster, shared by several commands.
 #[derive(Debug, Clone, clap::Args)]
@@ -99,11 +103,23 @@ impl LiveArgs {
         })
     }
 
-    /// Observes a cluster.
-    pub(super) fn look_once(&self, key: &Key) -> anyhow::Result<Look> {
+    /// Observes a cluster, for others to read: only with labels by which policies select.
+    pub(super) fn look_to_record(&self, key: &Key) -> anyhow::Result<Look> {
         block_on(async {
             let client = self.client().await?;
-            look(&client, key, self.gcs_address.clone()).await
+            let mut look = look(&client, key, self.gcs_address.clone()).await?;
+            let policies = list::policies(&client).await.unwrap_or_else(|error| {
+                outcome::warn(format_args!(
+                    "RayPolicies cannot be read, so labels by which they select are left out: {}",
+                    text(&error)
+                ));
+                Policies::default()
+            });
+            let keys = policies.label_keys();
+            let mut cluster = look.snapshot.ray_cluster.object().clone();
+            retain_labels(&mut cluster, |key| keys.contains(key));
+            look.snapshot.ray_cluster = cluster.into();
+            Ok(look)
         })
     }
 }

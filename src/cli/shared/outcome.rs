@@ -3,6 +3,8 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use crate::text::is_obeyed;
+
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
@@ -50,6 +52,9 @@ pub(in crate::cli) fn warn(message: impl std::fmt::Display) {
 
 fn tell(color: anstyle::AnsiColor, what: &str, message: &dyn std::fmt::Display) {
     let style = color.on_default().bold();
+    // What others wrote is quoted in messages; lines of their own are ours.
+    let obeyed = |char: char| is_obeyed(char) && char != '\n';
+    let message = message.to_string().replace(obeyed, "\u{fffd}");
     // If standard error is closed too, there is nothing left to do.
     let _ = writeln!(anstream::stderr(), "{style}{what}:{style:#} {message}");
 }

@@ -4,7 +4,12 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
+use ignore::WalkBuilder;
+use ignore::overrides::{Override, OverrideBuilder};
+
+use crate::ray::Kind;
 use crate::yaml::MAX_BYTES;
 
 /// The name that stands for standard input.
@@ -15,6 +20,8 @@ const STDIN: &str = "-";
 pub(in crate::cli) enum InputSource {
     Stdin,
     File(PathBuf),
+    /// A file that nobody named, in a folder.
+    Found(PathBuf),
 }
 
 /// Why a source cannot be read.
@@ -22,8 +29,13 @@ pub(in crate::cli) enum InputSource {
 pub(in crate::cli) enum SourceError {
     #[error("there is no such file or folder; check the path")]
     Missing,
-    #[error("the folder has no *.yaml, *.yml or *.json files; name the files")]
+    #[error(
+        "the folder has no *.yaml, *.yml or *.json files that are neither hidden nor left out by \
+         .gitignore or --exclude; name the files"
+    )]
     Empty,
+    #[error("--exclude {0}; write it as a line of a .gitignore")]
+    Glob(ignore::Error),
     #[error("this is a folder; name one file in it")]
     Folder,
     #[error("larger than {} MiB; split it", limit >> 20)]
@@ -49,7 +61,7 @@ impl InputSource {
     pub(in crate::cli) fn name(&self) -> String {
         match self {
             Self::Stdin => "<stdin>".to_owned(),
-            Self::File(path) => path.display().to_string(),
+            Self::File(path) | Self::Found(path) => path.display().to_string(),
         }
     }
 
@@ -62,17 +74,34 @@ impl InputSource {
     pub(in crate::cli) fn read_up_to(&self, limit: usize) -> Result<String, SourceError> {
         match self {
             Self::Stdin => bounded(io::stdin().lock(), limit),
-            Self::File(path) => bounded(File::open(path)?, limit),
+            Self::File(path) | Self::Found(path) => bounded(File::open(path)?, limit),
         }
+    }
+
+    /// Whether this is a file that a folder has beside its Ray objects: it names no kind of them.
+    pub(in crate::cli) fn is_unrelated(&self) -> bool {
+        let Self::Found(path) = self else {
+            return false;
+        };
+        let bytes = File::open(path).and_then(|file| bytes(file, MAX_BYTES));
+        bytes.is_ok_and(|bytes| {
+            let text = String::from_utf8_lossy(&bytes);
+            bytes.len() <= MAX_BYTES && !Kind::ALL.iter().any(|kind| text.contains(kind.name()))
+        })
     }
 }
 
-/// Reads no more bytes than a manifest may have, so that a device or a mistaken image does no harm.
-fn bounded(reader: impl Read, limit: usize) -> Result<String, SourceError> {
+/// No more bytes than a manifest may have, so that a device or a mistaken image does no harm, and one
+/// more if there are more.
+fn bytes(reader: impl Read, limit: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let most = u64::try_from(limit).unwrap_or(u64::MAX - 1);
-    // One byte more than is allowed shows that there is more.
     reader.take(most + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn bounded(reader: impl Read, limit: usize) -> Result<String, SourceError> {
+    let bytes = bytes(reader, limit)?;
     if bytes.len() > limit {
         return Err(SourceError::TooLarge { limit });
     }
@@ -86,18 +115,32 @@ fn bounded(reader: impl Read, limit: usize) -> Result<String, SourceError> {
 }
 
 /// The sources that an argument stands for: a file, standard input (`-`), or all manifests in a
-/// folder and below, sorted, without hidden ones.
-pub(in crate::cli) fn expand(argument: &Path) -> Result<Vec<InputSource>, SourceError> {
+/// folder and below, sorted, without those that are hidden, that a .gitignore lists, or that
+/// `exclude` does in the same way.
+pub(in crate::cli) fn expand(
+    argument: &Path,
+    exclude: &[String],
+) -> Result<Vec<InputSource>, SourceError> {
     let source = single(argument);
     if source == InputSource::Stdin || !fs::metadata(argument)?.is_dir() {
         return Ok(vec![source]);
     }
-    let mut files = Vec::new();
-    walk(argument, &mut BTreeSet::new(), &mut files)?;
+    let files = walk(argument, excluded(argument, exclude)?);
     if files.is_empty() {
         return Err(SourceError::Empty);
     }
     Ok(files)
+}
+
+fn excluded(folder: &Path, globs: &[String]) -> Result<Override, SourceError> {
+    let mut builder = OverrideBuilder::new(folder);
+    for glob in globs {
+        // An override names what is wanted, and with an exclamation mark what is not.
+        builder
+            .add(&format!("!{glob}"))
+            .map_err(SourceError::Glob)?;
+    }
+    builder.build().map_err(SourceError::Glob)
 }
 
 /// The source that a path names; `-` is standard input.
@@ -109,34 +152,50 @@ pub(in crate::cli) fn single(path: &Path) -> InputSource {
     }
 }
 
-/// `seen` holds the resolved paths of the visited folders.
-fn walk(
-    folder: &Path,
-    seen: &mut BTreeSet<PathBuf>,
-    files: &mut Vec<InputSource>,
-) -> Result<(), SourceError> {
-    // Links may lead back to a folder above.
-    if !seen.insert(fs::canonicalize(folder)?) {
-        return Ok(());
-    }
-    let entries: io::Result<Vec<_>> = fs::read_dir(folder)?.collect();
-    let mut paths: Vec<PathBuf> = entries?.iter().map(fs::DirEntry::path).collect();
-    paths.sort();
-    for path in paths.into_iter().filter(|path| !is_hidden(path)) {
-        match fs::metadata(&path) {
-            Ok(meta) if meta.is_dir() => walk(&path, seen, files)?,
-            Ok(meta) if meta.is_file() && is_manifest(&path) => files.push(InputSource::File(path)),
+fn walk(folder: &Path, excluded: Override) -> Vec<InputSource> {
+    let seen = Mutex::new(BTreeSet::new());
+    let walk = WalkBuilder::new(folder)
+        .overrides(excluded)
+        // The same files on every machine: of what git reads, what lies in the folder.
+        .ignore(false)
+        .git_global(false)
+        .follow_links(true)
+        .sort_by_file_name(Ord::cmp)
+        .filter_entry(move |entry| {
+            let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+            // Links lead to some folders by many ways.
+            !is_folder
+                || fs::canonicalize(entry.path())
+                    .is_ok_and(|path| seen.lock().is_ok_and(|mut seen| seen.insert(path)))
+        })
+        .build();
+    let mut files = Vec::new();
+    for entry in walk {
+        match &entry {
+            Ok(entry) => {
+                let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+                if is_file && is_manifest(entry.path()) {
+                    files.push(InputSource::Found(entry.path().to_owned()));
+                }
+            }
             // A dangling link is reported only if its name is that of a manifest.
-            Err(_) if is_manifest(&path) => files.push(InputSource::File(path)),
-            _ => {}
+            Err(error) => files.extend(
+                failed(error)
+                    .filter(|path| is_manifest(path) || path.is_dir())
+                    .map(|path| InputSource::Found(path.to_owned())),
+            ),
         }
     }
-    Ok(())
+    files
 }
 
-fn is_hidden(path: &Path) -> bool {
-    path.file_name()
-        .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+/// The path that could not be looked at, unless it leads back to a folder above.
+fn failed(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithDepth { err, .. } => failed(err),
+        _ => None,
+    }
 }
 
 fn is_manifest(path: &Path) -> bool {

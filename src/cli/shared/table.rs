@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
+use crate::text::ForeignText;
+
 /// A table: a line of titles, and lines with the same number of cells.
 #[derive(Debug, Clone, Default)]
 pub(in crate::cli) struct Table {
@@ -23,7 +25,7 @@ impl Table {
                 // Otherwise columns could not be told apart.
                 "-".to_owned()
             } else {
-                cell
+                ForeignText(cell).to_string()
             }
         };
         self.lines.push(cells.into_iter().map(dash).collect());

@@ -16,6 +16,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::cluster_object::GroupSpec;
 use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_object::Resources;
+use crate::text::ForeignText;
 
 /// The most pods that are listed. If there are more, only those with something to report are
 /// listed.
@@ -54,7 +55,10 @@ pub(super) fn text(key: &Key, look: &Look, settings: &PlanSettings) -> String {
         let _ = writeln!(text, "\nproblem: {problem}");
     }
     if !look.error.is_empty() {
-        let _ = writeln!(text, "\nlast error:\n{}", look.error.trim_end());
+        let _ = writeln!(text, "\nlast error:");
+        for line in look.error.trim_end().lines() {
+            let _ = writeln!(text, "  {}", ForeignText(line));
+        }
     }
     text
 }
@@ -108,7 +112,7 @@ fn head(key: &Key, look: &Look) -> String {
         ),
         ("ray", gcs),
     ] {
-        let _ = writeln!(text, "  {name:<12} {value}");
+        let _ = writeln!(text, "  {name:<12} {}", ForeignText(value));
     }
     if let Some(unseen) = look.scaler().unseen() {
         let _ = writeln!(text, "  {:<12} {unseen}", "settings");

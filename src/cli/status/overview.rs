@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::cli::shared::table::Table;
 use crate::ray::{Kind, RayObject, ippr};
-use crate::reconcile::ownership::handover::RECORD;
+use crate::reconcile::ScalerRole;
+use crate::reconcile::ownership::handover::HandoverRecord;
 use crate::snapshot::ClusterId;
 use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_condition::PodCondition;
@@ -63,12 +64,15 @@ pub(super) fn text(clusters: &[Value], pods: &[PodObject]) -> String {
 
 /// Who scales it, according to the hand-over record; a sidecar is shown without the UID of its pod.
 pub(super) fn scaler(object: &RayObject<'_>) -> String {
-    let record = object.annotation(RECORD).unwrap_or_default();
-    match record.split_once('/') {
-        Some(("sidecar", _)) => "sidecar".to_owned(),
-        Some(_) => "changing".to_owned(),
-        None => record.to_owned(),
-    }
+    let text = match HandoverRecord::of(object) {
+        HandoverRecord::Absent => "",
+        HandoverRecord::Nobody => "nobody",
+        HandoverRecord::Held(ScalerRole::Central) => "central",
+        HandoverRecord::Held(ScalerRole::Sidecar { .. }) => "sidecar",
+        HandoverRecord::Taking { .. } => "changing",
+        HandoverRecord::Unknown(_) => "unknown",
+    };
+    text.to_owned()
 }
 
 /// Whether a resize of the pod is in progress.

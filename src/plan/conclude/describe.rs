@@ -4,7 +4,7 @@ use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::outcome::unmet::amount_text;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::standby::ready::{StandbyDemand, StandbyKind};
-use crate::snapshot::gcs::{LabelOperator, ResourceRequest};
+use crate::snapshot::gcs::{LabelOperator, LabelSelector, ResourceRequest};
 
 /// Something that is kept ready, in words: `{CPU: 1} as headroom (20 % of the 40 CPUs in use)`.
 pub(crate) fn standby(state: &DecisionState, kept: &StandbyDemand) -> String {
@@ -40,22 +40,31 @@ fn bundle(request: &ResourceRequest) -> String {
         .map(|(name, amount)| format!("{name}: {}", amount_text(name, *amount)))
         .collect();
     let mut text = format!("{{{}}}", amounts.join(", "));
-    let conditions: Vec<String> = request
+    let selectors: Vec<String> = request.label_selectors.iter().map(selector).collect();
+    if request
         .label_selectors
         .iter()
-        .flat_map(|s| &s.label_constraints)
-        .map(|c| {
-            let operator = if c.operator == LabelOperator::NotIn {
-                "not in"
-            } else {
-                "in"
-            };
-            format!("{} {operator} [{}]", c.label_key, c.label_values.join(", "))
-        })
-        .collect();
-    if !conditions.is_empty() {
+        .any(|one| !one.label_constraints.is_empty())
+    {
         text.push_str(" where ");
-        text.push_str(&conditions.join(" and "));
+        text.push_str(&selectors.join(", or else "));
     }
     text
+}
+
+/// The conditions of a selector in words. Further selectors are what the request falls back to.
+fn selector(selector: &LabelSelector) -> String {
+    let conditions = selector.label_constraints.iter().map(|c| {
+        let operator = if c.operator == LabelOperator::NotIn {
+            "not in"
+        } else {
+            "in"
+        };
+        format!("{} {operator} [{}]", c.label_key, c.label_values.join(", "))
+    });
+    let conditions: Vec<String> = conditions.collect();
+    if conditions.is_empty() {
+        return "anywhere".to_owned();
+    }
+    conditions.join(" and ")
 }

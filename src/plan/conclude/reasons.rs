@@ -7,8 +7,9 @@ use crate::plan::demand::placement_group;
 use crate::plan::demand::requests::DemandOrigin;
 use crate::plan::demand::shape::{Shape, ShapeId};
 use crate::plan::list::{ByGroup, DemandIndex, GroupIndex};
+use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
-use crate::plan::outcome::unmet::{GroupLimit, Shortfall, UnmetReason};
+use crate::plan::outcome::unmet::{GroupLimit, Shortfall, Uncounted, UnmetReason};
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
 
 /// For how many demands the reasons are given. Nobody reads the reasons of more.
@@ -127,7 +128,9 @@ fn why_not(
     let state = &decided.state;
     let (template, config) = (&group.template, &group.config);
     if !crate::plan::packing::fit::admits(shape, &template.labels) {
-        return Shortfall::Labels;
+        return Shortfall::Labels {
+            has_any: config.is_head || !config.labels.is_empty(),
+        };
     }
     for (name, needed) in shape.positive() {
         let has = template
@@ -140,6 +143,7 @@ fn why_not(
                 has,
                 needed,
                 at_base: group.at_base,
+                uncounted: uncounted(state.names.text(name), has, config),
             };
         }
     }
@@ -153,4 +157,42 @@ fn why_not(
         return Shortfall::MaxWorkers(state.max_workers);
     }
     Shortfall::Full
+}
+
+/// What a group without a resource would have to say, if its pods have devices that may be meant.
+fn uncounted(resource: &str, has: f64, config: &GroupConfig) -> Option<Box<Uncounted>> {
+    let kind = match resource {
+        "GPU" | "neuron_cores" => resource,
+        _ => resource.split_once(':')?.0,
+    };
+    let (words, remedy): (&[&str], _) = match kind {
+        "GPU" => (
+            &["gpu", "nvidia", "amd"],
+            "write num-gpus in rayStartParams of the group".to_owned(),
+        ),
+        "neuron_cores" => (
+            &["neuron"],
+            "write neuron_cores under resources of the group".to_owned(),
+        ),
+        "accelerator_type" => (
+            &[""],
+            format!(
+                "if that is the accelerator, write {resource:?}: \"1\" under resources of the group"
+            ),
+        ),
+        _ => return None,
+    };
+    let is_meant = |device: &&String| words.iter().any(|word| device.contains(word));
+    let devices: Vec<&str> = config
+        .devices
+        .iter()
+        .filter(is_meant)
+        .map(String::as_str)
+        .collect();
+    (has == 0.0 && !devices.is_empty()).then(|| {
+        Box::new(Uncounted {
+            devices: devices.join(", "),
+            remedy,
+        })
+    })
 }

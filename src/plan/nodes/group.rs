@@ -15,6 +15,7 @@ use crate::snapshot::cluster_object::{
     ClusterObject, ClusterSpec, DEFAULT_IDLE_TIMEOUT_S, GroupSpec,
 };
 use crate::snapshot::pod_object::Resources;
+use crate::text::is_obeyed;
 
 /// More nodes than any cluster has. Numbers above it, which KubeRay's own types cannot hold, are
 /// read as this number, so that sums of them stay in range.
@@ -51,6 +52,8 @@ pub(crate) struct GroupConfig {
     pub(crate) pod_level: Resources,
     /// What one of its pods asks for when it starts.
     pub(crate) pod_requests: Amounts,
+    /// The devices of its ray containers, such as `nvidia.com/gpu`.
+    pub(crate) devices: Vec<String>,
     /// The pods in `scaleStrategy.workersToDelete`.
     pub(crate) to_delete: HashSet<String>,
     /// Whether the group is suspended (`suspend`).
@@ -231,7 +234,13 @@ impl ClusterConfig {
 
 fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
     let name = group.name.as_deref().ok_or(GroupError::NoName)?;
+    if name.contains(is_obeyed) {
+        return Err(GroupError::BadName);
+    }
     let resources = group.resources.as_ref().map_err(Clone::clone)?;
+    if let Some(hosts) = group.hosts.filter(|hosts| *hosts < 1) {
+        return Err(GroupError::NoHosts(hosts));
+    }
     let hosts = hosts(group);
     let (min_replicas, max_replicas) = replicas(group)?;
     let nodes = |replicas: i64| nodes(replicas, hosts);
@@ -263,6 +272,7 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
         }),
         pod_level: group.pod_level,
         pod_requests: group.pod_requests,
+        devices: group.devices.clone(),
         to_delete: group.listed().map(str::to_owned).collect(),
         suspended: group.suspended,
         scale_gates: group.scale_gates.clone(),
@@ -270,8 +280,8 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
 }
 
 fn hosts(group: &GroupSpec) -> u64 {
-    // Ray takes a `numOfHosts` of 0 as it is: such a group has no nodes.
-    let hosts = group.hosts.unwrap_or(1).max(0).unsigned_abs();
+    // KubeRay takes a `numOfHosts` of 0 for 1.
+    let hosts = group.hosts.unwrap_or(1).max(1).unsigned_abs();
     hosts.min(MOST_NODES)
 }
 

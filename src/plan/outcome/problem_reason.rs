@@ -80,6 +80,9 @@ pub enum GroupError {
     /// `groupName` is absent.
     #[error("it has no groupName: give it one")]
     NoName,
+    /// `groupName` would be obeyed where it is shown.
+    #[error("its groupName has control characters or ones that turn text around: rename it")]
+    BadName,
     /// Ray cannot derive the resources of its nodes.
     #[error(transparent)]
     Resources(#[from] ResourceError),
@@ -89,6 +92,9 @@ pub enum GroupError {
     /// `maxReplicas` is absent.
     #[error("it has no maxReplicas: write the most that it may have")]
     NoMaxReplicas,
+    /// A replica has no pods, and Ray divides by their number.
+    #[error("numOfHosts is {0}, and Ray divides by it: write 1 or more, or leave it out")]
+    NoHosts(i64),
     /// The minimum is above the maximum.
     #[error("minReplicas {min} is above maxReplicas {max}: raise the latter")]
     MinAboveMax {
@@ -156,6 +162,8 @@ impl ProblemReason {
             Self::TooManyWorkers(_) => Self::TooManyWorkers(0),
             Self::Group(
                 GroupError::NoName
+                | GroupError::BadName
+                | GroupError::NoHosts(_)
                 | GroupError::Resources(_)
                 | GroupError::NoMinReplicas
                 | GroupError::NoMaxReplicas,

@@ -85,7 +85,10 @@ pub enum UnmetReason {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shortfall {
     /// The request asks for other labels.
-    Labels,
+    Labels {
+        /// Whether the group has any.
+        has_any: bool,
+    },
     /// A node has less of a resource than the request needs.
     TooSmall {
         /// The name of the resource.
@@ -96,6 +99,8 @@ pub enum Shortfall {
         needed: f64,
         /// Why new nodes count at their base size, if they do.
         at_base: Option<CountedAtBase>,
+        /// What to write so that Ray counts what the pods have.
+        uncounted: Option<Box<Uncounted>>,
     },
     /// The group is the head group, of which there is one node.
     OneHead,
@@ -105,6 +110,15 @@ pub enum Shortfall {
     MaxWorkers(u64),
     /// Every node is full, and the cluster has as many as it may have.
     Full,
+}
+
+/// Devices of pods that Ray does not count as the resource that is asked for, unless the group says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Uncounted {
+    /// The devices, as the container lists them.
+    pub devices: String,
+    /// What to write in the group.
+    pub remedy: String,
 }
 
 /// Why new nodes of a group count at their base size, and not at their resize limits.
@@ -169,15 +183,23 @@ impl fmt::Display for UnmetReason {
 impl fmt::Display for Shortfall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Labels => f.write_str("its labels do not match"),
+            Self::Labels { has_any: true } => f.write_str("its labels do not match"),
+            Self::Labels { has_any: false } => f.write_str(
+                "it has no labels: write those that its nodes have under labels of the group",
+            ),
             Self::TooSmall {
                 resource,
                 has,
                 needed,
                 at_base,
+                uncounted,
             } => {
                 let (has, needed) = (amount_text(resource, *has), amount_text(resource, *needed));
                 write!(f, "a node has {resource} {has}, {needed} is needed")?;
+                if let Some(uncounted) = uncounted {
+                    let Uncounted { devices, remedy } = &**uncounted;
+                    write!(f, " (its pods have {devices}: {remedy})")?;
+                }
                 match at_base {
                     None => Ok(()),
                     // The text names a moment and not the seconds until it, because the text is

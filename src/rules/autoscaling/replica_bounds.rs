@@ -11,10 +11,10 @@ pub static RULE: Rule = Rule {
     id: RuleId(201),
     name: "replica-bounds",
     mode: OwnMode::ByCase("Enforce; Warn where replicas is above maxReplicas"),
-    summary: "Negative counts of replicas or hosts, or `minReplicas` above `maxReplicas`",
+    summary: "Negative counts of replicas, no hosts, or `minReplicas` above `maxReplicas`",
     what: "Checks `replicas`, `minReplicas`, `maxReplicas` and `numOfHosts` of every worker group, \
-           with and without autoscaling, and reports negative numbers, `minReplicas` above \
-           `maxReplicas`, and (as a warning) `replicas` above `maxReplicas`. `replicas` below \
+           with and without autoscaling, and reports negative numbers, a `numOfHosts` of 0, \
+           `minReplicas` above `maxReplicas`, and (as a warning) `replicas` above `maxReplicas`. `replicas` below \
            `minReplicas` is fine: KubeRay raises it.",
     why: "KubeRay stops reconciling the whole cluster because of it, and Ray stops scaling it.",
     bad: "
@@ -33,7 +33,8 @@ spec:
 ",
     without: "KubeRay 1.6 and later report the spec as invalid in an Event and change no pod until \
               it is fixed (KubeRay, `ValidateRayClusterSpec`); Ray's autoscaler fails an assertion \
-              in every round, for all groups (Ray, autoscaler v2, `NodeTypeConfig`). Counts of \
+              in every round, for all groups (Ray, autoscaler v2, `NodeTypeConfig`), and divides by \
+              `numOfHosts` (`cloud_provider.py`, `_initialize_scale_request`). Counts of \
               replicas outside the bounds are clamped (KubeRay, `GetWorkerGroupDesiredReplicas`).",
     since: "0.1.0",
     cel: CEL,
@@ -44,7 +45,7 @@ const CEL: Cel = Cel::Covered(&[
     Check {
         each: Each::Worker,
         mode: Mode::Enforce,
-        faults: r#"['replicas', 'minReplicas', 'maxReplicas', 'numOfHosts'].filter(k, k in g.spec && g.spec[k] < 0).map(k, '.' + k + ' ' + string(g.spec[k]) + ' is negative')
+        faults: r#"['replicas', 'minReplicas', 'maxReplicas', 'numOfHosts'].filter(k, k in g.spec && g.spec[k] < (k == 'numOfHosts' ? 1 : 0)).map(k, '.' + k + ' ' + string(g.spec[k]) + ' is too low')
 + (has(g.spec.minReplicas) && has(g.spec.maxReplicas) && g.spec.maxReplicas >= 0 && g.spec.minReplicas > g.spec.maxReplicas
   ? ['.minReplicas ' + string(g.spec.minReplicas) + ' is above maxReplicas ' + string(g.spec.maxReplicas)] : [])"#,
         fix: "Write numbers of at least 0 (numOfHosts: 1), and minReplicas not above maxReplicas.",
@@ -60,8 +61,7 @@ const CEL: Cel = Cel::Covered(&[
 
 const MISLEADING: &str = "KubeRay uses minReplicas instead, so the number hides how many workers \
                           there will be.";
-const HOSTS: &str =
-    "Ray's autoscaler reads it as a negative number of workers and fails, for all groups.";
+const HOSTS: &str = "Ray's autoscaler divides by it, and fails in every round, for all groups.";
 const CLAMPED: &str = "KubeRay never creates more workers than maxReplicas, so there will be fewer \
                        than replicas says.";
 
@@ -77,17 +77,22 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 
 fn check_signs(group: &Group<'_>, findings: &mut Findings) {
     for key in ["replicas", "minReplicas", "maxReplicas", "numOfHosts"] {
-        let Some(count) = group.integer(key).filter(|count| *count < 0) else {
-            continue;
-        };
         let (what, least) = match key {
             "numOfHosts" => ("hosts", 1),
             _ => ("workers", 0),
         };
+        let Some(count) = group.integer(key).filter(|count| *count < least) else {
+            continue;
+        };
+        let negative = if count < 0 {
+            "a negative number of"
+        } else {
+            "no"
+        };
         let finding = RULE
             .finding(
                 group.path().key(key),
-                format!("{count} is a negative number of {what}"),
+                format!("{count} is {negative} {what}"),
                 format!("Write {key}: {least} or more."),
             )
             .valued(count.to_string());

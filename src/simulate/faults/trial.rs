@@ -11,6 +11,7 @@ use super::violation::WorldViolation;
 use crate::reconcile::RoundSettings;
 use crate::simulate::moment::Moment;
 use crate::simulate::replicas::controllers::Controllers;
+use crate::simulate::scaler::Spared;
 use crate::simulate::settings::{LIVENESS_S, WorldSettings};
 use crate::simulate::trace::Trace;
 use crate::simulate::world::group::SimulatedGroupError;
@@ -175,7 +176,9 @@ impl<'a> FaultTrial<'a> {
         let replicas = scene.settings.replicas.unwrap_or(1);
         let mut controllers = Controllers::new(&staging.reconciler, replicas, &mut world);
         for scaler in controllers.scalers() {
-            scaler.spares_none = staging.spares_none;
+            if staging.spares_none {
+                scaler.spared = Spared::Nothing;
+            }
         }
         Ok(Self {
             usual: staging.world,

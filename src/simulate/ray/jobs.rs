@@ -4,6 +4,9 @@ use crate::simulate::moment::Moment;
 use crate::simulate::ray::resources::{Bundle, ResourceNames};
 use crate::simulate::trace::{JobDemand, MemoryUse, PlacementStrategy, Trace};
 
+/// How often a job is tried again at the most: one that no pod can hold would be tried for ever.
+const MOST_RETRIES: u32 = 100;
+
 /// How far a job has come.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobState {
@@ -138,7 +141,7 @@ impl Jobs {
                 started: None,
                 ended: None,
                 attempt: 0,
-                retries: job.retries,
+                retries: job.retries.min(MOST_RETRIES),
                 memory: job.memory.clone(),
                 memory_kills: 0,
                 is_delayed: false,

@@ -14,6 +14,11 @@ use crate::snapshot::gcs::ClusterResourceState;
 /// is left out, too.
 const LONGEST_REST_S: f64 = 640.0;
 
+/// The same once nothing has happened for a day: a hundred days, so that traces of years end.
+const LONGEST_REST_OF_YEARS_S: f64 = 8_640_000.0;
+
+const DAY_S: f64 = 86_400.0;
+
 /// From the end of one round of Ray's autoscaler to the beginning of the next, in seconds.
 /// (`AUTOSCALER_UPDATE_INTERVAL_S`)
 const RAY_INTERVAL_S: f64 = 5.0;
@@ -113,6 +118,17 @@ impl IdleRound {
         holds
     }
 
+    /// Until when rounds of the same state are spared, in seconds since 1970, if that is known and
+    /// nothing has happened for a day.
+    pub(super) fn spared_until(&self, seen: Seen, now: f64) -> Option<f64> {
+        match &self.proof {
+            Proof::Known(check, _) if self.of == seen && now - self.since > DAY_S => {
+                Some(check.until())
+            }
+            _ => None,
+        }
+    }
+
     /// Whether something is pending or on its way all the same.
     pub(super) fn is_busy(&self) -> bool {
         matches!(&self.proof, Proof::Known(check, _) if check.is_busy())
@@ -148,8 +164,13 @@ impl IdleRound {
         } = context(round.busy);
         // What is awaited is awaited for some time only, and schedules begin and end.
         let is_bounded = round.busy || !settings.plan.schedules.is_empty();
-        let longest = if is_bounded { REST_S } else { LONGEST_REST_S };
-        let mut rest_s = (round.at - self.since).clamp(REST_S, longest);
+        let quiet_s = round.at - self.since;
+        let longest = match is_bounded {
+            true => REST_S,
+            false if quiet_s > DAY_S => LONGEST_REST_OF_YEARS_S,
+            false => LONGEST_REST_S,
+        };
+        let mut rest_s = quiet_s.clamp(REST_S, longest);
         let mut snapshot = Box::new(snapshot);
         while rest_s >= interval_s.min(REST_S) {
             // The look at the end finds its round made.

@@ -15,4 +15,4 @@ mod idle;
 mod process;
 mod steps;
 
-pub use process::Scaler;
+pub use process::{Scaler, Spared};

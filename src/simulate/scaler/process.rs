@@ -14,6 +14,17 @@ use crate::simulate::world::World;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::OwnPods;
 
+/// What a scaler leaves out because it would find nothing to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spared {
+    /// Nothing, for comparisons.
+    Nothing,
+    /// Rounds.
+    Rounds,
+    /// Rounds, and looks that would see nothing new: nothing may add events to the world from outside.
+    Looks,
+}
+
 /// A scaler of one cluster.
 #[derive(Debug, Clone)]
 pub struct Scaler {
@@ -46,8 +57,8 @@ pub struct Scaler {
     pub is_busy: bool,
     /// Its clock.
     pub clock: ScalerClock,
-    /// Whether rounds that could be spared are made too, for comparisons.
-    pub spares_none: bool,
+    /// What is left out where nothing happens.
+    pub spared: Spared,
     /// The rules that plans broke, where plans are to be checked here too.
     pub broken: Option<Vec<Violation>>,
     pub(super) last_look: Moment,
@@ -78,7 +89,7 @@ impl Scaler {
             busy_clusters: 1,
             is_busy: true,
             clock: ScalerClock::default(),
-            spares_none: false,
+            spared: Spared::Rounds,
             broken: None,
             last_look: Moment::START,
             started: Moment::START,
@@ -214,7 +225,7 @@ impl Scaler {
             // The machine's clock stays wrong, and what the process had heard of the API server's
             // is lost.
             clock: ScalerClock::ahead(self.clock.ahead_s),
-            spares_none: self.spares_none,
+            spared: self.spared,
             broken: self.broken.clone(),
             rounds: self.rounds,
             ..Self::new(self.settings.clone())

@@ -1,7 +1,7 @@
 //! The steps of a look, performed on the world.
 
 use super::idle::{IdleRound, ProofContext, Seen, interval_s};
-use super::process::Scaler;
+use super::process::{Scaler, Spared};
 use crate::plan::check;
 use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::look::{
@@ -230,7 +230,7 @@ impl Scaler {
         now: f64,
         world: &World,
     ) -> bool {
-        let Some(mut idle) = self.idle.take().filter(|_| !self.spares_none) else {
+        let Some(mut idle) = self.idle.take().filter(|_| self.spared != Spared::Nothing) else {
             return false;
         };
         let holds = idle.holds(Seen::of(world), gcs, now, |busy| ProofContext {
@@ -269,9 +269,28 @@ impl Scaler {
             LookEnd::After(_) | LookEnd::UntilChanged => HEAD_S,
             LookEnd::Paced { busy } => {
                 self.is_busy = busy;
-                interval_s(&self.state, busy.then_some(self.busy_clusters), now)
+                self.paced(busy.then_some(self.busy_clusters), now, world)
             }
         };
         self.look_after(seconds, world);
+    }
+
+    /// The seconds until the next look that can see something new, if nothing else happens before.
+    fn paced(&self, busy: Option<usize>, now: f64, world: &World) -> f64 {
+        let interval = interval_s(&self.state, busy, now);
+        let spared_until = self
+            .idle
+            .as_ref()
+            .filter(|_| self.spared == Spared::Looks && world.ray.jobs.left > 0)
+            .and_then(|idle| idle.spared_until(Seen::of(world), now));
+        let Some((next, until)) = world.next_at().zip(spared_until) else {
+            return interval;
+        };
+        let spared = next.since(world.now).min(until - now);
+        // The looks come as often until then.
+        if (interval_s(&self.state, busy, now + spared) - interval).abs() > f64::EPSILON {
+            return interval;
+        }
+        (spared / interval).ceil().max(1.0) * interval
     }
 }

@@ -2,7 +2,7 @@
 
 use super::error::{Place, TraceError, TraceFault};
 use super::job::{JobDemand, JobShape, MemoryUse};
-use crate::text::shown_text;
+use crate::text::{is_obeyed, shown_text};
 
 /// Most bytes of an id, a name, and the name of a resource.
 pub(super) const NAME_BYTES: usize = 256;
@@ -138,7 +138,7 @@ pub(super) fn bytes(place: &Place, field: &'static str, amount: f64) -> Result<u
 
 /// A text from another tool as a name, without what would be refused in a name.
 pub(super) fn as_name(text: &str) -> String {
-    let mut name: String = text.chars().filter(|char| !char.is_control()).collect();
+    let mut name: String = text.chars().filter(|char| !is_obeyed(*char)).collect();
     let mut end = name.len().min(NAME_BYTES);
     while !name.is_char_boundary(end) {
         end -= 1;
@@ -148,7 +148,7 @@ pub(super) fn as_name(text: &str) -> String {
 }
 
 fn name(place: &Place, what: &str, text: &str) -> Result<(), TraceError> {
-    let is_name = (1..=NAME_BYTES).contains(&text.len()) && !text.contains(char::is_control);
+    let is_name = (1..=NAME_BYTES).contains(&text.len()) && !text.contains(is_obeyed);
     if is_name {
         return Ok(());
     }

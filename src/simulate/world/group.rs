@@ -6,10 +6,12 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::pod_level::fill_in;
+use crate::plan::GroupError;
 use crate::ray::container::MEMORY_MONITOR;
 use crate::ray::{Fields, Role};
 use crate::snapshot::cluster_object::{ClusterObject, GroupSpec};
 use crate::snapshot::pod_object::PodSpec;
+use crate::text::is_obeyed;
 
 /// The head group or a worker group.
 #[derive(Debug, Clone, Default)]
@@ -71,14 +73,33 @@ pub fn groups(cluster: &ClusterObject) -> Result<Vec<SimulatedGroup>, SimulatedG
     groups.map(|group| read(group, cluster.object())).collect()
 }
 
+/// Most pods of a group at the beginning. More would only take the memory of this machine.
+const MOST_PODS: i64 = 100_000;
+
 fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGroupError> {
+    let fault = |why: String| SimulatedGroupError {
+        group: group.title(),
+        why,
+    };
     let resources = group
         .resources
         .as_ref()
-        .map_err(|error| SimulatedGroupError {
-            group: group.title(),
-            why: error.to_string(),
-        })?;
+        .map_err(|error| fault(error.to_string()))?;
+    if (group.name.as_deref()).is_some_and(|name| name.contains(is_obeyed)) {
+        return Err(fault(GroupError::BadName.to_string()));
+    }
+    let hosts = group.hosts.unwrap_or(1);
+    if hosts < 1 {
+        return Err(fault(GroupError::NoHosts(hosts).to_string()));
+    }
+    let replicas = wanted(group.replicas, group.min_replicas, group.max_replicas);
+    let pods = replicas.saturating_mul(hosts);
+    if pods > MOST_PODS {
+        return Err(fault(format!(
+            "it begins with {pods} pods, and a simulation holds {MOST_PODS}: lower replicas, \
+             minReplicas or numOfHosts"
+        )));
+    }
     let (template, is_head) = match group.role {
         Role::Head => (object.pointer("/spec/headGroupSpec/template/spec"), true),
         Role::Worker { index } => {
@@ -91,7 +112,6 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGr
         .and_then(|spec| PodSpec::deserialize(spec).ok())
         .unwrap_or_default();
     fill_in(&mut pod);
-    let replicas = wanted(group.replicas, group.min_replicas, group.max_replicas);
     #[expect(clippy::cast_precision_loss, reason = "Ray counts in floats too")]
     let resources = resources
         .iter()
@@ -99,8 +119,7 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGr
     Ok(SimulatedGroup {
         name: group.name.clone().unwrap_or_default(),
         replicas: if is_head { 1 } else { replicas },
-        // KubeRay takes a `numOfHosts` of 0 for 1, where Ray takes it as it is.
-        hosts: group.hosts.unwrap_or(1).max(1),
+        hosts,
         to_delete: group.listed().map(str::to_owned).collect(),
         is_suspended: group.suspended,
         pod,

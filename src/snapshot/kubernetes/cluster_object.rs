@@ -99,6 +99,8 @@ pub struct GroupSpec {
     pub pod_level: Resources,
     /// What all containers of one of its pods ask for: requests, or else limits.
     pub pod_requests: Amounts,
+    /// The devices of its ray containers: resources with a prefix, such as `nvidia.com/gpu`, sorted.
+    pub devices: Vec<String>,
     /// The first of the start parameters by which the size of its nodes is fixed.
     pub fixed_by: Option<&'static str>,
     /// Whether a resize of CPU or memory restarts its ray containers.
@@ -112,6 +114,16 @@ pub struct GroupSpec {
     /// The names of the gates in `scaleStrategy.scaleGate`, by which other controllers say that the
     /// group cannot grow now.
     pub scale_gates: Vec<String>,
+}
+
+fn devices(group: &Group<'_>) -> Vec<String> {
+    let limits = group
+        .ray_container()
+        .and_then(|container| container.limits());
+    let named = limits.into_iter().flat_map(|limits| limits.keys());
+    let mut devices: Vec<String> = named.filter(|name| name.contains('/')).cloned().collect();
+    devices.sort();
+    devices
 }
 
 /// The reason of KubeRay's condition for worker pods that could not be made.
@@ -256,6 +268,7 @@ impl GroupSpec {
                 .find(|label| !is_good(label))
                 .map(|(key, _)| key.clone()),
             node_selector: selector(),
+            devices: devices(group),
             resources: NodeResources::of(group),
             size: size(group),
             within_pod: [Resource::Cpu, Resource::Memory]

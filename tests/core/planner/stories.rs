@@ -156,6 +156,9 @@ fn container(name: &str, group: &Value, size: Option<&Value>) -> Value {
     if !group["gpu"].is_null() {
         amounts["nvidia.com/gpu"] = group["gpu"].clone();
     }
+    for (device, count) in map(&group["devices"]) {
+        amounts[device] = count;
+    }
     json!({"name": name, "resources": {"requests": amounts, "limits": amounts}})
 }
 
@@ -280,13 +283,17 @@ fn whole(quantity: Quantity) -> i64 {
 /// `{CPU: 1, where: {zone: [a]}}`
 fn request(task: &Value) -> Value {
     let mut bundle = map(task);
-    let selector = bundle
-        .remove("where")
-        .map(|labels| map(&labels))
-        .unwrap_or_default();
+    // Of a list, the second and further ones are what the task falls back to.
+    let selectors = match bundle.remove("where").unwrap_or_default() {
+        Value::Array(selectors) => selectors,
+        selector => vec![selector],
+    };
     bundle.remove("count");
-    let conditions = selector.iter().map(|(key, values)| json!({"labelKey": key, "operator": "LABEL_OPERATOR_IN", "labelValues": values}));
-    json!({"resourcesBundle": bundle, "labelSelectors": [{"labelConstraints": conditions.collect::<Vec<_>>()}]})
+    let selectors = selectors.iter().map(|labels| {
+        let conditions = map(labels).into_iter().map(|(key, values)| json!({"labelKey": key, "operator": "LABEL_OPERATOR_IN", "labelValues": values}));
+        json!({"labelConstraints": conditions.collect::<Vec<_>>()})
+    });
+    json!({"resourcesBundle": bundle, "labelSelectors": selectors.collect::<Vec<_>>()})
 }
 
 /// `{strategy: STRICT_SPREAD, bundles: [{CPU: 1}, {CPU: 1}]}`

@@ -1,0 +1,80 @@
+//! Quoted texts that continue at the column of their key, or before it: YAML forbids that, and
+//! kubectl reads it. In: a text. Out: a copy with these lines indented, and the way back from it.
+
+use granit_parser::{ErrorKind, Parser, ScanError};
+
+use super::position::{Position, Span};
+
+/// Most bytes that are parsed in search of such lines: each line needs one more look at the text.
+const MAX_PARSED: usize = 16 << 20;
+
+/// Most blanks that are put before a line.
+const MAX_ADDED: usize = 1024;
+
+/// A copy of a text in which such lines are indented. Blanks there are no part of the quoted text.
+pub(super) struct Indented {
+    pub(super) text: String,
+    /// The line, the end of what was added to it, and how much was added up to there.
+    added: Vec<(usize, usize, usize)>,
+}
+
+impl Indented {
+    /// `None` if there is no such line.
+    pub(super) fn of(text: &str) -> Option<Self> {
+        let mut copy = Self {
+            text: text.to_owned(),
+            added: Vec::new(),
+        };
+        for _ in 0..MAX_PARSED / text.len().max(1) {
+            match copy.under_indented() {
+                Some((line, offset)) if copy.added.last().is_none_or(|last| last.0 < line) => {
+                    copy.indent(line, offset);
+                }
+                _ => break,
+            }
+        }
+        (!copy.added.is_empty()).then_some(copy)
+    }
+
+    /// The first such line, and a point at its beginning.
+    fn under_indented(&self) -> Option<(usize, usize)> {
+        let fault: ScanError = Parser::new_from_str(&self.text).find_map(Result::err)?;
+        let at = fault.marker();
+        let is = matches!(fault.kind(), ErrorKind::InvalidQuotedScalarIndent);
+        is.then(|| (at.line(), at.byte_offset().unwrap_or_default()))
+    }
+
+    fn indent(&mut self, line: usize, offset: usize) {
+        let before = self.text.get(..offset).unwrap_or_default();
+        // Whatever is above begins further right than the block, or holds the quote that does.
+        let above = before.trim_end().lines().next_back().unwrap_or_default();
+        let count = above.chars().count().min(MAX_ADDED);
+        let sum = self.added.last().map_or(0, |last| last.2) + count;
+        self.text.insert_str(offset, &" ".repeat(count));
+        self.added.push((line, offset + count, sum));
+    }
+
+    /// Where the text itself has what the copy has in that stretch.
+    pub(super) fn original(&self, span: Span) -> Span {
+        Span {
+            start: self.position(span.start),
+            end: self.position(span.end),
+        }
+    }
+
+    /// Where the text itself has what the copy has at that point.
+    pub(super) fn position(&self, at: Position) -> Position {
+        let passed = self.added.partition_point(|added| added.1 <= at.offset);
+        let Some(&(line, _, sum)) = passed.checked_sub(1).and_then(|last| self.added.get(last))
+        else {
+            return at;
+        };
+        let before = passed.checked_sub(2).and_then(|last| self.added.get(last));
+        let count = sum - before.map_or(0, |before| before.2);
+        Position {
+            offset: at.offset - sum,
+            line: at.line,
+            column: at.column - if line == at.line { count } else { 0 },
+        }
+    }
+}

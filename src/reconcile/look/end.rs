@@ -77,7 +77,7 @@ pub struct Finished {
     /// What is to be announced.
     pub announcements: Announcements,
     /// If it found nothing to do in the state that was observed: the round and that state, to find out
-    /// whether later ones would find nothing either. [`LookState::within`] has the settings for that.
+    /// whether later ones would find nothing either.
     pub idle: Option<(Round, Box<Snapshot>)>,
     /// How the look ends.
     pub rest: Rest,

@@ -76,8 +76,8 @@ deny-advisories: tools-rust ## Known vulnerabilities (fetches the advisory datab
 	scripts/cargo-deny.sh check advisories
 
 .PHONY: generate
-generate: build ## Regenerate manifests/, docs/rules.md, docs/schema/ and the README's table
-	scripts/generate.sh $(BIN) $(or $(INTO),.)
+generate: tools build ## Regenerate manifests/, docs/rules.md, docs/schema/, the README's table, and src/schema/ from KubeRay's CRDs
+	GO=$(GO) scripts/generate.sh $(BIN) $(or $(INTO),.)
 
 .PHONY: walk
 walk: tools build ## Walk through docs/rollout.md in the lab, and write what its commands print

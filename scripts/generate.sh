@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # generate.sh RAYFIT [FOLDER]: writes what is made from the code: manifests/, docs/rules.md, docs/schema/ and
-# the table in README.md, into FOLDER if it is given, which has these as the repository does. Tests check
-# that none of them has drifted.
+# the table in README.md; and src/schema/, which is made from KubeRay's CRDs. Into FOLDER if it is given, which has
+# these as the repository does. Tests check that none of them has drifted.
 set -eu
 rayfit=$(realpath "${1:?usage: generate.sh RAYFIT [FOLDER]}")
 cd "$(dirname "$0")/.."
-cd "${2:-.}"
+into=$(realpath "${2:-.}")
+# Before the rest, which the new tables may change: then `make generate` is called once more.
+(cd tests && "${GO:-go}" run ./fields "$into/src/schema")
+cd "$into"
 "$rayfit" manifests --write-to manifests
 "$rayfit" rules -o markdown > docs/rules.md
 for what in snapshot plan; do

@@ -8,6 +8,7 @@
 //! - [`quantity`], [`path`], [`text`], [`schedule`], [`seconds`], [`hash`]: exact quantities; paths into an
 //!   object; how messages show text; recurring hours; times as numbers; hash tables
 //! - [`ray`]: a borrowed view of RayCluster, RayJob, RayService and RayCronJob
+//! - [`schema`]: where a manifest deviates from KubeRay's CRDs
 //! - [`facts`]: facts about the Kubernetes cluster around an object
 //! - [`rule_id`], [`finding`], [`rules`]: the rules, one documented module per rule, and what they
 //!   report
@@ -86,6 +87,7 @@ pub mod report;
 pub mod rule_id;
 pub mod rules;
 pub mod schedule;
+pub mod schema;
 pub mod seconds;
 pub mod server;
 pub mod shares;

@@ -16,11 +16,13 @@ use super::shared::progress::Progress;
 use super::shared::settings::SettingsArgs;
 use super::shared::source::{self, InputSource};
 use crate::facts::Facts;
-use crate::judge::{Verdict, judge};
+use crate::finding::Finding;
+use crate::judge::{Verdict, ceiling, fold, judge};
 use crate::objects::{self, Identity, Item, Stored, StoredVersion};
 use crate::policy::{Policies, Settings};
 use crate::ray::{Group, RayObject};
 use crate::report::{FindingsReport, Unread, Unreadable, github, json, sarif, text};
+use crate::rules::schema;
 use crate::text::shown_text;
 use crate::yaml::{self, Document, YamlFault};
 
@@ -239,7 +241,25 @@ impl Circumstances {
             return Ok(Verdict::default());
         };
         let settings = self.settings_for(&admitted);
-        Ok(judge(&admitted, old.as_ref(), None, &self.facts, &settings))
+        let mut verdict = judge(&admitted, old.as_ref(), None, &self.facts, &settings);
+        let ceiling = ceiling(&admitted, None, &settings);
+        let written = self.schema_findings(object, &verdict);
+        verdict.add(fold(written, &settings, ceiling, |_| false));
+        Ok(verdict)
+    }
+
+    /// What the API server would drop or refuse of a manifest, apart from places of which a rule has said more.
+    fn schema_findings(&self, object: &Value, verdict: &Verdict) -> Vec<Finding> {
+        let Some(written) = object.as_object() else {
+            return Vec::new();
+        };
+        let mut found = schema::find(written, self.settings.kuberay);
+        found.retain(|finding| {
+            verdict
+                .findings()
+                .all(|(_, known)| known.path != finding.path)
+        });
+        found
     }
 
     fn settings_for(&self, object: &RayObject<'_>) -> Cow<'_, Settings> {

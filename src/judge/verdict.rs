@@ -20,6 +20,13 @@ impl Verdict {
         self.denied.is_empty()
     }
 
+    /// Adds the findings of another verdict about the same object.
+    pub fn add(&mut self, other: Self) {
+        self.denied.extend(other.denied);
+        self.warned.extend(other.warned);
+        self.audited.extend(other.audited);
+    }
+
     /// Every finding with its mode, the strictest first.
     pub fn findings(&self) -> impl Iterator<Item = (Mode, &Finding)> {
         let mode = |mode| move |finding| (mode, finding);

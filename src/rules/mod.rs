@@ -13,6 +13,7 @@ pub mod guards;
 pub mod ippr;
 pub mod limits;
 mod rule;
+pub mod schema;
 mod subject;
 
 pub use cel::{Cel, Check, Each, PLAIN};
@@ -94,6 +95,8 @@ pub static RULES: &[&Rule] = &[
     &limits::gpus_per_cluster::RULE,
     &limits::idle_timeout::RULE,
     &limits::cluster_size::RULE,
+    &schema::unknown_field::RULE,
+    &schema::refused_value::RULE,
 ];
 
 /// The rule of that number.

@@ -1,0 +1,22 @@
+//! RF6xx: what the API server drops or refuses because of KubeRay's CRDs.
+//!
+//! In: an object as a manifest has it. Out: findings. Invariant: an object that was read from an API server, as
+//! admission and the audit see it, has none; so only `rayfit check` asks.
+
+pub mod refused_value;
+pub mod unknown_field;
+
+use crate::finding::Finding;
+use crate::ray::{Fields, RayVersion};
+use crate::schema::{SchemaFault, deviations};
+
+/// What is to be said of `object` as it is written, for this version of KubeRay.
+pub fn find(object: &Fields, kuberay: RayVersion) -> Vec<Finding> {
+    let deviations = deviations(object, kuberay).into_iter();
+    deviations
+        .map(|deviation| match deviation.fault {
+            SchemaFault::Unknown(hint) => unknown_field::finding(deviation.path, hint, kuberay),
+            fault => refused_value::finding(deviation.path, &fault),
+        })
+        .collect()
+}

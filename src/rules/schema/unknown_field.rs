@@ -1,0 +1,76 @@
+//! RF601: a field that KubeRay's CRD does not have.
+
+use crate::finding::Finding;
+use crate::path::{FieldPath, Segment};
+use crate::policy::Mode;
+use crate::ray::RayVersion;
+use crate::rule_id::RuleId;
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::schema::Hint;
+
+/// RF601
+pub static RULE: Rule = Rule {
+    id: RuleId(601),
+    name: "unknown-field",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "A field that KubeRay does not have: misspelt, or at the wrong place",
+    what: "Compares every field of the spec, those of the pod templates included, with KubeRay's \
+           CRD of the version that `--kuberay-version` names (1.4 to 1.7), and reports those that it does not have, with \
+           what was probably meant: a similar name, the same field at another place, or a later \
+           KubeRay. Only `rayfit check` does it, because the API server drops such fields before \
+           admission.",
+    why: "The API server drops it, so it has no effect; kubectl refuses the object unless it is told \
+          not to validate.",
+    bad: "
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    minWorkers: 1
+    maxReplica: 4
+",
+    good: "
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    minReplicas: 1
+    maxReplicas: 4
+",
+    without: "KubeRay's CRDs preserve no unknown fields (KubeRay, `config/crd/bases`), so the API server prunes them, with a \
+              warning only if the client asks for it (Kubernetes, field validation). `helm`, Argo CD and \
+              other clients may not.",
+    since: "0.1.0",
+    cel: CEL,
+    check,
+};
+
+const CEL: Cel = Cel::NotCovered("The API server drops such fields before it evaluates policies.");
+
+/// Objects at admission have no such field; see [`super::find`].
+fn check(_: &Subject<'_>, _: &mut Findings) {}
+
+/// What is to be said of the field at `path`.
+pub(super) fn finding(path: FieldPath, hint: Option<Hint>, kuberay: RayVersion) -> Finding {
+    let (major, minor) = (kuberay.major, kuberay.minor);
+    let name = match path.segments().last() {
+        Some(Segment::Key(name)) => name.clone().into_owned(),
+        _ => String::new(),
+    };
+    let fix = match hint {
+        Some(Hint::Name(name)) => format!("Write {name}, if that is meant."),
+        Some(Hint::Place(place)) => format!("Move it to {place}, if that is meant."),
+        Some(Hint::Unfold) => "Move the fields in it one level up, and remove it.".to_owned(),
+        Some(Hint::Later(version)) => format!(
+            "Use KubeRay {}.{} or later, or remove it.",
+            version.major, version.minor
+        ),
+        None => "Remove it, or look up its name in KubeRay's API reference.".to_owned(),
+    };
+    RULE.finding(
+        path,
+        format!("KubeRay {major}.{minor} has no such field here"),
+        fix,
+    )
+    .valued(name)
+}

@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/parts.sh
 . scripts/parts.sh
-all=(build random faults parity image lab scaling scale ray kuberay)
+all=(build random faults parity refusals image lab scaling scale ray kuberay)
 cargo=${CARGO:-cargo} go=${GO:-go}
 cases=${CASES:-5000} seed=${SEED:-$(date +%s)} count=${COUNT:-20000} rounds=${ROUNDS:-1}
 # Optimised a little, with every check that a debug build has.
@@ -45,6 +45,15 @@ faults() {
 parity() {
   echo "again: make parity SEED=$seed COUNT=$count"
   RAYFIT_CARGO_PROFILE=$profile tests/parity/run.sh "$seed" "$count"
+}
+
+# KubeRay's own validation judges fresh mutations of its samples.
+refusals() {
+  echo "again: make test-long PARTS=refusals SEED=$seed COUNT=$count"
+  local answers
+  answers=$(mktemp)
+  tests/oracle/run.sh "$seed" "$count" >"$answers" &&
+    RAYFIT_KUBERAY_ANSWERS=$answers "$cargo" test --locked --profile "$profile" --test core kuberay::
 }
 
 # The container image is small enough, starts, and is what the autoscaler's bash is to be.

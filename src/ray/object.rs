@@ -13,12 +13,26 @@ use crate::path::FieldPath;
 pub fn is_judged(annotation: &str) -> bool {
     matches!(
         annotation,
-        ippr::ANNOTATION | kueue::ELASTIC | OVERWRITE_COMMAND
+        ippr::ANNOTATION
+            | kueue::ELASTIC
+            | OVERWRITE_COMMAND
+            | FT_ENABLED
+            | EXTERNAL_STORAGE
+            | INITIALIZING_TIMEOUT
     ) || annotation.starts_with(reconcile::PREFIX)
 }
 
 /// The annotation with which KubeRay leaves the commands of the ray containers as they are.
 pub const OVERWRITE_COMMAND: &str = "ray.io/overwrite-container-cmd";
+
+/// The annotation that switches GCS fault tolerance on without `gcsFaultToleranceOptions`.
+pub const FT_ENABLED: &str = "ray.io/ft-enabled";
+
+/// The annotation with the namespace of a cluster in Redis.
+pub const EXTERNAL_STORAGE: &str = "ray.io/external-storage-namespace";
+
+/// The annotation with the time that a RayService may take to start.
+pub const INITIALIZING_TIMEOUT: &str = "ray.io/initializing-timeout";
 
 /// One Ray object, parsed once for all rules and defaults.
 #[derive(Debug)]
@@ -132,6 +146,19 @@ impl<'a> RayObject<'a> {
     /// `spec` of the object itself, which for a RayJob is not the spec of its cluster.
     pub fn spec(&self) -> Option<&'a Fields> {
         object_at(self.root, "spec")
+    }
+
+    /// The spec of the RayJob that the object is, or that it makes, and its path.
+    pub fn job(&self) -> Option<(&'a Fields, FieldPath)> {
+        let path: &[&'static str] = match self.kind {
+            Kind::RayJob => &["spec"],
+            Kind::RayCronJob => &["spec", "jobTemplate"],
+            Kind::RayCluster | Kind::RayService => return None,
+        };
+        let spec = path
+            .iter()
+            .try_fold(self.root, |fields, key| object_at(fields, key))?;
+        Some((spec, FieldPath::of(path)))
     }
 
     /// Which autoscaler scales the cluster. That is `ray` without an annotation or with an unknown

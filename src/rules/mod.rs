@@ -11,6 +11,7 @@ mod cel;
 pub mod changes;
 pub mod guards;
 pub mod ippr;
+pub mod kuberay;
 pub mod limits;
 mod rule;
 pub mod schema;
@@ -97,6 +98,13 @@ pub static RULES: &[&Rule] = &[
     &limits::cluster_size::RULE,
     &schema::unknown_field::RULE,
     &schema::refused_value::RULE,
+    &kuberay::gcs_fault_tolerance::RULE,
+    &kuberay::authentication::RULE,
+    &kuberay::cluster_upgrade::RULE,
+    &kuberay::job_settings::RULE,
+    &kuberay::job_deletion::RULE,
+    &kuberay::service_settings::RULE,
+    &kuberay::cron_schedule::RULE,
 ];
 
 /// The rule of that number.

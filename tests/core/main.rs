@@ -10,6 +10,7 @@ mod detail;
 mod docs;
 mod fuzz;
 mod judge;
+mod kuberay;
 mod malformed;
 mod manifests;
 mod mutants;

@@ -30,3 +30,15 @@ pub const DRAIN_ON_SIGTERM: RayVersion = RayVersion::new(2, 57, 0);
 
 /// Ray whose memory monitor may follow its pod (Ray pull request 63868).
 pub const MONITOR_FOLLOWS_POD: RayVersion = RayVersion::new(2, 61, 0);
+
+/// Ray with authentication by tokens.
+pub const TOKENS: RayVersion = RayVersion::new(2, 52, 0);
+
+/// Ray that accepts Kubernetes' tokens.
+pub const KUBERNETES_TOKENS: RayVersion = RayVersion::new(2, 55, 0);
+
+/// KubeRay that takes the time zone of a schedule from a field of its own.
+pub const KUBERAY_WITH_TIME_ZONE: RayVersion = RayVersion::new(1, 7, 0);
+
+/// KubeRay that wants the step of an incremental upgrade to be within its surge.
+pub const KUBERAY_WITH_STEP_IN_SURGE: RayVersion = RayVersion::new(1, 7, 0);

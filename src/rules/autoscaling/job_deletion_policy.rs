@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::path::FieldPath;
 use crate::policy::Mode;
-use crate::ray::{Fields, Kind, list_at, object_at, text_at};
+use crate::ray::{Fields, list_at, object_at, text_at};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
@@ -59,15 +59,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     if subject.autoscaled().is_none() {
         return;
     }
-    let (spec, path) = match (subject.kind(), subject.object.spec()) {
-        (Kind::RayJob, Some(spec)) => (Some(spec), FieldPath::of(&["spec"])),
-        (Kind::RayCronJob, Some(spec)) => (
-            object_at(spec, "jobTemplate"),
-            FieldPath::of(&["spec", "jobTemplate"]),
-        ),
-        _ => return,
+    let Some((spec, path)) = subject.object.job() else {
+        return;
     };
-    if let Some(strategy) = spec.and_then(|spec| object_at(spec, "deletionStrategy")) {
+    if let Some(strategy) = object_at(spec, "deletionStrategy") {
         check_strategy(strategy, &path.key("deletionStrategy"), findings);
     }
 }

@@ -1,0 +1,96 @@
+//! RF702: authentication that this Ray or this kind of object does not have.
+
+use serde_json::Value;
+
+use crate::policy::Mode;
+use crate::ray::{Kind, RayVersion, object_at, since, text_at};
+use crate::rule_id::RuleId;
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+
+/// RF702
+pub static RULE: Rule = Rule {
+    id: RuleId(702),
+    name: "authentication",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "Authentication by token without a `rayVersion` that has it, or with options that exclude each other",
+    what: "Checks `authOptions`. Reports mode `token` without `rayVersion` or with one before 2.52.0; and \
+           `enableK8sTokenAuth: true` in a RayJob, RayCronJob or RayService, without mode `token`, with a \
+           `rayVersion` before 2.55.0, or with a `secretName`.",
+    why: "KubeRay considers the spec invalid and creates nothing.",
+    bad: "
+spec:
+  authOptions: {mode: token}
+",
+    good: "
+spec:
+  rayVersion: 2.60.0
+  authOptions: {mode: token}
+",
+    without: "KubeRay reports the spec as invalid in an Event and changes no pod until it is fixed \
+              (KubeRay, `ValidateRayClusterSpec`).",
+    since: "0.1.0",
+    cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(cluster) = subject.cluster() else {
+        return;
+    };
+    let Some(options) = object_at(cluster.spec, "authOptions") else {
+        return;
+    };
+    let mut report = |key: &'static str, problem: String, fix: &str| {
+        let path = cluster.path().key("authOptions").key(key);
+        findings.add(RULE.finding(path, problem, fix));
+    };
+    let is_token = text_at(options, "mode") == Some("token");
+    let by_kubernetes = options.get("enableK8sTokenAuth") == Some(&Value::Bool(true));
+    let too_old = |least: RayVersion| match (cluster.ray_version_text(), cluster.ray_version()) {
+        (None, _) => Some("is absent".to_owned()),
+        (Some(_), Some(version)) => (version < least).then(|| format!("is {version}")),
+        (Some(text), None) => {
+            let is_version = text
+                .trim_start_matches('v')
+                .starts_with(|c: char| c.is_ascii_digit());
+            (!is_version).then(|| "is not a version".to_owned())
+        }
+    };
+    if is_token && let Some(problem) = too_old(since::TOKENS) {
+        let problem = format!(
+            "token needs Ray {}, and rayVersion {problem}",
+            since::TOKENS
+        );
+        report(
+            "mode",
+            problem,
+            "Write the rayVersion of the image, or leave authOptions out.",
+        );
+    }
+    if !by_kubernetes {
+        return;
+    }
+    let mut kubernetes = |problem: String, fix| report("enableK8sTokenAuth", problem, fix);
+    if subject.kind() != Kind::RayCluster {
+        kubernetes(
+            format!("is not supported in a {}", subject.kind().name()),
+            "Remove it, and use a token from a Secret.",
+        );
+    } else if !is_token {
+        kubernetes(
+            "needs mode: token".to_owned(),
+            "Write authOptions.mode: token.",
+        );
+    } else if let Some(problem) = too_old(since::KUBERNETES_TOKENS) {
+        kubernetes(
+            format!(
+                "needs Ray {}, and rayVersion {problem}",
+                since::KUBERNETES_TOKENS
+            ),
+            "Use a later Ray, or a token from a Secret.",
+        );
+    }
+    if text_at(options, "secretName").is_some_and(|name| !name.is_empty()) {
+        kubernetes("excludes secretName".to_owned(), "Remove one of the two.");
+    }
+}

@@ -1,0 +1,58 @@
+//! RF703: how a RayCluster is upgraded, said where KubeRay does not allow it.
+
+use crate::policy::Mode;
+use crate::ray::Kind;
+use crate::rule_id::RuleId;
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::text::shown_text;
+
+/// RF703
+pub static RULE: Rule = Rule {
+    id: RuleId(703),
+    name: "cluster-upgrade",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "`upgradeStrategy` of a cluster that KubeRay makes of another object, or of an unknown type",
+    what: "Checks `upgradeStrategy.type` of the RayClusterSpec in every kind of object, and reports values \
+           other than `Recreate` and `None`, and any value in a RayJob, RayCronJob or RayService, or in \
+           a RayCluster with the label `ray.io/originated-from-crd` of one of them.",
+    why: "KubeRay considers the RayCluster invalid and creates no pod.",
+    bad: "
+kind: RayService
+spec:
+  rayClusterConfig:
+    upgradeStrategy: {type: Recreate}
+",
+    good: "
+kind: RayService
+spec:
+  upgradeStrategy: {type: NewCluster}
+  rayClusterConfig: {}
+",
+    without: "KubeRay accepts the RayJob or RayService and makes a RayCluster, which it reports as invalid in \
+              an Event, for ever (KubeRay, `ValidateRayClusterUpgradeOptions`).",
+    since: "0.1.0",
+    cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(cluster) = subject.cluster() else {
+        return;
+    };
+    let Some(strategy) = cluster.upgrade_strategy() else {
+        return;
+    };
+    let path = cluster.path().key("upgradeStrategy").key("type");
+    let origin = subject.object.label("ray.io/originated-from-crd");
+    let is_made = matches!(origin, Some("RayJob" | "RayService"));
+    if !matches!(strategy, "Recreate" | "None") {
+        let problem = format!("{} is neither Recreate nor None", shown_text(strategy));
+        findings.add(RULE.finding(path, problem, "Write Recreate or None."));
+    } else if subject.kind() != Kind::RayCluster || is_made {
+        findings.add(RULE.finding(
+            path,
+            "is not allowed for a cluster that KubeRay makes of another object",
+            "Remove it; a RayService has an upgradeStrategy of its own in its spec.",
+        ));
+    }
+}

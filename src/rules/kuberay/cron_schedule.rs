@@ -1,0 +1,149 @@
+//! RF707: a schedule that KubeRay cannot read.
+
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::ray::{Kind, since, text_at};
+use crate::rule_id::RuleId;
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::text::shown_text;
+
+/// RF707
+pub static RULE: Rule = Rule {
+    id: RuleId(707),
+    name: "cron-schedule",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "`schedule` of a RayCronJob that is no cron expression of five fields",
+    what: "Checks `schedule` of a RayCronJob and reports what is neither five fields (minute, hour, day, month, \
+           day of the week from 0 to 6) nor one of `@yearly`, `@annually`, `@monthly`, `@weekly`, `@daily`, \
+           `@midnight`, `@hourly` and `@every`; and with KubeRay 1.7 a time zone in it. The names of time zones and times after `@every` \
+           are not checked.",
+    why: "KubeRay makes no jobs.",
+    bad: "
+kind: RayCronJob
+spec: {schedule: every day}
+",
+    good: "
+kind: RayCronJob
+spec: {schedule: 0 3 * * *}
+",
+    without: "KubeRay reports the RayCronJob as invalid in an Event (KubeRay, `ValidateRayCronJobSpec`).",
+    since: "0.1.0",
+    cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let spec = subject
+        .object
+        .spec()
+        .filter(|_| subject.kind() == Kind::RayCronJob);
+    let Some(schedule) = spec.and_then(|spec| text_at(spec, "schedule")) else {
+        return;
+    };
+    let path = FieldPath::of(&["spec", "schedule"]);
+    let zoned = subject.settings.kuberay >= since::KUBERAY_WITH_TIME_ZONE;
+    if zoned && schedule.contains("TZ") {
+        let fix = "Write spec.timeZone instead.";
+        findings.add(RULE.finding(path, "has a time zone in it", fix));
+    } else if !is_schedule(schedule) {
+        let problem = format!("{} is not a cron expression", shown_text(schedule));
+        let fix = "Write minute, hour, day, month and day of the week, such as 0 3 * * *.";
+        findings.add(
+            RULE.finding(path, problem, fix)
+                .valued(shown_text(schedule)),
+        );
+    }
+}
+
+const MONTHS: &[&str] = &[
+    "", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+];
+const DAYS: &[&str] = &["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+
+/// The least and the greatest number of each field, with the names for them.
+const FIELDS: [(usize, usize, &[&str]); 5] = [
+    (0, 59, &[]),
+    (0, 23, &[]),
+    (1, 31, &[]),
+    (1, 12, MONTHS),
+    (0, 6, DAYS),
+];
+
+/// Whether KubeRay's library (`github.com/robfig/cron`, `ParseStandard`) reads the text.
+fn is_schedule(text: &str) -> bool {
+    let zoned = text.starts_with("TZ=") || text.starts_with("CRON_TZ=");
+    let text = match text.split_once(' ') {
+        Some((_, rest)) if zoned => rest.trim(),
+        _ => text,
+    };
+    if let Some(named) = text.strip_prefix('@') {
+        let names = [
+            "yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly",
+        ];
+        return named.starts_with("every ") || names.contains(&named);
+    }
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    fields.len() == FIELDS.len()
+        && fields.iter().zip(FIELDS).all(|(field, bounds)| {
+            let mut parts = field.split(',').filter(|part| !part.is_empty());
+            parts.all(|part| is_range(part, bounds))
+        })
+}
+
+/// Whether a text is a number, a range or all, with a step or without.
+fn is_range(text: &str, (least, most, names): (usize, usize, &[&str])) -> bool {
+    let (range, step) = match text.split_once('/') {
+        Some((range, step)) => (range, Some(step)),
+        None => (text, None),
+    };
+    let number = |text: &str| {
+        let is_name = |name: &str| !name.is_empty() && name.eq_ignore_ascii_case(text);
+        let position = names.iter().position(|name| is_name(name));
+        position.or_else(|| text.parse().ok())
+    };
+    let (start, end) = match range.split_once('-') {
+        _ if matches!(range, "*" | "?") => (Some(least), Some(most)),
+        Some((start, end)) => (number(start), number(end)),
+        None if step.is_some() => (number(range), Some(most)),
+        None => (number(range), number(range)),
+    };
+    let is_step = step.is_none_or(|step| step.parse::<usize>().is_ok_and(|step| step > 0));
+    let is_inside = |start, end| least <= start && start <= end && end <= most;
+    is_step
+        && start
+            .zip(end)
+            .is_some_and(|(start, end)| is_inside(start, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_are_read_as_kuberay_reads_them() {
+        for text in [
+            "0 3 * * *",
+            "*/5 1-3,7 ? JAN mon-Fri",
+            "5/2 * * * *",
+            "@daily",
+            "@every 1h",
+            "TZ=UTC 0 3 * * 6",
+        ] {
+            assert!(is_schedule(text), "{text}");
+        }
+        for text in [
+            "",
+            "every day",
+            "0 3 * *",
+            "60 3 * * *",
+            "0 3 * * 7",
+            "0 3 0 * *",
+            "*/0 3 * * *",
+            "3-1 * * * *",
+            "@never",
+            "1/2/3 * * * *",
+        ] {
+            assert!(!is_schedule(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! RF705: when a RayJob is deleted, said in ways that contradict each other.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::ray::{Fields, list_at, object_at, text_at};
+use crate::rule_id::RuleId;
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+
+/// RF705
+pub static RULE: Rule = Rule {
+    id: RuleId(705),
+    name: "job-deletion",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "`ttlSecondsAfterFinished` or `deletionStrategy` of a RayJob that contradict each other or other settings",
+    what: "Checks a RayJob, and the job template of a RayCronJob. Reports `ttlSecondsAfterFinished` that is \
+           negative or without `shutdownAfterJobFinishes`; a `deletionStrategy` that is empty, that has \
+           `deletionRules` beside `onSuccess`, `onFailure` or `shutdownAfterJobFinishes`, or of the older \
+           two fields only one, or one without `policy`; rules with no or two conditions, with a \
+           negative time, for the same policy and condition, or in an order other than workers, cluster, \
+           job; policies for a cluster that the job only selects; and `DeleteNone` with \
+           `shutdownAfterJobFinishes`. RF220 is about `DeleteWorkers` with autoscaling.",
+    why: "KubeRay considers the job invalid and does not run it.",
+    bad: "
+kind: RayJob
+spec:
+  ttlSecondsAfterFinished: 600
+  rayClusterSpec: {}
+",
+    good: "
+kind: RayJob
+spec:
+  ttlSecondsAfterFinished: 600
+  shutdownAfterJobFinishes: true
+  rayClusterSpec: {}
+",
+    without: "KubeRay sets the RayJob to failed, and makes no RayJob of a RayCronJob (KubeRay, \
+              `validateDeletionConfiguration`).",
+    since: "0.1.0",
+    cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
+    check,
+};
+
+/// The policies in the order in which they may take effect.
+const ORDER: [&str; 3] = ["DeleteWorkers", "DeleteCluster", "DeleteSelf"];
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some((job, path)) = subject.object.job() else {
+        return;
+    };
+    let mut report = |path: FieldPath, problem: String, fix: &str| {
+        findings.add(RULE.finding(path, problem, fix));
+    };
+    let shuts_down = job.get("shutdownAfterJobFinishes") == Some(&Value::Bool(true));
+    let ttl = job.get("ttlSecondsAfterFinished").and_then(Value::as_i64);
+    let ttl_path = path.clone().key("ttlSecondsAfterFinished");
+    match ttl.unwrap_or_default() {
+        ..=-1 => report(ttl_path, "is negative".to_owned(), "Write 0 or more."),
+        1.. if !shuts_down => report(
+            ttl_path,
+            "needs shutdownAfterJobFinishes: true".to_owned(),
+            "Write shutdownAfterJobFinishes: true, or remove it.",
+        ),
+        _ => {}
+    }
+    let Some(strategy) = object_at(job, "deletionStrategy") else {
+        return;
+    };
+    let path = path.key("deletionStrategy");
+    let selects = object_at(job, "clusterSelector").is_some_and(|labels| !labels.is_empty());
+    let older = ["onSuccess", "onFailure"].map(|key| (key, object_at(strategy, key)));
+    let older_count = older.iter().filter(|(_, policy)| policy.is_some()).count();
+    let rules = list_at(strategy, "deletionRules");
+    let rules_path = path.clone().key("deletionRules");
+    match (older_count, rules.is_empty()) {
+        (0, true) => report(
+            path.clone(),
+            "is empty".to_owned(),
+            "Write deletionRules, or remove it.",
+        ),
+        (1.., false) => report(
+            rules_path.clone(),
+            "exclude onSuccess and onFailure".to_owned(),
+            "Write deletionRules only.",
+        ),
+        (1, true) => report(
+            path.clone(),
+            "has only one of onSuccess and onFailure".to_owned(),
+            "Write both, or deletionRules.",
+        ),
+        _ => {}
+    }
+    if shuts_down && !rules.is_empty() {
+        report(
+            rules_path.clone(),
+            "exclude shutdownAfterJobFinishes".to_owned(),
+            "Remove one of the two.",
+        );
+    }
+    let mut check_policy = |place: FieldPath, policy: Option<&str>| match policy {
+        None => report(
+            place,
+            "is absent".to_owned(),
+            "Write DeleteCluster, DeleteWorkers, DeleteSelf or DeleteNone.",
+        ),
+        Some(name @ ("DeleteCluster" | "DeleteWorkers")) if selects => report(
+            place,
+            format!("{name} is not possible with clusterSelector"),
+            "Write DeleteSelf or DeleteNone.",
+        ),
+        Some("DeleteNone") if shuts_down => report(
+            place,
+            "DeleteNone contradicts shutdownAfterJobFinishes".to_owned(),
+            "Remove one of the two.",
+        ),
+        Some(_) => {}
+    };
+    for (key, policy) in older {
+        if let Some(policy) = policy {
+            check_policy(
+                path.clone().key(key).key("policy"),
+                text_at(policy, "policy"),
+            );
+        }
+    }
+    for (index, rule) in rules.iter().enumerate() {
+        let policy = rule.get("policy").and_then(Value::as_str);
+        check_policy(rules_path.clone().index(index).key("policy"), policy);
+    }
+    check_conditions(rules, &rules_path, findings);
+}
+
+/// Checks each rule by itself, and those of one condition together.
+fn check_conditions(rules: &[Value], path: &FieldPath, findings: &mut Findings) {
+    let mut by_condition: BTreeMap<(&str, &str), BTreeMap<usize, i64>> = BTreeMap::new();
+    for (index, rule) in rules.iter().enumerate() {
+        let place = path.clone().index(index).key("condition");
+        let mut report = |problem: &str, fix: &str| {
+            findings.add(RULE.finding(place.clone(), problem, fix));
+        };
+        let Some(condition) = rule.get("condition").and_then(Value::as_object) else {
+            report("is absent", "Write jobStatus or jobDeploymentStatus.");
+            continue;
+        };
+        let (Some(condition), ttl) = (only_one(condition), ttl_of(condition)) else {
+            report(
+                "names not exactly one status",
+                "Write jobStatus or jobDeploymentStatus.",
+            );
+            continue;
+        };
+        if ttl < 0 {
+            report("has negative ttlSeconds", "Write ttlSeconds: 0 or more.");
+            continue;
+        }
+        let policy = rule.get("policy").and_then(Value::as_str);
+        let Some(rank) = ORDER.iter().position(|name| Some(*name) == policy) else {
+            continue;
+        };
+        let times = by_condition.entry(condition).or_default();
+        if times.contains_key(&rank) {
+            report(
+                "is that of an earlier rule of the same policy",
+                "Remove one of the two rules.",
+            );
+            continue;
+        }
+        let later = times.range(..rank).any(|(_, before)| *before > ttl);
+        let earlier = times.range(rank..).any(|(_, after)| *after < ttl);
+        if later || earlier {
+            report(
+                "would delete workers after the cluster, or the cluster after the job",
+                "Write ttlSeconds that grow from DeleteWorkers to DeleteCluster to DeleteSelf.",
+            );
+        }
+        times.insert(rank, ttl);
+    }
+}
+
+/// The one status that a condition names.
+fn only_one(condition: &Fields) -> Option<(&'static str, &str)> {
+    let job = text_at(condition, "jobStatus").map(|status| ("job", status));
+    let deployment = text_at(condition, "jobDeploymentStatus").map(|status| ("deployment", status));
+    job.xor(deployment)
+}
+
+fn ttl_of(condition: &Fields) -> i64 {
+    condition
+        .get("ttlSeconds")
+        .and_then(Value::as_i64)
+        .unwrap_or_default()
+}

@@ -1,0 +1,210 @@
+//! RF706: settings of a RayService that KubeRay refuses.
+
+use serde_json::Value;
+
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::ray::object::INITIALIZING_TIMEOUT;
+use crate::ray::{Fields, Kind, object_at, since, text_at};
+use crate::rule_id::RuleId;
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::text::shown_text;
+
+/// RF706
+pub static RULE: Rule = Rule {
+    id: RuleId(706),
+    name: "service-settings",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "A RayService that names its head's service, or upgrades in a way that does not exist or lacks options",
+    what: "Checks a RayService. Reports `headService.metadata.name`; an `upgradeStrategy.type` other than \
+           `NewCluster`, `NewClusterWithIncrementalUpgrade` and `None`; for the second of them autoscaling \
+           that is off, and absent or impossible `clusterUpgradeOptions`, whether or not its feature gate is on; a negative \
+           `rayClusterDeletionDelaySeconds`; and an annotation `ray.io/initializing-timeout` that is not a \
+           positive time.",
+    why: "KubeRay considers the service invalid and creates nothing.",
+    bad: "
+kind: RayService
+spec:
+  rayClusterConfig:
+    headGroupSpec:
+      headService: {metadata: {name: my-head}}
+",
+    good: "
+kind: RayService
+spec:
+  rayClusterConfig:
+    headGroupSpec:
+      headService: {metadata: {labels: {team: a}}}
+",
+    without: "KubeRay reports the RayService as invalid in an Event and creates no cluster \
+              (KubeRay, `ValidateRayServiceSpec`, `ValidateRayServiceMetadata`). Without its feature gate, an incremental upgrade is one \
+              by a new cluster, and its options are not looked at.",
+    since: "0.1.0",
+    cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
+    check,
+};
+
+const INCREMENTAL: &str = "NewClusterWithIncrementalUpgrade";
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    if subject.kind() != Kind::RayService {
+        return;
+    }
+    let mut report = |path: FieldPath, problem: String, fix: &str| {
+        findings.add(RULE.finding(path, problem, fix));
+    };
+    if let Some(text) = subject.object.annotation(INITIALIZING_TIMEOUT)
+        && !text.is_empty()
+        && !is_positive_time(text)
+    {
+        let problem = format!("{} is not a positive time", shown_text(text));
+        let path = FieldPath::annotation(INITIALIZING_TIMEOUT);
+        report(path, problem, "Write a time such as 30m, or seconds.");
+    }
+    let head = subject.cluster().and_then(|cluster| cluster.head.as_ref());
+    if let Some(head) = head
+        && let Some(service) = object_at(head.spec, "headService")
+        && let Some(metadata) = object_at(service, "metadata")
+        && text_at(metadata, "name").is_some_and(|name| !name.is_empty())
+    {
+        let path = head.path().key("headService").key("metadata").key("name");
+        report(
+            path,
+            "is not allowed in a RayService".to_owned(),
+            "Remove the name.",
+        );
+    }
+    let Some(spec) = subject.object.spec() else {
+        return;
+    };
+    let delay = "rayClusterDeletionDelaySeconds";
+    if spec
+        .get(delay)
+        .and_then(Value::as_i64)
+        .is_some_and(|delay| delay < 0)
+    {
+        report(
+            FieldPath::of(&["spec", delay]),
+            "is negative".to_owned(),
+            "Write 0 or more.",
+        );
+    }
+    let Some(strategy) = object_at(spec, "upgradeStrategy") else {
+        return;
+    };
+    let path = FieldPath::of(&["spec", "upgradeStrategy"]);
+    match text_at(strategy, "type") {
+        None | Some("NewCluster" | "None") => {}
+        Some(INCREMENTAL) => {
+            if subject.autoscaled().is_none() {
+                let problem = format!("{INCREMENTAL} needs autoscaling");
+                let fix = "Write rayClusterConfig.enableInTreeAutoscaling: true, or another type.";
+                report(path.clone().key("type"), problem, fix);
+            }
+            let surge_bounds_step = subject.settings.kuberay >= since::KUBERAY_WITH_STEP_IN_SURGE;
+            let path = path.key("clusterUpgradeOptions");
+            match object_at(strategy, "clusterUpgradeOptions") {
+                None => {
+                    let fix = "Write gatewayClassName, stepSizePercent and intervalSeconds there.";
+                    report(path, format!("{INCREMENTAL} needs it"), fix);
+                }
+                Some(options) => {
+                    check_options(options, surge_bounds_step, &mut |key, problem, fix| {
+                        report(path.clone().key(key), problem, fix);
+                    });
+                }
+            }
+        }
+        Some(other) => {
+            let problem = format!("{} is unknown", shown_text(other));
+            report(
+                path.key("type"),
+                problem,
+                "Write NewCluster, NewClusterWithIncrementalUpgrade or None.",
+            );
+        }
+    }
+}
+
+fn check_options(
+    options: &Fields,
+    surge_bounds_step: bool,
+    report: &mut dyn FnMut(&'static str, String, &str),
+) {
+    let number = |key| options.get(key).and_then(Value::as_i64);
+    let surge = number("maxSurgePercent").unwrap_or(100);
+    let step = number("stepSizePercent");
+    if !(0..=100).contains(&surge) {
+        report(
+            "maxSurgePercent",
+            format!("{surge} is not a share"),
+            "Write 0 to 100.",
+        );
+    }
+    if !step.is_some_and(|step| (0..=100).contains(&step)) {
+        report(
+            "stepSizePercent",
+            "is absent, or not a share".to_owned(),
+            "Write 0 to 100.",
+        );
+    } else if surge_bounds_step && step > Some(surge) {
+        let problem = format!("is above maxSurgePercent, which is {surge}");
+        report(
+            "stepSizePercent",
+            problem,
+            "Write at most as much as maxSurgePercent.",
+        );
+    }
+    if number("intervalSeconds").is_none_or(|seconds| seconds <= 0) {
+        report(
+            "intervalSeconds",
+            "is absent, or not positive".to_owned(),
+            "Write 1 or more.",
+        );
+    }
+    if text_at(options, "gatewayClassName").is_none_or(str::is_empty) {
+        report(
+            "gatewayClassName",
+            "is absent".to_owned(),
+            "Write the name of a GatewayClass.",
+        );
+    }
+}
+
+/// Whether a text is a time above zero as Go writes it, or so many whole seconds.
+fn is_positive_time(text: &str) -> bool {
+    let text = text.strip_prefix('+').unwrap_or(text);
+    if let Ok(seconds) = text.parse::<i64>() {
+        return seconds > 0;
+    }
+    let (mut rest, mut is_positive) = (text, false);
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
+        let (number, after) = rest.split_at(end.unwrap_or(rest.len()));
+        let units = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"].into_iter();
+        let unit = units
+            .filter(|unit| after.starts_with(unit))
+            .max_by_key(|unit| unit.len());
+        let (Ok(number), Some(unit)) = (number.parse::<f64>(), unit) else {
+            return false;
+        };
+        is_positive |= number > 0.0;
+        rest = after.strip_prefix(unit).unwrap_or_default();
+    }
+    is_positive
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_go_reads_them() {
+        for text in ["30m", "1h30m", "1.5h", "10ms", "600", "+5s"] {
+            assert!(is_positive_time(text), "{text}");
+        }
+        for text in ["0", "-1", "0s", "-5m", "5 minutes", "5m3", "m", "x"] {
+            assert!(!is_positive_time(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What KubeRay refuses, Rayfit denies: recorded answers of KubeRay's own validation (`tests/oracle/`).
+//!
+//! `RAYFIT_KUBERAY_ANSWERS` names a file with other answers, as `make test-long` makes them.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+use rayfit::facts::Facts;
+use rayfit::policy::{Mode, Settings};
+use rayfit::ray::{RayObject, RayVersion};
+use rayfit::rules::{self, Subject};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Rules about what KubeRay accepts and Ray does not: that they deny what KubeRay refuses is chance.
+const RAYS_OWN: &[u16] = &[203, 204, 205, 226];
+
+#[derive(Deserialize)]
+struct Answer {
+    object: Value,
+    /// Empty if KubeRay accepts the object.
+    refusal: String,
+}
+
+fn answers() -> Vec<Answer> {
+    let mut text = String::new();
+    if let Some(file) = std::env::var_os("RAYFIT_KUBERAY_ANSWERS") {
+        text = std::fs::read_to_string(file).unwrap();
+    } else {
+        let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/answers.jsonl.gz");
+        let recorded = std::fs::File::open(recorded).unwrap();
+        GzDecoder::new(recorded).read_to_string(&mut text).unwrap();
+    }
+    let lines = text.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// The numbers of the rules that deny the object, as `rayfit check` would.
+fn denied_by(object: &Value, settings: &Settings) -> Vec<u16> {
+    let object = rayfit::objects::received(object);
+    let parsed = RayObject::parse(&object).unwrap();
+    let mut findings = rules::run(&Subject {
+        object: &parsed,
+        old: None,
+        facts: &Facts::default(),
+        settings,
+        user: None,
+    });
+    findings.extend(rules::schema::find(parsed.root, settings.kuberay));
+    let denied = findings
+        .iter()
+        .filter(|finding| finding.mode == Mode::Enforce);
+    denied.map(|finding| finding.rule.0).collect()
+}
+
+#[test]
+fn what_kuberay_refuses_is_denied_and_what_it_accepts_is_not_by_the_rules_about_it() {
+    let settings = Settings {
+        // The version of the module in tests/oracle/go.mod.
+        kuberay: RayVersion::new(1, 6, 2),
+        ..Settings::default()
+    };
+    let judged = answers().into_iter().map(|answer| {
+        let denied = denied_by(&answer.object, &settings);
+        (answer, denied)
+    });
+    let (accepted, refused): (Vec<_>, Vec<_>) =
+        judged.partition(|(answer, _)| answer.refusal.is_empty());
+    for (Answer { object, .. }, denied) in &accepted {
+        let is_alarm = denied.iter().any(|rule| rule / 100 == 7);
+        assert!(!is_alarm, "KubeRay accepts what {denied:?} deny: {object}");
+    }
+    let mut missed: BTreeMap<&str, usize> = BTreeMap::new();
+    for (Answer { refusal, .. }, denied) in &refused {
+        if denied.iter().all(|rule| RAYS_OWN.contains(rule)) {
+            *missed.entry(refusal).or_default() += 1;
+        }
+    }
+    let seen = refused.len() - missed.values().sum::<usize>();
+    let shares = format!(
+        "{seen} of {} refusals are seen; missed: {missed:#?}",
+        refused.len()
+    );
+    println!("{shares}");
+    assert!(refused.len() > 100, "too few to tell: {shares}");
+    assert!(seen * 100 >= refused.len() * 95, "{shares}");
+}

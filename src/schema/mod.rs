@@ -112,7 +112,8 @@ impl SchemaWalk<'_> {
             }
             (SchemaType::Map(item), Value::Object(fields)) => {
                 let item = self.table.get(*item);
-                for (key, value) in fields {
+                // The API server drops nulls of objects and maps before it looks at types.
+                for (key, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
                     self.value(item, value, path.clone().key(key.clone()));
                 }
                 None
@@ -137,7 +138,6 @@ impl SchemaWalk<'_> {
         for (key, value) in fields {
             let place = path.clone().key(key.clone());
             match expected.field(key) {
-                // The API server drops nulls before it looks at types.
                 Some(_) if value.is_null() => {}
                 Some(field) => self.value(self.table.get(field.value), value, place),
                 None => {

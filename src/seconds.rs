@@ -1,4 +1,6 @@
-//! Arithmetic of times that are numbers of seconds.
+//! Arithmetic of times that are numbers of seconds, and reading them.
+
+use std::time::Duration;
 
 /// For how many seconds what a watch shows may be older than what is stored, at the most: so long after the
 /// last message it has been found dead, and another list could have been read. Where nothing has been heard for longer,
@@ -21,6 +23,22 @@ pub fn doubled(first_s: f64, times: u32, longest_s: f64) -> f64 {
 )]
 pub fn milliseconds(seconds: f64) -> u64 {
     (seconds * 1000.0) as u64
+}
+
+/// A duration as Go writes it (`1m30s`, `1.5s`, `500ms`), in units of so many seconds.
+pub fn go_duration(text: &str, units: &[(&str, f64)]) -> Option<Duration> {
+    let is_number = |char: char| char.is_ascii_digit() || char == '.';
+    let mut rest = text;
+    let mut total = Duration::ZERO;
+    while !rest.is_empty() {
+        let (number, after) = rest.split_at(rest.find(|char| !is_number(char))?);
+        let (unit, next) = after.split_at(after.find(is_number).unwrap_or(after.len()));
+        let (_, seconds) = units.iter().find(|(name, _)| *name == unit)?;
+        let seconds = number.parse::<f64>().ok()? * seconds;
+        total = total.checked_add(Duration::try_from_secs_f64(seconds).ok()?)?;
+        rest = next;
+    }
+    Some(total)
 }
 
 #[cfg(test)]

@@ -2,11 +2,17 @@
 
 use std::time::Duration;
 
+use crate::seconds::go_duration;
+
 /// The timeout that API servers use where a webhook sets none.
 const DEFAULT: Duration = Duration::from_secs(10);
 
 /// The longest timeout that API servers allow.
 const LONGEST: Duration = Duration::from_secs(30);
+
+/// The units in which API servers write it. They round what is left up to whole seconds, so smaller ones do not
+/// occur.
+const UNITS: [(&str, f64); 4] = [("h", 3600.0), ("m", 60.0), ("s", 1.0), ("ms", 0.001)];
 
 /// The time to work on a request whose URL has this query: four fifths of the `timeout` that API
 /// servers add (`timeout=3s`), so that there is time left to answer that it was not enough.
@@ -15,40 +21,10 @@ pub fn of_query(query: Option<&str>) -> Duration {
         .unwrap_or_default()
         .split('&')
         .find_map(|pair| pair.strip_prefix("timeout="))
-        .and_then(go_duration)
+        .and_then(|text| go_duration(text, &UNITS))
         .filter(|timeout| !timeout.is_zero())
         .unwrap_or(DEFAULT);
     timeout.min(LONGEST) * 4 / 5
-}
-
-/// A duration as Go writes it: `1m30s`, `1.5s`, `500ms`.
-fn go_duration(text: &str) -> Option<Duration> {
-    let mut rest = text;
-    let mut total = Duration::ZERO;
-    while !rest.is_empty() {
-        let number_end = rest.find(|char: char| !char.is_ascii_digit() && char != '.')?;
-        let (number, after) = rest.split_at(number_end);
-        let unit_end = after
-            .find(|char: char| char.is_ascii_digit())
-            .unwrap_or(after.len());
-        let (unit, next) = after.split_at(unit_end);
-        let seconds = number.parse::<f64>().ok()? * unit_seconds(unit)?;
-        total = total.checked_add(Duration::try_from_secs_f64(seconds).ok()?)?;
-        rest = next;
-    }
-    Some(total)
-}
-
-fn unit_seconds(unit: &str) -> Option<f64> {
-    match unit {
-        "h" => Some(3600.0),
-        "m" => Some(60.0),
-        "s" => Some(1.0),
-        // API servers round what is left of the timeout up to whole seconds, so smaller units do
-        // not occur.
-        "ms" => Some(0.001),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

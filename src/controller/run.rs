@@ -102,12 +102,11 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
     };
     let _publishing = supervisor.spawn("Events", publishing);
     let watching = observed.clone().watch(informers.clone(), options.reach);
-    let leads = fence.leads();
     let pod_events = PodEvents {
         observed: observed.clone(),
         client: client.clone(),
         gate: gate.clone(),
-        leads: move || *leads.borrow(),
+        fence: fence.clone(),
     };
     let _reading = supervisor.spawn("Events about pods", pod_events.follow());
     let _watching = supervisor.spawn("watches of RayClusters, pods and nodes", watching);

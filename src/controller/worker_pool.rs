@@ -149,7 +149,7 @@ impl WorkerPool {
     /// Starts, wakes or stops the task of a cluster.
     fn consider(&self, workers: &mut HashMap<Key, Worker>, key: &Key) {
         let entry = self.observed.read().cluster(key).cloned();
-        let wanted = entry.filter(|entry| is_cared_for(entry) && *self.fence.leads().borrow());
+        let wanted = entry.filter(|entry| is_cared_for(entry) && self.fence.is_leader());
         let is_at_work = |worker: &&Worker| !worker.is_stopping && !worker.task.is_finished();
         let running = workers.get(key).filter(is_at_work);
         match (wanted, running) {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Container, Group, list_at, object_at};
+use super::{Container, Group, list_at, object_in};
 
 /// How many seconds the node drains at the most. (Ray, `ray_constants.py`.)
 pub const VARIABLE: &str = "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S";
@@ -68,11 +68,8 @@ pub const PRE_STOP: [&str; 2] = ["lifecycle", "preStop"];
 /// Whether a hook of the container ends Ray before SIGTERM, so that there is nothing left to drain:
 /// `ray stop` ends the raylet and its workers at once.
 pub fn is_cut_short(container: &Container<'_>) -> bool {
-    let hook = PRE_STOP
-        .iter()
-        .try_fold(container.spec, |fields, key| object_at(fields, key));
-    let command = hook
-        .and_then(|hook| object_at(hook, "exec"))
+    let [lifecycle, hook] = PRE_STOP;
+    let command = object_in(container.spec, &[lifecycle, hook, "exec"])
         .map_or(&[][..], |exec| list_at(exec, "command"));
     let words: Vec<&str> = command.iter().filter_map(Value::as_str).collect();
     words.join(" ").contains("ray stop")

@@ -10,6 +10,17 @@ pub(crate) fn object_at<'a>(fields: &'a Fields, key: &str) -> Option<&'a Fields>
     fields.get(key)?.as_object()
 }
 
+/// The object that `path` leads to.
+pub(crate) fn object_in<'a>(fields: &'a Fields, path: &[&str]) -> Option<&'a Fields> {
+    path.iter()
+        .try_fold(fields, |fields, key| object_at(fields, key))
+}
+
+/// Whether `true` stands at `key`.
+pub(crate) fn is_true(fields: &Fields, key: &str) -> bool {
+    fields.get(key) == Some(&Value::Bool(true))
+}
+
 /// The list at `key`. An absent value, or one of another type, reads as an empty list.
 pub(crate) fn list_at<'a>(fields: &'a Fields, key: &str) -> &'a [Value] {
     fields

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    Cluster, Fields, Ippr, Kind, ReconcileMode, ippr, kueue, list_at, object_at, reconcile, text_at,
+    Cluster, Fields, Ippr, Kind, ReconcileMode, ippr, kueue, list_at, object_at, object_in,
+    reconcile, text_at,
 };
 use crate::path::FieldPath;
 
@@ -65,11 +66,7 @@ impl<'a> RayObject<'a> {
 
     /// Reads `root` as the given kind, as the API server names it beside the object.
     pub fn of_kind(kind: Kind, root: &'a Fields) -> Self {
-        let cluster = kind
-            .cluster_path()
-            .iter()
-            .try_fold(root, |fields, key| object_at(fields, key))
-            .map(|spec| Cluster::parse(kind, spec));
+        let cluster = object_in(root, kind.cluster_path()).map(|spec| Cluster::parse(kind, spec));
         let annotation = object_at(root, "metadata")
             .and_then(|metadata| object_at(metadata, "annotations"))
             .and_then(|annotations| text_at(annotations, super::ippr::ANNOTATION));
@@ -155,10 +152,7 @@ impl<'a> RayObject<'a> {
             Kind::RayCronJob => &["spec", "jobTemplate"],
             Kind::RayCluster | Kind::RayService => return None,
         };
-        let spec = path
-            .iter()
-            .try_fold(self.root, |fields, key| object_at(fields, key))?;
-        Some((spec, FieldPath::of(path)))
+        Some((object_in(self.root, path)?, FieldPath::of(path)))
     }
 
     /// Which autoscaler scales the cluster. That is `ray` without an annotation or with an unknown

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::path::FieldPath;
 use crate::ray::{Fields, RayVersion, text_at};
 use crate::text::nearest;
+use crate::yaml::template_hint;
 use table::{FieldTable, KubeRayRelease, SchemaField, SchemaType, later, release};
 
 /// A place at which an object is not as its CRD wants it.
@@ -230,7 +231,7 @@ fn is_whole(number: &serde_json::Number) -> bool {
 /// Whether a text is to be replaced before the manifest is applied: `${REPLICAS}`, `{{ .replicas }}`.
 fn is_placeholder(value: &Value) -> bool {
     let text = value.as_str().unwrap_or_default();
-    text.contains("${") || text.contains("$(") || text.contains("{{")
+    template_hint(text).is_some() || text.contains("$(")
 }
 
 /// KubeRay's name of a field of Ray's cluster launcher.

@@ -49,6 +49,11 @@ impl Fence {
         self.inner.leads.subscribe()
     }
 
+    /// Whether this process leads now.
+    pub fn is_leader(&self) -> bool {
+        *self.inner.leads.borrow()
+    }
+
     /// Begins a write that takes at most `longest`.
     ///
     /// # Errors

@@ -29,14 +29,9 @@ pub(super) async fn send(
     request: &LeaseRequest,
 ) -> Result<Option<LeaseRecord>, kube::Error> {
     let post = PostParams::default();
-    let (seen, holder) = match request {
-        LeaseRequest::Read => {
-            let found = api.get_opt(LEADER_LEASE).await?;
-            return Ok(found.as_ref().map(record_of));
-        }
-        LeaseRequest::Create => (None, Some(&*options.replica)),
-        LeaseRequest::Hold(seen) => (Some(seen), Some(&*options.replica)),
-        LeaseRequest::Release(seen) => (Some(seen), None),
+    let Some((seen, holder)) = request.write(&options.replica) else {
+        let found = api.get_opt(LEADER_LEASE).await?;
+        return Ok(found.as_ref().map(record_of));
     };
     let lease = lease(options, seen, holder);
     let written = match seen {

@@ -29,6 +29,7 @@ use super::awaiting::AwaitingPods;
 use crate::apiserver::pages::PageFault;
 use crate::apiserver::patience::RequestFlow;
 use crate::apiserver::{Gate, pages};
+use crate::controller::lease::Fence;
 use crate::flow_control::queue::{Flow, LAST};
 use crate::snapshot::node_prospect::NodeProspect;
 use crate::snapshot::prospect_reader::ProspectReader;
@@ -109,7 +110,7 @@ async fn page(
 }
 
 /// Reads, for all clusters that this process scales, what is said about their pods.
-pub struct PodEvents<F> {
+pub struct PodEvents {
     /// Where the pods are, and where it is written.
     pub observed: Observed,
     /// The client of the API server.
@@ -117,10 +118,10 @@ pub struct PodEvents<F> {
     /// The gate that the requests pass.
     pub gate: Gate,
     /// Whether this process scales clusters.
-    pub leads: F,
+    pub fence: Fence,
 }
 
-impl<F: Fn() -> bool> PodEvents<F> {
+impl PodEvents {
     /// Reads for ever, until the process stops. What cannot be read is not known, so that the
     /// scheduler's word counts alone.
     pub async fn follow(self) {
@@ -140,7 +141,7 @@ impl<F: Fn() -> bool> PodEvents<F> {
         let (mut times, mut failing) = (AskTimes::default(), BTreeSet::new());
         loop {
             tick.tick().await;
-            let awaiting = if (self.leads)() {
+            let awaiting = if self.fence.is_leader() {
                 self.observed.read().awaiting()
             } else {
                 AwaitingPods::new()

@@ -1,6 +1,6 @@
 //! The permissions of the audit, besides those of the watches. The manifests grant exactly these.
 
-use crate::manifests::access::request::{OWN_PODS, followed};
+use crate::manifests::access::request::{CREATE_LEASE, OWN_PODS, followed};
 use crate::manifests::access::{Access, AccessScope};
 use crate::manifests::names::{AUDIT_LEASE, VALIDATING};
 
@@ -31,15 +31,7 @@ pub const NEEDED: &[Access] = &[
         name: Some(VALIDATING),
         verbs: &["get", "patch"],
     },
-    // Permission to create cannot be limited to names, because the name is not known when it is
-    // checked.
-    Access {
-        scope: AccessScope::Namespace,
-        group: "coordination.k8s.io",
-        resource: "leases",
-        name: None,
-        verbs: &["create"],
-    },
+    CREATE_LEASE,
     Access {
         scope: AccessScope::Namespace,
         group: "coordination.k8s.io",

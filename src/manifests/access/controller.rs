@@ -1,6 +1,6 @@
 //! The permissions for scaling. The manifests grant exactly these.
 
-use crate::manifests::access::request::followed;
+use crate::manifests::access::request::{CREATE_LEASE, followed};
 use crate::manifests::access::{Access, AccessScope};
 use crate::manifests::names::LEADER_LEASE;
 
@@ -58,15 +58,9 @@ pub const IDLE_CLUSTERS: &[Access] = &[Access {
 /// Reading the headroom of Kubernetes nodes. Not granted with chosen namespaces only.
 pub const NODES: &[Access] = &[followed("", "nodes")];
 
-/// The Lease by which one replica at a time scales the clusters. A right to create cannot be limited to a name.
+/// The Lease by which one replica at a time scales the clusters.
 pub const LEASE: &[Access] = &[
-    Access {
-        scope: AccessScope::Namespace,
-        group: "coordination.k8s.io",
-        resource: "leases",
-        name: None,
-        verbs: &["create"],
-    },
+    CREATE_LEASE,
     Access {
         scope: AccessScope::Namespace,
         group: "coordination.k8s.io",

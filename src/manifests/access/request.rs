@@ -45,3 +45,12 @@ pub(super) const OWN_PODS: Access = Access {
     name: None,
     verbs: &["list"],
 };
+
+/// Creating a Lease. A right to create cannot be limited to a name, because that is not known when it is checked.
+pub(super) const CREATE_LEASE: Access = Access {
+    scope: AccessScope::Namespace,
+    group: "coordination.k8s.io",
+    resource: "leases",
+    name: None,
+    verbs: &["create"],
+};

@@ -26,6 +26,9 @@ impl Packing<'_> {
         mut order: Vec<NodeIndex>,
         may: impl Fn(&DecisionState, &PlannedGroup) -> bool,
     ) -> Vec<NodeIndex> {
+        if self.batches.iter().all(|batch| batch.count == 0) {
+            return order;
+        }
         let listed = order.iter().filter_map(|number| self.node(*number));
         let listed = listed.fold(0, |sum: u64, node| sum.saturating_add(node.count));
         let within_maxima = self
@@ -37,13 +40,12 @@ impl Packing<'_> {
             nodes: within_maxima.saturating_sub(listed),
             places: self.state.places(),
         };
-        if self.batches.iter().all(|batch| batch.count == 0) {
-            return order;
-        }
-        let templates = self.state.groups.map(|group| group.template.clone());
-        let classes = templates.map(|node| self.state.classes.number(node, self.source));
+        let DecisionState {
+            groups, classes, ..
+        } = &mut *self.state;
+        let classes = groups.map(|group| classes.number(&group.template, self.source));
         let state = &*self.state;
-        let node = |group: GroupIndex| &templates[group];
+        let node = |group: GroupIndex| &state.groups[group].template;
         let mut pool = Candidates::new(node, self.source, state.rules(), self.batches.len());
         // In Ray's list a picked group moves to the end, so that equally good groups take turns.
         if !state.strategy.is_rayfit() {
@@ -65,7 +67,7 @@ impl Packing<'_> {
             left.nodes -= pick.count;
             left.places -= pick.count;
             left.groups[pick.number] = left.groups[pick.number].saturating_sub(pick.count);
-            let mut fresh = templates[pick.number].clone();
+            let mut fresh = node(pick.number).clone();
             fresh.fate = Fate::Launch;
             fresh.count = pick.count;
             fresh.born = state.nodes.upcoming(self.fresh.len());

@@ -19,7 +19,7 @@ pub(crate) fn effect(snapshot: &Snapshot, policy: ClusterEndPolicy) -> Option<Ef
     let cluster = &snapshot.ray_cluster;
     let version = cluster.resource_version.as_deref()?;
     let patch = |operation: Value| {
-        let operations = Value::Array(vec![tested(version), operation]);
+        let operations = Value::Array(vec![tested(cluster.object())?, operation]);
         Some(Effect::PatchCluster(ClusterPatch {
             operations: serde_json::from_value(operations).ok()?,
             changes: Vec::new(),

@@ -163,21 +163,21 @@ fn unchanged(object: &Value) -> Option<Vec<Value>> {
         Some(json!({"op": "test", "path": path, "value": value}))
     };
     let all = ["/metadata/uid", "/metadata/generation", &record].map(test);
-    all.into_iter().collect::<Option<Vec<Value>>>().or_else(|| {
-        let version = object.pointer("/metadata/resourceVersion")?.as_str()?;
-        Some(vec![tested(version)])
-    })
+    let all: Option<Vec<Value>> = all.into_iter().collect();
+    all.or_else(|| Some(vec![tested(object)?]))
 }
 
 /// The operation that makes a patch fail if the object has changed since it was read.
-pub(super) fn tested(version: &str) -> Value {
-    json!({"op": "test", "path": "/metadata/resourceVersion", "value": version})
+pub(super) fn tested(object: &Value) -> Option<Value> {
+    let path = "/metadata/resourceVersion";
+    let version = object.pointer(path)?.as_str()?;
+    Some(json!({"op": "test", "path": path, "value": version}))
 }
 
 /// A patch that sets one annotation of an object, on condition that the object is still as it was
 /// read.
 pub(crate) fn annotate(object: &Value, key: &'static str, value: &str) -> Option<Patch> {
-    let version = object.pointer("/metadata/resourceVersion")?.as_str()?;
+    let tested = tested(object)?;
     let has_any = object
         .pointer("/metadata/annotations")
         .is_some_and(Value::is_object);
@@ -188,7 +188,7 @@ pub(crate) fn annotate(object: &Value, key: &'static str, value: &str) -> Option
         // JSON Patch does not create missing parents, so the first annotation brings the map.
         json!({"op": "add", "path": "/metadata/annotations", "value": {key: value}})
     };
-    serde_json::from_value(json!([tested(version), add])).ok()
+    serde_json::from_value(json!([tested, add])).ok()
 }
 
 impl ReplicaChange<'_> {

@@ -107,28 +107,35 @@ fn check_container(container: &Container<'_>, path: &FieldPath, findings: &mut F
             }
         }
     }
-    let resources = object_at(container.spec, "resources");
-    for (resource, request, limit) in resources.into_iter().flat_map(above_limits) {
-        let path = path.clone().key("requests").key(resource.clone());
-        let problem = format!("{request} is above the limit, {limit}");
-        let fix = format!("Write {resource}: {limit} here, or raise the limit to {request}.");
-        let finding = RULE.finding(path, problem, fix);
-        findings.add(finding.valued(format!("request {request} > limit {limit}")));
+    if let Some(resources) = object_at(container.spec, "resources") {
+        report_above_limits(&RULE, resources, &path, findings);
     }
 }
 
-/// The requests of a container above its limits: the resource, the request and the limit.
-pub(super) fn above_limits(resources: &Fields) -> impl Iterator<Item = (&String, String, String)> {
+/// Reports, for a rule, the requests at `path` that are above the limit of the same resource.
+pub(super) fn report_above_limits(
+    rule: &'static Rule,
+    resources: &Fields,
+    path: &FieldPath,
+    findings: &mut Findings,
+) {
     let limits = object_at(resources, "limits");
     let requests = object_at(resources, "requests").into_iter().flatten();
-    requests.filter_map(move |(resource, request)| {
-        let limit = limits?.get(resource)?;
-        let pair = Quantity::from_json(request)
-            .ok()
-            .zip(Quantity::from_json(limit).ok());
-        pair.is_some_and(|(request, limit)| request > limit)
-            .then(|| (resource, plain(request), plain(limit)))
-    })
+    for (resource, request) in requests {
+        let Some(limit) = limits.and_then(|limits| limits.get(resource)) else {
+            continue;
+        };
+        let amounts = (Quantity::from_json(request), Quantity::from_json(limit));
+        if !matches!(amounts, (Ok(request), Ok(limit)) if request > limit) {
+            continue;
+        }
+        let (request, limit) = (plain(request), plain(limit));
+        let path = path.clone().key("requests").key(resource.clone());
+        let problem = format!("{request} is above the limit, {limit}");
+        let fix = format!("Write {resource}: {limit} here, or raise the limit to {request}.");
+        let finding = rule.finding(path, problem, fix);
+        findings.add(finding.valued(format!("request {request} > limit {limit}")));
+    }
 }
 
 /// A quantity as a manifest writes it, without quotes.

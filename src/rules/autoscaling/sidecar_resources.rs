@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::container_resources::{above_limits, plain};
+use super::container_resources::{plain, report_above_limits};
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Fields, object_at};
@@ -80,13 +80,12 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     else {
         return;
     };
-    for (resource, request, limit) in above_limits(resources) {
-        let path = cluster.option_path("resources").key("requests");
-        let problem = format!("{request} is above the limit, {limit}");
-        let fix = format!("Write {resource}: {limit} here, or raise the limit to {request}.");
-        let finding = RULE.finding(path.key(resource.clone()), problem, fix);
-        findings.add(finding.valued(format!("request {request} > limit {limit}")));
-    }
+    report_above_limits(
+        &RULE,
+        resources,
+        &cluster.option_path("resources"),
+        findings,
+    );
     // Rayfit needs much less than Ray's autoscaler: DF06 gives it 64Mi.
     if let (false, Some(limits)) = (
         subject.reconcile_mode().is_ours(),

@@ -1,9 +1,7 @@
 //! RF702: authentication that this Ray or this kind of object does not have.
 
-use serde_json::Value;
-
 use crate::policy::Mode;
-use crate::ray::{Kind, RayVersion, object_at, since, text_at};
+use crate::ray::{Kind, RayVersion, is_true, object_at, since, text_at};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
@@ -45,7 +43,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         findings.add(RULE.finding(path, problem, fix));
     };
     let is_token = text_at(options, "mode") == Some("token");
-    let by_kubernetes = options.get("enableK8sTokenAuth") == Some(&Value::Bool(true));
+    let by_kubernetes = is_true(options, "enableK8sTokenAuth");
     let too_old = |least: RayVersion| match (cluster.ray_version_text(), cluster.ray_version()) {
         (None, _) => Some("is absent".to_owned()),
         (Some(_), Some(version)) => (version < least).then(|| format!("is {version}")),

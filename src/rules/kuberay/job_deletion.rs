@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::path::FieldPath;
 use crate::policy::Mode;
-use crate::ray::{Fields, list_at, object_at, text_at};
+use crate::ray::{Fields, is_true, list_at, object_at, text_at};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
@@ -54,7 +54,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let mut report = |path: FieldPath, problem: String, fix: &str| {
         findings.add(RULE.finding(path, problem, fix));
     };
-    let shuts_down = job.get("shutdownAfterJobFinishes") == Some(&Value::Bool(true));
+    let shuts_down = is_true(job, "shutdownAfterJobFinishes");
     let ttl = job.get("ttlSecondsAfterFinished").and_then(Value::as_i64);
     let ttl_path = path.clone().key("ttlSecondsAfterFinished");
     match ttl.unwrap_or_default() {

@@ -1,9 +1,7 @@
 //! RF704: settings of a RayJob that exclude each other.
 
-use serde_json::Value;
-
 use crate::policy::Mode;
-use crate::ray::{Fields, object_at, text_at};
+use crate::ray::{Fields, is_true, object_at, object_in, text_at};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 use crate::yaml;
@@ -127,10 +125,7 @@ fn check_mode(job: &Fields, report: &mut JobReport<'_>) {
                 }
             }
             let head = ["rayClusterSpec", "headGroupSpec", "template", "spec"];
-            let pod = head
-                .iter()
-                .try_fold(job, |fields, key| object_at(fields, key));
-            let policy = pod.and_then(|pod| text_at(pod, "restartPolicy"));
+            let policy = object_in(job, &head).and_then(|pod| text_at(pod, "restartPolicy"));
             if policy.is_some_and(|policy| !matches!(policy, "" | "Never")) {
                 let [cluster, group, template, spec] = head;
                 report(
@@ -154,10 +149,6 @@ fn number(job: &Fields, key: &str) -> Option<i64> {
 
 fn retries(job: &Fields) -> bool {
     number(job, "backoffLimit").is_some_and(|limit| limit > 0)
-}
-
-fn is_true(fields: &Fields, key: &str) -> bool {
-    fields.get(key) == Some(&Value::Bool(true))
 }
 
 /// Whether KubeRay can read the text: one document, an object or nothing.

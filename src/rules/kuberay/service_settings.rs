@@ -5,9 +5,10 @@ use serde_json::Value;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::object::INITIALIZING_TIMEOUT;
-use crate::ray::{Fields, Kind, object_at, since, text_at};
+use crate::ray::{Fields, Kind, object_at, object_in, since, text_at};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::seconds::go_duration;
 use crate::text::shown_text;
 
 /// RF706
@@ -63,8 +64,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
     let head = subject.cluster().and_then(|cluster| cluster.head.as_ref());
     if let Some(head) = head
-        && let Some(service) = object_at(head.spec, "headService")
-        && let Some(metadata) = object_at(service, "metadata")
+        && let Some(metadata) = object_in(head.spec, &["headService", "metadata"])
         && text_at(metadata, "name").is_some_and(|name| !name.is_empty())
     {
         let path = head.path().key("headService").key("metadata").key("name");
@@ -171,27 +171,25 @@ fn check_options(
     }
 }
 
+/// The units of times in Go, in seconds.
+const UNITS: [(&str, f64); 8] = [
+    ("h", 3600.0),
+    ("m", 60.0),
+    ("s", 1.0),
+    ("ms", 1e-3),
+    ("us", 1e-6),
+    ("µs", 1e-6),
+    ("μs", 1e-6),
+    ("ns", 1e-9),
+];
+
 /// Whether a text is a time above zero as Go writes it, or so many whole seconds.
 fn is_positive_time(text: &str) -> bool {
     let text = text.strip_prefix('+').unwrap_or(text);
-    if let Ok(seconds) = text.parse::<i64>() {
-        return seconds > 0;
+    match text.parse::<i64>() {
+        Ok(seconds) => seconds > 0,
+        Err(_) => go_duration(text, &UNITS).is_some_and(|time| !time.is_zero()),
     }
-    let (mut rest, mut is_positive) = (text, false);
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
-        let (number, after) = rest.split_at(end.unwrap_or(rest.len()));
-        let units = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"].into_iter();
-        let unit = units
-            .filter(|unit| after.starts_with(unit))
-            .max_by_key(|unit| unit.len());
-        let (Ok(number), Some(unit)) = (number.parse::<f64>(), unit) else {
-            return false;
-        };
-        is_positive |= number > 0.0;
-        rest = after.strip_prefix(unit).unwrap_or_default();
-    }
-    is_positive
 }
 
 #[cfg(test)]

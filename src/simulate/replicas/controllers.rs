@@ -1,7 +1,8 @@
 //! The controller of a world: one process that is always there, or several of which one leads.
 
-use super::replica::{Replica, StoredLease};
+use super::replica::Replica;
 use crate::flow_control::requests::NotAdmitted;
+use crate::reconcile::ownership::lease::played::PlayedLease;
 use crate::reconcile::{Effect, RoundSettings};
 use crate::simulate::moment::Moment;
 use crate::simulate::scaler::Scaler;
@@ -13,7 +14,7 @@ use crate::simulate::world::queue::WorldEvent;
 #[derive(Debug, Clone)]
 pub struct Controllers {
     replicas: Vec<Replica>,
-    stored: StoredLease,
+    lease: PlayedLease,
     has_lease: bool,
     /// Whether a write was made while another process trusted that it may write.
     pub is_overtaken: bool,
@@ -31,7 +32,7 @@ impl Controllers {
         });
         let mut controllers = Self {
             replicas: replicas.collect(),
-            stored: StoredLease::default(),
+            lease: PlayedLease::default(),
             has_lease,
             is_overtaken: false,
         };
@@ -71,7 +72,7 @@ impl Controllers {
                 self.is_overtaken |= is_others && replica.scaler.is_arriving(look, chain);
                 replica.scaler.answered(look, chain, frozen_s, world);
             }
-            _ => replica.lease(&mut self.stored, world),
+            _ => replica.lease(&mut self.lease, world),
         }
     }
 

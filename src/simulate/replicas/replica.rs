@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::reconcile::ownership::lease::leader::{Leadership, LeaseRequest};
+use crate::reconcile::ownership::lease::played::PlayedLease;
 use crate::reconcile::ownership::lease::record::{LeaseRecord, Terms};
 use crate::simulate::moment::Moment;
 use crate::simulate::scaler::Scaler;
@@ -32,47 +33,8 @@ enum Call {
     #[default]
     None,
     Sent(Duration, LeaseRequest),
-    Served(Duration, Option<LeaseAnswer>),
-}
-
-/// What the API server answers.
-#[derive(Debug, Clone)]
-enum LeaseAnswer {
-    Written(LeaseRecord),
-    /// The Lease as it is: it was read, or is not as the replica knew it.
-    Shown(Option<LeaseRecord>),
-}
-
-/// The Lease in the API server.
-#[derive(Debug, Clone, Default)]
-pub(super) struct StoredLease {
-    lease: Option<LeaseRecord>,
-    version: u64,
-}
-
-impl StoredLease {
-    /// Carries out a request of a replica, by compare-and-swap.
-    fn serve(&mut self, replica: &str, request: &LeaseRequest) -> LeaseAnswer {
-        let (seen, holder) = match request {
-            LeaseRequest::Read => return LeaseAnswer::Shown(self.lease.clone()),
-            LeaseRequest::Create => (None, Some(replica.to_owned())),
-            LeaseRequest::Hold(seen) => (Some(seen), Some(replica.to_owned())),
-            LeaseRequest::Release(seen) => (Some(seen), None),
-        };
-        let version = |lease: &LeaseRecord| lease.version.clone();
-        if self.lease.as_ref().map(version) != seen.map(version) {
-            return LeaseAnswer::Shown(self.lease.clone());
-        }
-        self.version += 1;
-        let record = LeaseRecord {
-            holder,
-            version: self.version.to_string(),
-            duration: Terms::default().duration,
-            acquired: None,
-        };
-        self.lease = Some(record.clone());
-        LeaseAnswer::Written(record)
-    }
+    /// The Lease as it was written, or else as it is; `None` if the answer is lost.
+    Served(Duration, Option<Result<LeaseRecord, Option<LeaseRecord>>>),
 }
 
 impl Replica {
@@ -129,15 +91,17 @@ impl Replica {
     }
 
     /// Something about the Lease is due: a request arrives, is answered, or is to be made.
-    pub(super) fn lease(&mut self, stored: &mut StoredLease, world: &mut World) {
+    pub(super) fn lease(&mut self, lease: &mut PlayedLease, world: &mut World) {
         let now = Duration::from_secs_f64(world.now.seconds());
+        let duration = Terms::default().duration;
         if let Some(request) = self.orphan.take() {
-            stored.serve(&self.name, &request);
+            // Nobody hears what comes of it.
+            let _ = lease.serve(&self.name, &request, duration);
         }
         match std::mem::take(&mut self.call) {
             Call::Sent(sent, request) => {
                 let arrives = self.scaler.cut != Some(Cut::Requests);
-                let answer = arrives.then(|| stored.serve(&self.name, &request));
+                let answer = arrives.then(|| lease.serve(&self.name, &request, duration));
                 self.call = Call::Served(sent, answer.filter(|_| self.scaler.cut.is_none()));
                 let delay = match self.scaler.cut {
                     None => world.settings.call_s / 2.0,
@@ -150,15 +114,15 @@ impl Replica {
                 let left = self.frozen_until.since(world.now);
                 return world.after(left, WorldEvent::Lease(self.number));
             }
-            Call::Served(sent, Some(LeaseAnswer::Written(record))) => {
+            Call::Served(sent, Some(Ok(record))) => {
                 self.leadership.wrote(record, sent);
             }
-            Call::Served(_, Some(LeaseAnswer::Shown(record))) => self.leadership.note(record, now),
+            Call::Served(_, Some(Err(record))) => self.leadership.note(record, now),
             Call::Served(_, None) | Call::None => {}
         }
         // Where answers are lost, the watch is cut off as well.
-        if self.scaler.cut.is_none() && stored.lease.is_some() {
-            self.leadership.note(stored.lease.clone(), now);
+        if self.scaler.cut.is_none() && lease.stored.is_some() {
+            self.leadership.note(lease.stored.clone(), now);
         }
         self.update(world);
         let request = self.leadership.request(now, self.scaler.is_writing());

@@ -2,13 +2,14 @@
 //! kubelets that refuse.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::reconcile::Effect;
 use crate::reconcile::effects::failure::{ApiStatus, Failure, GcsKind};
 use crate::simulate::ray::lies::GcsLie;
-use crate::simulate::world::objects::WorldView;
+use crate::snapshot::cluster_object::ClusterObject;
 
 /// What is wrong with a world now.
 #[derive(Debug, Clone, Default)]
@@ -31,8 +32,8 @@ pub struct Trouble {
     pub slow: Option<(LostWatches, f64)>,
     /// What happens when the next call of a kind arrives, just before it is carried out.
     pub at_call: Option<(CallKind, CallEvent)>,
-    /// The objects as reads show them, where they are out of date.
-    pub reads: Option<WorldView>,
+    /// The RayCluster as reads show it, where they are out of date.
+    pub reads: Option<Rc<ClusterObject>>,
     /// How much of what waits the GCS tells of, in percent, if not all.
     pub told_percent: Option<u32>,
 }

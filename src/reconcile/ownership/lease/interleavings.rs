@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use super::leader::{Leadership, LeaseRequest};
+use super::played::PlayedLease;
 use super::record::{LeaseRecord, Terms};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -21,9 +22,7 @@ const NAMES: [&str; 2] = ["a", "b"];
 #[derive(Debug, Clone)]
 struct World {
     now: u32,
-    /// The Lease in the API server.
-    lease: Option<LeaseRecord>,
-    version: u32,
+    lease: PlayedLease,
     replicas: [Replica; 2],
     /// When somebody has last deleted the Lease.
     deleted: Option<u32>,
@@ -107,8 +106,7 @@ impl World {
         };
         Self {
             now: 0,
-            lease: None,
-            version: 0,
+            lease: PlayedLease::default(),
             replicas: [0, 1].map(replica),
             deleted: None,
         }
@@ -128,7 +126,9 @@ impl World {
                 (next.now <= LONGEST).then_some(next)
             }
             Move::Look(who) => {
-                next.replicas[who].leadership.note(self.lease.clone(), now);
+                next.replicas[who]
+                    .leadership
+                    .note(self.lease.stored.clone(), now);
                 Some(next)
             }
             Move::Ask(who) => {
@@ -182,7 +182,7 @@ impl World {
                 led.then_some(next)
             }
             Move::Delete => {
-                next.lease.take()?;
+                next.lease.stored.take()?;
                 next.deleted = Some(self.now);
                 let creates = |call: &Call| call.request == LeaseRequest::Create;
                 let knows = |replica: &Replica| {
@@ -194,35 +194,12 @@ impl World {
         }
     }
 
-    /// Handles a request by compare-and-swap, as the API server does.
+    /// Handles a request, as the API server does.
     fn serve(&mut self, who: usize, mut call: Call) -> Option<Call> {
         if call.answer.is_some() {
             return None;
         }
-        let me = || Some(NAMES[who].to_owned());
-        let (seen, holder) = match &call.request {
-            LeaseRequest::Read => {
-                call.answer = Some(Err(self.lease.clone()));
-                return Some(call);
-            }
-            LeaseRequest::Create => (None, me()),
-            LeaseRequest::Hold(seen) => (Some(seen), me()),
-            LeaseRequest::Release(seen) => (Some(seen), None),
-        };
-        let version = |lease: &LeaseRecord| lease.version.clone();
-        let answer = if self.lease.as_ref().map(version) == seen.map(version) {
-            self.version += 1;
-            let record = LeaseRecord {
-                holder,
-                version: self.version.to_string(),
-                duration: TERMS.duration,
-                acquired: None,
-            };
-            self.lease = Some(record.clone());
-            Ok(record)
-        } else {
-            Err(self.lease.clone())
-        };
+        let answer = self.lease.serve(NAMES[who], &call.request, TERMS.duration);
         call.answer = Some(answer);
         Some(call)
     }

@@ -29,6 +29,22 @@ pub enum LeaseRequest {
     Release(LeaseRecord),
 }
 
+impl LeaseRequest {
+    /// What a request of this replica writes: the Lease that it replaces, and who holds it then. `None` for one that
+    /// only reads.
+    pub fn write<'a>(
+        &'a self,
+        replica: &'a str,
+    ) -> Option<(Option<&'a LeaseRecord>, Option<&'a str>)> {
+        match self {
+            Self::Read => None,
+            Self::Create => Some((None, Some(replica))),
+            Self::Hold(seen) => Some((Some(seen), Some(replica))),
+            Self::Release(seen) => Some((Some(seen), None)),
+        }
+    }
+}
+
 /// What one replica knows of the Lease.
 #[derive(Debug, Clone)]
 pub struct Leadership {

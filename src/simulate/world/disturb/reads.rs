@@ -6,16 +6,16 @@ use std::rc::Rc;
 use crate::simulate::world::World;
 
 impl World {
-    /// From now on reads show what is so now, whatever changes, or again what is so.
+    /// From now on reads of the RayCluster show what is so now, whatever changes, or again what is so.
     pub fn hold_reads(&mut self, are_held: bool) {
-        self.trouble.reads = are_held.then(|| self.stored());
+        self.trouble.reads = are_held.then(|| self.stored().cluster);
     }
 
     /// The watchers read the RayCluster. One of an older version is not believed.
     pub fn read_cluster(&mut self) {
         match &self.trouble.reads {
             Some(then) => {
-                let then = Rc::clone(&then.cluster);
+                let then = Rc::clone(then);
                 self.hear_of_cluster(then);
             }
             None => self.learn_cluster(),

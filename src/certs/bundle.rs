@@ -19,7 +19,6 @@ pub(super) fn read(configuration: &Value) -> Option<CaBundle> {
         .filter(|list| !list.is_empty())?;
     let mut bundle = CaBundle {
         uniform: true,
-        revision: revision(&configuration["metadata"]),
         ..CaBundle::default()
     };
     for (position, webhook) in webhooks.iter().enumerate() {
@@ -47,16 +46,6 @@ fn add(bundle: &mut CaBundle, webhook: &Value, first: bool) {
             bundle.anchors.push(anchor);
         }
     }
-}
-
-/// A text that changes whenever a webhook changes.
-fn revision(metadata: &Value) -> String {
-    // The resource version would not do, because it also changes with labels and field managers.
-    let version = match &metadata["generation"] {
-        Value::Null => &metadata["resourceVersion"],
-        generation => generation,
-    };
-    format!("{}/{version}", metadata["uid"])
 }
 
 /// A JSON patch that gives `anchors` to every webhook of `configuration`.
@@ -87,16 +76,14 @@ mod tests {
 
     fn anchor() -> Anchor {
         let start = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
-        issue::authority(Duration::from_hours(1), start)
-            .unwrap()
-            .anchor
+        issue::authority(start).unwrap().anchor
     }
 
     fn configuration(bundles: &[&str]) -> Value {
         let webhook =
             |bundle: &&str| json!({ "clientConfig": { "caBundle": STANDARD.encode(bundle) } });
         json!({
-            "metadata": { "uid": "u", "generation": 1, "resourceVersion": "7" },
+            "metadata": { "resourceVersion": "7" },
             "webhooks": bundles.iter().map(webhook).collect::<Vec<_>>()
         })
     }

@@ -1,10 +1,10 @@
 //! Reads and changes the cluster: one request for each read or step.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::{Pod, Secret};
-use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::Value;
 use thiserror::Error;
@@ -12,7 +12,6 @@ use thiserror::Error;
 use super::contents::{Anchor, Contents};
 use super::next::{CaBundle, View};
 use super::{CertificateOptions, bundle, secret};
-use crate::apiserver::own_pods;
 use crate::manifests::names::{MUTATING, VALIDATING};
 
 /// The reason why the cluster could not be read or changed.
@@ -49,7 +48,6 @@ pub(super) struct SeenCluster {
 pub(super) struct ClusterClient {
     pub(super) configurations: [(&'static str, Api<DynamicObject>); 2],
     pub(super) secrets: Api<Secret>,
-    pods: Api<Pod>,
     options: CertificateOptions,
 }
 
@@ -72,7 +70,6 @@ impl ClusterClient {
                 (VALIDATING, configurations("Validating", "validating")),
             ],
             secrets: Api::namespaced(client.clone(), namespace),
-            pods: Api::namespaced(client.clone(), namespace),
             options,
         }
     }
@@ -90,15 +87,10 @@ impl ClusterClient {
                 configurations.insert((*name).to_owned(), object);
             }
         }
-        let pods = self.serving_pods().await;
         let secret = self.secret().await?;
         let contents = secret::decode(&data(&secret), &self.options.hosts());
         Ok(SeenCluster {
-            view: View {
-                bundles,
-                pods,
-                contents,
-            },
+            view: View { bundles, contents },
             secret,
             configurations,
         })
@@ -112,28 +104,6 @@ impl ClusterClient {
                 namespace: self.options.namespace.clone(),
                 name: self.options.secret.clone(),
             })
-    }
-
-    /// Rayfit's pods that may be running, if they are known.
-    async fn serving_pods(&self) -> Option<BTreeSet<String>> {
-        let listed = self
-            .pods
-            .list(&ListParams::default().labels_from(&own_pods()))
-            .await;
-        match listed {
-            Ok(pods) => Some(
-                pods.items
-                    .into_iter()
-                    .filter(may_serve)
-                    .filter_map(|pod| pod.metadata.name)
-                    .collect(),
-            ),
-            Err(error) => {
-                // Old authorities are only kept for longer then.
-                tracing::warn!(%error, "cannot list Rayfit's pods: former certificate authorities stay trusted");
-                None
-            }
-        }
     }
 
     /// Writes the Secret, if it has not changed since it was read.
@@ -184,20 +154,6 @@ impl ClusterClient {
             .map(|_| ())
             .map_err(failed("write a webhook configuration"))
     }
-}
-
-fn may_serve(pod: &Pod) -> bool {
-    let phase = pod
-        .status
-        .as_ref()
-        .and_then(|status| status.phase.as_deref());
-    // A pod without a Kubernetes node has not started, so it will read the present Secret. One that
-    // is being deleted still serves.
-    let placed = pod
-        .spec
-        .as_ref()
-        .is_some_and(|spec| spec.node_name.is_some());
-    placed && !matches!(phase, Some("Succeeded" | "Failed"))
 }
 
 fn data(secret: &Secret) -> secret::Data {

@@ -1,8 +1,10 @@
-//! The contents of the Secret, and how each step changes them.
+//! The contents of the Secret.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
+
+/// Certificates are valid from this long before their issue, for API servers whose clocks are behind.
+pub(super) const BACKDATED: Duration = Duration::from_hours(1);
 
 /// The SHA-256 digest of a certificate, in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +26,8 @@ impl fmt::Debug for PrivateKey {
 pub struct Anchor {
     /// The certificate's digest.
     pub id: Id,
+    /// The time of its issue.
+    pub issued: SystemTime,
     /// The end of its validity.
     pub not_after: SystemTime,
     /// The certificate in PEM.
@@ -48,6 +52,8 @@ pub struct Leaf {
     /// The authority by which the leaf is valid for all wanted names. `None`: the leaf cannot be
     /// used.
     pub issuer: Option<Id>,
+    /// The time of its issue.
+    pub issued: SystemTime,
     /// The end of its validity.
     pub not_after: SystemTime,
     /// The chain in PEM, leaf first.
@@ -60,102 +66,10 @@ pub struct Leaf {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Contents {
     /// The authority that signs.
-    pub current: Option<Authority>,
-    /// The authority that will sign once every API server trusts it.
-    pub next: Option<Authority>,
-    /// Authorities that no longer sign, but whose certificates may still be served.
-    pub old: Vec<Anchor>,
+    pub authority: Option<Authority>,
+    /// Authorities that do not sign any more, or never did, but whose certificates may still be
+    /// served.
+    pub former: Vec<Anchor>,
     /// The serving certificate.
     pub leaf: Option<Leaf>,
-    /// The leaf that each replica has acknowledged to serve.
-    pub served: BTreeMap<String, Id>,
-}
-
-impl Contents {
-    /// Every authority that API servers have to trust at `now`, each once.
-    pub fn anchors(&self, now: SystemTime) -> Vec<&Anchor> {
-        let mut seen = BTreeSet::new();
-        let authorities = self.current.iter().chain(&self.next);
-        authorities
-            .map(|authority| &authority.anchor)
-            .chain(&self.old)
-            .filter(|anchor| now < anchor.not_after && seen.insert(&anchor.id))
-            .collect()
-    }
-
-    /// The contents with an authority that is to become the current one.
-    #[must_use]
-    pub fn introduce(mut self, authority: Authority, now: SystemTime) -> Self {
-        self.old.retain(|anchor| now < anchor.not_after);
-        self.next = Some(authority);
-        self
-    }
-
-    /// The contents with the next authority as the current one, and the first leaf that it signed.
-    #[must_use]
-    pub fn promote(mut self, leaf: Leaf) -> Self {
-        if let Some(next) = self.next.take() {
-            let before = self.current.replace(next);
-            self.old.extend(before.map(|authority| authority.anchor));
-        }
-        self.renew(leaf)
-    }
-
-    /// The contents with another leaf.
-    #[must_use]
-    pub fn renew(mut self, leaf: Leaf) -> Self {
-        self.leaf = Some(leaf);
-        self
-    }
-
-    /// The contents with the acknowledgement of `replica` that it serves `leaf`. Acknowledgements
-    /// of pods that are gone are dropped.
-    #[must_use]
-    pub fn acknowledge(mut self, replica: &str, leaf: Id, pods: Option<&BTreeSet<String>>) -> Self {
-        // Only a replica that is one of the pods drops any: two replicas that run outside the
-        // cluster would otherwise drop each other's acknowledgement for ever.
-        if let Some(pods) = pods.filter(|pods| pods.contains(replica)) {
-            self.served.retain(|name, _| pods.contains(name));
-        }
-        self.served.insert(replica.to_owned(), leaf);
-        self
-    }
-
-    /// The contents without the former authorities.
-    #[must_use]
-    pub fn retire(mut self) -> Self {
-        self.old.clear();
-        self
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn word(replicas: &[&str]) -> BTreeMap<String, Id> {
-        let said = |name: &&str| ((*name).to_owned(), Id("leaf".to_owned()));
-        replicas.iter().map(said).collect()
-    }
-
-    #[test]
-    fn only_a_pod_forgets_pods_that_are_gone() {
-        let pods = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
-        let contents = Contents {
-            served: word(&["b", "gone"]),
-            ..Contents::default()
-        };
-        let said_by = |replica: &str, pods: Option<&BTreeSet<String>>| {
-            contents
-                .clone()
-                .acknowledge(replica, Id("leaf".to_owned()), pods)
-                .served
-        };
-        assert_eq!(said_by("a", Some(&pods)), word(&["a", "b"]));
-        assert_eq!(
-            said_by("outside", Some(&pods)),
-            word(&["b", "gone", "outside"])
-        );
-        assert_eq!(said_by("a", None), word(&["a", "b", "gone"]));
-    }
 }

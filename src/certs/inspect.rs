@@ -10,8 +10,8 @@ use rustls::client::danger::ServerCertVerifier as _;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 
-use super::contents::{Anchor, Authority, Id, Leaf, PrivateKey};
-use crate::tls::pair::not_after;
+use super::contents::{Anchor, Authority, BACKDATED, Id, Leaf, PrivateKey};
+use crate::tls::pair::validity;
 use crate::tls::{ServingPair, provider};
 
 /// The digest of a certificate.
@@ -38,9 +38,11 @@ pub(super) fn anchors(pem: &[u8]) -> (Vec<Anchor>, bool) {
 }
 
 fn anchor(certificate: &CertificateDer<'_>) -> Option<Anchor> {
+    let (not_before, not_after) = validity(certificate).ok()?;
     Some(Anchor {
         id: id(certificate),
-        not_after: not_after(certificate).ok()?,
+        issued: not_before + BACKDATED,
+        not_after,
         pem: pem(certificate),
     })
 }
@@ -79,9 +81,11 @@ pub(super) fn leaf(chain: &[u8], key: &[u8], known: &[&Anchor], hosts: &[String]
     let certificate = pair.leaf()?;
     // By its signature and not by the name of its issuer: all authorities have one name.
     let vouches = |anchor: &&&Anchor| vouches(anchor, certificate, hosts, pair.not_after());
+    let (not_before, _) = validity(certificate).ok()?;
     Some(Leaf {
         id: id(certificate),
         issuer: known.iter().find(vouches).map(|anchor| anchor.id.clone()),
+        issued: not_before + BACKDATED,
         not_after: pair.not_after(),
         chain: std::str::from_utf8(chain).ok()?.to_owned(),
         key: PrivateKey(std::str::from_utf8(key).ok()?.to_owned()),

@@ -8,11 +8,12 @@ use rcgen::{
 };
 use thiserror::Error;
 
-use super::contents::{Anchor, Authority, Leaf, PrivateKey};
+use super::contents::{Anchor, Authority, BACKDATED, Leaf, PrivateKey};
 use super::inspect;
 
-/// Certificates are valid from this long ago, for API servers whose clocks are behind.
-const BACKDATED: Duration = Duration::from_hours(1);
+/// The lifetime of an authority: replacing it is the one thing about certificates that needs time to
+/// reach every API server.
+pub const AUTHORITY_LIFETIME: Duration = Duration::from_hours(3_650 * 24);
 /// The name of every authority; authorities are told apart by their keys.
 const AUTHORITY_NAME: &str = "rayfit-webhook-ca";
 
@@ -21,8 +22,8 @@ const AUTHORITY_NAME: &str = "rayfit-webhook-ca";
 pub enum IssueError {
     /// The authority has no key that belongs to it.
     #[error(
-        "the authority in the Secret has no usable key: delete the Secret's data, and a new \
-         authority will be issued"
+        "the authority in the Secret has no usable key: a new one is made within \
+         seconds"
     )]
     NoKey,
     /// The library refused, for example because a host name is not a DNS name.
@@ -31,16 +32,18 @@ pub enum IssueError {
 }
 
 /// Creates an authority.
-pub fn authority(lifetime: Duration, now: SystemTime) -> Result<Authority, IssueError> {
+pub fn authority(now: SystemTime) -> Result<Authority, IssueError> {
     let key = KeyPair::generate()?;
-    let not_after = whole_seconds(now + lifetime);
+    let issued = whole_seconds(now);
+    let not_after = issued + AUTHORITY_LIFETIME;
     let mut parameters = authority_parameters();
-    parameters.not_before = (now - BACKDATED).into();
+    parameters.not_before = (issued - BACKDATED).into();
     parameters.not_after = not_after.into();
     let certificate = parameters.self_signed(&key)?;
     Ok(Authority {
         anchor: Anchor {
             id: inspect::id(certificate.der()),
+            issued,
             not_after,
             pem: certificate.pem(),
         },
@@ -56,26 +59,25 @@ pub fn leaf(
     now: SystemTime,
 ) -> Result<Leaf, IssueError> {
     let PrivateKey(signing_key) = authority.key.as_ref().ok_or(IssueError::NoKey)?;
-    let issuer = Issuer::new(authority_parameters(), KeyPair::from_pem(signing_key)?);
+    let signer = Issuer::new(authority_parameters(), KeyPair::from_pem(signing_key)?);
     let key = KeyPair::generate()?;
     // Cut to the end of the authority, after which API servers refuse the leaf whatever it says of
     // itself.
-    let not_after = authority
-        .anchor
-        .not_after
-        .min(whole_seconds(now + lifetime));
+    let issued = whole_seconds(now);
+    let not_after = authority.anchor.not_after.min(issued + lifetime);
     let mut parameters = CertificateParams::new(hosts.to_vec())?;
     parameters.distinguished_name = common_name("rayfit");
     parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     // All authorities have one name: by the identifier a verifier finds the one that has signed.
     parameters.use_authority_key_identifier_extension = true;
-    parameters.not_before = (now - BACKDATED).into();
+    parameters.not_before = (issued - BACKDATED).into();
     parameters.not_after = not_after.into();
-    let certificate = parameters.signed_by(&key, &issuer)?;
+    let certificate = parameters.signed_by(&key, &signer)?;
     Ok(Leaf {
         id: inspect::id(certificate.der()),
         issuer: Some(authority.anchor.id.clone()),
+        issued,
         not_after,
         chain: certificate.pem(),
         key: PrivateKey(key.serialize_pem()),

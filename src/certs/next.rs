@@ -1,10 +1,9 @@
-//! Decides the one step to take now. Pure: everything that is read, remembered and wanted is an
-//! argument.
+//! Decides the one step to take now. Pure: everything that is read and wanted is an argument.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
-use super::contents::{Anchor, Authority, Contents, Id, Leaf};
+use super::contents::{Anchor, Contents, Id, Leaf};
 
 /// The authorities in the CA bundles of one webhook configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -15,59 +14,22 @@ pub struct CaBundle {
     pub everywhere: BTreeSet<Id>,
     /// Whether all its webhooks have the same bundle, with nothing else in it.
     pub uniform: bool,
-    /// A text that identifies the version of the object.
-    pub revision: String,
 }
 
 /// What one look at the cluster has read. The bundles are read before the Secret: so an authority
-/// that is in a bundle and not in the Secret was retired, or belongs to another issuer, but is
-/// never a new one.
+/// that is in a bundle and not in the Secret belongs to an earlier Secret or to another issuer, but
+/// is never a new one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct View {
     /// The webhook configurations that exist, by name.
     pub bundles: BTreeMap<String, CaBundle>,
-    /// Rayfit's pods that may be serving; `None` if they are not known.
-    pub pods: Option<BTreeSet<String>>,
     /// The contents of the Secret.
     pub contents: Contents,
 }
 
-/// What a replica remembers from look to look. Losing it costs only time.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Memory {
-    /// The leaf that this replica serves.
-    pub serving: Option<Id>,
-    revisions: BTreeMap<String, String>,
-    bundles_since: Duration,
-    leaf: Option<Id>,
-    leaf_since: Duration,
-}
-
-impl Memory {
-    /// Records what a look at `uptime` has shown.
-    pub fn note(&mut self, view: &View, uptime: Duration) {
-        let revision =
-            |(name, bundle): (&String, &CaBundle)| (name.clone(), bundle.revision.clone());
-        let revisions = view.bundles.iter().map(revision).collect();
-        if self.revisions != revisions {
-            self.revisions = revisions;
-            self.bundles_since = uptime;
-        }
-        let leaf = view.contents.leaf.as_ref().map(|leaf| leaf.id.clone());
-        if self.leaf != leaf {
-            self.leaf = leaf;
-            self.leaf_since = uptime;
-        }
-    }
-}
-
 /// The wanted state.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CertificatePolicy {
-    /// The name under which this replica acknowledges: that of its pod.
-    pub replica: String,
-    /// The lifetime of an authority.
-    pub authority_lifetime: Duration,
     /// The lifetime of a leaf.
     pub leaf_lifetime: Duration,
     /// How long a change of a webhook configuration may take to reach every API server.
@@ -76,14 +38,20 @@ pub struct CertificatePolicy {
 
 impl CertificatePolicy {
     /// A leaf is renewed when less than this is left of its lifetime.
-    pub fn leaf_margin(&self) -> Duration {
+    pub fn leaf_margin(self) -> Duration {
         self.leaf_lifetime / 4
     }
 
     /// An authority is replaced when less than this is left of its lifetime, because it has to
     /// outlive its leaves.
-    pub fn authority_margin(&self) -> Duration {
+    pub fn authority_margin(self) -> Duration {
         self.leaf_lifetime * 2
+    }
+
+    /// How long after the issue of a leaf no replica serves an earlier one any more. Replicas are
+    /// told of it by a watch, and look by themselves every few minutes.
+    pub fn take_over(self) -> Duration {
+        self.propagation * 10
     }
 }
 
@@ -92,6 +60,8 @@ impl CertificatePolicy {
 pub enum CertificateStep {
     /// Serve the Secret's leaf. This changes only this process.
     Serve,
+    /// Put a new authority into the Secret; it signs nothing yet. These are the former ones.
+    Introduce(Vec<Anchor>),
     /// Write these authorities into every webhook of a configuration.
     Publish {
         /// The configuration's name.
@@ -99,17 +69,8 @@ pub enum CertificateStep {
         /// The whole bundle.
         anchors: Vec<Anchor>,
     },
-    /// Put a new authority into the Secret; it signs nothing yet.
-    Introduce,
-    /// Make the next authority the current one, which signs a new leaf; the old one becomes a
-    /// former one.
-    Promote,
-    /// Let the current authority sign a new leaf.
-    Renew,
-    /// Acknowledge in the Secret which leaf this replica serves.
-    Acknowledge(Id),
-    /// Remove the former authorities from the Secret.
-    Retire,
+    /// Let the authority sign a new leaf. These are the former authorities from then on.
+    Sign(Vec<Anchor>),
 }
 
 /// What to do after a look.
@@ -117,170 +78,120 @@ pub enum CertificateStep {
 pub enum Next {
     /// Take this step, then look again at once.
     Take(CertificateStep),
-    /// A rotation is under way: look again soon, even if no object seems to change.
+    /// Another step comes due with time: look again soon, even if no object seems to change.
     Wait,
     /// Everything is as it is wanted.
     Rest,
 }
 
-/// Decides the next step. `now` is the wall clock; `uptime` counts from any fixed point and never
-/// jumps.
-pub fn next(
-    view: &View,
-    memory: &Memory,
-    policy: &CertificatePolicy,
-    now: SystemTime,
-    uptime: Duration,
-) -> Next {
-    let look = Look {
-        view,
-        memory,
-        policy,
-        now,
-        uptime,
-    };
-    let step = look
-        .serve()
-        .or_else(|| look.publish())
+/// Decides the next step of a replica that serves the leaf `serving`, at `now`.
+pub fn next(view: &View, serving: Option<&Id>, policy: CertificatePolicy, now: SystemTime) -> Next {
+    let look = Look { view, policy, now };
+    let step = (look.serve(serving))
         .or_else(|| look.introduce())
-        .or_else(|| look.promote())
-        .or_else(|| look.renew())
-        // After `serve`, so that nothing is acknowledged that is not served.
-        .or_else(|| look.acknowledge())
-        .or_else(|| look.retire());
+        // Before a leaf is signed, so that API servers know who signs it.
+        .or_else(|| look.publish())
+        .or_else(|| look.sign());
     match step {
         Some(step) => Next::Take(step),
-        // A renewal that is due comes as soon as its authority has been trusted for long enough. No
-        // watch reports that moment, so the replica must not rest.
-        None if look.is_settled() && !look.is_renewal_due() => Next::Rest,
-        None => Next::Wait,
+        None if look.must_sign() || !look.former().is_empty() => Next::Wait,
+        None => Next::Rest,
     }
 }
 
 struct Look<'a> {
     view: &'a View,
-    memory: &'a Memory,
-    policy: &'a CertificatePolicy,
+    policy: CertificatePolicy,
     now: SystemTime,
-    uptime: Duration,
 }
 
 impl<'a> Look<'a> {
-    fn serve(&self) -> Option<CertificateStep> {
+    fn serve(&self, serving: Option<&Id>) -> Option<CertificateStep> {
         let leaf = self.usable_leaf()?;
-        (self.memory.serving.as_ref() != Some(&leaf.id)).then_some(CertificateStep::Serve)
-    }
-
-    /// Unknown authorities stay in the bundles until the rotation has ended.
-    fn publish(&self) -> Option<CertificateStep> {
-        let wanted = self.view.contents.anchors(self.now);
-        if wanted.is_empty() {
-            return None;
-        }
-        let settled = self.is_settled();
-        self.view.bundles.iter().find_map(|(name, bundle)| {
-            // A replica may still serve a certificate that an authority signed which is not in the
-            // Secret.
-            let stranger = |anchor: &&Anchor| {
-                !settled
-                    && self.now < anchor.not_after
-                    && wanted.iter().all(|known| known.id != anchor.id)
-            };
-            let strangers = bundle.anchors.iter().filter(stranger);
-            let anchors: Vec<Anchor> = wanted.iter().copied().chain(strangers).cloned().collect();
-            (!bundle.uniform || ids(&anchors) != ids(&bundle.anchors)).then(|| {
-                CertificateStep::Publish {
-                    configuration: name.clone(),
-                    anchors,
-                }
-            })
-        })
+        (serving != Some(&leaf.id)).then_some(CertificateStep::Serve)
     }
 
     fn introduce(&self) -> Option<CertificateStep> {
-        let signer = |authority: &&Authority| {
+        let authority = self.view.contents.authority.as_ref();
+        let signs = authority.is_some_and(|authority| {
             authority.key.is_some()
                 && self.left(authority.anchor.not_after) > self.policy.authority_margin()
-        };
-        let contents = &self.view.contents;
-        let signers = [&contents.current, &contents.next];
-        let found = signers.into_iter().flatten().find(signer);
-        found.is_none().then_some(CertificateStep::Introduce)
-    }
-
-    fn promote(&self) -> Option<CertificateStep> {
-        let next = self.view.contents.next.as_ref()?;
-        self.is_trusted(&next.anchor)
-            .then_some(CertificateStep::Promote)
-    }
-
-    fn renew(&self) -> Option<CertificateStep> {
-        let current = self.view.contents.current.as_ref()?;
-        (self.is_renewal_due() && self.is_trusted(&current.anchor))
-            .then_some(CertificateStep::Renew)
-    }
-
-    /// Whether the current authority has to sign a new leaf, and can do so.
-    fn is_renewal_due(&self) -> bool {
-        let contents = &self.view.contents;
-        let Some(current) = &contents.current else {
-            return false;
-        };
-        let fresh = self.usable_leaf().is_some_and(|leaf| {
-            leaf.issuer.as_ref() == Some(&current.anchor.id)
-                && self.left(leaf.not_after) > self.policy.leaf_margin()
         });
-        !fresh && contents.next.is_none() && current.key.is_some()
+        // A replica may serve what any of these has signed.
+        let before = authority.map(|authority| &authority.anchor).into_iter();
+        let before = before.chain(&self.view.contents.former);
+        let before = before.chain(self.strangers()).cloned().collect();
+        (!signs).then_some(CertificateStep::Introduce(before))
     }
 
-    fn acknowledge(&self) -> Option<CertificateStep> {
-        let leaf = self.usable_leaf()?;
-        let said = self.view.contents.served.get(&self.policy.replica);
-        (said != Some(&leaf.id)).then(|| CertificateStep::Acknowledge(leaf.id.clone()))
+    fn publish(&self) -> Option<CertificateStep> {
+        let authority = &self.view.contents.authority.as_ref()?.anchor;
+        let wanted: Vec<&Anchor> = (std::iter::once(authority).chain(self.former()))
+            .chain(self.strangers())
+            .collect();
+        let differs = |bundle: &CaBundle| {
+            !bundle.uniform || ids(bundle.anchors.iter()) != ids(wanted.iter().copied())
+        };
+        let (configuration, _) = (self.view.bundles.iter()).find(|(_, bundle)| differs(bundle))?;
+        Some(CertificateStep::Publish {
+            configuration: configuration.clone(),
+            anchors: wanted.into_iter().cloned().collect(),
+        })
     }
 
-    fn retire(&self) -> Option<CertificateStep> {
-        let old = !self.view.contents.old.is_empty();
-        (old && self.is_served_by_all()).then_some(CertificateStep::Retire)
+    fn sign(&self) -> Option<CertificateStep> {
+        let former = self.former().into_iter().chain(self.strangers()).cloned();
+        (self.must_sign() && self.may_sign()).then(|| CertificateStep::Sign(former.collect()))
+    }
+
+    fn must_sign(&self) -> bool {
+        let fresh = self.leaf_of_authority();
+        let fresh = fresh.is_some_and(|leaf| self.left(leaf.not_after) > self.policy.leaf_margin());
+        // With the leaf begins the time after which nobody serves what the strangers have signed.
+        !fresh || !self.strangers().is_empty()
     }
 
     /// Whether every API server has had the authority for long enough.
-    fn is_trusted(&self, anchor: &Anchor) -> bool {
-        let mut bundles = self.view.bundles.values();
-        let stood = self.uptime.saturating_sub(self.memory.bundles_since);
-        let everywhere = bundles.all(|bundle| bundle.everywhere.contains(&anchor.id));
-        // If no API server has ever had one, no served certificate could be trusted before either,
-        // and waiting would only delay the start.
-        everywhere && (stood >= self.policy.propagation || self.is_first(anchor))
-    }
-
-    fn is_first(&self, anchor: &Anchor) -> bool {
-        let alone = |bundle: &CaBundle| bundle.anchors.iter().all(|other| other.id == anchor.id);
-        self.view.contents.leaf.is_none() && self.view.bundles.values().all(alone)
-    }
-
-    /// Whether every pod that may be serving has taken the current authority's leaf.
-    fn is_served_by_all(&self) -> bool {
+    fn may_sign(&self) -> bool {
         let contents = &self.view.contents;
-        let (Some(current), Some(leaf)) = (&contents.current, self.usable_leaf()) else {
+        let Some(authority) = &contents.authority else {
             return false;
         };
-        let stood = self.uptime.saturating_sub(self.memory.leaf_since);
-        let takes_it = |pod: &String| contents.served.get(pod) == Some(&leaf.id);
-        contents.next.is_none()
-            && leaf.issuer.as_ref() == Some(&current.anchor.id)
-            // A pod that starts now reads the present Secret, and one that started as the leaf
-            // changed is in the list by then.
-            && stood >= self.policy.propagation
-            && self
-                .view
-                .pods
-                .as_ref()
-                .is_some_and(|pods| pods.iter().all(takes_it))
+        let mut bundles = self.view.bundles.values();
+        let everywhere = bundles.all(|bundle| bundle.everywhere.contains(&authority.anchor.id));
+        // Where no API server has ever had another one, no certificate that is served could be trusted
+        // before either, and waiting would only delay the start.
+        let first = contents.leaf.is_none() && contents.former.is_empty();
+        everywhere && (first || self.since(authority.anchor.issued) >= self.policy.propagation)
     }
 
-    fn is_settled(&self) -> bool {
-        self.view.contents.old.is_empty() && self.is_served_by_all()
+    /// The former authorities whose certificates a replica may still serve.
+    fn former(&self) -> Vec<&'a Anchor> {
+        let former = self.view.contents.former.iter();
+        match self.leaf_of_authority() {
+            Some(leaf) if self.since(leaf.issued) >= self.policy.take_over() => Vec::new(),
+            _ => former
+                .filter(|anchor| self.now < anchor.not_after)
+                .collect(),
+        }
+    }
+
+    /// The authorities in bundles of which the Secret does not know.
+    fn strangers(&self) -> Vec<&'a Anchor> {
+        let contents = &self.view.contents;
+        let authority = contents.authority.iter().map(|authority| &authority.anchor);
+        let mut seen = ids(authority.chain(&contents.former));
+        let bundles = self.view.bundles.values();
+        bundles
+            .flat_map(|bundle| &bundle.anchors)
+            .filter(|anchor| self.now < anchor.not_after && seen.insert(&anchor.id))
+            .collect()
+    }
+
+    fn leaf_of_authority(&self) -> Option<&'a Leaf> {
+        let authority = self.view.contents.authority.as_ref()?;
+        self.usable_leaf()
+            .filter(|leaf| leaf.issuer.as_ref() == Some(&authority.anchor.id))
     }
 
     fn usable_leaf(&self) -> Option<&'a Leaf> {
@@ -291,8 +202,233 @@ impl<'a> Look<'a> {
     fn left(&self, until: SystemTime) -> Duration {
         until.duration_since(self.now).unwrap_or_default()
     }
+
+    fn since(&self, then: SystemTime) -> Duration {
+        self.now.duration_since(then).unwrap_or_default()
+    }
 }
 
-fn ids(anchors: &[Anchor]) -> BTreeSet<&Id> {
-    anchors.iter().map(|anchor| &anchor.id).collect()
+fn ids<'a>(anchors: impl IntoIterator<Item = &'a Anchor>) -> BTreeSet<&'a Id> {
+    anchors.into_iter().map(|anchor| &anchor.id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::contents::{Authority, PrivateKey};
+    use super::*;
+
+    const DAY: Duration = Duration::from_hours(24);
+    const MINUTE: Duration = Duration::from_mins(1);
+    const POLICY: CertificatePolicy = CertificatePolicy {
+        leaf_lifetime: Duration::from_hours(90 * 24),
+        propagation: MINUTE,
+    };
+
+    /// A cluster with one replica, which takes the steps as the shell does.
+    struct World {
+        view: View,
+        now: SystemTime,
+        made: u32,
+        serving: Option<Leaf>,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let uniform = CaBundle {
+                uniform: true,
+                ..CaBundle::default()
+            };
+            let bundles = ["mutating", "validating"].map(|name| (name.to_owned(), uniform.clone()));
+            let view = View {
+                bundles: bundles.into(),
+                ..View::default()
+            };
+            let now = SystemTime::UNIX_EPOCH + 20_000 * DAY;
+            Self {
+                view,
+                now,
+                made: 0,
+                serving: None,
+            }
+        }
+
+        fn id(&mut self) -> Id {
+            self.made += 1;
+            Id(self.made.to_string())
+        }
+
+        fn anchor(&mut self) -> Anchor {
+            Anchor {
+                id: self.id(),
+                issued: self.now,
+                not_after: self.now + 3_650 * DAY,
+                pem: String::new(),
+            }
+        }
+
+        fn publish(&mut self, configuration: &str, anchors: &[Anchor]) {
+            let bundle = CaBundle {
+                anchors: anchors.to_vec(),
+                everywhere: anchors.iter().map(|anchor| anchor.id.clone()).collect(),
+                uniform: true,
+            };
+            self.view.bundles.insert(configuration.to_owned(), bundle);
+        }
+
+        fn take(&mut self, step: CertificateStep) {
+            match step {
+                CertificateStep::Serve => self.serving.clone_from(&self.view.contents.leaf),
+                CertificateStep::Introduce(former) => {
+                    let anchor = self.anchor();
+                    let key = Some(PrivateKey(String::new()));
+                    self.view.contents.authority = Some(Authority { anchor, key });
+                    self.view.contents.former = former;
+                }
+                CertificateStep::Publish {
+                    configuration,
+                    anchors,
+                } => self.publish(&configuration, &anchors),
+                CertificateStep::Sign(former) => {
+                    let authority = self.view.contents.authority.clone().unwrap();
+                    self.view.contents.leaf = Some(Leaf {
+                        id: self.id(),
+                        issuer: Some(authority.anchor.id),
+                        issued: self.now,
+                        not_after: self.now + POLICY.leaf_lifetime,
+                        chain: String::new(),
+                        key: PrivateKey(String::new()),
+                    });
+                    self.view.contents.former = former;
+                }
+            }
+        }
+
+        /// Takes all steps that can be taken now.
+        fn settle(&mut self) -> Next {
+            for _ in 0..20 {
+                let serving = self.serving.as_ref().map(|leaf| leaf.id.clone());
+                match next(&self.view, serving.as_ref(), POLICY, self.now) {
+                    Next::Take(step) => self.take(step),
+                    other => {
+                        self.assert_trusted();
+                        return other;
+                    }
+                }
+                self.assert_trusted();
+            }
+            panic!("it takes steps without end: {:?}", self.view);
+        }
+
+        fn assert_trusted(&self) {
+            let Some(leaf) = &self.serving else { return };
+            assert!(self.now < leaf.not_after, "an expired leaf is served");
+            let issuer = leaf.issuer.as_ref().unwrap();
+            for bundle in self.view.bundles.values() {
+                assert!(bundle.everywhere.contains(issuer), "{:?}", self.view);
+            }
+        }
+
+        fn trusted(&self) -> Vec<&str> {
+            let bundles = self.view.bundles.values();
+            let mut trusted = bundles.map(|bundle| {
+                let ids = bundle.everywhere.iter();
+                ids.map(|id| id.0.as_str()).collect::<Vec<_>>()
+            });
+            let first = trusted.next().unwrap();
+            assert!(trusted.all(|other| other == first));
+            first
+        }
+
+        fn serving(&self) -> &str {
+            &self.serving.as_ref().unwrap().id.0
+        }
+    }
+
+    #[test]
+    fn the_first_start_does_not_wait() {
+        let mut world = World::new();
+        assert_eq!(world.settle(), Next::Rest);
+        assert_eq!((world.trusted(), world.serving()), (vec!["1"], "2"));
+    }
+
+    #[test]
+    fn one_authority_signs_for_ten_years_and_is_replaced_before_it_ends() {
+        let mut world = World::new();
+        world.settle();
+        for _ in 0..365 * 9 {
+            world.now += DAY;
+            assert_eq!(world.settle(), Next::Rest);
+            assert_eq!(world.trusted(), ["1"]);
+        }
+        for _ in 0..3_650 {
+            world.now += DAY;
+            world.settle();
+        }
+        assert_ne!(world.trusted(), ["1"]);
+    }
+
+    #[test]
+    fn a_key_that_is_taken_away_replaces_the_authority_without_a_gap() {
+        let mut world = World::new();
+        world.settle();
+        world.view.contents.authority.as_mut().unwrap().key = None;
+        // The new one is trusted at once, but signs nothing before all API servers know it.
+        assert_eq!(world.settle(), Next::Wait);
+        assert_eq!((world.trusted(), world.serving()), (vec!["1", "3"], "2"));
+        world.now += MINUTE;
+        assert_eq!(world.settle(), Next::Wait);
+        assert_eq!((world.trusted(), world.serving()), (vec!["1", "3"], "4"));
+        // Another replica may serve the former certificate for a while.
+        world.now += 9 * MINUTE;
+        assert_eq!(world.settle(), Next::Wait);
+        world.now += MINUTE;
+        assert_eq!(world.settle(), Next::Rest);
+        assert_eq!((world.trusted(), world.serving()), (vec!["3"], "4"));
+        // What is left of it in the Secret goes with the next leaf.
+        world.now += 80 * DAY;
+        assert_eq!(world.settle(), Next::Rest);
+        assert_eq!(world.view.contents.former, []);
+    }
+
+    #[test]
+    fn an_emptied_secret_is_no_outage() {
+        let mut world = World::new();
+        world.settle();
+        world.view.contents = Contents::default();
+        assert_eq!(world.settle(), Next::Wait);
+        assert_eq!((world.trusted(), world.serving()), (vec!["1", "3"], "2"));
+        world.now += MINUTE;
+        world.settle();
+        assert_eq!(world.serving(), "4");
+        world.now += POLICY.take_over();
+        assert_eq!(world.settle(), Next::Rest);
+        assert_eq!(world.trusted(), ["3"]);
+    }
+
+    #[test]
+    fn an_authority_of_another_issuer_is_trusted_until_nobody_serves_its_certificates() {
+        let mut world = World::new();
+        world.settle();
+        world.now += DAY;
+        let other = world.anchor();
+        world.publish("mutating", std::slice::from_ref(&other));
+        // Pods of an earlier rollout serve what the other issuer has signed.
+        let before = world.serving().to_owned();
+        world.settle();
+        assert_eq!(world.trusted(), ["1", "3"]);
+        assert_ne!(world.serving(), before);
+        world.now += POLICY.take_over();
+        assert_eq!(world.settle(), Next::Rest);
+        assert_eq!(world.trusted(), ["1"]);
+    }
+
+    #[test]
+    fn a_bundle_that_somebody_resets_is_mended() {
+        let mut world = World::new();
+        world.settle();
+        let leaf = world.serving().to_owned();
+        world.publish("validating", &[]);
+        assert_eq!(world.settle(), Next::Rest);
+        assert_eq!((world.trusted(), world.serving()), (vec!["1"], &*leaf));
+    }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::issue::AUTHORITY_LIFETIME;
 use super::next::CertificatePolicy;
 use crate::manifests::names;
 
@@ -14,10 +15,6 @@ pub struct CertificateOptions {
     pub namespace: String,
     /// The Secret's name.
     pub secret: String,
-    /// The name of this pod.
-    pub replica: String,
-    /// The lifetime of an authority.
-    pub authority_lifetime: Duration,
     /// The lifetime of a serving certificate.
     pub leaf_lifetime: Duration,
     /// How long a change of a webhook configuration may take to reach every API server.
@@ -33,20 +30,14 @@ pub enum CertificateOptionsError {
     Secret(String),
     /// The authority would not outlive its leaves.
     #[error(
-        "an authority with a lifetime of {authority:?} is too short-lived for certificates with a \
-         lifetime of {leaf:?}: it is replaced when less than two of their lifetimes are left, so \
-         give it at least five times as long"
+        "a certificate that lives {0:?} is too long-lived: its authority lives ten years, and is \
+         replaced when less than two lifetimes of a certificate are left, so give it two years at most"
     )]
-    Lifetimes {
-        /// The authority's lifetime.
-        authority: Duration,
-        /// The leaf's lifetime.
-        leaf: Duration,
-    },
-    /// The certificate would end before a rotation is complete.
+    TooLong(Duration),
+    /// The certificate would end before its authority could be replaced.
     #[error(
-        "a certificate that lives {leaf:?} would expire before API servers know its successor, \
-         which takes {propagation:?}: give it at least eight times as long"
+        "a certificate that lives {leaf:?} would expire before API servers know another authority, \
+         which takes {propagation:?}: give it at least twenty times as long"
     )]
     TooShort {
         /// The leaf's lifetime.
@@ -62,10 +53,8 @@ pub enum CertificateOptionsError {
 const DAY: Duration = Duration::from_hours(24);
 
 impl CertificateOptions {
-    /// The default options: an authority for two years, and certificates for 90 days.
-    ///
-    /// `secret` is `NAMESPACE/NAME`, `replica` the name of this pod.
-    pub fn new(secret: &str, replica: String) -> Result<Self, CertificateOptionsError> {
+    /// The default options: certificates for 90 days. `secret` is `NAMESPACE/NAME`.
+    pub fn new(secret: &str) -> Result<Self, CertificateOptionsError> {
         let wrong = || CertificateOptionsError::Secret(secret.to_owned());
         let (namespace, name) = secret.split_once('/').ok_or_else(wrong)?;
         if namespace.is_empty() || name.is_empty() || name.contains('/') {
@@ -74,9 +63,6 @@ impl CertificateOptions {
         Ok(Self {
             namespace: namespace.to_owned(),
             secret: name.to_owned(),
-            replica,
-            // Both are replaced automatically in good time, so short lifetimes cost nothing.
-            authority_lifetime: 730 * DAY,
             leaf_lifetime: 90 * DAY,
             propagation: Duration::from_mins(1),
         })
@@ -84,15 +70,13 @@ impl CertificateOptions {
 
     /// Whether certificates with these lifetimes can be rotated without a gap.
     pub fn check(&self) -> Result<(), CertificateOptionsError> {
-        let (authority, leaf) = (self.authority_lifetime, self.leaf_lifetime);
-        let propagation = self.propagation;
-        // An authority is replaced when two lifetimes of its leaves are left.
-        if authority < leaf * 5 {
-            return Err(CertificateOptionsError::Lifetimes { authority, leaf });
+        let (leaf, propagation) = (self.leaf_lifetime, self.propagation);
+        if leaf * 5 > AUTHORITY_LIFETIME {
+            return Err(CertificateOptionsError::TooLong(leaf));
         }
-        // A leaf is renewed when a quarter of its lifetime is left, in which a new authority has to
-        // reach every API server first.
-        if leaf < propagation * 8 {
+        // A leaf is renewed when a quarter of its lifetime is left, and until then former authorities
+        // have to be gone.
+        if leaf < propagation * 20 {
             return Err(CertificateOptionsError::TooShort { leaf, propagation });
         }
         Ok(())
@@ -106,8 +90,6 @@ impl CertificateOptions {
 
     pub(super) fn policy(&self) -> CertificatePolicy {
         CertificatePolicy {
-            replica: self.replica.clone(),
-            authority_lifetime: self.authority_lifetime,
             leaf_lifetime: self.leaf_lifetime,
             propagation: self.propagation,
         }
@@ -161,19 +143,19 @@ mod tests {
 
     #[test]
     fn refuses_what_could_not_be_rotated() {
-        let options = CertificateOptions::new("ray/certs", "pod".to_owned()).unwrap();
+        let options = CertificateOptions::new("ray/certs").unwrap();
         assert_eq!(options.check(), Ok(()));
         assert_eq!(
             options.hosts(),
             ["rayfit.ray.svc", "rayfit.ray.svc.cluster.local"]
         );
-        let short = CertificateOptions {
-            authority_lifetime: 400 * DAY,
+        let lasting = CertificateOptions {
+            leaf_lifetime: 800 * DAY,
             ..options.clone()
         };
         assert!(matches!(
-            short.check(),
-            Err(CertificateOptionsError::Lifetimes { .. })
+            lasting.check(),
+            Err(CertificateOptionsError::TooLong(_))
         ));
         let hasty = CertificateOptions {
             leaf_lifetime: Duration::from_mins(1),
@@ -184,10 +166,7 @@ mod tests {
             Err(CertificateOptionsError::TooShort { .. })
         ));
         for wrong in ["certs", "/certs", "ray/", "a/b/c"] {
-            assert!(
-                CertificateOptions::new(wrong, String::new()).is_err(),
-                "{wrong}"
-            );
+            assert!(CertificateOptions::new(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
 use serde::de::IgnoredAny;
@@ -11,8 +11,9 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use super::cluster::{ClusterClient, ClusterError, SeenCluster};
+use super::contents::{Contents, Id};
 use super::issue::{self, IssueError};
-use super::next::{CertificateStep, Memory, Next, next};
+use super::next::{CertificateStep, Next, next};
 use super::{CertificateOptions, CertificateOptionsError};
 use crate::apiserver::{Informers, Reading, Selection, WatchEvent};
 use crate::tls::{CertificateStore, PairError};
@@ -61,9 +62,8 @@ pub async fn run_with_clock(
         cluster: ClusterClient::new(&informers.client(), options.clone()),
         options,
         store,
-        memory: Memory::default(),
+        serving: None,
         clock,
-        start: Instant::now(),
     };
     let changed = Arc::new(Notify::new());
     let watches = keeper.watches(&informers, &changed);
@@ -80,9 +80,9 @@ struct Keeper {
     cluster: ClusterClient,
     options: CertificateOptions,
     store: Arc<CertificateStore>,
-    memory: Memory,
+    /// The leaf that this replica serves.
+    serving: Option<Id>,
     clock: WallClock,
-    start: Instant,
 }
 
 impl Keeper {
@@ -109,15 +109,9 @@ impl Keeper {
     /// Looks once and takes at most one step; returns how long to wait until the next look.
     async fn round(&mut self) -> Result<Duration, StepError> {
         let seen = self.cluster.look().await?;
-        let (now, uptime) = ((self.clock)(), self.start.elapsed());
-        self.memory.note(&seen.view, uptime);
-        match next(
-            &seen.view,
-            &self.memory,
-            &self.options.policy(),
-            now,
-            uptime,
-        ) {
+        let now = (self.clock)();
+        let policy = self.options.policy();
+        match next(&seen.view, self.serving.as_ref(), policy, now) {
             Next::Take(step) => {
                 self.take(&seen, &step, now).await?;
                 // The next step is decided on what the cluster has after this one: other replicas
@@ -137,7 +131,7 @@ impl Keeper {
         step: &CertificateStep,
         now: SystemTime,
     ) -> Result<(), StepError> {
-        let contents = seen.view.contents.clone();
+        let before = seen.view.contents.clone();
         let contents = match step {
             CertificateStep::Serve => return Ok(self.serve(seen)?),
             CertificateStep::Publish {
@@ -148,21 +142,21 @@ impl Keeper {
                 tracing::info!(%configuration, authorities = anchors.len(), "certificates: wrote caBundle");
                 return Ok(());
             }
-            CertificateStep::Introduce => {
-                contents.introduce(issue::authority(self.options.authority_lifetime, now)?, now)
+            CertificateStep::Introduce(former) => Contents {
+                authority: Some(issue::authority(now)?),
+                former: former.clone(),
+                ..before
+            },
+            CertificateStep::Sign(former) => {
+                let authority = before.authority.as_ref().ok_or(IssueError::NoKey)?;
+                let lifetime = self.options.leaf_lifetime;
+                let leaf = issue::leaf(authority, &self.options.hosts(), lifetime, now)?;
+                Contents {
+                    leaf: Some(leaf),
+                    former: former.clone(),
+                    ..before
+                }
             }
-            CertificateStep::Promote => {
-                let leaf = self.leaf(contents.next.as_ref(), now)?;
-                contents.promote(leaf)
-            }
-            CertificateStep::Renew => {
-                let leaf = self.leaf(contents.current.as_ref(), now)?;
-                contents.renew(leaf)
-            }
-            CertificateStep::Acknowledge(leaf) => {
-                contents.acknowledge(&self.options.replica, leaf.clone(), seen.view.pods.as_ref())
-            }
-            CertificateStep::Retire => contents.retire(),
         };
         self.cluster.store(seen, &contents).await?;
         tracing::info!(step = done(step), "certificates");
@@ -173,24 +167,10 @@ impl Keeper {
         if let Some(leaf) = &seen.view.contents.leaf {
             self.store
                 .install(leaf.chain.as_bytes(), leaf.key.0.as_bytes())?;
-            self.memory.serving = Some(leaf.id.clone());
+            self.serving = Some(leaf.id.clone());
             tracing::info!(certificate = %leaf.id.0, "certificates: serving");
         }
         Ok(())
-    }
-
-    fn leaf(
-        &self,
-        authority: Option<&super::contents::Authority>,
-        now: SystemTime,
-    ) -> Result<super::contents::Leaf, IssueError> {
-        let authority = authority.ok_or(IssueError::NoKey)?;
-        issue::leaf(
-            authority,
-            &self.options.hosts(),
-            self.options.leaf_lifetime,
-            now,
-        )
     }
 
     /// Watches each object by its name.
@@ -225,13 +205,8 @@ fn done(step: &CertificateStep) -> &'static str {
     match step {
         CertificateStep::Serve => "serving another certificate",
         CertificateStep::Publish { .. } => "wrote caBundle",
-        CertificateStep::Introduce => "made a new authority; it signs once API servers trust it",
-        CertificateStep::Promote => "the new authority signed a certificate",
-        CertificateStep::Renew => "renewed the certificate",
-        CertificateStep::Acknowledge(_) => "told the other replicas what this one serves",
-        CertificateStep::Retire => {
-            "dropped the former authority, nobody serves its certificates any more"
-        }
+        CertificateStep::Introduce(_) => "made a new authority; it signs once API servers trust it",
+        CertificateStep::Sign(_) => "signed a new certificate",
     }
 }
 

@@ -38,7 +38,7 @@ impl DevCertsCommand {
             .to_vec();
         hosts.extend(self.hosts);
         let now = now();
-        let authority = issue::authority(LIFETIME, now)?;
+        let authority = issue::authority(now)?;
         let leaf = issue::leaf(&authority, &hosts, LIFETIME, now)?;
         fs::create_dir_all(&self.folder)
             .with_context(|| format!("cannot make {}", self.folder.display()))?;

@@ -79,7 +79,7 @@ impl ServingPair {
 fn chain_not_after(chain: &[CertificateDer<'_>]) -> Result<SystemTime, PairError> {
     let mut earliest: Option<SystemTime> = None;
     for (index, certificate) in chain.iter().enumerate() {
-        let end = not_after(certificate).map_err(|source| PairError::Unreadable {
+        let (_, end) = validity(certificate).map_err(|source| PairError::Unreadable {
             position: index + 1,
             source,
         })?;
@@ -88,26 +88,40 @@ fn chain_not_after(chain: &[CertificateDer<'_>]) -> Result<SystemTime, PairError
     earliest.ok_or(PairError::NoCertificate)
 }
 
-/// The end of validity of one certificate. rustls has no accessor for it, but its verifier checks
-/// the dates first and names the end of validity when asked about a later time; that avoids a
-/// second X.509 parser.
-pub(crate) fn not_after(certificate: &CertificateDer<'_>) -> Result<SystemTime, rustls::Error> {
+/// The beginning and the end of validity of one certificate. rustls has no accessor for them, but its
+/// verifier checks the dates first, and names the one that a time is outside of; that avoids a second
+/// X.509 parser.
+pub(crate) fn validity(
+    certificate: &CertificateDer<'_>,
+) -> Result<(SystemTime, SystemTime), rustls::Error> {
     let parsed = ParsedCertificate::try_from(certificate)?;
-    let end_of_days = UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX));
-    let verdict = verify_server_cert_signed_by_trust_anchor(
-        &parsed,
-        &RootCertStore::empty(),
-        &[],
-        end_of_days,
-        provider().signature_verification_algorithms.all,
-    );
-    match verdict {
-        Err(rustls::Error::InvalidCertificate(CertificateError::ExpiredContext {
+    let complaint = |seconds| {
+        verify_server_cert_signed_by_trust_anchor(
+            &parsed,
+            &RootCertStore::empty(),
+            &[],
+            UnixTime::since_unix_epoch(Duration::from_secs(seconds)),
+            provider().signature_verification_algorithms.all,
+        )
+        .err()
+    };
+    let not_before = match complaint(0) {
+        Some(rustls::Error::InvalidCertificate(CertificateError::NotValidYetContext {
+            not_before,
+            ..
+        })) => not_before.as_secs(),
+        // It is valid since 1970 or longer.
+        _ => 0,
+    };
+    let not_after = match complaint(u64::MAX) {
+        Some(rustls::Error::InvalidCertificate(CertificateError::ExpiredContext {
             not_after,
             ..
-        })) => Ok(UNIX_EPOCH + Duration::from_secs(not_after.as_secs())),
-        Err(other) => Err(other),
+        })) => not_after.as_secs(),
+        Some(other) => return Err(other),
         // Does not happen: nothing is valid at that time, and without roots nobody has issued it.
-        Ok(()) => Err(CertificateError::BadEncoding.into()),
-    }
+        None => return Err(CertificateError::BadEncoding.into()),
+    };
+    let time = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+    Ok((time(not_before), time(not_after)))
 }

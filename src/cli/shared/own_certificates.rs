@@ -9,7 +9,7 @@ use crate::manifests::names::{NAMESPACE, OWN_SECRET};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Self-managed certificates")]
 pub(in crate::cli) struct OwnCertificatesArgs {
-    /// Issue and rotate the certificates, and write caBundle into the webhook configurations
+    /// Issue and renew the certificates, and write caBundle into the webhook configurations
     ///
     /// All replicas share the Secret --cert-secret, which must exist. Needs an API server, and the
     /// permissions that `rayfit manifests --self-managed` grants.
@@ -19,16 +19,6 @@ pub(in crate::cli) struct OwnCertificatesArgs {
     /// Secret with the certificates, in the namespace of Rayfit's pods
     #[arg(long, value_name = "NAMESPACE/NAME", default_value_t = format!("{NAMESPACE}/{OWN_SECRET}"))]
     cert_secret: String,
-
-    /// Name of this pod
-    ///
-    /// With it a replica tells the other replicas which certificate it uses.
-    #[arg(long, value_name = "NAME", env = "POD_NAME", default_value = "rayfit")]
-    pod_name: String,
-
-    /// Lifetime of a certificate authority; it is replaced two certificate lifetimes before it expires
-    #[arg(long, value_name = "TIME", default_value = "730d", value_parser = parse_lifetime)]
-    ca_lifetime: Duration,
 
     /// Lifetime of a serving certificate; it is renewed after three quarters of that
     #[arg(long, value_name = "TIME", default_value = "90d", value_parser = parse_lifetime)]
@@ -48,10 +38,9 @@ impl OwnCertificatesArgs {
             return Ok(None);
         }
         let options = CertificateOptions {
-            authority_lifetime: self.ca_lifetime,
             leaf_lifetime: self.cert_lifetime,
             propagation: self.ca_propagation,
-            ..CertificateOptions::new(&self.cert_secret, self.pod_name)?
+            ..CertificateOptions::new(&self.cert_secret)?
         };
         options.check()?;
         Ok(Some(options))

@@ -1,6 +1,6 @@
 //! The permissions of the audit, besides those of the watches. The manifests grant exactly these.
 
-use crate::manifests::access::request::{CREATE_LEASE, OWN_PODS, followed};
+use crate::manifests::access::request::{CREATE_LEASE, followed};
 use crate::manifests::access::{Access, AccessScope};
 use crate::manifests::names::{AUDIT_LEASE, VALIDATING};
 
@@ -39,5 +39,12 @@ pub const NEEDED: &[Access] = &[
         name: Some(AUDIT_LEASE),
         verbs: &["get", "patch"],
     },
-    OWN_PODS,
+    // Rayfit's own pods. Unlike a watch of one object, a list cannot be limited to names.
+    Access {
+        scope: AccessScope::Namespace,
+        group: "",
+        resource: "pods",
+        name: None,
+        verbs: &["list"],
+    },
 ];

@@ -1,13 +1,11 @@
 //! The permissions for managing certificates. The manifests grant exactly these.
 
-use crate::manifests::access::request::OWN_PODS;
 use crate::manifests::access::{Access, AccessScope};
 use crate::manifests::names::{MUTATING, OWN_SECRET, VALIDATING};
 
 const WEBHOOKS: &str = "admissionregistration.k8s.io";
 
-/// All of these permissions. A watch of one object by its name can be limited to that name; a list
-/// of pods cannot.
+/// All of these permissions. A watch of one object by its name can be limited to that name.
 pub const NEEDED: &[Access] = &[
     Access {
         scope: AccessScope::Namespace,
@@ -16,7 +14,6 @@ pub const NEEDED: &[Access] = &[
         name: Some(OWN_SECRET),
         verbs: &["get", "update", "watch"],
     },
-    OWN_PODS,
     Access {
         scope: AccessScope::Cluster,
         group: WEBHOOKS,

@@ -37,15 +37,6 @@ pub(super) const fn followed(group: &'static str, resource: &'static str) -> Acc
     }
 }
 
-/// Listing Rayfit's own pods. Unlike a watch of one object, a list cannot be limited to names.
-pub(super) const OWN_PODS: Access = Access {
-    scope: AccessScope::Namespace,
-    group: "",
-    resource: "pods",
-    name: None,
-    verbs: &["list"],
-};
-
 /// Creating a Lease. A right to create cannot be limited to a name, because that is not known when it is checked.
 pub(super) const CREATE_LEASE: Access = Access {
     scope: AccessScope::Namespace,

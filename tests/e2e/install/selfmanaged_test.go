@@ -9,8 +9,8 @@ import (
 	"rayfit.dev/rayfit/tests/lab/labtest"
 )
 
-// hasty is an install whose certificates live for seconds: the shortest that
-// leave a rotation its time.
+// shortLivedCertificates is an install whose certificates live for seconds: the
+// shortest that leave the replacement of an authority its time.
 func shortLivedCertificates(t *testing.T) string {
 	t.Helper()
 	manifests := rayfit(t, "manifests", "--self-managed", "--fail-closed", "--replicas=2")
@@ -20,7 +20,7 @@ func shortLivedCertificates(t *testing.T) string {
 		t.Fatalf("no %q in the manifests", flag)
 	}
 	indent := before[strings.LastIndex(before, "\n")+1:]
-	for _, more := range []string{"--ca-propagation=3s", "--cert-lifetime=24s", "--ca-lifetime=120s"} {
+	for _, more := range []string{"--ca-propagation=2s", "--cert-lifetime=40s"} {
 		before += "- " + more + "\n" + indent
 	}
 	return before + flag + after
@@ -41,7 +41,9 @@ func TestOwnCertificatesRotateUnderLoadAlsoWhileAReplicaGoes(t *testing.T) {
 	now = allServe(t, l, time.Minute, "a second certificate", other)
 	labtest.Kubectl(t, l, "delete", "pod", victim, "-n", system, "--wait=false")
 	now = allServe(t, l, time.Minute, "a third certificate, while a replica goes", other)
-	now = allServe(t, l, 2*time.Minute, "a certificate of another authority", func(s served) bool { return s.authority != first.authority })
+	labtest.Kubectl(t, l, "patch", "secret", "rayfit-self-managed-certs", "-n", system, "--type=json",
+		"-p", `[{"op": "remove", "path": "/data/ca.key"}]`)
+	now = allServe(t, l, time.Minute, "a certificate of another authority", func(s served) bool { return s.authority != first.authority })
 	allServe(t, l, time.Minute, "one more certificate", other)
 
 	connections.end(t, "new connections during our own rotations", 30)

@@ -24,10 +24,6 @@ var refusals = map[string]struct{ message, because string }{
 	"ray-cluster.kubernetes.auth.yaml":                                      {noServiceAccount, "it is in the same file; only Ray objects are created here"},
 	"ray-cluster.kubernetes.auth-manual.yaml":                               {noServiceAccount, "it is in the same file; only Ray objects are created here"},
 	"vllm/ray-service.vllm-tpu-v6e-singlehost.yaml":                         {noServiceAccount, "the sample's reader makes it"},
-
-	"RF110/near-above-request-only.yaml": {"must be less than or equal to cpu limit", "about pods in general"},
-	"RF220/near-cluster-selector.yaml":   {"not supported when ClusterSelector is set", "about jobs on a cluster of somebody else's, which no scaling is part of"},
-	"RF306/near-rayservice.yaml":         {"upgradeStrategy cannot be set when RayCluster is created by RayService", "about upgrades, not about scaling"},
 }
 
 const noServiceAccount = "error looking up service account"

@@ -210,7 +210,7 @@ impl Reconciler {
     /// that sidecar, so whether it succeeds changes nothing for this look; a refusal waits for a while.
     async fn tell_sidecar(&mut self, scene: &ClusterView) {
         let now = self.clock.steady();
-        if self.judge.role != ScalerRole::Central || now < self.state.tell_again {
+        if !matches!(self.judge.role, ScalerRole::Central { .. }) || now < self.state.tell_again {
             return;
         }
         let told = || self.tuning.for_sidecar(&scene.cluster);

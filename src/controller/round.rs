@@ -32,7 +32,8 @@ impl Reconciler {
             }
             Err(why) => {
                 observation.unchanged = None;
-                is_passive = why.is_passive() && self.judge.role == ScalerRole::Central;
+                is_passive =
+                    why.is_passive() && matches!(self.judge.role, ScalerRole::Central { .. });
                 let finishing = asking.blind(&self.state.look, &why, self.clock.wall());
                 let why = finishing.round().plan.waiting.as_ref();
                 let why = why.map(ToString::to_string);

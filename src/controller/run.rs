@@ -88,6 +88,7 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
         fence: fence.clone(),
         credentials: Credentials::secrets(client.clone(), gate.clone()),
         is_ours: eligibility::images(&options.image),
+        installation: options.lease_namespace.clone(),
         tuning: tuning.clone(),
         announcer,
         clock: Clock::of_server(api.time()),

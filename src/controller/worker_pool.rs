@@ -47,6 +47,8 @@ pub struct WorkerPool {
     pub credentials: Credentials,
     /// Tells Rayfit's images from others.
     pub is_ours: IsOurs,
+    /// The installation that this replica belongs to, as hand-over records name it.
+    pub installation: String,
     /// The source of the clusters' settings.
     pub tuning: Tuning,
     /// Publishes Events.
@@ -182,7 +184,7 @@ impl WorkerPool {
         let reconciler = Reconciler {
             judge: EligibilityCheck {
                 key: key.clone(),
-                role: ScalerRole::Central,
+                role: ScalerRole::central(&self.installation),
                 is_ours: self.is_ours.clone(),
                 observed: self.observed.clone(),
             },
@@ -324,6 +326,7 @@ mod tests {
             requests,
             fence: fence.clone(),
             credentials: Credentials::Environment(|_| None),
+            installation: "rayfit-system".to_owned(),
             is_ours: images("rayfit"),
             tuning: Tuning::Fixed(Box::default()),
             announcer: Announcer::silent(),

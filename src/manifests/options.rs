@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::names::{self, Component};
 use crate::policy::settings::IMAGE;
+use crate::ray::label::is_dns_label;
 
 /// The options of an installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -350,15 +351,6 @@ fn is_label(text: &str) -> bool {
     text.split_once('=').is_some_and(|(key, value)| {
         !key.is_empty() && key.chars().all(known) && !value.is_empty() && value.chars().all(known)
     })
-}
-
-fn is_dns_label(name: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    !name.is_empty()
-        && name.len() <= 63
-        && name.bytes().all(inner)
-        && !name.starts_with('-')
-        && !name.ends_with('-')
 }
 
 #[cfg(test)]

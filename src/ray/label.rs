@@ -39,7 +39,7 @@ fn is_prefix(text: &str) -> bool {
 }
 
 /// Whether `text` is a DNS-1123 label: at most 63 lower-case letters, digits and inner dashes.
-fn is_dns_label(text: &str) -> bool {
+pub fn is_dns_label(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     text.len() <= MAX_PART
         && text.bytes().next().is_some_and(inner)

@@ -49,10 +49,9 @@ pub use crate::reconcile::effects::effect::{Effect, EffectTarget, Reply};
 pub use crate::reconcile::effects::failure::{Failure, Meaning};
 pub use crate::reconcile::events::event::{Announcements, ClusterEvent};
 pub use crate::reconcile::observed::blind::{Blind, HeadPod};
-pub use crate::reconcile::ownership::eligibility::{
-    Eligibility, Ineligible, ScalerRole, eligibility,
-};
-pub use crate::reconcile::ownership::handover::{Handover, HandoverRecord, HandoverStep};
+pub use crate::reconcile::ownership::eligibility::{Eligibility, Ineligible, eligibility};
+pub use crate::reconcile::ownership::handover::{Handover, HandoverStep};
+pub use crate::reconcile::ownership::record::{HandoverRecord, ScalerRole};
 pub use crate::reconcile::unchanged::UnchangedCheck;
 pub use decide::round;
 pub use memory::RoundMemory;

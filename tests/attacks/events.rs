@@ -58,7 +58,7 @@ pub(crate) fn put_cluster(api: &PlayedApi, namespace: &str, gcs_port: u16) {
         json!({
             "apiVersion": "ray.io/v1", "kind": "RayCluster",
             "metadata": { "uid": uid, "annotations": {
-                "rayfit.dev/reconcile": "central", "rayfit.dev/scaled-by": "central" } },
+                "rayfit.dev/reconcile": "central", "rayfit.dev/scaled-by": "central/rayfit-system" } },
             "spec": {
                 "enableInTreeAutoscaling": true,
                 "headGroupSpec": { "template": template,

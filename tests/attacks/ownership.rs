@@ -159,9 +159,12 @@ fn seen(pods: &[Value]) -> OwnPods {
 }
 
 fn judged(pods: &[Value]) -> Eligibility {
-    eligibility(&cluster(), &seen(pods), &ScalerRole::Central, |image| {
-        image == "rayfit"
-    })
+    eligibility(
+        &cluster(),
+        &seen(pods),
+        &ScalerRole::central("rayfit-system"),
+        |image| image == "rayfit",
+    )
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn read(snapshot: &Snapshot) -> Vec<String> {
     let sidecar = ScalerRole::Sidecar {
         head_uid: "u".to_owned(),
     };
-    for role in [ScalerRole::Central, sidecar] {
+    for role in [ScalerRole::central("rayfit-system"), sidecar] {
         let eligibility = eligibility(cluster, &snapshot.pods, &role, |_| false);
         all.push(format!("{eligibility:?}"));
         let mut handover = Handover::default();

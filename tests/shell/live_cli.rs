@@ -67,7 +67,8 @@ async fn status(name: &str, annotations: Value) -> String {
 
 #[tokio::test]
 async fn what_a_sidecar_does_not_know_is_not_shown() {
-    let central = json!({"rayfit.dev/reconcile": "central", "rayfit.dev/scaled-by": "central"});
+    let central =
+        json!({"rayfit.dev/reconcile": "central", "rayfit.dev/scaled-by": "central/rayfit-system"});
     let text = status("central", central).await;
     assert!(
         text.contains("about to leave: pod w of group cpu"),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::cli::shared::table::Table;
 use crate::ray::{Kind, RayObject, ippr};
 use crate::reconcile::ScalerRole;
-use crate::reconcile::ownership::handover::HandoverRecord;
+use crate::reconcile::ownership::record::HandoverRecord;
 use crate::snapshot::ClusterId;
 use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_condition::PodCondition;
@@ -67,7 +67,7 @@ pub(super) fn scaler(object: &RayObject<'_>) -> String {
     let text = match HandoverRecord::of(object) {
         HandoverRecord::Absent => "",
         HandoverRecord::Nobody => "nobody",
-        HandoverRecord::Held(ScalerRole::Central) => "central",
+        HandoverRecord::Held(ScalerRole::Central { .. }) => "central",
         HandoverRecord::Held(ScalerRole::Sidecar { .. }) => "sidecar",
         HandoverRecord::Taking { .. } => "changing",
         HandoverRecord::Unknown(_) => "unknown",

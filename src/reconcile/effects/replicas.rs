@@ -346,7 +346,7 @@ mod tests {
         let mut seen = snapshot(None);
         seen.ray_cluster.edit(|cluster| {
             let metadata = json!({"name": "c", "uid": "u", "generation": 3, "resourceVersion": "7",
-                "annotations": {RECORD: "central"}});
+                "annotations": {RECORD: "central/rayfit-system"}});
             cluster["metadata"] = metadata;
         });
         let group = GroupPlan {

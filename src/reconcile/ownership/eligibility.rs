@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::ray::kueue::{ELASTIC, QUEUE};
 use crate::ray::{Kind, RayObject, ReconcileMode, text_at};
+use crate::reconcile::ownership::record::{HandoverRecord, ScalerRole};
 use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_object::{AUTOSCALER_COMMAND, PodContainer};
 use crate::snapshot::{ClusterId, OwnPods, leading_head};
@@ -13,18 +14,6 @@ use crate::snapshot::{ClusterId, OwnPods, leading_head};
 pub const SIGN_ANNOTATION: &str = "rayfit.dev/autoscaler";
 
 const KUBERAY: &str = "ray.io/kuberay-operator";
-
-/// In which role this process scales.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum ScalerRole {
-    /// As the central controller, outside the clusters, for many of them.
-    Central,
-    /// As the sidecar in the head pod, for this cluster only.
-    Sidecar {
-        /// The uid of the head pod that the sidecar runs in.
-        head_uid: String,
-    },
-}
 
 /// Whether this process may scale a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +31,13 @@ pub enum Ineligible {
     /// The mode annotation names another autoscaler.
     #[error("its mode is {0}")]
     Mode(ReconcileMode),
+    /// The hand-over record names the controller of another installation. Both would want the cluster for
+    /// as long as both are there, so the one that has it keeps it.
+    #[error(
+        "the installation in namespace {0} scales it: let each installation scale other namespaces \
+         (--namespaces), or, if that one is gone, remove the annotation rayfit.dev/scaled-by"
+    )]
+    OtherInstallation(String),
     /// `enableInTreeAutoscaling` is not true.
     #[error(
         "autoscaling is off: set spec.enableInTreeAutoscaling to true, or KubeRay deletes workers \
@@ -102,18 +98,11 @@ pub fn eligibility(
         .collect();
     let replaced = ClusterId::of(cluster) != *pods.cluster();
     let left = by_object(&object, role)
+        .or_else(|| other_installation(&object, role))
         .or_else(|| replaced.then_some(Ineligible::Replaced))
         .or_else(|| not_the_head(pods, role))
         .or_else(|| other_scaler(&heads, is_ours));
     left.map_or(Eligibility::Ours, Eligibility::Leave)
-}
-
-/// Whether the mode annotation, taken alone, names this role.
-pub(crate) fn is_of_mode(mode: ReconcileMode, role: &ScalerRole) -> bool {
-    match role {
-        ScalerRole::Central => mode == ReconcileMode::Central,
-        ScalerRole::Sidecar { .. } => mode == ReconcileMode::Sidecar,
-    }
 }
 
 fn by_object(object: &RayObject<'_>, role: &ScalerRole) -> Option<Ineligible> {
@@ -129,7 +118,7 @@ fn by_object(object: &RayObject<'_>, role: &ScalerRole) -> Option<Ineligible> {
         .is_some_and(crate::ray::Cluster::autoscaling);
     let manager = text("managedBy").filter(|by| !by.is_empty() && *by != KUBERAY);
     let queue = object.label(QUEUE).filter(|queue| !queue.is_empty());
-    if !is_of_mode(mode, role) {
+    if !role.is_of_mode(mode) {
         Some(Ineligible::Mode(mode))
     } else if object.is_deleting() {
         Some(Ineligible::Deleting)
@@ -143,6 +132,20 @@ fn by_object(object: &RayObject<'_>, role: &ScalerRole) -> Option<Ineligible> {
         queue.map(|queue| Ineligible::Kueue(queue.to_owned()))
     } else {
         None
+    }
+}
+
+pub(super) fn other_installation(object: &RayObject<'_>, role: &ScalerRole) -> Option<Ineligible> {
+    let (HandoverRecord::Held(by) | HandoverRecord::Taking { role: by, .. }) =
+        HandoverRecord::of(object)
+    else {
+        return None;
+    };
+    match by {
+        ScalerRole::Central { installation } if matches!(role, ScalerRole::Central { installation: own } if *own != installation) => {
+            Some(Ineligible::OtherInstallation(installation))
+        }
+        _ => None,
     }
 }
 
@@ -209,7 +212,12 @@ fn is_over(pod: &Pod<'_>, container: &PodContainer) -> bool {
 mod tests {
     use serde_json::json;
 
+    use crate::ray::reconcile::RECORD;
     use crate::reconcile::ownership::eligibility::*;
+
+    fn central() -> ScalerRole {
+        ScalerRole::central("rayfit-system")
+    }
 
     fn cluster(spec: &Value) -> Value {
         let mut object = json!({
@@ -258,10 +266,30 @@ mod tests {
     }
 
     #[test]
+    fn of_two_installations_the_one_in_the_record_scales() {
+        for (record, left) in [
+            ("central/rayfit-system", None),
+            ("central/other", Some("other")),
+            ("taking/7/central/other", Some("other")),
+            ("nobody", None),
+            ("central/", None),
+            ("central/no name", None),
+            ("sidecar/u", None),
+        ] {
+            let mut cluster = cluster(&json!({}));
+            cluster["metadata"]["annotations"][RECORD] = json!(record);
+            let left = left.map_or(Eligibility::Ours, |by: &str| {
+                Eligibility::Leave(Ineligible::OtherInstallation(by.to_owned()))
+            });
+            assert_eq!(of(&cluster, &[], &central()), left, "{record}");
+        }
+    }
+
+    #[test]
     fn the_mode_says_whose_it_is() {
         let ours = cluster(&json!({}));
         assert_eq!(
-            of(&ours, &[head(&json!({}))], &ScalerRole::Central),
+            of(&ours, &[head(&json!({}))], &central()),
             Eligibility::Ours
         );
         let left = |mode| Eligibility::Leave(Ineligible::Mode(mode));
@@ -272,18 +300,15 @@ mod tests {
         ] {
             let other =
                 cluster(&json!({"metadata": {"annotations": {"rayfit.dev/reconcile": mode}}}));
-            assert_eq!(of(&other, &[], &ScalerRole::Central), left(read), "{mode}");
+            assert_eq!(of(&other, &[], &central()), left(read), "{mode}");
         }
         let none = json!({"metadata": {"name": "a"}, "spec": {"enableInTreeAutoscaling": true}});
-        assert_eq!(
-            of(&none, &[], &ScalerRole::Central),
-            left(ReconcileMode::Ray)
-        );
+        assert_eq!(of(&none, &[], &central()), left(ReconcileMode::Ray));
     }
 
     #[test]
     fn what_others_decide_on_is_left_alone() {
-        let left = |spec: &Value| match of(&cluster(spec), &[], &ScalerRole::Central) {
+        let left = |spec: &Value| match of(&cluster(spec), &[], &central()) {
             Eligibility::Leave(reason) => Some(reason),
             Eligibility::Ours => None,
         };
@@ -310,7 +335,7 @@ mod tests {
     #[test]
     fn another_scaler_that_lives_keeps_us_out() {
         let cluster = cluster(&json!({}));
-        let with = |more: &Value| of(&cluster, &[head(more)], &ScalerRole::Central);
+        let with = |more: &Value| of(&cluster, &[head(more)], &central());
         let rays = json!([{"name": "ray-head", "image": "ray:2"}, {"name": "autoscaler", "image": "ray:2"}]);
         let out = Eligibility::Leave(Ineligible::OtherScaler {
             pod: "a-head".to_owned(),
@@ -343,10 +368,7 @@ mod tests {
         let cluster = cluster(&json!({"metadata": {"namespace": "a", "uid": "c"}}));
         let rays = json!([{"name": "autoscaler", "image": "ray:2"}]);
         let foreign = head(&json!({"metadata": {"namespace": "b"}, "spec": {"containers": rays}}));
-        assert_eq!(
-            of(&cluster, &[foreign], &ScalerRole::Central),
-            Eligibility::Ours
-        );
+        assert_eq!(of(&cluster, &[foreign], &central()), Eligibility::Ours);
     }
 
     #[test]
@@ -355,7 +377,7 @@ mod tests {
         let before = cluster(&json!({"metadata": {"uid": "old"}}));
         let (pods, _) = OwnPods::divide(ClusterId::of(&before), []);
         assert_eq!(
-            eligibility(&now, &pods, &ScalerRole::Central, |_| true),
+            eligibility(&now, &pods, &central(), |_| true),
             Eligibility::Leave(Ineligible::Replaced)
         );
     }

@@ -1,5 +1,5 @@
 //! Whether this process scales a cluster: whether it may do so at all ([`eligibility`]), whether it
-//! owns the cluster now ([`handover`]), which replica of the controller is the leader ([`lease`]), and by which settings a sidecar scales it
+//! owns the cluster now ([`handover`], by what its [`record`] says), which replica of the controller is the leader ([`lease`]), and by which settings a sidecar scales it
 //! ([`sidecar_settings`]). At most one autoscaler acts on a cluster,
 //! whichever process is killed or delayed.
 //!
@@ -9,4 +9,5 @@
 pub mod eligibility;
 pub mod handover;
 pub mod lease;
+pub mod record;
 pub mod sidecar_settings;

@@ -2,6 +2,7 @@
 
 use super::idle::{IdleRound, ProofContext, Seen, interval_s};
 use super::process::{Scaler, Spared};
+use crate::manifests::names::NAMESPACE;
 use crate::plan::check;
 use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::look::{
@@ -57,7 +58,7 @@ impl Scaler {
 
     /// Finds out whether this scaler owns the cluster.
     fn orient(&mut self, judging: step::Judging, world: &World) -> LookStep {
-        let (role, cluster) = (ScalerRole::Central, world.view.cluster.object());
+        let (role, cluster) = (ScalerRole::central(NAMESPACE), world.view.cluster.object());
         let pods = own_pods(&world.view);
         let eligibility = eligibility(cluster, &pods, &role, |image| image.starts_with("rayfit"));
         let judged = JudgedObjects {

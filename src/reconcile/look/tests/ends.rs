@@ -73,7 +73,7 @@ fn a_record_is_claimed_waited_for_and_read_again_after_a_conflict() {
     assert_eq!(rest.why, LookReason::RecordNotWritten(lost));
 
     let (mut state, mut handover) = (LookState::default(), Handover::default());
-    let taking = cluster("taking/7/central");
+    let taking = cluster("taking/7/central/rayfit-system");
     let rest = rests(not_owned(judged(&mut state, &mut handover, &taking, 10.0)));
     assert_eq!(rest.end, LookEnd::After(GRACE_S));
     assert!(matches!(rest.why, LookReason::Waits(_)), "{rest:?}");
@@ -112,7 +112,7 @@ fn a_record_that_is_refused_is_tried_ever_more_rarely() {
 
 #[test]
 fn who_may_not_scale_forgets_and_waits_for_a_change() {
-    let mut suspended = cluster("central");
+    let mut suspended = cluster("central/rayfit-system");
     suspended["spec"]["suspend"] = json!(true);
     let mut state = idle();
     state.memory.changed_at = NOW;
@@ -130,7 +130,7 @@ fn who_may_not_scale_forgets_and_waits_for_a_change() {
 
 #[test]
 fn who_lost_the_annotation_releases_the_cluster() {
-    let mut removed = cluster("central");
+    let mut removed = cluster("central/rayfit-system");
     let annotations = removed["metadata"]["annotations"].as_object_mut().unwrap();
     annotations.remove("rayfit.dev/reconcile");
     let (mut state, mut handover) = (LookState::default(), Handover::default());

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::manifests::names::NAMESPACE;
 use crate::reconcile::effects::done::Done;
 use crate::reconcile::effects::failure::{ApiStatus, Failure};
 use crate::reconcile::look::round_step::Deciding;
@@ -51,7 +52,7 @@ pub(super) fn pods(of: &Value) -> OwnPods {
 
 /// The cluster with so many tasks that wait for a CPU each.
 pub(super) fn snapshot(waiting: u32) -> Snapshot {
-    let cluster = cluster("central");
+    let cluster = cluster("central/rayfit-system");
     let pods = pods(&cluster);
     let asked = json!([{ "request": { "resourcesBundle": { "CPU": 1 } }, "count": waiting }]);
     let mut snapshot: Snapshot = serde_json::from_value(json!({
@@ -85,7 +86,7 @@ pub(super) fn judged(
     cluster: &Value,
     now: f64,
 ) -> Oriented {
-    let (role, pods) = (ScalerRole::Central, pods(cluster));
+    let (role, pods) = (ScalerRole::central(NAMESPACE), pods(cluster));
     let eligibility = eligibility(cluster, &pods, &role, |_| true);
     let of = JudgedObjects {
         cluster,
@@ -101,7 +102,7 @@ pub(super) fn asking() -> (LookState, AskingGcs) {
     let step = match judged(
         &mut state,
         &mut Handover::default(),
-        &cluster("central"),
+        &cluster("central/rayfit-system"),
         0.0,
     ) {
         Oriented::Owns(owning) => owning.owns(&mut state, RoundSettings::default()),

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use super::{GRACE_S, Handover, HandoverStep, PERMISSION_S, RECORD};
 use crate::ray::ReconcileMode;
-use crate::reconcile::ownership::eligibility::{Eligibility, Ineligible, ScalerRole, is_of_mode};
+use crate::ray::{Kind, RayObject};
+use crate::reconcile::ownership::eligibility::{Eligibility, Ineligible, other_installation};
+use crate::reconcile::ownership::record::ScalerRole;
 
 /// The seconds that pass in one tick.
 const TICK_S: f64 = 2.5;
@@ -38,13 +40,30 @@ struct Scaler {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct World {
+    rivals: Rivals,
     object: Object,
     scalers: [Scaler; 2],
 }
 
-fn roles() -> [ScalerRole; 2] {
-    let head_uid = "u".to_owned();
-    [ScalerRole::Central, ScalerRole::Sidecar { head_uid }]
+/// Who may scale the cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Rivals {
+    /// The controller and the sidecar.
+    Modes,
+    /// The controllers of two installations.
+    Installations,
+}
+
+impl Rivals {
+    fn roles(self) -> [ScalerRole; 2] {
+        let other = match self {
+            Self::Modes => ScalerRole::Sidecar {
+                head_uid: "u".to_owned(),
+            },
+            Self::Installations => ScalerRole::central("b"),
+        };
+        [ScalerRole::central("a"), other]
+    }
 }
 
 impl Object {
@@ -80,7 +99,7 @@ fn ticks(seconds: f64) -> u8 {
 
 impl World {
     fn step(&mut self, who: usize) -> HandoverStep {
-        let role = &roles()[who];
+        let role = &self.rivals.roles()[who];
         let scaler = &mut self.scalers[who];
         let Some(view) = &scaler.view else {
             return HandoverStep::Rest;
@@ -93,12 +112,13 @@ impl World {
                 .map(|(entry, age)| (entry, now - f64::from(age) * TICK_S)),
             held_since: scaler.held.map(|age| now - f64::from(age) * TICK_S),
         };
-        let eligibility = if is_of_mode(view.mode, role) {
-            Eligibility::Ours
-        } else {
-            Eligibility::Leave(Ineligible::Mode(view.mode))
-        };
-        let step = handover.step(&view.json(), &eligibility, role, now);
+        let cluster = view.json();
+        let object = RayObject::of_kind(Kind::RayCluster, cluster.as_object().unwrap());
+        let left = (!role.is_of_mode(view.mode))
+            .then_some(Ineligible::Mode(view.mode))
+            .or_else(|| other_installation(&object, role));
+        let eligibility = left.map_or(Eligibility::Ours, Eligibility::Leave);
+        let step = handover.step(&cluster, &eligibility, role, now);
         scaler.taking = handover
             .taking
             .map(|(entry, since)| (entry, ticks(now - since)));
@@ -239,38 +259,32 @@ impl World {
     }
 }
 
-/// Explores breadth first. Returns the number of states up to the depth, and whether both
-/// autoscalers acted at all.
-fn explore(depth: usize) -> (usize, [bool; 2]) {
+/// Explores all states. Returns their number, and whether both autoscalers acted at all.
+fn explore(rivals: Rivals) -> (usize, [bool; 2]) {
     let object = Object {
         mode: ReconcileMode::Central,
         record: None,
         version: 0,
     };
     let start = World {
+        rivals,
         object,
         scalers: Default::default(),
     };
     let mut seen = HashSet::from([start.clone()]);
-    let mut queue = VecDeque::from([(start, 0)]);
+    let mut queue = VecDeque::from([start]);
     let mut acted = [false; 2];
-    while let Some((world, steps)) = queue.pop_front() {
+    while let Some(world) = queue.pop_front() {
         let under_way = world
             .scalers
             .each_ref()
             .map(|scaler| scaler.permission.max(scaler.ghosts) > 0);
-        assert!(
-            under_way != [true, true],
-            "two writers after {steps} steps: {world:#?}"
-        );
+        assert!(under_way != [true, true], "two writers: {world:#?}");
         acted = [acted[0] || under_way[0], acted[1] || under_way[1]];
-        if steps == depth {
-            continue;
-        }
         for next in world.next() {
             let next = next.numbered_anew();
             if seen.insert(next.clone()) {
-                queue.push_back((next, steps + 1));
+                queue.push_back(next);
             }
         }
     }
@@ -279,9 +293,11 @@ fn explore(depth: usize) -> (usize, [bool; 2]) {
 
 #[test]
 fn two_scalers_never_write_at_the_same_time() {
-    let (states, acted) = explore(usize::MAX);
-    assert!(states > 1_000, "{states}");
-    assert_eq!(acted, [true, true]);
+    for rivals in [Rivals::Modes, Rivals::Installations] {
+        let (states, acted) = explore(rivals);
+        assert!(states > 1_000, "{rivals:?}: {states}");
+        assert_eq!(acted, [true, true], "{rivals:?}");
+    }
 }
 
 /// Without crashes, and with an autoscaler that answers, the cluster is handed over at once.
@@ -289,10 +305,11 @@ fn two_scalers_never_write_at_the_same_time() {
 fn a_living_scaler_hands_over_without_a_wait() {
     let object = Object {
         mode: ReconcileMode::Sidecar,
-        record: Some("central".to_owned()),
+        record: Some("central/a".to_owned()),
         version: 7,
     };
     let mut world = World {
+        rivals: Rivals::Modes,
         object,
         scalers: Default::default(),
     };

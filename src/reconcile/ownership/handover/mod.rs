@@ -30,7 +30,8 @@ use serde_json::Value;
 
 use crate::ray::{Kind, RayObject, text_at};
 use crate::reconcile::effects::replicas::annotate;
-use crate::reconcile::ownership::eligibility::{Eligibility, ScalerRole, is_of_mode};
+use crate::reconcile::ownership::eligibility::Eligibility;
+use crate::reconcile::ownership::record::{HandoverRecord, NOBODY, ScalerRole, TAKING};
 
 pub use crate::ray::reconcile::RECORD;
 
@@ -41,31 +42,6 @@ pub const PERMISSION_S: f64 = 5.0;
 /// For how many seconds an autoscaler waits that was not handed the cluster; more than
 /// [`PERMISSION_S`].
 pub const GRACE_S: f64 = 6.0;
-
-const NOBODY: &str = "nobody";
-const CENTRAL: &str = "central";
-const SIDECAR: &str = "sidecar/";
-const TAKING: &str = "taking/";
-
-/// The hand-over record: which autoscaler owns the cluster, as the RayCluster says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HandoverRecord {
-    /// There is no record.
-    Absent,
-    /// The last owner has handed the cluster over.
-    Nobody,
-    /// An autoscaler owns the cluster.
-    Held(ScalerRole),
-    /// An autoscaler is about to take the cluster over.
-    Taking {
-        /// The autoscaler that takes over.
-        role: ScalerRole,
-        /// The object's version when the entry was written, so that no two entries are the same.
-        version: String,
-    },
-    /// A text that is none of these.
-    Unknown(String),
-}
 
 /// What a process remembers to know whether it owns a cluster. Starting from an empty one is always
 /// safe.
@@ -98,43 +74,6 @@ pub enum HandoverStep {
     Rest,
 }
 
-impl HandoverRecord {
-    /// Reads the record of a RayCluster.
-    pub fn of(object: &RayObject<'_>) -> Self {
-        let Some(text) = object.annotation(RECORD) else {
-            return Self::Absent;
-        };
-        let unknown = || Self::Unknown(text.to_owned());
-        if text == NOBODY {
-            return Self::Nobody;
-        }
-        let Some((version, role)) = text.strip_prefix(TAKING).and_then(|of| of.split_once('/'))
-        else {
-            return ScalerRole::read(text).map_or_else(unknown, Self::Held);
-        };
-        let version = version.to_owned();
-        ScalerRole::read(role).map_or_else(unknown, |role| Self::Taking { role, version })
-    }
-}
-
-impl ScalerRole {
-    fn read(text: &str) -> Option<Self> {
-        match text.strip_prefix(SIDECAR) {
-            Some(uid) => Some(Self::Sidecar {
-                head_uid: uid.to_owned(),
-            }),
-            None => (text == CENTRAL).then_some(Self::Central),
-        }
-    }
-
-    fn recorded(&self) -> String {
-        match self {
-            Self::Central => CENTRAL.to_owned(),
-            Self::Sidecar { head_uid } => format!("{SIDECAR}{head_uid}"),
-        }
-    }
-}
-
 impl Handover {
     /// The step that `role` takes for `cluster`, as it was just read. `now` is in seconds of any
     /// clock that only goes forward.
@@ -156,7 +95,7 @@ impl Handover {
         let held = self.held(&record, role, now);
         let write = |text: &str| annotate(cluster, RECORD, text);
         let mode = object.reconcile_mode();
-        if !is_of_mode(mode, role) {
+        if !role.is_of_mode(mode) {
             return match held {
                 Some(since) if !object.is_deleting() => release(since, now, write(NOBODY)),
                 _ => HandoverStep::Rest,

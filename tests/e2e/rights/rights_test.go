@@ -85,7 +85,8 @@ func (s *site) writesAreBounded(t *testing.T) {
 		{scaling.Namespace, "raycluster/scaled", metadata("labels", `{"a":"b"}`), ours},
 		{scaling.Namespace, "raycluster/scaled", metadata("finalizers", `["a.example/b"]`), ours},
 		{scaling.Namespace, "raycluster/scaled", metadata("annotations", `{"ray.io/ippr":null}`), ours},
-		{scaling.Namespace, "raycluster/scaled", metadata("annotations", `{"rayfit.dev/reconcile":"ray"}`), ours},
+		// With the mode, admission changes the defaults that go with it.
+		{scaling.Namespace, "raycluster/scaled", metadata("annotations", `{"rayfit.dev/reconcile":"ray"}`), sizes},
 		{scaling.Namespace, "raycluster/scaled", metadata("annotations", `{"rayfit.dev/scaled-by":"nobody"}`), ""},
 		{scaling.Namespace, "raycluster/scaled", `{"spec":{"suspend":true}}`, sizes},
 		{scaling.Namespace, "raycluster/scaled", `{"spec":{"headGroupSpec":{"serviceType":"NodePort"}}}`, sizes},

@@ -39,7 +39,7 @@ spec:
 };
 
 fn apply(draft: &mut Draft<'_>) {
-    let reconcile = &draft.settings.reconcile;
+    let reconcile = &draft.settings.reconcile.written;
     let mode = reconcile.mode.map(ReconcileMode::name);
     // RF402 would deny the object for a mode that its author has not written.
     let is_allowed = |mode| draft.settings.allowed_modes.contains(&mode);

@@ -8,8 +8,7 @@ use k8s_openapi::jiff::Timestamp;
 use super::resource::Reconcile;
 use super::settings::{DefaultValues, ReconcileSettings};
 use super::{Exemption, Limits, Mode, Scope};
-use crate::plan::{Headroom, ScaleUp, ScheduledStandby, Strategy};
-use crate::ray::ReconcileMode;
+use crate::plan::{Headroom, ScheduledStandby};
 use crate::rule_id::RuleId;
 
 /// A RayPolicy after compilation.
@@ -61,29 +60,18 @@ pub struct PartialDefaults {
 /// The part of [`ReconcileSettings`], and the permitted modes, that a policy sets.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PartialReconcile {
-    pub(crate) mode: Option<ReconcileMode>,
-    pub(crate) allowed_modes: Option<Vec<ReconcileMode>>,
-    pub(crate) strategy: Option<Strategy>,
-    pub(crate) pending_idle_timeout_seconds: Option<u32>,
-    pub(crate) conserve_gpus: Option<bool>,
-    pub(crate) max_workers_per_cluster: Option<u32>,
-    pub(crate) scale_up: Option<ScaleUp>,
-    pub(crate) unschedulable_seconds: Option<u32>,
-    pub(crate) drain_timeout_seconds: Option<u32>,
-    pub(crate) hold_busy_nodes: Option<bool>,
-    pub(crate) shrink_after_seconds: Option<u32>,
-    pub(crate) keep_small_seconds: Option<u32>,
-    pub(crate) deferred_seconds: Option<u32>,
-    pub(crate) learn_gaps: Option<bool>,
-    pub(crate) follow_memory: Option<bool>,
-    pub(crate) make_room: Option<bool>,
-    pub(crate) initial_sizes: Option<bool>,
+    /// The settings as they are written.
+    pub(crate) written: Arc<Reconcile>,
     pub(crate) headroom: Option<Arc<Headroom>>,
     pub(crate) schedules: Option<Arc<[ScheduledStandby]>>,
-    pub(crate) back_off_initial_seconds: Option<u32>,
-    pub(crate) back_off_max_seconds: Option<u32>,
-    /// The same as it is written, as far as it concerns a sidecar.
-    pub(crate) for_sidecar: Arc<Reconcile>,
+}
+
+impl PartialReconcile {
+    pub(crate) fn write_over(&self, settings: &mut ReconcileSettings) {
+        self.written.write_over(&mut settings.written);
+        write(&mut settings.headroom, self.headroom.as_ref());
+        write(&mut settings.schedules, self.schedules.as_ref());
+    }
 }
 
 /// Overwrites the values that the policy sets.
@@ -112,59 +100,5 @@ impl PartialDefaults {
             &mut values.head_takes_no_work,
             self.head_takes_no_work.as_ref(),
         );
-    }
-}
-
-impl PartialReconcile {
-    pub(crate) fn write_over(&self, settings: &mut ReconcileSettings) {
-        if self.mode.is_some() {
-            settings.mode = self.mode;
-        }
-        if self.pending_idle_timeout_seconds.is_some() {
-            settings.pending_idle_timeout_seconds = self.pending_idle_timeout_seconds;
-        }
-        write(&mut settings.strategy, self.strategy.as_ref());
-        write(&mut settings.conserve_gpus, self.conserve_gpus.as_ref());
-        write(
-            &mut settings.max_workers_per_cluster,
-            self.max_workers_per_cluster.as_ref(),
-        );
-        settings.scale_up = self.scale_up.or(settings.scale_up);
-        write(
-            &mut settings.unschedulable_seconds,
-            self.unschedulable_seconds.as_ref(),
-        );
-        write(
-            &mut settings.drain_timeout_seconds,
-            self.drain_timeout_seconds.as_ref(),
-        );
-        write(&mut settings.hold_busy_nodes, self.hold_busy_nodes.as_ref());
-        write(
-            &mut settings.in_place.shrink_after_seconds,
-            self.shrink_after_seconds.as_ref(),
-        );
-        write(
-            &mut settings.in_place.keep_small_seconds,
-            self.keep_small_seconds.as_ref(),
-        );
-        write(
-            &mut settings.in_place.deferred_seconds,
-            self.deferred_seconds.as_ref(),
-        );
-        write(&mut settings.in_place.learn_gaps, self.learn_gaps.as_ref());
-        write(
-            &mut settings.in_place.follow_memory,
-            self.follow_memory.as_ref(),
-        );
-        write(&mut settings.in_place.make_room, self.make_room.as_ref());
-        write(
-            &mut settings.in_place.initial_sizes,
-            self.initial_sizes.as_ref(),
-        );
-        write(&mut settings.headroom, self.headroom.as_ref());
-        write(&mut settings.schedules, self.schedules.as_ref());
-        let back_off = &mut settings.back_off;
-        back_off.initial_seconds = self.back_off_initial_seconds.or(back_off.initial_seconds);
-        back_off.max_seconds = self.back_off_max_seconds.or(back_off.max_seconds);
     }
 }

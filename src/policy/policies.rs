@@ -75,7 +75,7 @@ impl Policies {
         for policy in matching.iter().rev() {
             policy.defaults.write_over(&mut settings.defaults);
             policy.reconcile.write_over(&mut settings.reconcile);
-            if let Some(allowed) = &policy.reconcile.allowed_modes {
+            if let Some(allowed) = &policy.reconcile.written.allowed_modes {
                 settings.allowed_modes.clone_from(allowed);
             }
         }
@@ -120,9 +120,9 @@ impl Policies {
     pub fn for_sidecar(&self, cluster: &RayObject<'_>, facts: &Facts) -> Reconcile {
         let mut told = Reconcile::default();
         for policy in self.scaling(cluster, facts).rev() {
-            policy.reconcile.for_sidecar.write_over(&mut told);
+            policy.reconcile.written.write_over(&mut told);
         }
-        told
+        told.for_sidecar()
     }
 
     /// The policies by which a RayCluster is scaled: those that match it, or the object that it was made
@@ -342,14 +342,17 @@ mod tests {
                 "reconcile": {"mode": "ray", "strategy": "ray"}}),
             ),
         ]);
-        let (defaults, reconcile) = (&settings.defaults, &settings.reconcile);
+        let (defaults, reconcile) = (&settings.defaults, &settings.reconcile.written);
         assert_eq!(defaults.idle_timeout_seconds, 30);
         assert!(defaults.head_takes_no_work);
         assert_eq!(defaults.ray_sidecar.cpu, "1");
         assert_eq!(reconcile.mode, Some(crate::ray::ReconcileMode::Central));
-        assert_eq!(reconcile.strategy, crate::plan::Strategy::Ray);
-        assert_eq!(reconcile.back_off.max_seconds, Some(10));
-        assert_eq!(reconcile.back_off.initial_seconds, None);
+        assert_eq!(reconcile.strategy, Some(crate::plan::Strategy::Ray));
+        let back_off = reconcile.back_off.clone().unwrap();
+        assert_eq!(
+            (back_off.max_seconds, back_off.initial_seconds),
+            (Some(10), None)
+        );
     }
 
     #[test]
@@ -364,7 +367,7 @@ mod tests {
             let cluster = RayObject::parse(&cluster).unwrap();
             let base = ReconcileSettings::default();
             let settings = policies.reconcile_for(&base, &cluster, &Facts::default());
-            settings.strategy
+            settings.written.strategy.unwrap_or_default()
         };
         let label = |value: &str| json!({"matchLabels": {"app": value}});
         let team = json!({"matchLabels": {"kubernetes.io/metadata.name": "team-b"}});

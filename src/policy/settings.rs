@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
+use super::resource::Reconcile;
 use super::{Limits, Modes};
-use crate::plan::{
-    DRAIN_TIMEOUT_S, FOLLOW_MEMORY, Headroom, KEEP_SMALL_S, LEARN_GAPS, MAKE_ROOM, MAX_WORKERS,
-    SHRINK_AFTER_S, ScaleUp, ScheduledStandby, Strategy, UNSCHEDULABLE_S,
-};
+use crate::plan::{Headroom, ScheduledStandby};
 use crate::ray::{RayVersion, ReconcileMode};
 
 /// The settings with which objects are checked and defaulted.
@@ -32,68 +30,14 @@ pub struct Settings {
 }
 
 /// Who scales clusters without the annotation, and how Rayfit scales clusters.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReconcileSettings {
-    /// The mode for objects without one (DF07); `None` leaves them without.
-    pub mode: Option<ReconcileMode>,
-    /// How to decide.
-    pub strategy: Strategy,
-    /// The seconds after which pending pods are given up that nothing needs; `None` keeps them.
-    pub pending_idle_timeout_seconds: Option<u32>,
-    /// Whether GPU nodes are kept for requests that ask for a GPU.
-    pub conserve_gpus: bool,
-    /// The number of workers above which no launch takes a cluster.
-    pub max_workers_per_cluster: u32,
-    /// How many pods are launched in how many seconds at the most; `None` sets no bound.
-    pub scale_up: Option<ScaleUp>,
-    /// The seconds after which a pod that no Kubernetes node takes blocks its group.
-    pub unschedulable_seconds: u32,
-    /// The seconds for which nodes above a maximum may finish their work; 0 stops them at once.
-    pub drain_timeout_seconds: u32,
-    /// Whether workers with work are marked for node autoscalers.
-    pub hold_busy_nodes: bool,
-    /// How pods that can be resized in place are kept small.
-    pub in_place: InPlaceSettings,
+    /// The settings as policies write them, the value of the first policy that has one.
+    pub written: Reconcile,
     /// Room to keep free for demand to come.
     pub headroom: Arc<Headroom>,
     /// What is kept ready at certain hours.
     pub schedules: Arc<[ScheduledStandby]>,
-    /// How long to wait after a failed request.
-    pub back_off: BackOffPolicy,
-}
-
-/// How pods that can be resized in place are kept small.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "settings that do not depend on each other"
-)]
-pub struct InPlaceSettings {
-    /// The seconds after which a pod gives up CPU that was spare all the time; 0 stands for never.
-    pub shrink_after_seconds: u32,
-    /// The longest time for which an idle pod below its resize limits is kept, in seconds; 0 keeps
-    /// it no longer than other pods.
-    pub keep_small_seconds: u32,
-    /// The seconds for which a resize that the kubelet has deferred is left as it is.
-    pub deferred_seconds: u32,
-    /// Whether that time is learnt from the gaps between bursts of work.
-    pub learn_gaps: bool,
-    /// Whether pods grow with the memory that is really in use.
-    pub follow_memory: bool,
-    /// Whether idle pods go before their idle timeout where demand that waits could use their room.
-    pub make_room: bool,
-    /// Whether new pods are made larger than their template where a single request needs that.
-    pub initial_sizes: bool,
-}
-
-/// The delay after a failed request, which doubles each time. `None` stands for the value of
-/// [`BackoffSettings`](crate::reconcile::settings::BackoffSettings).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct BackOffPolicy {
-    /// The delay after the first failure, in seconds.
-    pub initial_seconds: Option<u32>,
-    /// The longest delay, in seconds.
-    pub max_seconds: Option<u32>,
 }
 
 /// The values that defaults write.
@@ -166,41 +110,6 @@ impl Default for Settings {
             rayfit_users: RAYFIT_ACCOUNTS.map(str::to_owned).to_vec(),
             defaults: DefaultValues::default(),
             reconcile: ReconcileSettings::default(),
-        }
-    }
-}
-
-impl Default for ReconcileSettings {
-    fn default() -> Self {
-        Self {
-            mode: None,
-            strategy: Strategy::default(),
-            pending_idle_timeout_seconds: None,
-            // `AUTOSCALER_CONSERVE_GPU_NODES` is on in Ray too.
-            conserve_gpus: true,
-            max_workers_per_cluster: MAX_WORKERS,
-            scale_up: None,
-            unschedulable_seconds: UNSCHEDULABLE_S,
-            drain_timeout_seconds: DRAIN_TIMEOUT_S,
-            hold_busy_nodes: false,
-            in_place: InPlaceSettings::default(),
-            headroom: Arc::default(),
-            schedules: Arc::default(),
-            back_off: BackOffPolicy::default(),
-        }
-    }
-}
-
-impl Default for InPlaceSettings {
-    fn default() -> Self {
-        Self {
-            shrink_after_seconds: SHRINK_AFTER_S,
-            keep_small_seconds: KEEP_SMALL_S,
-            deferred_seconds: 0,
-            learn_gaps: LEARN_GAPS,
-            follow_memory: FOLLOW_MEMORY,
-            make_room: MAKE_ROOM,
-            initial_sizes: false,
         }
     }
 }

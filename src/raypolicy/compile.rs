@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::plan::ScaleUp;
 use crate::policy::compiled::{PartialDefaults, PartialReconcile};
 use crate::policy::exemption::ExemptionScope;
 use crate::policy::resource::{Amount, RayPolicy, RayPolicySpec};
@@ -179,7 +178,6 @@ fn defaults(written: Option<&resource::Defaults>, faults: &mut Faults) -> Partia
     }
 }
 
-/// The schema bounds the numbers; a number beyond the bounds counts as absent.
 pub(super) fn reconcile(
     written: Option<&resource::Reconcile>,
     faults: &mut Faults,
@@ -187,43 +185,11 @@ pub(super) fn reconcile(
     let Some(written) = written else {
         return PartialReconcile::default();
     };
-    let number = |written: Option<i64>| u32::try_from(written?).ok();
-    let seconds = |written: Option<i64>| number(written).filter(|seconds| *seconds > 0);
-    let back_off = written.back_off.clone().unwrap_or_default();
-    let in_place = written.in_place.clone().unwrap_or_default();
     PartialReconcile {
-        mode: written.mode,
-        allowed_modes: written.allowed_modes.clone(),
-        strategy: written.strategy,
-        pending_idle_timeout_seconds: seconds(written.pending_idle_timeout_seconds),
-        conserve_gpus: written.conserve_gpus,
-        max_workers_per_cluster: number(written.max_workers_per_cluster),
-        scale_up: written.scale_up.as_ref().and_then(scale_up),
-        unschedulable_seconds: number(written.unschedulable_seconds),
-        drain_timeout_seconds: number(written.drain_timeout_seconds),
-        hold_busy_nodes: written.hold_busy_nodes,
-        shrink_after_seconds: number(in_place.shrink_after_seconds),
-        keep_small_seconds: number(in_place.keep_small_seconds),
-        deferred_seconds: number(in_place.deferred_seconds),
-        learn_gaps: in_place.learn_gaps,
-        follow_memory: in_place.follow_memory,
-        make_room: in_place.make_room,
-        initial_sizes: in_place.initial_sizes,
+        written: Arc::new(written.clone()),
         headroom: standby::headroom(written, faults),
         schedules: standby::schedules(written, faults),
-        back_off_initial_seconds: seconds(back_off.initial_seconds),
-        back_off_max_seconds: seconds(back_off.max_seconds),
-        for_sidecar: Arc::new(written.for_sidecar()),
     }
-}
-
-/// Both numbers, unless one is beyond its bounds.
-fn scale_up(written: &resource::ScaleUpSpec) -> Option<ScaleUp> {
-    let number = |written: i64| u32::try_from(written).ok().filter(|number| *number > 0);
-    Some(ScaleUp {
-        max_pods: number(written.max_pods)?.into(),
-        per_s: number(written.per_seconds)?,
-    })
 }
 
 fn exemptions(written: &[resource::ExemptionSpec], faults: &mut Faults) -> Vec<Arc<Exemption>> {

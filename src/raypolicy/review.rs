@@ -180,7 +180,10 @@ fn other_values(one: &Policy, other: &Policy) -> Option<String> {
     let reconcile =
         |policy: &Policy, settings: &mut ReconcileSettings| policy.reconcile.write_over(settings);
     let differ = |own: bool, theirs: bool, equal: bool| own && theirs && !equal;
-    let (modes, theirs) = (&one.reconcile.allowed_modes, &other.reconcile.allowed_modes);
+    let (modes, theirs) = (
+        &one.reconcile.written.allowed_modes,
+        &other.reconcile.written.allowed_modes,
+    );
     let decides = [
         ("value in defaults", depends_on_order(one, other, defaults)),
         (

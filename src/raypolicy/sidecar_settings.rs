@@ -92,7 +92,7 @@ mod tests {
         let told = read(&write(&policies.for_sidecar(&cluster, &facts)).unwrap()).unwrap();
         let base = ReconcileSettings::default();
         let mut central = policies.reconcile_for(&base, &cluster, &facts);
-        central.mode = base.mode;
+        central.written = central.written.for_sidecar();
         (told, central)
     }
 
@@ -147,7 +147,7 @@ mod tests {
         for text in ["", "1", "{\"strategy\": \"mine\"}", deep.as_str()] {
             assert!(matches!(read(text), Err(SettingsFault::Unreadable(_))));
         }
-        let more = r#"{"mode": "ray", "maxWorkersPerCluster": -1, "x": 1}"#;
+        let more = r#"{"mode": "ray", "allowedModes": ["ray"], "x": 1}"#;
         assert_eq!(read(more).unwrap(), ReconcileSettings::default());
         assert_eq!(read(NOTHING).unwrap(), ReconcileSettings::default());
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::plan;
+use crate::policy::resource::{BackOff, ScaleUpSpec};
 use crate::policy::settings::ReconcileSettings;
 
 /// The settings by which a cluster is scaled.
@@ -42,48 +43,90 @@ pub struct BackoffSettings {
 }
 
 impl RoundSettings {
-    /// The settings that follow from the policies. What the policies do not mention keeps its
-    /// default.
+    /// The settings that follow from the policies. What the policies do not mention, and a number beyond
+    /// the bounds of the schema, keeps its default.
     pub fn of(policy: &ReconcileSettings) -> Self {
-        let (asked, usual) = (policy.back_off, BackoffSettings::default());
-        let first_s = asked.initial_seconds.map_or(usual.first_s, f64::from);
-        let longest_s = asked.max_seconds.map_or(usual.longest_s, f64::from);
-        let unless_zero = |seconds: u32| (seconds > 0).then_some(f64::from(seconds));
-        let in_place = policy.in_place;
+        let (usual, written) = (Self::default(), &policy.written);
+        let in_place = written.in_place.clone().unwrap_or_default();
         Self {
             plan: plan::PlanSettings {
-                strategy: policy.strategy,
-                pending_idle_timeout_s: policy.pending_idle_timeout_seconds.map(f64::from),
-                conserve_gpus: policy.conserve_gpus,
-                max_workers: policy.max_workers_per_cluster.into(),
-                scale_up: policy.scale_up,
-                unschedulable_s: policy.unschedulable_seconds.into(),
-                drain_timeout_s: policy.drain_timeout_seconds.into(),
-                hold_busy_nodes: policy.hold_busy_nodes,
-                shrink_after_s: unless_zero(in_place.shrink_after_seconds),
-                keep_small_s: unless_zero(in_place.keep_small_seconds),
-                deferred_s: in_place.deferred_seconds.into(),
-                learn_gaps: in_place.learn_gaps,
-                follow_memory: in_place.follow_memory && policy.strategy.is_rayfit(),
-                make_room: in_place.make_room,
-                initial_sizes: in_place.initial_sizes,
+                strategy: written.strategy.unwrap_or_default(),
+                pending_idle_timeout_s: some_seconds(written.pending_idle_timeout_seconds),
+                conserve_gpus: written.conserve_gpus.unwrap_or(usual.plan.conserve_gpus),
+                max_workers: number(written.max_workers_per_cluster)
+                    .map_or(usual.plan.max_workers, u64::from),
+                scale_up: written.scale_up.as_ref().and_then(scale_up),
+                unschedulable_s: seconds(written.unschedulable_seconds)
+                    .unwrap_or(usual.plan.unschedulable_s),
+                drain_timeout_s: seconds(written.drain_timeout_seconds)
+                    .unwrap_or(usual.plan.drain_timeout_s),
+                hold_busy_nodes: (written.hold_busy_nodes).unwrap_or(usual.plan.hold_busy_nodes),
+                shrink_after_s: unless_zero(
+                    in_place.shrink_after_seconds,
+                    usual.plan.shrink_after_s,
+                ),
+                keep_small_s: unless_zero(in_place.keep_small_seconds, usual.plan.keep_small_s),
+                deferred_s: seconds(in_place.deferred_seconds).unwrap_or(usual.plan.deferred_s),
+                learn_gaps: in_place.learn_gaps.unwrap_or(usual.plan.learn_gaps),
+                follow_memory: in_place.follow_memory.unwrap_or(usual.plan.follow_memory)
+                    && written.strategy.unwrap_or_default().is_rayfit(),
+                make_room: in_place.make_room.unwrap_or(usual.plan.make_room),
+                initial_sizes: in_place.initial_sizes.unwrap_or(usual.plan.initial_sizes),
                 headroom: Arc::clone(&policy.headroom),
                 schedules: Arc::clone(&policy.schedules),
             },
-            pace: Pace::default(),
-            backoff: match asked.max_seconds {
-                // A policy that only sets the initial back-off does not shorten the others.
-                None => BackoffSettings {
-                    first_s,
-                    longest_s: longest_s.max(first_s),
-                },
-                Some(_) => BackoffSettings {
-                    first_s: first_s.min(longest_s),
-                    longest_s,
-                },
+            pace: usual.pace,
+            backoff: written
+                .back_off
+                .as_ref()
+                .map_or(usual.backoff, BackoffSettings::of),
+        }
+    }
+}
+
+impl BackoffSettings {
+    fn of(written: &BackOff) -> Self {
+        let usual = Self::default();
+        let first_s = some_seconds(written.initial_seconds).unwrap_or(usual.first_s);
+        match some_seconds(written.max_seconds) {
+            // A policy that only sets the initial back-off does not shorten the others.
+            None => Self {
+                first_s,
+                longest_s: usual.longest_s.max(first_s),
+            },
+            Some(longest_s) => Self {
+                first_s: first_s.min(longest_s),
+                longest_s,
             },
         }
     }
+}
+
+fn number(written: Option<i64>) -> Option<u32> {
+    u32::try_from(written?).ok()
+}
+
+fn seconds(written: Option<i64>) -> Option<f64> {
+    number(written).map(f64::from)
+}
+
+/// A time of which 0 is no value.
+fn some_seconds(written: Option<i64>) -> Option<f64> {
+    seconds(written).filter(|seconds| *seconds > 0.0)
+}
+
+/// A time that 0 turns off.
+fn unless_zero(written: Option<i64>, usual: Option<f64>) -> Option<f64> {
+    seconds(written).map_or(usual, |seconds| (seconds > 0.0).then_some(seconds))
+}
+
+/// Both numbers, unless one is beyond its bounds.
+fn scale_up(written: &ScaleUpSpec) -> Option<plan::ScaleUp> {
+    let number = |written: i64| number(Some(written)).filter(|number| *number > 0);
+    Some(plan::ScaleUp {
+        max_pods: number(written.max_pods)?.into(),
+        per_s: number(written.per_seconds)?,
+    })
 }
 
 impl Default for Pace {
@@ -111,9 +154,10 @@ impl Default for BackoffSettings {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-    use crate::plan::{Headroom, Strategy};
-    use crate::policy::settings::{BackOffPolicy, InPlaceSettings};
+    use crate::plan::Strategy;
 
     #[test]
     fn without_policies_it_is_as_it_is_by_itself() {
@@ -123,41 +167,27 @@ mod tests {
         );
     }
 
+    fn of(written: serde_json::Value) -> RoundSettings {
+        RoundSettings::of(&ReconcileSettings {
+            written: serde_json::from_value(written).unwrap(),
+            ..ReconcileSettings::default()
+        })
+    }
+
     #[test]
     fn what_a_policy_says_holds() {
-        let headroom = Arc::new(Headroom {
-            cpus: 8,
-            ..Headroom::default()
-        });
-        let settings = RoundSettings::of(&ReconcileSettings {
-            mode: None,
-            headroom: Arc::clone(&headroom),
-            schedules: Arc::default(),
-            strategy: Strategy::Ray,
-            pending_idle_timeout_seconds: Some(90),
-            conserve_gpus: false,
-            max_workers_per_cluster: 50,
-            scale_up: Some(plan::ScaleUp {
-                max_pods: 7,
-                per_s: 9,
-            }),
-            unschedulable_seconds: 20,
-            drain_timeout_seconds: 30,
-            hold_busy_nodes: true,
-            in_place: InPlaceSettings {
-                shrink_after_seconds: 90,
-                keep_small_seconds: 0,
-                deferred_seconds: 4,
-                learn_gaps: false,
-                follow_memory: true,
-                make_room: false,
-                initial_sizes: true,
-            },
-            back_off: BackOffPolicy {
-                initial_seconds: Some(3),
-                max_seconds: None,
-            },
-        });
+        let settings = of(json!({
+            "strategy": "ray",
+            "pendingIdleTimeoutSeconds": 90,
+            "conserveGpus": false,
+            "maxWorkersPerCluster": 50,
+            "scaleUp": {"maxPods": 7, "perSeconds": 9},
+            "unschedulableSeconds": 20,
+            "drainTimeoutSeconds": 30,
+            "holdBusyNodes": true,
+            "inPlace": {"shrinkAfterSeconds": 90, "keepSmallSeconds": 0, "deferredSeconds": 4, "learnGaps": false,
+                "followMemory": true, "makeRoom": false, "initialSizes": true},
+        }));
         let plan = plan::PlanSettings {
             strategy: Strategy::Ray,
             pending_idle_timeout_s: Some(90.0),
@@ -178,24 +208,38 @@ mod tests {
             follow_memory: false,
             make_room: false,
             initial_sizes: true,
-            headroom,
+            headroom: Arc::default(),
             schedules: Arc::default(),
         };
         assert_eq!(settings.plan, plan);
-        let waits = |initial_seconds, max_seconds| {
-            let back_off = BackOffPolicy {
-                initial_seconds,
-                max_seconds,
-            };
-            let settings = RoundSettings::of(&ReconcileSettings {
-                back_off,
-                ..ReconcileSettings::default()
-            });
-            (settings.backoff.first_s, settings.backoff.longest_s)
-        };
-        assert_eq!(waits(Some(3), None), (3.0, 120.0));
-        assert_eq!(waits(Some(300), None), (300.0, 300.0));
-        assert_eq!(waits(None, Some(10)), (0.5, 10.0));
-        assert_eq!(waits(Some(30), Some(10)), (10.0, 10.0));
+    }
+
+    #[test]
+    fn a_number_beyond_its_bounds_counts_as_left_out() {
+        let beyond = json!({
+            "pendingIdleTimeoutSeconds": 0,
+            "maxWorkersPerCluster": -1,
+            "scaleUp": {"maxPods": 0, "perSeconds": 9},
+            "unschedulableSeconds": i64::MAX,
+            "inPlace": {"shrinkAfterSeconds": -1, "keepSmallSeconds": -1},
+            "backOff": {"initialSeconds": 0, "maxSeconds": -1},
+        });
+        assert_eq!(of(beyond), RoundSettings::default());
+    }
+
+    #[test]
+    fn the_longest_back_off_is_no_shorter_than_the_first() {
+        for (back_off, wanted) in [
+            (json!({"initialSeconds": 3}), (3.0, 120.0)),
+            (json!({"initialSeconds": 300}), (300.0, 300.0)),
+            (json!({"maxSeconds": 10}), (0.5, 10.0)),
+            (
+                json!({"initialSeconds": 30, "maxSeconds": 10}),
+                (10.0, 10.0),
+            ),
+        ] {
+            let backoff = of(json!({"backOff": back_off})).backoff;
+            assert_eq!((backoff.first_s, backoff.longest_s), wanted);
+        }
     }
 }

@@ -57,7 +57,7 @@ fn every_default_turns_its_example_into_what_it_says() {
     for default in DEFAULTS {
         let mut settings = Settings::default();
         settings.defaults.head_takes_no_work = default.id.0 == 8;
-        settings.reconcile.mode = (default.id.0 == 7).then_some(ReconcileMode::Central);
+        settings.reconcile.written.mode = (default.id.0 == 7).then_some(ReconcileMode::Central);
         let result = stored(&ray_cluster(default.before), None, &settings);
         assert_eq!(result, ray_cluster(default.after), "{}", default.id);
         let applied = draft(&ray_cluster(default.before), None, &settings).applied;
@@ -72,7 +72,7 @@ fn every_default_turns_its_example_into_what_it_says() {
 #[test]
 fn nothing_is_filled_in_that_another_policy_denies() {
     let mut settings = Settings::default();
-    settings.reconcile.mode = Some(ReconcileMode::Central);
+    settings.reconcile.written.mode = Some(ReconcileMode::Central);
     settings.allowed_modes = vec![ReconcileMode::Ray];
     let (most, policy) = (30, "cheap".into());
     settings.limits.idle_timeout_seconds = Some(Limit { most, policy });

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rayfit::manifests::{Certificates, ManifestOptions, objects};
+use rayfit::plan::PlanSettings;
 use rayfit::policy::resource;
-use rayfit::policy::settings::ReconcileSettings;
 use rayfit::report::{catalogue, page};
 use serde_json::Value;
 
@@ -170,36 +170,21 @@ fn texts(list: &Value) -> Vec<String> {
 /// docs/policy.md, says what the code takes.
 #[test]
 fn values_that_are_left_out_are_documented_as_the_code_takes_them() {
-    let settings = ReconcileSettings::default();
-    let in_place = settings.in_place;
+    let settings = PlanSettings::default();
+    let seconds = |seconds: Option<f64>| seconds.unwrap().to_string();
     let expected: BTreeMap<&str, String> = [
-        (
-            "maxWorkersPerCluster",
-            settings.max_workers_per_cluster.to_string(),
-        ),
-        (
-            "unschedulableSeconds",
-            settings.unschedulable_seconds.to_string(),
-        ),
-        (
-            "drainTimeoutSeconds",
-            settings.drain_timeout_seconds.to_string(),
-        ),
+        ("maxWorkersPerCluster", settings.max_workers.to_string()),
+        ("unschedulableSeconds", settings.unschedulable_s.to_string()),
+        ("drainTimeoutSeconds", settings.drain_timeout_s.to_string()),
         (
             "inPlace.shrinkAfterSeconds",
-            in_place.shrink_after_seconds.to_string(),
+            seconds(settings.shrink_after_s),
         ),
-        (
-            "inPlace.keepSmallSeconds",
-            in_place.keep_small_seconds.to_string(),
-        ),
-        (
-            "inPlace.deferredSeconds",
-            in_place.deferred_seconds.to_string(),
-        ),
-        ("inPlace.followMemory", in_place.follow_memory.to_string()),
-        ("inPlace.makeRoom", in_place.make_room.to_string()),
-        ("inPlace.initialSizes", in_place.initial_sizes.to_string()),
+        ("inPlace.keepSmallSeconds", seconds(settings.keep_small_s)),
+        ("inPlace.deferredSeconds", settings.deferred_s.to_string()),
+        ("inPlace.followMemory", settings.follow_memory.to_string()),
+        ("inPlace.makeRoom", settings.make_room.to_string()),
+        ("inPlace.initialSizes", settings.initial_sizes.to_string()),
     ]
     .into();
     let definition = resource::definition();
@@ -214,7 +199,7 @@ fn values_that_are_left_out_are_documented_as_the_code_takes_them() {
     );
     let page = read("docs/policy.md");
     let also = [
-        ("inPlace.learnGaps", in_place.learn_gaps.to_string()),
+        ("inPlace.learnGaps", settings.learn_gaps.to_string()),
         ("conserveGpus", settings.conserve_gpus.to_string()),
         ("holdBusyNodes", settings.hold_busy_nodes.to_string()),
     ];

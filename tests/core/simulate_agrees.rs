@@ -12,7 +12,7 @@ use crate::faults::neighbours::{self, GateRate};
 use crate::faults::plan::FaultPlan;
 use crate::faults::scene::SceneJob;
 use crate::faults::trial::{Staging, watched};
-use rayfit::policy::settings::{InPlaceSettings, ReconcileSettings};
+use rayfit::policy::settings::ReconcileSettings;
 use rayfit::reconcile::RoundSettings;
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::ray::jobs::JobState;
@@ -20,7 +20,7 @@ use rayfit::simulate::settings::WorldSettings;
 use rayfit::simulate::world::World;
 use rayfit::snapshot::amounts::Amounts;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::settings::setting;
 
@@ -50,11 +50,11 @@ fn staging(plan: &FaultPlan, settings: &Settings) -> Staging {
         (pool.min, pool.max) = (NODES, NODES);
     }
     let reconciler = RoundSettings::of(&ReconcileSettings {
-        in_place: InPlaceSettings {
-            keep_small_seconds: settings.keep_small_seconds,
-            shrink_after_seconds: settings.shrink_after_seconds,
-            ..InPlaceSettings::default()
-        },
+        written: serde_json::from_value(json!({"inPlace": {
+            "keepSmallSeconds": settings.keep_small_seconds,
+            "shrinkAfterSeconds": settings.shrink_after_seconds,
+        }}))
+        .unwrap(),
         ..ReconcileSettings::default()
     });
     Staging {

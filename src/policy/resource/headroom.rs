@@ -10,7 +10,7 @@ use super::amount::Amount;
 
 /// Room that is kept free in each cluster for demand to come. Of sharePercent and cpus the larger
 /// one counts; requests are kept besides.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeadroomSpec {
     /// CPUs to keep free, in percent of those that are in use.
@@ -29,7 +29,7 @@ pub struct HeadroomSpec {
 }
 
 /// A request for which room is kept free.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeadroomRequestSpec {
     /// What one task or actor asks Ray for, for example CPU: 4, GPU: 1, memory: 16Gi.
@@ -43,7 +43,7 @@ pub struct HeadroomRequestSpec {
 }
 
 /// What is kept ready at certain hours.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, KubeSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, KubeSchema)]
 #[x_kube(
     validation = Rule::new("has(self.end) != has(self.durationSeconds)")
         .message("write end or durationSeconds, one of the two")

@@ -12,8 +12,8 @@
 
 pub mod amount;
 pub mod exemption;
-pub mod for_sidecar;
 pub mod headroom;
+pub mod reconcile;
 pub mod scope;
 pub mod status;
 pub mod values;
@@ -27,11 +27,10 @@ use serde_json::Value;
 pub use amount::Amount;
 pub use exemption::{ExemptObjects, ExemptionSpec};
 pub use headroom::{HeadroomRequestSpec, HeadroomSpec, Schedule};
+pub use reconcile::{BackOff, InPlace, Reconcile, ScaleUpSpec};
 pub use scope::{LabelExpression, Match, ScopeOperator, ScopeSelector};
 pub use status::{Condition, Offender, RayPolicyStatus, RuleCount};
-pub use values::{
-    BackOff, ContainerSize, Defaults, LimitsSpec, RayfitContainer, Reconcile, ScaleUpSpec,
-};
+pub use values::{ContainerSize, Defaults, LimitsSpec, RayfitContainer};
 
 use super::Mode;
 

@@ -25,8 +25,8 @@ pub const LEADER_LEASE: &str = "rayfit-leader";
 /// Where `rayfit serve` looks for certificates, and where cert-manager's Secret is therefore
 /// mounted.
 pub const CERTIFICATE_FOLDER: &str = "/var/run/rayfit/certs";
-/// The memory limit of a pod that serves webhooks, in bytes: 4,096 connections with 40 KiB each, 96
-/// MiB of bodies, 320 MiB of parsed objects and their findings, and facts about the cluster.
+/// The memory limit of a pod that serves webhooks, in bytes. Half of it are 4,096 connections with 40 KiB each, 64
+/// MiB of bodies, 160 MiB of parsed objects and their findings, and facts about the cluster.
 pub const WEBHOOK_MEMORY: usize = 1 << 30;
 
 /// A Deployment of an installation, with an account of its own.

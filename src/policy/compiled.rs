@@ -69,6 +69,7 @@ pub struct PartialReconcile {
     pub(crate) max_workers_per_cluster: Option<u32>,
     pub(crate) scale_up: Option<ScaleUp>,
     pub(crate) unschedulable_seconds: Option<u32>,
+    pub(crate) progress_deadline_seconds: Option<u32>,
     pub(crate) drain_timeout_seconds: Option<u32>,
     pub(crate) hold_busy_nodes: Option<bool>,
     pub(crate) shrink_after_seconds: Option<u32>,
@@ -133,6 +134,10 @@ impl PartialReconcile {
         write(
             &mut settings.unschedulable_seconds,
             self.unschedulable_seconds.as_ref(),
+        );
+        write(
+            &mut settings.progress_deadline_seconds,
+            self.progress_deadline_seconds.as_ref(),
         );
         write(
             &mut settings.drain_timeout_seconds,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Limits, Modes};
 use crate::plan::{
     DRAIN_TIMEOUT_S, FOLLOW_MEMORY, Headroom, KEEP_SMALL_S, LEARN_GAPS, MAKE_ROOM, MAX_WORKERS,
-    SHRINK_AFTER_S, ScaleUp, ScheduledStandby, Strategy, UNSCHEDULABLE_S,
+    PROGRESS_DEADLINE_S, SHRINK_AFTER_S, ScaleUp, ScheduledStandby, Strategy, UNSCHEDULABLE_S,
 };
 use crate::ray::{RayVersion, ReconcileMode};
 
@@ -48,6 +48,9 @@ pub struct ReconcileSettings {
     pub scale_up: Option<ScaleUp>,
     /// The seconds after which a pod that no Kubernetes node takes blocks its group.
     pub unschedulable_seconds: u32,
+    /// After how many seconds a pod with a Kubernetes node that has not become a Ray node no longer counts
+    /// as on its way.
+    pub progress_deadline_seconds: u32,
     /// The seconds for which nodes above a maximum may finish their work; 0 stops them at once.
     pub drain_timeout_seconds: u32,
     /// Whether workers with work are marked for node autoscalers.
@@ -181,6 +184,7 @@ impl Default for ReconcileSettings {
             max_workers_per_cluster: MAX_WORKERS,
             scale_up: None,
             unschedulable_seconds: UNSCHEDULABLE_S,
+            progress_deadline_seconds: PROGRESS_DEADLINE_S,
             drain_timeout_seconds: DRAIN_TIMEOUT_S,
             hold_busy_nodes: false,
             in_place: InPlaceSettings::default(),

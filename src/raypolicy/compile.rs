@@ -200,6 +200,7 @@ pub(super) fn reconcile(
         max_workers_per_cluster: number(written.max_workers_per_cluster),
         scale_up: written.scale_up.as_ref().and_then(scale_up),
         unschedulable_seconds: number(written.unschedulable_seconds),
+        progress_deadline_seconds: seconds(written.progress_deadline_seconds),
         drain_timeout_seconds: number(written.drain_timeout_seconds),
         hold_busy_nodes: written.hold_busy_nodes,
         shrink_after_seconds: number(in_place.shrink_after_seconds),

@@ -58,6 +58,7 @@ impl RoundSettings {
                 max_workers: policy.max_workers_per_cluster.into(),
                 scale_up: policy.scale_up,
                 unschedulable_s: policy.unschedulable_seconds.into(),
+                progress_deadline_s: policy.progress_deadline_seconds.into(),
                 drain_timeout_s: policy.drain_timeout_seconds.into(),
                 hold_busy_nodes: policy.hold_busy_nodes,
                 shrink_after_s: unless_zero(in_place.shrink_after_seconds),
@@ -142,6 +143,7 @@ mod tests {
                 per_s: 9,
             }),
             unschedulable_seconds: 20,
+            progress_deadline_seconds: 25,
             drain_timeout_seconds: 30,
             hold_busy_nodes: true,
             in_place: InPlaceSettings {
@@ -168,6 +170,7 @@ mod tests {
                 per_s: 9,
             }),
             unschedulable_s: 20.0,
+            progress_deadline_s: 25.0,
             drain_timeout_s: 30.0,
             hold_busy_nodes: true,
             shrink_after_s: Some(90.0),

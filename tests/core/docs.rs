@@ -182,6 +182,10 @@ fn values_that_are_left_out_are_documented_as_the_code_takes_them() {
             settings.unschedulable_seconds.to_string(),
         ),
         (
+            "progressDeadlineSeconds",
+            settings.progress_deadline_seconds.to_string(),
+        ),
+        (
             "drainTimeoutSeconds",
             settings.drain_timeout_seconds.to_string(),
         ),

@@ -26,6 +26,7 @@ impl Reconcile {
             max_workers_per_cluster,
             scale_up,
             unschedulable_seconds,
+            progress_deadline_seconds,
             drain_timeout_seconds,
             hold_busy_nodes,
             in_place,
@@ -45,6 +46,10 @@ impl Reconcile {
         write(
             &mut there.unschedulable_seconds,
             unschedulable_seconds.as_ref(),
+        );
+        write(
+            &mut there.progress_deadline_seconds,
+            progress_deadline_seconds.as_ref(),
         );
         write(
             &mut there.drain_timeout_seconds,

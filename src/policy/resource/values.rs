@@ -154,6 +154,12 @@ pub struct Reconcile {
     #[schemars(range(min = 0, max = 86_400))]
     pub unschedulable_seconds: Option<i64>,
 
+    /// The seconds after which a pod that has a Kubernetes node and has not become a Ray node no longer
+    /// counts as on its way; 600 if it is left out (strategy rayfit).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 86_400))]
+    pub progress_deadline_seconds: Option<i64>,
+
     /// The seconds for which nodes above a maximum may finish their work before they are stopped;
     /// 600 if it is left out, and 0 stops them at once (strategy rayfit).
     #[serde(default, skip_serializing_if = "Option::is_none")]

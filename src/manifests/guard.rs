@@ -7,9 +7,9 @@
 use serde_json::{Value, json};
 
 use super::ManifestOptions;
-use super::names::Component;
+use super::names::{Component, cluster_name};
 
-/// The name of the policy and of its binding.
+/// The name of the policy and of its binding, by [`cluster_name()`].
 pub const NAME: &str = "rayfit-pod-writes";
 
 /// The policy and its binding.
@@ -18,7 +18,7 @@ pub fn of_pods(options: &ManifestOptions, component: Component) -> [Value; 2] {
         json!({
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": kind,
-            "metadata": component.cluster_metadata(NAME),
+            "metadata": component.cluster_metadata(NAME, &options.namespace),
             "spec": spec
         })
     };
@@ -26,7 +26,10 @@ pub fn of_pods(options: &ManifestOptions, component: Component) -> [Value; 2] {
         object("ValidatingAdmissionPolicy", policy(options, component)),
         object(
             "ValidatingAdmissionPolicyBinding",
-            json!({ "policyName": NAME, "validationActions": ["Deny"] }),
+            json!({
+                "policyName": cluster_name(NAME, &options.namespace),
+                "validationActions": ["Deny"]
+            }),
         ),
     ]
 }

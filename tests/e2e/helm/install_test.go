@@ -55,7 +55,7 @@ func stored(t *testing.T, l *lab.Lab, stream string) map[string]rig.Object {
 	for _, object := range list.Items {
 		without(map[string]any(object), "status")
 		without(object.Get("metadata"), "uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
-		without(object.Get("metadata.annotations"), "kubectl.kubernetes.io/last-applied-configuration", "meta.helm.sh/release-name", "meta.helm.sh/release-namespace", "deployment.kubernetes.io/revision")
+		without(object.Get("metadata.annotations"), "kubectl.kubernetes.io/last-applied-configuration", "meta.helm.sh/release-name", "meta.helm.sh/release-namespace", "helm.sh/resource-policy", "deployment.kubernetes.io/revision")
 		if annotations, ok := object.Get("metadata.annotations").(map[string]any); ok && len(annotations) == 0 {
 			without(object.Get("metadata"), "annotations")
 		}
@@ -126,7 +126,11 @@ func uninstallLeavesNothing(t *testing.T, l *lab.Lab) {
 	if _, _, err := l.Apply(rig.RayCluster("default", "blocked").YAML()); err == nil {
 		t.Error("a RayCluster is stored although the webhooks fail closed and none answers")
 	}
+	if _, stderr, err := l.Apply("{apiVersion: rayfit.dev/v1alpha1, kind: RayPolicy, metadata: {name: kept}, spec: {}}"); err != nil {
+		t.Fatal(stderr)
+	}
 	onLab(t, l, "uninstall")
+	labtest.Kubectl(t, l, "get", "raypolicy", "kept")
 	kinds := "clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,deployments,services,secrets,serviceaccounts,roles,rolebindings,networkpolicies,poddisruptionbudgets,validatingadmissionpolicies,validatingadmissionpolicybindings"
 	err := lab.Eventually(t.Context(), time.Minute, "nothing is left", func() error {
 		left, _, err := l.Kubectl("get", kinds, "-A", "-l", "app.kubernetes.io/name=rayfit", "-o", "name")

@@ -5,8 +5,8 @@
 //! The core is pure: functions of values, without clock, I/O, client or environment.
 //! `tests/core/architecture.rs` checks that.
 //!
-//! - [`quantity`], [`path`], [`text`], [`schedule`], [`seconds`], [`hash`]: exact quantities; paths into an
-//!   object; how messages show text; recurring hours; times as numbers; hash tables
+//! - [`quantity`], [`path`], [`dns_name`], [`text`], [`schedule`], [`seconds`], [`hash`]: exact quantities; paths
+//!   into an object; names of objects; how messages show text; recurring hours; times as numbers; hash tables
 //! - [`ray`]: a borrowed view of RayCluster, RayJob, RayService and RayCronJob
 //! - [`schema`]: where a manifest deviates from KubeRay's CRDs
 //! - [`facts`]: facts about the Kubernetes cluster around an object
@@ -64,6 +64,7 @@ pub mod certs;
 pub mod cli;
 pub mod controller;
 pub mod defaults;
+pub mod dns_name;
 pub mod facts;
 pub mod fair_queue;
 pub mod fair_semaphore;

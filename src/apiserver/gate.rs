@@ -1,6 +1,6 @@
 //! The gate: every request about a cluster passes it. The requests of all clusters share one rate
-//! and a limit on how many are under way, the clusters take turns, and no request passes while the
-//! API server asks for patience.
+//! and a limit on how many are under way, the namespaces take turns and in each its clusters, and no
+//! request passes while the API server asks for patience.
 //!
 //! A waiting request reserves no capacity, so a request that gives up gives back none. A slow API
 //! server, or more work than the rate allows, therefore slows all clusters down and stops none of

@@ -5,7 +5,7 @@
 //! - [`client`]: a client that repeats no request by itself, and waits for no answer for ever
 //! - [`patience`]: `Retry-After` in one answer holds for every request of the client
 //! - [`server_time`]: the API server's clock, as its answers show it
-//! - [`gate`]: requests about clusters keep to one rate, and the clusters take turns
+//! - [`gate`]: requests about clusters keep to one rate, and namespaces and clusters take turns
 //! - [`informers`]: what the process watches, each collection of objects once for all who read it
 //! - `informer`, [`pages`]: the one loop that lists and watches; objects are read one by one
 //! - [`backoff`]: how long to wait after a failure

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::Outcome;
+use crate::dns_name::DnsName;
 use crate::sidecar::{self, Autoscaler};
 use crate::telemetry::logs::LogFormat;
 
@@ -16,12 +17,12 @@ use crate::telemetry::logs::LogFormat;
     rayfit sidecar --cluster-name demo --cluster-namespace ray")]
 pub(super) struct SidecarCommand {
     /// Name of the RayCluster
-    #[arg(long, value_name = "NAME", env = "RAY_CLUSTER_NAME")]
-    cluster_name: String,
+    #[arg(long, value_name = "NAME", env = "RAY_CLUSTER_NAME", value_parser = DnsName::parse)]
+    cluster_name: DnsName,
 
     /// Its namespace
-    #[arg(long, value_name = "NAME", env = "RAY_CLUSTER_NAMESPACE")]
-    cluster_namespace: String,
+    #[arg(long, value_name = "NAME", env = "RAY_CLUSTER_NAMESPACE", value_parser = DnsName::parse)]
+    cluster_namespace: DnsName,
 
     /// Kubeconfig of the API server; without it, that of the cluster that the process runs in
     #[arg(long, value_name = "FILE")]

@@ -21,14 +21,14 @@ const SHAPES: usize = 20;
 
 /// A recorded workload as JSON lines, whatever form it comes in
 ///
-/// Reads what ray list tasks prints, the file of ray timeline, workflows of WfCommons, CSV, and the
-/// JSON lines that it writes; docs/traces.md says what is taken from each and what is lost. What
-/// was left out or assumed is told on standard error. Nothing leaves this machine.
+/// Reads what ray list tasks prints, CSV, and the JSON lines that it writes; docs/traces.md says what
+/// is taken from each and what is lost. What was left out or assumed is told on standard error.
+/// Nothing leaves this machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     rayfit trace tasks.json > trace.jsonl       # of ray list tasks --detail --format json\n  \
     rayfit trace --summary trace.jsonl\n  \
-    rayfit trace --summary -o json workflow.json\n  \
+    rayfit trace --summary -o json jobs.csv\n  \
     rayfit trace --hash-names tasks.json > trace.jsonl            # to show to others\n  \
     rayfit trace --schema > trace.schema.json\n\n\
     Exit codes: 0 done, 2 the file could not be read.")]

@@ -2,18 +2,23 @@
 //! head's log folder, which Ray's log monitor reads and gives to the GCS. A sidecar does the same; from outside
 //! the head's container they are given to the GCS at once.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{Mode, OFlags, openat};
 
 use super::clock::Clock;
 use crate::gcs;
 use crate::reconcile::events::driver_log::Message;
 
-/// The file that Ray's log monitor reads, relative to the session's folder.
-const FILE: &str = "logs/events/event_AUTOSCALER.log";
+/// The folders in that of the session that lead to the file.
+const FOLDERS: &[&str] = &["logs", "events"];
+
+/// The file that Ray's log monitor reads.
+const FILE: &str = "event_AUTOSCALER.log";
 
 /// The longest text of a message for a GCS, in bytes: a placement group may have any number of bundles.
 const LONGEST: usize = 4 << 10;
@@ -73,7 +78,7 @@ impl DriverLog {
                     // Scaling goes on, and the messages are in Rayfit's own log too, so once is
                     // enough.
                     tracing::warn!(
-                        %error, file = %session.join(FILE).display(),
+                        %error, session = %session.display(), file = FILE,
                         "drivers do not print what is scaled, because Ray's log cannot be written; \
                          set autoscalerOptions.securityContext.runAsUser to the user of the head's \
                          container"
@@ -111,13 +116,10 @@ impl DriverLog {
         result.err().filter(|_| !failed_before)
     }
 
-    fn append(&self, session: &Path, host: &str, messages: &[Message]) -> std::io::Result<()> {
+    fn append(&self, session: &Path, host: &str, messages: &[Message]) -> io::Result<()> {
         // Opened each time, because session_latest is another folder once Ray has begun anew in the
         // head.
-        let mut file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(session.join(FILE))?;
+        let mut file = opened(session)?;
         let lines = messages.iter().map(|message| self.line(message, host));
         let lines: String = lines.map(|line| line + "\n").collect();
         file.write_all(lines.as_bytes())
@@ -130,7 +132,59 @@ impl DriverLog {
     }
 }
 
+/// The file, which the containers of the head pod share, among them those in which users' code runs: below the
+/// session's folder no link is followed, since it could lead to a file of this container, and nothing but a file is
+/// opened, since a pipe that nobody reads would hold up the round.
+fn opened(session: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut folder = File::open(session)?;
+    for name in FOLDERS {
+        let below = openat(&folder, *name, flags | OFlags::DIRECTORY, Mode::empty())?;
+        folder = File::from(below);
+    }
+    let write = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NONBLOCK;
+    let file = File::from(openat(&folder, FILE, flags | write, Mode::from(0o644))?);
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::other("it is not a regular file"))
+}
+
 /// An identifier of 36 hexadecimal digits, as Ray's events have it.
 fn id() -> String {
     format!("{:032x}{:04x}", fastrand::u128(..), fastrand::u16(..))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn no_link_is_followed_and_no_pipe_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = folder.path().join("session");
+        let events = session.join("logs/events");
+        fs::create_dir_all(&events).unwrap();
+        let file = events.join(FILE);
+        opened(&session).unwrap().write_all(b"line").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"line");
+
+        let target = folder.path().join("target");
+        fs::write(&target, "").unwrap();
+        fs::remove_file(&file).unwrap();
+        symlink(&target, &file).unwrap();
+        assert!(opened(&session).is_err(), "a link");
+
+        fs::remove_file(&file).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &file, Mode::from(0o600)).unwrap();
+        assert!(opened(&session).is_err(), "a pipe");
+
+        fs::remove_dir_all(&events).unwrap();
+        symlink(folder.path(), &events).unwrap();
+        assert!(opened(&session).is_err(), "a folder behind a link");
+        assert_eq!(fs::read(&target).unwrap(), b"");
+    }
 }

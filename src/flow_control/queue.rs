@@ -1,12 +1,12 @@
 //! The queue of the requests that wait, by cluster.
 //!
-//! One request at a time is at the front, and may pass next; clusters take turns. A cluster with
-//! many requests under way is passed over until one of them has ended.
+//! One request at a time is at the front, and may pass next; namespaces take turns, and in each its
+//! clusters. A cluster with many requests under way is passed over until one of them has ended.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::fair_queue::FairQueue;
+use crate::fair_queue::{FairQueue, FlowOfGroup as _};
 
 /// The name of a flow, `NAMESPACE/NAME`: the requests of one cluster belong together.
 pub type Flow = Arc<str>;
@@ -16,8 +16,7 @@ pub const LAST: &str = "";
 
 /// The namespace of a flow's cluster.
 pub fn namespace(flow: &Flow) -> &str {
-    flow.split_once('/')
-        .map_or(flow, |(namespace, _)| namespace)
+    flow.group()
 }
 
 /// The waiting requests. A `W` is the means to tell a request that it is at the front.

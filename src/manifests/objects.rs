@@ -22,9 +22,7 @@ pub fn objects(options: &ManifestOptions) -> Vec<Value> {
             .map(|each| access::service_account(options, *each)),
     );
     objects.extend(access::roles(options));
-    if let Some(scaler) = options.scaler() {
-        objects.extend(guard::of_pods(options, scaler));
-    }
+    objects.extend(guard::policies(options));
     if options.webhooks {
         objects.extend(match options.certificates {
             Some(Certificates::SelfManaged) => vec![certificates::empty_secret(options)],

@@ -80,7 +80,7 @@ pub enum Strategy {
 
 impl Strategy {
     /// Whether the improvements on Ray hold.
-    pub(crate) fn is_rayfit(self) -> bool {
+    pub fn is_rayfit(self) -> bool {
         self == Self::Rayfit
     }
 }

@@ -2,13 +2,15 @@
 
 use thiserror::Error;
 
+use crate::dns_name::DnsName;
+
 /// The RayCluster that `ray kuberay-autoscaler` is told to scale.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Autoscaler {
     /// Name of the RayCluster.
-    pub cluster: String,
+    pub cluster: DnsName,
     /// Its namespace.
-    pub namespace: String,
+    pub namespace: DnsName,
 }
 
 /// The reason why a command is not the one that KubeRay gives to the autoscaler container.
@@ -89,25 +91,13 @@ fn options<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Autoscaler, C
     })
 }
 
-/// Checks a DNS label or subdomain. No character in one has a meaning to a shell.
-fn name(option: &'static str, value: Option<&str>) -> Result<String, CommandError> {
+/// No character in a name has a meaning to a shell.
+fn name(option: &'static str, value: Option<&str>) -> Result<DnsName, CommandError> {
     let value = value.unwrap_or_default();
-    let edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    let bytes = value.as_bytes();
-    let usable = value.len() <= 253
-        && edge(bytes.first())
-        && edge(bytes.last())
-        && bytes
-            .iter()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(byte));
-    if usable {
-        Ok(value.to_owned())
-    } else {
-        Err(CommandError::BadName {
-            option,
-            value: value.to_owned(),
-        })
-    }
+    DnsName::parse(value).map_err(|_| CommandError::BadName {
+        option,
+        value: value.to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -118,8 +108,8 @@ mod tests {
 
     fn prod() -> Autoscaler {
         Autoscaler {
-            cluster: "prod".to_owned(),
-            namespace: "ray".to_owned(),
+            cluster: DnsName::parse("prod").unwrap(),
+            namespace: DnsName::parse("ray").unwrap(),
         }
     }
 

@@ -9,6 +9,8 @@ use tokio::sync::watch;
 
 use super::command::{self, Autoscaler};
 use super::work::{SidecarOptions, work};
+use crate::controller::observe::Key;
+use crate::dns_name::DnsName;
 use crate::telemetry::logs::{self, LogFormat};
 
 /// The folder in which Ray keeps the files of the head's session.
@@ -37,10 +39,13 @@ pub fn options(asked: Autoscaler, kubeconfig: Option<PathBuf>) -> SidecarOptions
     )]
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     SidecarOptions {
-        cluster: asked.cluster,
-        namespace: asked.namespace,
+        key: Key {
+            namespace: asked.namespace,
+            name: asked.cluster,
+        },
         // In the host's network, HOSTNAME is the name of the Kubernetes node.
-        head_pod: variable("RAY_HEAD_POD_NAME").or_else(|| variable("HOSTNAME")),
+        head_pod: (variable("RAY_HEAD_POD_NAME").or_else(|| variable("HOSTNAME")))
+            .and_then(|name| DnsName::parse(&name).ok()),
         kubeconfig,
         variable,
         session: PathBuf::from(SESSION),
@@ -63,9 +68,8 @@ pub fn start(options: SidecarOptions, format: LogFormat, filter: &str) -> anyhow
             let (stop, stopped) = watch::channel(false);
             tracing::info!(
                 version = env!("CARGO_PKG_VERSION"),
-                "waiting until the mode of RayCluster {}/{} is sidecar",
-                options.namespace,
-                options.cluster
+                "waiting until the mode of RayCluster {} is sidecar",
+                options.key
             );
             // If the task ends, the process goes on: with `restartPolicy: Never` a container that
             // has ended would not be started again.

@@ -31,6 +31,7 @@ use crate::controller::reconciler::{Reconciler, ReconcilerState};
 use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::Tuning;
 use crate::controller::worker_pool::reconcile_until_stopped;
+use crate::dns_name::DnsName;
 use crate::ray::reconcile::{ANNOTATION, ReconcileMode};
 use crate::reconcile::ScalerRole;
 use crate::reconcile::effects::failure::Failure;
@@ -50,12 +51,10 @@ const RATE: (u32, u32) = (20, 40);
 /// The options of the sidecar.
 #[derive(Debug, Clone)]
 pub struct SidecarOptions {
-    /// The RayCluster's name.
-    pub cluster: String,
-    /// Its namespace.
-    pub namespace: String,
+    /// The RayCluster.
+    pub key: Key,
     /// The name of the pod that the sidecar runs in.
-    pub head_pod: Option<String>,
+    pub head_pod: Option<DnsName>,
     /// The kubeconfig; without it, the API server of the cluster that the pod runs in is used.
     pub kubeconfig: Option<PathBuf>,
     /// Reads a variable of the environment.
@@ -96,7 +95,7 @@ struct Sidecar {
 impl Sidecar {
     /// Waits for the API server, and marks the pod as one in which Rayfit runs.
     async fn prepare(options: SidecarOptions) -> Self {
-        let key = Key::new(&options.namespace, &options.cluster);
+        let key = options.key.clone();
         let mut logged = String::new();
         loop {
             match ready(&options).await {
@@ -195,7 +194,7 @@ impl Sidecar {
             announcer: Announcer::silent(),
             driver_log: DriverLog::of_session(
                 self.options.session.clone(),
-                self.options.head_pod.clone().unwrap_or_default(),
+                (self.options.head_pod.as_ref()).map_or_else(String::new, ToString::to_string),
                 clock.clone(),
             ),
             metrics: RoundMetrics::default(),
@@ -256,10 +255,10 @@ async fn wake(mut changes: mpsc::UnboundedReceiver<Key>, notify: Arc<Notify>) {
 /// in it.
 async fn ready(options: &SidecarOptions) -> anyhow::Result<(ApiServer, String)> {
     let api = ApiServer::connect(options.kubeconfig.as_deref()).await?;
-    let name = options.head_pod.as_deref();
+    let name = options.head_pod.as_ref();
     let name = name
         .ok_or_else(|| anyhow::anyhow!("neither RAY_HEAD_POD_NAME nor HOSTNAME names this pod"))?;
-    let pods: Api<Pod> = Api::namespaced(api.client(), &options.namespace);
+    let pods: Api<Pod> = Api::namespaced(api.client(), &options.key.namespace);
     let pod = pods.get(name).await?;
     let sign = env!("CARGO_PKG_VERSION");
     if pod.annotations().get(SIGN_ANNOTATION).map(String::as_str) != Some(sign) {

@@ -10,11 +10,8 @@
 //! - [`world`]: objects, operator, scheduler, node autoscaler, kubelets
 //! - [`scaler`]: the reconciler in this world; [`sending`] has the calls of its rounds
 //! - [`observed`]: what it observes
-//! - [`replicas`]: several processes, and the Leases by which one of them scales the cluster
-//! - [`gate`]: the requests of several clusters on their way to one API server
 //! - [`run`]: one simulation from beginning to end
 //! - [`result`]: its result
-//! - [`faults`]: simulations in which things go wrong
 //! - [`pools`], [`vary`], [`study`]: what users set: node pools, the fields that are varied, and all
 //!   simulations that follow from them
 //! - [`recommend`]: a search for settings that suit a workload better
@@ -22,14 +19,11 @@
 //!
 //! Invariant: equal arguments give equal results, on every machine.
 
-pub mod faults;
-pub mod gate;
 pub mod moment;
 pub mod observed;
 pub mod pools;
 pub mod ray;
 pub mod recommend;
-pub mod replicas;
 pub mod report;
 pub mod result;
 pub mod run;

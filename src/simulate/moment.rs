@@ -12,7 +12,7 @@ use crate::snapshot::moment;
 const EPOCH_S: f64 = 1_768_392_000.0;
 
 /// The hour of that, in UTC.
-pub(super) const START_HOUR: i64 = 12;
+pub const START_HOUR: i64 = 12;
 
 /// A moment of virtual time, in whole milliseconds since the beginning. Whole numbers make the
 /// order of events the same on every machine.

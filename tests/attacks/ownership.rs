@@ -169,7 +169,7 @@ fn judged(pods: &[Value]) -> Eligibility {
 
 #[test]
 fn no_token_goes_to_an_address_that_is_not_an_own_head_pods() {
-    let key = Key::new("victim", "ray");
+    let key = Key::new("victim", "ray").unwrap();
     let containers = json!([{"name": "ray-head"}]);
     for (namespace, uid) in [("other", UID), ("victim", "before"), ("other", "before")] {
         let pods = seen(&[head_pod(namespace, uid, &containers)]);

@@ -254,27 +254,19 @@ fn what_serves_webhooks_reaches_neither_tenants_secrets_nor_scaling() {
 /// Whoever may patch pods may put an image into the webhooks' own pods, and so take their account. No
 /// role can forbid that, so a policy of the API server does.
 #[test]
-fn the_right_to_patch_pods_reaches_no_image_and_none_of_our_pods() {
+fn the_rights_to_patch_reach_sizes_and_our_annotations_only() {
     let single = ManifestOptions::default()
         .with_certificates(Certificates::SelfManaged)
         .in_a_single_deployment();
     let mut installs = installs();
     installs.push(objects(&single));
     for install in installs {
-        let find = |kind: &str| {
+        let of_kind = |kind: &str| -> Vec<&Value> {
             install
                 .iter()
-                .find(|object| object["kind"] == kind)
-                .unwrap()
+                .filter(|object| object["kind"] == kind)
+                .collect()
         };
-        let policy = find("ValidatingAdmissionPolicy");
-        let binding = find("ValidatingAdmissionPolicyBinding");
-        assert_eq!(binding["spec"]["policyName"], policy["metadata"]["name"]);
-        assert_eq!(binding["spec"]["validationActions"], json!(["Deny"]));
-        assert!(binding["spec"]["matchResources"].is_null());
-        let spec = &policy["spec"];
-        assert_eq!(spec["failurePolicy"], "Fail");
-        let who = spec["matchConditions"][0]["expression"].as_str().unwrap();
         let writers: Vec<&str> = [ADMISSION, CONTROLLER]
             .into_iter()
             .filter(|account| has_account(&install, account))
@@ -288,17 +280,42 @@ fn the_right_to_patch_pods_reaches_no_image_and_none_of_our_pods() {
         let [writer] = writers[..] else {
             panic!("not one account that writes pods: {writers:?}");
         };
-        let user = format!("'system:serviceaccount:{SYSTEM}:{writer}'");
-        assert!(who.ends_with(&user), "{who} is not about {user}");
-        let bounds: Vec<&str> = spec["validations"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|bound| bound["expression"].as_str().unwrap())
-            .collect();
-        assert!(bounds[0].contains(&format!("request.namespace != '{SYSTEM}'")));
-        assert!(bounds[0].contains("'ray.io/cluster' in oldObject.metadata.labels"));
-        assert!(bounds[1].contains("object.spec == oldObject.spec"));
+        let bindings = of_kind("ValidatingAdmissionPolicyBinding");
+        for policy in of_kind("ValidatingAdmissionPolicy") {
+            let is_of = |binding: &&&Value| {
+                binding["spec"]["policyName"] == policy["metadata"]["name"]
+                    && binding["spec"]["validationActions"] == json!(["Deny"])
+                    && binding["spec"]["matchResources"].is_null()
+            };
+            assert_eq!(bindings.iter().filter(is_of).count(), 1, "{policy}");
+            assert_eq!(policy["spec"]["failurePolicy"], "Fail");
+        }
+        let bounds = |name: &str| -> String {
+            let policies = of_kind("ValidatingAdmissionPolicy");
+            let policy = policies
+                .iter()
+                .find(|policy| policy["metadata"]["name"] == name);
+            let spec = &policy.unwrap()["spec"];
+            let who = spec["matchConditions"][0]["expression"].as_str().unwrap();
+            let user = format!("'system:serviceaccount:{SYSTEM}:{writer}'");
+            assert!(who.contains(&user), "{who} is not about {user}");
+            let bounds = spec["validations"].as_array().unwrap().iter();
+            let bounds = bounds.map(|bound| bound["expression"].as_str().unwrap());
+            bounds.collect::<Vec<_>>().join("\n")
+        };
+        let kept = ["labels", "finalizers", "ownerReferences"]
+            .map(|field| format!("object.metadata.?{field} == oldObject.metadata.?{field}"));
+        let of_pods = bounds("rayfit-pod-writes");
+        assert!(of_pods.contains(&format!("request.namespace != '{SYSTEM}'")));
+        assert!(of_pods.contains("'ray.io/cluster' in oldObject.metadata.labels"));
+        assert!(of_pods.contains("object.spec == oldObject.spec"));
+        let of_clusters = bounds("rayfit-cluster-writes");
+        for field in kept {
+            assert!(of_pods.contains(&field) && of_clusters.contains(&field));
+        }
+        if has_account(&install, CONTROLLER) {
+            assert!(bounds("rayfit-lease-writes").contains("object.metadata.name =="));
+        }
     }
 }
 

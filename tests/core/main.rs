@@ -8,6 +8,7 @@ mod clock;
 mod defaults;
 mod detail;
 mod docs;
+mod faults;
 mod fuzz;
 mod judge;
 mod kuberay;

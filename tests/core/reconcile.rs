@@ -3,11 +3,11 @@
 
 use std::fmt::Write as _;
 
+use crate::faults::scene::SceneGroup;
+use crate::faults::trouble::Answer;
 use rayfit::plan::{ScaleUp, Strategy};
 use rayfit::reconcile::effects::effect::DrainKind;
 use rayfit::reconcile::{Effect, RoundSettings};
-use rayfit::simulate::faults::scene::SceneGroup;
-use rayfit::simulate::world::trouble::Answer;
 use serde_json::{Value, json};
 
 use crate::reconcile_support::{FOR_EVER, Fate, Run, Story, group, jobs};

@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use crate::faults::neighbours::{self, GateRate};
+use crate::faults::plan::FaultPlan;
+use crate::faults::scene::SceneJob;
+use crate::faults::trial::{Staging, watched};
 use rayfit::policy::settings::{InPlaceSettings, ReconcileSettings};
 use rayfit::reconcile::RoundSettings;
-use rayfit::simulate::faults::neighbours::{self, GateRate};
-use rayfit::simulate::faults::plan::FaultPlan;
-use rayfit::simulate::faults::scene::SceneJob;
-use rayfit::simulate::faults::trial::{Staging, watched};
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::ray::jobs::JobState;
 use rayfit::simulate::settings::WorldSettings;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::faults::plan::FaultPlan;
+use crate::faults::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
+use crate::faults::trial::{Staging, watched};
 use rayfit::plan::Strategy;
-use rayfit::simulate::faults::plan::FaultPlan;
-use rayfit::simulate::faults::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
-use rayfit::simulate::faults::trial::{Staging, watched};
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::world::World;
 
@@ -50,7 +50,7 @@ impl Seen {
         if has_evicted {
             (self.evicted, self.last_evicted) = (world.ledger.evicted, Some(now));
         }
-        (self.nodes, self.end) = (world.nodes_made(), Some(now));
+        (self.nodes, self.end) = (world.machines.nodes.len(), Some(now));
     }
 }
 

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use rayfit::simulate::faults::draw;
-use rayfit::simulate::faults::plan::FaultPlan;
-use rayfit::simulate::faults::trial::{Failed, Staging, trial, watched};
+use crate::faults::draw;
+use crate::faults::plan::FaultPlan;
+use crate::faults::trial::{Failed, Staging, trial, watched};
 use rayfit::simulate::ray::jobs::JobState;
 
 use crate::settings::{part_of, setting};

@@ -1,9 +1,9 @@
 //! One process scales several clusters: what goes wrong with some of them is hardly felt by others.
 
-use rayfit::simulate::faults::draw;
-use rayfit::simulate::faults::neighbours::{GateRate, Neighbourhood, trial};
-use rayfit::simulate::faults::plan::{Fault, FaultKind, FaultPlan};
-use rayfit::simulate::world::trouble::{Answer, CallKind};
+use crate::faults::draw;
+use crate::faults::neighbours::{GateRate, Neighbourhood, trial};
+use crate::faults::plan::{Fault, FaultKind, FaultPlan};
+use crate::faults::trouble::{Answer, CallKind};
 
 use crate::settings::{part_of, setting};
 

@@ -116,7 +116,7 @@ fn bound(fields: &Value, pools: Vec<NodePool>) -> (Vec<String>, usize) {
     assert_eq!(world.workers().count(), 2);
     let nodes = world.workers();
     let nodes = nodes.filter_map(|pod| pod.object.spec.node_name.clone());
-    (nodes.collect(), world.nodes_made())
+    (nodes.collect(), world.machines.nodes.len())
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 use std::cell::Cell;
 
-use rayfit::simulate::faults::draw;
-use rayfit::simulate::faults::neighbours::{GateRate, Neighbourhood, shared, watched};
-use rayfit::simulate::faults::plan::{Fault, FaultKind, FaultPlan};
-use rayfit::simulate::faults::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
-use rayfit::simulate::faults::trial::Staging;
+use crate::faults::draw;
+use crate::faults::neighbours::{GateRate, Neighbourhood, shared, watched};
+use crate::faults::plan::{Fault, FaultKind, FaultPlan};
+use crate::faults::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
+use crate::faults::trial::Staging;
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::world::World;
 

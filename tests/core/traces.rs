@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::outcome_support::wfformat;
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -38,33 +39,33 @@ fn tasks_that_ray_listed() {
 }
 
 #[test]
-fn a_timeline_of_the_same_tasks() {
-    let (trace, losses) = imported("ray-timeline.json", Form::RayTimeline);
-    insta::assert_snapshot!(written(&trace));
-    // All but what ran in the placement group is there as in the list of tasks.
-    let (listed, _) = imported("ray-tasks.json", Form::RayTasks);
-    let is_task = |job: &&Job| !matches!(job.demand, JobDemand::PlacementGroup { .. });
-    for job in listed.jobs.iter().filter(is_task) {
-        let same = trace.jobs.iter().find(|other| other.id == job.id).unwrap();
-        // A timeline has what the worker measured, the list what its raylet was told.
-        assert!(
-            (same.seconds - job.seconds).abs() < 0.05,
-            "{same:?} {job:?}"
-        );
-    }
-    assert_eq!(losses, [Loss::Resources(trace.jobs.len())]);
-}
-
-#[test]
 fn a_workflow_is_the_same_in_each_version_of_its_form() {
-    let (new, losses) = imported("wfformat-1.5.json", Form::WfFormat);
+    let read = |file: &str| trace::read(&wfformat::lines(&fixture(file)).unwrap(), "").unwrap();
+    let (new, mut old) = (read("wfformat-1.5.json"), read("wfformat-1.4.json"));
     insta::assert_snapshot!(written(&new));
-    assert_eq!(losses, []);
-    let (mut old, _) = imported("wfformat-1.4.json", Form::WfFormat);
     for (job, new) in old.jobs.iter_mut().zip(&new.jobs) {
         job.name.clone_from(&new.name);
     }
     assert_eq!(old, new);
+}
+
+#[test]
+fn an_early_workflow_has_memory_in_kilobytes() {
+    let lines = wfformat::lines(
+        r#"{"name":"w","schemaVersion":"1.2","workflow":{"jobs":[
+            {"name":"b_ID2","id":"ID2","runtime":2.5,"cores":2,"memory":3,"parents":["a_ID1"]},
+            {"name":"a_ID1","id":"ID1","runtime":1}]}}"#,
+    );
+    let trace = trace::read(&lines.unwrap(), "").unwrap();
+    let [first, second] = &trace.jobs[..] else {
+        panic!("{trace:?}")
+    };
+    assert_eq!((first.id.as_str(), second.id.as_str()), ("ID1", "ID2"));
+    assert_eq!(
+        (&second.after[..], second.memory[0].bytes),
+        (&[0][..], 3000)
+    );
+    assert_eq!(second.demand.total("CPU").to_string(), "2");
 }
 
 #[test]
@@ -223,8 +224,7 @@ proptest! {
     #[test]
     fn broken_files_do_no_harm(
         file in prop::sample::select(vec![
-            "ray-tasks.json", "ray-timeline.json", "wfformat-1.5.json", "wfformat-1.4.json",
-            "jobs.csv", "trace.jsonl",
+            "ray-tasks.json", "jobs.csv", "trace.jsonl",
         ]),
         at in any::<prop::sample::Index>(),
         patch in "[-\\[\\]{}\",:0-9e#\n]{0,3}",

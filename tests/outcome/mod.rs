@@ -31,3 +31,4 @@ pub mod page;
 pub mod pictures;
 pub mod recorded;
 pub mod sets;
+pub mod wfformat;

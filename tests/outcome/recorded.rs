@@ -6,6 +6,8 @@ use std::path::Path;
 use rayfit::simulate::trace::{self, Trace};
 use ring::digest::{SHA256, digest};
 
+use super::wfformat;
+
 /// A file to download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recording {
@@ -22,8 +24,8 @@ pub struct Recording {
 /// How a recording is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// In a form that `rayfit trace` reads.
-    Trace,
+    /// A workflow of WfCommons.
+    WfFormat,
     /// The pods of Alibaba's cluster-trace-gpu-v2023 that were created on one day, counted from 0.
     Openb {
         /// The day.
@@ -57,7 +59,9 @@ impl Recording {
         }
         let text = String::from_utf8(bytes).map_err(|error| format!("{shown}: {error}"))?;
         let text = match self.form {
-            Form::Trace => text,
+            Form::WfFormat => {
+                wfformat::lines(&text).map_err(|error| format!("{shown}: {error}"))?
+            }
             Form::Openb { day } => {
                 openb(&text, day).map_err(|error| format!("{shown}: {error}"))?
             }

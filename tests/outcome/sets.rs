@@ -210,7 +210,7 @@ macro_rules! workflow {
                 $file
             ),
             sha256: $sha256,
-            form: Form::Trace,
+            form: Form::WfFormat,
         }
     };
 }

@@ -1,5 +1,6 @@
 //! Turns: one large review is processed at a time, and sources take turns, so that a source with
-//! many reviews does not delay a source with one.
+//! many reviews does not delay a source with one; of what a source sends, namespaces take turns, since
+//! an API server sends the reviews of all tenants.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,14 +10,21 @@ use super::refusal::Refusal;
 use crate::fair_queue::FairQueue;
 use crate::shares::ConnectionSource;
 
+/// What a source sends about objects of a namespace.
+pub type ReviewFlow = (ConnectionSource, Arc<str>);
+
 /// The queue for turns.
 #[derive(Debug, Clone)]
 pub struct Turns(Arc<Mutex<Line>>);
 
+/// How many times as many reviews of a source can wait as of one namespace.
+const NAMESPACES: usize = 4;
+
 #[derive(Debug)]
 struct Line {
     is_taken: bool,
-    waiting: FairQueue<ConnectionSource, oneshot::Sender<ReviewTurn>>,
+    each: usize,
+    waiting: FairQueue<ReviewFlow, oneshot::Sender<ReviewTurn>>,
 }
 
 /// A turn, until dropped.
@@ -24,16 +32,18 @@ struct Line {
 pub struct ReviewTurn(Turns);
 
 impl Turns {
-    /// An empty queue, with room for `each` reviews of each source.
+    /// An empty queue, with room for `each` reviews that a source sends about one namespace, and for four times as
+    /// many that it sends.
     pub fn new(each: usize) -> Self {
         Self(Arc::new(Mutex::new(Line {
             is_taken: false,
+            each,
             waiting: FairQueue::new(each),
         })))
     }
 
     /// Waits for a turn.
-    pub async fn take(&self, source: ConnectionSource) -> Result<ReviewTurn, Refusal> {
+    pub async fn take(&self, flow: ReviewFlow) -> Result<ReviewTurn, Refusal> {
         let turn = {
             let mut line = self.line();
             if !line.is_taken {
@@ -41,9 +51,12 @@ impl Turns {
                 return Ok(ReviewTurn(self.clone()));
             }
             // Reviews that have gone away meanwhile are still in the queue.
-            line.waiting.retain(&source, |next| !next.is_closed());
+            line.waiting.retain(&flow, |next| !next.is_closed());
+            if line.waiting.len_of_group(&flow.0) >= line.each * NAMESPACES {
+                return Err(Refusal::Busy);
+            }
             let (next, turn) = oneshot::channel();
-            let joined = line.waiting.push(source, next);
+            let joined = line.waiting.push(flow, next);
             joined.map_err(|_| Refusal::Busy)?;
             turn
         };
@@ -91,8 +104,8 @@ mod tests {
 
     type Waiting = Pin<Box<dyn Future<Output = Result<ReviewTurn, Refusal>>>>;
 
-    fn source(last: u8) -> ConnectionSource {
-        ConnectionSource::of([10, 0, 0, last].into())
+    fn source(last: u8) -> ReviewFlow {
+        (ConnectionSource::of([10, 0, 0, last].into()), "ray".into())
     }
 
     fn wait(turns: &Turns, last: u8) -> Waiting {
@@ -131,5 +144,31 @@ mod tests {
         drop(flood);
         drop(turns.take(source(3)).await.unwrap());
         assert!(!turns.line().is_taken && turns.line().waiting.is_empty());
+    }
+
+    #[tokio::test]
+    async fn an_api_server_serves_the_namespaces_in_turn() {
+        let turns = Turns::new(9);
+        let take = |namespace: &str| {
+            let (turns, flow) = (
+                turns.clone(),
+                (ConnectionSource::default(), namespace.into()),
+            );
+            let waiting: Waiting = Box::pin(async move { turns.take(flow).await });
+            waiting
+        };
+        let first = poll(&mut take("many")).unwrap().unwrap();
+        let mut waiting = ["many", "many", "one"].map(take);
+        for one in &mut waiting {
+            assert!(poll(one).is_none());
+        }
+        drop(first);
+        drop(poll(&mut waiting[0]).unwrap().unwrap());
+        assert!(
+            poll(&mut waiting[1]).is_none(),
+            "it is the turn of the other namespace"
+        );
+        drop(poll(&mut waiting[2]).unwrap().unwrap());
+        assert!(poll(&mut waiting[1]).unwrap().is_ok());
     }
 }

@@ -150,15 +150,13 @@ pub(super) fn cluster_name(text: &str) -> Result<Key, String> {
                     ray/demo"
         )
     };
+    // Neither name can have a dot, unlike those of files.
     let (namespace, name) = text.split_once('/').ok_or_else(wrong)?;
-    let is_label = |part: &str| {
-        let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        !part.is_empty() && part.len() <= 63 && part.bytes().all(inner)
-    };
-    if is_label(namespace) && is_label(name) {
-        Ok(Key::new(namespace, name))
-    } else {
+    let key = Key::new(namespace, name).map_err(|_| wrong())?;
+    if text.contains('.') {
         Err(wrong())
+    } else {
+        Ok(key)
     }
 }
 
@@ -168,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_cluster_is_named_by_namespace_and_name() {
-        assert_eq!(cluster_name("ray/demo"), Ok(Key::new("ray", "demo")));
+        assert_eq!(cluster_name("ray/demo").unwrap().to_string(), "ray/demo");
         for wrong in [
             "demo",
             "a/b/c",

@@ -356,7 +356,7 @@ mod tests {
     fn writer(requests: &Requests, fence: &Fence) -> Writer {
         Writer::new(
             requests.clone(),
-            Key::new("ray", "demo"),
+            Key::new("ray", "demo").unwrap(),
             Some(fence.clone()),
         )
     }
@@ -430,7 +430,7 @@ mod tests {
         });
         let requests = requests_through(Client::new(slow, "ray"));
         let reads = (0..5 * AT_ONCE).map(|number| {
-            let key = Key::new("ray", &number.to_string());
+            let key = Key::new("ray", &number.to_string()).unwrap();
             let writer = Writer::new(requests.clone(), key, None);
             async move { writer.get_cluster().await }
         });
@@ -450,17 +450,17 @@ mod tests {
             "reason": "TooManyRequests", "message": "later", "details": { "retryAfterSeconds": 3 }
         });
         let (requests, _) = server(429, status);
-        let first = Writer::new(requests.clone(), Key::new("ray", "demo"), None);
+        let first = Writer::new(requests.clone(), Key::new("ray", "demo").unwrap(), None);
         let outcome = first.get_cluster().await;
         assert!(
             matches!(&outcome, Err(Failure::Api(status)) if status.retry_after_s == Some(3.0)),
             "{outcome:?}"
         );
         let start = tokio::time::Instant::now();
-        let foreign = Key::new("elsewhere", "demo").to_string().into();
+        let foreign = Key::new("elsewhere", "demo").unwrap().to_string().into();
         drop(requests.gate.pass(&foreign).await);
         assert_eq!(start.elapsed(), Duration::ZERO);
-        let other = Writer::new(requests, Key::new("ray", "other"), None);
+        let other = Writer::new(requests, Key::new("ray", "other").unwrap(), None);
         let _ = other.get_cluster().await;
         assert!(
             start.elapsed() >= Duration::from_secs(3),
@@ -478,7 +478,7 @@ mod tests {
             "reason": "InternalError", "message": "etcd"
         });
         let (requests, sent) = server(500, status);
-        let writer = Writer::new(requests.clone(), Key::new("ray", "demo"), None);
+        let writer = Writer::new(requests.clone(), Key::new("ray", "demo").unwrap(), None);
         let start = tokio::time::Instant::now();
         let nothing = Operations(Vec::new());
         let impatient = async {

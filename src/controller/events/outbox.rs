@@ -138,7 +138,7 @@ impl Outbox {
     }
 
     fn queue(&mut self, announcement: QueuedEvent) -> bool {
-        let namespace = announcement.about.key.namespace.clone();
+        let namespace = Arc::clone(&announcement.about.key.namespace);
         let refused = if self.has_room(&namespace) {
             self.waiting.push(namespace, announcement).err()
         } else {

@@ -242,7 +242,7 @@ mod tests {
         });
         let mut publisher = Publisher::new(requests, 10, "a".to_owned(), desk);
         let about = About {
-            key: Key::new("ray", "demo"),
+            key: Key::new("ray", "demo").unwrap(),
             uid: "u".to_owned(),
         };
         let event = || ClusterEvent::warning("CannotFit", "Scaling", "1 x {CPU: 9}".to_owned());

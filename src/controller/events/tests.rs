@@ -13,7 +13,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn announcement(namespace: &str, name: &str, reason: &'static str, message: &str) -> QueuedEvent {
     QueuedEvent {
         about: About {
-            key: Key::new(namespace, name),
+            key: Key::new(namespace, name).unwrap(),
             uid: "u".to_owned(),
         },
         event: ClusterEvent {
@@ -127,7 +127,7 @@ async fn a_thousand_clusters_of_one_namespace_keep_out_nobody() {
     let turn = taken(&mut outbox);
     let victims = turn
         .iter()
-        .position(|event| &*event.about.key.namespace == "victim");
+        .position(|event| &**event.about.key.namespace == "victim");
     assert!(victims.is_some_and(|turn| turn <= 1), "{victims:?}");
     assert!(turn.len() <= 65, "{}", turn.len());
 }
@@ -147,7 +147,7 @@ async fn a_thousand_namespaces_keep_out_nobody() {
     assert!(
         waiting
             .iter()
-            .any(|event| &*event.about.key.namespace == "victim")
+            .any(|event| &**event.about.key.namespace == "victim")
     );
 }
 

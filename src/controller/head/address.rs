@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::controller::observe::Key;
+use crate::dns_name::{DnsName, NotADnsName};
 use crate::gcs::{Address, DEFAULT_PORT};
 use crate::snapshot::pod::Pod;
 use crate::snapshot::{OwnPods, leading_head};
@@ -17,9 +18,9 @@ pub struct Head {
     /// The address of the GCS.
     pub address: Address,
     /// The Secret and its key that hold the token, if the GCS requires one.
-    pub token: Option<(String, &'static str)>,
+    pub token: Option<(DnsName, &'static str)>,
     /// The Secret with a client certificate, its key and the authority, if the GCS uses TLS.
-    pub tls: Option<String>,
+    pub tls: Option<DnsName>,
 }
 
 /// The reason why there is no GCS to ask.
@@ -34,6 +35,16 @@ pub enum NoHead {
     /// The pod has ended.
     #[error("its head pod {0} has ended")]
     Ended(String),
+    /// The Secret that its clients need cannot have the name that the RayCluster says.
+    #[error(
+        "the Secret that clients of its GCS need cannot be asked for: {fault}, in spec.authOptions.secretName"
+    )]
+    NoSecret {
+        /// The head pod.
+        pod: String,
+        /// What is wrong with the name.
+        fault: NotADnsName,
+    },
 }
 
 /// The head of a cluster. It is always one of the cluster's own pods, so that a token or
@@ -51,16 +62,22 @@ pub fn head_in(key: &Key, cluster: &Value, pod: Option<&Pod<'_>>) -> Result<Head
     }
     let ip = pod.address();
     let ip = ip.ok_or_else(|| NoHead::NoAddress(pod.name.to_owned()))?;
+    let no_secret = |fault| NoHead::NoSecret {
+        pod: pod.name.to_owned(),
+        fault,
+    };
     Ok(Head {
         pod: pod.name.to_owned(),
         uid: pod.uid().to_owned(),
         address: Address::new(ip, port(cluster)),
-        token: token(key, cluster),
+        token: token(key, cluster).map_err(no_secret)?,
         tls: cluster["spec"]["tlsOptions"]["enabled"]
             .as_bool()
             .unwrap_or(false)
             // KubeRay makes this Secret for workers, which are clients of the GCS, too.
-            .then(|| format!("ray-worker-secret-{}", key.name)),
+            .then(|| DnsName::parse(&format!("ray-worker-secret-{}", key.name)))
+            .transpose()
+            .map_err(no_secret)?,
     })
 }
 
@@ -73,18 +90,16 @@ pub fn port(cluster: &Value) -> u16 {
 
 /// The Secret with the token: KubeRay names it like the cluster. With `enableK8sTokenAuth` the
 /// token is that of a service account, and no Secret holds it.
-fn token(key: &Key, cluster: &Value) -> Option<(String, &'static str)> {
+fn token(key: &Key, cluster: &Value) -> Result<Option<(DnsName, &'static str)>, NotADnsName> {
     let options = &cluster["spec"]["authOptions"];
     if options["mode"].as_str() != Some("token") {
-        return None;
+        return Ok(None);
     }
     let named = options["secretName"]
         .as_str()
         .filter(|name| !name.is_empty());
-    Some((
-        named.map_or_else(|| check_name(&key.name), str::to_owned),
-        "auth_token",
-    ))
+    let name = named.map_or_else(|| check_name(&key.name), str::to_owned);
+    Ok(Some((DnsName::parse(&name)?, "auth_token")))
 }
 
 /// KubeRay's `CheckName`: the last 50 characters at most, the first of which is made a letter.
@@ -126,7 +141,7 @@ mod tests {
             .map(serde_json::from_value)
             .map(Result::unwrap);
         let (pods, _) = OwnPods::divide(crate::snapshot::ClusterId::of(&cluster), pods);
-        head(&Key::new("ray", "demo"), &cluster, &pods)
+        head(&Key::new("ray", "demo").unwrap(), &cluster, &pods)
     }
 
     #[test]
@@ -193,13 +208,28 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_whose_name_would_be_a_path_is_not_asked_for() {
+        let cluster = json!({ "spec": { "authOptions": {
+            "mode": "token", "secretName": "../../kube-system/secrets/admin" } } });
+        let refused = found(&cluster, &[pod("h", "10.0.0.1", &json!({}))]).unwrap_err();
+        let said = refused.to_string();
+        assert!(
+            said.contains("../../kube-system") && said.contains("secretName"),
+            "{said}"
+        );
+    }
+
+    #[test]
     fn secrets_are_named_as_kuberay_names_them() {
         let cluster = json!({ "spec": {
             "authOptions": { "mode": "token" }, "tlsOptions": { "enabled": true }
         } });
         let found = found(&cluster, &[pod("h", "10.0.0.1", &json!({}))]).unwrap();
-        assert_eq!(found.token, Some(("demo".to_owned(), "auth_token")));
-        assert_eq!(found.tls.as_deref(), Some("ray-worker-secret-demo"));
+        assert_eq!(
+            found.token,
+            Some((DnsName::parse("demo").unwrap(), "auth_token"))
+        );
+        assert_eq!(found.tls.unwrap().to_string(), "ray-worker-secret-demo");
         let long = format!("1{}", "a".repeat(55));
         assert_eq!(check_name(&long).len(), 50);
         assert!(check_name("1abc").starts_with('r'));

@@ -26,6 +26,13 @@ pub fn no_head(why: &NoHead) -> Blind {
         NoHead::Absent => Blind::NoHead,
         NoHead::NoAddress(pod) => Blind::NoAddress { pod: pod.clone() },
         NoHead::Ended(pod) => Blind::Ended { pod: pod.clone() },
+        NoHead::NoSecret { pod, .. } => Blind::Credentials {
+            head: HeadPod {
+                name: pod.clone(),
+                ready: false,
+            },
+            reason: why.to_string(),
+        },
     }
 }
 

@@ -14,6 +14,7 @@ use crate::apiserver::patience::RequestFlow;
 use crate::apiserver::{Gate, error_chain};
 use crate::controller::head::address::Head;
 use crate::controller::observe::Key;
+use crate::dns_name::DnsName;
 use crate::flow_control::queue::Flow;
 use crate::gcs::{self, Endpoint, GcsLimits, Material, Tls, TokenSource};
 
@@ -189,9 +190,9 @@ impl SecretReader {
         Ok(endpoint)
     }
 
-    async fn read(&self, key: &Key, name: &str) -> Result<Secret, CredentialsError> {
+    async fn read(&self, key: &Key, name: &DnsName) -> Result<Secret, CredentialsError> {
         let failed = |reason: String| CredentialsError::Secret {
-            name: name.to_owned(),
+            name: name.to_string(),
             reason,
         };
         let flow: Flow = key.to_string().into();
@@ -255,10 +256,10 @@ mod tests {
             pod: "h".to_owned(),
             uid: "u".to_owned(),
             address: Address::new("10.0.0.1", 6379),
-            token: Some(("s".to_owned(), "auth_token")),
+            token: Some((DnsName::parse("s").unwrap(), "auth_token")),
             tls: None,
         };
-        let key = |name: &str| Key::new("ray", name);
+        let key = |name: &str| Key::new("ray", name).unwrap();
         for _ in 0..600 {
             let failed = credentials.client(&key("a"), &head).await.err().unwrap();
             assert!(failed.to_string().contains("no such Secret"), "{failed}");

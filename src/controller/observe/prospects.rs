@@ -16,9 +16,10 @@ impl Store {
             let Some(entry) = self.pods.get(key) else {
                 continue;
             };
-            let cluster = self.clusters.get(&entry.cluster);
-            let is_ours = cluster.is_some_and(|cluster| {
-                entry.is_of(&entry.cluster, cluster) && cluster.asks_for_central()
+            let is_ours = entry.cluster.as_ref().is_some_and(|key| {
+                let cluster = self.clusters.get(key);
+                cluster
+                    .is_some_and(|cluster| entry.is_of(key, cluster) && cluster.asks_for_central())
             });
             if let Some(awaiting) = entry.awaiting.as_ref().filter(|_| is_ours) {
                 let pods = found.entry(key.namespace.to_string()).or_default();
@@ -39,7 +40,8 @@ impl Store {
         let mut changed = BTreeSet::new();
         for (name, pod) in asked {
             let prospects = said.remove(name).unwrap_or_default();
-            let Some(entry) = self.pods.get_mut(&Key::new(namespace, name)) else {
+            let key = Key::new(namespace, name).ok();
+            let Some(entry) = key.and_then(|key| self.pods.get_mut(&key)) else {
                 continue;
             };
             let same = |awaiting: &&mut Box<Awaiting>| {
@@ -51,7 +53,7 @@ impl Store {
             awaiting.prospects.clone_from(&prospects);
             let mut object: PodObject = serde_json::from_slice(&entry.json).unwrap_or_default();
             entry.json = awaiting.written(&mut object).into();
-            changed.insert(entry.cluster.clone());
+            changed.extend(entry.cluster.clone());
         }
         changed
     }
@@ -112,7 +114,10 @@ mod tests {
     }
 
     fn known(store: &Store) -> Vec<(String, usize)> {
-        let scene = store.texts(&Key::new("ray", "demo")).unwrap().read();
+        let scene = store
+            .texts(&Key::new("ray", "demo").unwrap())
+            .unwrap()
+            .read();
         let pods = scene.pods.iter();
         pods.map(|pod| (pod.name.to_owned(), pod.object.node_prospects.len()))
             .collect()
@@ -127,11 +132,16 @@ mod tests {
     #[test]
     fn what_is_said_becomes_a_part_of_the_pod_until_it_has_a_node() {
         let mut store = store();
-        let demo = BTreeSet::from([Key::new("ray", "demo")]);
+        let demo = BTreeSet::from([Key::new("ray", "demo").unwrap()]);
         let pods = asked(&store);
-        let before = store.texts(&Key::new("ray", "demo")).unwrap();
+        let before = store.texts(&Key::new("ray", "demo").unwrap()).unwrap();
         assert_eq!(store.put_prospects("ray", &pods, said("a")), demo);
-        assert!(!store.texts(&Key::new("ray", "demo")).unwrap().are(&before));
+        assert!(
+            !store
+                .texts(&Key::new("ray", "demo").unwrap())
+                .unwrap()
+                .are(&before)
+        );
         assert_eq!(
             store.put_prospects("ray", &pods, said("a")),
             BTreeSet::new(),
@@ -169,7 +179,7 @@ mod tests {
             BTreeSet::new(),
             "of the one before"
         );
-        store.remove_pod(&Key::new("ray", "a"));
+        store.remove_pod(&Key::new("ray", "a").unwrap());
         assert_eq!(
             store.put_prospects("ray", &pods, said("a")),
             BTreeSet::new(),

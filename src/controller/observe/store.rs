@@ -11,6 +11,7 @@ use super::awaiting::Awaiting;
 use super::kept::{KeptObject, Watched as _, WatchedNodes, WatchedPods, WatchedRayClusters};
 use super::texts::ClusterTexts;
 use super::tombstones::Tombstones;
+use crate::dns_name::{DnsName, NotADnsName};
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 use crate::ray::{ippr, reconcile};
 use crate::reconcile::ownership::handover;
@@ -24,23 +25,27 @@ use crate::snapshot::{KubeNode, NodeLoads};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Its namespace.
-    pub namespace: Arc<str>,
+    pub namespace: DnsName,
     /// Its name.
-    pub name: Arc<str>,
+    pub name: DnsName,
 }
 
 impl Key {
     /// The key of a namespace and a name.
-    pub fn new(namespace: &str, name: &str) -> Self {
-        Self {
-            namespace: namespace.into(),
-            name: name.into(),
-        }
+    ///
+    /// # Errors
+    ///
+    /// No object can have one of them.
+    pub fn new(namespace: &str, name: &str) -> Result<Self, NotADnsName> {
+        Ok(Self {
+            namespace: DnsName::parse(namespace)?,
+            name: DnsName::parse(name)?,
+        })
     }
 
     /// The key of an object; `None` if it has no namespace or no name.
     pub fn of(meta: &ObjectMeta) -> Option<Self> {
-        Some(Self::new(meta.namespace.as_deref()?, meta.name.as_deref()?))
+        Self::new(meta.namespace.as_deref()?, meta.name.as_deref()?).ok()
     }
 }
 
@@ -66,8 +71,8 @@ pub struct ClusterEntry {
 }
 
 pub(super) struct PodEntry {
-    /// The RayCluster that the pod's namespace and label name.
-    pub(super) cluster: Key,
+    /// The RayCluster that the pod's namespace and label name, if one can have that name.
+    pub(super) cluster: Option<Key>,
     /// The UID of the RayCluster that controls the pod.
     pub(super) controller: Option<Arc<str>>,
     node: Option<Arc<str>>,
@@ -82,7 +87,7 @@ impl PodEntry {
     /// Whether this is a pod of the existing RayCluster, by its owner and not only by its label,
     /// which anybody can write.
     pub(super) fn is_of(&self, key: &Key, cluster: &ClusterEntry) -> bool {
-        self.cluster == *key && self.controller.as_deref() == Some(&*cluster.uid)
+        self.cluster.as_ref() == Some(key) && self.controller.as_deref() == Some(&*cluster.uid)
     }
 }
 
@@ -101,7 +106,7 @@ impl ClusterEntry {
 pub struct Store {
     pub(super) clusters: HashMap<Key, ClusterEntry>,
     pub(super) pods: HashMap<Key, PodEntry>,
-    by_cluster: HashMap<Key, BTreeSet<Arc<str>>>,
+    by_cluster: HashMap<Key, BTreeSet<DnsName>>,
     by_node: HashMap<Arc<str>, BTreeSet<Key>>,
     nodes: HashMap<Arc<str>, Arc<[u8]>>,
     /// The names of the Kubernetes nodes that are about to leave or in trouble.
@@ -191,7 +196,11 @@ impl Store {
     /// Takes in a pod that was created or changed; returns the key of its cluster.
     pub fn put_pod(&mut self, kept: KeptObject<WatchedPods>) -> Option<Key> {
         let key = Key::of(&kept.meta)?;
-        let cluster = Key::new(&key.namespace, kept.labels().get(CLUSTER_LABEL)?);
+        let labelled = kept.labels().get(CLUSTER_LABEL)?;
+        let cluster = DnsName::parse(labelled).ok().map(|name| Key {
+            namespace: key.namespace.clone(),
+            name,
+        });
         // It is indexed by its label and its node, both of which may have changed. No version is
         // compared, since only the watch tells of pods, in order; RayClusters come from our own
         // writes too.
@@ -215,10 +224,10 @@ impl Store {
                 .or_default()
                 .insert(key.clone());
         }
-        self.by_cluster
-            .entry(cluster.clone())
-            .or_default()
-            .insert(key.name.clone());
+        if let Some(cluster) = &cluster {
+            let pods = self.by_cluster.entry(cluster.clone()).or_default();
+            pods.insert(key.name.clone());
+        }
         let entry = PodEntry {
             cluster: cluster.clone(),
             controller: controller(&pod.metadata).map(Arc::from),
@@ -228,18 +237,20 @@ impl Store {
             json: json.into(),
         };
         self.pods.insert(key, entry);
-        Some(cluster)
+        cluster
     }
 
     /// Takes in that a pod is gone; returns the key of its cluster.
     pub fn remove_pod(&mut self, key: &Key) -> Option<Key> {
         let entry = self.pods.remove(key)?;
         self.unscheduled.remove(key);
-        drop_from(&mut self.by_cluster, &entry.cluster, &key.name);
+        if let Some(cluster) = &entry.cluster {
+            drop_from(&mut self.by_cluster, cluster, &key.name);
+        }
         if let Some(node) = &entry.node {
             drop_from(&mut self.by_node, node, key);
         }
-        Some(entry.cluster)
+        entry.cluster
     }
 
     /// Takes in a Kubernetes node that was created or changed; returns the keys of the clusters that
@@ -264,7 +275,7 @@ impl Store {
         }
         let there = self.by_node.get(&name).into_iter().flatten();
         let there = there.filter_map(|pod| self.pods.get(pod));
-        there.map(|pod| pod.cluster.clone()).collect()
+        there.filter_map(|pod| pod.cluster.clone()).collect()
     }
 
     /// Takes in that a Kubernetes node is gone.
@@ -347,7 +358,7 @@ impl Store {
 }
 
 fn within<'a>(keys: impl Iterator<Item = &'a Key>, namespace: Option<&str>) -> BTreeSet<Key> {
-    keys.filter(|key| namespace.is_none_or(|namespace| *key.namespace == *namespace))
+    keys.filter(|key| namespace.is_none_or(|namespace| **key.namespace == *namespace))
         .cloned()
         .collect()
 }
@@ -470,7 +481,7 @@ mod tests {
         store.put_pod(pod("demo", "a", "n1"));
         store.put_pod(pod("other", "b", "n2"));
         store.listed(WatchedNodes::KIND, None);
-        let key = Key::new("ray", "demo");
+        let key = Key::new("ray", "demo").unwrap();
         let mut put = |name: &str, cordoned: bool| {
             let node =
                 json!({ "metadata": { "name": name }, "spec": { "unschedulable": cordoned } });
@@ -503,7 +514,10 @@ mod tests {
         let (mut store, key) = store();
         store.listed("Node", None);
         store.put_pod(pod("other", "c", "n3"));
-        assert_eq!(store.remove_pod(&Key::new("ray", "b")), Some(key.clone()));
+        assert_eq!(
+            store.remove_pod(&Key::new("ray", "b").unwrap()),
+            Some(key.clone())
+        );
         let scene = store.texts(&key).unwrap().read();
         assert_eq!(own(&scene), ["a"]);
         assert_eq!(hosts(&scene), ["n1"]);
@@ -547,8 +561,8 @@ mod tests {
         for change in [
             |store: &mut Store| drop(store.put_cluster(&cluster("11", "central"))),
             |store: &mut Store| drop(store.put_pod(pod("demo", "a", "n1"))),
-            |store: &mut Store| drop(store.remove_pod(&Key::new("ray", "c"))),
-            |store: &mut Store| drop(store.remove_pod(&Key::new("ray", "b"))),
+            |store: &mut Store| drop(store.remove_pod(&Key::new("ray", "c").unwrap())),
+            |store: &mut Store| drop(store.remove_pod(&Key::new("ray", "b").unwrap())),
             |store: &mut Store| {
                 store.put_node(KeptObject::of(&json!({ "metadata": { "name": "n1" },
                     "status": { "allocatable": { "cpu": "1" } } })));

@@ -302,5 +302,5 @@ impl Stored for WatchedNodes {
 }
 
 fn key_of(name: &ObjectName) -> Option<Key> {
-    Some(Key::new(name.namespace.as_deref()?, &name.name))
+    Key::new(name.namespace.as_deref()?, &name.name).ok()
 }

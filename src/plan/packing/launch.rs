@@ -1,7 +1,7 @@
 //! Launching new nodes for the requests that are left.
 
 use crate::plan::list::{ByGroup, GroupIndex, ListPosition, NodeIndex};
-use crate::plan::nodes::node::Fate;
+use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::candidates::{Candidates, Member};
 use crate::plan::packing::pack::Packing;
@@ -40,6 +40,14 @@ impl Packing<'_> {
             nodes: within_maxima.saturating_sub(listed),
             places: self.state.places(),
         };
+        // What this packing has launched before, of groups that are not blocked, is not in the state yet.
+        let is_launched = |node: &&PlannedNode| self.state.nodes.behind(node.born).is_some();
+        for node in self.fresh.iter().filter(is_launched) {
+            left.places = left.places.saturating_sub(node.count);
+            if let Some(places) = node.group().and_then(|group| left.groups.get_mut(group)) {
+                *places = places.saturating_sub(node.count);
+            }
+        }
         let DecisionState {
             groups, classes, ..
         } = &mut *self.state;

@@ -10,10 +10,10 @@ use crate::snapshot::pod::Pod;
 pub(crate) const HOLDS: &str = "rayfit.dev/holds-node";
 
 /// Karpenter does not disrupt the node of such a pod. (Karpenter, `v1/labels.go`.)
-const KARPENTER: (&str, &str) = ("karpenter.sh/do-not-disrupt", "true");
+pub(crate) const KARPENTER: (&str, &str) = ("karpenter.sh/do-not-disrupt", "true");
 
 /// cluster-autoscaler does not evict such a pod. (cluster-autoscaler, `utils/drain/drain.go`.)
-const CLUSTER_AUTOSCALER: (&str, &str) =
+pub(crate) const CLUSTER_AUTOSCALER: (&str, &str) =
     ("cluster-autoscaler.kubernetes.io/safe-to-evict", "false");
 
 /// The patch that marks a pod, or takes the marks back. Marks of others stay as they are.

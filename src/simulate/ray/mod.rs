@@ -9,7 +9,6 @@ mod cluster;
 mod gcs;
 mod head;
 pub mod jobs;
-pub mod lies;
 mod memory;
 pub mod node;
 mod objects;

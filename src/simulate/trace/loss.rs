@@ -13,8 +13,6 @@ pub enum Loss {
     UnusedGroups(usize),
     /// Placement groups whose strategy is not recorded.
     Strategy(usize),
-    /// Tasks and actors whose resources are not recorded.
-    Resources(usize),
     /// So many tasks are recorded as Ray lists at most, so that there may be more.
     Limit(usize),
     /// Attempts of tasks that the GCS forgot while it was recorded, or that had no room; some of them
@@ -30,7 +28,6 @@ impl Loss {
             | Self::CallsOnly(count)
             | Self::UnusedGroups(count)
             | Self::Strategy(count)
-            | Self::Resources(count)
             | Self::Limit(count)
             | Self::Forgotten(count) => *count,
         }
@@ -55,10 +52,6 @@ impl fmt::Display for Loss {
             Self::Strategy(count) => write!(
                 f,
                 "taken as PACK, as Ray does not list their strategy: {count} (placement groups)"
-            ),
-            Self::Resources(count) => write!(
-                f,
-                "taken to ask for 1 CPU, as a timeline says nothing of resources: {count}"
             ),
             Self::Forgotten(count) => write!(
                 f,

@@ -9,7 +9,7 @@ use serde_json::Deserializer;
 use super::assemble::{assemble, some};
 use super::draft::as_name;
 use super::error::{Place, TraceError, TraceFault};
-use super::forms::{lines, ray_tasks, ray_timeline, table, wfformat};
+use super::forms::{lines, ray_tasks, table};
 use super::job::Trace;
 use super::loss::Loss;
 
@@ -20,22 +20,12 @@ pub enum Form {
     Lines,
     /// What `ray list tasks` prints.
     RayTasks,
-    /// What `ray timeline` writes.
-    RayTimeline,
-    /// A workflow of WfCommons.
-    WfFormat,
     /// CSV.
     Table,
 }
 
 /// All forms.
-pub const FORMS: &[Form] = &[
-    Form::Lines,
-    Form::RayTasks,
-    Form::RayTimeline,
-    Form::WfFormat,
-    Form::Table,
-];
+pub const FORMS: &[Form] = &[Form::Lines, Form::RayTasks, Form::Table];
 
 impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -44,8 +34,6 @@ impl fmt::Display for Form {
             Self::RayTasks => {
                 "Ray's list of tasks (ray list tasks --detail --format json --limit 10000)"
             }
-            Self::RayTimeline => "Ray's timeline (ray timeline)",
-            Self::WfFormat => "a workflow of WfCommons (WfFormat 1.0 to 1.6)",
             Self::Table => "CSV whose header has seconds or duration",
         })
     }
@@ -81,10 +69,8 @@ pub fn import(text: &str, name: &str) -> Result<Imported, TraceError> {
     let form = recognize(text).ok_or_else(unknown)?;
     let (own, drafts, losses) = match form {
         Form::Lines => with_name(lines::read(text)?),
-        Form::WfFormat => with_name(wfformat::read(text)?),
         Form::Table => (None, table::read(text)?, Vec::new()),
         Form::RayTasks => with_losses(ray_tasks::read(text)?),
-        Form::RayTimeline => with_losses(ray_timeline::read(text)?),
     };
     let losses: Vec<Loss> = losses.into_iter().filter(|loss| loss.count() > 0).collect();
     some(
@@ -119,9 +105,6 @@ struct Clues {
     task: Option<IgnoredAny>,
     actor: Option<IgnoredAny>,
     placement_group: Option<IgnoredAny>,
-    workflow: Option<IgnoredAny>,
-    trace_events: Option<IgnoredAny>,
-    ph: Option<IgnoredAny>,
     #[serde(rename = "task_id")]
     task_id: Option<IgnoredAny>,
     bundles: Option<IgnoredAny>,
@@ -141,10 +124,7 @@ fn recognize(text: &str) -> Option<Form> {
         let is_record = [first.task_id, first.bundles, first.class_name]
             .iter()
             .any(Option::is_some);
-        let is_event = first.ph.is_some();
-        return is_event
-            .then_some(Form::RayTimeline)
-            .or(is_record.then_some(Form::RayTasks));
+        return is_record.then_some(Form::RayTasks);
     }
     let line = text.lines().next()?;
     if text.starts_with('{') {
@@ -158,12 +138,6 @@ fn object(first: Option<Clues>, line: &str) -> Option<Form> {
     let Some(first) = first else {
         return line.contains("\"Trace\"").then_some(Form::Lines);
     };
-    if first.workflow.is_some() {
-        return Some(Form::WfFormat);
-    }
-    if first.trace_events.is_some() {
-        return Some(Form::RayTimeline);
-    }
     let jobs = [first.kind, first.task, first.actor, first.placement_group];
     jobs.iter().any(Option::is_some).then_some(Form::Lines)
 }
@@ -203,9 +177,6 @@ mod tests {
                 Form::RayTasks,
             ),
             ("[]", Form::RayTasks),
-            ("[\n{\"ph\":\"X\"}]", Form::RayTimeline),
-            ("{\"traceEvents\":[]}", Form::RayTimeline),
-            ("{\"name\":\"w\",\"workflow\":{}}", Form::WfFormat),
             ("id, \"Duration\"\n", Form::Table),
         ] {
             let text = text.trim_start_matches('\u{feff}');
@@ -236,7 +207,7 @@ mod tests {
 
     #[test]
     fn what_is_empty_is_refused_and_not_read_as_nothing_to_do() {
-        for text in ["[]", "{\"traceEvents\":[]}", "seconds\n"] {
+        for text in ["[]", "seconds\n"] {
             let error = read(text, "x").unwrap_err().to_string();
             assert!(
                 error.starts_with("there is no job in it"),

@@ -5,13 +5,8 @@ use serde_json::Value;
 use super::group::SimulatedGroup;
 use super::objects::SimulatedPod;
 use super::state::World;
-use crate::quantity::Quantity;
 use crate::snapshot::cluster_object::{ClusterObject, GroupSpec};
-use crate::snapshot::gcs::MemoryInUse;
 use crate::snapshot::{ClusterId, OwnPods};
-
-/// The seconds between two reports of the memory in use, rounded up.
-const REPORT_S: i64 = 6;
 
 impl World {
     /// The RayCluster as it is stored.
@@ -55,11 +50,6 @@ impl World {
         &self.groups
     }
 
-    /// How many Kubernetes nodes there ever were.
-    pub fn nodes_made(&self) -> usize {
-        self.machines.nodes.len()
-    }
-
     /// The newest pod that has or had a name.
     pub fn pod(&self, name: &str) -> Option<&SimulatedPod> {
         let own = self.machines.pods.iter().rev();
@@ -78,41 +68,6 @@ impl World {
         let is_here = |number: usize| self.machines.pods[number].name() == pod;
         let node = self.ray.living().find(|(_, node)| is_here(node.pod));
         node.map_or(0, |(_, node)| node.running)
-    }
-
-    /// What the last report said of the memory in use in a pod.
-    pub fn told_memory(&self, pod: &str) -> Option<MemoryInUse> {
-        let is_here = |number: usize| self.machines.pods[number].name() == pod;
-        let mut living = self.ray.living();
-        let (_, node) = living.find(|(_, node)| is_here(node.pod))?;
-        node.memory.map(|known| known.told)
-    }
-
-    /// Whether the Kubernetes node of a pod has so many bytes of memory left.
-    pub fn has_memory_beside(&self, pod: &str, bytes: i64) -> bool {
-        let node = self.pod(pod).and_then(|pod| pod.node);
-        let Some(node) = node else {
-            return self.machines.pools.is_empty();
-        };
-        let (free, _) = self.machines.room(node);
-        free.memory.unwrap_or_default() >= Quantity::from_units(bytes)
-    }
-
-    /// Whether the RayCluster lets pods grow.
-    pub fn is_growth_allowed(&self) -> bool {
-        let annotations = &self.stored_cluster()["metadata"]["annotations"];
-        annotations.get(crate::ray::ippr::ANNOTATION).is_some()
-    }
-
-    /// The bytes in use in a pod, as both of the last two reports said at least.
-    pub fn reported_memory(&self, pod: &str) -> i64 {
-        let is_here = |number: usize| self.machines.pods[number].name() == pod;
-        let node = self.ray.living().find(|(_, node)| is_here(node.pod));
-        let known = node.and_then(|(_, node)| node.memory);
-        known.map_or(0, |known| {
-            let rise = known.told.rise_per_s.saturating_mul(REPORT_S);
-            known.told.bytes.saturating_sub(rise)
-        })
     }
 
     /// The thousandths of cores and the bytes of memory that jobs use in a pod.

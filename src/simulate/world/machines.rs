@@ -16,10 +16,12 @@ use crate::snapshot::kube_node::add_loads;
 /// and leaves [`Notice`]s for the others.
 #[derive(Debug, Clone, Default)]
 pub struct Machines {
-    pub(super) pools: Vec<NodePool>,
-    pub(super) nodes: Vec<SimulatedNode>,
+    /// The pools that nodes are made in.
+    pub pools: Vec<NodePool>,
+    /// The nodes that there ever were, in the order in which they were made.
+    pub nodes: Vec<SimulatedNode>,
     /// All pods that there ever were, in the order in which they were made.
-    pub(super) pods: Vec<SimulatedPod>,
+    pub pods: Vec<SimulatedPod>,
     /// The pods that exist, of each cluster, by name.
     pub(super) present: Vec<BTreeMap<String, usize>>,
     /// Whether the node autoscaler will look anyway.
@@ -114,7 +116,7 @@ impl Machines {
     }
 
     /// The pods that take room of a node.
-    pub(super) fn pods_on(&self, node: usize) -> impl Iterator<Item = usize> {
+    pub fn pods_on(&self, node: usize) -> impl Iterator<Item = usize> {
         let on = move |pod: &usize| {
             let pod = &self.pods[*pod];
             pod.node == Some(node) && !pod.has_ended()
@@ -123,13 +125,13 @@ impl Machines {
     }
 
     /// The pods that are bound to a node, whether or not they have ended.
-    pub(super) fn bound_to(&self, node: usize) -> Vec<usize> {
+    pub fn bound_to(&self, node: usize) -> Vec<usize> {
         let on = |pod: &usize| self.pods[*pod].node == Some(node);
         self.all().filter(on).collect()
     }
 
     /// What is left of a node, as the scheduler counts: CPU, memory and GPUs.
-    pub(super) fn room(&self, node: usize) -> (Amounts, i64) {
+    pub fn room(&self, node: usize) -> (Amounts, i64) {
         let pool = &self.pools[self.nodes[node].pool];
         let free = left(pool.allocatable, self.nodes[node].filled);
         self.pods_on(node)

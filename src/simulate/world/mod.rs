@@ -10,8 +10,9 @@
 //! quotas): each has them while something happens to it, and leaves notices for the others.
 
 mod api;
-mod disturb;
+pub mod disturbance;
 pub mod group;
+mod head_loss;
 mod inspect;
 mod kubelet;
 pub mod ledger;
@@ -25,7 +26,6 @@ mod pod_level;
 pub mod queue;
 mod settle;
 mod state;
-pub mod trouble;
 mod watch;
 
 pub use machines::Machines;

@@ -1,9 +1,10 @@
 //! The state of the world, and what happens in it.
 
-use std::collections::VecDeque;
+use std::rc::Rc;
 
 use serde_json::{Value, json};
 
+use super::disturbance::{Disturbance, Undisturbed};
 use super::group::{SimulatedGroup, SimulatedGroupError, groups};
 use super::ledger::{Capacity, CostLedger};
 use super::log::EventLog;
@@ -11,7 +12,6 @@ use super::machines::Machines;
 use super::memory_reports::MemoryReports;
 use super::objects::{SimulatedPod, WorldView};
 use super::queue::{EventQueue, WorldEvent};
-use super::trouble::{LostHead, Trouble};
 use crate::ray::ReconcileMode;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::Ray;
@@ -19,7 +19,6 @@ use crate::simulate::ray::node::RayNodeStage;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
 use crate::snapshot::cluster_object::{ClusterObject, DEFAULT_IDLE_TIMEOUT_S};
-use crate::snapshot::pod_object::PodObject;
 
 /// The world.
 #[derive(Debug, Clone)]
@@ -35,18 +34,13 @@ pub struct World {
     /// The objects as watchers have them.
     pub view: WorldView,
     /// What is wrong with the world now.
-    pub trouble: Trouble,
+    pub disturbance: Rc<dyn Disturbance>,
     /// What was done in the world.
     pub log: EventLog,
-    /// Pods that carry the cluster's labels and are somebody else's.
-    pub strangers: Vec<PodObject>,
-    /// The requests to the API server that have to pass a gate first, by the events by which they
-    /// arrive; none where there is no gate.
-    pub outgoing: Option<Vec<WorldEvent>>,
     /// The source of everything random but Ray's own choices.
     pub random: fastrand::Rng,
     /// The Kubernetes nodes, and the pods on them.
-    pub(super) machines: Machines,
+    pub machines: Machines,
     /// The number of the cluster among those that share them.
     pub number: usize,
     pub(super) queue: EventQueue,
@@ -63,8 +57,29 @@ pub struct World {
     pub(super) are_loads_watched: bool,
     pub(super) memory_reports: MemoryReports,
     pub(super) lost_head: LostHead,
-    /// What watchers hear of some objects later than of others, and when.
-    pub(super) late_views: VecDeque<(Moment, WorldView)>,
+}
+
+/// What follows from the loss of a head.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LostHead {
+    /// Whether a head was lost, and whether there is another one.
+    pub(super) head: HeadLoss,
+    /// Whether drivers start again once there is another head.
+    pub(super) returns: bool,
+    /// Whether they have not done so since the last loss.
+    pub(super) is_awaited: bool,
+}
+
+/// Whether a head was lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum HeadLoss {
+    /// None ever was.
+    #[default]
+    Never,
+    /// One was, and no other has joined since.
+    Gone,
+    /// One was, and another one has joined.
+    Replaced,
 }
 
 impl World {
@@ -99,10 +114,8 @@ impl World {
             ledger: CostLedger::default(),
             ray: Ray::new(trace, settings.seed),
             view: WorldView::default(),
-            trouble: Trouble::default(),
+            disturbance: Rc::new(Undisturbed),
             log: EventLog::default(),
-            strangers: Vec::new(),
-            outgoing: None,
             number: machines.join(),
             machines,
             // Another seed than Ray's, or both would draw the same numbers.
@@ -118,7 +131,6 @@ impl World {
             are_loads_watched: false,
             memory_reports: MemoryReports::default(),
             lost_head: LostHead::default(),
-            late_views: VecDeque::new(),
             settings,
         };
         world.set_cluster(prepared(cluster))?;
@@ -179,9 +191,8 @@ impl World {
 
     /// Sends a call of the scaler, which arrives with that event.
     pub fn send(&mut self, is_kubernetes: bool, event: WorldEvent) {
-        match &mut self.outgoing {
-            Some(outgoing) if is_kubernetes => outgoing.push(event),
-            _ => self.after(self.settings.call_s, event),
+        if !is_kubernetes || !self.disturbance.holds(event) {
+            self.after(self.settings.call_s, event);
         }
     }
 
@@ -217,9 +228,11 @@ impl World {
                 self.ray.pull();
             }
             WorldEvent::Watched => self.watched(),
-            WorldEvent::WatchedLate => self.watched_late(),
             WorldEvent::LoadsWatched => self.loads_watched(),
-            WorldEvent::Look { .. } | WorldEvent::Answered { .. } | WorldEvent::Lease(_) => {}
+            WorldEvent::Look { .. }
+            | WorldEvent::Answered { .. }
+            | WorldEvent::Lease(_)
+            | WorldEvent::WatchedLate => {}
         }
     }
 
@@ -284,7 +297,7 @@ impl World {
     }
 
     /// The number of the pod that has this name now.
-    pub(super) fn pod_named(&self, name: &str) -> Option<usize> {
+    pub fn pod_named(&self, name: &str) -> Option<usize> {
         let own = self.machines.present.get(self.number)?;
         own.get(name).copied()
     }

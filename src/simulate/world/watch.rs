@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
+use super::disturbance::WatchedKind;
 use super::objects::WorldView;
 use super::state::World;
-use super::trouble::LostWatches;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::KubeNode;
 use crate::snapshot::cluster_object::ClusterObject;
@@ -32,7 +32,7 @@ impl World {
     }
 
     /// An object has changed, of which watchers will hear.
-    pub(super) fn objects_changed(&mut self) {
+    pub fn objects_changed(&mut self) {
         if !self.is_watched {
             self.is_watched = true;
             self.after(self.settings.watch_lag_s, WorldEvent::Watched);
@@ -40,45 +40,13 @@ impl World {
     }
 
     pub(super) fn watched(&mut self) {
-        let lost = self.trouble.lost;
-        // `is_watched` stays true, so that no event is added until watchers hear again.
-        if lost == Some(LostWatches::All) {
-            return;
-        }
+        let disturbance = Rc::clone(&self.disturbance);
         self.is_watched = false;
-        let present = self.stored();
-        let slow = self.trouble.slow;
-        if let Some((_, lag_s)) = slow {
-            let at = self.now.plus(lag_s);
-            self.late_views.push_back((at, present.clone()));
-            self.at(at, WorldEvent::WatchedLate);
-        }
-        self.take_in(present, |of| {
-            let is_meant = |which: LostWatches| which.includes(of);
-            !lost.is_some_and(is_meant) && !slow.is_some_and(|(which, _)| is_meant(which))
-        });
-    }
-
-    /// Watchers of the objects that lag hear what was so then.
-    pub(super) fn watched_late(&mut self) {
-        let mut due = None;
-        let now = self.now;
-        while let Some((at, _)) = self.late_views.front()
-            && *at <= now
-        {
-            due = self.late_views.pop_front();
-        }
-        let lost = self.trouble.lost;
-        let (Some((_, then)), Some((slow, _))) = (due, self.trouble.slow) else {
-            return;
-        };
-        self.take_in(then, |of| {
-            slow.includes(of) && !lost.is_some_and(|which| which.includes(of))
-        });
+        self.take_in(self.stored(), |of| disturbance.hears(of));
     }
 
     /// The objects as they are stored.
-    pub(super) fn stored(&self) -> WorldView {
+    pub fn stored(&self) -> WorldView {
         let pods = self.own();
         let pods = pods.map(|pod| self.machines.pods[pod].object.clone());
         let nodes = self
@@ -106,7 +74,13 @@ impl World {
             } else {
                 Rc::new(self.cluster.clone())
             },
-            pods: Rc::new(self.strangers.iter().cloned().chain(pods).collect()),
+            pods: Rc::new(
+                self.disturbance
+                    .strangers()
+                    .into_iter()
+                    .chain(pods)
+                    .collect(),
+            ),
             nodes: (!self.machines.pools.is_empty()).then(|| Rc::new(nodes.collect())),
             loads: Rc::new(self.machines.loads_beside(self.number)),
             version: before.version,
@@ -114,12 +88,12 @@ impl World {
     }
 
     /// Watchers hear of the objects that are meant. A RayCluster of an older version is not believed.
-    fn take_in(&mut self, told: WorldView, hears: impl Fn(LostWatches) -> bool) {
+    pub fn take_in(&mut self, told: WorldView, hears: impl Fn(WatchedKind) -> bool) {
         let before = &self.view;
         let is_newer = version(&told.cluster) >= version(&before.cluster);
-        let hears_pods = hears(LostWatches::Pods);
+        let hears_pods = hears(WatchedKind::Pods);
         self.view = WorldView {
-            cluster: if hears(LostWatches::RayCluster) && is_newer {
+            cluster: if hears(WatchedKind::RayCluster) && is_newer {
                 told.cluster
             } else {
                 before.cluster.clone()
@@ -129,7 +103,7 @@ impl World {
             } else {
                 before.pods.clone()
             },
-            nodes: if hears(LostWatches::Nodes) {
+            nodes: if hears(WatchedKind::Nodes) {
                 told.nodes
             } else {
                 before.nodes.clone()
@@ -145,29 +119,19 @@ impl World {
 
     /// Watchers hear again of everything.
     pub fn watch_again(&mut self) {
-        self.trouble.lost = None;
-        self.trouble.slow = None;
-        self.late_views.clear();
         self.is_watched = false;
         self.objects_changed();
     }
 
-    /// Watchers hear of everything but the RayCluster as it once was; a RayCluster of an older version
-    /// is not believed. What is so now follows.
-    pub fn repeat(&mut self, view: &WorldView) {
-        self.view = WorldView {
-            cluster: self.view.cluster.clone(),
-            version: self.view.version + 1,
-            ..view.clone()
-        };
-        self.objects_changed();
-    }
-
-    /// The watchers are told of a RayCluster. One of an older version is not believed.
-    pub(super) fn hear_of_cluster(&mut self, told: Rc<ClusterObject>) {
-        if version(&told) > version(&self.view.cluster) {
-            self.view.cluster = told;
-            self.view.version += 1;
+    /// The watchers read the RayCluster. One of an older version is not believed.
+    pub fn read_cluster(&mut self) {
+        match self.disturbance.read() {
+            Some(shown) if version(&shown) > version(&self.view.cluster) => {
+                self.view.cluster = shown;
+                self.view.version += 1;
+            }
+            Some(_) => {}
+            None => self.learn_cluster(),
         }
     }
 

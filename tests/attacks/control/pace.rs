@@ -110,14 +110,15 @@ async fn an_api_server_at_a_tenth_of_its_speed_is_kept_busy_and_everybody_gets_o
             done
         }
     };
-    let flood = (0..300 * 16).map(|number| work(Key::new("flood", &(number % 300).to_string())));
-    let neighbour = work(Key::new("team-b", "ray"));
+    let flood =
+        (0..300 * 16).map(|number| work(Key::new("flood", &(number % 300).to_string()).unwrap()));
+    let neighbour = work(Key::new("team-b", "ray").unwrap());
     let (done, neighbour) = tokio::join!(futures_util::future::join_all(flood), neighbour);
     let done: u64 = done.iter().sum();
     // 3,600 can be served in the time, the burst of the beginning included.
     assert!(done > 3_200, "{done} of {}", served.load(Ordering::Relaxed));
-    // Each of 301 clusters has the same share, twelve; nobody's is nothing.
-    assert!(neighbour >= 6, "{neighbour}");
+    // Namespaces take turns, and not 301 clusters, of which each would have twelve.
+    assert!(neighbour >= 100, "{neighbour}");
 }
 
 #[tokio::test]

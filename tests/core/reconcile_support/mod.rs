@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use crate::faults::checker::Checker;
+use crate::faults::replicas::controllers::Controllers;
+use crate::faults::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
+use crate::faults::trouble::{Answer, BadAnswer, Troubles};
 use rayfit::quantity::Quantity;
 use rayfit::reconcile::{Effect, Round, RoundMemory, RoundSettings, round};
-use rayfit::simulate::faults::checker::Checker;
-use rayfit::simulate::faults::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
 use rayfit::simulate::moment::{Moment, ScalerClock};
 use rayfit::simulate::observed;
 use rayfit::simulate::ray::jobs::JobState;
-use rayfit::simulate::replicas::controllers::Controllers;
 use rayfit::simulate::settings::{LIVENESS_S, NodePool, WorldSettings};
 use rayfit::simulate::world::World;
 use rayfit::simulate::world::queue::WorldEvent;
-use rayfit::simulate::world::trouble::{Answer, BadAnswer};
 use rayfit::snapshot::amounts::Amounts;
 use rayfit::snapshot::{History, Snapshot};
 use serde_json::{Map, Value, json};
@@ -99,6 +99,7 @@ pub(crate) fn jobs(count: usize, at: f64, cpu: f64, seconds: f64) -> Vec<SceneJo
 /// A story that is told.
 pub(crate) struct Run {
     pub(crate) world: World,
+    troubles: Troubles,
     controllers: Controllers,
     story: Story,
     scene: Scene,
@@ -141,10 +142,12 @@ impl Run {
         let trace = scene.trace();
         let mut world = World::new(&cluster, &trace, settings).unwrap();
         world.log.is_kept = true;
+        let troubles = Troubles::of(&mut world);
         let controllers = Controllers::new(&story.settings, 1, &mut world);
         let mut run = Self {
             began: world.now,
             world,
+            troubles,
             controllers,
             story,
             scene,
@@ -164,7 +167,7 @@ impl Run {
     /// Lets the next thing happen.
     fn step(&mut self, fate: &mut dyn FnMut(usize) -> Fate) {
         let event = self.world.advance().expect("something happens");
-        let arriving = self.arriving(event);
+        let arriving = self.controllers.arriving(event);
         let fate = match &arriving {
             None | Some(Effect::Report(_)) => Fate::Done,
             Some(Effect::PutError(text)) => {
@@ -182,7 +185,7 @@ impl Run {
             Fate::Done | Fate::KilledBefore | Fate::KilledAfter => None,
         };
         let bad = bad.map(|(answer, is_done)| BadAnswer { answer, is_done });
-        self.world.trouble.answers.extend(bad);
+        self.troubles.borrow_mut().answers.extend(bad);
         if let (Fate::KilledAfter, Some(effect)) = (fate, arriving) {
             let _ = self.world.call(&effect);
         }
@@ -215,19 +218,6 @@ impl Run {
         if let Err(violation) = checker.check(&self.scene, world, controllers, is_disturbed) {
             panic!("{violation}, after:\n{}", checker.log().join("\n"));
         }
-    }
-
-    /// The call that arrives with an event.
-    fn arriving(&mut self, event: WorldEvent) -> Option<Effect> {
-        let WorldEvent::Answered { look, chain, .. } = event else {
-            return None;
-        };
-        let scaler = self.controllers.scalers().next()?;
-        if !scaler.is_arriving(look, chain) {
-            return None;
-        }
-        let before = (0..chain).filter(|chain| scaler.is_arriving(look, *chain));
-        Some(scaler.calls().swap_remove(before.count()))
     }
 
     /// Lets so many seconds pass.

@@ -3,6 +3,8 @@ package rights_test
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -37,7 +39,7 @@ func TestAnInstallNeedsEachOfItsRightsAndNoOther(t *testing.T) {
 		return err
 	})
 	s.noneForbidden(t, 0)
-	s.writesOfPodsAreBounded(t)
+	s.writesAreBounded(t)
 
 	// In chosen namespaces the rights are others. What the pods ask for while
 	// these are taken from them does not count.
@@ -53,11 +55,11 @@ func TestAnInstallNeedsEachOfItsRightsAndNoOther(t *testing.T) {
 	}
 }
 
-// writesOfPodsAreBounded asks, as the controller, for what no role can forbid to
-// somebody who patches pods: an image of their own in a pod of the webhooks, or
-// of a Ray cluster. kubectl reads what it patches, which the controller may not;
-// so it is an admin besides.
-func (s *site) writesOfPodsAreBounded(t *testing.T) {
+// writesAreBounded asks, as the accounts, for what no role can forbid: of who
+// patches pods and RayClusters an image of their own, of who makes a Lease that
+// of others. kubectl reads what it patches, which an account may not; so it is an
+// admin besides.
+func (s *site) writesAreBounded(t *testing.T) {
 	t.Helper()
 	webhooks := s.must(t, "get", "pods", "-n", system, "-l", "app.kubernetes.io/component=admission", "-o", "jsonpath={.items[0].metadata.name}")
 	worker := s.must(t, "get", "pods", "-n", scaling.Namespace, "-l", "ray.io/node-type=worker", "-o", "jsonpath={.items[0].metadata.name}")
@@ -65,17 +67,70 @@ func (s *site) writesOfPodsAreBounded(t *testing.T) {
 	image := func(container string) string {
 		return `{"spec":{"containers":[{"name":"` + container + `","image":"attacker"}]}}`
 	}
-	for _, attempt := range []struct{ namespace, pod, patch, answer string }{
-		{system, webhooks, image("rayfit"), "none of its own"},
-		{system, webhooks, `{"metadata":{"annotations":{"a":"b"}}}`, "none of its own"},
-		{scaling.Namespace, worker, image(container), "changes nothing else"},
-		{scaling.Namespace, worker, `{"metadata":{"annotations":{"a":"b"}}}`, ""},
-	} {
-		_, said, err := s.Lab.KubectlAs(accounts+"rayfit-controller", []string{"system:masters"}, "patch", "pod", attempt.pod, "-n", attempt.namespace, "--type=strategic", "--patch="+attempt.patch, "--dry-run=server")
-		if allowed := attempt.answer == ""; allowed != (err == nil) || !strings.Contains(said, attempt.answer) {
-			t.Errorf("%s in %s: %v, kubectl says: %s", attempt.patch, attempt.namespace, err, said)
-		}
+	metadata := func(field, value string) string { return `{"metadata":{"` + field + `":` + value + `}}` }
+	group := func(operations string) string {
+		return "[" + strings.ReplaceAll(operations, "@", "/spec/workerGroupSpecs/0") + "]"
 	}
+	const sizes, ours = "changes nothing else", "annotations of its own"
+	for _, attempt := range []struct{ namespace, object, patch, answer string }{
+		{system, "pod/" + webhooks, image("rayfit"), "none of its own"},
+		{system, "pod/" + webhooks, metadata("annotations", `{"ray.io/ippr-status":"b"}`), "none of its own"},
+		{scaling.Namespace, "pod/" + worker, image(container), sizes},
+		{scaling.Namespace, "pod/" + worker, metadata("labels", `{"a":"b"}`), ours},
+		{scaling.Namespace, "pod/" + worker, metadata("labels", `{"ray.io/cluster":null}`), ours},
+		{scaling.Namespace, "pod/" + worker, metadata("finalizers", `["a.example/b"]`), ours},
+		{scaling.Namespace, "pod/" + worker, metadata("ownerReferences", `[{"$patch":"replace"}]`), ours},
+		{scaling.Namespace, "pod/" + worker, metadata("annotations", `{"a":"b"}`), ours},
+		{scaling.Namespace, "pod/" + worker, metadata("annotations", `{"ray.io/ippr-status":"b","karpenter.sh/do-not-disrupt":"true"}`), ""},
+		{scaling.Namespace, "raycluster/scaled", metadata("labels", `{"a":"b"}`), ours},
+		{scaling.Namespace, "raycluster/scaled", metadata("finalizers", `["a.example/b"]`), ours},
+		{scaling.Namespace, "raycluster/scaled", metadata("annotations", `{"ray.io/ippr":null}`), ours},
+		// With the mode, admission changes the defaults that go with it.
+		{scaling.Namespace, "raycluster/scaled", metadata("annotations", `{"rayfit.dev/reconcile":"ray"}`), sizes},
+		{scaling.Namespace, "raycluster/scaled", metadata("annotations", `{"rayfit.dev/scaled-by":"nobody"}`), ""},
+		{scaling.Namespace, "raycluster/scaled", `{"spec":{"suspend":true}}`, sizes},
+		{scaling.Namespace, "raycluster/scaled", `{"spec":{"headGroupSpec":{"serviceType":"NodePort"}}}`, sizes},
+		{scaling.Namespace, "raycluster/scaled", `{"spec":{"workerGroupSpecs":null}}`, sizes},
+		{scaling.Namespace, "raycluster/scaled", group(`{"op":"replace","path":"@/template/spec/containers/0/image","value":"attacker"}`), sizes},
+		{scaling.Namespace, "raycluster/scaled", group(`{"op":"add","path":"@/maxReplicas","value":9}`), sizes},
+		{scaling.Namespace, "raycluster/scaled", group(`{"op":"add","path":"@/suspend","value":true}`), sizes},
+		{scaling.Namespace, "raycluster/scaled", group(`{"op":"remove","path":"@"}`), sizes},
+		{scaling.Namespace, "raycluster/scaled", group(`{"op":"move","from":"@","path":"/spec/workerGroupSpecs/1"}`), sizes},
+		{scaling.Namespace, "raycluster/scaled", group(`{"op":"add","path":"@/replicas","value":2},{"op":"add","path":"@/scaleStrategy","value":{"workersToDelete":["w"]}}`), ""},
+	} {
+		kind := "merge"
+		switch {
+		case strings.HasPrefix(attempt.patch, "["):
+			kind = "json"
+		case strings.HasPrefix(attempt.object, "pod/"):
+			kind = "strategic"
+		}
+		s.attempt(t, "rayfit-controller", attempt.answer, "patch", attempt.object, "-n", attempt.namespace, "--type="+kind, "--patch="+attempt.patch)
+	}
+	// An account that reads nothing but its own Lease may make no other one.
+	for account, lease := range map[string]string{"rayfit": "rayfit-leader", "rayfit-controller": "rayfit-audit"} {
+		s.attempt(t, account, "makes the Lease for that", "create", "-n", system, "-f", s.file(t, "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: "+lease+"}}"))
+	}
+}
+
+// attempt makes a request as an account, which is refused with the answer, or let
+// through if there is none.
+func (s *site) attempt(t *testing.T, account, answer string, request ...string) {
+	t.Helper()
+	_, said, err := s.Lab.KubectlAs(accounts+account, []string{"system:masters"}, append(request, "--dry-run=server")...)
+	if allowed := answer == ""; allowed != (err == nil) || !strings.Contains(said, answer) {
+		t.Errorf("%s: %s: %v, kubectl says: %s", account, strings.Join(request, " "), err, said)
+	}
+}
+
+// file is a file with the manifest.
+func (s *site) file(t *testing.T, manifest string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(path, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // uninstall takes an install away and waits until its pods are gone.

@@ -3,13 +3,42 @@
 use crate::reconcile::effects::effect::{Drain, DrainKind, RayletResize};
 use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::{Failure, Reply};
-use crate::simulate::ray::resources::{fixed, float};
+use crate::simulate::ray::resources::{ResourceNames, fixed, float};
 use crate::simulate::world::World;
 use crate::simulate::world::log::LogEntry;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::NodeId;
+use crate::snapshot::gcs::ClusterResourceState;
 
 impl World {
+    /// The number of what the GCS says, as of [`Ray::version`](crate::simulate::ray::Ray::version);
+    /// `None` if it does not answer.
+    pub fn gcs_version(&self) -> Option<u64> {
+        (!self.is_gcs_away()).then_some(self.ray.version)
+    }
+
+    /// What the GCS says of the cluster; `None` if it does not answer.
+    pub fn gcs_state(&self) -> Option<ClusterResourceState> {
+        (!self.is_gcs_away()).then(|| {
+            let mut state = self.ray.state(self.now);
+            (self.disturbance).falsify(&mut state, &format!("{}-head", self.name()));
+            state
+        })
+    }
+
+    /// The GCS has been started anew: it knows the nodes by what they registered with, and hears
+    /// of loads and demand only when it next collects them. (`gcs_resource_manager.cc`, `OnNodeAdd`.)
+    pub fn gcs_restarted(&mut self) {
+        let groups = &self.groups;
+        let registered = |pod_group: &str, names: &mut ResourceNames| {
+            let group = groups.iter().find(|group| group.name == pod_group)?;
+            let amounts = group.resources.iter();
+            Some(names.bundle(amounts.map(|(name, amount)| (name.as_str(), *amount))))
+        };
+        self.ray.forget(self.now, registered);
+        self.ray_changed();
+    }
+
     /// The Ray node with that id, if it is alive.
     fn ray_node(&self, id: NodeId) -> Option<usize> {
         let mut living = self.ray.living();

@@ -8,9 +8,11 @@ mod gcs;
 mod pods;
 mod refusal;
 
+use std::rc::Rc;
+
 use serde_json::Value;
 
-use self::refusal::refused;
+use self::refusal::{no_answer_of_gcs, refused};
 use super::state::World;
 use crate::facts::Facts;
 use crate::judge::judge;
@@ -19,9 +21,61 @@ use crate::policy::settings::RAYFIT_ACCOUNTS;
 use crate::ray::{Kind, RayObject};
 use crate::reconcile::effects::failure::PATCH_DOES_NOT_FIT;
 use crate::reconcile::{Effect, Failure, Reply};
+use crate::simulate::world::disturbance::WrongAnswer;
 use crate::simulate::world::log::LogEntry;
 
+/// Who changes objects by hand.
+const PEOPLE: &str = "people";
+
 impl World {
+    /// Makes a call of the scaler.
+    ///
+    /// # Errors
+    ///
+    /// What is called refuses, as the real one would, or does not answer.
+    pub fn call(&mut self, effect: &Effect) -> Result<Reply, Failure> {
+        let disturbance = Rc::clone(&self.disturbance);
+        let (is_done, result) = if !effect.is_kubernetes() && self.is_gcs_away() {
+            (false, Err(no_answer_of_gcs()))
+        } else {
+            let wrong = disturbance.answer(Some(effect));
+            self.answer(wrong, |world| world.perform(effect))
+        };
+        disturbance.answered(&result);
+        self.log.add(self.now, || LogEntry::Called {
+            effect: Box::new(effect.clone()),
+            is_done,
+            result: result.clone(),
+        });
+        result
+    }
+
+    /// Writes the hand-over record.
+    ///
+    /// # Errors
+    ///
+    /// The same as of [`World::call`].
+    pub fn claim(&mut self, patch: &json_patch::Patch) -> Result<(), Failure> {
+        let wrong = self.disturbance.answer(None);
+        let (_, result) = self.answer(wrong, |world| world.patch_cluster(patch));
+        self.log.add(self.now, || LogEntry::Claimed(result.clone()));
+        result
+    }
+
+    /// Makes a call, unless its wrong answer says otherwise. Returns whether it was made, and the answer.
+    fn answer<T>(
+        &mut self,
+        wrong: Option<WrongAnswer>,
+        call: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> (bool, Result<T, Failure>) {
+        let Some(wrong) = wrong else {
+            let result = call(self);
+            return (result.is_ok(), result);
+        };
+        let is_done = wrong.is_done && call(self).is_ok();
+        (is_done, Err(wrong.failure))
+    }
+
     /// Does what an effect asks for.
     ///
     /// # Errors
@@ -63,6 +117,15 @@ impl World {
         }
         self.set_cluster(patched)
             .map_err(|error| refused(422, &error.to_string(), &["FieldValueInvalid"]))
+    }
+
+    /// The people's change of the RayCluster. What admission refuses changes nothing.
+    pub fn edit(&mut self, change: impl FnOnce(&mut Value)) {
+        let mut edited = self.cluster.object().clone();
+        change(&mut edited);
+        if edited != *self.cluster.object() && self.denial(&edited, PEOPLE).is_none() {
+            let _ = self.set_cluster(edited);
+        }
     }
 
     /// Why the webhook denies a change of the RayCluster, if it is there and does. `user` is who changes

@@ -1,11 +1,19 @@
 //! What the API server answers that refuses a call.
 
 use crate::reconcile::Failure;
-use crate::reconcile::effects::failure::ApiStatus;
+use crate::reconcile::effects::failure::{ApiStatus, GcsKind};
 use crate::snapshot::amounts::Amounts;
 
 /// What the quota's admission says. (`k8s.io/apiserver`, `resourcequota/controller.go`.)
 pub(super) const EXCEEDED_QUOTA: &str = "exceeded quota: cores";
+
+/// The GCS does not answer.
+pub(super) fn no_answer_of_gcs() -> Failure {
+    Failure::Gcs {
+        kind: GcsKind::Unreachable,
+        message: "played: deadline exceeded".to_owned(),
+    }
+}
 
 /// An answer with this code, and the causes that it names.
 pub(super) fn refused(code: u16, message: &str, causes: &[&str]) -> Failure {

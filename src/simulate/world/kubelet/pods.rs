@@ -2,9 +2,9 @@
 
 use crate::simulate::ray::node::RayNode;
 use crate::simulate::world::World;
+use crate::simulate::world::disturbance::ResizeRefusal;
 use crate::simulate::world::objects::{fits, left};
 use crate::simulate::world::queue::WorldEvent;
-use crate::simulate::world::trouble::ResizeRefusal;
 use crate::snapshot::NodeId;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::gcs::HEAD_RESOURCE;
@@ -102,7 +102,7 @@ impl World {
     }
 
     /// The containers of a pod have ended, in one phase or the other.
-    pub(in crate::simulate::world) fn end_pod(&mut self, number: usize, phase: &str) {
+    pub fn end_pod(&mut self, number: usize, phase: &str) {
         let pod = &mut self.machines.pods[number];
         if pod.is_gone || pod.has_ended() {
             return;
@@ -116,7 +116,7 @@ impl World {
     }
 
     /// Somebody asks for a pod to be deleted.
-    pub(in crate::simulate::world) fn delete_pod(&mut self, number: usize) {
+    pub fn delete_pod(&mut self, number: usize) {
         let stamp = self.now.timestamp();
         let pod = &mut self.machines.pods[number];
         if !pod.is_deleting() {
@@ -161,7 +161,8 @@ impl World {
         self.count_cost();
     }
 
-    pub(in crate::simulate::world) fn lose_ray_node(&mut self, node: usize) {
+    /// A Ray node ends, with what runs on it.
+    pub fn lose_ray_node(&mut self, node: usize) {
         self.ledger.harmed += self.ray.lose(node, self.now) as u64;
         self.ray_changed();
     }
@@ -190,7 +191,7 @@ impl World {
         }
         let generation = pod.object.metadata.generation.unwrap_or(0);
         let wanted = pod.wanted();
-        if let Some(refusal) = self.trouble.resizes {
+        if let Some(refusal) = self.disturbance.resize_refusal() {
             return self.refuse_resize(number, refusal);
         }
         if let (Some(node), Some(allocatable)) = (pod.node, self.allocatable_of(number)) {

@@ -118,13 +118,13 @@ impl World {
     }
 
     /// There are other nodes than before, of which all clusters hear.
-    pub(in crate::simulate::world) fn nodes_changed(&mut self) {
+    pub fn nodes_changed(&mut self) {
         self.objects_changed();
         self.tell_others(self.number, Notice::Nodes);
     }
 
     /// A node has lost a pod: others may get its room.
-    pub(in crate::simulate::world) fn capacity_was_freed(&mut self, node: Option<usize>) {
+    pub fn capacity_was_freed(&mut self, node: Option<usize>) {
         if let Some(node) = node {
             if self.machines.pods_on(node).next().is_none() {
                 self.machines.nodes[node].empty_since = Some(self.now);

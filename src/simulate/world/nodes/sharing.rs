@@ -4,15 +4,15 @@ use std::rc::Rc;
 
 use crate::quantity::Quantity;
 use crate::simulate::moment::Moment;
+use crate::simulate::world::disturbance::WatchedKind;
 use crate::simulate::world::machines::{Machines, Notice};
 use crate::simulate::world::queue::WorldEvent;
 use crate::simulate::world::state::World;
-use crate::simulate::world::trouble::LostWatches;
 use crate::snapshot::amounts::Amounts;
 
 impl World {
     /// The numbers of the cluster's pods that exist, in the order of their names.
-    pub(in crate::simulate::world) fn own(&self) -> impl Iterator<Item = usize> + use<'_> {
+    pub fn own(&self) -> impl Iterator<Item = usize> + use<'_> {
         let own = self.machines.present.get(self.number).into_iter();
         own.flat_map(|own| own.values().copied())
     }
@@ -23,7 +23,7 @@ impl World {
     }
 
     /// Something happens to a cluster: to this one at once, to another one when it is told.
-    pub(in crate::simulate::world) fn tell(&mut self, cluster: usize, notice: Notice) {
+    pub fn tell(&mut self, cluster: usize, notice: Notice) {
         if cluster == self.number {
             self.follow(notice);
         } else {
@@ -32,7 +32,7 @@ impl World {
     }
 
     /// Something happens to all clusters but one.
-    pub(in crate::simulate::world) fn tell_others(&mut self, but: usize, notice: Notice) {
+    pub fn tell_others(&mut self, but: usize, notice: Notice) {
         for cluster in (0..self.machines.present.len()).filter(|other| *other != but) {
             self.tell(cluster, notice);
         }
@@ -75,8 +75,7 @@ impl World {
     /// looks at the cluster whose pod has changed.
     pub(in crate::simulate::world) fn loads_watched(&mut self) {
         self.are_loads_watched = false;
-        let lost = self.trouble.lost;
-        if !lost.is_some_and(|lost| lost.includes(LostWatches::Pods)) {
+        if self.disturbance.hears(WatchedKind::Pods) {
             let loads = self.machines.loads_beside(self.number);
             if *self.view.loads != loads {
                 self.view.loads = Rc::new(loads);

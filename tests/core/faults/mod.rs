@@ -7,25 +7,37 @@
 //!   `draw_last` what it got last
 //! - [`scene`]: the cluster, the jobs and the world in which they happen; [`standby`] has what a policy
 //!   keeps ready there
+//! - `inspect`: what checks see of a world
 //! - [`violation`]: the rules; [`checker`] checks them after every event, with `harm` for the work that
 //!   runs
 //! - [`neighbours`]: several clusters at the same time, whose requests pass one gate; `shared` has what
 //!   those of one world share
+//! - `trouble`: what is wrong with a world now; `answers` and `losses` have what follows, `lies` what a GCS
+//!   says that is not so
+//! - [`replicas`]: several processes, and the Lease by which one of them scales the cluster
+//! - [`gate`]: the requests of several clusters on their way to one API server
 //! - [`trial`]: one simulation with faults, and what happens after the last of them; `inject` has what
 //!   each fault does, `servable` what must be so in the end
 //!
 //! Invariant: equal plans give equal results.
 
-pub mod checker;
-pub mod draw;
+mod answers;
+pub(crate) mod checker;
+pub(crate) mod draw;
 mod draw_last;
+pub(crate) mod gate;
 mod harm;
 mod inject;
-pub mod neighbours;
-pub mod plan;
-pub mod scene;
+mod inspect;
+mod lies;
+mod losses;
+pub(crate) mod neighbours;
+pub(crate) mod plan;
+pub(crate) mod replicas;
+pub(crate) mod scene;
 mod servable;
 mod shared;
-pub mod standby;
-pub mod trial;
-pub mod violation;
+pub(crate) mod standby;
+pub(crate) mod trial;
+pub(crate) mod trouble;
+pub(crate) mod violation;

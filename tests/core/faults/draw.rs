@@ -3,10 +3,11 @@
 use super::plan::{Fault, FaultKind, FaultPlan};
 use super::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
 use super::standby::{SceneSchedule, SceneStandby};
-use crate::plan::Strategy;
-use crate::simulate::sending::Cut;
-use crate::simulate::trace::PlacementStrategy;
-use crate::simulate::world::trouble::{Answer, CallKind, LostWatches, ResizeRefusal};
+use crate::faults::trouble::{Answer, CallKind, LostWatches};
+use rayfit::plan::Strategy;
+use rayfit::simulate::sending::Cut;
+use rayfit::simulate::trace::PlacementStrategy;
+use rayfit::simulate::world::disturbance::ResizeRefusal;
 
 /// In how many seconds from the first job on jobs are submitted and faults begin.
 pub(super) const SPAN_S: f64 = 90.0;
@@ -15,7 +16,7 @@ pub(super) const SPAN_S: f64 = 90.0;
 const MOST_FAULTS: usize = 5;
 
 /// The plan of a seed.
-pub fn plan(seed: u64) -> FaultPlan {
+pub(crate) fn plan(seed: u64) -> FaultPlan {
     // The world has the seed itself, and would draw the same numbers.
     let mut draw = Draw(fastrand::Rng::with_seed(seed ^ 0x000F_A017));
     let scene = draw.scene(seed);

@@ -1,28 +1,28 @@
 //! The controller of a world: one process that is always there, or several of which one leads.
 
 use super::replica::Replica;
-use crate::flow_control::requests::NotAdmitted;
-use crate::reconcile::ownership::lease::played::PlayedLease;
-use crate::reconcile::{Effect, RoundSettings};
-use crate::simulate::moment::Moment;
-use crate::simulate::scaler::Scaler;
-use crate::simulate::sending::Cut;
-use crate::simulate::world::World;
-use crate::simulate::world::queue::WorldEvent;
+use rayfit::flow_control::requests::NotAdmitted;
+use rayfit::reconcile::ownership::lease::played::PlayedLease;
+use rayfit::reconcile::{Effect, RoundSettings};
+use rayfit::simulate::moment::Moment;
+use rayfit::simulate::scaler::Scaler;
+use rayfit::simulate::sending::Cut;
+use rayfit::simulate::world::World;
+use rayfit::simulate::world::queue::WorldEvent;
 
 /// The processes that may scale the cluster of a world.
 #[derive(Debug, Clone)]
-pub struct Controllers {
+pub(crate) struct Controllers {
     replicas: Vec<Replica>,
     lease: PlayedLease,
     has_lease: bool,
     /// Whether a write was made while another process trusted that it may write.
-    pub is_overtaken: bool,
+    pub(crate) is_overtaken: bool,
 }
 
 impl Controllers {
     /// So many processes; a single one needs no Lease.
-    pub fn new(settings: &RoundSettings, count: usize, world: &mut World) -> Self {
+    pub(crate) fn new(settings: &RoundSettings, count: usize, world: &mut World) -> Self {
         let has_lease = count > 1;
         let replicas = (0..count.max(1)).map(|number| {
             let mut scaler = Scaler::new(settings.clone());
@@ -47,7 +47,7 @@ impl Controllers {
     }
 
     /// Takes an event of a scaler, or of a Lease.
-    pub fn happen(&mut self, event: WorldEvent, world: &mut World) {
+    pub(crate) fn happen(&mut self, event: WorldEvent, world: &mut World) {
         let (number, waits) = match event {
             WorldEvent::Look { scaler, .. } => (scaler, true),
             WorldEvent::Answered { scaler, .. } | WorldEvent::Lease(scaler) => (scaler, false),
@@ -78,7 +78,7 @@ impl Controllers {
 
     /// A call was not let through to the API server; the event is the one by which it would have
     /// arrived.
-    pub fn turned_away(&mut self, event: WorldEvent, why: NotAdmitted) {
+    pub(crate) fn turned_away(&mut self, event: WorldEvent, why: NotAdmitted) {
         if let WorldEvent::Answered {
             scaler,
             look,
@@ -91,38 +91,56 @@ impl Controllers {
     }
 
     /// Objects have changed.
-    pub fn wake(&mut self, world: &mut World) {
+    pub(crate) fn wake(&mut self, world: &mut World) {
         for replica in &mut self.replicas {
             replica.scaler.wake(world);
         }
     }
 
     /// How many processes trust that they may scale the cluster now.
-    pub fn trusting(&self, now: Moment) -> usize {
+    pub(crate) fn trusting(&self, now: Moment) -> usize {
         let trusts = |replica: &&Replica| replica.is_trusting(now);
         let count = self.replicas.iter().filter(trusts).count();
         if self.has_lease { count } else { 1 }
     }
 
     /// The process that scales the cluster, or the first one.
-    pub fn working(&self) -> usize {
+    pub(crate) fn working(&self) -> usize {
         let working = |replica: &Replica| replica.trusted_until().is_some();
         self.replicas.iter().position(working).unwrap_or(0)
     }
 
     /// The calls of a process that are on their way.
-    pub fn calls(&self, replica: usize) -> Vec<Effect> {
+    pub(crate) fn calls(&self, replica: usize) -> Vec<Effect> {
         let replica = self.replicas.get(replica);
         replica.map_or_else(Vec::new, |replica| replica.scaler.calls())
     }
 
+    /// The call that arrives with an event, if one does.
+    pub(crate) fn arriving(&self, event: WorldEvent) -> Option<Effect> {
+        let WorldEvent::Answered {
+            scaler,
+            look,
+            chain,
+        } = event
+        else {
+            return None;
+        };
+        let scaler = &self.replicas.get(scaler)?.scaler;
+        if !scaler.is_arriving(look, chain) || scaler.cut == Some(Cut::Requests) {
+            return None;
+        }
+        let before = (0..chain).filter(|chain| scaler.is_arriving(look, *chain));
+        scaler.calls().into_iter().nth(before.count())
+    }
+
     /// The scalers of all processes.
-    pub fn scalers(&mut self) -> impl Iterator<Item = &mut Scaler> {
+    pub(crate) fn scalers(&mut self) -> impl Iterator<Item = &mut Scaler> {
         self.replicas.iter_mut().map(|replica| &mut replica.scaler)
     }
 
     /// A process is killed, and another one starts in its place after so many seconds.
-    pub fn kill(&mut self, replica: usize, seconds: f64, world: &mut World) {
+    pub(crate) fn kill(&mut self, replica: usize, seconds: f64, world: &mut World) {
         let has_lease = self.has_lease;
         let Some(replica) = self.at(replica) else {
             return;
@@ -135,21 +153,21 @@ impl Controllers {
     }
 
     /// The requests of a process reach nobody, or their answers do not reach it, until `None`.
-    pub fn cut_off(&mut self, replica: usize, how: Option<Cut>) {
+    pub(crate) fn cut_off(&mut self, replica: usize, how: Option<Cut>) {
         if let Some(replica) = self.at(replica) {
             replica.scaler.cut = how;
         }
     }
 
     /// Nothing of a process runs for so many seconds.
-    pub fn freeze(&mut self, replica: usize, seconds: f64, now: Moment) {
+    pub(crate) fn freeze(&mut self, replica: usize, seconds: f64, now: Moment) {
         if let Some(replica) = self.at(replica) {
             replica.frozen_until = replica.frozen_until.max(now.plus(seconds));
         }
     }
 
     /// A process is asked to stop.
-    pub fn stop(&mut self, replica: usize) {
+    pub(crate) fn stop(&mut self, replica: usize) {
         if let Some(replica) = self.at(replica) {
             replica.stop();
         }

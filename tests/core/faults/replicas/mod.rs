@@ -6,5 +6,5 @@
 //!
 //! Invariant: no two replicas trust that they may scale the cluster at the same moment.
 
-pub mod controllers;
+pub(crate) mod controllers;
 mod replica;

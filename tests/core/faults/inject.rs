@@ -2,13 +2,15 @@
 
 use serde_json::{Value, json};
 
+use super::losses;
 use super::plan::FaultKind;
 use super::trial::{Dying, FaultTrial, Step};
-use crate::ray::ippr::ANNOTATION;
-use crate::simulate::moment::Moment;
-use crate::simulate::world::WorldView;
-use crate::simulate::world::log::LogEntry;
-use crate::simulate::world::trouble::{BadAnswer, CallEvent};
+use super::trouble::{BadAnswer, CallEvent};
+use rayfit::ray::ippr::ANNOTATION;
+use rayfit::simulate::moment::Moment;
+use rayfit::simulate::world::World;
+use rayfit::simulate::world::WorldView;
+use rayfit::simulate::world::log::LogEntry;
 
 impl FaultTrial<'_> {
     /// The process is killed, with what is under way.
@@ -21,12 +23,9 @@ impl FaultTrial<'_> {
             dying.is_done
         ));
         if dying.is_done {
-            // All of these calls have arrived by now: nothing meets them one after the other.
-            let at_call = self.world.trouble.at_call.take();
             for effect in self.controllers.calls(replica) {
                 let _ = self.world.call(&effect);
             }
-            self.world.trouble.at_call = at_call;
         }
         (self.controllers).kill(replica, dying.seconds, &mut self.world);
     }
@@ -44,7 +43,7 @@ impl FaultTrial<'_> {
     }
 
     fn begin(&mut self, kind: FaultKind) {
-        let world = &mut self.world;
+        let (world, troubles) = (&mut self.world, &self.troubles);
         match kind {
             FaultKind::ScalerDies {
                 calls,
@@ -64,7 +63,7 @@ impl FaultTrial<'_> {
             } => {
                 let bad = BadAnswer { answer, is_done };
                 let answers = std::iter::repeat_n(bad, calls.min(1000) as usize);
-                world.trouble.answers.extend(answers);
+                troubles.borrow_mut().answers.extend(answers);
             }
             FaultKind::WatchLags { lag, .. } => world.settings.watch_lag_s = lag,
             FaultKind::LeaseLost { seconds } => {
@@ -72,19 +71,18 @@ impl FaultTrial<'_> {
                 self.controllers.kill(working, seconds, world);
             }
             FaultKind::CallsRefused { of, answer, .. } => {
-                world.trouble.refused = Some((of, answer));
+                troubles.borrow_mut().refused = Some((of, answer));
             }
-            FaultKind::WatchStops { of, .. } => world.trouble.lost = Some(of),
+            FaultKind::WatchStops { of, .. } => troubles.borrow_mut().lost = Some(of),
             FaultKind::GcsAway { .. } | FaultKind::GcsRestarts { .. } => {
-                world.trouble.is_gcs_away = true;
+                troubles.borrow_mut().is_gcs_away = true;
             }
-            FaultKind::ResizesRefused { refusal, .. } => world.trouble.resizes = Some(refusal),
             FaultKind::NodeLost { pick } => {
-                let lost = world.lose_node(pick);
+                let lost = losses::lose_node(world, pick);
                 self.say(format!("lost: {lost:?}"));
             }
             FaultKind::PodFails { pick } => {
-                let failed = world.fail_pod(pick);
+                let failed = losses::fail_pod(world, pick);
                 self.say(format!("failed: {failed:?}"));
             }
             FaultKind::PodsStartSlowly { takes, .. } => world.settings.pod_start_s = takes,
@@ -115,18 +113,18 @@ impl FaultTrial<'_> {
                 }
             }),
             FaultKind::PodDeleted { pick } => {
-                let deleted = world.remove_pod(pick);
+                let deleted = losses::remove_pod(world, pick);
                 self.say(format!("deleted by people: {deleted:?}"));
             }
-            FaultKind::NotesRemoved => world.remove_notes(),
+            FaultKind::NotesRemoved => losses::remove_notes(world),
             FaultKind::HeadLost { node, again } => self.lose_head(node, again),
-            FaultKind::ReadsHeld { .. } => world.hold_reads(true),
-            FaultKind::DemandInPart { percent, .. } => world.tell_demand(Some(percent)),
+            FaultKind::ReadsHeld { .. } => troubles.hold_reads(true, world),
+            FaultKind::DemandInPart { percent, .. } => troubles.tell_demand(Some(percent), world),
             FaultKind::NodeDrained { pick, .. } => {
-                let drained = world.drain_node(pick);
+                let drained = losses::drain_node(world, pick);
                 self.say(format!("drained: {drained:?}"));
             }
-            FaultKind::NodesFilled { .. } => world.fill_nodes(),
+            FaultKind::NodesFilled { .. } => losses::fill_nodes(world),
             FaultKind::QuotaSet { cores, .. } => world.set_quota(Some(cores)),
             FaultKind::ResourcesRequested { cpu, bundles, .. } => {
                 let bundle = world.ray.names.bundle([("CPU", cpu)]);
@@ -140,6 +138,7 @@ impl FaultTrial<'_> {
             FaultKind::WatchRepeats { .. }
             | FaultKind::WatchOvertaken { .. }
             | FaultKind::GcsLies { .. }
+            | FaultKind::ResizesRefused { .. }
             | FaultKind::AtCall { .. } => self.begin_to_mislead(kind),
             FaultKind::ClockAhead { by, .. } => self.set_clocks(by),
         }
@@ -147,21 +146,26 @@ impl FaultTrial<'_> {
 
     /// What is so, and what the scaler knows, are not the same.
     fn begin_to_mislead(&mut self, kind: FaultKind) {
-        let world = &mut self.world;
+        let (world, troubles) = (&mut self.world, &self.troubles);
         match kind {
             FaultKind::WatchRepeats { ago } => {
                 let is_old = |(at, _): &&(Moment, WorldView)| world.now.since(*at) >= ago;
                 if let Some((_, view)) = self.views.iter().rev().find(is_old) {
-                    world.repeat(view);
+                    repeat(world, view);
                     self.controllers.wake(world);
                 }
             }
             FaultKind::WatchOvertaken { of, lag, .. } => {
-                world.watch_again();
-                world.trouble.slow = Some((of, lag));
+                troubles.watch_again(world);
+                troubles.borrow_mut().slow = Some((of, lag));
             }
-            FaultKind::GcsLies { lie, .. } => world.lie(Some(lie)),
-            FaultKind::AtCall { of, event, .. } => world.trouble.at_call = Some((of, event)),
+            FaultKind::ResizesRefused { refusal, .. } => {
+                troubles.borrow_mut().resizes = Some(refusal);
+            }
+            FaultKind::GcsLies { lie, .. } => troubles.lie(Some(lie), world),
+            FaultKind::AtCall { of, event, .. } => {
+                troubles.borrow_mut().at_call = Some((of, event));
+            }
             _ => {}
         }
     }
@@ -182,15 +186,17 @@ impl FaultTrial<'_> {
     }
 
     fn end(&mut self, kind: FaultKind) {
-        let (world, usual) = (&mut self.world, &self.usual);
+        let (world, troubles, usual) = (&mut self.world, &self.troubles, &self.usual);
         match kind {
             FaultKind::ScalerDies { .. } => self.die(self.controllers.working()),
-            FaultKind::CallsFail { .. } => world.trouble.answers.clear(),
+            FaultKind::CallsFail { .. } => troubles.borrow_mut().answers.clear(),
             FaultKind::WatchLags { .. } => world.settings.watch_lag_s = usual.watch_lag_s,
-            FaultKind::WatchStops { .. } | FaultKind::WatchOvertaken { .. } => world.watch_again(),
-            FaultKind::GcsLies { .. } => world.lie(None),
+            FaultKind::WatchStops { .. } | FaultKind::WatchOvertaken { .. } => {
+                troubles.watch_again(world);
+            }
+            FaultKind::GcsLies { .. } => troubles.lie(None, world),
             FaultKind::AtCall { event, .. } => {
-                world.trouble.at_call = None;
+                troubles.borrow_mut().at_call = None;
                 if event == CallEvent::MaximaLowered {
                     for group in 0..self.scene.groups.len() {
                         let max = self.scene.groups[group].max;
@@ -198,14 +204,14 @@ impl FaultTrial<'_> {
                     }
                 }
             }
-            FaultKind::GcsAway { .. } => world.trouble.is_gcs_away = false,
+            FaultKind::GcsAway { .. } => troubles.borrow_mut().is_gcs_away = false,
             FaultKind::GcsRestarts { .. } => {
-                world.trouble.is_gcs_away = false;
+                troubles.borrow_mut().is_gcs_away = false;
                 world.gcs_restarted();
             }
             FaultKind::ResizesRefused { .. } => {
-                world.trouble.resizes = None;
-                world.kubelets_retry();
+                troubles.borrow_mut().resizes = None;
+                losses::kubelets_retry(world);
             }
             FaultKind::PodsStartSlowly { .. } => world.settings.pod_start_s = usual.pod_start_s,
             FaultKind::MaxReplicas { group, .. } => {
@@ -223,11 +229,11 @@ impl FaultTrial<'_> {
                     world.edit(|cluster| cluster["metadata"]["annotations"][ANNOTATION] = growth);
                 }
             }
-            FaultKind::CallsRefused { .. } => world.trouble.refused = None,
-            FaultKind::ReadsHeld { .. } => world.hold_reads(false),
-            FaultKind::DemandInPart { .. } => world.tell_demand(None),
-            FaultKind::NodeDrained { .. } => world.uncordon_nodes(),
-            FaultKind::NodesFilled { .. } => world.empty_nodes(),
+            FaultKind::CallsRefused { .. } => troubles.borrow_mut().refused = None,
+            FaultKind::ReadsHeld { .. } => troubles.hold_reads(false, world),
+            FaultKind::DemandInPart { .. } => troubles.tell_demand(None, world),
+            FaultKind::NodeDrained { .. } => losses::uncordon_nodes(world),
+            FaultKind::NodesFilled { .. } => losses::empty_nodes(world),
             FaultKind::QuotaSet { .. } => world.set_quota(None),
             FaultKind::ResourcesRequested { .. } => world.ray.request(Vec::new()),
             FaultKind::ClockAhead { .. } => self.set_clocks(0.0),
@@ -253,7 +259,7 @@ impl FaultTrial<'_> {
 
     /// Ray's own autoscaler ends with the head, since it runs in its pod.
     fn lose_head(&mut self, node: bool, again: bool) {
-        let lost = self.world.lose_head(node, again);
+        let lost = losses::lose_head(&mut self.world, node, again);
         self.say(format!("lost with the head: {lost:?}"));
         if !self.scene.settings.strategy.is_rayfit() {
             let working = self.controllers.working();
@@ -276,4 +282,15 @@ impl FaultTrial<'_> {
             }
         });
     }
+}
+
+/// Watchers hear of everything but the RayCluster as it once was; a RayCluster of an older version is not
+/// believed. What is so now follows.
+fn repeat(world: &mut World, view: &WorldView) {
+    world.view = WorldView {
+        cluster: world.view.cluster.clone(),
+        version: world.view.version + 1,
+        ..view.clone()
+    };
+    world.objects_changed();
 }

@@ -3,28 +3,29 @@
 use serde::{Deserialize, Serialize};
 
 use super::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
-use crate::simulate::ray::lies::GcsLie;
-use crate::simulate::sending::Cut;
-use crate::simulate::world::trouble::{Answer, CallEvent, CallKind, LostWatches, ResizeRefusal};
+use crate::faults::lies::GcsLie;
+use crate::faults::trouble::{Answer, CallEvent, CallKind, LostWatches};
+use rayfit::simulate::sending::Cut;
+use rayfit::simulate::world::disturbance::ResizeRefusal;
 
 /// What goes wrong in a simulation.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct FaultPlan {
+pub(crate) struct FaultPlan {
     /// The cluster, its jobs and its world.
-    pub scene: Scene,
+    pub(crate) scene: Scene,
     /// The faults.
-    pub faults: Vec<Fault>,
+    pub(crate) faults: Vec<Fault>,
 }
 
 /// A fault, and when it happens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Fault {
+pub(crate) struct Fault {
     /// Seconds after the first moment at which jobs are submitted.
-    pub at: f64,
+    pub(crate) at: f64,
     /// What happens.
     #[serde(flatten)]
-    pub kind: FaultKind,
+    pub(crate) kind: FaultKind,
 }
 
 /// What can happen. `seconds` is for how long it lasts. Groups are numbers in the list of worker
@@ -35,7 +36,7 @@ pub struct Fault {
     rename_all = "camelCase",
     rename_all_fields = "camelCase"
 )]
-pub enum FaultKind {
+pub(crate) enum FaultKind {
     /// The scaler's process is killed when the next calls but so many are under way, and loses
     /// everything that it remembers.
     ScalerDies {
@@ -298,7 +299,7 @@ pub enum FaultKind {
 impl FaultKind {
     /// For how long the fault lasts, in seconds. What waits for calls is over after half a minute,
     /// whether or not there were any.
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         match self {
             Self::ScalerDies { .. } | Self::CallsFail { .. } => 30.0,
             Self::CallsRefused { seconds, .. }
@@ -357,7 +358,7 @@ impl FaultPlan {
     /// # Errors
     ///
     /// A number is not finite.
-    pub fn lines(&self) -> Result<String, serde_json::Error> {
+    pub(crate) fn lines(&self) -> Result<String, serde_json::Error> {
         let scene = &self.scene;
         let settings = std::iter::once(Line::Scene(scene.settings.clone()));
         let groups = scene.groups.iter().cloned().map(Line::Group);
@@ -376,7 +377,7 @@ impl FaultPlan {
     /// # Errors
     ///
     /// A line is not JSON, or none of these.
-    pub fn read(text: &str) -> Result<Self, serde_json::Error> {
+    pub(crate) fn read(text: &str) -> Result<Self, serde_json::Error> {
         let mut plan = Self::default();
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             match serde_json::from_str(line)? {

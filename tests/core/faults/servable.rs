@@ -1,16 +1,17 @@
 //! What must be so after the last fault: jobs that could run are served, and then nothing is left to do.
 
 use super::checker::max_replicas;
+use super::inspect;
 use super::plan::{Fault, FaultKind};
 use super::trial::FaultTrial;
 use super::violation::WorldViolation;
-use crate::simulate::moment::Moment;
-use crate::simulate::ray::Ray;
-use crate::simulate::ray::jobs::{JobState, Need, SimulatedJob};
-use crate::simulate::ray::resources::Bundle;
-use crate::simulate::settings::LIVENESS_S;
-use crate::simulate::trace::PlacementStrategy;
-use crate::simulate::world::group::SimulatedGroup;
+use rayfit::simulate::moment::Moment;
+use rayfit::simulate::ray::Ray;
+use rayfit::simulate::ray::jobs::{JobState, Need, SimulatedJob};
+use rayfit::simulate::ray::resources::Bundle;
+use rayfit::simulate::settings::LIVENESS_S;
+use rayfit::simulate::trace::PlacementStrategy;
+use rayfit::simulate::world::group::SimulatedGroup;
 
 /// How long after the last fault and the last submission jobs may wait that could run, in seconds:
 /// the longest back-off and the longest node's start several times over, and the work itself. It is
@@ -116,7 +117,8 @@ impl FaultTrial<'_> {
     /// The scheduler decides whether a new pod finds room, so one is tried again and again, ever
     /// less often.
     fn is_tried_again(&self) -> bool {
-        let grows = self.scene.settings.strategy.is_rayfit() && self.world.is_growth_allowed();
+        let grows =
+            self.scene.settings.strategy.is_rayfit() && inspect::is_growth_allowed(&self.world);
         let mut jobs = self.ready().filter(|job| !self.is_servable(job));
         grows && jobs.any(|job| self.fits(job, Pods::GrownAnywhere))
     }
@@ -143,7 +145,8 @@ impl FaultTrial<'_> {
     /// Whether pods of the groups could hold a job, if nothing else ran. Ray's own autoscaler may wait for
     /// ever for pods to grow.
     fn is_servable(&self, job: &SimulatedJob) -> bool {
-        let grows = self.scene.settings.strategy.is_rayfit() && self.world.is_growth_allowed();
+        let grows =
+            self.scene.settings.strategy.is_rayfit() && inspect::is_growth_allowed(&self.world);
         self.fits(job, Pods::Base) || grows && self.fits(job, Pods::Grown)
     }
 

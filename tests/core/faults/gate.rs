@@ -4,18 +4,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::moment::Moment;
-use crate::flow_control::patience::PatienceUntil;
-use crate::flow_control::queue::{Flow, Ticket};
-use crate::flow_control::requests::{LONGEST_WAIT, NotAdmitted, RequestFlows, SendDecision};
-use crate::simulate::world::queue::WorldEvent;
+use rayfit::flow_control::patience::PatienceUntil;
+use rayfit::flow_control::queue::{Flow, Ticket};
+use rayfit::flow_control::requests::{LONGEST_WAIT, NotAdmitted, RequestFlows, SendDecision};
+use rayfit::simulate::moment::Moment;
+use rayfit::simulate::world::queue::WorldEvent;
 
 /// A request: the number of its cluster, and the event by which it arrives.
-pub type GateRequest = (usize, WorldEvent);
+pub(crate) type GateRequest = (usize, WorldEvent);
 
 /// The requests of several clusters on their way to one API server.
 #[derive(Debug)]
-pub struct SimulatedGate {
+pub(crate) struct SimulatedGate {
     flows: RequestFlows<GateRequest>,
     patience: PatienceUntil,
     /// The request at the front, and from when on it is worth asking for it again.
@@ -27,12 +27,12 @@ pub struct SimulatedGate {
     patient: BTreeMap<GateRequest, (Moment, Moment)>,
     under_way: Vec<GateRequest>,
     /// The longest time that a request has waited, by cluster, in seconds.
-    pub longest_s: BTreeMap<usize, f64>,
+    pub(crate) longest_s: BTreeMap<usize, f64>,
 }
 
 /// What becomes of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Passed {
+pub(crate) enum Passed {
     /// It is sent.
     Sent(GateRequest),
     /// It is not.
@@ -41,7 +41,7 @@ pub enum Passed {
 
 impl SimulatedGate {
     /// A gate for at most `rate` requests a second, with `burst` of them at once after a quiet time.
-    pub fn new(rate: u32, burst: u32) -> Self {
+    pub(crate) fn new(rate: u32, burst: u32) -> Self {
         Self {
             flows: RequestFlows::new(rate, burst),
             patience: PatienceUntil::default(),
@@ -54,7 +54,7 @@ impl SimulatedGate {
     }
 
     /// A request wants to pass. Returns what becomes of it if that is known at once.
-    pub fn join(&mut self, request: GateRequest, now: Moment) -> Option<Passed> {
+    pub(crate) fn join(&mut self, request: GateRequest, now: Moment) -> Option<Passed> {
         let until = now.plus(LONGEST_WAIT.as_secs_f64());
         self.line_up(request, now, until)
     }
@@ -75,7 +75,7 @@ impl SimulatedGate {
     }
 
     /// When the gate has something to do, if nothing happens before.
-    pub fn next_at(&self) -> Option<Moment> {
+    pub(crate) fn next_at(&self) -> Option<Moment> {
         let deadlines = self.waiting.values().map(|(_, until)| *until);
         let front = self.front.map(|(_, later)| later);
         let is_full = self.flows.is_full();
@@ -85,7 +85,7 @@ impl SimulatedGate {
     }
 
     /// Lets through what may pass now, and turns away what has waited for too long.
-    pub fn proceed(&mut self, now: Moment) -> Vec<Passed> {
+    pub(crate) fn proceed(&mut self, now: Moment) -> Vec<Passed> {
         let mut passed = Vec::new();
         let over = self.patient.iter().filter(|(_, (later, _))| *later <= now);
         let over: Vec<(GateRequest, Moment)> = over
@@ -143,7 +143,7 @@ impl SimulatedGate {
     }
 
     /// A request may have ended: it is under way only until it is answered.
-    pub fn answered(&mut self, request: GateRequest) {
+    pub(crate) fn answered(&mut self, request: GateRequest) {
         if let Some(at) = self.under_way.iter().position(|other| *other == request) {
             self.under_way.swap_remove(at);
             self.flows.end(&flow(request));
@@ -151,7 +151,7 @@ impl SimulatedGate {
     }
 
     /// The API server has asked a cluster for patience.
-    pub fn ask_patience(&mut self, cluster: usize, now: Moment, seconds: f64) {
+    pub(crate) fn ask_patience(&mut self, cluster: usize, now: Moment, seconds: f64) {
         let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         let flow = flow_of(cluster);
         self.patience
@@ -159,7 +159,7 @@ impl SimulatedGate {
     }
 
     /// How many requests are under way: of all clusters, and the most of one.
-    pub fn under_way(&self) -> (usize, usize) {
+    pub(crate) fn under_way(&self) -> (usize, usize) {
         let mut of = BTreeMap::<usize, usize>::new();
         for (cluster, _) in &self.under_way {
             *of.entry(*cluster).or_default() += 1;

@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::Value;
 
+use super::inspect;
 use super::scene::Scene;
 use super::violation::WorldViolation;
-use crate::plan::{DRAIN_TIMEOUT_S, RemovalCause};
-use crate::reconcile::Effect;
-use crate::reconcile::effects::effect::DrainKind;
-use crate::simulate::moment::Moment;
-use crate::simulate::world::World;
-use crate::simulate::world::log::{DeletionCause, LogEntry};
-use crate::simulate::world::objects::SimulatedPod;
+use rayfit::plan::{DRAIN_TIMEOUT_S, RemovalCause};
+use rayfit::reconcile::Effect;
+use rayfit::reconcile::effects::effect::DrainKind;
+use rayfit::simulate::moment::Moment;
+use rayfit::simulate::world::World;
+use rayfit::simulate::world::log::{DeletionCause, LogEntry};
+use rayfit::simulate::world::objects::SimulatedPod;
 
 /// For how many seconds after a lie of the GCS wrong effects may follow from it: the next look, and what takes
 /// its time until it is carried out.
@@ -59,7 +60,7 @@ pub(super) struct HarmWatch {
     /// Since when each pod has work.
     busy: BTreeMap<String, Moment>,
     /// When the GCS lied last.
-    lied: Option<Moment>,
+    pub(super) lied: Option<Moment>,
     /// When something was wrong last.
     disturbed: Option<Moment>,
 }
@@ -76,9 +77,6 @@ struct Drained {
 impl HarmWatch {
     /// Takes in how things are now.
     pub(super) fn look(&mut self, scene: &Scene, world: &World, is_disturbed: bool) {
-        if world.trouble.lie.is_some() {
-            self.lied = Some(world.now);
-        }
         if is_disturbed {
             self.disturbed = Some(world.now);
         }
@@ -255,7 +253,7 @@ fn is_pressed(scene: &Scene, world: &World, pod: &SimulatedPod) -> bool {
     let Some(group) = groups.find(|group| group.name == pod.group()) else {
         return false;
     };
-    let Some(told) = world.told_memory(pod.name()) else {
+    let Some(told) = inspect::told_memory(world, pod.name()) else {
         return false;
     };
     let size = pod.size()[1];
@@ -277,8 +275,8 @@ fn is_pressed(scene: &Scene, world: &World, pod: &SimulatedPod) -> bool {
         && !has_failed
         && size == pod.memory()
         && pod.object.status.conditions.is_empty()
-        && world.has_memory_beside(pod.name(), more)
-        && world.is_growth_allowed()
+        && inspect::has_memory_beside(world, pod.name(), more)
+        && inspect::is_growth_allowed(world)
 }
 
 /// Whether a note says that a resize has failed, or that the node had no room.

@@ -7,16 +7,17 @@ use serde_json::{Value, json};
 use super::checker::Checker;
 use super::plan::{Fault, FaultKind, FaultPlan};
 use super::scene::{KEEP_SMALL_S, Scene, stranger};
+use super::trouble::Troubles;
 use super::violation::WorldViolation;
-use crate::reconcile::RoundSettings;
-use crate::simulate::moment::Moment;
-use crate::simulate::replicas::controllers::Controllers;
-use crate::simulate::scaler::Spared;
-use crate::simulate::settings::{LIVENESS_S, WorldSettings};
-use crate::simulate::trace::Trace;
-use crate::simulate::world::group::SimulatedGroupError;
-use crate::simulate::world::queue::WorldEvent;
-use crate::simulate::world::{Machines, World, WorldView};
+use crate::faults::replicas::controllers::Controllers;
+use rayfit::reconcile::RoundSettings;
+use rayfit::simulate::moment::Moment;
+use rayfit::simulate::scaler::Spared;
+use rayfit::simulate::settings::{LIVENESS_S, WorldSettings};
+use rayfit::simulate::trace::Trace;
+use rayfit::simulate::world::group::SimulatedGroupError;
+use rayfit::simulate::world::queue::WorldEvent;
+use rayfit::simulate::world::{Machines, World, WorldView};
 
 /// How long the cluster may take to come up, in seconds.
 const START_S: f64 = 600.0;
@@ -37,22 +38,22 @@ const KEPT_VIEWS: usize = 300;
 
 /// How a trial failed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Failed {
+pub(crate) struct Failed {
     /// The rule that was broken.
-    pub violation: WorldViolation,
+    pub(crate) violation: WorldViolation,
     /// What was done last.
-    pub log: Vec<String>,
+    pub(crate) log: Vec<String>,
 }
 
 /// How the cluster of a plan is scaled, and how its world behaves.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Staging {
+pub(crate) struct Staging {
     /// How the cluster is scaled.
-    pub reconciler: RoundSettings,
+    pub(crate) reconciler: RoundSettings,
     /// How the world behaves while nothing is wrong.
-    pub world: WorldSettings,
+    pub(crate) world: WorldSettings,
     /// Whether rounds that could be spared are made all the same.
-    pub spares_none: bool,
+    pub(crate) spares_none: bool,
 }
 
 /// Tries a plan as its scene says. Returns the first violation, if there is one.
@@ -60,7 +61,7 @@ pub struct Staging {
 /// # Errors
 ///
 /// A group of the scene cannot be read.
-pub fn trial(plan: &FaultPlan) -> Result<Option<Failed>, SimulatedGroupError> {
+pub(crate) fn trial(plan: &FaultPlan) -> Result<Option<Failed>, SimulatedGroupError> {
     let staging = Staging {
         reconciler: plan.scene.reconciler(),
         world: plan.scene.world(),
@@ -75,7 +76,7 @@ pub fn trial(plan: &FaultPlan) -> Result<Option<Failed>, SimulatedGroupError> {
 /// # Errors
 ///
 /// A group of the scene cannot be read.
-pub fn watched(
+pub(crate) fn watched(
     plan: &FaultPlan,
     staging: Staging,
     seen: &mut dyn FnMut(&World, Option<Moment>),
@@ -95,6 +96,7 @@ pub(super) struct FaultTrial<'a> {
     /// What watchers had, and since when.
     pub(super) views: VecDeque<(Moment, WorldView)>,
     pub(super) world: World,
+    pub(super) troubles: Troubles,
     pub(super) controllers: Controllers,
     pub(super) checker: Checker,
     /// Faults that begin or end, the last one first.
@@ -170,8 +172,9 @@ impl<'a> FaultTrial<'a> {
         let cluster = tenant(scene.cluster(), machines.clusters());
         let mut world = World::beside(&cluster, &trace, staging.world.clone(), machines)?;
         world.log.is_kept = true;
+        let troubles = Troubles::of(&mut world);
         if scene.settings.stranger {
-            world.strangers.push(stranger());
+            troubles.borrow_mut().strangers.push(stranger());
         }
         let replicas = scene.settings.replicas.unwrap_or(1);
         let mut controllers = Controllers::new(&staging.reconciler, replicas, &mut world);
@@ -186,6 +189,7 @@ impl<'a> FaultTrial<'a> {
             trace,
             scene,
             world,
+            troubles,
             controllers,
             views: VecDeque::new(),
             checker: Checker::default(),
@@ -336,13 +340,21 @@ impl<'a> FaultTrial<'a> {
             self.happen(event);
         }
         (self.seen)(&self.world, self.began);
+        if self.troubles.borrow().lie.is_some() {
+            self.checker.harm.lied = Some(self.world.now);
+        }
         let is_disturbed = !self.ongoing.is_empty();
         let (world, controllers) = (&mut self.world, &mut self.controllers);
         (self.checker).check(&self.scene, world, controllers, is_disturbed)
     }
 
     fn happen(&mut self, event: WorldEvent) {
+        let dies = self.dying.is_some_and(|dying| dying.calls == 0);
+        if let Some(effect) = self.controllers.arriving(event).filter(|_| !dies) {
+            self.troubles.meet(&effect, &mut self.world);
+        }
         match event {
+            WorldEvent::Watched if !self.troubles.watched(&mut self.world) => {}
             WorldEvent::Answered { scaler, .. } => match &mut self.dying {
                 Some(dying) if dying.calls == 0 => self.die(scaler),
                 Some(dying) => {
@@ -354,6 +366,7 @@ impl<'a> FaultTrial<'a> {
             WorldEvent::Look { .. } | WorldEvent::Lease(_) => {
                 self.controllers.happen(event, &mut self.world);
             }
+            WorldEvent::WatchedLate => self.troubles.watched_late(&mut self.world),
             event => self.world.happen(event),
         }
         if event == WorldEvent::Watched {

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::reconcile::ownership::lease::leader::{Leadership, LeaseRequest};
-use crate::reconcile::ownership::lease::played::PlayedLease;
-use crate::reconcile::ownership::lease::record::{LeaseRecord, Terms};
-use crate::simulate::moment::Moment;
-use crate::simulate::scaler::Scaler;
-use crate::simulate::sending::{Cut, Trust};
-use crate::simulate::world::World;
-use crate::simulate::world::queue::WorldEvent;
+use rayfit::reconcile::ownership::lease::leader::{Leadership, LeaseRequest};
+use rayfit::reconcile::ownership::lease::played::PlayedLease;
+use rayfit::reconcile::ownership::lease::record::{LeaseRecord, Terms};
+use rayfit::simulate::moment::Moment;
+use rayfit::simulate::scaler::Scaler;
+use rayfit::simulate::sending::{Cut, Trust};
+use rayfit::simulate::world::World;
+use rayfit::simulate::world::queue::WorldEvent;
 
 /// One replica of the controller.
 #[derive(Debug, Clone)]

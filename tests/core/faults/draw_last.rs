@@ -4,8 +4,8 @@ use super::draw::{Draw, SPAN_S};
 use super::plan::{Fault, FaultKind};
 use super::scene::MEMORY_GI;
 use super::scene::{Scene, SceneInPlace, SceneJob};
-use crate::simulate::ray::lies::GcsLie;
-use crate::simulate::world::trouble::{CallEvent, CallKind, LostWatches};
+use crate::faults::lies::GcsLie;
+use crate::faults::trouble::{CallEvent, CallKind, LostWatches};
 
 impl Draw {
     /// In a part of the scenes: other settings of pods in place, jobs that need a pod that has grown, and

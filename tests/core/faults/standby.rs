@@ -6,35 +6,35 @@ use k8s_openapi::jiff::SignedDuration;
 use k8s_openapi::jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Headroom, PlanSettings, ScheduledStandby};
-use crate::schedule::{CronExpression, Hours, HoursEnd};
-use crate::simulate::moment::START_HOUR;
+use rayfit::plan::{Headroom, PlanSettings, ScheduledStandby};
+use rayfit::schedule::{CronExpression, Hours, HoursEnd};
+use rayfit::simulate::moment::START_HOUR;
 
 /// What a policy keeps ready.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct SceneStandby {
+pub(crate) struct SceneStandby {
     /// The CPUs that are kept free.
-    pub cpus: u32,
+    pub(crate) cpus: u32,
     /// The share of the CPUs in use that is kept free, in percent.
-    pub share_percent: u32,
+    pub(crate) share_percent: u32,
     /// What a schedule keeps besides, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<SceneSchedule>,
+    pub(crate) schedule: Option<SceneSchedule>,
 }
 
 /// What is kept for some minutes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct SceneSchedule {
+pub(crate) struct SceneSchedule {
     /// The minutes from the start of the cluster until it begins.
-    pub from: i64,
+    pub(crate) from: i64,
     /// For how many minutes it lasts.
-    pub minutes: i64,
+    pub(crate) minutes: i64,
     /// The fewest replicas of the first group.
-    pub min: u32,
+    pub(crate) min: u32,
     /// The CPUs that are kept free.
-    pub cpus: u32,
+    pub(crate) cpus: u32,
 }
 
 impl SceneStandby {

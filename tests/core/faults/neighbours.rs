@@ -5,31 +5,31 @@ use super::plan::{FaultKind, FaultPlan};
 use super::shared::SharedParts;
 use super::trial::{Failed, FaultTrial, Staging};
 use super::violation::WorldViolation;
-use crate::flow_control::requests::{AT_ONCE, OF_ONE};
-use crate::simulate::gate::{Passed, SimulatedGate};
-use crate::simulate::moment::Moment;
-use crate::simulate::world::group::SimulatedGroupError;
-use crate::simulate::world::queue::WorldEvent;
-use crate::simulate::world::{Machines, World};
+use crate::faults::gate::{Passed, SimulatedGate};
+use rayfit::flow_control::requests::{AT_ONCE, OF_ONE};
+use rayfit::simulate::moment::Moment;
+use rayfit::simulate::world::group::SimulatedGroupError;
+use rayfit::simulate::world::queue::WorldEvent;
+use rayfit::simulate::world::{Machines, World};
 
 /// What the process may send to the API server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GateRate {
+pub(crate) struct GateRate {
     /// Requests in a second.
-    pub rate: u32,
+    pub(crate) rate: u32,
     /// Requests at once after a quiet time.
-    pub burst: u32,
+    pub(crate) burst: u32,
 }
 
 /// What became of several clusters.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Neighbourhood {
+pub(crate) struct Neighbourhood {
     /// The first violation, and the number of the cluster.
-    pub failed: Option<(usize, Failed)>,
+    pub(crate) failed: Option<(usize, Failed)>,
     /// For each cluster, how long each job waited, in seconds; none if it never started.
-    pub waits_s: Vec<Vec<Option<f64>>>,
+    pub(crate) waits_s: Vec<Vec<Option<f64>>>,
     /// For each cluster, the longest time that a request waited at the gate, in seconds.
-    pub at_gate_s: Vec<f64>,
+    pub(crate) at_gate_s: Vec<f64>,
 }
 
 /// Tries several plans at the same time, in one process. What happens to a process (it is killed, loses
@@ -38,7 +38,10 @@ pub struct Neighbourhood {
 /// # Errors
 ///
 /// A group of a scene cannot be read.
-pub fn trial(plans: &[FaultPlan], rate: GateRate) -> Result<Neighbourhood, SimulatedGroupError> {
+pub(crate) fn trial(
+    plans: &[FaultPlan],
+    rate: GateRate,
+) -> Result<Neighbourhood, SimulatedGroupError> {
     let plans: Vec<FaultPlan> = plans.iter().map(without_process).collect();
     let stagings = plans.iter().map(staging).collect();
     let mut seen = vec![|_: &World, _: Option<Moment>| {}; plans.len()];
@@ -51,7 +54,10 @@ pub fn trial(plans: &[FaultPlan], rate: GateRate) -> Result<Neighbourhood, Simul
 /// # Errors
 ///
 /// A group of a scene cannot be read.
-pub fn shared(plans: &[FaultPlan], rate: GateRate) -> Result<Neighbourhood, SimulatedGroupError> {
+pub(crate) fn shared(
+    plans: &[FaultPlan],
+    rate: GateRate,
+) -> Result<Neighbourhood, SimulatedGroupError> {
     let plans: Vec<FaultPlan> = plans.iter().map(without_process).collect();
     let stagings = plans.iter().map(staging).collect();
     let mut seen = vec![|_: &World, _: Option<Moment>| {}; plans.len()];
@@ -64,7 +70,7 @@ pub fn shared(plans: &[FaultPlan], rate: GateRate) -> Result<Neighbourhood, Simu
 /// # Errors
 ///
 /// A group of a scene cannot be read.
-pub fn watched<S: FnMut(&World, Option<Moment>)>(
+pub(crate) fn watched<S: FnMut(&World, Option<Moment>)>(
     plans: &[FaultPlan],
     mut stagings: Vec<Staging>,
     rate: GateRate,
@@ -96,7 +102,7 @@ fn played<S: FnMut(&World, Option<Moment>)>(
 ) -> Result<Neighbourhood, SimulatedGroupError> {
     let mut clusters = Vec::with_capacity(plans.len());
     for ((plan, staging), seen) in plans.iter().zip(stagings).zip(seen) {
-        let mut trial = match &mut machines {
+        let trial = match &mut machines {
             None => FaultTrial::new(plan, staging, seen)?,
             Some(machines) => {
                 let lent = std::mem::take(machines);
@@ -105,7 +111,7 @@ fn played<S: FnMut(&World, Option<Moment>)>(
                 trial
             }
         };
-        trial.world.outgoing = Some(Vec::new());
+        trial.troubles.borrow_mut().outgoing = Some(Vec::new());
         clusters.push(trial);
     }
     let mut neighbours = Neighbours {
@@ -201,11 +207,14 @@ impl Neighbours<'_> {
         if let Some(event @ WorldEvent::Answered { .. }) = cluster.happened {
             self.gate.answered((number, event));
         }
-        if let Some(seconds) = cluster.world.trouble.patience_asked.take() {
+        let mut trouble = cluster.troubles.borrow_mut();
+        if let Some(seconds) = trouble.patience_asked.take() {
             self.gate.ask_patience(number, now, seconds);
         }
-        let outgoing = cluster.world.outgoing.as_mut();
-        for event in outgoing.map(std::mem::take).unwrap_or_default() {
+        let outgoing = trouble.outgoing.as_mut();
+        let outgoing = outgoing.map(std::mem::take).unwrap_or_default();
+        drop(trouble);
+        for event in outgoing {
             if let Some(passed) = self.gate.join((number, event), now) {
                 self.take(passed, now);
             }

@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 
 use super::harm::HarmWatch;
+use super::inspect;
 use super::scene::{Scene, SceneGroup};
 use super::violation::WorldViolation;
-use crate::policy::settings::RAYFIT_ACCOUNTS;
-use crate::reconcile::Effect;
-use crate::reconcile::effects::effect::{ClusterPatch, PodPatch};
-use crate::simulate::moment::Moment;
-use crate::simulate::replicas::controllers::Controllers;
-use crate::simulate::world::World;
-use crate::simulate::world::log::LogEntry;
+use crate::faults::replicas::controllers::Controllers;
+use rayfit::policy::settings::RAYFIT_ACCOUNTS;
+use rayfit::reconcile::Effect;
+use rayfit::reconcile::effects::effect::{ClusterPatch, PodPatch};
+use rayfit::simulate::moment::Moment;
+use rayfit::simulate::world::World;
+use rayfit::simulate::world::log::LogEntry;
 
 /// The most writes to the API server within a minute for each pod, and the least that may be: a pod may be
 /// resized up and down once in some seconds, by two writes, or by three where answers are missing.
@@ -29,20 +30,20 @@ const KEPT_ENTRIES: usize = 40;
 
 /// What has been seen of a world.
 #[derive(Debug, Clone, Default)]
-pub struct Checker {
+pub(crate) struct Checker {
     /// When the last write or drain was made.
-    pub last_change: Option<(Moment, LogEntry)>,
+    pub(crate) last_change: Option<(Moment, LogEntry)>,
     writes: VecDeque<Moment>,
     gcs_calls: VecDeque<Moment>,
     /// The most workers that there were.
     workers: usize,
     log: VecDeque<(Moment, LogEntry)>,
-    harm: HarmWatch,
+    pub(super) harm: HarmWatch,
 }
 
 impl Checker {
     /// The last entries, for people.
-    pub fn log(&self) -> Vec<String> {
+    pub(crate) fn log(&self) -> Vec<String> {
         let log = self.log.iter();
         log.map(|(at, entry)| format!("{:.3} {entry}", at.seconds()))
             .collect()
@@ -53,7 +54,7 @@ impl Checker {
     /// # Errors
     ///
     /// A rule was broken.
-    pub fn check(
+    pub(crate) fn check(
         &mut self,
         scene: &Scene,
         world: &mut World,
@@ -255,7 +256,7 @@ fn resized(
     };
     let mut used = world.used(&patch.pod);
     if scene.settings.strategy.is_rayfit() {
-        used[1] = used[1].max(world.reported_memory(&patch.pod));
+        used[1] = used[1].max(inspect::reported_memory(world, &patch.pod));
     }
     if has_lied {
         used = [0; 2];

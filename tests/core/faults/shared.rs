@@ -1,8 +1,8 @@
 //! What several clusters of one simulated world share: Kubernetes nodes with the pods on them.
 
 use super::trial::FaultTrial;
-use crate::simulate::moment::Moment;
-use crate::simulate::world::Machines;
+use rayfit::simulate::moment::Moment;
+use rayfit::simulate::world::Machines;
 
 /// What clusters share. Each of them has it only while something happens to it.
 #[derive(Debug)]

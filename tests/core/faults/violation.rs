@@ -1,10 +1,10 @@
 //! What must never happen, whatever goes wrong.
 
-use crate::plan::check;
+use rayfit::plan::check;
 
 /// A rule that was broken.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum WorldViolation {
+pub(crate) enum WorldViolation {
     /// A pod was deleted on which jobs ran, because it was listed, or because another host of its replica
     /// had ended after a drain.
     #[error("pod {pod} was deleted because of the scaler while {jobs} jobs ran on it")]

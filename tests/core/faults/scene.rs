@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::standby::SceneStandby;
-use crate::plan;
-use crate::quantity::Quantity;
-use crate::reconcile::RoundSettings;
-use crate::reconcile::settings::{BackoffSettings, Pace};
-use crate::simulate::settings::{LIVENESS_S, NodePool, WorldSettings};
-use crate::simulate::trace::{Job, JobDemand, JobShape, MemoryUse, PlacementStrategy, Trace};
-use crate::snapshot::amounts::Amounts;
-use crate::snapshot::pod_object::{OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus};
+use rayfit::plan;
+use rayfit::quantity::Quantity;
+use rayfit::reconcile::RoundSettings;
+use rayfit::reconcile::settings::{BackoffSettings, Pace};
+use rayfit::simulate::settings::{LIVENESS_S, NodePool, WorldSettings};
+use rayfit::simulate::trace::{Job, JobDemand, JobShape, MemoryUse, PlacementStrategy, Trace};
+use rayfit::snapshot::amounts::Amounts;
+use rayfit::snapshot::pod_object::{OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus};
 
 /// For how many seconds small pods are kept at the most.
 pub(super) const KEEP_SMALL_S: f64 = 120.0;
@@ -25,113 +25,113 @@ const GI: f64 = 1_073_741_824.0;
 
 /// Where faults happen.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Scene {
+pub(crate) struct Scene {
     /// What holds for all of it.
-    pub settings: SceneSettings,
+    pub(crate) settings: SceneSettings,
     /// The worker groups.
-    pub groups: Vec<SceneGroup>,
+    pub(crate) groups: Vec<SceneGroup>,
     /// The jobs.
-    pub jobs: Vec<SceneJob>,
+    pub(crate) jobs: Vec<SceneJob>,
 }
 
 /// What holds for all of a scene.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct SceneSettings {
+pub(crate) struct SceneSettings {
     /// The seed of everything random.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// How the planner decides.
-    pub strategy: plan::Strategy,
+    pub(crate) strategy: plan::Strategy,
     /// For how long idle workers are kept, in seconds.
-    pub idle_timeout_seconds: u32,
+    pub(crate) idle_timeout_seconds: u32,
     /// The cores of a Kubernetes node; there are 4 GiB for each.
-    pub node_cores: i64,
+    pub(crate) node_cores: i64,
     /// The most workers that a policy lets the cluster have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_workers: Option<u64>,
+    pub(crate) max_workers: Option<u64>,
     /// From when a raylet has ended until the containers of its pod have, in seconds; by its liveness
     /// probe without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pod_end_seconds: Option<f64>,
+    pub(crate) pod_end_seconds: Option<f64>,
     /// Whether there is a pod that carries the cluster's label and is somebody else's, with a Ray node
     /// that the GCS lists as idle.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub stranger: bool,
+    pub(crate) stranger: bool,
     /// What a policy keeps ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub standby: Option<SceneStandby>,
+    pub(crate) standby: Option<SceneStandby>,
     /// How many replicas of the controller there are, if more than one: then they need Leases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replicas: Option<usize>,
+    pub(crate) replicas: Option<usize>,
     /// Whether the webhook checks changes of the RayCluster.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub judged: bool,
+    pub(crate) judged: bool,
     /// How pods that can be resized are kept small, if not as usual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_place: Option<SceneInPlace>,
+    pub(crate) in_place: Option<SceneInPlace>,
     /// Whether new pods are made larger than their template where a single request needs that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub initial_sizes: bool,
+    pub(crate) initial_sizes: bool,
 }
 
 /// How pods that can be resized are kept small; 0 seconds stand for never.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct SceneInPlace {
+pub(crate) struct SceneInPlace {
     /// After how long CPU that was spare is given up.
-    pub shrink_after_seconds: u32,
+    pub(crate) shrink_after_seconds: u32,
     /// For how long small pods are kept at the most.
-    pub keep_small_seconds: u32,
+    pub(crate) keep_small_seconds: u32,
     /// Whether that is learnt from the gaps between bursts.
-    pub learn_gaps: bool,
+    pub(crate) learn_gaps: bool,
     /// Whether pods grow with the memory in use.
-    pub follow_memory: bool,
+    pub(crate) follow_memory: bool,
 }
 
 /// A worker group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct SceneGroup {
+pub(crate) struct SceneGroup {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// The cores of a pod; there are 4 GiB for each.
-    pub cores: i64,
+    pub(crate) cores: i64,
     /// The cores up to which a pod may grow, if it may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_cores: Option<i64>,
+    pub(crate) max_cores: Option<i64>,
     /// The cores that the pod has as a whole, if it has any, of which its container is given more or fewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pod_cores: Option<i64>,
+    pub(crate) pod_cores: Option<i64>,
     /// The fewest replicas.
-    pub min: i64,
+    pub(crate) min: i64,
     /// The most replicas.
-    pub max: i64,
+    pub(crate) max: i64,
     /// The pods of a replica.
-    pub hosts: i64,
+    pub(crate) hosts: i64,
 }
 
 /// A job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct SceneJob {
+pub(crate) struct SceneJob {
     /// When it is submitted, in seconds.
-    pub at: f64,
+    pub(crate) at: f64,
     /// For how long it runs, in seconds.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// The CPUs that it takes; those of each bundle, where it has bundles.
-    pub cpu: f64,
+    pub(crate) cpu: f64,
     /// The memory that it takes, in GiB.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub memory_gi: f64,
+    pub(crate) memory_gi: f64,
     /// The memory that it really uses: pairs of seconds since it started, and GiB from then on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub uses_gi: Vec<(f64, f64)>,
+    pub(crate) uses_gi: Vec<(f64, f64)>,
     /// Whether it is an actor.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub actor: bool,
+    pub(crate) actor: bool,
     /// How the two bundles lie on nodes, if it is a placement group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bundles: Option<PlacementStrategy>,
+    pub(crate) bundles: Option<PlacementStrategy>,
 }
 
 #[expect(
@@ -144,7 +144,7 @@ fn is_zero(amount: &f64) -> bool {
 
 impl Scene {
     /// How the cluster is scaled.
-    pub fn reconciler(&self) -> RoundSettings {
+    pub(crate) fn reconciler(&self) -> RoundSettings {
         let mut settings = RoundSettings {
             // Fewer looks and shorter waits make more seeds in the same time. Changes of objects lead
             // to looks at once.
@@ -182,7 +182,7 @@ impl Scene {
     }
 
     /// How the world behaves.
-    pub fn world(&self) -> WorldSettings {
+    pub(crate) fn world(&self) -> WorldSettings {
         let cores = self.settings.node_cores;
         WorldSettings {
             seed: self.settings.seed,
@@ -205,7 +205,7 @@ impl Scene {
     }
 
     /// The jobs.
-    pub fn trace(&self) -> Trace {
+    pub(crate) fn trace(&self) -> Trace {
         Trace {
             name: "faults".to_owned(),
             jobs: self.jobs.iter().map(SceneJob::job).collect(),
@@ -213,7 +213,7 @@ impl Scene {
     }
 
     /// The RayCluster.
-    pub fn cluster(&self) -> Value {
+    pub(crate) fn cluster(&self) -> Value {
         let group = |group: &SceneGroup| {
             let mut pod = json!({"containers": [container("ray-worker", group.cores)]});
             if let Some(cores) = group.pod_cores {
@@ -254,13 +254,13 @@ impl Scene {
 
 impl SceneGroup {
     /// The most that a pod of it may have, as thousandths of cores and as bytes.
-    pub fn most(&self) -> [i64; 2] {
+    pub(crate) fn most(&self) -> [i64; 2] {
         let own = self.max_cores.unwrap_or(self.cores);
         amounts(self.pod_cores.map_or(own, |whole| whole.min(own)))
     }
 
     /// What a pod of it has at first.
-    pub fn least(&self) -> [i64; 2] {
+    pub(crate) fn least(&self) -> [i64; 2] {
         amounts(self.cores)
     }
 }

@@ -3,32 +3,20 @@
 
 use crate::simulate::world::World;
 use crate::simulate::world::queue::WorldEvent;
-use crate::simulate::world::trouble::HeadLoss;
+use crate::simulate::world::state::HeadLoss;
 
 /// From when another head takes work until drivers have submitted again what was lost, in seconds.
 const DRIVER_S: f64 = 5.0;
 
 impl World {
-    /// The head pod is lost, and Ray with everything that it knows: people delete it, or its Kubernetes
-    /// node vanishes, unless another cluster has its head there too. Drivers submit again what was lost, or
-    /// it stays so. Returns what is gone.
-    pub fn lose_head(&mut self, with_node: bool, returns: bool) -> Option<String> {
-        let head = self.own().find(|pod| self.machines.pods[*pod].is_head)?;
+    /// Drivers will submit again what is lost with the head, if `returns` says so.
+    pub fn expect_drivers(&mut self, returns: bool) {
         self.lost_head.returns |= returns;
         self.lost_head.is_awaited |= returns;
-        let is_other_head = |pod: usize| pod != head && self.machines.pods[pod].is_head;
-        let node = self.machines.pods[head].node.filter(|_| with_node);
-        let alone = |node: &usize| !self.machines.pods_on(*node).any(is_other_head);
-        if let Some(node) = node.filter(alone) {
-            self.take_node(node);
-            return Some(self.machines.nodes[node].name.clone());
-        }
-        self.delete_pod(head);
-        Some(self.machines.pods[head].name().to_owned())
     }
 
     /// The head pod is gone. Workers end when they have looked for it in vain.
-    pub(in crate::simulate::world) fn head_gone(&mut self) {
+    pub(super) fn head_gone(&mut self) {
         self.lost_head.head = HeadLoss::Gone;
         self.lost_head.is_awaited = self.lost_head.returns;
         // A worker whose raylet has not joined yet waits for the new head, and joins that.
@@ -45,14 +33,14 @@ impl World {
     }
 
     /// A pod is gone that Ray does not know: with it ends what has run there since before the head was lost.
-    pub(in crate::simulate::world) fn headless_gone(&mut self, pod: usize) {
+    pub(super) fn headless_gone(&mut self, pod: usize) {
         if self.lost_head.head != HeadLoss::Never {
             self.ray.end_headless(pod);
         }
     }
 
     /// Another head takes work.
-    pub(in crate::simulate::world) fn head_joins(&mut self) {
+    pub(super) fn head_joins(&mut self) {
         if self.lost_head.head == HeadLoss::Gone {
             self.lost_head.head = HeadLoss::Replaced;
         }
@@ -62,7 +50,7 @@ impl World {
     }
 
     /// Drivers submit again what was lost with the head, unless that is gone again.
-    pub(in crate::simulate::world) fn drivers_return(&mut self) {
+    pub(super) fn drivers_return(&mut self) {
         let mut own = self.own().map(|pod| &self.machines.pods[pod]);
         let is_there = own.any(|pod| pod.is_head && !pod.is_deleting());
         drop(own);
@@ -75,12 +63,12 @@ impl World {
     }
 
     /// Whether drivers will submit again what was lost.
-    pub(in crate::simulate::world) fn awaits_drivers(&self) -> bool {
+    pub(super) fn awaits_drivers(&self) -> bool {
         self.lost_head.is_awaited
     }
 
     /// Whether the GCS does not answer: it is away, or has ended with its head.
-    pub(in crate::simulate::world) fn is_gcs_away(&self) -> bool {
-        self.trouble.is_gcs_away || self.lost_head.head == HeadLoss::Gone
+    pub(super) fn is_gcs_away(&self) -> bool {
+        self.disturbance.is_gcs_away() || self.lost_head.head == HeadLoss::Gone
     }
 }

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::snapshot::gcs::{
+use rayfit::snapshot::gcs::{
     ClusterResourceState, GangResourceRequest, NodeStatus, ResourceRequest, ResourceRequestByCount,
 };
 
 /// A lie of a GCS: what it says although it is not so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum GcsLie {
+pub(crate) enum GcsLie {
     /// Nodes have, and have free, a thousand times what they have.
     Totals,
     /// Nodes have nothing.
@@ -34,7 +34,7 @@ pub enum GcsLie {
 
 impl GcsLie {
     /// All lies.
-    pub const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Totals,
         Self::NothingThere,
         Self::AllIdle,
@@ -48,7 +48,7 @@ impl GcsLie {
     ];
 
     /// Changes what is so into what is said. `head` is the name of the head's pod.
-    pub fn tell(self, state: &mut ClusterResourceState, head: &str) {
+    pub(crate) fn tell(self, state: &mut ClusterResourceState, head: &str) {
         let nodes = &mut state.node_states;
         match self {
             Self::Totals => {

@@ -1,0 +1,94 @@
+//! Names of objects, which become parts of the paths of requests.
+//!
+//! In: text of anybody, such as `authOptions.secretName`. Out: a name that an object can have. Invariant: with it in a
+//! path, no request is for something else.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::text::shown_text;
+
+/// The longest name.
+const LONGEST: usize = 253;
+
+/// A DNS subdomain (RFC 1123), which the names of namespaces, RayClusters, pods and Secrets are.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DnsName(Arc<str>);
+
+/// A text that is no DNS subdomain.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{} is not a name that an object can have: write lower-case letters, digits, dashes and dots, at most {LONGEST}, \
+     with a letter or digit at both ends and beside each dot",
+    shown_text(.0)
+)]
+pub struct NotADnsName(String);
+
+impl DnsName {
+    /// Reads a name.
+    ///
+    /// # Errors
+    ///
+    /// No object can have it.
+    pub fn parse(text: &str) -> Result<Self, NotADnsName> {
+        let is_name = text.len() <= LONGEST && text.split('.').all(is_part);
+        let no_name = || NotADnsName(text.to_owned());
+        is_name.then(|| Self(text.into())).ok_or_else(no_name)
+    }
+}
+
+fn is_part(text: &str) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = text.as_bytes();
+    bytes.first().is_some_and(is_plain)
+        && bytes.last().is_some_and(is_plain)
+        && bytes.iter().all(|byte| is_plain(byte) || *byte == b'-')
+}
+
+impl Deref for DnsName {
+    type Target = Arc<str>;
+
+    fn deref(&self) -> &Arc<str> {
+        &self.0
+    }
+}
+
+impl fmt::Display for DnsName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_ask_for_something_else_is_no_name() {
+        for text in [
+            "",
+            ".",
+            "..",
+            "../secrets",
+            "../../kube-system/secrets/admin",
+            "a/b",
+            "a?x",
+            "a#x",
+            "a%2fb",
+            "a b",
+            "A",
+            "-a",
+            "a-",
+            "a..b",
+            "a\n",
+            "ä",
+            &"a".repeat(LONGEST + 1),
+        ] {
+            assert!(DnsName::parse(text).is_err(), "{text:?}");
+        }
+        for text in ["a", "demo-raycluster-x7k2p", "1.2", &"a".repeat(LONGEST)] {
+            assert_eq!(&**DnsName::parse(text).unwrap(), text);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! What checks see of a world, beyond what a scaler is shown.
+
+use rayfit::quantity::Quantity;
+use rayfit::simulate::world::World;
+use rayfit::snapshot::gcs::MemoryInUse;
+
+/// The seconds between two reports of the memory in use, rounded up.
+const REPORT_S: i64 = 6;
+
+/// What the last report said of the memory in use in a pod.
+pub(super) fn told_memory(world: &World, pod: &str) -> Option<MemoryInUse> {
+    let is_here = |number: usize| world.machines.pods[number].name() == pod;
+    let mut living = world.ray.living();
+    let (_, node) = living.find(|(_, node)| is_here(node.pod))?;
+    node.memory.map(|known| known.told)
+}
+
+/// Whether the Kubernetes node of a pod has so many bytes of memory left.
+pub(super) fn has_memory_beside(world: &World, pod: &str, bytes: i64) -> bool {
+    let node = world.pod(pod).and_then(|pod| pod.node);
+    let Some(node) = node else {
+        return world.machines.pools.is_empty();
+    };
+    let (free, _) = world.machines.room(node);
+    free.memory.unwrap_or_default() >= Quantity::from_units(bytes)
+}
+
+/// Whether the RayCluster lets pods grow.
+pub(super) fn is_growth_allowed(world: &World) -> bool {
+    let annotations = &world.stored_cluster()["metadata"]["annotations"];
+    annotations.get(rayfit::ray::ippr::ANNOTATION).is_some()
+}
+
+/// The bytes in use in a pod, as both of the last two reports said at least.
+pub(super) fn reported_memory(world: &World, pod: &str) -> i64 {
+    let is_here = |number: usize| world.machines.pods[number].name() == pod;
+    let node = world.ray.living().find(|(_, node)| is_here(node.pod));
+    let known = node.and_then(|(_, node)| node.memory);
+    known.map_or(0, |known| {
+        let rise = known.told.rise_per_s.saturating_mul(REPORT_S);
+        known.told.bytes.saturating_sub(rise)
+    })
+}

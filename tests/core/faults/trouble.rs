@@ -1,0 +1,402 @@
+//! What is wrong with a world: calls that are not answered as they should be, watches that stop,
+//! kubelets that refuse.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::ops::Deref;
+use std::rc::Rc;
+
+use rayfit::reconcile::Reply;
+use rayfit::simulate::moment::Moment;
+use rayfit::simulate::world::World;
+use rayfit::simulate::world::WorldView;
+use rayfit::simulate::world::disturbance::{Disturbance, ResizeRefusal, WatchedKind, WrongAnswer};
+use rayfit::simulate::world::queue::WorldEvent;
+use rayfit::snapshot::NodeId;
+use rayfit::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
+use rayfit::snapshot::pod_object::PodObject;
+use serde::{Deserialize, Serialize};
+
+use super::answers;
+use crate::faults::lies::GcsLie;
+use rayfit::reconcile::Effect;
+use rayfit::reconcile::effects::failure::{ApiStatus, Failure, GcsKind};
+use rayfit::snapshot::cluster_object::ClusterObject;
+
+/// What is wrong with a world now.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Trouble {
+    /// How the next calls of the scaler are answered, if not as they should be.
+    pub(crate) answers: VecDeque<BadAnswer>,
+    /// For how many seconds the API server has just asked for patience, if it has.
+    pub(crate) patience_asked: Option<f64>,
+    /// Whether the GCS does not answer.
+    pub(crate) is_gcs_away: bool,
+    /// How all calls of a kind are answered.
+    pub(crate) refused: Option<(CallKind, Answer)>,
+    /// The objects of which watchers hear nothing.
+    pub(crate) lost: Option<LostWatches>,
+    /// What kubelets say to every resize.
+    pub(crate) resizes: Option<ResizeRefusal>,
+    /// What watchers hear of some objects later than of others, and when.
+    late_views: VecDeque<(Moment, WorldView)>,
+    /// The requests to the API server that have to pass a gate first, by the events by which they
+    /// arrive; none where there is no gate.
+    pub(crate) outgoing: Option<Vec<WorldEvent>>,
+    /// The lie that the GCS tells, if it tells one.
+    pub(crate) lie: Option<GcsLie>,
+    /// The objects of which watchers hear later than of others, and by how many seconds.
+    pub(crate) slow: Option<(LostWatches, f64)>,
+    /// What happens when the next call of a kind arrives, just before it is carried out.
+    pub(crate) at_call: Option<(CallKind, CallEvent)>,
+    /// The RayCluster as reads show it, where they are out of date.
+    pub(crate) reads: Option<Rc<ClusterObject>>,
+    /// How much of what waits the GCS tells of, in percent, if not all.
+    pub(crate) told_percent: Option<u32>,
+    /// Pods that carry the cluster's labels and are somebody else's.
+    pub(crate) strangers: Vec<PodObject>,
+}
+
+/// The same, as the world asks for it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Troubles(Rc<RefCell<Trouble>>);
+
+impl Deref for Troubles {
+    type Target = RefCell<Trouble>;
+
+    fn deref(&self) -> &RefCell<Trouble> {
+        &self.0
+    }
+}
+
+impl Troubles {
+    /// Troubles of a world, of which there are none yet.
+    pub(crate) fn of(world: &mut World) -> Self {
+        let troubles = Self::default();
+        world.disturbance = Rc::new(troubles.clone());
+        troubles
+    }
+
+    /// Watchers hear again of everything.
+    pub(crate) fn watch_again(&self, world: &mut World) {
+        let mut trouble = self.borrow_mut();
+        trouble.lost = None;
+        trouble.slow = None;
+        trouble.late_views.clear();
+        drop(trouble);
+        world.watch_again();
+    }
+
+    /// Watchers are about to hear of changes. Returns whether they do; what lags they hear later.
+    pub(crate) fn watched(&self, world: &mut World) -> bool {
+        let trouble = self.borrow_mut();
+        // The world adds no such event until watchers hear again.
+        if trouble.lost == Some(LostWatches::All) {
+            return false;
+        }
+        if let Some((_, lag_s)) = trouble.slow {
+            drop(trouble);
+            let (at, present) = (world.now.plus(lag_s), world.stored());
+            self.borrow_mut().late_views.push_back((at, present));
+            world.at(at, WorldEvent::WatchedLate);
+        }
+        true
+    }
+
+    /// What was to happen at a call that arrives happens before it is carried out.
+    pub(crate) fn meet(&self, effect: &Effect, world: &mut World) {
+        let meets = |(of, _): &mut (CallKind, CallEvent)| of.is_of(effect);
+        let event = self.borrow_mut().at_call.take_if(meets);
+        if let Some((_, event)) = event {
+            answers::meet(event, effect, world);
+        }
+    }
+
+    /// Watchers of the objects that lag hear what was so then.
+    pub(crate) fn watched_late(&self, world: &mut World) {
+        let mut trouble = self.borrow_mut();
+        let mut due = None;
+        while let Some((at, _)) = trouble.late_views.front()
+            && *at <= world.now
+        {
+            due = trouble.late_views.pop_front();
+        }
+        let lost = trouble.lost;
+        let (Some((_, then)), Some((slow, _))) = (due, trouble.slow) else {
+            return;
+        };
+        drop(trouble);
+        world.take_in(then, |of| {
+            slow.includes(of) && !lost.is_some_and(|which| which.includes(of))
+        });
+    }
+
+    /// The GCS tells of so much of what waits, in percent and of each shape, or of all of it again: not all
+    /// raylets have said yet what waits on them.
+    pub(crate) fn tell_demand(&self, percent: Option<u32>, world: &mut World) {
+        self.borrow_mut().told_percent = percent;
+        world.ray.touch();
+    }
+
+    /// The GCS tells a lie from now on, or none any more.
+    pub(crate) fn lie(&self, lie: Option<GcsLie>, world: &mut World) {
+        self.borrow_mut().lie = lie;
+        world.ray.touch();
+    }
+
+    /// From now on reads of the RayCluster show what is so now, whatever changes, or again what is so: an API
+    /// server whose cache stands still, while watches go on with another one.
+    pub(crate) fn hold_reads(&self, are_held: bool, world: &World) {
+        self.borrow_mut().reads = are_held.then(|| world.stored().cluster);
+    }
+}
+
+impl Disturbance for Troubles {
+    fn answer(&self, effect: Option<&Effect>) -> Option<WrongAnswer> {
+        let mut trouble = self.borrow_mut();
+        let is_kubernetes = effect.is_none_or(Effect::is_kubernetes);
+        let refused = trouble.refused.zip(effect);
+        if let Some(((_, answer), _)) = refused.filter(|((of, _), effect)| of.is_of(effect)) {
+            let failure = answer.failure(is_kubernetes);
+            return Some(WrongAnswer {
+                failure,
+                is_done: false,
+            });
+        }
+        let bad = trouble.answers.pop_front()?;
+        Some(WrongAnswer {
+            failure: bad.answer.failure(is_kubernetes),
+            is_done: bad.is_done && !bad.answer.refuses(),
+        })
+    }
+
+    fn answered(&self, result: &Result<Reply, Failure>) {
+        if let Err(Failure::Api(status)) = result
+            && status.code == 429
+        {
+            self.borrow_mut().patience_asked = Some(status.retry_after_s.unwrap_or_default());
+        }
+    }
+
+    fn holds(&self, event: WorldEvent) -> bool {
+        let mut trouble = self.borrow_mut();
+        let outgoing = trouble.outgoing.as_mut();
+        outgoing.map(|outgoing| outgoing.push(event)).is_some()
+    }
+
+    fn is_gcs_away(&self) -> bool {
+        self.borrow().is_gcs_away
+    }
+
+    fn falsify(&self, state: &mut ClusterResourceState, head: &str) {
+        let trouble = self.borrow();
+        let strange = trouble.strangers.iter().map(|pod| NodeState {
+            // The ids of the other Ray nodes are counted from 1, so that this one is never theirs.
+            node_id: NodeId::from([0xEE; 28]).to_string(),
+            instance_id: pod.metadata.name.clone(),
+            ray_node_type_name: pod.metadata.labels.group.clone().unwrap_or_default(),
+            status: NodeStatus::Idle,
+            idle_duration_ms: 3_600_000,
+            ..NodeState::default()
+        });
+        state.node_states.extend(strange);
+        if let Some(percent) = trouble.told_percent {
+            answers::tell_in_part(state, percent);
+        }
+        if let Some(lie) = trouble.lie {
+            lie.tell(state, head);
+        }
+    }
+
+    fn hears(&self, of: WatchedKind) -> bool {
+        let trouble = self.borrow();
+        let slow = trouble.slow.map(|(which, _)| which);
+        let mut missed = trouble.lost.into_iter().chain(slow);
+        !missed.any(|which| which.includes(of))
+    }
+
+    fn read(&self) -> Option<Rc<ClusterObject>> {
+        self.borrow().reads.clone()
+    }
+
+    fn resize_refusal(&self) -> Option<ResizeRefusal> {
+        self.borrow().resizes
+    }
+
+    fn strangers(&self) -> Vec<PodObject> {
+        self.borrow().strangers.clone()
+    }
+}
+
+/// What happens at the worst moment: when a call is on its way that was decided on before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum CallEvent {
+    /// People delete the pod that the call is about.
+    PodDeleted,
+    /// The containers of that pod end with an error.
+    PodFails,
+    /// People remove the notes of all pods.
+    NotesRemoved,
+    /// A tool writes 0 `replicas` of all groups.
+    ReplicasZero,
+    /// A tool writes 3 `replicas` of all groups.
+    ReplicasThree,
+    /// A tool empties the lists of pods to delete.
+    ListsEmptied,
+    /// People let all groups have no more replicas than their minima.
+    MaximaLowered,
+    /// The GCS starts anew, and has forgotten loads, demand and sizes.
+    GcsRestarts,
+}
+
+impl CallEvent {
+    /// All events that can meet a call.
+    pub(crate) const ALL: [Self; 8] = [
+        Self::PodDeleted,
+        Self::PodFails,
+        Self::NotesRemoved,
+        Self::ReplicasZero,
+        Self::ReplicasThree,
+        Self::ListsEmptied,
+        Self::MaximaLowered,
+        Self::GcsRestarts,
+    ];
+}
+
+/// Objects that are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum LostWatches {
+    /// All watched objects.
+    All,
+    /// The RayCluster.
+    RayCluster,
+    /// Its pods.
+    Pods,
+    /// The Kubernetes nodes.
+    Nodes,
+}
+
+impl LostWatches {
+    /// Whether objects of a kind are among them.
+    fn includes(self, of: WatchedKind) -> bool {
+        match self {
+            Self::All => true,
+            Self::RayCluster => of == WatchedKind::RayCluster,
+            Self::Pods => of == WatchedKind::Pods,
+            Self::Nodes => of == WatchedKind::Nodes,
+        }
+    }
+}
+
+/// Calls of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum CallKind {
+    /// Patches of the RayCluster.
+    PatchCluster,
+    /// Notes on pods.
+    NotePod,
+    /// Resizes of pods.
+    ResizePod,
+    /// Resizes of raylets.
+    ResizeRaylet,
+    /// Drains.
+    Drain,
+}
+
+impl CallKind {
+    /// All kinds of calls.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::PatchCluster,
+        Self::NotePod,
+        Self::ResizePod,
+        Self::ResizeRaylet,
+        Self::Drain,
+    ];
+
+    /// Whether an effect is such a call.
+    pub(crate) fn is_of(self, effect: &Effect) -> bool {
+        matches!(
+            (self, effect),
+            (Self::PatchCluster, Effect::PatchCluster(_))
+                | (Self::NotePod, Effect::NotePod(_))
+                | (Self::ResizePod, Effect::ResizePod(_))
+                | (Self::ResizeRaylet, Effect::ResizeRaylet(_))
+                | (Self::Drain, Effect::Drain(_))
+        )
+    }
+}
+
+/// A call that is not answered as it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct BadAnswer {
+    /// The answer.
+    pub(crate) answer: Answer,
+    /// Whether the call is carried out. A call that is refused is not.
+    pub(crate) is_done: bool,
+}
+
+/// What the API server or the GCS answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Answer {
+    /// HTTP 409: a conflict.
+    Conflict,
+    /// HTTP 422 of a validation.
+    Invalid,
+    /// HTTP 403 of a quota.
+    QuotaExceeded,
+    /// HTTP 429 with `Retry-After`.
+    TooManyRequests,
+    /// HTTP 500.
+    InternalError,
+    /// HTTP 503.
+    Unavailable,
+    /// No answer at all.
+    Silence,
+}
+
+impl Answer {
+    /// Whether the answer says that the call was not carried out.
+    pub(crate) fn refuses(self) -> bool {
+        matches!(
+            self,
+            Self::Conflict | Self::Invalid | Self::QuotaExceeded | Self::TooManyRequests
+        )
+    }
+
+    /// The failure that the scaler gets to know.
+    pub(crate) fn failure(self, is_kubernetes: bool) -> Failure {
+        if !is_kubernetes {
+            return Failure::Gcs {
+                kind: GcsKind::Unreachable,
+                message: "played: deadline exceeded".to_owned(),
+            };
+        }
+        let (code, message, causes, retry_after_s) = match self {
+            Self::Conflict => (409, "played: the object has been modified", vec![], None),
+            // With a cause, by which the refusal is told from a JSON patch whose test fails.
+            Self::Invalid => (
+                422,
+                "played: a webhook denied it",
+                vec!["FieldValueInvalid".to_owned()],
+                None,
+            ),
+            Self::QuotaExceeded => (403, "played: exceeded quota", vec![], None),
+            Self::TooManyRequests => (429, "played: too many requests", vec![], Some(2.0)),
+            Self::InternalError => (500, "played: internal error", vec![], None),
+            Self::Unavailable => (503, "played: unavailable", vec![], None),
+            Self::Silence => return Failure::NoAnswer("played: no answer".to_owned()),
+        };
+        Failure::Api(ApiStatus {
+            code,
+            message: message.to_owned(),
+            causes,
+            retry_after_s,
+            ..ApiStatus::default()
+        })
+    }
+}

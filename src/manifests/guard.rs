@@ -35,24 +35,15 @@ pub fn policies(options: &ManifestOptions) -> Vec<Value> {
     let Some(scaler) = options.scaler() else {
         return Vec::new();
     };
+    let with_binding = |name: &str, policy: Value| with_binding(options, scaler, name, policy);
     let mut policies = vec![
-        with_binding(
-            options,
-            scaler,
-            "rayfit-pod-writes",
-            of_pods(options, scaler),
-        ),
-        with_binding(
-            options,
-            scaler,
-            "rayfit-cluster-writes",
-            of_clusters(options, scaler),
-        ),
+        with_binding("rayfit-pod-writes", of_pods(options, scaler)),
+        with_binding("rayfit-cluster-writes", of_clusters(options, scaler)),
     ];
     // In one process with the webhooks, one account needs both Leases.
     if scaler == Component::Controller {
         let policy = of_leases(options);
-        policies.push(with_binding(options, scaler, "rayfit-lease-writes", policy));
+        policies.push(with_binding("rayfit-lease-writes", policy));
     }
     policies.concat()
 }

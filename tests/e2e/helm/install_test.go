@@ -147,3 +147,26 @@ func uninstallLeavesNothing(t *testing.T, l *lab.Lab) {
 	}
 	labtest.Kubectl(t, l, "delete", "namespace", system, "--timeout=60s")
 }
+
+// Helm takes no object that another release has, so that two releases beside each other share none. One
+// serves the webhooks and the other scales, from a namespace and for a namespace of its own.
+func TestASecondReleaseOnlyScales(t *testing.T) {
+	l := newLab(t)
+	labtest.Kubectl(t, l, "create", "namespace", "team-a")
+	onLab(t, l, "install", chart, "--create-namespace", "--set=controller.enabled=false")
+	further := func(command string, args ...string) {
+		t.Helper()
+		args = append([]string{command, "scaler", "--kubeconfig=" + l.Kubeconfig(), "--namespace=rayfit-a"}, args...)
+		if stdout, stderr, err := runHelm(t, args...); err != nil {
+			t.Fatalf("helm %s: %v\n%s%s", strings.Join(args, " "), err, stdout, stderr)
+		}
+	}
+	further("install", chart, "--create-namespace", "--set=webhook.enabled=false,crds.enabled=false,onlyNamespaces={team-a}")
+	labtest.Kubectl(t, l, "get", "deployment", "rayfit-controller", "-n", "rayfit-a")
+	labtest.Kubectl(t, l, "get", "role", "rayfit-scaling", "-n", "team-a")
+	labtest.Kubectl(t, l, "get", "validatingadmissionpolicy", "rayfit-pod-writes-rayfit-a")
+	further("uninstall")
+	labtest.Kubectl(t, l, "get", "validatingwebhookconfiguration", "rayfit-validating")
+	labtest.Kubectl(t, l, "get", "clusterrole", "rayfit-watch")
+	onLab(t, l, "uninstall")
+}

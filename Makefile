@@ -87,6 +87,14 @@ walk: tools build ## Walk through docs/rollout.md in the lab, and write what its
 image: tools-rust ## The container image, with docker, podman or buildah
 	scripts/image.sh build
 
+.PHONY: docs
+docs: ## docs/ as a site that can be searched, in target/book, with its links checked (needs mdBook)
+	scripts/book.sh
+
+.PHONY: release-dry-run
+release-dry-run: tools ## What a release needs no network for, twice, and whether the bytes are the same (BINARY=FILE: of that binary)
+	RAYFIT_RELEASE_BINARY=$(BINARY) scripts/release.sh dry-run
+
 .PHONY: demo
 demo: tools ## A cluster on this machine, good and bad RayClusters, and what a person sees
 	scripts/demo.sh

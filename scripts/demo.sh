@@ -155,12 +155,11 @@ use_cluster() {
   install=(--self-managed --namespace "$system" --only-namespace "$demo" --image "$image")
 }
 
-# The install's cluster-wide objects have fixed names, and a namespace may be somebody's.
+# A Rayfit that is there already has the definition of RayPolicy, or webhooks, and a namespace may be somebody's.
 refuse_to_disturb() {
   local object
-  for object in namespace/$demo namespace/$demo-system mutatingwebhookconfiguration/rayfit-mutating \
-    validatingwebhookconfiguration/rayfit-validating clusterrole/rayfit-ca-bundles \
-    clusterrolebinding/rayfit-ca-bundles validatingadmissionpolicy/rayfit-pod-writes; do
+  for object in "namespace/$demo" "namespace/$demo-system" customresourcedefinition/raypolicies.rayfit.dev \
+    validatingwebhookconfiguration/rayfit-validating; do
     if kubectl get "$object" >/dev/null 2>&1; then
       fail "the cluster has a $object already, which the demo does not touch.
   Take another cluster, or look at the Rayfit that is installed there."

@@ -4,7 +4,7 @@
 #
 # RAYFIT_IMAGE          name of the image              (rayfit:<version>)
 # RAYFIT_IMAGE_TOOL     docker, podman or buildah      (the first that works)
-# RAYFIT_IMAGE_BINARY   a static binary to put into it (built here; buildah only)
+# RAYFIT_IMAGE_BINARY   a static binary to put into it (built here)
 # RAYFIT_IMAGE_WORK     a folder for its files         (target/image)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -51,6 +51,7 @@ static_binary() {
   fi
   local target
   target=$(rustc -vV | sed -n 's/^host: //p')
+  case $target in *-linux-*) ;; *) fail "a program for $target cannot run in the image: build one on Linux, and name it in RAYFIT_IMAGE_BINARY" ;; esac
   echo "building a static binary for $target (some minutes the first time)" >&2
   # What keeps the image small: relocations in their short form, and, where the linker is LLD as Rust
   # has it for x86_64, functions that are equal to the byte only once.
@@ -61,7 +62,7 @@ static_binary() {
   echo "target/$target/release/rayfit"
 }
 
-# The files of the image, as in the Dockerfile.
+# The files of the image.
 stage() {
   local binary
   binary=$(static_binary)
@@ -84,18 +85,21 @@ build_with_buildah() {
   buildah "$@" commit --quiet --rm "$container" "$image" >/dev/null
 }
 
+build_with_dockerfile() {
+  "$1" build --tag "$image" --file Dockerfile "$work/files"
+}
+
 build() {
   local tool
   tool=$(choose_tool docker podman buildah)
+  stage
   if [ "$tool" = buildah ]; then
-    stage
-    mkdir -p "$work"
     build_with_buildah
     rm -f "$work/rayfit.tar"
     buildah push --quiet "$image" "docker-archive:$work/rayfit.tar:$image"
     echo "built $image with buildah; for docker load, kind load image-archive: $work/rayfit.tar"
   else
-    "$tool" build --tag "$image" .
+    build_with_dockerfile "$tool"
     echo "built $image with $tool"
   fi
 }
@@ -105,10 +109,10 @@ unpack() {
   local tool=$1 container
   rm -rf "$work/unpacked"
   mkdir -p "$work/unpacked"
+  stage
   if [ "$tool" = buildah ]; then
     # Storage of its own, and a driver that needs no kernel support: this works in containers too.
     local storage=(--storage-driver vfs --root "$(realpath "$work")/storage" --runroot "$(realpath "$work")/run")
-    stage
     build_with_buildah "${storage[@]}"
     buildah "${storage[@]}" inspect --type image \
       --format '{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}}' "$image" >"$work/config"
@@ -118,7 +122,7 @@ unpack() {
     buildah "${storage[@]}" rm --all >/dev/null
     buildah "${storage[@]}" rmi --all --force >/dev/null
   else
-    "$tool" build --tag "$image" .
+    build_with_dockerfile "$tool"
     "$tool" inspect --format '{{.Config.User}} {{.Config.Entrypoint}}' "$image" >"$work/config"
     container=$("$tool" create "$image")
     "$tool" export "$container" | tar -x -C "$work/unpacked"

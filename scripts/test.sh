@@ -25,8 +25,10 @@ format() {
   }
 }
 
+# And the workflows, which are programs too; their scripts by shellcheck, where that is installed.
 vet() {
-  (cd tests && "$go" vet ./...)
+  (cd tests && "$go" vet ./...) || return
+  "$go" run github.com/rhysd/actionlint/cmd/actionlint@v1.7.7 .github/workflows/*.yaml examples/github/*.yaml
 }
 
 docs() {

@@ -44,7 +44,7 @@ pub(super) fn judge(
         return Ok(Verdict::default());
     }
     let user = &review.user_info.username;
-    let found = resize_by_others::find(&pod, &old, user, &settings);
+    let found = resize_by_others::find(&pod, &old, user);
     Ok(fold(
         Vec::from_iter(found),
         &settings,

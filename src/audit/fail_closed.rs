@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::AuditOptions;
 use super::closing::{Closing, WebhookState, decide, is_by_us, is_closed, patch};
 use crate::apiserver::own_pods;
-use crate::manifests::names::VALIDATING;
+use crate::manifests::names::{VALIDATING, cluster_name};
 use crate::policy::Policies;
 
 /// How often the state is checked.
@@ -46,7 +46,8 @@ async fn step(
     policies: &Policies,
 ) -> Result<Closing, Error> {
     let api = configurations(client);
-    let seen = serde_json::to_value(api.get(VALIDATING).await?).unwrap_or_default();
+    let name = cluster_name(VALIDATING, &options.namespace);
+    let seen = serde_json::to_value(api.get(&name).await?).unwrap_or_default();
     let asked = policies.fail_closed();
     let asked = asked.map(|(policy, closed)| (&*policy.name, closed));
     let is_closed = is_closed(&seen);
@@ -61,8 +62,8 @@ async fn step(
         by_us: is_by_us(&seen),
     });
     match action {
-        Some(true) => write(&api, &seen, asked.map(|(policy, _)| policy)).await?,
-        Some(false) => write(&api, &seen, None).await?,
+        Some(true) => write(&api, &name, &seen, asked.map(|(policy, _)| policy)).await?,
+        Some(false) => write(&api, &name, &seen, None).await?,
         None => {}
     }
     Ok(holds)
@@ -78,14 +79,15 @@ fn configurations(client: &Client) -> Api<DynamicObject> {
     Api::all_with(client.clone(), &resource)
 }
 
-async fn write(api: &Api<DynamicObject>, seen: &Value, policy: Option<&str>) -> Result<(), Error> {
+async fn write(
+    api: &Api<DynamicObject>,
+    name: &str,
+    seen: &Value,
+    policy: Option<&str>,
+) -> Result<(), Error> {
     let change = serde_json::from_value(patch(seen, policy)).unwrap_or_default();
-    api.patch(
-        VALIDATING,
-        &PatchParams::default(),
-        &Patch::Json::<()>(change),
-    )
-    .await?;
+    api.patch(name, &PatchParams::default(), &Patch::Json::<()>(change))
+        .await?;
     if let Some(policy) = policy {
         tracing::info!(policy, "Ray objects are refused while no webhook answers");
     } else {
@@ -96,13 +98,14 @@ async fn write(api: &Api<DynamicObject>, seen: &Value, policy: Option<&str>) -> 
 
 /// Makes the webhooks fail open, whatever the policies say. This is for people in an emergency; the
 /// audit makes them fail closed again while a policy asks for it.
-pub async fn release(client: &Client) -> Result<bool, Error> {
+pub async fn release(client: &Client, namespace: &str) -> Result<bool, Error> {
     let api = configurations(client);
-    let seen = serde_json::to_value(api.get(VALIDATING).await?).unwrap_or_default();
+    let name = cluster_name(VALIDATING, namespace);
+    let seen = serde_json::to_value(api.get(&name).await?).unwrap_or_default();
     if !is_closed(&seen) {
         return Ok(false);
     }
-    write(&api, &seen, None).await.map(|()| true)
+    write(&api, &name, &seen, None).await.map(|()| true)
 }
 
 async fn ready(client: &Client, namespace: &str) -> Result<usize, Error> {

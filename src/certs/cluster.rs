@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::contents::{Anchor, Contents};
 use super::next::{CaBundle, View};
 use super::{CertificateOptions, bundle, secret};
-use crate::manifests::names::{MUTATING, VALIDATING};
+use crate::manifests::names::{MUTATING, VALIDATING, cluster_name};
 
 /// The reason why the cluster could not be read or changed.
 #[derive(Debug, Error)]
@@ -46,7 +46,7 @@ pub(super) struct SeenCluster {
 
 /// The objects of the cluster that are read and changed.
 pub(super) struct ClusterClient {
-    pub(super) configurations: [(&'static str, Api<DynamicObject>); 2],
+    pub(super) configurations: [(String, Api<DynamicObject>); 2],
     pub(super) secrets: Api<Secret>,
     options: CertificateOptions,
 }
@@ -66,8 +66,14 @@ impl ClusterClient {
         };
         Self {
             configurations: [
-                (MUTATING, configurations("Mutating", "mutating")),
-                (VALIDATING, configurations("Validating", "validating")),
+                (
+                    cluster_name(MUTATING, namespace),
+                    configurations("Mutating", "mutating"),
+                ),
+                (
+                    cluster_name(VALIDATING, namespace),
+                    configurations("Validating", "validating"),
+                ),
             ],
             secrets: Api::namespaced(client.clone(), namespace),
             options,
@@ -83,8 +89,8 @@ impl ClusterClient {
             let found = found.map_err(failed("read a webhook configuration"))?;
             let object = serde_json::to_value(found).unwrap_or_default();
             if let Some(bundle) = bundle::read(&object) {
-                bundles.insert((*name).to_owned(), bundle);
-                configurations.insert((*name).to_owned(), object);
+                bundles.insert(name.clone(), bundle);
+                configurations.insert(name.clone(), object);
             }
         }
         let secret = self.secret().await?;

@@ -178,8 +178,8 @@ impl Keeper {
         let secret = self.cluster.secrets.resource_url();
         let secret = ("the Secret of certificates", secret, &*self.options.secret);
         let configurations = self.cluster.configurations.iter();
-        let configurations =
-            configurations.map(|(name, api)| ("webhook configurations", api.resource_url(), *name));
+        let configurations = configurations
+            .map(|(name, api)| ("webhook configurations", api.resource_url(), name.as_str()));
         std::iter::once(secret)
             .chain(configurations)
             .map(|(title, path, name)| {

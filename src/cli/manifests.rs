@@ -1,5 +1,6 @@
 //! `rayfit manifests`: the manifests that install Rayfit.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::Outcome;
+use crate::manifests::chart::FlagHelp;
 use crate::manifests::options::MONITORING;
 use crate::manifests::{
     self, Certificates, FailurePolicy, ManifestOptions, chart, kustomize, names, to_yaml,
@@ -76,7 +78,7 @@ pub(super) struct ManifestsCommand {
 
     /// Priority class of the pods, for example system-cluster-critical
     ///
-    /// GKE allows system-cluster-critical outside kube-system only with a ResourceQuota for it.
+    /// With it comes a ResourceQuota for that class, without which GKE allows system-cluster-critical in kube-system only.
     #[arg(long, value_name = "CLASS")]
     priority_class: Option<String>,
 
@@ -125,6 +127,13 @@ pub(super) struct ManifestsCommand {
     #[arg(long)]
     no_controller: bool,
 
+    /// Only scale clusters: one installation in a Kubernetes cluster has webhooks, and further ones do without
+    ///
+    /// For more clusters than one process can scale. Each installation needs a --namespace and an
+    /// --only-namespace of its own (docs/operations.md).
+    #[arg(long, requires = "only_namespaces", conflicts_with_all = ["no_controller", "single_deployment", "cert_manager", "self_managed", "fail_closed", "initial_sizes", "write_to"])]
+    no_webhooks: bool,
+
     /// Permit reading Secrets, for Ray clusters with token authentication or TLS in mode central
     #[arg(long, conflicts_with = "no_controller")]
     ray_auth: bool,
@@ -169,7 +178,7 @@ impl ManifestsCommand {
         match folder {
             Some(folder) => {
                 let mut tree = kustomize::tree(&options);
-                tree.extend(chart::files());
+                tree.extend(chart::files(&flags())?);
                 write_tree(&folder, &tree)?;
             }
             None => std::io::stdout().write_all(yaml(&options).as_bytes())?,
@@ -204,6 +213,7 @@ impl ManifestsCommand {
             api_server_cidrs: self.api_server_cidrs,
             client_ca_config_map: self.client_ca_config_map,
             monitoring_namespace_labels: self.monitoring_namespace_labels,
+            webhooks: !self.no_webhooks,
             controller: !self.no_controller,
             single_deployment: self.single_deployment,
             ray_auth: self.ray_auth,
@@ -213,6 +223,23 @@ impl ManifestsCommand {
             definitions: !self.no_crds,
         }
     }
+}
+
+/// What `--help` says of each flag, for the values of the chart.
+fn flags() -> BTreeMap<String, FlagHelp> {
+    let command = <ManifestsCommand as clap::Args>::augment_args(clap::Command::default());
+    let flags = command.get_arguments().filter_map(|argument| {
+        let help = argument.get_long_help().or(argument.get_help());
+        let default = argument.get_default_values().iter();
+        let flag = FlagHelp {
+            help: help.map(ToString::to_string).unwrap_or_default(),
+            default: default
+                .map(|value| value.to_string_lossy().into_owned())
+                .collect(),
+        };
+        Some((argument.get_long()?.to_owned(), flag))
+    });
+    flags.collect()
 }
 
 fn yaml(options: &ManifestOptions) -> String {

@@ -3,6 +3,7 @@
 use super::Outcome;
 use super::live::{self, block_on};
 use crate::audit;
+use crate::manifests::names;
 
 /// In an emergency, let Ray objects through while no webhook answers
 ///
@@ -13,6 +14,10 @@ use crate::audit;
 #[command(after_help = "The same without rayfit:\n  \
     kubectl delete validatingwebhookconfiguration rayfit-validating   (until the next install)")]
 pub(super) struct ReleaseCommand {
+    /// Namespace of the installation
+    #[arg(long, value_name = "NAME", default_value = names::NAMESPACE)]
+    namespace: String,
+
     #[command(flatten)]
     cluster: live::ClusterArgs,
 }
@@ -21,7 +26,7 @@ impl ReleaseCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let changed = block_on(async {
             let client = self.cluster.client().await?;
-            Ok(audit::release(&client).await?)
+            Ok(audit::release(&client, &self.namespace).await?)
         })?;
         let said = if changed {
             "released: Ray objects are stored without validation while no webhook answers"

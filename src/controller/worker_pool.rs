@@ -112,9 +112,7 @@ impl WorkerPool {
     fn count(&self) {
         let mut counts = ReconcileMode::ALL.map(|mode| (mode, 0));
         for (_, entry) in self.observed.read().clusters() {
-            let mode = entry.mode.as_deref().and_then(|mode| mode.parse().ok());
-            let mode: ReconcileMode = mode.unwrap_or_default();
-            if let Some((_, count)) = counts.iter_mut().find(|(known, _)| *known == mode) {
+            if let Some((_, count)) = counts.iter_mut().find(|(known, _)| *known == entry.mode) {
                 *count += 1;
             }
         }
@@ -268,8 +266,7 @@ async fn until(due: Option<Instant>) {
 fn is_cared_for(entry: &ClusterEntry) -> bool {
     let central = ReconcileMode::Central.name();
     // The record ends with the role that owns the cluster or is taking it over.
-    entry.asks_for_central()
-        || entry.mode.as_deref() == Some(ReconcileMode::Sidecar.name())
+    entry.mode.is_ours()
         || entry
             .scaled_by
             .as_deref()

@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 
 use super::ManifestOptions;
-use super::names::{AUDIT_LEASE, Component, LEADER_LEASE};
+use super::names::{AUDIT_LEASE, Component, LEADER_LEASE, cluster_name};
 use crate::plan::STATUS_ANNOTATION;
 use crate::ray::initial_sizes;
 use crate::ray::reconcile::{RECORD, SETTINGS};
@@ -35,28 +35,30 @@ pub fn policies(options: &ManifestOptions) -> Vec<Value> {
     let Some(scaler) = options.scaler() else {
         return Vec::new();
     };
+    let with_binding = |name: &str, policy: Value| with_binding(options, scaler, name, policy);
     let mut policies = vec![
-        with_binding(scaler, "rayfit-pod-writes", of_pods(options, scaler)),
-        with_binding(
-            scaler,
-            "rayfit-cluster-writes",
-            of_clusters(options, scaler),
-        ),
+        with_binding("rayfit-pod-writes", of_pods(options, scaler)),
+        with_binding("rayfit-cluster-writes", of_clusters(options, scaler)),
     ];
     // In one process with the webhooks, one account needs both Leases.
     if scaler == Component::Controller {
         let policy = of_leases(options);
-        policies.push(with_binding(scaler, "rayfit-lease-writes", policy));
+        policies.push(with_binding("rayfit-lease-writes", policy));
     }
     policies.concat()
 }
 
-fn with_binding(component: Component, name: &str, policy: Value) -> Vec<Value> {
+fn with_binding(
+    options: &ManifestOptions,
+    component: Component,
+    name: &str,
+    policy: Value,
+) -> Vec<Value> {
     let object = |kind: &str, spec: Value| {
         json!({
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": kind,
-            "metadata": component.cluster_metadata(name),
+            "metadata": component.cluster_metadata(name, &options.namespace),
             "spec": spec
         })
     };
@@ -64,7 +66,10 @@ fn with_binding(component: Component, name: &str, policy: Value) -> Vec<Value> {
         object("ValidatingAdmissionPolicy", policy),
         object(
             "ValidatingAdmissionPolicyBinding",
-            json!({ "policyName": name, "validationActions": ["Deny"] }),
+            json!({
+                "policyName": cluster_name(name, &options.namespace),
+                "validationActions": ["Deny"]
+            }),
         ),
     ]
 }

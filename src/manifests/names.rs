@@ -14,9 +14,9 @@ pub const NAMESPACE: &str = "rayfit-system";
 pub const ISSUED_SECRET: &str = "rayfit-webhook-certs";
 /// The Secret that Rayfit fills.
 pub const OWN_SECRET: &str = "rayfit-self-managed-certs";
-/// The `MutatingWebhookConfiguration`.
+/// The `MutatingWebhookConfiguration`, by [`cluster_name()`].
 pub const MUTATING: &str = "rayfit-mutating";
-/// The `ValidatingWebhookConfiguration`.
+/// The `ValidatingWebhookConfiguration`, by [`cluster_name()`].
 pub const VALIDATING: &str = "rayfit-validating";
 /// The Lease that the auditing replica holds.
 pub const AUDIT_LEASE: &str = "rayfit-audit";
@@ -25,8 +25,8 @@ pub const LEADER_LEASE: &str = "rayfit-leader";
 /// Where `rayfit serve` looks for certificates, and where cert-manager's Secret is therefore
 /// mounted.
 pub const CERTIFICATE_FOLDER: &str = "/var/run/rayfit/certs";
-/// The memory limit of a pod that serves webhooks, in bytes: 4,096 connections with 40 KiB each, 96
-/// MiB of bodies, 320 MiB of parsed objects and their findings, and facts about the cluster.
+/// The memory limit of a pod that serves webhooks, in bytes. Half of it are 4,096 connections with 40 KiB each, 64
+/// MiB of bodies, 160 MiB of parsed objects and their findings, and facts about the cluster.
 pub const WEBHOOK_MEMORY: usize = 1 << 30;
 
 /// A Deployment of an installation, with an account of its own.
@@ -62,9 +62,9 @@ impl Component {
         json!({ "name": name, "namespace": namespace, "labels": self.labels() })
     }
 
-    /// The metadata of a cluster-wide object that belongs to it.
-    pub fn cluster_metadata(self, name: &str) -> Value {
-        json!({ "name": name, "labels": self.labels() })
+    /// The metadata of a cluster-wide object that belongs to it, in an installation in this namespace.
+    pub fn cluster_metadata(self, name: &str, namespace: &str) -> Value {
+        json!({ "name": cluster_name(name, namespace), "labels": self.labels() })
     }
 
     /// The user name of its account.
@@ -86,9 +86,14 @@ pub fn metadata(name: &str, namespace: &str) -> Value {
     Component::Admission.metadata(name, namespace)
 }
 
-/// The metadata of a cluster-wide object of the webhooks.
-pub fn cluster_metadata(name: &str) -> Value {
-    Component::Admission.cluster_metadata(name)
+/// The name of a cluster-wide object of the installation in this namespace. Outside of the default namespace it ends
+/// with the namespace, so that several installations can be in one Kubernetes cluster.
+pub fn cluster_name(name: &str, namespace: &str) -> String {
+    if namespace == NAMESPACE {
+        name.to_owned()
+    } else {
+        format!("{name}-{namespace}")
+    }
 }
 
 /// The host name under which the API server calls the webhooks, which certificates must have.

@@ -15,6 +15,7 @@ pub fn objects(options: &ManifestOptions) -> Vec<Value> {
     }
     let components = options.components();
     objects.push(access::namespace(options));
+    objects.extend(workload::critical_pods(options));
     objects.extend(
         components
             .iter()
@@ -22,12 +23,14 @@ pub fn objects(options: &ManifestOptions) -> Vec<Value> {
     );
     objects.extend(access::roles(options));
     objects.extend(guard::policies(options));
-    objects.extend(match options.certificates {
-        Some(Certificates::SelfManaged) => vec![certificates::empty_secret(options)],
-        Some(Certificates::CertManager) => certificates::issued(options),
-        None => Vec::new(),
-    });
-    objects.push(network::webhook_service(options));
+    if options.webhooks {
+        objects.extend(match options.certificates {
+            Some(Certificates::SelfManaged) => vec![certificates::empty_secret(options)],
+            Some(Certificates::CertManager) => certificates::issued(options),
+            None => Vec::new(),
+        });
+        objects.push(network::webhook_service(options));
+    }
     for component in &components {
         objects.push(network::metrics_service(options, *component));
         objects.push(network::policy(options, *component));
@@ -38,6 +41,8 @@ pub fn objects(options: &ManifestOptions) -> Vec<Value> {
             .iter()
             .map(|each| workload::deployment(options, *each)),
     );
-    objects.extend([webhooks::mutating(options), webhooks::validating(options)]);
+    if options.webhooks {
+        objects.extend([webhooks::mutating(options), webhooks::validating(options)]);
+    }
     objects
 }

@@ -50,6 +50,8 @@ pub struct ManifestOptions {
     pub client_ca_config_map: Option<String>,
     /// The namespaces whose pods may read metrics, each as one `KEY=VALUE` of their labels.
     pub monitoring_namespace_labels: Vec<String>,
+    /// Serve the webhooks. One installation in a Kubernetes cluster does; further ones only scale clusters.
+    pub webhooks: bool,
     /// Scale clusters in mode central.
     pub controller: bool,
     /// Scale clusters in the Deployment of the webhooks, under their account.
@@ -168,6 +170,7 @@ impl Default for ManifestOptions {
             api_server_cidrs: Vec::new(),
             client_ca_config_map: None,
             monitoring_namespace_labels: vec![MONITORING.to_owned()],
+            webhooks: true,
             controller: true,
             single_deployment: false,
             ray_auth: false,
@@ -246,7 +249,8 @@ impl ManifestOptions {
 
     /// The Deployments.
     pub fn components(&self) -> Vec<Component> {
-        let mut components = vec![Component::Admission];
+        let mut components = Vec::new();
+        components.extend(self.webhooks.then_some(Component::Admission));
         components.extend(self.scaler().filter(|each| *each == Component::Controller));
         components
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::certificates::AUTHORITY;
-use super::names::{self, APP, Component, MUTATING, VALIDATING};
+use super::names::{APP, Component, MUTATING, VALIDATING};
 use super::{Certificates, FailurePolicy, ManifestOptions};
 use crate::ray::Kind;
 
@@ -40,6 +40,12 @@ pub const CHANGED: &str = "request.operation != 'UPDATE' \
 /// Only pods that a RayCluster controls, as KubeRay makes them, are made larger.
 pub const OF_A_RAY_CLUSTER: &str = "has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(owner, \
      has(owner.controller) && owner.controller && owner.kind == 'RayCluster' && owner.apiVersion.startsWith('ray.io/'))";
+
+/// Kubelets, Rayfit's controllers, of which each installation has one, and Ray's autoscaler, which runs in the pod's
+/// namespace, resize pods all the time.
+pub const BY_A_STRANGER: &str = "!request.userInfo.username.matches('^system:serviceaccount:[^:]+:rayfit(-controller)?$') \
+     && !request.userInfo.username.startsWith('system:node:') \
+     && !request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':')";
 
 /// The mutating configuration. It never refuses anything, not even when it does not answer.
 pub fn mutating(options: &ManifestOptions) -> Value {
@@ -108,15 +114,6 @@ fn of_policies(options: &ManifestOptions) -> Value {
 /// The webhook for resizes of Ray pods. Regular resizes are never sent to it, and the timeout is
 /// short.
 fn of_resizes(options: &ManifestOptions) -> Value {
-    let scaler = options.scaler().unwrap_or(Component::Controller);
-    let rayfit = scaler.user(&options.namespace);
-    // Kubelets, Rayfit and Ray's autoscaler, which runs in the pod's namespace, resize pods all the
-    // time.
-    let stranger = format!(
-        "request.userInfo.username != '{rayfit}' \
-         && !request.userInfo.username.startsWith('system:node:') \
-         && !request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':')"
-    );
     json!({
         "name": "validate.resize.rayfit.dev",
         "clientConfig": service(options, VALIDATE_PATH),
@@ -128,7 +125,7 @@ fn of_resizes(options: &ManifestOptions) -> Value {
             "scope": "Namespaced"
         }],
         "matchPolicy": "Equivalent",
-        "matchConditions": [{ "name": "by-a-stranger", "expression": stranger }],
+        "matchConditions": [{ "name": "by-a-stranger", "expression": BY_A_STRANGER }],
         "namespaceSelector": { "matchExpressions": namespaces(options) },
         "objectSelector": {
             "matchExpressions": [{ "key": "ray.io/cluster", "operator": "Exists" }]
@@ -181,7 +178,7 @@ fn service(options: &ManifestOptions, path: &str) -> Value {
 }
 
 fn configuration(options: &ManifestOptions, kind: &str, name: &str) -> Value {
-    let mut metadata = names::cluster_metadata(name);
+    let mut metadata = Component::Admission.cluster_metadata(name, &options.namespace);
     // Without this label AKS would add selectors of its own.
     let mut annotations = json!({ "admissions.enforcer/disabled": "true" });
     if options.certificates == Some(Certificates::CertManager) {

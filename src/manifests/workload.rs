@@ -3,13 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::names::{
-    APP, CERTIFICATE_FOLDER, CLIENT_AUTHORITY_FOLDER, Component, ISSUED_SECRET, OWN_SECRET,
+    self, APP, CERTIFICATE_FOLDER, CLIENT_AUTHORITY_FOLDER, Component, ISSUED_SECRET, OWN_SECRET,
     WEBHOOK_MEMORY,
 };
 use super::{Certificates, ManifestOptions};
-
-/// The user in the container: the customary id of `nonroot`.
-const USER: u32 = 65532;
 
 /// Keeps one pod running while Kubernetes nodes are drained.
 pub fn disruption_budget(options: &ManifestOptions, component: Component) -> Option<Value> {
@@ -22,6 +19,28 @@ pub fn disruption_budget(options: &ManifestOptions, component: Component) -> Opt
             "spec": { "minAvailable": 1, "selector": { "matchLabels": component.labels() } }
         })
     })
+}
+
+/// The pods that may have a critical priority class in Rayfit's namespace. Where a provider (GKE) limits such a class,
+/// pods can have it only in namespaces with a quota that counts them.
+const CRITICAL_PODS: u32 = 100;
+
+/// The quota of pods with the priority class, if there is one.
+pub fn critical_pods(options: &ManifestOptions) -> Option<Value> {
+    let class = options.priority_class.as_ref()?;
+    Some(json!({
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": names::metadata("rayfit-critical-pods", &options.namespace),
+        "spec": {
+            "hard": { "pods": CRITICAL_PODS.to_string() },
+            "scopeSelector": {
+                "matchExpressions": [
+                    { "scopeName": "PriorityClass", "operator": "In", "values": [class] }
+                ]
+            }
+        }
+    }))
 }
 
 /// A Deployment.
@@ -87,11 +106,9 @@ impl Workload<'_> {
             // terminating, and then lets calls finish for up to 30 s. The controller finishes its
             // writes and exits.
             "terminationGracePeriodSeconds": if self.serves() { 45 } else { 30 },
+            // The image has a user, and OpenShift gives another one: it refuses pods that name theirs.
             "securityContext": {
                 "runAsNonRoot": true,
-                "runAsUser": USER,
-                "runAsGroup": USER,
-                "fsGroup": USER,
                 "seccompProfile": { "type": "RuntimeDefault" }
             },
             "affinity": { "podAntiAffinity": anti_affinity(&labels) },
@@ -133,8 +150,7 @@ impl Workload<'_> {
         let mut volumes = Vec::new();
         if self.mounts_certificate() {
             // Optional, so that the pods can start before cert-manager has filled it.
-            let secret =
-                json!({ "secretName": ISSUED_SECRET, "optional": true, "defaultMode": 0o440 });
+            let secret = json!({ "secretName": ISSUED_SECRET, "optional": true });
             let volume = json!({ "name": "certs", "secret": secret });
             volumes.push((volume, mount("certs", CERTIFICATE_FOLDER)));
         }

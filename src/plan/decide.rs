@@ -16,9 +16,10 @@ use crate::plan::list::{ByGroup, DemandIndex, List, StandbyIndex};
 use crate::plan::memory::attempts::Attempts;
 use crate::plan::memory::{at_work, availability, blocked, bursts, growth_backoff};
 use crate::plan::nodes::assemble::NodeAssembly;
-use crate::plan::nodes::blocked::Evidence;
+use crate::plan::nodes::blocked::{Evidence, StartPatience};
 use crate::plan::nodes::departure::departures;
 use crate::plan::nodes::group::ClusterConfig;
+use crate::plan::nodes::hanging::HangingPods;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::nodes::rows::{Leftovers, Row};
 use crate::plan::nodes::view::NodeReader;
@@ -104,13 +105,19 @@ impl<'a> Decision<'a> {
         let mut problems = std::mem::take(&mut config.problems);
         problems.extend(faults);
         let (pods, strategy) = ((self.own, self.live), self.settings.strategy);
-        let (mut list, leftovers) = rows::rows(self.snapshot, pods, strategy, now);
+        let (mut list, mut leftovers) = rows::rows(self.snapshot, pods, strategy, now);
         if self.is_rayfit() {
-            rows::add_awaited(&mut list, &config, self.own, &self.departures);
+            leftovers.hanging = HangingPods::of(self.own, &config, now);
+            problems.extend(leftovers.hanging.problems());
+            let hanging = &leftovers.hanging;
+            rows::add_awaited(&mut list, &config, self.own, &self.departures, hanging);
             rows::by_name(&mut list);
         }
-        let unschedulable_s = self.is_rayfit().then_some(self.settings.unschedulable_s);
-        let evidence = Evidence::of(self.snapshot, self.own, self.live, &config, unschedulable_s);
+        let patience = self.is_rayfit().then_some(StartPatience {
+            unschedulable_s: self.settings.unschedulable_s,
+            progress_deadline_s: self.settings.progress_deadline_s,
+        });
+        let evidence = Evidence::of(self.snapshot, self.own, self.live, &config, patience);
         let (mut state, mut demands) = self.state(&config, &list, &evidence, now, &mut problems);
         let kept_back = attempts.keep_back(&mut state, &mut demands, now);
         let history = &self.snapshot.history;
@@ -230,7 +237,7 @@ impl<'a> Decision<'a> {
             config,
             reader: &reader,
             kube_nodes: &kube_nodes,
-            too_large: &evidence.too_large,
+            given_up: &evidence.given_up,
             departures: &self.departures,
             now,
             list: List::default(),
@@ -280,6 +287,7 @@ impl<'a> Decision<'a> {
             shapes,
             classes: NodeClasses::default(),
             groups,
+            has_blocked: false,
             order: list.positions().collect(),
             nodes: list,
             headrooms,

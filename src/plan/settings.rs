@@ -26,6 +26,9 @@ pub struct PlanSettings {
     pub scale_up: Option<ScaleUp>,
     /// After how many seconds a pod that no Kubernetes node takes blocks its group.
     pub unschedulable_s: f64,
+    /// After how many seconds a pod with a Kubernetes node that has not become a Ray node no longer counts
+    /// as on its way (strategy rayfit).
+    pub progress_deadline_s: f64,
     /// For how many seconds nodes above a maximum may finish their work before they are stopped;
     /// 0 stops them at once.
     pub drain_timeout_s: f64,
@@ -73,6 +76,10 @@ pub const MAX_WORKERS: u32 = 10_000;
 /// says otherwise: a node autoscaler has made a node by then, as a rule.
 pub const UNSCHEDULABLE_S: u32 = 180;
 
+/// After how many seconds a pod with a Kubernetes node no longer counts as on its way where no RayPolicy says
+/// otherwise: as for a Deployment without `progressDeadlineSeconds`.
+pub const PROGRESS_DEADLINE_S: u32 = 600;
+
 /// For how many seconds nodes above a maximum may finish their work where no RayPolicy says
 /// otherwise.
 pub const DRAIN_TIMEOUT_S: u32 = 600;
@@ -102,6 +109,7 @@ impl Default for PlanSettings {
             max_workers: MAX_WORKERS.into(),
             scale_up: None,
             unschedulable_s: UNSCHEDULABLE_S.into(),
+            progress_deadline_s: PROGRESS_DEADLINE_S.into(),
             drain_timeout_s: DRAIN_TIMEOUT_S.into(),
             hold_busy_nodes: false,
             shrink_after_s: Some(SHRINK_AFTER_S.into()),

@@ -41,6 +41,9 @@
 //!   in their room. Ray keeps them for their timeout.
 //! - **blocked groups**: What pods, `scaleGate` and KubeRay say about a group that cannot be served
 //!   now is read, and other groups are used first. Ray tries another group after an hour.
+//! - **pods that never come**: Pods that hang in termination, or that do not become Ray nodes in time,
+//!   stand for nothing, and others are made where that helps. Ray waits for them, and gives up one
+//!   whose raylet never joined after an hour.
 //! - **whole placement groups**: The pods of a placement group of which not all get a Kubernetes
 //!   node are given up after a while, and it is tried again later, one at a time. Ray keeps those
 //!   that did, so that two placement groups may hold each other up.

@@ -85,6 +85,37 @@ impl Limits {
         };
     }
 
+    /// Takes those limits of `others` that allow less.
+    pub fn tighten(&mut self, others: &Self) {
+        fn least<T: Clone + PartialOrd>(own: &mut Option<Limit<T>>, other: Option<&Limit<T>>) {
+            let Some(other) = other else { return };
+            if own.as_ref().is_none_or(|own| other.most < own.most) {
+                *own = Some(other.clone());
+            }
+        }
+        let Self {
+            workers_per_cluster,
+            workers_per_group,
+            cpu_per_pod,
+            memory_per_pod,
+            gpus_per_cluster,
+            idle_timeout_seconds,
+            cpu_per_cluster,
+            memory_per_cluster,
+        } = others;
+        least(&mut self.workers_per_cluster, workers_per_cluster.as_ref());
+        least(&mut self.workers_per_group, workers_per_group.as_ref());
+        least(&mut self.cpu_per_pod, cpu_per_pod.as_ref());
+        least(&mut self.memory_per_pod, memory_per_pod.as_ref());
+        least(&mut self.gpus_per_cluster, gpus_per_cluster.as_ref());
+        least(
+            &mut self.idle_timeout_seconds,
+            idle_timeout_seconds.as_ref(),
+        );
+        least(&mut self.cpu_per_cluster, cpu_per_cluster.as_ref());
+        least(&mut self.memory_per_cluster, memory_per_cluster.as_ref());
+    }
+
     /// The rules whose limits are set.
     pub fn rules(&self) -> impl Iterator<Item = u16> {
         [

@@ -10,7 +10,7 @@ use k8s_openapi::jiff::Timestamp;
 use super::resource::Reconcile;
 use super::selector::Labels;
 use super::settings::ReconcileSettings;
-use super::{Modes, Policy, Settings};
+use super::{Limits, Modes, Policy, Settings};
 use crate::facts::Facts;
 use crate::ray::RayObject;
 use crate::rule_id::RuleId;
@@ -58,7 +58,8 @@ impl Policies {
     }
 
     /// The settings for `object` at `now`. Each setting is taken from the first policy that matches
-    /// the object and sets it, or from `base` if none does.
+    /// the object and sets it, or from `base` if none does. In a namespace whose labels are not known yet,
+    /// the strictest limits of all policies hold that can match.
     pub fn settings_for<'a>(
         &self,
         base: &'a Settings,
@@ -67,7 +68,12 @@ impl Policies {
         now: Timestamp,
     ) -> Cow<'a, Settings> {
         let matching: Vec<&Policy> = self.matching(object, facts).collect();
-        if matching.is_empty() {
+        // A new namespace is no way around limits until the watch tells of it.
+        let possible = self.iter().filter(|policy| {
+            policy.limits != Limits::default() && policy.scope.may_contain(object, facts)
+        });
+        let possible: Vec<&Policy> = possible.collect();
+        if matching.is_empty() && possible.is_empty() {
             return Cow::Borrowed(base);
         }
         let mut settings = base.clone();
@@ -93,6 +99,14 @@ impl Policies {
             for exemption in exemptions.filter(|e| e.is_in_force(now) && e.covers(object)) {
                 settings.modes.exempt(rank, &policy.name, exemption);
             }
+        }
+        for policy in possible {
+            for rule in policy.limits.rules().map(RuleId) {
+                settings
+                    .modes
+                    .enforce_limit(matching.len(), &policy.name, rule);
+            }
+            settings.limits.tighten(&policy.limits);
         }
         settings.modes.complete(&base.modes);
         Cow::Owned(settings)
@@ -396,6 +410,44 @@ mod tests {
             let ray = strategy(scope.clone()) == crate::plan::Strategy::Ray;
             assert_eq!(ray, follows, "{scope}");
         }
+    }
+
+    #[test]
+    fn a_namespace_that_is_not_known_yet_has_the_strictest_limits() {
+        let labelled =
+            |labels: serde_json::Value| json!({"namespaceSelector": {"matchLabels": labels}});
+        let tiers = [
+            (
+                "gold",
+                json!({"match": labelled(json!({"tier": "gold"})), "limits": {"maxWorkersPerCluster": 100}}),
+            ),
+            (
+                "tin",
+                json!({"match": labelled(json!({"tier": "tin"})), "limits": {"maxWorkersPerCluster": 5}}),
+            ),
+            (
+                "named",
+                json!({"match": labelled(json!({"kubernetes.io/metadata.name": "b"})), "limits": {"maxWorkersPerCluster": 1}}),
+            ),
+        ];
+        let most = |namespaces: &[(&str, &str)]| {
+            let labels = |tier: &str| [("tier".to_owned(), tier.to_owned())].into();
+            let namespaces = namespaces.iter();
+            let namespaces = namespaces.map(|(name, tier)| ((*name).to_owned(), labels(tier)));
+            let facts = Facts {
+                namespaces: Arc::new(namespaces.collect()),
+                ..Facts::default()
+            };
+            let settings = settings_at(&tiers, &facts, NOW);
+            let (mode, _) = came_to(&settings, 501, Mode::Enforce);
+            let limit = settings.limits.workers_per_cluster;
+            limit.map(|limit| (limit.most, limit.policy.to_string(), mode))
+        };
+        let tin = Some((5, by("tin"), Mode::Enforce));
+        assert_eq!(most(&[("default", "none")]), tin);
+        assert_eq!(most(&[("team-a", "gold")]).unwrap().0, 100);
+        assert_eq!(most(&[("team-a", "none")]), None);
+        assert_eq!(most(&[]), None, "nothing is known of any namespace");
     }
 
     #[test]

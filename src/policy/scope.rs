@@ -30,6 +30,19 @@ impl Scope {
         maker.is_some_and(|(kind, name)| self.contains_as(kind, name, cluster, facts))
     }
 
+    /// Whether `object` can be one of them for all that is known: a namespace of which the watch has not told yet may
+    /// have any labels.
+    pub fn may_contain(&self, object: &RayObject<'_>, facts: &Facts) -> bool {
+        let namespace = object.namespace().unwrap_or(DEFAULT_NAMESPACE);
+        let selector = self.namespace.iter();
+        let mut keys = selector.flat_map(Labels::keys);
+        keys.any(|key| key != NAMESPACE_NAME)
+            && facts.lacks_namespace(namespace)
+            && self.has_kind(object.kind)
+            && self.has_name(name_of(object))
+            && self.has_labels(|key| object.label(key))
+    }
+
     /// As if `object` had that kind and that name.
     fn contains_as(&self, kind: Kind, name: &str, object: &RayObject<'_>, facts: &Facts) -> bool {
         self.has_kind(kind)

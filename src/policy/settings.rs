@@ -21,8 +21,6 @@ pub struct Settings {
     pub operator_user: String,
     /// The version of KubeRay's operator, by which rules go that differ between versions.
     pub kuberay: RayVersion,
-    /// The user names under which Rayfit scales clusters.
-    pub rayfit_users: Vec<String>,
     /// The values that defaults write.
     pub defaults: DefaultValues,
     /// Who scales clusters without the annotation, and how Rayfit scales clusters.
@@ -92,11 +90,13 @@ pub const RAYFIT_ACCOUNTS: [&str; 2] = [
 /// The image that a release of this version is published as.
 pub const IMAGE: &str = concat!("rayfit:", env!("CARGO_PKG_VERSION"));
 
-impl Settings {
-    /// Whether the request comes from the controller, which scales clusters in mode central.
-    pub fn is_rayfit(&self, user: &str) -> bool {
-        self.rayfit_users.iter().any(|rayfit| rayfit == user)
-    }
+/// Whether the request comes from a controller, which scales clusters in mode central. Each installation has one, in a
+/// namespace of its own, so only the name of the account counts: it takes somebody off two warnings, and nothing else.
+pub fn is_rayfit(user: &str) -> bool {
+    let account = user.strip_prefix("system:serviceaccount:");
+    let name = account.and_then(|account| account.split_once(':'));
+    let ours = |known: &str| known.rsplit(':').next() == name.map(|(_, name)| name);
+    RAYFIT_ACCOUNTS.into_iter().any(ours)
 }
 
 impl Default for Settings {
@@ -107,7 +107,6 @@ impl Default for Settings {
             allowed_modes: ReconcileMode::ALL.to_vec(),
             operator_user: KUBERAY_OPERATOR.to_owned(),
             kuberay: KUBERAY,
-            rayfit_users: RAYFIT_ACCOUNTS.map(str::to_owned).to_vec(),
             defaults: DefaultValues::default(),
             reconcile: ReconcileSettings::default(),
         }

@@ -106,6 +106,7 @@ mod tests {
             json!({"maxWorkersPerCluster": 0}),
             json!({"scaleUp": {"maxPods": 3, "perSeconds": 60}}),
             json!({"unschedulableSeconds": 0}),
+            json!({"progressDeadlineSeconds": 1800}),
             json!({"drainTimeoutSeconds": 1800}),
             json!({"holdBusyNodes": true}),
             json!({"inPlace": {"shrinkAfterSeconds": 0, "makeRoom": false}}),

@@ -58,6 +58,8 @@ impl RoundSettings {
                 scale_up: written.scale_up.as_ref().and_then(scale_up),
                 unschedulable_s: seconds(written.unschedulable_seconds)
                     .unwrap_or(usual.plan.unschedulable_s),
+                progress_deadline_s: some_seconds(written.progress_deadline_seconds)
+                    .unwrap_or(usual.plan.progress_deadline_s),
                 drain_timeout_s: seconds(written.drain_timeout_seconds)
                     .unwrap_or(usual.plan.drain_timeout_s),
                 hold_busy_nodes: (written.hold_busy_nodes).unwrap_or(usual.plan.hold_busy_nodes),
@@ -183,6 +185,7 @@ mod tests {
             "maxWorkersPerCluster": 50,
             "scaleUp": {"maxPods": 7, "perSeconds": 9},
             "unschedulableSeconds": 20,
+            "progressDeadlineSeconds": 25,
             "drainTimeoutSeconds": 30,
             "holdBusyNodes": true,
             "inPlace": {"shrinkAfterSeconds": 90, "keepSmallSeconds": 0, "deferredSeconds": 4, "learnGaps": false,
@@ -198,6 +201,7 @@ mod tests {
                 per_s: 9,
             }),
             unschedulable_s: 20.0,
+            progress_deadline_s: 25.0,
             drain_timeout_s: 30.0,
             hold_busy_nodes: true,
             shrink_after_s: Some(90.0),
@@ -221,6 +225,7 @@ mod tests {
             "maxWorkersPerCluster": -1,
             "scaleUp": {"maxPods": 0, "perSeconds": 9},
             "unschedulableSeconds": i64::MAX,
+            "progressDeadlineSeconds": 0,
             "inPlace": {"shrinkAfterSeconds": -1, "keepSmallSeconds": -1},
             "backOff": {"initialSeconds": 0, "maxSeconds": -1},
         });

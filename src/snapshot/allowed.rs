@@ -200,14 +200,9 @@ impl Allowed {
             (Each(allowed), Value::Array(items)) => {
                 items.iter().map(|item| allowed.keep(item)).collect()
             }
-            (Env(names), Value::Array(entries)) => {
-                let is_named = |entry: &&Value| {
-                    let name = entry.get("name").and_then(Value::as_str);
-                    name.is_some_and(|name| names.contains(&name))
-                };
-                let kept = Keys(&[("name", Plain), ("value", Plain)]);
-                let entries = entries.iter().filter(is_named);
-                entries.map(|entry| kept.keep(entry)).collect()
+            (Env(_), Value::Array(entries)) => {
+                let entries = entries.iter().map(|entry| VARIABLE.keep(entry));
+                entries.filter(|entry| self.has_item(entry)).collect()
             }
             (Plain, Value::String(_)) | (_, Value::Null | Value::Bool(_) | Value::Number(_)) => {
                 value.clone()
@@ -216,6 +211,40 @@ impl Allowed {
             (_, Value::Array(_)) => Value::Array(Vec::new()),
             (_, Value::Object(_)) => Value::Object(Map::new()),
         }
+    }
+}
+
+/// What is kept of an environment variable.
+const VARIABLE: Allowed = Keys(&[("name", Plain), ("value", Plain)]);
+
+impl Allowed {
+    /// What is kept of the value at a key of an object; nothing if the key is not kept.
+    pub(super) fn below(&self, key: &str) -> Option<&Self> {
+        match self {
+            Keys(keys) => {
+                let mut keys = keys.iter();
+                keys.find(|(name, _)| *name == key)
+                    .map(|(_, allowed)| allowed)
+            }
+            AnyKey(allowed) => Some(allowed),
+            _ => None,
+        }
+    }
+
+    /// What is kept of the items of a list; nothing if none is kept.
+    pub(super) fn item(&self) -> Option<&Self> {
+        match self {
+            Each(allowed) => Some(allowed),
+            Env(_) => Some(&VARIABLE),
+            _ => None,
+        }
+    }
+
+    /// Whether an item of a list, reduced to what is kept of it, is kept.
+    pub(super) fn has_item(&self, item: &Value) -> bool {
+        let Env(names) = self else { return true };
+        let name = item.get("name").and_then(Value::as_str);
+        name.is_some_and(|name| names.contains(&name))
     }
 }
 
@@ -258,6 +287,21 @@ mod tests {
             *groups,
             json!([null, { "groupName": "cpu", "replicas": 2 }])
         );
+    }
+
+    #[test]
+    fn what_is_read_from_a_text_is_what_is_kept_of_the_object() {
+        let env = json!([{"name": MEMORY_MONITOR, "value": "0", "x": 1}, {"name": "KEY", "value": "s"}, 3]);
+        let group = json!({"groupName": "a", "labels": {"k": ["x"]}, "scaleStrategy": ["x"],
+            "template": {"spec": {"containers": [{"name": "r", "env": env, "image": "i"}], "volumes": [[]]}}});
+        let object = json!({"kind": "RayCluster", "metadata": {"name": "demo", "managedFields": [{}],
+            "labels": {"a": "b"}, "annotations": {"other": "x", "ray.io/ippr": "{}"}, "finalizers": ["f", {}]},
+            "spec": {"suspend": true, "headGroupSpec": group, "workerGroupSpecs": [null, 1.5, group]},
+            "status": "none"});
+        let text = object.to_string();
+        let mut reader = serde_json::Deserializer::from_str(&text);
+        let read = serde::de::DeserializeSeed::deserialize(&RAY_CLUSTER, &mut reader);
+        assert_eq!(read.unwrap(), ray_cluster(&object));
     }
 
     #[test]

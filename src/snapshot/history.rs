@@ -125,6 +125,8 @@ pub enum BlockCause {
     Crashes,
     /// Pods ended before Ray ran in them.
     EndsAtStart,
+    /// Pods did not become Ray nodes in time.
+    NotInTime,
     /// KubeRay was refused to make pods.
     NotCreated,
 }

@@ -15,6 +15,7 @@
 //! told in turn).
 
 pub mod allowed;
+pub mod allowed_reader;
 pub mod amounts;
 pub mod autoscaling_state;
 mod canonical;

@@ -18,6 +18,7 @@ mod control;
 mod events;
 mod gcs;
 mod greedy;
+mod memory;
 mod new_pods;
 mod node_autoscalers;
 mod ownership;

@@ -175,6 +175,10 @@ fn values_that_are_left_out_are_documented_as_the_code_takes_them() {
     let expected: BTreeMap<&str, String> = [
         ("maxWorkersPerCluster", settings.max_workers.to_string()),
         ("unschedulableSeconds", settings.unschedulable_s.to_string()),
+        (
+            "progressDeadlineSeconds",
+            settings.progress_deadline_s.to_string(),
+        ),
         ("drainTimeoutSeconds", settings.drain_timeout_s.to_string()),
         (
             "inPlace.shrinkAfterSeconds",

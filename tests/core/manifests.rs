@@ -11,7 +11,7 @@ use rayfit::manifests::access::certificates::NEEDED;
 use rayfit::manifests::access::{
     Access, AccessScope, audit, controller as scaling, initial_size, watch,
 };
-use rayfit::manifests::{Certificates, ManifestOptions, chart, kustomize, names, objects, to_yaml};
+use rayfit::manifests::{Certificates, ManifestOptions, names, objects, to_yaml};
 use serde_json::{Value, json};
 
 const REGENERATE: &str = "cargo run -- manifests --write-to manifests";
@@ -88,24 +88,113 @@ fn pods(objects: &[Value]) -> Vec<&Value> {
         .collect()
 }
 
+/// Files that are not made from the code.
+const BY_HAND: [&str; 4] = [
+    "monitoring/",
+    "helm/templates/_helpers.tpl",
+    "helm/templates/NOTES.txt",
+    "helm/templates/tests/",
+];
+
 #[test]
 fn the_folder_is_what_the_command_writes() {
     let mut there = BTreeMap::new();
     files_below(&folder(), &folder(), &mut there);
-    // Written by hand, and held against the command by tests of their own.
-    there.retain(|name, _| {
-        let by_hand = name.starts_with("helm/") && !name.starts_with("helm/files/");
-        !by_hand && !name.starts_with("monitoring/")
-    });
-    let mut made = kustomize::tree(&ManifestOptions::default());
-    made.extend(chart::files());
+    there.retain(|name, _| !BY_HAND.iter().any(|by_hand| name.starts_with(by_hand)));
+    let written = tempfile::tempdir().unwrap();
+    let status = Command::new(env!("CARGO_BIN_EXE_rayfit"))
+        .args(["manifests", "--write-to"])
+        .arg(written.path())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let mut made = BTreeMap::new();
+    files_below(written.path(), written.path(), &mut made);
     let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<BTreeSet<_>>();
     assert_eq!(names(&there), names(&made), "run: {REGENERATE}");
     for (name, text) in made {
-        assert_eq!(
-            there[&name], text,
+        assert!(
+            there[&name] == text,
             "manifests/{name} is out of date, run: {REGENERATE}"
         );
+    }
+}
+
+/// Several installations in one Kubernetes cluster: one serves webhooks, and further ones scale. None of them has an
+/// object of another one.
+#[test]
+fn installations_in_several_namespaces_share_nothing() {
+    let own = ManifestOptions::default().with_certificates(Certificates::SelfManaged);
+    let first = ManifestOptions {
+        controller: false,
+        ..own.clone()
+    };
+    let further = |namespace: &str, scaled: &str| ManifestOptions {
+        namespace: namespace.to_owned(),
+        only_namespaces: vec![scaled.to_owned()],
+        webhooks: false,
+        definitions: false,
+        ..own.clone()
+    };
+    let mut known: BTreeMap<String, Value> = BTreeMap::new();
+    for options in [first, further("rayfit-a", "a"), further("rayfit-b", "b")] {
+        let objects = objects(&options);
+        let scales_only = !options.webhooks;
+        assert_eq!(pods(&objects).len(), 1);
+        let kinds: BTreeSet<&str> = objects
+            .iter()
+            .map(|object| object["kind"].as_str().unwrap())
+            .collect();
+        let asked = kinds.contains("ValidatingWebhookConfiguration");
+        assert_eq!(asked, !scales_only, "{kinds:?}");
+        assert!(!scales_only || !kinds.contains("Secret"));
+        for object in objects {
+            let identity = by_identity(&to_yaml(std::slice::from_ref(&object)));
+            let identity = identity.into_keys().next().unwrap();
+            let other = known.insert(identity.clone(), object);
+            assert!(other.is_none(), "{identity} is in two installations");
+        }
+    }
+    let binding = &known[r#""ClusterRoleBinding" null "rayfit-policies-rayfit-a""#];
+    assert_eq!(binding["roleRef"]["name"], "rayfit-policies-rayfit-a");
+    assert_eq!(binding["subjects"][0]["namespace"], "rayfit-a");
+    let guard = &known[r#""ValidatingAdmissionPolicyBinding" null "rayfit-pod-writes-rayfit-b""#];
+    assert_eq!(guard["spec"]["policyName"], "rayfit-pod-writes-rayfit-b");
+}
+
+/// An installation elsewhere may write the webhook configurations that are its own, by their names.
+#[test]
+fn rights_name_the_cluster_wide_objects_of_their_installation() {
+    let options = ManifestOptions {
+        namespace: "elsewhere".to_owned(),
+        ..ManifestOptions::default().with_certificates(Certificates::SelfManaged)
+    };
+    let objects = objects(&options);
+    let rules = rules(&objects, "ClusterRole", None, "rayfit-ca-bundles-elsewhere");
+    for (at, kind) in [
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = &find(&objects, kind)["metadata"]["name"];
+        assert_eq!(rules[at]["resourceNames"], json!([name]));
+    }
+}
+
+#[test]
+fn a_critical_priority_class_comes_with_its_quota() {
+    let options = ManifestOptions {
+        priority_class: Some("system-cluster-critical".to_owned()),
+        ..ManifestOptions::default()
+    };
+    let objects = objects(&options);
+    let quota = &find(&objects, "ResourceQuota")["spec"];
+    let counted = &quota["scopeSelector"]["matchExpressions"][0];
+    assert_eq!(counted["scopeName"], "PriorityClass");
+    for pod in pods(&objects) {
+        assert_eq!(counted["values"], json!([pod["priorityClassName"]]));
     }
 }
 
@@ -478,7 +567,12 @@ fn pods_keep_to_the_restricted_level() {
         for pod in pods(&objects) {
             let container = &pod["containers"][0];
             let security = &container["securityContext"];
-            assert_eq!(pod["securityContext"]["runAsUser"], 65532, "{name}");
+            // OpenShift refuses pods that choose their user or groups.
+            for id in ["runAsUser", "runAsGroup", "fsGroup"] {
+                assert!(pod["securityContext"][id].is_null(), "{name}");
+                assert!(security[id].is_null(), "{name}");
+            }
+            assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
             assert_eq!(
                 pod["securityContext"]["seccompProfile"]["type"],
                 "RuntimeDefault"

@@ -124,7 +124,7 @@ fn findings_of(rule: RuleId, path: &Path) -> Vec<Finding> {
 
 fn resized(pod: &Value, old: &Value, user: &str) -> Vec<Finding> {
     let (pod, old) = (pod.as_object().unwrap(), old.as_object().unwrap());
-    let found = resize_by_others::find(pod, old, user, &Settings::default());
+    let found = resize_by_others::find(pod, old, user);
     found.into_iter().collect()
 }
 

@@ -25,66 +25,157 @@ fn checkout() -> tempfile::TempDir {
     folder
 }
 
-/// Runs a step as the runner does in a container.
-fn step(script: &str, folder: &Path) -> Output {
+/// Runs a step as the runner does, with the binary on the PATH and the environment that the step gives.
+fn step(script: &str, env: &[(&str, &str)], folder: &Path) -> Output {
     let binary = PathBuf::from(env!("CARGO_BIN_EXE_rayfit"));
     let path = format!(
         "{}:{}",
         binary.parent().unwrap().display(),
         std::env::var("PATH").unwrap()
     );
-    Command::new("sh")
-        .args(["-e", "-c", script])
+    Command::new("bash")
+        .args(["-e", "-o", "pipefail", "-c", script])
         .current_dir(folder)
         .env("PATH", path)
+        .envs(env.iter().copied())
         .output()
         .unwrap()
 }
 
+fn yaml(file: &str) -> Value {
+    serde_saphyr::from_str(&std::fs::read_to_string(root().join(file)).unwrap()).unwrap()
+}
+
 #[test]
 fn the_workflow_fails_for_a_bad_manifest_and_uploads_what_was_found() {
-    let text = std::fs::read_to_string(root().join("examples/github/rayfit.yaml")).unwrap();
-    let workflow: Value = serde_saphyr::from_str(&text).unwrap();
+    let workflow = yaml("examples/github/rayfit.yaml");
     assert_eq!(
         workflow["on"]["pull_request"]["paths"],
         json!(["deploy/**"])
     );
     assert_eq!(workflow["permissions"]["security-events"], "write");
     let steps = workflow["jobs"]["check"]["steps"].as_array().unwrap();
-    let scripts: Vec<&str> = steps
-        .iter()
-        .filter_map(|step| step["run"].as_str())
-        .collect();
-    let [annotate, write] = scripts[..] else {
-        panic!("two steps run something, not {scripts:?}");
+    let [_, check, upload] = &steps[..] else {
+        panic!("not three steps: {steps:?}");
     };
-    let folder = checkout();
+    let version = concat!("@v", env!("CARGO_PKG_VERSION"));
+    assert!(check["uses"].as_str().unwrap().ends_with(version));
+    let paths = check["with"]["paths"].as_str().unwrap();
 
-    let annotated = step(annotate, folder.path());
-    assert_eq!(annotated.status.code(), Some(1), "{annotated:?}");
-    let said = String::from_utf8(annotated.stdout).unwrap();
+    let action = yaml("action.yaml");
+    let sarif = action["inputs"]["sarif"]["default"].as_str().unwrap();
+    let script = action["runs"]["steps"][1]["run"].as_str().unwrap();
+    let folder = checkout();
+    let env = [("PATHS", paths), ("ARGUMENTS", ""), ("SARIF", sarif)];
+    let run = step(script, &env, folder.path());
+    assert_eq!(run.status.code(), Some(1), "{run:?}");
+    let said = String::from_utf8(run.stdout).unwrap();
     assert!(
         said.starts_with("::error file=deploy/bad.yaml,line="),
         "{said}"
     );
+    let turned_down = [
+        ("PATHS", paths),
+        ("ARGUMENTS", "--policy ../audit.yaml"),
+        ("SARIF", sarif),
+    ];
+    std::fs::copy(
+        root().join("examples/policies/audit-first.yaml"),
+        folder.path().join("audit.yaml"),
+    )
+    .unwrap();
+    let inside = folder.path().join("deploy");
+    let run = step(&script.replace("$PATHS", "."), &turned_down, &inside);
+    assert_eq!(run.status.code(), Some(0), "{run:?}");
 
-    // What was found fails the job once: the file is uploaded all the same.
-    let written = step(write, folder.path());
-    assert_eq!(written.status.code(), Some(0), "{written:?}");
-    let upload = steps.last().unwrap();
     assert!(
         upload["uses"]
             .as_str()
             .unwrap()
             .starts_with("github/codeql-action/upload-sarif@v")
     );
-    let file = upload["with"]["sarif_file"].as_str().unwrap();
+    assert_eq!(upload["with"]["sarif_file"], sarif);
     let log: Value =
-        serde_json::from_str(&std::fs::read_to_string(folder.path().join(file)).unwrap()).unwrap();
+        serde_json::from_str(&std::fs::read_to_string(folder.path().join(sarif)).unwrap()).unwrap();
     has_the_shape(&log);
     let results = log["runs"][0]["results"].as_array().unwrap();
     let uri = &results[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
     assert_eq!(uri, "deploy/bad.yaml");
+}
+
+/// The steps of a release and of the action fit together: what one packs, the other installs, and nothing else.
+#[test]
+fn what_a_release_packs_the_action_installs() {
+    let out = tempfile::tempdir().unwrap();
+    let release = |arguments: &str| {
+        let command = format!("{}/scripts/release.sh {arguments}", root().display());
+        let env = [("RAYFIT_RELEASE_BINARY", env!("CARGO_BIN_EXE_rayfit"))];
+        let run = step(&command, &env, out.path());
+        assert!(run.status.success(), "{command}: {run:?}");
+        String::from_utf8(run.stdout).unwrap()
+    };
+    let version = release("version");
+    assert_eq!(version.trim(), env!("CARGO_PKG_VERSION"));
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let folder = out.path().join("out");
+    let to = folder.display();
+    release(&format!("binary {target} {to}"));
+    release(&format!("krew {to} https://example.org"));
+    release(&format!("checksums {to}"));
+    let downloads = format!("file://{to}");
+    let install = format!("{}/scripts/install.sh installed", root().display());
+    let tag = concat!("v", env!("CARGO_PKG_VERSION"));
+    let env = [("VERSION", tag), ("DOWNLOADS", &*downloads)];
+    let run = step(&install, &env, out.path());
+    assert!(run.status.success(), "{run:?}");
+    let said = String::from_utf8(run.stdout).unwrap();
+    assert_eq!(said, concat!("rayfit ", env!("CARGO_PKG_VERSION"), "\n"));
+
+    let archive = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .find(|path| path.extension().is_some_and(|kind| kind == "gz"));
+    std::fs::write(archive.unwrap(), "something else").unwrap();
+    let run = step(&install.replace("installed", "other"), &env, out.path());
+    assert!(!run.status.success(), "{run:?}");
+    assert!(!out.path().join("other").exists());
+}
+
+/// Wherever a document, an example or a manifest names a released version, it is that of Cargo.toml.
+#[test]
+fn versions_come_from_one_place() {
+    let files = [
+        "README.md",
+        "docs/rollout.md",
+        "examples/github/rayfit.yaml",
+        "manifests/helm/Chart.yaml",
+    ];
+    let mut count = 0;
+    for file in files {
+        let text = std::fs::read_to_string(root().join(file)).unwrap();
+        let marks = [
+            "rayfit:",
+            "rayfit@v",
+            "version: ",
+            "appVersion: ",
+            "At version ",
+            "at\nversion ",
+        ];
+        for mark in marks {
+            for after in text.split(mark).skip(1) {
+                let is_part = |c: char| c.is_ascii_digit() || c == '.';
+                let found = after.split(|c| !is_part(c)).next().unwrap();
+                let found = found.trim_end_matches('.');
+                if found.matches('.').count() == 2 {
+                    assert_eq!(found, env!("CARGO_PKG_VERSION"), "{file}: {mark}{found}");
+                    count += 1;
+                }
+            }
+        }
+    }
+    assert!(count > 6, "{count}");
+    let changelog = std::fs::read_to_string(root().join("CHANGELOG.md")).unwrap();
+    assert!(changelog.contains(concat!("\n## ", env!("CARGO_PKG_VERSION"), "\n")));
 }
 
 #[test]
@@ -95,7 +186,7 @@ fn sarif_of_files_that_cannot_be_read_has_the_shape_too() {
         "kind: [RayCluster",
     )
     .unwrap();
-    let out = step("rayfit check -o sarif deploy/", folder.path());
+    let out = step("rayfit check -o sarif deploy/", &[], folder.path());
     // Another object is denied.
     assert_eq!(out.status.code(), Some(1));
     let log: Value = serde_json::from_slice(&out.stdout).unwrap();

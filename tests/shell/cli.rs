@@ -51,6 +51,67 @@ fn the_examples_are_what_they_say() {
     assert_eq!(run.code, 1, "{}", run.out);
 }
 
+/// What each preset of `examples/policies` is for: a change of the good example in a namespace, the rule that speaks of
+/// it, and whether the object is refused. Elsewhere the preset says nothing.
+#[test]
+fn each_preset_does_what_it_is_for() {
+    let unbounded = ("    maxReplicas: 10\n", "");
+    let many = ("maxReplicas: 10", "maxReplicas: 1000");
+    let grown = ("\"max-cpu\": \"8\"", "\"max-cpu\": \"32\"");
+    let idle = ("idleTimeoutSeconds: 120", "idleTimeoutSeconds: 3600");
+    let sized = ("rayStartParams: {}", "rayStartParams: {num-cpus: \"2\"}");
+    let gpus = (" 8Gi}\n", " 8Gi, nvidia.com/gpu: 4}\n");
+    for (preset, namespace, (from, to), rule, code) in [
+        ("audit-first", "research", unbounded, "RF213", 0),
+        ("production", "production", unbounded, "RF213", 1),
+        ("production", "production", many, "RF501", 1),
+        ("production", "research", many, "", 0),
+        ("development", "development", many, "RF501", 1),
+        ("development", "development", grown, "RF506", 1),
+        ("development", "development", sized, "RF105", 0),
+        ("shared-gpus", "gpus", gpus, "RF504", 1),
+        ("shared-gpus", "gpus", idle, "RF505", 1),
+        ("shared-gpus", "research", idle, "", 0),
+        ("kueue", "queues", unbounded, "RF213", 1),
+    ] {
+        let good = read("examples/good.yaml");
+        assert!(good.contains(from), "{from}");
+        let changed = good
+            .replace(from, to)
+            .replace("namespace: research", &format!("namespace: {namespace}"));
+        let policy = format!("examples/policies/{preset}.yaml");
+        let facts = "tests/fixtures/cli/namespaces.yaml";
+        let run = rayfit_reading(
+            &["check", "--policy", &policy, "--facts", facts, "-"],
+            &changed,
+        );
+        let case = format!(
+            "{preset} {namespace} {from} -> {to}: {}{}",
+            run.out, run.err
+        );
+        assert_eq!(run.code, code, "{case}");
+        assert!(run.out.contains(rule), "{case}");
+        assert!(
+            !rule.is_empty() || run.out.contains("nothing found"),
+            "{case}"
+        );
+    }
+    let tried = [
+        "audit-first",
+        "development",
+        "kueue",
+        "production",
+        "shared-gpus",
+    ];
+    let folder = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/policies"));
+    let mut there: Vec<String> = folder
+        .unwrap()
+        .map(|file| file.unwrap().file_name().display().to_string())
+        .collect();
+    there.sort();
+    assert_eq!(there, tried.map(|name| format!("{name}.yaml")));
+}
+
 #[test]
 fn a_folder_is_searched_in_order_without_what_is_hidden() {
     let run = rayfit(&["check", "-o", "json", FOLDER]);

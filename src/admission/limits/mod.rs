@@ -20,8 +20,8 @@ use turns::{ReviewTurn, Turns};
 
 use crate::shares::{ConnectionSource, Full, Share, ShareBounds, Shares};
 
-/// The limits of the admission server. Together they keep within the memory that the manifests give
-/// a pod ([`crate::manifests::names::WEBHOOK_MEMORY`]).
+/// The limits of the admission server. Together they keep within half of the memory that the manifests give
+/// a pod ([`crate::manifests::names::WEBHOOK_MEMORY`]), whatever is sent.
 #[derive(Debug, Clone, Copy)]
 pub struct AdmissionLimits {
     /// The reviews in progress at once, counted from when their bodies have arrived; further ones
@@ -46,10 +46,10 @@ impl Default for AdmissionLimits {
         Self {
             reviews: 256,
             body: 13 << 19,
-            bodies: 96 << 20,
+            bodies: 64 << 20,
             inline: 128 << 10,
             body_read: Duration::from_secs(10),
-            trees: 320 << 20,
+            trees: 160 << 20,
         }
     }
 }
@@ -142,13 +142,13 @@ impl AdmissionCapacity {
 
     /// Reads the body's frames.
     async fn collect(&self, mut body: Body, source: ConnectionSource) -> Result<Held, Refusal> {
-        let mut whole = Whole::Empty;
+        let mut whole = Whole::default();
         let mut memory = None;
         while let Some(frame) = or_give_way(memory.as_ref(), body.frame()).await? {
             let Ok(data) = frame.map_err(|_| Refusal::Broken)?.into_data() else {
                 continue;
             };
-            let before = whole.len();
+            let before = whole.length;
             if before + data.len() > self.limits.body {
                 return Err(Refusal::TooLong(self.limits.body));
             }
@@ -160,7 +160,7 @@ impl AdmissionCapacity {
             if !(before == 0 && length <= PIECE && body.is_end_stream()) {
                 self.set_aside(&mut memory, source, before, length)?;
             }
-            whole = whole.with(data);
+            whole.push(data);
         }
         Ok(Held {
             bytes: whole.into_bytes(),
@@ -224,39 +224,29 @@ async fn or_give_way<T>(
     }
 }
 
-/// The part of a body that has arrived. Most bodies arrive in one frame and are never copied.
-enum Whole {
-    Empty,
-    One(Bytes),
-    Many(Vec<u8>),
+/// The part of a body that has arrived. Most bodies arrive in one frame and are never copied, others once, when all
+/// of them is there: a buffer that grows takes up to three times what is counted.
+#[derive(Default)]
+struct Whole {
+    frames: Vec<Bytes>,
+    length: usize,
 }
 
 impl Whole {
-    fn len(&self) -> usize {
-        match self {
-            Self::Empty => 0,
-            Self::One(bytes) => bytes.len(),
-            Self::Many(bytes) => bytes.len(),
-        }
+    fn push(&mut self, data: Bytes) {
+        self.length += data.len();
+        self.frames.push(data);
     }
 
-    fn with(self, data: Bytes) -> Self {
-        match self {
-            Self::Empty => Self::One(data),
-            Self::One(first) => Self::Many([first, data].concat()),
-            Self::Many(mut bytes) => {
-                bytes.extend_from_slice(&data);
-                Self::Many(bytes)
-            }
+    fn into_bytes(mut self) -> Bytes {
+        if self.frames.len() < 2 {
+            return self.frames.pop().unwrap_or_default();
         }
-    }
-
-    fn into_bytes(self) -> Bytes {
-        match self {
-            Self::Empty => Bytes::new(),
-            Self::One(bytes) => bytes,
-            Self::Many(bytes) => bytes.into(),
+        let mut whole = Vec::with_capacity(self.length);
+        for frame in self.frames {
+            whole.extend_from_slice(&frame);
         }
+        whole.into()
     }
 }
 

@@ -385,6 +385,7 @@ mod tests {
             memory_bytes,
         };
         let group = |name: &str, sizes| GroupReport {
+            terminating: 0,
             name: name.to_owned(),
             running: 2,
             pending: 0,

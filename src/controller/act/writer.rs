@@ -20,6 +20,7 @@ use crate::flow_control::queue::{Flow, LAST};
 use crate::reconcile::effects::effect::{ClusterDeletion, PodPatch};
 use crate::reconcile::effects::failure::{ApiStatus, Failure};
 use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
+use crate::snapshot::allowed_reader::AllowedCluster;
 
 /// The name of Rayfit's writes in managed fields and audit logs.
 pub const MANAGER: &str = "rayfit";
@@ -209,15 +210,17 @@ impl WriteTurn<'_> {
         let request = clusters.get(name, &kube::api::GetParams::default());
         let request = request.map_err(|error| unsendable(&error))?;
         let requests = &self.writer.requests;
-        requests.send(&self.flow, request, LONGEST).await
+        let answer = requests.send(&self.flow, request, LONGEST).await;
+        answer.map(|AllowedCluster(cluster)| cluster)
     }
 
     /// Patches the RayCluster, and returns the patched object.
     pub async fn patch_cluster(&self, operations: &Operations) -> Result<Value, Failure> {
         let (clusters, name) = (self.writer.clusters(), &self.writer.key.name);
         let patch = Patch::<()>::Json(operations.clone());
-        self.write(clusters.patch(name, &params(), &patch), LONGEST)
-            .await
+        let request = clusters.patch(name, &params(), &patch);
+        let answer = self.write(request, LONGEST).await;
+        answer.map(|AllowedCluster(cluster)| cluster)
     }
 
     /// Deletes the RayCluster.

@@ -6,11 +6,14 @@ use std::marker::PhantomData;
 
 use kube::Resource;
 use kube::api::ObjectMeta;
+use serde::de::DeserializeSeed as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use crate::ray::{ReconcileMode, reconcile};
+use crate::reconcile::ownership::record::NOBODY;
 use crate::snapshot::KubeNode;
-use crate::snapshot::allowed::ray_cluster;
+use crate::snapshot::allowed::{RAY_CLUSTER, ray_cluster};
 use crate::snapshot::pod_object::PodObject;
 
 /// A kind of watched objects.
@@ -23,7 +26,11 @@ pub trait Watched: std::fmt::Debug + Send + Sync + 'static {
     const KIND: &'static str;
     /// The name of the resource.
     const PLURAL: &'static str;
-    /// The parts of an object that are kept, as JSON.
+    /// Reads an object, of which more than what is kept need not be read.
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+        Value::deserialize(deserializer)
+    }
+    /// The parts of an object that are kept, as JSON; nothing but the identity is kept where this is empty.
     fn keep(object: &Value) -> Vec<u8>;
 }
 
@@ -42,8 +49,21 @@ impl Watched for WatchedRayClusters {
     const VERSION: &'static str = "v1";
     const KIND: &'static str = "RayCluster";
     const PLURAL: &'static str = "rayclusters";
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+        RAY_CLUSTER.deserialize(deserializer)
+    }
     fn keep(object: &Value) -> Vec<u8> {
-        ray_cluster(object).to_string().into_bytes()
+        if !concerns_rayfit(object) {
+            return Vec::new();
+        }
+        let kept = ray_cluster(object);
+        let metadata = &kept["metadata"];
+        let words = [&metadata["labels"], &metadata["annotations"]];
+        if words.iter().any(|words| size(words) > MOST_WORDS) {
+            return Vec::new();
+        }
+        let text = kept.to_string().into_bytes();
+        if text.len() > MOST { Vec::new() } else { text }
     }
 }
 
@@ -65,6 +85,34 @@ impl Watched for WatchedNodes {
     fn keep(object: &Value) -> Vec<u8> {
         typed::<KubeNode>(object)
     }
+}
+
+/// The most that is kept of a RayCluster, in bytes: its parsed form takes twenty times as much, and two are worked on
+/// at a time. A RayCluster of a hundred worker groups has a tenth of that.
+const MOST: usize = 512 << 10;
+
+/// The most that its labels, and its annotations that Rayfit reads, may have.
+const MOST_WORDS: usize = 64 << 10;
+
+/// Whether somebody has asked Rayfit to scale a RayCluster, or has: of all others nothing is decided.
+fn concerns_rayfit(object: &Value) -> bool {
+    let annotations = &object["metadata"]["annotations"];
+    let record = annotations[reconcile::RECORD].as_str();
+    mode_of(annotations[reconcile::ANNOTATION].as_str()).is_ours()
+        || record.is_some_and(|record| record != NOBODY)
+}
+
+/// The mode that an annotation asks for; a text that is none asks for nothing.
+pub fn mode_of(annotation: Option<&str>) -> ReconcileMode {
+    let mode = annotation.and_then(|mode| mode.parse().ok());
+    mode.unwrap_or_default()
+}
+
+fn size(words: &Value) -> usize {
+    let words = words.as_object().into_iter().flatten();
+    words
+        .map(|(key, value)| key.len() + value.as_str().map_or(0, str::len))
+        .sum()
 }
 
 /// The fields of an object that a type has. An object that does not have the form of its kind,
@@ -95,7 +143,7 @@ fn metadata(metadata: &Value) -> Map<String, Value> {
 pub struct KeptObject<K> {
     /// Its name, namespace, UID, resource version, labels and annotations.
     pub meta: ObjectMeta,
-    /// The kept parts, as JSON.
+    /// The kept parts, as JSON; empty if nothing is kept but the identity.
     pub json: Box<[u8]>,
     kind: PhantomData<K>,
 }
@@ -126,7 +174,7 @@ impl<K: Watched> KeptObject<K> {
 
 impl<'de, K: Watched> Deserialize<'de> for KeptObject<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Value::deserialize(deserializer).map(|object| Self::of(&object))
+        K::read(deserializer).map(|object| Self::of(&object))
     }
 }
 

@@ -8,12 +8,14 @@ use kube::ResourceExt as _;
 use kube::api::ObjectMeta;
 
 use super::awaiting::Awaiting;
-use super::kept::{KeptObject, Watched as _, WatchedNodes, WatchedPods, WatchedRayClusters};
+use super::kept::{
+    KeptObject, Watched as _, WatchedNodes, WatchedPods, WatchedRayClusters, mode_of,
+};
 use super::texts::ClusterTexts;
 use super::tombstones::Tombstones;
 use crate::dns_name::{DnsName, NotADnsName};
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
-use crate::ray::{ippr, reconcile};
+use crate::ray::{ReconcileMode, ippr, reconcile};
 use crate::reconcile::ownership::handover;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::kube_node::{add_load, load_of};
@@ -60,8 +62,8 @@ impl fmt::Display for Key {
 pub struct ClusterEntry {
     /// Its UID.
     pub uid: Arc<str>,
-    /// The annotation `rayfit.dev/reconcile`, the mode.
-    pub mode: Option<Arc<str>>,
+    /// Its mode, by the annotation `rayfit.dev/reconcile`.
+    pub mode: ReconcileMode,
     /// The annotation `rayfit.dev/scaled-by`, the hand-over record.
     pub scaled_by: Option<Arc<str>>,
     /// Whether it has the annotation `ray.io/ippr`, which allows in-place resizes.
@@ -121,7 +123,7 @@ pub struct Store {
 impl ClusterEntry {
     /// Whether its annotation asks for mode central.
     pub fn asks_for_central(&self) -> bool {
-        self.mode.as_deref() == Some(reconcile::ReconcileMode::Central.name())
+        self.mode == ReconcileMode::Central
     }
 }
 
@@ -149,11 +151,23 @@ impl Store {
                 .get(name)
                 .map(|text| text.as_str().into())
         };
+        let mode = mode_of(
+            kept.annotations()
+                .get(reconcile::ANNOTATION)
+                .map(String::as_str),
+        );
+        let is_kept = !kept.json.is_empty();
+        if mode.is_ours() && !is_kept {
+            tracing::warn!(
+                cluster = %key,
+                "not scaled: its labels and annotations have more than 64 KiB, or what Rayfit reads of it more than 512 KiB"
+            );
+        }
         let entry = ClusterEntry {
             uid: kept.uid().unwrap_or_default().into(),
             version: kept.resource_version().unwrap_or_default(),
-            mode: annotation(reconcile::ANNOTATION),
-            scaled_by: annotation(handover::RECORD),
+            mode: if is_kept { mode } else { ReconcileMode::Ray },
+            scaled_by: annotation(handover::RECORD).filter(|_| is_kept),
             grows: kept.annotations().contains_key(ippr::ANNOTATION),
             json: kept.json.clone().into(),
         };
@@ -309,10 +323,13 @@ impl Store {
         self.clusters.iter()
     }
 
-    /// The JSON texts that a decision about a cluster needs. This is cheap, so that it can be done
+    /// The JSON texts that a decision about a cluster needs; nothing of a cluster that is not scaled. This is cheap, so that it can be done
     /// under the store's lock.
     pub fn texts(&self, key: &Key) -> Option<ClusterTexts> {
-        let cluster = self.clusters.get(key)?;
+        let cluster = self
+            .clusters
+            .get(key)
+            .filter(|cluster| !cluster.json.is_empty())?;
         let labelled = self.pods_of(key).filter_map(|pod| self.pods.get(&pod));
         let own: Vec<&PodEntry> = labelled.filter(|pod| pod.is_of(key, cluster)).collect();
         let mut nodes = None;
@@ -476,7 +493,8 @@ mod tests {
     fn a_node_that_leaves_concerns_the_clusters_with_pods_on_it() {
         let mut store = Store::default();
         let plain = json!({ "metadata": {
-            "namespace": "ray", "name": "demo", "uid": "u", "resourceVersion": "1" }, "spec": {} });
+            "namespace": "ray", "name": "demo", "uid": "u", "resourceVersion": "1",
+            "annotations": { "rayfit.dev/reconcile": "central" } }, "spec": {} });
         store.put_cluster(&KeptObject::of(&plain));
         store.put_pod(pod("demo", "a", "n1"));
         store.put_pod(pod("other", "b", "n2"));
@@ -529,10 +547,7 @@ mod tests {
         let (mut store, key) = store();
         store.put_cluster(&cluster("12", "sidecar"));
         assert_eq!(store.put_cluster(&cluster("11", "central")), None);
-        assert_eq!(
-            store.cluster(&key).unwrap().mode.as_deref(),
-            Some("sidecar")
-        );
+        assert_eq!(store.cluster(&key).unwrap().mode, ReconcileMode::Sidecar);
     }
 
     #[test]

@@ -40,7 +40,10 @@ pub fn service_account(options: &ManifestOptions, component: Component) -> Value
 
 /// Roles and bindings: for each account exactly the permissions that its code uses.
 pub fn roles(options: &ManifestOptions) -> Vec<Value> {
-    let mut roles = of_admission(options);
+    let mut roles = Vec::new();
+    if options.webhooks {
+        roles.extend(of_admission(options));
+    }
     if let Some(component) = options.scaler() {
         roles.extend(of_scaling(options, component));
     }
@@ -145,10 +148,13 @@ fn granted(
 ) -> [Value; 2] {
     let name = format!("{APP}-{purpose}");
     let (role, metadata) = match within {
-        Within::Cluster => ("ClusterRole", component.cluster_metadata(&name)),
+        Within::Cluster => (
+            "ClusterRole",
+            component.cluster_metadata(&name, &options.namespace),
+        ),
         Within::Namespace(namespace) => ("Role", component.metadata(&name, namespace)),
     };
-    let rules: Vec<Value> = rights.into_iter().map(rule).collect();
+    let rules: Vec<Value> = rights.into_iter().map(|need| rule(options, need)).collect();
     [
         json!({
             "apiVersion": format!("{RBAC}/v1"),
@@ -160,7 +166,7 @@ fn granted(
             "apiVersion": format!("{RBAC}/v1"),
             "kind": format!("{role}Binding"),
             "metadata": metadata,
-            "roleRef": { "apiGroup": RBAC, "kind": role, "name": name },
+            "roleRef": { "apiGroup": RBAC, "kind": role, "name": metadata["name"] },
             "subjects": [{
                 "kind": "ServiceAccount",
                 "name": component.name(),
@@ -170,9 +176,13 @@ fn granted(
     ]
 }
 
-fn rule(need: &Access) -> Value {
+fn rule(options: &ManifestOptions, need: &Access) -> Value {
     let mut rule = json!({ "apiGroups": [need.group], "resources": [need.resource] });
     if let Some(name) = need.name {
+        let name = match need.scope {
+            AccessScope::Cluster => names::cluster_name(name, &options.namespace),
+            AccessScope::Namespace | AccessScope::Scaled => name.to_owned(),
+        };
         rule["resourceNames"] = json!([name]);
     }
     rule["verbs"] = json!(need.verbs);

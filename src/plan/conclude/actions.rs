@@ -153,7 +153,7 @@ fn groups(
     plans
 }
 
-/// Adds pods that somebody deletes with their Kubernetes node to the `replicas` of groups in which
+/// Adds pods that somebody deletes with their Kubernetes node, or that hang in termination, to the `replicas` of groups in which
 /// pods are still to be made, as far as maxima allow: KubeRay counts these pods until they are gone,
 /// and would make the others only then.
 fn count_evicted(decided: &Decided<'_>, awaited: &ByGroup<u64>, plans: &mut [GroupPlan]) {
@@ -167,10 +167,17 @@ fn count_evicted(decided: &Decided<'_>, awaited: &ByGroup<u64>, plans: &mut [Gro
             continue;
         }
         let of_group = decided.own.iter().filter(|pod| pod.group == group.name);
-        let evicted = of_group.filter(|pod| is_evicted(&decided.departures, &decided.config, pod));
+        let hanging = &decided.leftovers.hanging;
+        let evicted = of_group.filter(|pod| {
+            is_evicted(&decided.departures, &decided.config, pod) || hanging.holds(pod)
+        });
         let allowed = u64::try_from(group.max_replicas.saturating_sub(plan.replicas)).unwrap_or(0);
-        let counted = (evicted.count() as u64).min(allowed).min(room);
-        room -= counted;
+        let hosts = group.hosts.max(1);
+        let counted = (evicted.count() as u64).div_ceil(hosts);
+        let counted = counted
+            .min(allowed)
+            .min(room.checked_div(hosts).unwrap_or(0));
+        room -= counted * hosts;
         plan.replicas = plan.replicas.saturating_add_unsigned(counted);
     }
 }

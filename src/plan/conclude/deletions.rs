@@ -34,13 +34,16 @@ pub(crate) fn deletions(decided: &Decided<'_>) -> HashMap<GroupIndex, Vec<Deleti
             delete(group, pod, cause);
         }
     }
-    for pod in &decided.leftovers.stopped {
+    let (stopped, never) = (&decided.leftovers.stopped, &decided.leftovers.never_joined);
+    let stopped = stopped.iter().map(|pod| (pod, RemovalCause::Stopped));
+    let never = never.iter().map(|pod| (pod, RemovalCause::NeverJoined));
+    for (pod, cause) in stopped.chain(never) {
         let Some(group) = config.number(pod.group) else {
             continue;
         };
         let is_whole = pod.replica.is_none_or(|of| !busy.contains(&(group, of)));
         if pod.role == PodRole::Worker && is_whole {
-            delete(group, pod.name, RemovalCause::Stopped);
+            delete(group, pod.name, cause);
         }
     }
     deletions

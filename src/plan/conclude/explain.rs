@@ -121,6 +121,10 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
     let launch = state.count(|node| node.fate == Fate::Launch);
     let pending = state.count(|node| node.fate == Fate::Stay && node.stage() != Stage::Running);
     let remove = state.count(|node| !node.stays());
+    let mut terminating: HashMap<&str, u64> = HashMap::default();
+    for pod in decided.own.iter().filter(|pod| pod.deleting) {
+        *terminating.entry(pod.group).or_default() += 1;
+    }
     let mut below = below_limits(state);
     let mut sizes = sizes::by_group(decided);
     let groups = state.groups.enumerate().map(|(number, group)| {
@@ -136,6 +140,7 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
             name: group.name.clone(),
             running,
             pending,
+            terminating: terminating.get(group.name.as_str()).copied().unwrap_or(0),
             launch,
             remove: remove.count(number),
             max: group.max,

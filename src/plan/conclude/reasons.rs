@@ -150,7 +150,7 @@ fn why_not(
     if config.is_head {
         return Shortfall::OneHead;
     }
-    if staying.count(number) >= config.max {
+    if staying.count(number).saturating_add(group.draining) >= config.max {
         return Shortfall::Group(GroupLimit::MaxReplicas(config.max_replicas));
     }
     if state.is_cut {

@@ -56,6 +56,8 @@ pub(crate) fn mark(
             effect: ProblemEffect::OthersFirst,
         });
     }
+    problems.extend(lone(evidence));
+    state.has_blocked = !problems.is_empty();
     if problems.is_empty() {
         return problems;
     }
@@ -78,9 +80,26 @@ pub(crate) fn mark(
         // trouble is about to start, whatever the other pods of its group do.
         let starts =
             |pod: &str| !ends && expected.contains(pod) && !evidence.pods.contains_key(pod);
-        node.blocked = is_pending && is_of_blocked && !node.head && !node.pod().is_some_and(starts);
+        let is_lone = node
+            .pod()
+            .is_some_and(|pod| evidence.lone.contains_key(pod));
+        let is_late = is_lone || is_of_blocked && !node.pod().is_some_and(starts);
+        node.blocked = is_pending && is_late && !node.head;
     }
     problems
+}
+
+/// What is to be reported of pods that do not start in groups that are not blocked.
+fn lone(evidence: &Evidence<'_>) -> impl Iterator<Item = Problem> {
+    // The first pod by name stands for all of its group.
+    let mut seen: HashSet<&str> = HashSet::default();
+    let lone = evidence.lone.values();
+    let first = lone.filter(move |(group, _)| seen.insert(group));
+    first.map(|(group, reason)| Problem {
+        at: ProblemPlace::Group((*group).to_owned()),
+        reason: reason.clone().into(),
+        effect: ProblemEffect::NotCounted,
+    })
 }
 
 /// Why a group still counts as blocked though the objects no longer say so.
@@ -114,9 +133,12 @@ fn is_over(group: &str, memory: &BlockMemory, own: &[Pod<'_>], started: &Started
     memory.is_over || memory.by_gate || own.iter().any(begins)
 }
 
-/// Whether pods of such a group start, and end then.
+/// Whether pods of such a group start, and end then, or never become Ray nodes.
 fn ends_again(cause: BlockCause) -> bool {
-    matches!(cause, BlockCause::Crashes | BlockCause::EndsAtStart)
+    matches!(
+        cause,
+        BlockCause::Crashes | BlockCause::EndsAtStart | BlockCause::NotInTime
+    )
 }
 
 fn hold(times: u32) -> f64 {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::hash::{HashMap, HashSet};
+use crate::hash::HashMap;
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::growth::in_use::InUse;
@@ -40,8 +40,8 @@ pub(crate) struct NodeAssembly<'d> {
     pub(crate) reader: &'d NodeReader<'d>,
     /// The Kubernetes nodes, by name.
     pub(crate) kube_nodes: &'d HashMap<String, KubeNodeIndex>,
-    /// The pods that are larger than their template and find no Kubernetes node.
-    pub(crate) too_large: &'d HashSet<&'d str>,
+    /// The pods that are deleted, so that others are made, and why.
+    pub(crate) given_up: &'d HashMap<&'d str, RemovalCause>,
     /// The pods that are about to leave with their Kubernetes node, by name.
     pub(crate) departures: &'d BTreeMap<String, Departure>,
     pub(crate) now: f64,
@@ -98,8 +98,8 @@ impl NodeAssembly<'_> {
         if departs && (begins || row.stage == Stage::Running) {
             node.fate = Fate::Remove(RemovalCause::NodeLeaves);
         }
-        if self.too_large.contains(pod) {
-            node.fate = Fate::Remove(RemovalCause::MadeTooLarge);
+        if let Some(cause) = self.given_up.get(pod) {
+            node.fate = Fate::Remove(*cause);
         }
         if group.is_none() {
             node.fate = Fate::Remove(RemovalCause::GroupGone);
@@ -164,10 +164,11 @@ impl NodeAssembly<'_> {
     }
 }
 
-/// By group, how many pods are draining and still count towards their group's maximum.
+/// By group, how many pods are draining, or hang though they were to be gone, and still count towards their
+/// group's maximum.
 pub(crate) fn draining(config: &ClusterConfig, leftovers: &Leftovers<'_>) -> ByGroup<u64> {
     let mut draining: HashMap<&str, u64> = HashMap::default();
-    for pod in &leftovers.draining {
+    for pod in leftovers.draining.iter().chain(leftovers.hanging.pods()) {
         // KubeRay counts no pod that is listed for deletion, so that one takes no place any more.
         if !config.is_listed(pod.group, pod.name) {
             *draining.entry(pod.group).or_default() += 1;

@@ -3,17 +3,21 @@
 //! Ray's autoscaler only sees that a pod has not become a Ray node, and waits for an hour. Here the
 //! reason is read from the objects, so that the demand goes to another group within seconds.
 
+use std::collections::BTreeMap;
+
 use crate::hash::{HashMap, HashSet};
 use crate::plan::growth::container::ContainerAmounts;
 use crate::plan::growth::pod_size;
 use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::outlook::{Outlook, is_said_to_come, outlook};
-use crate::plan::outcome::block_reason::BlockReason;
+use crate::plan::outcome::block_reason::{BlockReason, StartStage};
+use crate::plan::outcome::cause::RemovalCause;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::LiveNodes;
 use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_condition::PodCondition;
+use crate::snapshot::pod_object::ContainerStatus;
 
 /// For how many seconds a pod may have scheduling gates: where Kueue has quota left, it removes its
 /// gate within a second.
@@ -35,6 +39,15 @@ const NOT_MADE: [&str; 3] = [
     "RunContainerError",
 ];
 
+/// For how many seconds pods that do not start are waited for, where nothing says more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StartPatience {
+    /// Those that no Kubernetes node has room for.
+    pub(crate) unschedulable_s: f64,
+    /// Those that have a Kubernetes node.
+    pub(crate) progress_deadline_s: f64,
+}
+
 /// What the objects say.
 #[derive(Debug)]
 pub(crate) struct Evidence<'a> {
@@ -45,9 +58,12 @@ pub(crate) struct Evidence<'a> {
     /// The pods that the scheduler has no room for now, and for which a Kubernetes node is on its
     /// way.
     pub(crate) awaited: HashSet<&'a str>,
-    /// The pods that are larger than their template, and that no Kubernetes node has room for: smaller
-    /// ones may find some.
-    pub(crate) too_large: HashSet<&'a str>,
+    /// The pods that do not start in time though Ray runs in younger ones of their group, which is not
+    /// blocked for that, by name, with their groups.
+    pub(crate) lone: BTreeMap<&'a str, (&'a str, BlockReason)>,
+    /// The pods that are deleted, so that others are made, and why. One that is larger than its template,
+    /// and that no Kubernetes node has room for, is: smaller ones may find some.
+    pub(crate) given_up: HashMap<&'a str, RemovalCause>,
     /// By group, whether it has such pods, or whether KubeRay could not make pods of it while these
     /// were to be larger than their template: a quota or limit may allow smaller ones.
     pub(crate) has_too_large: ByGroup<bool>,
@@ -56,25 +72,25 @@ pub(crate) struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// Reads what the objects say. A pod that no Kubernetes node has room for counts after
-    /// `unschedulable_s` seconds, unless a node autoscaler says more; without that number, nothing is
-    /// read and every group can be served, as Ray has it.
+    /// Reads what the objects say. Without times to wait for, nothing is read and every group can be
+    /// served, as Ray has it.
     pub(crate) fn of(
         snapshot: &Snapshot,
         own: &'a [Pod<'a>],
         live: &LiveNodes<'_>,
         config: &ClusterConfig,
-        unschedulable_s: Option<f64>,
+        patience: Option<StartPatience>,
     ) -> Self {
         let mut found = Self {
             pods: HashMap::default(),
             groups: config.groups.map(|_| None),
             awaited: HashSet::default(),
-            too_large: HashSet::default(),
+            lone: BTreeMap::new(),
+            given_up: HashMap::default(),
             has_too_large: config.groups.map(|_| false),
             early_ends: Vec::new(),
         };
-        if let Some(unschedulable_s) = unschedulable_s {
+        if let Some(patience) = patience {
             let now = snapshot.seconds().unwrap_or_default();
             found.groups = config.groups.map(gated);
             let is_starting = |pod: &&Pod<'_>| {
@@ -86,21 +102,25 @@ impl<'a> Evidence<'a> {
             };
             let starting: Vec<&Pod<'_>> = own.iter().filter(is_starting).collect();
             found.awaited = awaited(&starting, now);
+            let mut late = Vec::new();
             for pod in starting {
                 let is_awaited = found.awaited.contains(pod.name);
-                let patience = (!is_awaited).then_some(unschedulable_s);
-                let Some(reason) = of_pod(pod, patience, now) else {
+                let unschedulable_s = (!is_awaited).then_some(patience.unschedulable_s);
+                let Some(reason) = of_pod(pod, unschedulable_s, now) else {
+                    let stage = overdue(pod, patience.progress_deadline_s, now);
+                    late.extend(stage.map(|stage| (pod, stage)));
                     continue;
                 };
                 if reason.is_about_room()
                     && let Some(group) = made_larger(pod, config)
                 {
-                    found.too_large.insert(pod.name);
+                    found.given_up.insert(pod.name, RemovalCause::MadeTooLarge);
                     found.make_smaller(group);
                 } else {
                     found.add(pod, config, reason);
                 }
             }
+            found.add_late(late, (own, live), config);
             found.early_ends = early_ends(snapshot, own);
             for pod in found.early_ends.clone() {
                 let before = snapshot.history.early_ends.get(pod.group);
@@ -125,6 +145,37 @@ impl<'a> Evidence<'a> {
     fn make_smaller(&mut self, group: GroupIndex) {
         if let Some(has_too_large) = self.has_too_large.get_mut(group) {
             *has_too_large = true;
+        }
+    }
+
+    /// Adds pods that have not become Ray nodes in time.
+    fn add_late(
+        &mut self,
+        late: Vec<(&Pod<'a>, StartStage)>,
+        (own, live): (&[Pod<'_>], &LiveNodes<'_>),
+        config: &ClusterConfig,
+    ) {
+        if late.is_empty() {
+            return;
+        }
+        let mut youngest: HashMap<&str, f64> = HashMap::default();
+        for pod in own.iter().filter(|pod| live.contains_key(pod.name)) {
+            let known = youngest.entry(pod.group).or_default();
+            *known = known.max(pod.created().unwrap_or_default());
+        }
+        for (pod, stage) in late {
+            if stage == StartStage::Raylet {
+                self.given_up.insert(pod.name, RemovalCause::NeverJoined);
+            }
+            let reason = BlockReason::NotInTime {
+                pod: pod.name.to_owned(),
+                stage,
+            };
+            if youngest.get(pod.group).copied() > pod.created() {
+                self.lone.insert(pod.name, (pod.group, reason));
+            } else {
+                self.add(pod, config, reason);
+            }
         }
     }
 
@@ -255,6 +306,40 @@ fn of_pod(pod: &Pod<'_>, unschedulable_s: Option<f64>, now: f64) -> Option<Block
         };
     }
     waiting(pod).find_map(|why| of_container(&name, why))
+}
+
+/// How far a pod with a Kubernetes node has come, if it has not become a Ray node in time.
+fn overdue(pod: &Pod<'_>, progress_deadline_s: f64, now: f64) -> Option<StartStage> {
+    pod.node?;
+    let (since, stage) = if pod.phase == Some("Running") {
+        // A GCS that starts anew, or does not tell the truth, knows of no raylet, so what the pod says of itself
+        // counts too. KubeRay gives it a probe that asks the raylet.
+        let ready = pod.condition("Ready").filter(|ready| !ready.is_true())?;
+        let since = pod.started()?.max(ready.since()?);
+        (since, StartStage::Raylet)
+    } else {
+        let scheduled = pod.condition("PodScheduled").and_then(PodCondition::since);
+        let since = pod.created()?.max(scheduled.unwrap_or_default());
+        (since, stage(pod))
+    };
+    (now - since >= progress_deadline_s).then_some(stage)
+}
+
+/// How far a pod has come whose containers do not all run.
+fn stage(pod: &Pod<'_>) -> StartStage {
+    let status = &pod.object.status;
+    let has_ended = |container: &&ContainerStatus| {
+        let ended = container.state.terminated.as_ref();
+        container.ready || ended.is_some_and(|ended| ended.exit_code == Some(0))
+    };
+    let open = status.init_container_statuses.iter();
+    let open = open.clone().find(|container| !has_ended(container));
+    let sandbox = pod.condition("PodReadyToStartContainers");
+    match open {
+        _ if sandbox.is_some_and(|sandbox| !sandbox.is_true()) => StartStage::Sandbox,
+        Some(init) => StartStage::InitContainer(init.name.clone()),
+        None => StartStage::Containers,
+    }
 }
 
 /// Why the containers of a pod wait.

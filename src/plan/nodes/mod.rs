@@ -10,6 +10,7 @@ pub(crate) mod blocked;
 pub(crate) mod departure;
 pub(crate) mod full;
 pub(crate) mod group;
+pub(crate) mod hanging;
 pub(crate) mod life;
 pub(crate) mod node;
 pub(crate) mod outlook;

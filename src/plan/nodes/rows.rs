@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use crate::hash::{HashMap, HashSet};
 use crate::plan::nodes::departure::is_evicted;
 use crate::plan::nodes::group::{ClusterConfig, MOST_NODES};
+use crate::plan::nodes::hanging::HangingPods;
 use crate::plan::nodes::life::Stage;
 use crate::plan::outcome::cause::Departure;
 use crate::plan::strategy::Strategy;
@@ -21,6 +22,10 @@ use crate::snapshot::pod::{Pod, PodRole};
 /// For how many seconds a node that was asked to stop is expected to drain. If it still runs after
 /// that, the request was lost or refused. (Ray, `InstanceReconcileConfig`.)
 const STOP_TIMEOUT_S: f64 = 300.0;
+
+/// For how many seconds Ray waits for the Ray node of a pod that runs
+/// (`allocate_status_timeout_s`).
+const ALLOCATE_TIMEOUT_S: f64 = 3600.0;
 
 /// A row of the list: a pod, or launches that have no pod yet.
 #[derive(Debug, Clone)]
@@ -42,6 +47,10 @@ pub(crate) struct Leftovers<'a> {
     pub(crate) stopped: Vec<&'a Pod<'a>>,
     /// Pods whose Ray node is draining.
     pub(crate) draining: Vec<&'a Pod<'a>>,
+    /// Pods that Ray gives up, because their raylets never joined (strategy `Ray`).
+    pub(crate) never_joined: Vec<&'a Pod<'a>>,
+    /// Pods that hang in termination (strategy `Rayfit`).
+    pub(crate) hanging: HangingPods<'a>,
 }
 
 /// Returns the rows of a snapshot, and the pods without a row.
@@ -97,10 +106,15 @@ pub(crate) fn add_awaited<'a>(
     config: &'a ClusterConfig,
     pods: &[Pod<'_>],
     departures: &BTreeMap<String, Departure>,
+    hanging: &HangingPods<'_>,
 ) {
+    // KubeRay counts pods that hang among those that it was asked for, so what is remembered says too much.
+    rows.retain(|row| {
+        row.pod.is_some() || row.stage != Stage::Requested || hanging.count(row.group) == 0
+    });
     let mut there: HashMap<&str, u64> = HashMap::default();
     for pod in pods {
-        let is_there = !pod.deleting || is_evicted(departures, config, pod);
+        let is_there = !pod.deleting || is_evicted(departures, config, pod) || hanging.holds(pod);
         if pod.role == PodRole::Worker && is_there && !config.is_listed(pod.group, pod.name) {
             *there.entry(pod.group).or_default() += 1;
         }
@@ -281,6 +295,9 @@ impl<'a> RowBuilder<'a> {
                 None if dead.contains(pod.name) || row.stage == Stage::Stopping => {
                     left.stopped.push(pod);
                 }
+                None if self.strategy == Strategy::Ray && is_given_up(pod, self.now) => {
+                    left.never_joined.push(pod);
+                }
                 Some(ray) if ray.status == NodeStatus::Draining => left.draining.push(pod),
                 Some(ray) => {
                     row.head |= ray.is_head();
@@ -297,6 +314,12 @@ impl<'a> RowBuilder<'a> {
         });
         (rows, left)
     }
+}
+
+/// Whether Ray gives up a worker pod whose container runs, and that has not become a Ray node.
+fn is_given_up(pod: &Pod<'_>, now: f64) -> bool {
+    let started = pod.started().filter(|_| pod.role == PodRole::Worker);
+    started.is_some_and(|started| now - started > ALLOCATE_TIMEOUT_S)
 }
 
 #[cfg(test)]

@@ -60,6 +60,14 @@ pub enum BlockReason {
         /// The name of the pod.
         pod: String,
     },
+    /// A pod that has a Kubernetes node has not become a Ray node in time.
+    #[error("pod {pod} has not become a Ray node in time: {stage}")]
+    NotInTime {
+        /// The name of the pod.
+        pod: String,
+        /// How far it has come.
+        stage: StartStage,
+    },
     /// KubeRay is refused to make its pods, for example by a quota. The condition that says so is
     /// gone once the launches are taken back; KubeRay's Event stays for an hour.
     #[error(
@@ -75,6 +83,26 @@ pub enum BlockReason {
         /// The time.
         until: i64,
     },
+}
+
+/// How far a pod with a Kubernetes node has come on its way to a Ray node.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum StartStage {
+    /// The volumes or the sandbox of its containers are not ready.
+    #[error(
+        "its volumes or its sandbox are not ready, and its Events FailedMount or \
+         FailedCreatePodSandBox say why"
+    )]
+    Sandbox,
+    /// An init container has not ended, with its name.
+    #[error("its init container {0:?} has not ended")]
+    InitContainer(String),
+    /// Its containers have not been started.
+    #[error("its containers have not been started, for example because an image is still pulled")]
+    Containers,
+    /// Its containers run, and its raylet is not ready.
+    #[error("its raylet never joined the Ray cluster")]
+    Raylet,
 }
 
 impl BlockReason {
@@ -104,6 +132,13 @@ impl BlockReason {
             Self::NoContainer { .. } => Self::NoContainer { pod },
             Self::Crashes { .. } => Self::Crashes { pod },
             Self::EndsAtStart { .. } => Self::EndsAtStart { pod },
+            Self::NotInTime { stage, .. } => Self::NotInTime {
+                pod,
+                stage: match stage {
+                    StartStage::InitContainer(_) => StartStage::InitContainer(String::new()),
+                    stage => stage.clone(),
+                },
+            },
             Self::NotCreated => Self::NotCreated,
             Self::Lately { cause, .. } => Self::Lately {
                 cause: *cause,
@@ -124,6 +159,7 @@ impl BlockReason {
             Self::NoContainer { .. } => Some(BlockCause::NoContainer),
             Self::Crashes { .. } => Some(BlockCause::Crashes),
             Self::EndsAtStart { .. } => Some(BlockCause::EndsAtStart),
+            Self::NotInTime { .. } => Some(BlockCause::NotInTime),
             Self::NotCreated => Some(BlockCause::NotCreated),
             Self::Lately { cause, .. } => *cause,
         }
@@ -138,7 +174,8 @@ impl BlockReason {
             | Self::NoImage { pod }
             | Self::NoContainer { pod }
             | Self::Crashes { pod }
-            | Self::EndsAtStart { pod } => Some(pod),
+            | Self::EndsAtStart { pod }
+            | Self::NotInTime { pod, .. } => Some(pod),
             Self::ScaleGate(_) | Self::NotCreated | Self::Lately { .. } => None,
         }
     }
@@ -170,6 +207,7 @@ impl fmt::Display for Because {
             Some(BlockCause::NoContainer) => ", because a container could not be made",
             Some(BlockCause::Crashes) => ", because a container ended again and again",
             Some(BlockCause::EndsAtStart) => ", because they ended before Ray ran in them",
+            Some(BlockCause::NotInTime) => ", because they did not become Ray nodes in time",
             Some(BlockCause::NotCreated) => {
                 ", because KubeRay could not make them (its Event \
                  FailedToCreateWorkerPod on the RayCluster says why)"

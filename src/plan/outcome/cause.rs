@@ -25,6 +25,8 @@ pub enum RemovalCause {
     Unschedulable,
     /// It was made larger than its template, and the scheduler finds no room for it.
     MadeTooLarge,
+    /// Its raylet never joined the Ray cluster.
+    NeverJoined,
     /// Its Kubernetes node is about to leave, or its pod is evicted.
     NodeLeaves,
     /// It was for a placement group of which not all pods got a Kubernetes node.
@@ -53,6 +55,7 @@ impl RemovalCause {
             Self::MadeTooLarge => {
                 "it was made larger than its template, and finds no Kubernetes node"
             }
+            Self::NeverJoined => "its raylet never joined the Ray cluster",
             Self::NodeLeaves => "its Kubernetes node is about to leave",
             Self::Scattered => {
                 "Kubernetes has no room for all pods of its placement group, and others may need \

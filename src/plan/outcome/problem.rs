@@ -94,6 +94,10 @@ pub enum ProblemEffect {
     NothingDone,
     /// Demand goes to other groups where it fits there.
     OthersFirst,
+    /// Nothing counts on the pod.
+    NotCounted,
+    /// `replicas` are raised for demand, and other groups used.
+    ReplicasRaised,
     /// Fewer pods are asked for at once, until what can be admitted is.
     FewerAtOnce,
     /// Launches end at the most workers that a cluster may have.
@@ -157,6 +161,10 @@ impl fmt::Display for ProblemEffect {
                 "nothing is launched, resized or removed; ask with fewer different requests at once"
             }
             Self::OthersFirst => "demand that fits another group goes there",
+            Self::NotCounted => "no demand counts on it",
+            Self::ReplicasRaised => {
+                "replicas are raised within maxReplicas, and other groups are used"
+            }
             Self::FewerAtOnce => "fewer are asked for at once, so that what can be admitted is",
             Self::NothingKept => "nothing is kept ready; ask for fewer different requests",
             Self::NoMoreLaunched => {

@@ -5,6 +5,7 @@ use crate::plan::outcome::json_text::text_in_json;
 use crate::plan::outcome::resize_note::STATUS_ANNOTATION;
 use crate::ray::ippr;
 use crate::ray::node_resources::ResourceError;
+use crate::snapshot::moment;
 
 /// What is wrong at the place of a problem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
@@ -69,6 +70,18 @@ pub enum ProblemReason {
     /// Pods of several replicas at once were not admitted: their scheduling gates stayed.
     #[error("scheduling gates of so many pods at once were not removed")]
     JumpRefused,
+    /// Pods that were to be gone are still there, and KubeRay counts them.
+    #[error(
+        "{pods} should be gone since {}, but are still terminating, and KubeRay counts them; if their \
+         Kubernetes node is lost, delete it, or them with `kubectl delete pod --force`",
+        moment(*.since as f64)
+    )]
+    Hanging {
+        /// The first of these pods by name, and how many more there are.
+        pods: String,
+        /// When the first of them was to be gone, in whole seconds since 1970.
+        since: i64,
+    },
     /// More workers are needed than one cluster may have, with the most that it may have.
     #[error("more than {0} are needed, which is the most that a cluster may have")]
     TooManyWorkers(u64),
@@ -159,6 +172,10 @@ impl ProblemReason {
             },
             Self::FreeAboveTotal(_) => Self::FreeAboveTotal(String::new()),
             Self::SeveralConstraints(_) => Self::SeveralConstraints(0),
+            Self::Hanging { .. } => Self::Hanging {
+                pods: String::new(),
+                since: 0,
+            },
             Self::TooManyWorkers(_) => Self::TooManyWorkers(0),
             Self::Group(
                 GroupError::NoName

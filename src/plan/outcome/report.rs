@@ -82,6 +82,9 @@ pub struct GroupReport {
     pub running: u64,
     /// How many nodes are pending.
     pub pending: u64,
+    /// How many pods are terminating, and stand for no node any more.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub terminating: u64,
     /// How many new nodes are needed.
     pub launch: u64,
     /// How many nodes are removed.
@@ -243,6 +246,7 @@ impl fmt::Display for PlanReport {
                 name,
                 running,
                 pending,
+                terminating,
                 launch,
                 remove,
                 max,
@@ -254,6 +258,9 @@ impl fmt::Display for PlanReport {
                 f,
                 "  group {name}: {running} running, {pending} pending, {launch} new, {remove} to be removed, at most {max}"
             )?;
+            if *terminating > 0 {
+                write!(f, "; {terminating} terminating")?;
+            }
             writeln!(
                 f,
                 "{}{}",
@@ -271,6 +278,14 @@ impl fmt::Display for PlanReport {
         }
         Ok(())
     }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn write_demand(

@@ -35,12 +35,7 @@ impl DecisionState {
         let order = packing.by_steps();
         let order = packing.launch(order, |_, group| group.block.is_none());
         packing.grow_crowded();
-        if packing
-            .state
-            .groups
-            .iter()
-            .all(|group| group.block.is_none())
-        {
+        if !packing.state.has_blocked {
             return packing.done(order);
         }
         // What fits nowhere else waits for the groups that cannot be served now.

@@ -33,6 +33,8 @@ pub(crate) struct DecisionState {
     /// The numbers of the nodes in the order of Ray's list. Among equally good nodes the earlier
     /// one wins.
     pub(crate) order: Vec<NodeIndex>,
+    /// Whether a group is blocked, or a pending node would not start now.
+    pub(crate) has_blocked: bool,
     /// The headroom of the Kubernetes nodes.
     pub(crate) headrooms: List<KubeNodeIndex, NodeHeadroom>,
     /// Since when Kubernetes nodes have had room for pods that wait.

@@ -14,9 +14,8 @@ const WITHDRAWN_AFTER_S: f64 = 60.0;
 /// For how long pending nodes that no demand needs are kept, where nothing is set: for a while once
 /// any group was blocked.
 pub(crate) fn pending_timeout(state: &DecisionState, history: &History) -> Option<f64> {
-    let is_blocked = state.groups.iter().any(|group| group.block.is_some());
     // Demand went to another group meanwhile, so one of the two is not needed.
-    (is_blocked || !history.blocked.is_empty()).then_some(WITHDRAWN_AFTER_S)
+    (state.has_blocked || !history.blocked.is_empty()).then_some(WITHDRAWN_AFTER_S)
 }
 
 /// Gives up launches of blocked groups that have no pod and that no demand needs.

@@ -74,6 +74,11 @@ settings! {
         #[schemars(range(min = 0, max = 86_400))]
         pub unschedulable_seconds: i64,
 
+        /// The seconds after which a pod that has a Kubernetes node and has not become a Ray node no longer
+        /// counts as on its way; 600 if it is left out (strategy rayfit).
+        #[schemars(range(min = 1, max = 86_400))]
+        pub progress_deadline_seconds: i64,
+
         /// The seconds for which nodes above a maximum may finish their work before they are stopped;
         /// 600 if it is left out, and 0 stops them at once (strategy rayfit).
         #[schemars(range(min = 0, max = 604_800))]

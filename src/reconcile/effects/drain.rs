@@ -16,9 +16,10 @@ pub(crate) fn of(planned: &plan::NodeDrain, now: f64) -> Result<Drain, NotANodeI
         RemovalCause::Idle | RemovalCause::Stopped | RemovalCause::Unschedulable => {
             format!("idle for {seconds} seconds")
         }
-        RemovalCause::Scattered | RemovalCause::NotAdmitted | RemovalCause::MadeTooLarge => {
-            planned.cause.describe().to_owned()
-        }
+        RemovalCause::Scattered
+        | RemovalCause::NotAdmitted
+        | RemovalCause::MadeTooLarge
+        | RemovalCause::NeverJoined => planned.cause.describe().to_owned(),
         RemovalCause::GivesWay => "other demand needs its room".to_owned(),
         RemovalCause::GroupMax => "its group has more nodes than its maximum".to_owned(),
         RemovalCause::ClusterMax => "the cluster has more nodes than its maximum".to_owned(),
@@ -37,7 +38,8 @@ pub(crate) fn of(planned: &plan::NodeDrain, now: f64) -> Result<Drain, NotANodeI
             | RemovalCause::Scattered
             | RemovalCause::NotAdmitted
             | RemovalCause::Unschedulable
-            | RemovalCause::MadeTooLarge,
+            | RemovalCause::MadeTooLarge
+            | RemovalCause::NeverJoined,
             _,
         ) => (DrainKind::Idle, String::new()),
         (RemovalCause::NodeLeaves, _) => match &planned.departure {

@@ -45,6 +45,7 @@ impl Message {
             | RemovalCause::NotAdmitted
             | RemovalCause::Unschedulable
             | RemovalCause::MadeTooLarge
+            | RemovalCause::NeverJoined
             | RemovalCause::StopRequested
             | RemovalCause::Stopped => "idle",
         };

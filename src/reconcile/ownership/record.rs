@@ -4,7 +4,7 @@ use crate::ray::label::is_dns_label;
 use crate::ray::reconcile::RECORD;
 use crate::ray::{RayObject, ReconcileMode};
 
-pub(super) const NOBODY: &str = "nobody";
+pub(crate) const NOBODY: &str = "nobody";
 pub(super) const TAKING: &str = "taking/";
 const CENTRAL: &str = "central/";
 const SIDECAR: &str = "sidecar/";

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::path::FieldPath;
 use crate::policy::Mode;
+use crate::policy::settings::is_rayfit;
 use crate::ray::{Cluster, Fields, Group, RayObject, object_at, text_at};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
@@ -153,7 +154,7 @@ fn by_scaler(subject: &Subject<'_>, stored: &RayObject<'_>) -> bool {
     };
     let settings = subject.settings;
     user == settings.operator_user
-        || settings.is_rayfit(user)
+        || is_rayfit(user)
         || is_autoscaler(user, stored, subject.object.namespace())
 }
 
@@ -254,8 +255,9 @@ mod tests {
         let settings = Settings::default();
         for user in [
             settings.operator_user.as_str(),
-            settings.rayfit_users[0].as_str(),
-            settings.rayfit_users[1].as_str(),
+            "system:serviceaccount:rayfit-system:rayfit-controller",
+            "system:serviceaccount:rayfit-b:rayfit-controller",
+            "system:serviceaccount:rayfit-system:rayfit",
             "system:serviceaccount:team:demo",
         ] {
             assert!(!is_reported("demo", None, Some(user)), "{user}");

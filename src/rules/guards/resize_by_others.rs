@@ -2,7 +2,8 @@
 
 use crate::finding::Finding;
 use crate::path::FieldPath;
-use crate::policy::{Mode, Settings};
+use crate::policy::Mode;
+use crate::policy::settings::is_rayfit;
 use crate::ray::{Fields, list_at, object_at};
 use crate::rule_id::RuleId;
 use crate::rules::cel::Cel;
@@ -47,12 +48,12 @@ const CEL: Cel = Cel::NotCovered("It is about requests to resize pods, not about
 fn check(_: &Subject<'_>, _: &mut Findings) {}
 
 /// What is to be said of a resize of `pod`, which was `old`, by `user`.
-pub fn find(pod: &Fields, old: &Fields, user: &str, settings: &Settings) -> Option<Finding> {
+pub fn find(pod: &Fields, old: &Fields, user: &str) -> Option<Finding> {
     let metadata = object_at(old, "metadata")?;
     let labels = object_at(metadata, "labels")?;
     let cluster = labels.get("ray.io/cluster")?.as_str()?;
     let namespace = metadata.get("namespace")?.as_str()?;
-    if may_resize(user, namespace, settings) || sizes(pod) == sizes(old) {
+    if may_resize(user, namespace) || sizes(pod) == sizes(old) {
         return None;
     }
     let problem = format!(
@@ -69,8 +70,8 @@ pub fn find(pod: &Fields, old: &Fields, user: &str, settings: &Settings) -> Opti
 }
 
 /// Whether this is Rayfit, a kubelet, or an account of the namespace.
-fn may_resize(user: &str, namespace: &str, settings: &Settings) -> bool {
-    settings.is_rayfit(user)
+fn may_resize(user: &str, namespace: &str) -> bool {
+    is_rayfit(user)
         || user.starts_with("system:node:")
         || user
             // Ray's autoscaler runs under an account of its cluster's namespace.
@@ -105,7 +106,7 @@ mod tests {
 
     fn found(new: &Value, old: &Value, user: &str) -> bool {
         let (new, old) = (new.as_object().unwrap(), old.as_object().unwrap());
-        find(new, old, user, &Settings::default()).is_some()
+        find(new, old, user).is_some()
     }
 
     #[test]
@@ -117,8 +118,14 @@ mod tests {
             ("system:serviceaccount:team-ab:demo", true),
             ("system:serviceaccount:team-a:demo", false),
             ("system:node:n1", false),
-            (crate::policy::settings::RAYFIT_ACCOUNTS[0], false),
-            (crate::policy::settings::RAYFIT_ACCOUNTS[1], false),
+            (
+                "system:serviceaccount:rayfit-system:rayfit-controller",
+                false,
+            ),
+            ("system:serviceaccount:rayfit-b:rayfit-controller", false),
+            ("system:serviceaccount:rayfit-system:rayfit", false),
+            ("system:serviceaccount:rayfit-system:rayfit-audit", true),
+            ("rayfit-controller", true),
         ] {
             assert_eq!(found(&new, &old, user), expected, "{user}");
         }

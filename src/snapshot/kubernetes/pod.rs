@@ -90,6 +90,16 @@ impl<'a> Pod<'a> {
         seconds(self.object.metadata.deletion_timestamp.as_deref()?)
     }
 
+    /// When the container that Ray runs in was started, in seconds since 1970; `None` unless it runs.
+    pub fn started(&self) -> Option<f64> {
+        let ray = self.containers().first()?;
+        let mut statuses = self.container_statuses().iter();
+        let status = statuses.find(|status| status.name == ray.name)?;
+        let running = status.state.running.as_ref()?;
+        let started = running.started_at.as_deref().and_then(seconds);
+        started.or_else(|| self.created())
+    }
+
     /// Whether the pod has ended by itself: Ray's container has ended, or an init container has
     /// failed, before anybody asked Kubernetes to delete the pod.
     pub fn ended_by_itself(&self) -> bool {

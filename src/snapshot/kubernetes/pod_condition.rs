@@ -4,18 +4,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::snapshot::canonical::nullable;
+use crate::snapshot::moment::seconds;
 
 /// The most bytes of a condition's message that are kept. A kubelet's messages are below 200.
 const MESSAGE: usize = 1024;
 
 /// The conditions that are kept; all others are dropped.
-const CONDITIONS: [&str; 5] = [
-    "PodScheduled",
+const CONDITIONS: [&str; 6] = [
+    SCHEDULED,
+    "PodReadyToStartContainers",
     "DisruptionTarget",
     "PodResizePending",
     "PodResizeInProgress",
-    "Ready",
+    READY,
 ];
+
+/// The condition that says whether a pod has a Kubernetes node.
+const SCHEDULED: &str = "PodScheduled";
+
+/// The condition that says whether a pod is ready.
+const READY: &str = "Ready";
 
 /// A condition of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -39,12 +47,18 @@ pub struct PodCondition {
     /// The generation of the spec that the condition is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// Since when the condition has had its status, in RFC 3339; kept only of `Ready`.
+    /// Since when the condition has had its status, in RFC 3339; kept only of `PodScheduled`
+    /// and `Ready`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<String>,
 }
 
 impl PodCondition {
+    /// Since when it has had its status, in seconds since 1970, if that is kept.
+    pub fn since(&self) -> Option<f64> {
+        seconds(self.last_transition_time.as_deref()?)
+    }
+
     /// Whether the condition holds.
     pub fn is_true(&self) -> bool {
         self.status == "True"
@@ -57,8 +71,10 @@ pub(super) fn read<'de, D: Deserializer<'de>>(
 ) -> Result<Vec<PodCondition>, D::Error> {
     let mut all = Option::<Vec<PodCondition>>::deserialize(deserializer)?.unwrap_or_default();
     all.retain(|condition| CONDITIONS.contains(&condition.kind.as_str()));
-    for condition in all.iter_mut().filter(|condition| condition.kind != "Ready") {
-        condition.last_transition_time = None;
+    for condition in &mut all {
+        if !matches!(condition.kind.as_str(), SCHEDULED | READY) {
+            condition.last_transition_time = None;
+        }
     }
     Ok(all)
 }

@@ -314,6 +314,9 @@ pub struct ContainerState {
     /// The container waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waiting>,
+    /// The container runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub running: Option<Running>,
     /// The container has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminated: Option<Terminated>,
@@ -326,6 +329,15 @@ pub struct Waiting {
     /// The reason in one word, such as `ImagePullBackOff`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// The state of a container that runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Running {
+    /// Since when it runs, in RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
 }
 
 /// The state of a container that has ended.

@@ -62,7 +62,7 @@ async fn all_is_well(process: &Process) {
     }
     probes_are_answered(process).await;
     let peak = process.peak_memory();
-    assert!(peak < WEBHOOK_MEMORY, "{} MiB", peak >> 20);
+    assert!(peak < WEBHOOK_MEMORY / 2, "{} MiB", peak >> 20);
 }
 
 async fn probes_are_answered(process: &Process) {

@@ -67,6 +67,7 @@ fn cause(cause: RemovalCause) -> &'static str {
         | RemovalCause::GivesWay
         | RemovalCause::Unschedulable
         | RemovalCause::MadeTooLarge
+        | RemovalCause::NeverJoined
         | RemovalCause::GroupGone
         | RemovalCause::StopRequested
         | RemovalCause::Stopped => "none of Ray's",

@@ -164,7 +164,8 @@ fn container(name: &str, group: &Value, size: Option<&Value>) -> Value {
 
 /// `size`: what its spec asks for; `given`: what it has; `resize`: Ray's record; `condition`;
 /// `generation`; `unschedulable`, `gated`: for so many seconds; `prospects`: what node autoscalers say of it;
-/// `killed`: when its grace period ends; `created`; `tolerations`.
+/// `killed`: when its grace period ends; `created`; `tolerations`; `late`: how far it has come for so many
+/// `seconds`: to its `init` container of that name, or to a raylet that is not ready.
 fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
     let container = container(
         if role == "head" { "head" } else { "worker" },
@@ -212,6 +213,19 @@ fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
         pod["metadata"]["creationTimestamp"] = json!(now - SignedDuration::from_secs(seconds));
         pod["status"]["phase"] = json!("Pending");
         pod["spec"]["schedulingGates"] = json!([{"name": "kueue.x-k8s.io/elastic-job"}]);
+    }
+    if let Some(seconds) = of["late"]["seconds"].as_i64() {
+        let now: Timestamp = NOW.parse().unwrap();
+        let since = json!(now - SignedDuration::from_secs(seconds));
+        pod["metadata"]["creationTimestamp"] = since.clone();
+        pod["spec"]["nodeName"] = json!("n");
+        if of["late"]["init"].is_string() {
+            pod["status"] = json!({"phase": "Pending", "initContainerStatuses": [
+                {"name": of["late"]["init"], "state": {"running": {"startedAt": since}}}]});
+        } else {
+            pod["status"]["conditions"] =
+                json!([{"type": "Ready", "status": "False", "lastTransitionTime": since}]);
+        }
     }
     if of["prospects"].is_array() {
         pod["nodeProspects"] = of["prospects"].clone();

@@ -1,5 +1,5 @@
-// Package helm_test holds the Helm chart against `rayfit manifests`: for the
-// same choices, the real Helm makes the same objects of it.
+// Package helm_test has the real Helm render and install the chart, whose
+// templates are made from what `rayfit manifests` prints.
 package helm_test
 
 import (
@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"reflect"
 	"regexp"
 	"strings"
 	"sync"
@@ -68,73 +67,100 @@ func objects(t *testing.T, text string) map[string]rig.Object {
 	return found
 }
 
-// choices are installs, as flags of `rayfit manifests` and as values of the chart.
-var choices = []struct {
-	name          string
-	flags, values []string
-}{
-	{"as it comes", nil, nil},
-	{"self-managed", []string{"--self-managed"}, []string{"certificates=self-managed"}},
-	{"cert-manager", []string{"--cert-manager"}, []string{"certificates=cert-manager"}},
-	{"fail-closed", []string{"--fail-closed"}, []string{"failClosed=true"}},
-	{"fail-closed with cert-manager", []string{"--fail-closed", "--cert-manager"}, []string{"failClosed=true", "certificates=cert-manager"}},
-	{"definitions apart", []string{"--no-crds"}, []string{"crds=false"}},
-	{"webhooks only", []string{"--no-controller"}, []string{"controller=false"}},
-	{"webhooks only with cert-manager", []string{"--no-controller", "--cert-manager"}, []string{"controller=false", "certificates=cert-manager"}},
-	{"may read Secrets", []string{"--ray-auth", "--gcs-ports=6379,6380"}, []string{"rayAuth=true", "gcsPorts={6379,6380}"}},
-	{"may delete idle clusters", []string{"--delete-idle-clusters"}, []string{"deleteIdleClusters=true"}},
-	{"new pods get an initial size", []string{"--initial-sizes"}, []string{"initialSizes=true"}},
-	{"new pods get an initial size in two namespaces", []string{"--initial-sizes", "--only-namespace=a", "--only-namespace=b"}, []string{"initialSizes=true", "onlyNamespaces={a,b}"}},
-	{"new pods get an initial size from a single Deployment", []string{"--initial-sizes", "--single-deployment"}, []string{"initialSizes=true", "singleDeployment=true"}},
-	{"new pods get an initial size from webhooks only", []string{"--initial-sizes", "--no-controller"}, []string{"initialSizes=true", "controller=false"}},
-	{"in two namespaces", []string{"--ray-auth", "--only-namespace=a", "--only-namespace=b"}, []string{"rayAuth=true", "onlyNamespaces={a,b}"}},
-	{"a single pod", []string{"--replicas=1", "--controller-replicas=1"}, []string{"replicas=1", "controllerReplicas=1"}},
-	{"a single Deployment", []string{"--single-deployment", "--ray-auth"}, []string{"singleDeployment=true", "rayAuth=true"}},
-	{"a single Deployment in a namespace", []string{"--single-deployment", "--only-namespace=a"}, []string{"singleDeployment=true", "onlyNamespaces={a}"}},
-	{"callers by certificate", []string{"--client-ca-config-map=callers"}, []string{"clientCaConfigMap=callers"}},
-	{"callers by certificate with cert-manager", []string{"--client-ca-config-map=callers", "--cert-manager"}, []string{"clientCaConfigMap=callers", "certificates=cert-manager"}},
-	{"known neighbours", []string{
-		"--api-server-cidr=10.0.0.0/28", "--api-server-cidr=2001:db8::/64",
-		"--monitoring-namespace-label=team=observability", "--monitoring-namespace-label=kubernetes.io/metadata.name=monitoring",
-	}, []string{
-		"apiServerCidrs={10.0.0.0/28,2001:db8::/64}",
-		"monitoringNamespaceLabels={team=observability,kubernetes.io/metadata.name=monitoring}",
-	}},
-	{"another namespace", []string{"--namespace=elsewhere", "--cert-manager"}, []string{"namespace=elsewhere", "certificates=cert-manager"}},
-	{"everything", []string{
-		"--image=registry.example/rayfit:1", "--replicas=5", "--controller-replicas=3", "--port=9443", "--health-port=9090", "--host-network",
-		"--priority-class=system-cluster-critical", "--timeout-seconds=7", "--exclude-namespace=a", "--exclude-namespace=b",
-		"--only-namespace=c", "--only-namespace=d", "--api-server-ports=443,6444",
-	}, []string{
-		"image=registry.example/rayfit:1", "replicas=5", "controllerReplicas=3", "port=9443", "healthPort=9090", "hostNetwork=true",
-		"priorityClass=system-cluster-critical", "timeoutSeconds=7", "excludedNamespaces={a,b}",
-		"onlyNamespaces={c,d}", "apiServerPorts={443,6444}",
-	}},
+// Installs that take each branch of the templates.
+var installs = [][]string{
+	{},
+	{"certificates=cert-manager", "failClosed=true"},
+	{"singleDeployment=true", "initialSizes=true"},
+	{"controller.enabled=false", "initialSizes=true", "crds.enabled=false"},
+	{"namespace=rayfit-a", "webhook.enabled=false", "onlyNamespaces={a,b}", "rayAuth=true", "deleteIdleClusters=true"},
+	{"webhook.replicaCount=1", "controller.replicaCount=1", "rayAuth=true", "deleteIdleClusters=true"},
+	{
+		"namespace=elsewhere", "webhook.port=9443", "healthPort=9090", "webhook.hostNetwork=true", "webhook.timeoutSeconds=7",
+		"priorityClassName=system-cluster-critical", "excludedNamespaces={a,b}", "onlyNamespaces={c,d}", "initialSizes=true",
+		"apiServerPorts={443,6444}", "apiServerCidrs={10.0.0.0/28,2001:db8::/64}", "gcsPorts={6379,6380}",
+		"monitoringNamespaceLabels={team=observability,kubernetes.io/metadata.name=monitoring}", "webhook.clientCaConfigMap=callers",
+	},
 }
 
-func TestTheChartMakesWhatTheCommandPrints(t *testing.T) {
-	binary, err := rig.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, choice := range choices {
-		t.Run(choice.name, func(t *testing.T) {
-			printed, stderr, err := run(t, binary, append([]string{"manifests"}, choice.flags...)...)
-			if err != nil {
-				t.Fatalf("%v: %s", err, stderr)
-			}
-			want, got := objects(t, printed), objects(t, template(t, choice.values...))
-			for identity, object := range want {
-				if !reflect.DeepEqual(object, got[identity]) {
-					t.Errorf("%s\nthe command prints:\n%s\nthe chart makes:\n%s", identity, object.YAML(), got[identity].YAML())
+func TestEveryBranchOfTheTemplatesMakesObjects(t *testing.T) {
+	for _, values := range installs {
+		t.Run(strings.Join(values, " "), func(t *testing.T) {
+			text := template(t, values...)
+			for _, left := range []string{"<<", "{{", "4000", "<no value>", "%!"} {
+				if strings.Contains(text, left) {
+					t.Errorf("%q is left in:\n%s", left, text)
 				}
 			}
-			for identity := range got {
-				if want[identity] == nil {
-					t.Errorf("only the chart makes %s", identity)
-				}
+			if made := objects(t, text); len(made) < 8 {
+				t.Errorf("only %d objects", len(made))
 			}
 		})
+	}
+}
+
+func TestAFurtherInstallationScalesItsNamespacesOnly(t *testing.T) {
+	made := objects(t, template(t, "namespace=rayfit-a", "webhook.enabled=false", "onlyNamespaces={a,b}", "crds.enabled=false"))
+	for identity := range made {
+		if strings.Contains(identity, "Webhook") || identity == "Deployment rayfit-a/rayfit" {
+			t.Errorf("it has %s", identity)
+		}
+	}
+	for _, identity := range []string{
+		"Deployment rayfit-a/rayfit-controller", "Role a/rayfit-scaling", "RoleBinding b/rayfit-scaling",
+		"ClusterRole <nil>/rayfit-policies-rayfit-a", "ValidatingAdmissionPolicy <nil>/rayfit-pod-writes-rayfit-a",
+	} {
+		if made[identity] == nil {
+			t.Errorf("it has no %s", identity)
+		}
+	}
+}
+
+// The names are those of cert-manager's chart, once for each Deployment.
+func TestValuesWithoutAFlagReachThePods(t *testing.T) {
+	made := objects(t, template(t,
+		"image.registry=registry.example", "image.digest=sha256:"+strings.Repeat("0123456789abcdef", 4), "image.pullPolicy=Always",
+		"imagePullSecrets[0].name=pull", "commonLabels.team=ray", "controller.nodeSelector.disk=ssd",
+		"controller.tolerations[0].operator=Exists", "controller.resources.limits.memory=2Gi",
+		"controller.podLabels.a=b", "controller.podAnnotations.c=d", "controller.serviceAccount.annotations.role=scaler",
+		"controller.extraArgs={--api-rate=300}", "controller.extraEnv[0].name=HTTPS_PROXY", "controller.extraEnv[0].value=http://proxy",
+		"controller.podSecurityContext.fsGroup=1", "controller.containerSecurityContext.runAsUser=2",
+		"controller.topologySpreadConstraints[0].topologyKey=rack", "webhook.rules.RF214=warn", "webhook.extraArgs={--head-takes-no-work}",
+	))
+	controller := made["Deployment rayfit-system/rayfit-controller"]
+	for path, want := range map[string]string{
+		"metadata.labels.team":                                       "ray",
+		"spec.template.metadata.labels.team":                         "ray",
+		"spec.template.metadata.labels.a":                            "b",
+		"spec.template.metadata.annotations.c":                       "d",
+		"spec.template.spec.imagePullSecrets[0].name":                "pull",
+		"spec.template.spec.nodeSelector.disk":                       "ssd",
+		"spec.template.spec.tolerations[0].operator":                 "Exists",
+		"spec.template.spec.securityContext":                         "map[fsGroup:1 runAsNonRoot:true seccompProfile:map[type:RuntimeDefault]]",
+		"spec.template.spec.topologySpreadConstraints":               "[map[topologyKey:rack]]",
+		"spec.template.spec.containers[0].image":                     "registry.example/rayfit@sha256:" + strings.Repeat("0123456789abcdef", 4),
+		"spec.template.spec.containers[0].imagePullPolicy":           "Always",
+		"spec.template.spec.containers[0].resources.limits.memory":   "2Gi",
+		"spec.template.spec.containers[0].securityContext.runAsUser": "2",
+		"spec.template.spec.containers[0].env[2].name":               "HTTPS_PROXY",
+		"spec.template.spec.containers[0].args[4]":                   "--api-rate=300",
+	} {
+		if got := fmt.Sprint(controller.Get(path)); got != want {
+			t.Errorf("%s is %s, want %s", path, got, want)
+		}
+	}
+	if role := made["ServiceAccount rayfit-system/rayfit-controller"].Get("metadata.annotations.role"); role != "scaler" {
+		t.Errorf("the account has %v", role)
+	}
+	args := fmt.Sprint(made["Deployment rayfit-system/rayfit"].Get("spec.template.spec.containers[0].args"))
+	for _, want := range []string{"--rule=RF214=warn", "--head-takes-no-work"} {
+		if !strings.Contains(args, want) {
+			t.Errorf("no %s among %s", want, args)
+		}
+	}
+	definition := made["CustomResourceDefinition <nil>/raypolicies.rayfit.dev"]
+	if kept := fmt.Sprint(definition.Get("metadata.annotations")); kept != "map[helm.sh/resource-policy:keep]" {
+		t.Errorf("the definition has annotations %s", kept)
 	}
 }
 
@@ -157,34 +183,6 @@ func template(t *testing.T, values ...string) string {
 	return stdout
 }
 
-// A flag that is added to the command must become a value, and a choice here.
-func TestEveryFlagIsTried(t *testing.T) {
-	binary, err := rig.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	help, _, err := run(t, binary, "manifests", "--help")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tried := map[string]bool{"--help": true, "--version": true, "--write-to": true}
-	for _, choice := range choices {
-		for _, flag := range choice.flags {
-			name, _, _ := strings.Cut(flag, "=")
-			tried[name] = true
-		}
-	}
-	flags := regexp.MustCompile(`(?m)^\s+(?:-\w, )?(--[a-z-]+)`).FindAllStringSubmatch(help, -1)
-	if len(flags) < 10 {
-		t.Fatalf("%d flags in:\n%s", len(flags), help)
-	}
-	for _, flag := range flags {
-		if !tried[flag[1]] {
-			t.Errorf("the chart has no value that is tried for %s", flag[1])
-		}
-	}
-}
-
 func TestTheChartIsWellFormed(t *testing.T) {
 	for _, values := range []string{"certificates=self-managed", "certificates=cert-manager"} {
 		stdout, stderr, err := runHelm(t, "lint", "--strict", chart, "--set="+values)
@@ -194,28 +192,20 @@ func TestTheChartIsWellFormed(t *testing.T) {
 	}
 }
 
-func TestRulesAndFurtherArgumentsReachTheProgram(t *testing.T) {
-	made := objects(t, template(t, "rules.RF214=warn", "extraArgs={--head-takes-no-work}"))
-	args := fmt.Sprint(made["Deployment rayfit-system/rayfit"].Get("spec.template.spec.containers[0].args"))
-	for _, want := range []string{"--rule=RF214=warn", "--head-takes-no-work"} {
-		if !strings.Contains(args, want) {
-			t.Errorf("no %s among %s", want, args)
-		}
-	}
-}
-
 func TestChoicesThatCannotWorkAreRefusedInWords(t *testing.T) {
 	for value, word := range map[string]string{
 		"certificates=none":            "certificates",
-		"hostNetwork=true":             "port: 9443",
+		"webhook.hostNetwork=true":     "port: 9443",
 		"healthPort=10250":             "choose two different ones",
 		"apiServerCidrs={10.0.0.1}":    "apiServerCidrs",
-		"controllerReplicas=0":         "controllerReplicas",
-		"port=443":                     "port",
+		"controller.replicaCount=0":    "replicaCount",
+		"webhook.port=443":             "port",
 		"onlyNamespaces={kube-system}": "cannot be selected",
-		"timeoutSeconds=31":            "timeoutSeconds",
-		"rules.RF214=loud":             "RF214",
+		"webhook.timeoutSeconds=31":    "timeoutSeconds",
+		"webhook.rules.RF214=loud":     "RF214",
 		"replica=3":                    "replica",
+		"webhook.enabled=false":        "onlyNamespaces",
+		"image.digest=1234":            "digest",
 	} {
 		_, stderr, err := runHelm(t, "template", "rayfit", chart, "--namespace=rayfit-system", "--set="+value)
 		if err == nil || !strings.Contains(stderr, word) {

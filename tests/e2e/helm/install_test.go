@@ -55,7 +55,7 @@ func stored(t *testing.T, l *lab.Lab, stream string) map[string]rig.Object {
 	for _, object := range list.Items {
 		without(map[string]any(object), "status")
 		without(object.Get("metadata"), "uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
-		without(object.Get("metadata.annotations"), "kubectl.kubernetes.io/last-applied-configuration", "meta.helm.sh/release-name", "meta.helm.sh/release-namespace", "deployment.kubernetes.io/revision")
+		without(object.Get("metadata.annotations"), "kubectl.kubernetes.io/last-applied-configuration", "meta.helm.sh/release-name", "meta.helm.sh/release-namespace", "helm.sh/resource-policy", "deployment.kubernetes.io/revision")
 		if annotations, ok := object.Get("metadata.annotations").(map[string]any); ok && len(annotations) == 0 {
 			without(object.Get("metadata"), "annotations")
 		}
@@ -126,7 +126,11 @@ func uninstallLeavesNothing(t *testing.T, l *lab.Lab) {
 	if _, _, err := l.Apply(rig.RayCluster("default", "blocked").YAML()); err == nil {
 		t.Error("a RayCluster is stored although the webhooks fail closed and none answers")
 	}
+	if _, stderr, err := l.Apply("{apiVersion: rayfit.dev/v1alpha1, kind: RayPolicy, metadata: {name: kept}, spec: {}}"); err != nil {
+		t.Fatal(stderr)
+	}
 	onLab(t, l, "uninstall")
+	labtest.Kubectl(t, l, "get", "raypolicy", "kept")
 	kinds := "clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,deployments,services,secrets,serviceaccounts,roles,rolebindings,networkpolicies,poddisruptionbudgets,validatingadmissionpolicies,validatingadmissionpolicybindings"
 	err := lab.Eventually(t.Context(), time.Minute, "nothing is left", func() error {
 		left, _, err := l.Kubectl("get", kinds, "-A", "-l", "app.kubernetes.io/name=rayfit", "-o", "name")
@@ -142,4 +146,27 @@ func uninstallLeavesNothing(t *testing.T, l *lab.Lab) {
 		t.Errorf("after the uninstall a RayCluster is refused: %s", stderr)
 	}
 	labtest.Kubectl(t, l, "delete", "namespace", system, "--timeout=60s")
+}
+
+// Helm takes no object that another release has, so that two releases beside each other share none. One
+// serves the webhooks and the other scales, from a namespace and for a namespace of its own.
+func TestASecondReleaseOnlyScales(t *testing.T) {
+	l := newLab(t)
+	labtest.Kubectl(t, l, "create", "namespace", "team-a")
+	onLab(t, l, "install", chart, "--create-namespace", "--set=controller.enabled=false")
+	further := func(command string, args ...string) {
+		t.Helper()
+		args = append([]string{command, "scaler", "--kubeconfig=" + l.Kubeconfig(), "--namespace=rayfit-a"}, args...)
+		if stdout, stderr, err := runHelm(t, args...); err != nil {
+			t.Fatalf("helm %s: %v\n%s%s", strings.Join(args, " "), err, stdout, stderr)
+		}
+	}
+	further("install", chart, "--create-namespace", "--set=webhook.enabled=false,crds.enabled=false,onlyNamespaces={team-a}")
+	labtest.Kubectl(t, l, "get", "deployment", "rayfit-controller", "-n", "rayfit-a")
+	labtest.Kubectl(t, l, "get", "role", "rayfit-scaling", "-n", "team-a")
+	labtest.Kubectl(t, l, "get", "validatingadmissionpolicy", "rayfit-pod-writes-rayfit-a")
+	further("uninstall")
+	labtest.Kubectl(t, l, "get", "validatingwebhookconfiguration", "rayfit-validating")
+	labtest.Kubectl(t, l, "get", "clusterrole", "rayfit-watch")
+	onLab(t, l, "uninstall")
 }

@@ -1,0 +1,106 @@
+//! Whatever is sent, the memory that is kept, and the most that is used meanwhile, stays within half of the limits. It
+//! is counted, and not timed.
+
+use allocation_counter::measure;
+use rayfit::admission::limits::AdmissionLimits;
+use rayfit::controller::observe::Key;
+use rayfit::controller::observe::kept::{KeptObject, WatchedRayClusters};
+use rayfit::controller::observe::store::Store;
+use rayfit::manifests::names::WEBHOOK_MEMORY;
+use serde_json::{Value, json};
+
+fn cluster(mode: Option<&str>) -> Value {
+    let mut object = json!({ "apiVersion": "ray.io/v1", "kind": "RayCluster",
+        "metadata": { "namespace": "ray", "name": "demo", "uid": "u", "resourceVersion": "1", "annotations": {} },
+        "spec": { "workerGroupSpecs": [] } });
+    if let Some(mode) = mode {
+        object["metadata"]["annotations"]["rayfit.dev/reconcile"] = mode.into();
+    }
+    object
+}
+
+/// How many bytes are kept of an object that a watch brings, and how many are in use at the most meanwhile.
+fn taken(store: &mut Store, object: &Value) -> (u64, u64) {
+    let text = object.to_string();
+    let used = measure(|| {
+        let kept: KeptObject<WatchedRayClusters> = serde_json::from_str(&text).unwrap();
+        store.put_cluster(&kept);
+    });
+    (
+        u64::try_from(used.bytes_current).unwrap_or(0),
+        used.bytes_max,
+    )
+}
+
+fn demo() -> Key {
+    Key::new("ray", "demo").unwrap()
+}
+
+fn groups(count: usize) -> Value {
+    let group = |number: usize| {
+        json!({ "groupName": format!("g{number}"), "replicas": 0, "minReplicas": 0,
+        "maxReplicas": 1, "template": { "spec": { "containers": [{ "name": "r" }] } } })
+    };
+    (0..count).map(group).collect()
+}
+
+/// 1.2 MiB of labels, of a mode that is none, and of a specification: four hundred of these ended the controller.
+#[test]
+fn of_what_nobody_asked_to_scale_only_identity_and_mode_are_kept() {
+    let labels = || -> Value {
+        let labels = (0..12_000).map(|number| (format!("ray.io/{number:094}"), json!("")));
+        Value::Object(labels.collect())
+    };
+    let mut labelled = cluster(None);
+    labelled["metadata"]["labels"] = labels();
+    let mut nonsense = cluster(Some(&"x".repeat(1_200_000)));
+    nonsense["metadata"]["annotations"]["rayfit.dev/scaled-by"] = "nobody".into();
+    let mut large = cluster(Some("ray"));
+    large["spec"]["workerGroupSpecs"] = groups(5_000);
+    let mut asked = cluster(Some("central"));
+    asked["metadata"]["labels"] = labels();
+    for object in [labelled, nonsense, large, asked] {
+        let mut store = Store::default();
+        let (kept, _) = taken(&mut store, &object);
+        assert!(kept < 2 << 10, "{kept} bytes");
+        let cluster = store.cluster(&demo()).unwrap();
+        assert!(!cluster.asks_for_central() && store.texts(&demo()).is_none());
+    }
+}
+
+#[test]
+fn nothing_is_built_of_what_is_not_read() {
+    let mut object = cluster(Some("central"));
+    object["metadata"]["managedFields"] = vec![json!([[], {}]); 200_000].into();
+    let (kept, most) = taken(&mut Store::default(), &object);
+    assert!(kept < 4 << 10 && most < 64 << 10, "{kept} and {most} bytes");
+}
+
+/// The limit of the controller is 512 MiB, and two such clusters are worked on at a time.
+#[test]
+fn eleven_thousand_groups_are_not_scaled_and_the_most_that_are_leave_room() {
+    let mut object = cluster(Some("central"));
+    object["spec"]["workerGroupSpecs"] = groups(11_000);
+    let mut store = Store::default();
+    let (kept, most) = taken(&mut store, &object);
+    assert!(kept < 4 << 10, "{kept} bytes");
+    assert!(most < 64 << 20, "{} MiB", most >> 20);
+    assert!(store.texts(&demo()).is_none());
+
+    object["spec"]["workerGroupSpecs"] = groups(4_000);
+    let mut store = Store::default();
+    let (kept, _) = taken(&mut store, &object);
+    assert!(kept < 1 << 20, "{kept} bytes");
+    let texts = store.texts(&demo()).unwrap();
+    let used = measure(|| drop(texts.read()));
+    assert!(used.bytes_max < 64 << 20, "{} MiB", used.bytes_max >> 20);
+}
+
+#[test]
+fn the_limits_of_webhooks_take_half_of_their_memory() {
+    let limits = AdmissionLimits::default();
+    let connections = 4_096 * (40 << 10);
+    // A body is copied once when all of it has arrived; facts and the program take the rest.
+    let all = connections + limits.bodies + 2 * limits.body + limits.trees + (64 << 20);
+    assert!(all <= WEBHOOK_MEMORY / 2, "{} MiB", all >> 20);
+}

@@ -149,7 +149,8 @@ impl WorkerPool {
     /// Starts, wakes or stops the task of a cluster.
     fn consider(&self, workers: &mut HashMap<Key, Worker>, key: &Key) {
         let entry = self.observed.read().cluster(key).cloned();
-        let wanted = entry.filter(|entry| is_cared_for(entry) && self.fence.is_leader());
+        let wanted =
+            entry.filter(|entry| is_cared_for(entry, &self.installation) && self.fence.is_leader());
         let is_at_work = |worker: &&Worker| !worker.is_stopping && !worker.task.is_finished();
         let running = workers.get(key).filter(is_at_work);
         match (wanted, running) {
@@ -263,14 +264,14 @@ async fn until(due: Option<Instant>) {
 
 /// Whether the central controller has to scale this cluster, hand it over, or tell its sidecar by which
 /// settings to scale it.
-fn is_cared_for(entry: &ClusterEntry) -> bool {
-    let central = ReconcileMode::Central.name();
+fn is_cared_for(entry: &ClusterEntry, installation: &str) -> bool {
+    let central = ScalerRole::central(installation).recorded();
     // The record ends with the role that owns the cluster or is taking it over.
     entry.mode.is_ours()
         || entry
             .scaled_by
             .as_deref()
-            .is_some_and(|record| record.ends_with(central))
+            .is_some_and(|record| record.ends_with(&central))
 }
 
 #[cfg(test)]
@@ -373,6 +374,83 @@ mod tests {
             sleep(Duration::from_millis(10)).await;
         }
         assert_eq!(seen.counts().2, 1, "at the same time");
+        running.abort();
+    }
+
+    #[test]
+    fn what_this_installation_has_is_cared_for_until_it_is_handed_over() {
+        let cares = |mode: &str, record: &str| {
+            let (tell, _changes) = mpsc::unbounded_channel();
+            let observed = Observed::new(tell);
+            observed.learn(&json!({ "metadata": { "namespace": "ray", "name": "demo", "uid": "u",
+                "annotations": { "rayfit.dev/reconcile": mode, "rayfit.dev/scaled-by": record } } }));
+            let entry = observed
+                .read()
+                .cluster(&Key::new("ray", "demo").unwrap())
+                .cloned();
+            is_cared_for(&entry.unwrap(), "rayfit-system")
+        };
+        assert!(cares("central", "nobody") && cares("sidecar", "nobody"));
+        assert!(cares("ray", "central/rayfit-system"));
+        assert!(cares("ray", "taking/7/central/rayfit-system"));
+        for record in ["nobody", "central/another", "sidecar/u"] {
+            assert!(!cares("ray", record), "{record}");
+        }
+    }
+
+    /// After a wait at the gate, the next look follows as if there had been none: that time was others', and clusters
+    /// that rest for it leave the gate idle.
+    #[tokio::test(start_paused = true)]
+    async fn a_cluster_does_not_rest_for_having_waited_at_the_gate() {
+        const WAIT: Duration = Duration::from_secs(8);
+        let stored = Arc::new(Mutex::new(json!({
+            "metadata": { "namespace": "ray", "name": "demo", "uid": "u", "resourceVersion": "1", "generation": 1,
+                "annotations": { "rayfit.dev/reconcile": "central", "rayfit.dev/scaled-by": "nobody" } },
+            "spec": { "enableInTreeAutoscaling": true }
+        })));
+        let server = stored.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let server = server.clone();
+            async move {
+                let body = request.into_body().collect_bytes().await.unwrap();
+                let mut object = server.lock().unwrap();
+                if let Ok(patch) = serde_json::from_slice::<json_patch::Patch>(&body) {
+                    json_patch::patch(&mut object, &patch).unwrap();
+                    let version = object["metadata"]["resourceVersion"].as_str().unwrap();
+                    let next = version.parse::<u64>().unwrap() + 1;
+                    object["metadata"]["resourceVersion"] = json!(next.to_string());
+                }
+                Ok::<_, Infallible>(Response::new(Body::from(object.to_string().into_bytes())))
+            }
+        });
+        let gate = Gate::new(1000, 1000, Patience::default());
+        gate.ask_patience(&"ray/demo".into(), Some(WAIT));
+        let (tell, changes) = mpsc::unbounded_channel();
+        let (observed, fence) = (Observed::new(tell), Fence::default());
+        observed.learn(&stored.lock().unwrap());
+        observed.has_listed_pods();
+        let requests = Requests::new(Client::new(service, "ray"), gate);
+        let (_stop, stopped) = watch::channel(false);
+        let running = tokio::spawn(pool(requests, &observed, &fence).run(changes, stopped));
+        let began = Instant::now();
+        fence.set(Some(std::time::Instant::now() + Duration::from_hours(1)));
+        let record =
+            || stored.lock().unwrap()["metadata"]["annotations"]["rayfit.dev/scaled-by"].clone();
+        let is_ours = || {
+            record()
+                .as_str()
+                .is_some_and(|record| record.starts_with("central"))
+        };
+        while !is_ours() && began.elapsed() < WAIT * 10 {
+            sleep(Duration::from_millis(10)).await;
+        }
+        let took = began.elapsed();
+        assert!(took >= WAIT, "the first write waited: {took:?}");
+        assert!(
+            took < WAIT + Duration::from_secs(3),
+            "{took:?}, and {}",
+            record()
+        );
         running.abort();
     }
 }

@@ -41,6 +41,8 @@
 //!   in their room. Ray keeps them for their timeout.
 //! - **blocked groups**: What pods, `scaleGate` and KubeRay say about a group that cannot be served
 //!   now is read, and other groups are used first. Ray tries another group after an hour.
+//! - **sizes as started**: New nodes count with what KubeRay passes to `ray start`: group resources in
+//!   any case, MIG slices, Neuron cores. Ray derives less or more from the template.
 //! - **pods that never come**: Pods that hang in termination, or that do not become Ray nodes in time,
 //!   stand for nothing, and others are made where that helps. Ray waits for them, and gives up one
 //!   whose raylet never joined after an hour.

@@ -9,6 +9,7 @@ use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::{GroupError, ProblemReason, ResizeLimitsError};
 use crate::plan::strategy::Strategy;
 use crate::ray::group::HEAD_NAME;
+use crate::ray::node_resources::NodeResources;
 use crate::ray::{Ippr, Role};
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::cluster_object::{
@@ -172,9 +173,21 @@ impl ClusterConfig {
     pub(crate) fn read(cluster: &ClusterObject, strategy: Strategy) -> Self {
         let mut config = Self::of(cluster);
         if strategy.is_rayfit() {
+            config.count_as_started(cluster);
             config.bound_by_pods(cluster);
         }
         config
+    }
+
+    /// Counts new nodes as KubeRay starts them, which Ray does not look at.
+    fn count_as_started(&mut self, cluster: &ClusterObject) {
+        for group in cluster.spec.iter().flat_map(|spec| &spec.groups) {
+            let name = group.name.as_deref().unwrap_or_default();
+            let config = self.number(name).and_then(|at| self.groups.get_mut(at));
+            if let Some((config, started)) = config.zip(group.started.as_ref()) {
+                config.resources = amounts(started);
+            }
+        }
     }
 
     /// Keeps the resize limits within what the pods as a whole allow. Ray does not look at that.
@@ -255,11 +268,7 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
         replicas: group.replicas,
         max_replicas,
         min_replicas,
-        #[expect(clippy::cast_precision_loss, reason = "Ray counts in f64 too")]
-        resources: resources
-            .iter()
-            .map(|(name, amount)| (name.to_owned(), amount as f64))
-            .collect(),
+        resources: amounts(resources),
         labels: group.labels.clone(),
         node_selector: group.node_selector.clone(),
         idle_timeout_s: group.idle_timeout.seconds(),
@@ -277,6 +286,14 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
         suspended: group.suspended,
         scale_gates: group.scale_gates.clone(),
     })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "Ray counts in f64 too")]
+fn amounts(resources: &NodeResources) -> Vec<(String, f64)> {
+    let amounts = resources.iter();
+    amounts
+        .map(|(name, amount)| (name.to_owned(), amount as f64))
+        .collect()
 }
 
 fn hosts(group: &GroupSpec) -> u64 {

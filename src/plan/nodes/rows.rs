@@ -114,7 +114,8 @@ pub(crate) fn add_awaited<'a>(
     });
     let mut there: HashMap<&str, u64> = HashMap::default();
     for pod in pods {
-        let is_there = !pod.deleting || is_evicted(departures, config, pod) || hanging.holds(pod);
+        let is_evicted = || is_evicted(departures, config, pod) && !hanging.holds(pod);
+        let is_there = !pod.deleting || is_evicted();
         if pod.role == PodRole::Worker && is_there && !config.is_listed(pod.group, pod.name) {
             *there.entry(pod.group).or_default() += 1;
         }
@@ -132,7 +133,11 @@ pub(crate) fn add_awaited<'a>(
             .max(group.min_replicas)
             .clamp(0, group.max_replicas.max(0));
         let known = there.get(group.name.as_str()).copied().unwrap_or(0);
-        let count = group.nodes(asked).saturating_sub(known);
+        // Replicas count as wholes.
+        let hanging = hanging.count(&group.name).div_ceil(group.hosts) * group.hosts;
+        let count = group
+            .nodes(asked)
+            .saturating_sub(known.saturating_add(hanging));
         // This is how launches survive a restart of the controller.
         if count > 0 {
             rows.push(Row {

@@ -155,7 +155,7 @@ fn present<'a>(map: &'a Fields, key: &str) -> Option<&'a Value> {
 }
 
 /// A quantity in whole units, rounded up.
-fn whole(resource: &str, value: &Value) -> Result<i64, ResourceError> {
+pub(super) fn whole(resource: &str, value: &Value) -> Result<i64, ResourceError> {
     let quantity = match value {
         // Python's `Decimal` accepts blanks around a number, and Ray accepts a capital K for a
         // thousand, which Kubernetes does not.

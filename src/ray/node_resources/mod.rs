@@ -17,6 +17,9 @@ use std::collections::HashMap;
 
 use super::Group;
 
+/// The limit of AWS Neuron cores, and Ray's resource that KubeRay makes of it.
+const NEURON: (&str, &str) = ("aws.amazon.com/neuroncore", "neuron_cores");
+
 /// What a node of a group has of each resource, in the order in which Ray lists them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeResources(Vec<(String, i64)>);
@@ -42,6 +45,52 @@ impl NodeResources {
             Some((resource, _)) => Err(ResourceError::Negative(resource.clone())),
             None => Ok(derived),
         }
+    }
+
+    /// What KubeRay starts a node of `group` with, where Ray's autoscaler may derive something else. (KubeRay,
+    /// `common/pod.go`, `updateRayStartParamsResources` and `addWellKnownAcceleratorResources`.)
+    ///
+    /// # Errors
+    ///
+    /// Ray's autoscaler cannot derive its resources.
+    pub fn started(group: &Group<'_>) -> Result<Self, ResourceError> {
+        let mut started = Self::of(group)?;
+        for (name, value) in group.resources().into_iter().flatten() {
+            // KubeRay reads these names in any case; for Ray they are custom resources.
+            let known = match name.to_lowercase().as_str() {
+                "cpu" => "CPU",
+                "memory" => "memory",
+                other if is_gpu(other) => "GPU",
+                _ => continue,
+            };
+            if name != known {
+                started.0.retain(|(listed, _)| listed != name);
+                started.set(known, amounts::whole(name, value)?);
+            }
+        }
+        let container = group.ray_container();
+        let limits = container.and_then(|container| container.limits());
+        let has = |name: &str| started.iter().any(|(listed, _)| listed == name);
+        let (has_gpu, has_neuron) = (has("GPU"), has(NEURON.1) || has("TPU"));
+        let mut sorted: Vec<_> = limits.into_iter().flatten().collect();
+        sorted.sort_by_key(|(name, _)| *name);
+        let mut first = |known: &str, is_meant: &dyn Fn(&str) -> bool| {
+            for (name, value) in sorted.iter().filter(|(name, _)| is_meant(name)) {
+                let amount = amounts::whole(name, value)?;
+                if amount > 0 {
+                    started.set(known, amount);
+                    break;
+                }
+            }
+            Ok::<(), ResourceError>(())
+        };
+        if !has_gpu {
+            first("GPU", &is_gpu)?;
+        }
+        if !has_neuron {
+            first(NEURON.1, &|name| name == NEURON.0)?;
+        }
+        Ok(started)
     }
 
     /// The amount of a resource; 0 if the resource is not listed.
@@ -98,6 +147,12 @@ impl NodeResources {
         }
         Ok(())
     }
+}
+
+/// Whether KubeRay takes a resource for GPUs: `nvidia.com/gpu` and others, and slices of MIG.
+/// (`IsGPUResourceKey`.)
+fn is_gpu(name: &str) -> bool {
+    name.ends_with("gpu") || name.starts_with("nvidia.com/mig-") && name.ends_with("gb")
 }
 
 #[cfg(test)]
@@ -237,5 +292,38 @@ mod tests {
             of(json!({"resources": "{}"}), json!({})),
             Err(ResourceError::StartResources(_))
         ));
+    }
+
+    fn started(params: &Value, resources: &Value, limits: &Value) -> Vec<(String, i64)> {
+        let group = json!({"rayStartParams": params, "resources": resources,
+            "template": {"spec": {"containers": [{"resources": {"limits": limits}}]}}});
+        let spec = group.as_object().unwrap();
+        let group = Group::parse(Kind::RayCluster, Role::Worker { index: 0 }, spec);
+        NodeResources::started(&group).unwrap().0
+    }
+
+    #[test]
+    fn names_of_group_resources_are_read_in_any_case() {
+        let resources = json!({"cpu": "4", "memory": "16", "gpu": 1, "disk": 2});
+        let limits = json!({"cpu": 8, "memory": 32});
+        assert_eq!(
+            started(&json!({}), &resources, &limits),
+            pairs(&[("CPU", 4), ("memory", 16), ("disk", 2), ("GPU", 1)])
+        );
+    }
+
+    #[test]
+    fn slices_of_gpus_and_neuron_cores_are_told_to_ray_unless_somebody_says_how_many() {
+        let limits = json!({"cpu": 8, "aws.amazon.com/neuroncore": 2, "nvidia.com/mig-1g.5gb": 3});
+        let none = json!({});
+        assert_eq!(
+            started(&none, &none, &limits),
+            pairs(&[("CPU", 8), ("GPU", 3), ("neuron_cores", 2)])
+        );
+        let params = json!({"num-gpus": "1", "resources": r#"'{"neuron_cores": 4}'"#});
+        assert_eq!(
+            started(&params, &none, &limits),
+            pairs(&[("CPU", 8), ("GPU", 1), ("neuron_cores", 4)])
+        );
     }
 }

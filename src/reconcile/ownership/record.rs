@@ -90,7 +90,8 @@ impl ScalerRole {
         is_dns_label(installation).then(|| Self::central(installation))
     }
 
-    pub(super) fn recorded(&self) -> String {
+    /// The role as the record has it.
+    pub(crate) fn recorded(&self) -> String {
         match self {
             Self::Central { installation } => format!("{CENTRAL}{installation}"),
             Self::Sidecar { head_uid } => format!("{SIDECAR}{head_uid}"),

@@ -113,7 +113,7 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGr
         .unwrap_or_default();
     fill_in(&mut pod);
     #[expect(clippy::cast_precision_loss, reason = "Ray counts in floats too")]
-    let resources = resources
+    let resources = (group.started.as_ref().unwrap_or(resources))
         .iter()
         .map(|(name, amount)| (name.to_owned(), amount as f64));
     Ok(SimulatedGroup {

@@ -87,8 +87,10 @@ pub struct GroupSpec {
     pub bad_label: Option<String>,
     /// `nodeSelector` of the pod template, sorted by key. A value that is no text is empty.
     pub node_selector: Vec<(String, String)>,
-    /// What a node of the group has of each resource.
+    /// What a node of the group has of each resource, as Ray's autoscaler derives it.
     pub resources: Result<NodeResources, ResourceError>,
+    /// What KubeRay starts a Ray node of the group with, if that can be read.
+    pub started: Option<NodeResources>,
     /// The CPU and memory with which its ray containers start: their limits, or else their
     /// requests; `None` without requests.
     pub size: Option<(Quantity, Quantity)>,
@@ -270,6 +272,7 @@ impl GroupSpec {
             node_selector: selector(),
             devices: devices(group),
             resources: NodeResources::of(group),
+            started: NodeResources::started(group).ok(),
             size: size(group),
             within_pod: [Resource::Cpu, Resource::Memory]
                 .map(|resource| within_pod(resource).map(|bound| bound.highest)),

@@ -132,6 +132,7 @@ fn worker_group(name: &str, group: &Value) -> Value {
         "priority",
         "idleTimeoutSeconds",
         "numOfHosts",
+        "resources",
         "scaleStrategy",
     ] {
         if !group[key].is_null() {

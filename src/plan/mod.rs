@@ -85,7 +85,4 @@ pub use crate::plan::standby::spec::{Headroom, HeadroomRequest, ScheduledStandby
 pub use crate::plan::strategy::Strategy;
 pub use decide::decide;
 pub use schema::PlanLine;
-pub use settings::{
-    DRAIN_TIMEOUT_S, FOLLOW_MEMORY, KEEP_SMALL_S, LEARN_GAPS, MAKE_ROOM, MAX_WORKERS,
-    PROGRESS_DEADLINE_S, PlanSettings, SHRINK_AFTER_S, ScaleUp, UNSCHEDULABLE_S,
-};
+pub use settings::{DRAIN_TIMEOUT_S, PlanSettings, ScaleUp};

@@ -69,36 +69,9 @@ pub struct ScaleUp {
     pub per_s: u32,
 }
 
-/// The most workers that a cluster may have where no RayPolicy says otherwise.
-pub const MAX_WORKERS: u32 = 10_000;
-
-/// After how many seconds a pod that no Kubernetes node takes blocks its group where no RayPolicy
-/// says otherwise: a node autoscaler has made a node by then, as a rule.
-pub const UNSCHEDULABLE_S: u32 = 180;
-
-/// After how many seconds a pod with a Kubernetes node no longer counts as on its way where no RayPolicy says
-/// otherwise: as for a Deployment without `progressDeadlineSeconds`.
-pub const PROGRESS_DEADLINE_S: u32 = 600;
-
 /// For how many seconds nodes above a maximum may finish their work where no RayPolicy says
 /// otherwise.
 pub const DRAIN_TIMEOUT_S: u32 = 600;
-
-/// After how many seconds spare CPU is given up where no RayPolicy says otherwise.
-pub const SHRINK_AFTER_S: u32 = 15;
-
-/// Whether small pods are kept by the gaps between bursts of work where no RayPolicy says
-/// otherwise.
-pub const LEARN_GAPS: bool = true;
-
-/// Whether pods grow with the memory that is really in use where no RayPolicy says otherwise.
-pub const FOLLOW_MEMORY: bool = true;
-
-/// Whether idle pods make room for demand that waits where no RayPolicy says otherwise.
-pub const MAKE_ROOM: bool = true;
-
-/// For how many seconds small pods are kept at the most where no RayPolicy says otherwise.
-pub const KEEP_SMALL_S: u32 = 900;
 
 impl Default for PlanSettings {
     fn default() -> Self {
@@ -106,18 +79,20 @@ impl Default for PlanSettings {
             strategy: Strategy::default(),
             pending_idle_timeout_s: None,
             conserve_gpus: true,
-            max_workers: MAX_WORKERS.into(),
+            max_workers: 10_000,
             scale_up: None,
-            unschedulable_s: UNSCHEDULABLE_S.into(),
-            progress_deadline_s: PROGRESS_DEADLINE_S.into(),
+            // A node autoscaler has made a node by then, as a rule.
+            unschedulable_s: 180.0,
+            // As of a Deployment without `progressDeadlineSeconds`.
+            progress_deadline_s: 600.0,
             drain_timeout_s: DRAIN_TIMEOUT_S.into(),
             hold_busy_nodes: false,
-            shrink_after_s: Some(SHRINK_AFTER_S.into()),
-            keep_small_s: Some(KEEP_SMALL_S.into()),
+            shrink_after_s: Some(15.0),
+            keep_small_s: Some(900.0),
             deferred_s: 0.0,
-            learn_gaps: LEARN_GAPS,
-            follow_memory: FOLLOW_MEMORY,
-            make_room: MAKE_ROOM,
+            learn_gaps: true,
+            follow_memory: true,
+            make_room: true,
             initial_sizes: false,
             headroom: Arc::default(),
             schedules: Arc::default(),

@@ -39,7 +39,7 @@ pub use kubernetes::{
     cluster_object, idle_end, kube_node, node_prospect, ownership, pod, pod_condition, pod_object,
     prospect_reader, requests, taint, toleration,
 };
-pub use moment::moment;
+pub use moment::{moment, whole_moment};
 pub use names::ObeyedName;
 pub use node_id::{NodeId, NotANodeId};
 pub use read::{SnapshotError, read_all};

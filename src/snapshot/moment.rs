@@ -10,6 +10,12 @@ pub fn moment(seconds: f64) -> String {
     whole.map(|moment| moment.to_string()).unwrap_or_default()
 }
 
+/// The same of whole seconds.
+#[expect(clippy::cast_precision_loss, reason = "whole seconds since 1970")]
+pub fn whole_moment(seconds: i64) -> String {
+    moment(seconds as f64)
+}
+
 /// A time in RFC 3339, in seconds since 1970.
 pub(super) fn seconds(time: &str) -> Option<f64> {
     let time: Timestamp = time.parse().ok()?;

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::snapshot::history::BlockCause;
-use crate::snapshot::moment;
 use crate::snapshot::node_prospect::NodeAutoscaler;
+use crate::snapshot::whole_moment;
 
 /// Why pods of a group would not start now.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
@@ -76,7 +76,7 @@ pub enum BlockReason {
     NotCreated,
     /// It could not be served a short while ago, and is not tried again before that time, in whole
     /// seconds since 1970.
-    #[error("its pods could not start{}; it is tried again at {}", Because(*.cause), time(*.until))]
+    #[error("its pods could not start{}; it is tried again at {}", Because(*.cause), whole_moment(*.until))]
     Lately {
         /// Why it could not be served, if that is remembered.
         cause: Option<BlockCause>,
@@ -214,9 +214,4 @@ impl fmt::Display for Because {
             }
         })
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "whole seconds since 1970")]
-fn time(seconds: i64) -> String {
-    moment(seconds as f64)
 }

@@ -5,7 +5,7 @@ use crate::plan::outcome::json_text::text_in_json;
 use crate::plan::outcome::resize_note::STATUS_ANNOTATION;
 use crate::ray::ippr;
 use crate::ray::node_resources::ResourceError;
-use crate::snapshot::moment;
+use crate::snapshot::whole_moment;
 
 /// What is wrong at the place of a problem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
@@ -74,7 +74,7 @@ pub enum ProblemReason {
     #[error(
         "{pods} should be gone since {}, but are still terminating, and KubeRay counts them; if their \
          Kubernetes node is lost, delete it, or them with `kubectl delete pod --force`",
-        moment(*.since as f64)
+        whole_moment(*.since)
     )]
     Hanging {
         /// The first of these pods by name, and how many more there are.

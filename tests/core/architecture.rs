@@ -372,7 +372,9 @@ fn type_names(text: &str) -> impl Iterator<Item = &str> {
         let kind = words.by_ref().find(|word| !word.ends_with(')'))?;
         let is_type = matches!(kind, "struct" | "enum" | "trait" | "type");
         let name = words.next().filter(|_| is_type)?;
-        name.split(|c: char| !c.is_alphanumeric()).next()
+        // A macro that declares types has no name for them.
+        let name = name.split(|c: char| !c.is_alphanumeric()).next();
+        name.filter(|name| !name.is_empty())
     })
 }
 

@@ -1,8 +1,8 @@
 //! The Helm chart, made from the objects of `rayfit manifests`.
 //!
 //! The objects are made for some hundred combinations of choices, with tokens in place of names and numbers
-//! ([`choices`]). What they have in common is written as it is, and the rest under the condition that its presence
-//! shows ([`merge`]). Some values have no flag; [`grafts`] says where they go. Only `_helpers.tpl`, `NOTES.txt` and the
+//! (`choices`). What they have in common is written as it is, and the rest under the condition that its presence
+//! shows (`merge`). Some values have no flag; `grafts` says where they go. Only `_helpers.tpl`, `NOTES.txt` and the
 //! chart's test are written by hand.
 
 use std::collections::BTreeMap;

@@ -60,8 +60,10 @@ pub struct PartialDefaults {
 /// The part of [`ReconcileSettings`], and the permitted modes, that a policy sets.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PartialReconcile {
-    /// The settings as they are written.
-    pub(crate) written: Arc<Reconcile>,
+    /// The settings as they are written, but for the two below, which are compiled.
+    pub(crate) written: Reconcile,
+    /// What is written for a sidecar, with those two.
+    pub(crate) for_sidecar: Arc<Reconcile>,
     pub(crate) headroom: Option<Arc<Headroom>>,
     pub(crate) schedules: Option<Arc<[ScheduledStandby]>>,
 }

@@ -66,33 +66,15 @@ impl Limits {
 
     /// Adds those limits of `others` that are not set yet.
     pub fn complete(&mut self, others: &Self) {
-        fn or<T: Clone>(own: Option<T>, other: Option<&T>) -> Option<T> {
-            own.or_else(|| other.cloned())
-        }
-        let own = std::mem::take(self);
-        *self = Self {
-            workers_per_cluster: or(own.workers_per_cluster, others.workers_per_cluster.as_ref()),
-            workers_per_group: or(own.workers_per_group, others.workers_per_group.as_ref()),
-            cpu_per_pod: or(own.cpu_per_pod, others.cpu_per_pod.as_ref()),
-            memory_per_pod: or(own.memory_per_pod, others.memory_per_pod.as_ref()),
-            gpus_per_cluster: or(own.gpus_per_cluster, others.gpus_per_cluster.as_ref()),
-            idle_timeout_seconds: or(
-                own.idle_timeout_seconds,
-                others.idle_timeout_seconds.as_ref(),
-            ),
-            cpu_per_cluster: or(own.cpu_per_cluster, others.cpu_per_cluster.as_ref()),
-            memory_per_cluster: or(own.memory_per_cluster, others.memory_per_cluster.as_ref()),
-        };
+        self.take(others, false);
     }
 
-    /// Takes those limits of `others` that allow less.
+    /// Takes those limits of `others` that are not set yet or allow less.
     pub fn tighten(&mut self, others: &Self) {
-        fn least<T: Clone + PartialOrd>(own: &mut Option<Limit<T>>, other: Option<&Limit<T>>) {
-            let Some(other) = other else { return };
-            if own.as_ref().is_none_or(|own| other.most < own.most) {
-                *own = Some(other.clone());
-            }
-        }
+        self.take(others, true);
+    }
+
+    fn take(&mut self, others: &Self, or_less: bool) {
         let Self {
             workers_per_cluster,
             workers_per_group,
@@ -102,18 +84,31 @@ impl Limits {
             idle_timeout_seconds,
             cpu_per_cluster,
             memory_per_cluster,
-        } = others;
-        least(&mut self.workers_per_cluster, workers_per_cluster.as_ref());
-        least(&mut self.workers_per_group, workers_per_group.as_ref());
-        least(&mut self.cpu_per_pod, cpu_per_pod.as_ref());
-        least(&mut self.memory_per_pod, memory_per_pod.as_ref());
-        least(&mut self.gpus_per_cluster, gpus_per_cluster.as_ref());
-        least(
-            &mut self.idle_timeout_seconds,
-            idle_timeout_seconds.as_ref(),
+        } = self;
+        take(
+            workers_per_cluster,
+            others.workers_per_cluster.as_ref(),
+            or_less,
         );
-        least(&mut self.cpu_per_cluster, cpu_per_cluster.as_ref());
-        least(&mut self.memory_per_cluster, memory_per_cluster.as_ref());
+        take(
+            workers_per_group,
+            others.workers_per_group.as_ref(),
+            or_less,
+        );
+        take(cpu_per_pod, others.cpu_per_pod.as_ref(), or_less);
+        take(memory_per_pod, others.memory_per_pod.as_ref(), or_less);
+        take(gpus_per_cluster, others.gpus_per_cluster.as_ref(), or_less);
+        take(
+            idle_timeout_seconds,
+            others.idle_timeout_seconds.as_ref(),
+            or_less,
+        );
+        take(cpu_per_cluster, others.cpu_per_cluster.as_ref(), or_less);
+        take(
+            memory_per_cluster,
+            others.memory_per_cluster.as_ref(),
+            or_less,
+        );
     }
 
     /// The rules whose limits are set.
@@ -134,5 +129,20 @@ impl Limits {
         ]
         .into_iter()
         .filter_map(|(rule, is_set)| is_set.then_some(rule))
+    }
+}
+
+/// Takes a limit that is not set yet, or that allows less, if that is wanted.
+fn take<T: Clone + PartialOrd>(
+    own: &mut Option<Limit<T>>,
+    other: Option<&Limit<T>>,
+    or_less: bool,
+) {
+    let Some(other) = other else { return };
+    if own
+        .as_ref()
+        .is_none_or(|own| or_less && other.most < own.most)
+    {
+        *own = Some(other.clone());
     }
 }

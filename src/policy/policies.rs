@@ -134,9 +134,9 @@ impl Policies {
     pub fn for_sidecar(&self, cluster: &RayObject<'_>, facts: &Facts) -> Reconcile {
         let mut told = Reconcile::default();
         for policy in self.scaling(cluster, facts).rev() {
-            policy.reconcile.written.write_over(&mut told);
+            policy.reconcile.for_sidecar.write_over(&mut told);
         }
-        told.for_sidecar()
+        told
     }
 
     /// The policies by which a RayCluster is scaled: those that match it, or the object that it was made

@@ -1,6 +1,8 @@
 //! The syntax of Kubernetes label keys and values. (Kubernetes, apimachinery, `IsQualifiedName` and
 //! `IsValidLabelValue`.)
 
+use crate::dns_name::is_part;
+
 /// The longest label value.
 pub const MAX_VALUE: usize = 63;
 
@@ -40,11 +42,7 @@ fn is_prefix(text: &str) -> bool {
 
 /// Whether `text` is a DNS-1123 label: at most 63 lower-case letters, digits and inner dashes.
 pub fn is_dns_label(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    text.len() <= MAX_PART
-        && text.bytes().next().is_some_and(inner)
-        && text.bytes().last().is_some_and(inner)
-        && text.bytes().all(|byte| inner(byte) || byte == b'-')
+    text.len() <= MAX_PART && is_part(text)
 }
 
 /// Whether `text` is a DNS-1035 label, apart from its length: lower-case letters, digits and inner

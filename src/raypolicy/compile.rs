@@ -186,7 +186,13 @@ pub(super) fn reconcile(
         return PartialReconcile::default();
     };
     PartialReconcile {
-        written: Arc::new(written.clone()),
+        // No review clones the lists as they are written.
+        written: resource::Reconcile {
+            headroom: None,
+            schedules: None,
+            ..written.clone()
+        },
+        for_sidecar: Arc::new(written.for_sidecar()),
         headroom: standby::headroom(written, faults),
         schedules: standby::schedules(written, faults),
     }

@@ -47,10 +47,11 @@ impl RoundSettings {
     /// the bounds of the schema, keeps its default.
     pub fn of(policy: &ReconcileSettings) -> Self {
         let (usual, written) = (Self::default(), &policy.written);
+        let strategy = written.strategy.unwrap_or_default();
         let in_place = written.in_place.clone().unwrap_or_default();
         Self {
             plan: plan::PlanSettings {
-                strategy: written.strategy.unwrap_or_default(),
+                strategy,
                 pending_idle_timeout_s: some_seconds(written.pending_idle_timeout_seconds),
                 conserve_gpus: written.conserve_gpus.unwrap_or(usual.plan.conserve_gpus),
                 max_workers: number(written.max_workers_per_cluster)
@@ -71,7 +72,7 @@ impl RoundSettings {
                 deferred_s: seconds(in_place.deferred_seconds).unwrap_or(usual.plan.deferred_s),
                 learn_gaps: in_place.learn_gaps.unwrap_or(usual.plan.learn_gaps),
                 follow_memory: in_place.follow_memory.unwrap_or(usual.plan.follow_memory)
-                    && written.strategy.unwrap_or_default().is_rayfit(),
+                    && strategy.is_rayfit(),
                 make_room: in_place.make_room.unwrap_or(usual.plan.make_room),
                 initial_sizes: in_place.initial_sizes.unwrap_or(usual.plan.initial_sizes),
                 headroom: Arc::clone(&policy.headroom),

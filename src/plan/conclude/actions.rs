@@ -153,9 +153,9 @@ fn groups(
     plans
 }
 
-/// Adds pods that somebody deletes with their Kubernetes node, or that hang in termination, to the `replicas` of groups in which
-/// pods are still to be made, as far as maxima allow: KubeRay counts these pods until they are gone,
-/// and would make the others only then.
+/// Adds pods that somebody deletes with their Kubernetes node, or that hang in termination, to the
+/// `replicas` of groups in which pods are still to be made, as far as maxima allow: KubeRay counts these
+/// pods until they are gone, and would make the others only then.
 fn count_evicted(decided: &Decided<'_>, awaited: &ByGroup<u64>, plans: &mut [GroupPlan]) {
     let nodes = |plan: &GroupPlan, group: &GroupConfig| group.nodes(plan.replicas);
     let all = plans.iter().zip(workers(decided));
@@ -172,12 +172,9 @@ fn count_evicted(decided: &Decided<'_>, awaited: &ByGroup<u64>, plans: &mut [Gro
             is_evicted(&decided.departures, &decided.config, pod) || hanging.holds(pod)
         });
         let allowed = u64::try_from(group.max_replicas.saturating_sub(plan.replicas)).unwrap_or(0);
-        let hosts = group.hosts.max(1);
-        let counted = (evicted.count() as u64).div_ceil(hosts);
-        let counted = counted
-            .min(allowed)
-            .min(room.checked_div(hosts).unwrap_or(0));
-        room -= counted * hosts;
+        let counted = (evicted.count() as u64).div_ceil(group.hosts);
+        let counted = counted.min(allowed).min(room / group.hosts);
+        room -= counted * group.hosts;
         plan.replicas = plan.replicas.saturating_add_unsigned(counted);
     }
 }

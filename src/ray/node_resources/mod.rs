@@ -47,14 +47,16 @@ impl NodeResources {
         }
     }
 
-    /// What KubeRay starts a node of `group` with, where Ray's autoscaler may derive something else. (KubeRay,
-    /// `common/pod.go`, `updateRayStartParamsResources` and `addWellKnownAcceleratorResources`.)
-    ///
-    /// # Errors
-    ///
-    /// Ray's autoscaler cannot derive its resources.
-    pub fn started(group: &Group<'_>) -> Result<Self, ResourceError> {
-        let mut started = Self::of(group)?;
+    /// What KubeRay starts a node of `group` with, if that can be read and is something else than this, which Ray's
+    /// autoscaler derives. (KubeRay, `common/pod.go`, `updateRayStartParamsResources` and
+    /// `addWellKnownAcceleratorResources`.)
+    pub fn started(&self, group: &Group<'_>) -> Option<Self> {
+        let started = self.as_started(group).ok();
+        started.filter(|started| started != self)
+    }
+
+    fn as_started(&self, group: &Group<'_>) -> Result<Self, ResourceError> {
+        let mut started = self.clone();
         for (name, value) in group.resources().into_iter().flatten() {
             // KubeRay reads these names in any case; for Ray they are custom resources.
             let known = match name.to_lowercase().as_str() {
@@ -299,7 +301,8 @@ mod tests {
             "template": {"spec": {"containers": [{"resources": {"limits": limits}}]}}});
         let spec = group.as_object().unwrap();
         let group = Group::parse(Kind::RayCluster, Role::Worker { index: 0 }, spec);
-        NodeResources::started(&group).unwrap().0
+        let derived = NodeResources::of(&group).unwrap();
+        derived.as_started(&group).unwrap().0
     }
 
     #[test]

@@ -89,7 +89,7 @@ pub struct GroupSpec {
     pub node_selector: Vec<(String, String)>,
     /// What a node of the group has of each resource, as Ray's autoscaler derives it.
     pub resources: Result<NodeResources, ResourceError>,
-    /// What KubeRay starts a Ray node of the group with, if that can be read.
+    /// What KubeRay starts a Ray node of the group with, if that is something else.
     pub started: Option<NodeResources>,
     /// The CPU and memory with which its ray containers start: their limits, or else their
     /// requests; `None` without requests.
@@ -253,6 +253,7 @@ impl GroupSpec {
             selector.sort();
             selector
         };
+        let resources = NodeResources::of(group);
         Self {
             role: group.role,
             name: group.name.map(str::to_owned),
@@ -271,8 +272,8 @@ impl GroupSpec {
                 .map(|(key, _)| key.clone()),
             node_selector: selector(),
             devices: devices(group),
-            resources: NodeResources::of(group),
-            started: NodeResources::started(group).ok(),
+            started: resources.iter().find_map(|derived| derived.started(group)),
+            resources,
             size: size(group),
             within_pod: [Resource::Cpu, Resource::Memory]
                 .map(|resource| within_pod(resource).map(|bound| bound.highest)),

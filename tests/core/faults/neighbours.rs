@@ -42,10 +42,9 @@ pub(crate) fn trial(
     plans: &[FaultPlan],
     rate: GateRate,
 ) -> Result<Neighbourhood, SimulatedGroupError> {
-    let plans: Vec<FaultPlan> = plans.iter().map(without_process).collect();
-    let stagings = plans.iter().map(staging).collect();
-    let mut seen = vec![|_: &World, _: Option<Moment>| {}; plans.len()];
-    played(&plans, stagings, rate, None, &mut seen)
+    unwatched(plans, |plans, stagings, seen| {
+        played(plans, stagings, rate, None, seen)
+    })
 }
 
 /// The same in one world: the clusters are of several tenants, each with a namespace, and their pods are on
@@ -58,10 +57,9 @@ pub(crate) fn shared(
     plans: &[FaultPlan],
     rate: GateRate,
 ) -> Result<Neighbourhood, SimulatedGroupError> {
-    let plans: Vec<FaultPlan> = plans.iter().map(without_process).collect();
-    let stagings = plans.iter().map(staging).collect();
-    let mut seen = vec![|_: &World, _: Option<Moment>| {}; plans.len()];
-    watched(&plans, stagings, rate, &mut seen)
+    unwatched(plans, |plans, stagings, seen| {
+        watched(plans, stagings, rate, seen)
+    })
 }
 
 /// Tries plans in one world, whose nodes are as the first staging says, and shows the part of each cluster
@@ -85,12 +83,15 @@ pub(crate) fn watched<S: FnMut(&World, Option<Moment>)>(
     played(plans, stagings, rate, Some(machines), seen)
 }
 
-fn staging(plan: &FaultPlan) -> Staging {
-    Staging {
-        reconciler: plan.scene.reconciler(),
-        world: plan.scene.world(),
-        spares_none: false,
-    }
+/// Tries plans without what happens to the process, as their scenes say, while nobody looks.
+fn unwatched<T>(
+    plans: &[FaultPlan],
+    tried: impl FnOnce(&[FaultPlan], Vec<Staging>, &mut [fn(&World, Option<Moment>)]) -> T,
+) -> T {
+    let plans: Vec<FaultPlan> = plans.iter().map(without_process).collect();
+    let stagings = plans.iter().map(Staging::of).collect();
+    let mut seen: Vec<fn(&World, Option<Moment>)> = vec![|_, _| {}; plans.len()];
+    tried(&plans, stagings, &mut seen)
 }
 
 fn played<S: FnMut(&World, Option<Moment>)>(

@@ -56,18 +56,24 @@ pub(crate) struct Staging {
     pub(crate) spares_none: bool,
 }
 
+impl Staging {
+    /// As the scene of a plan says.
+    pub(crate) fn of(plan: &FaultPlan) -> Self {
+        Self {
+            reconciler: plan.scene.reconciler(),
+            world: plan.scene.world(),
+            spares_none: false,
+        }
+    }
+}
+
 /// Tries a plan as its scene says. Returns the first violation, if there is one.
 ///
 /// # Errors
 ///
 /// A group of the scene cannot be read.
 pub(crate) fn trial(plan: &FaultPlan) -> Result<Option<Failed>, SimulatedGroupError> {
-    let staging = Staging {
-        reconciler: plan.scene.reconciler(),
-        world: plan.scene.world(),
-        spares_none: false,
-    };
-    watched(plan, staging, &mut |_, _| {})
+    watched(plan, Staging::of(plan), &mut |_, _| {})
 }
 
 /// Tries a plan, and shows the world after each thing that happens, with the moment from which on

@@ -280,9 +280,9 @@ const BUDGETS: [(&str, usize); 9] = [
     ("rules", 9_150),
     ("reconcile", 4_600),
     ("controller", 4_150),
-    ("cli", 3_750),
+    ("cli", 3_720),
     ("snapshot", 2_850),
-    ("manifests", 3_100),
+    ("manifests", 1_710),
     ("", 22_600),
 ];
 

@@ -282,7 +282,7 @@ const BUDGETS: [(&str, usize); 9] = [
     ("controller", 4_150),
     ("cli", 3_750),
     ("snapshot", 2_850),
-    ("manifests", 3_100),
+    ("manifests", 3_050),
     ("", 22_600),
 ];
 

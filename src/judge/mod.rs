@@ -96,10 +96,11 @@ fn labels<'a>(object: &RayObject<'a>) -> Option<&'a serde_json::Value> {
     object.metadata()?.get("labels")
 }
 
-/// The strictest mode for findings in an object. Without a user name (offline) the owner reference
-/// decides.
+/// The strictest mode for findings in an object. Without a user name (offline), what has a UID was stored by an API
+/// server, and KubeRay made it if a Ray object controls it; a manifest can name any owner.
 pub fn ceiling(object: &RayObject<'_>, user: Option<&str>, settings: &Settings) -> Mode {
-    let by_operator = user.is_none_or(|user| settings.is_operator(user));
+    let by_operator =
+        user.map_or_else(|| object.uid().is_some(), |user| settings.is_operator(user));
     if by_operator && object.ray_owner().is_some() {
         Mode::Audit
     } else {

@@ -76,7 +76,7 @@ impl RecordCommand {
         let mut out = io::BufWriter::new(io::stdout());
         match self.output {
             Format::Yaml => {
-                out.write_all(write(&serde_json::to_value(&look.snapshot)?).as_bytes())?
+                out.write_all(write(&serde_json::to_value(&look.snapshot)?).as_bytes())?;
             }
             Format::Json => writeln!(out, "{}", harmless(&serde_json::to_string(&look.snapshot)?))?,
         }

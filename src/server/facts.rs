@@ -48,7 +48,7 @@ pub async fn learn(client: Client, policy: Arc<ArcSwap<EffectivePolicy>>) {
             if policy.load().settings.operators != operators {
                 tracing::info!(?operators, "the accounts of KubeRay's operator");
                 change(&policy, |next| {
-                    next.settings.operators.clone_from(&operators)
+                    next.settings.operators.clone_from(&operators);
                 });
             }
         }

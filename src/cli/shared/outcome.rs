@@ -31,7 +31,10 @@ impl From<Outcome> for ExitCode {
 /// (`rayfit rules | head`).
 pub(in crate::cli) fn report(error: &anyhow::Error) -> Outcome {
     if !is_broken_pipe(error) {
-        if error.chain().any(|cause| cause.is::<kube::Error>()) {
+        if error
+            .chain()
+            .any(<dyn std::error::Error>::is::<kube::Error>)
+        {
             complain(error_chain::text(error.as_ref()));
         } else {
             complain(format_args!("{error:#}"));

@@ -27,7 +27,7 @@ pub struct SettingsArgs {
     ///
     /// The clusters that it creates for a RayJob or RayService were checked with that object and are
     /// not checked again. Where the default is left, `rayfit serve` takes the accounts from KubeRay's
-    /// ClusterRoleBinding kuberay-operator, if there is one.
+    /// `ClusterRoleBinding` kuberay-operator, if there is one.
     #[arg(long = "operator-user", value_name = "USER", default_value = KUBERAY_OPERATOR)]
     operators: Vec<String>,
 

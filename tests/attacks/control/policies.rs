@@ -169,5 +169,7 @@ async fn the_account_of_kuberay_is_that_of_its_cluster_role_binding() {
     later().await;
     assert_eq!(who(&policies[0].1), [user("ray")]);
     assert_eq!(who(&policies[1].1), [user("named")]);
-    policies.iter().for_each(|(learning, _)| learning.abort());
+    for (learning, _) in &policies {
+        learning.abort();
+    }
 }

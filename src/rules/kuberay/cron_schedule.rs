@@ -15,8 +15,8 @@ pub static RULE: Rule = Rule {
     summary: "`schedule` of a RayCronJob that is no cron expression of five fields",
     what: "Checks `schedule` of a RayCronJob and reports what is neither five fields (minute, hour, day, month, \
            day of the week from 0 to 6) nor one of `@yearly`, `@annually`, `@monthly`, `@weekly`, `@daily`, \
-           `@midnight`, `@hourly` and `@every`; and with KubeRay 1.7 a time zone in it. The names of time zones and times after `@every` \
-           are not checked.",
+           `@midnight`, `@hourly` and `@every`; and with KubeRay 1.7 a time zone in it, and an empty `timeZone`. The names of time \
+           zones and times after `@every` are not checked.",
     why: "KubeRay makes no jobs.",
     bad: "
 kind: RayCronJob
@@ -37,11 +37,17 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         .object
         .spec()
         .filter(|_| subject.kind() == Kind::RayCronJob);
+    let zoned = subject.settings.kuberay >= since::KUBERAY_WITH_TIME_ZONE;
+    if zoned && spec.and_then(|spec| text_at(spec, "timeZone")) == Some("") {
+        let path = FieldPath::of(&["spec", "timeZone"]);
+        let fix =
+            "Write a name such as Europe/Berlin, or remove it for the zone of KubeRay's operator.";
+        findings.add(RULE.finding(path, "is empty", fix));
+    }
     let Some(schedule) = spec.and_then(|spec| text_at(spec, "schedule")) else {
         return;
     };
     let path = FieldPath::of(&["spec", "schedule"]);
-    let zoned = subject.settings.kuberay >= since::KUBERAY_WITH_TIME_ZONE;
     if zoned && schedule.contains("TZ") {
         let fix = "Write spec.timeZone instead.";
         findings.add(RULE.finding(path, "has a time zone in it", fix));

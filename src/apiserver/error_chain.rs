@@ -3,6 +3,8 @@
 
 use std::error::Error;
 
+use crate::text::ForeignText;
+
 /// The messages of an error and its causes, each of them once.
 pub fn text(error: &(dyn Error + 'static)) -> String {
     let mut said: Vec<String> = Vec::new();
@@ -15,7 +17,8 @@ pub fn text(error: &(dyn Error + 'static)) -> String {
         }
         next = if last { None } else { error.source() };
     }
-    said.join(": ")
+    // The server may have taken it from text of a stranger.
+    ForeignText(said.join(": ")).to_string()
 }
 
 /// The message of one error, and whether its causes add nothing to it.

@@ -33,7 +33,7 @@ use crate::yaml::{self, Document, YamlFault};
 /// that are not RayCluster, RayJob, RayService or RayCronJob, and in folders also what cannot be read and
 /// names none of these kinds, such as templates of other charts. Applies defaults first, as admission does. What
 /// KubeRay made of another Ray object is only audited, as at admission, if it is as an API server stores it, with a
-/// UID; in other manifests owner references are ignored, because anybody can write them.
+/// UID; in other manifests an owner excuses nothing, because anybody can write it.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  rayfit check raycluster.yaml\n  rayfit check deploy/ -o \
@@ -293,15 +293,10 @@ fn unread(file: &str, error: &source::SourceError) -> Unread {
     }
 }
 
-/// The object as it is checked: without owner references that no API server stored, and in the
-/// namespace of the stored object that it changes.
+/// The object as it is checked: in the namespace of the stored object that it changes.
 fn in_place_of(object: &Value, old: Option<&Value>) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        // An object that KubeRay has made is never denied, and a manifest can claim to be one.
-        if !metadata.contains_key("uid") {
-            metadata.remove("ownerReferences");
-        }
         let namespace = old.and_then(|old| old.pointer("/metadata/namespace"));
         if let (Some(namespace), false) = (namespace, metadata.contains_key("namespace")) {
             metadata.insert("namespace".to_owned(), namespace.clone());

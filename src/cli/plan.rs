@@ -10,7 +10,7 @@ use super::shared::source::{self, InputSource};
 use super::shared::way::Way;
 use crate::controller::observe::Key;
 use crate::plan::{PlanLine, PlanSettings, check, decide, schema};
-use crate::report::json::pretty;
+use crate::report::json::{harmless, pretty};
 use crate::snapshot::{self, Snapshot};
 
 /// The largest file of snapshots, in bytes. A snapshot with ten thousand pods takes about 100 MB.
@@ -190,7 +190,7 @@ impl PlanCommand {
                     report,
                     violations,
                 };
-                writeln!(out, "{}", serde_json::to_string(&line)?)?;
+                writeln!(out, "{}", harmless(&serde_json::to_string(&line)?))?;
             }
         }
         Ok(())

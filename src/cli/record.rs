@@ -8,6 +8,8 @@ use super::record_trace::{self, RecordingArgs};
 use super::shared::hashing::HashArgs;
 use super::shared::outcome;
 use crate::controller::observe::Key;
+use crate::report::json::harmless;
+use crate::yaml::write;
 
 /// Write a snapshot of a live cluster: everything that decisions about it need; or its workload
 ///
@@ -73,8 +75,10 @@ impl RecordCommand {
         let look = self.live.look_to_record(&self.cluster)?;
         let mut out = io::BufWriter::new(io::stdout());
         match self.output {
-            Format::Yaml => out.write_all(serde_saphyr::to_string(&look.snapshot)?.as_bytes())?,
-            Format::Json => writeln!(out, "{}", serde_json::to_string(&look.snapshot)?)?,
+            Format::Yaml => {
+                out.write_all(write(&serde_json::to_value(&look.snapshot)?).as_bytes())?;
+            }
+            Format::Json => writeln!(out, "{}", harmless(&serde_json::to_string(&look.snapshot)?))?,
         }
         out.flush()?;
         // Only after the snapshot was written: a bug report about a GCS that does not answer needs

@@ -43,15 +43,17 @@ pub(super) struct VapCommand {
     #[arg(long = "only-namespace", value_name = "NAME")]
     only_namespaces: Vec<String>,
 
-    /// The user that KubeRay's operator runs as
-    #[arg(long, value_name = "USER", default_value = KUBERAY_OPERATOR)]
-    operator_user: String,
+    /// The user that KubeRay's operator runs as; can be repeated
+    ///
+    /// `kubectl get clusterrolebinding kuberay-operator -o yaml` shows its account.
+    #[arg(long = "operator-user", value_name = "USER", default_value = KUBERAY_OPERATOR)]
+    operators: Vec<String>,
 }
 
 impl VapCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let mut settings = Settings {
-            operator_user: self.operator_user,
+            operators: self.operators,
             ..Settings::default()
         };
         for (rule, mode) in self.rules {

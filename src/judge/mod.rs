@@ -62,7 +62,9 @@ pub fn judge(
     };
     // A denial would block the operator where no user sees the message.
     let ceiling = match old {
-        Some(old) if old.is_deleting() && user == Some(&settings.operator_user) => Mode::Audit,
+        Some(old) if old.is_deleting() && user.is_some_and(|user| settings.is_operator(user)) => {
+            Mode::Audit
+        }
         _ => ceiling(object, user, settings),
     };
     fold(findings, settings, ceiling, inherited)
@@ -81,10 +83,11 @@ fn amounts(findings: &[Finding]) -> HashMap<Excess, Quantity> {
     findings.iter().filter_map(amount).collect()
 }
 
-/// The strictest mode for findings in an object. Without a user name (offline) the owner reference
-/// decides.
+/// The strictest mode for findings in an object. Without a user name (offline), what has a UID was stored by an API
+/// server, and KubeRay made it if a Ray object controls it; a manifest can name any owner.
 pub fn ceiling(object: &RayObject<'_>, user: Option<&str>, settings: &Settings) -> Mode {
-    let by_operator = user.is_none_or(|user| user == settings.operator_user);
+    let by_operator =
+        user.map_or_else(|| object.uid().is_some(), |user| settings.is_operator(user));
     if by_operator && object.ray_owner().is_some() {
         Mode::Audit
     } else {

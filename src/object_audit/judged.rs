@@ -96,18 +96,11 @@ pub fn examine(
     });
     Judged {
         object: Identity::of(object),
-        uid: uid(object),
+        uid: object.uid().unwrap_or_default().to_owned(),
         policies: policies
             .matching(object, facts)
             .map(|policy| policy.name.clone())
             .collect(),
         findings: findings.collect(),
     }
-}
-
-fn uid(object: &RayObject<'_>) -> String {
-    let uid = object.metadata().and_then(|metadata| metadata.get("uid"));
-    uid.and_then(serde_json::Value::as_str)
-        .unwrap_or_default()
-        .to_owned()
 }

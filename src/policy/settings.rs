@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::resource::Reconcile;
 use super::{Limits, Modes};
 use crate::plan::{Headroom, ScheduledStandby};
+use crate::ray::feature_gate::{FeatureGate, GateSetting};
 use crate::ray::{RayVersion, ReconcileMode};
 
 /// The settings with which objects are checked and defaulted.
@@ -16,11 +17,13 @@ pub struct Settings {
     pub limits: Limits,
     /// The values of `rayfit.dev/reconcile` that users may choose.
     pub allowed_modes: Vec<ReconcileMode>,
-    /// The user name of KubeRay's operator, whose objects are created from objects that were
+    /// The user names of KubeRay's operator, whose objects are created from objects that were
     /// already checked.
-    pub operator_user: String,
+    pub operators: Vec<String>,
     /// The version of KubeRay's operator, by which rules go that differ between versions.
     pub kuberay: RayVersion,
+    /// The feature gates of KubeRay's operator of which it is known whether they are on.
+    pub feature_gates: Vec<GateSetting>,
     /// The values that defaults write.
     pub defaults: DefaultValues,
     /// Who scales clusters without the annotation, and how Rayfit scales clusters.
@@ -77,8 +80,12 @@ impl SidecarSize {
 /// The latest version of KubeRay that Rayfit knows. It counts as Ray does.
 pub const KUBERAY: RayVersion = RayVersion::new(1, 7, 0);
 
-/// The account under which KubeRay's manifests and chart run the operator.
+/// The account under which KubeRay's chart runs the operator, where it is installed as KubeRay's documentation says.
 pub const KUBERAY_OPERATOR: &str = "system:serviceaccount:kuberay-system:kuberay-operator";
+
+/// The `ClusterRoleBinding` of KubeRay's manifests and chart, which names the operator's account wherever it runs.
+/// Whoever can write one could do anything to the Kubernetes cluster.
+pub const KUBERAY_BINDING: &str = "kuberay-operator";
 
 /// The accounts under which the install manifests let Rayfit scale clusters: that of its controller,
 /// and that of an install with a single Deployment.
@@ -99,14 +106,34 @@ pub fn is_rayfit(user: &str) -> bool {
     RAYFIT_ACCOUNTS.into_iter().any(ours)
 }
 
+impl Settings {
+    /// Whether a feature gate of KubeRay's operator is on, if somebody has said so.
+    pub fn known_gate(&self, gate: &FeatureGate) -> Option<bool> {
+        let known = self.feature_gates.iter().find(|(known, _)| *known == gate);
+        known.map(|(_, is_on)| *is_on)
+    }
+
+    /// Whether a feature gate of KubeRay's operator is on: as somebody has said, or as its version has it.
+    pub fn has_gate(&self, gate: &FeatureGate) -> bool {
+        let by_default = self.kuberay >= gate.on_since;
+        self.known_gate(gate).unwrap_or(by_default)
+    }
+
+    /// Whether `user` is KubeRay's operator.
+    pub fn is_operator(&self, user: &str) -> bool {
+        self.operators.iter().any(|operator| operator == user)
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
             modes: Modes::default(),
             limits: Limits::default(),
             allowed_modes: ReconcileMode::ALL.to_vec(),
-            operator_user: KUBERAY_OPERATOR.to_owned(),
+            operators: vec![KUBERAY_OPERATOR.to_owned()],
             kuberay: KUBERAY,
+            feature_gates: Vec::new(),
             defaults: DefaultValues::default(),
             reconcile: ReconcileSettings::default(),
         }

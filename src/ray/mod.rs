@@ -4,12 +4,13 @@
 //! reported by the rule that is about it, so that one malformed field hides no other finding.
 //! Reading order: [`fields`], [`kind`], [`object`], [`cluster`], [`group`], [`container`], then the
 //! small languages inside them: [`resource`], [`ippr`], [`start_params`], [`version`],
-//! [`reconcile`], [`initial_sizes`], [`label`], [`kueue`], [`drain`]; and what follows from a group: [`pod_size`],
+//! [`reconcile`], [`initial_sizes`], [`label`], [`kueue`], [`drain`], [`feature_gate`]; and what follows from a group: [`pod_size`],
 //! [`node_resources`].
 
 pub mod cluster;
 pub mod container;
 pub mod drain;
+pub mod feature_gate;
 pub mod fields;
 pub mod group;
 pub mod initial_sizes;

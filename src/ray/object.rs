@@ -88,6 +88,11 @@ impl<'a> RayObject<'a> {
         text_at(self.metadata()?, "name").filter(|name| !name.is_empty())
     }
 
+    /// `metadata.uid`, which the API server gives each object, if it is there and not empty.
+    pub fn uid(&self) -> Option<&'a str> {
+        text_at(self.metadata()?, "uid").filter(|uid| !uid.is_empty())
+    }
+
     /// `metadata.generateName`, if it is there and not empty.
     pub fn generate_name(&self) -> Option<&'a str> {
         text_at(self.metadata()?, "generateName").filter(|name| !name.is_empty())

@@ -28,20 +28,20 @@ pub fn render(report: &FindingsReport) -> String {
 
 /// Indented JSON, ended by a line break.
 pub fn pretty(value: &Value) -> String {
-    let text = format!("{value:#}\n");
-    // JSON need not escape what turns text around, which a terminal obeys.
-    let obeyed = |char: char| is_obeyed(char) && char != '\n';
-    if !text.contains(obeyed) {
-        return text;
-    }
-    let mut escaped = String::with_capacity(text.len());
+    harmless(&format!("{value:#}\n"))
+}
+
+/// The same JSON, which a terminal shows and does not obey: JSON need not escape what turns text around.
+pub fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
     for char in text.chars() {
-        match char {
-            char if obeyed(char) => escaped.extend(format!("\\u{:04x}", u32::from(char)).chars()),
-            char => escaped.push(char),
+        if is_obeyed(char) && char != '\n' {
+            shown.extend(format!("\\u{:04x}", u32::from(char)).chars());
+        } else {
+            shown.push(char);
         }
     }
-    escaped
+    shown
 }
 
 fn finding(entry: &ReportEntry) -> Value {

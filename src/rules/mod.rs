@@ -105,6 +105,7 @@ pub static RULES: &[&Rule] = &[
     &kuberay::job_deletion::RULE,
     &kuberay::service_settings::RULE,
     &kuberay::cron_schedule::RULE,
+    &kuberay::feature_gate::RULE,
 ];
 
 /// The rule of that number.

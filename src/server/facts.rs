@@ -4,56 +4,85 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use kube::Client;
+use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, Subject};
+use kube::{Api, Client};
 use tokio::time::timeout;
 
+use crate::apiserver::error_chain;
 use crate::facts::KubernetesVersion;
-use crate::policy::EffectivePolicy;
+use crate::policy::settings::KUBERAY_BINDING;
+use crate::policy::{EffectivePolicy, Settings};
+use crate::watch::change;
 
-/// How often the API server's version is read. It changes when the cluster is upgraded.
+/// How often they are read. They change when Kubernetes or KubeRay is upgraded.
 const AGAIN: Duration = Duration::from_mins(10);
 
 /// The delay after a failure.
 const RETRY: Duration = Duration::from_secs(30);
 
-/// The timeout of the request.
+/// The timeout of a request.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Keeps the API server's version in `policy` up to date, until dropped.
+/// Keeps in `policy` up to date, until dropped: the API server's version, and the accounts of KubeRay's operator as its
+/// `ClusterRoleBinding` has them, unless others were named.
 pub async fn learn(client: Client, policy: Arc<ArcSwap<EffectivePolicy>>) {
+    let is_named = policy.load().settings.operators != Settings::default().operators;
+    let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
     loop {
-        let wait = match timeout(LONGEST, client.apiserver_version()).await {
-            Ok(Ok(info)) => {
-                note(&policy, version(&info.major, &info.minor));
-                AGAIN
+        let info = answer("version", client.apiserver_version()).await;
+        if let Some(info) = &info {
+            let version = version(&info.major, &info.minor);
+            if policy.load().facts.kubernetes != version {
+                change(&policy, |next| next.facts.kubernetes = version);
             }
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "the API server's version is unknown; rules that need it \
-                                        report nothing");
-                RETRY
-            }
-            Err(_) => {
-                tracing::warn!(
-                    "the API server's version cannot be read; rules that need it report \
-                                nothing"
-                );
-                RETRY
-            }
+        }
+        let binding = if is_named {
+            None
+        } else {
+            answer("KubeRay's binding", bindings.get_opt(KUBERAY_BINDING)).await
         };
-        tokio::time::sleep(wait).await;
+        // KubeRay may be installed later.
+        let lacks_binding = !is_named && !matches!(binding, Some(Some(_)));
+        if let Some(Some(binding)) = binding {
+            let operators = accounts(binding.subjects.unwrap_or_default());
+            if policy.load().settings.operators != operators {
+                tracing::info!(?operators, "the accounts of KubeRay's operator");
+                change(&policy, |next| {
+                    next.settings.operators.clone_from(&operators);
+                });
+            }
+        }
+        let again = if info.is_none() || lacks_binding {
+            RETRY
+        } else {
+            AGAIN
+        };
+        tokio::time::sleep(again).await;
     }
 }
 
-fn note(policy: &ArcSwap<EffectivePolicy>, version: Option<KubernetesVersion>) {
-    if policy.load().facts.kubernetes == version {
-        return;
-    }
-    tracing::info!(?version, "the API server's version");
-    policy.rcu(|policy| {
-        let mut next = EffectivePolicy::clone(policy);
-        next.facts.kubernetes = version;
-        next
-    });
+/// What the API server answers, if it does.
+async fn answer<T>(what: &str, request: impl Future<Output = kube::Result<T>>) -> Option<T> {
+    let error = match timeout(LONGEST, request).await {
+        Ok(Ok(answer)) => return Some(answer),
+        Ok(Err(error)) => error_chain::text(&error),
+        Err(_) => "no answer".to_owned(),
+    };
+    tracing::warn!(
+        error,
+        "what the API server has as {what} cannot be read, and counts as it was before"
+    );
+    None
+}
+
+/// The user names of the accounts among the subjects of a binding.
+fn accounts(subjects: Vec<Subject>) -> Vec<String> {
+    let user = |subject: Subject| {
+        let (name, namespace) = (subject.name, subject.namespace?);
+        let is_account = subject.kind == "ServiceAccount";
+        is_account.then(|| format!("system:serviceaccount:{namespace}:{name}"))
+    };
+    subjects.into_iter().filter_map(user).collect()
 }
 
 /// Parses a version.

@@ -3,11 +3,11 @@
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::labels::SeriesLabels;
 use crate::object_audit::AuditTally;
 
 /// Metrics of the background audit.
@@ -16,14 +16,8 @@ pub struct AuditMetrics {
     replicas: Gauge,
     leads: Gauge,
     objects: Gauge,
-    findings: Family<Labels, Gauge>,
+    findings: Family<SeriesLabels<2, String>, Gauge>,
     duration: Gauge<f64, AtomicU64>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Labels {
-    rule: String,
-    outcome: &'static str,
 }
 
 impl AuditMetrics {
@@ -87,7 +81,7 @@ impl AuditMetrics {
             ] {
                 let rule = rule.to_string();
                 self.findings
-                    .get_or_create(&Labels { rule, outcome })
+                    .get_or_create(&[("rule", rule), ("outcome", outcome.to_owned())])
                     .set(count);
             }
         }

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::labels::SeriesLabels;
 use super::saved::SavedInPlace;
 use super::sizes::WorkerSizes;
 use crate::plan::{BelowLimits, GroupSizes};
@@ -34,41 +34,20 @@ const UNREACHABLE_AFTER: Duration = Duration::from_mins(5);
 #[derive(Debug)]
 pub struct ScalingMetrics {
     round: Histogram,
-    effects: Family<EffectLabels, Counter>,
-    gcs_errors: Family<ErrorLabels, Counter>,
-    events: Family<EventLabels, Counter>,
+    effects: Family<SeriesLabels<2>, Counter>,
+    gcs_errors: Family<SeriesLabels<1>, Counter>,
+    events: Family<SeriesLabels<1>, Counter>,
     unreachable: Gauge,
     launches: Counter,
     pending: Gauge,
     unmet: Gauge,
-    clusters: Family<ModeLabels, Gauge>,
+    clusters: Family<SeriesLabels<1>, Gauge>,
     leader: Gauge,
     capacity: Histogram,
     saved: SavedInPlace,
     sizes: WorkerSizes,
     wants: Mutex<HashMap<String, Want>>,
     silent: Mutex<HashMap<String, Instant>>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct EffectLabels {
-    action: &'static str,
-    outcome: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ErrorLabels {
-    kind: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct EventLabels {
-    outcome: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ModeLabels {
-    mode: &'static str,
 }
 
 /// The demand of a cluster.
@@ -115,15 +94,15 @@ impl Default for ScalingMetrics {
                 drop(
                     metrics
                         .effects
-                        .get_or_create(&EffectLabels { action, outcome }),
+                        .get_or_create(&[("action", action), ("outcome", outcome)]),
                 );
             }
         }
         for kind in GCS_ERRORS {
-            drop(metrics.gcs_errors.get_or_create(&ErrorLabels { kind }));
+            drop(metrics.gcs_errors.get_or_create(&[("kind", kind)]));
         }
         for outcome in EVENTS {
-            drop(metrics.events.get_or_create(&EventLabels { outcome }));
+            drop(metrics.events.get_or_create(&[("outcome", outcome)]));
         }
         metrics
     }
@@ -192,13 +171,13 @@ impl ScalingMetrics {
 
     /// Records a failed call to a GCS.
     pub fn gcs_error(&self, kind: &'static str) {
-        self.gcs_errors.get_or_create(&ErrorLabels { kind }).inc();
+        self.gcs_errors.get_or_create(&[("kind", kind)]).inc();
     }
 
     /// Records the outcome of some Events.
     pub fn events(&self, outcome: &'static str, count: u64) {
         self.events
-            .get_or_create(&EventLabels { outcome })
+            .get_or_create(&[("outcome", outcome)])
             .inc_by(count);
     }
 
@@ -227,14 +206,14 @@ impl ScalingMetrics {
     /// Records the outcome of an effect.
     pub fn effect(&self, action: &'static str, outcome: &'static str) {
         self.effects
-            .get_or_create(&EffectLabels { action, outcome })
+            .get_or_create(&[("action", action), ("outcome", outcome)])
             .inc();
     }
 
     /// Records the number of RayClusters of a mode.
     pub fn clusters(&self, mode: &'static str, count: usize) {
         self.clusters
-            .get_or_create(&ModeLabels { mode })
+            .get_or_create(&[("mode", mode)])
             .set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
@@ -17,6 +17,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::audit::AuditMetrics;
 use super::controller::ScalingMetrics;
+use super::labels::SeriesLabels;
 use super::reviews::{ReviewOutcome, Reviewed};
 use super::watches::WatchCounts;
 use crate::apiserver::Watches;
@@ -28,9 +29,9 @@ use crate::tls::CertificateStore;
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    requests: Family<RequestLabels, Counter>,
-    duration: Family<WebhookLabels, Histogram>,
-    findings: Family<FindingLabels, Counter>,
+    requests: Family<SeriesLabels<4>, Counter>,
+    duration: Family<SeriesLabels<1>, Histogram>,
+    findings: Family<SeriesLabels<2, String>, Counter>,
     overload: Counter,
     panics: Counter,
     /// The metrics of the controller.
@@ -43,25 +44,6 @@ pub struct Metrics {
     pub audit: AuditMetrics,
     /// The watches of the process.
     pub watches: Watches,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RequestLabels {
-    webhook: &'static str,
-    kind: &'static str,
-    operation: &'static str,
-    outcome: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct WebhookLabels {
-    webhook: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct FindingLabels {
-    rule: String,
-    mode: &'static str,
 }
 
 /// A gauge of how many of something there are.
@@ -178,15 +160,15 @@ impl Metrics {
     /// Counts one review. A dry run counts as a request, but its findings do not.
     pub fn observe(&self, review: &Reviewed<'_>, took: Duration) {
         let webhook = review.webhook;
-        let labels = RequestLabels {
-            webhook,
-            kind: review.kind.map_or("other", Kind::name),
-            operation: review.operation,
-            outcome: review.outcome.name(),
-        };
+        let labels = [
+            ("webhook", webhook),
+            ("kind", review.kind.map_or("other", Kind::name)),
+            ("operation", review.operation),
+            ("outcome", review.outcome.name()),
+        ];
         self.requests.get_or_create(&labels).inc();
         self.duration
-            .get_or_create(&WebhookLabels { webhook })
+            .get_or_create(&[("webhook", webhook)])
             .observe(took.as_secs_f64());
         match review.outcome {
             ReviewOutcome::Overload => drop(self.overload.inc()),
@@ -201,10 +183,7 @@ impl Metrics {
 
     fn count_findings(&self, review: &Reviewed<'_>) {
         for (rule, mode) in review.findings {
-            let labels = FindingLabels {
-                rule: rule.to_string(),
-                mode: mode.name(),
-            };
+            let labels = [("rule", rule.to_string()), ("mode", mode.name().to_owned())];
             self.findings.get_or_create(&labels).inc();
         }
     }

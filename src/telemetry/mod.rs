@@ -5,6 +5,7 @@
 
 pub mod audit;
 pub mod controller;
+mod labels;
 pub mod logs;
 pub mod metrics;
 pub mod reviews;

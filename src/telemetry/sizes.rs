@@ -4,29 +4,24 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use super::labels::SeriesLabels;
 use crate::plan::{CpuAndMemory, GroupSizes};
 
 /// The sums over all clusters: one series of each metric for CPU and one for memory, however many
 /// clusters there are.
 #[derive(Debug, Default)]
 pub(super) struct WorkerSizes {
-    has: Family<ResourceLabels, Amount>,
-    in_use: Family<ResourceLabels, Amount>,
-    up_to: Family<ResourceLabels, Amount>,
+    has: Family<SeriesLabels<1>, Amount>,
+    in_use: Family<SeriesLabels<1>, Amount>,
+    up_to: Family<SeriesLabels<1>, Amount>,
     clusters: Mutex<HashMap<String, GroupSizes>>,
 }
 
 type Amount = Gauge<f64, AtomicU64>;
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ResourceLabels {
-    resource: &'static str,
-}
 
 impl WorkerSizes {
     pub(super) fn register(&self, registry: &mut Registry) {
@@ -76,15 +71,13 @@ impl WorkerSizes {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a gauge for people")]
-fn set(family: &Family<ResourceLabels, Amount>, amounts: CpuAndMemory) {
+fn set(family: &Family<SeriesLabels<1>, Amount>, amounts: CpuAndMemory) {
     let (cpus, bytes) = (
         amounts.cpu_milli as f64 / 1000.0,
         amounts.memory_bytes as f64,
     );
     for (resource, amount) in [("cpu", cpus), ("memory", bytes)] {
-        family
-            .get_or_create(&ResourceLabels { resource })
-            .set(amount);
+        family.get_or_create(&[("resource", resource)]).set(amount);
     }
 }
 

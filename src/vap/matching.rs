@@ -68,13 +68,13 @@ pub(super) fn defaulted(options: &VapOptions) -> Value {
 }
 
 fn conditions(options: &VapOptions, name: &str, expression: &str) -> Value {
-    let operator = Value::from(options.settings.operator_user.as_str());
+    let operators = json!(options.settings.operators);
     let by_operator = format!(
-        "request.userInfo.username != {operator} || !object.metadata.?ownerReferences.orValue([])\
+        "!(request.userInfo.username in {operators}) || !object.metadata.?ownerReferences.orValue([])\
          .exists(owner, owner.apiVersion.startsWith('ray.io/') && owner.?controller.orValue(false))"
     );
     let for_its_finalizer = format!(
-        "request.userInfo.username != {operator} || request.operation != 'UPDATE' \
+        "!(request.userInfo.username in {operators}) || request.operation != 'UPDATE' \
          || !has(oldObject.metadata.deletionTimestamp)"
     );
     json!([

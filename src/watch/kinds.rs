@@ -17,78 +17,52 @@ const SOON: Duration = Duration::from_millis(20);
 /// How soon a change of facts is known. Pods come and go in bursts, which are collected.
 const GATHERED: Duration = Duration::from_millis(500);
 
-fn resource((group, version, kind): (&str, &str, &str), plural: &str) -> ApiResource {
-    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
+/// All objects of a kind, with everything that they have.
+fn all(title: &'static str, kind: (&str, &str, &str), plural: &str, pace: Duration) -> ListKind {
+    let (group, version, kind) = kind;
+    let kind = GroupVersionKind::gvk(group, version, kind);
+    ListKind {
+        title,
+        resource: ApiResource::from_gvk_with_plural(&kind, plural),
+        labels: None,
+        metadata_only: false,
+        pace,
+    }
 }
 
 pub(crate) fn policies() -> ListKind {
-    ListKind {
-        title: "RayPolicies",
-        resource: resource(("rayfit.dev", "v1alpha1", "RayPolicy"), "raypolicies"),
-        labels: None,
-        metadata_only: false,
-        pace: SOON,
-    }
+    let kind = ("rayfit.dev", "v1alpha1", "RayPolicy");
+    all("RayPolicies", kind, "raypolicies", SOON)
 }
 
 pub(crate) fn namespaces() -> ListKind {
-    ListKind {
-        title: "namespaces",
-        resource: resource(("", "v1", "Namespace"), "namespaces"),
-        labels: None,
-        metadata_only: false,
-        pace: SOON,
-    }
+    all("namespaces", ("", "v1", "Namespace"), "namespaces", SOON)
 }
 
 pub(crate) fn nodes() -> ListKind {
-    ListKind {
-        title: "nodes",
-        resource: resource(("", "v1", "Node"), "nodes"),
-        labels: None,
-        metadata_only: false,
-        pace: GATHERED,
-    }
+    all("nodes", ("", "v1", "Node"), "nodes", GATHERED)
 }
 
 pub(crate) fn limit_ranges() -> ListKind {
-    ListKind {
-        title: "LimitRanges",
-        resource: resource(("", "v1", "LimitRange"), "limitranges"),
-        labels: None,
-        metadata_only: false,
-        pace: GATHERED,
-    }
+    let kind = ("", "v1", "LimitRange");
+    all("LimitRanges", kind, "limitranges", GATHERED)
 }
 
 pub(crate) fn resource_quotas() -> ListKind {
-    ListKind {
-        title: "ResourceQuotas",
-        resource: resource(("", "v1", "ResourceQuota"), "resourcequotas"),
-        labels: None,
-        metadata_only: false,
-        pace: GATHERED,
-    }
+    let kind = ("", "v1", "ResourceQuota");
+    all("ResourceQuotas", kind, "resourcequotas", GATHERED)
 }
 
 pub(crate) fn pods() -> ListKind {
     ListKind {
-        title: "pods of Ray clusters",
-        resource: resource(("", "v1", "Pod"), "pods"),
         labels: Some(CLUSTER),
-        metadata_only: false,
-        pace: GATHERED,
+        ..all("pods of Ray clusters", ("", "v1", "Pod"), "pods", GATHERED)
     }
 }
 
 pub(crate) fn ray_objects(kind: crate::ray::Kind) -> ListKind {
-    ListKind {
-        title: title(kind),
-        resource: resource(("ray.io", "v1", kind.name()), kind.plural()),
-        labels: None,
-        metadata_only: false,
-        pace: GATHERED,
-    }
+    let names = ("ray.io", "v1", kind.name());
+    all(title(kind), names, kind.plural(), GATHERED)
 }
 
 fn title(kind: crate::ray::Kind) -> &'static str {

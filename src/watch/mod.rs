@@ -15,6 +15,8 @@ pub(crate) mod kinds;
 mod objects;
 mod policies;
 
+pub(crate) use change::change;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 

@@ -34,13 +34,41 @@ async fn keep_kind(informers: &Informers, policy: &ArcSwap<EffectivePolicy>, kin
     .await;
 }
 
+/// The most bytes of labels that are kept of an object. One with more counts as having none: it could fill the memory,
+/// and labels only decide whether a new policy is said to match nothing.
+const MOST_LABELS: usize = 4 << 10;
+
 fn stored(metadata: ObjectMeta) -> Option<StoredObject> {
-    let labels = metadata.labels.unwrap_or_default().into_iter();
+    let labels = metadata.labels.unwrap_or_default();
+    let size: usize = labels
+        .iter()
+        .map(|(key, value)| key.len() + value.len())
+        .sum();
+    let labels = labels.into_iter().filter(|_| size <= MOST_LABELS);
+    let labels = labels.map(|(key, value)| (key.into(), value.into()));
     Some(StoredObject {
         namespace: metadata.namespace?.into(),
         name: metadata.name?.into(),
-        labels: labels
-            .map(|(key, value)| (key.into(), value.into()))
-            .collect(),
+        labels: labels.collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_that_would_fill_the_memory_are_not_kept() {
+        let kept = |count: usize| {
+            let labels = (0..count).map(|number| (format!("ray.io/{number:093}"), String::new()));
+            let metadata = ObjectMeta {
+                namespace: Some("a".to_owned()),
+                name: Some("b".to_owned()),
+                labels: Some(labels.collect()),
+                ..ObjectMeta::default()
+            };
+            stored(metadata).unwrap().labels.len()
+        };
+        assert_eq!([kept(40), kept(12_000)], [40, 0]);
+    }
 }

@@ -87,13 +87,13 @@ fn eleven_thousand_groups_are_not_scaled_and_the_most_that_are_leave_room() {
     assert!(most < 64 << 20, "{} MiB", most >> 20);
     assert!(store.texts(&demo()).is_none());
 
-    object["spec"]["workerGroupSpecs"] = groups(4_000);
+    object["spec"]["workerGroupSpecs"] = groups(500);
     let mut store = Store::default();
     let (kept, _) = taken(&mut store, &object);
-    assert!(kept < 1 << 20, "{kept} bytes");
+    assert!((32 << 10..80 << 10).contains(&kept), "{kept} bytes");
     let texts = store.texts(&demo()).unwrap();
     let used = measure(|| drop(texts.read()));
-    assert!(used.bytes_max < 64 << 20, "{} MiB", used.bytes_max >> 20);
+    assert!(used.bytes_max < 8 << 20, "{} MiB", used.bytes_max >> 20);
 }
 
 #[test]

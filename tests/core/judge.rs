@@ -216,6 +216,13 @@ fn what_the_operator_makes_from_a_judged_parent_is_only_audited() {
     for case in denied_cases() {
         let mut owned = case.object.clone();
         owned["metadata"]["ownerReferences"] = json!([{"apiVersion": "ray.io/v1", "kind": "RayService", "name": "p", "controller": true}]);
+        let manifest = case.judge(&owned, None, None);
+        assert!(
+            !manifest.is_allowed(),
+            "{}: nobody has stored it",
+            case.path.display()
+        );
+        owned["metadata"]["uid"] = json!("u");
         for user in [None, Some(KUBERAY_OPERATOR)] {
             let verdict = case.judge(&owned, None, user);
             assert!(verdict.denied.is_empty() && verdict.warned.is_empty());

@@ -1,6 +1,7 @@
-//! What KubeRay refuses, Rayfit denies: recorded answers of KubeRay's own validation (`tests/oracle/`).
+//! What KubeRay refuses, Rayfit denies: recorded answers of KubeRay's own validation (`tests/oracle/`), of 1.6.2 with all
+//! feature gates on, and of 1.7.0 with those that are on by default.
 //!
-//! `RAYFIT_KUBERAY_ANSWERS` names a file with other answers, as `make test-long` makes them.
+//! `RAYFIT_KUBERAY_ANSWERS` names a file with other answers of 1.6.2, as `make test-long` makes them.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -9,6 +10,7 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 use rayfit::facts::Facts;
 use rayfit::policy::{Mode, Settings};
+use rayfit::ray::feature_gate::{self, FeatureGate};
 use rayfit::ray::{RayObject, RayVersion};
 use rayfit::rules::{self, Subject};
 use serde::Deserialize;
@@ -24,15 +26,15 @@ struct Answer {
     refusal: String,
 }
 
-fn answers() -> Vec<Answer> {
+fn recorded(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle");
+    let recorded = std::fs::File::open(folder.join(name)).unwrap();
     let mut text = String::new();
-    if let Some(file) = std::env::var_os("RAYFIT_KUBERAY_ANSWERS") {
-        text = std::fs::read_to_string(file).unwrap();
-    } else {
-        let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/answers.jsonl.gz");
-        let recorded = std::fs::File::open(recorded).unwrap();
-        GzDecoder::new(recorded).read_to_string(&mut text).unwrap();
-    }
+    GzDecoder::new(recorded).read_to_string(&mut text).unwrap();
+    text
+}
+
+fn answers(text: &str) -> Vec<Answer> {
     let lines = text.lines();
     lines
         .map(|line| serde_json::from_str(line).unwrap())
@@ -57,15 +59,38 @@ fn denied_by(object: &Value, settings: &Settings) -> Vec<u16> {
     denied.map(|finding| finding.rule.0).collect()
 }
 
-#[test]
-fn what_kuberay_refuses_is_denied_and_what_it_accepts_is_not_by_the_rules_about_it() {
-    let settings = Settings {
-        // The version of the module in tests/oracle/go.mod.
-        kuberay: RayVersion::new(1, 6, 2),
+/// The settings where all feature gates are known to be on, or off.
+fn settings(kuberay: RayVersion, has_gate: impl Fn(&Settings, &FeatureGate) -> bool) -> Settings {
+    let mut settings = Settings {
+        kuberay,
         ..Settings::default()
     };
-    let judged = answers().into_iter().map(|answer| {
-        let denied = denied_by(&answer.object, &settings);
+    let gates = feature_gate::ALL.map(|gate| (gate, has_gate(&settings, gate)));
+    settings.feature_gates = gates.into();
+    settings
+}
+
+#[test]
+fn what_kuberay_1_6_refuses_is_denied_and_what_it_accepts_is_not_by_the_rules_about_it() {
+    let text = match std::env::var_os("RAYFIT_KUBERAY_ANSWERS") {
+        Some(file) => std::fs::read_to_string(file).unwrap(),
+        None => recorded("answers-1.6.jsonl.gz"),
+    };
+    // The version of the module in tests/oracle/go.mod.
+    let settings = settings(RayVersion::new(1, 6, 2), |_, _| true);
+    println!("{}", compare(&text, &settings));
+}
+
+#[test]
+fn what_kuberay_1_7_refuses_is_denied_and_what_it_accepts_is_not_by_the_rules_about_it() {
+    let settings = settings(RayVersion::new(1, 7, 0), Settings::has_gate);
+    println!("{}", compare(&recorded("answers-1.7.jsonl.gz"), &settings));
+}
+
+/// Says how many refusals are seen.
+fn compare(text: &str, settings: &Settings) -> String {
+    let judged = answers(text).into_iter().map(|answer| {
+        let denied = denied_by(&answer.object, settings);
         (answer, denied)
     });
     let (accepted, refused): (Vec<_>, Vec<_>) =
@@ -85,7 +110,7 @@ fn what_kuberay_refuses_is_denied_and_what_it_accepts_is_not_by_the_rules_about_
         "{seen} of {} refusals are seen; missed: {missed:#?}",
         refused.len()
     );
-    println!("{shares}");
     assert!(refused.len() > 100, "too few to tell: {shares}");
     assert!(seen * 100 >= refused.len() * 95, "{shares}");
+    shares
 }

@@ -3,7 +3,7 @@
 //	oracle SEED COUNT MOST CASES
 //
 // The objects are those of the file CASES (from KubeRay's own tests: run.sh beside it), KubeRay's samples, and COUNT
-// mutations of these, of which MOST for each kind of refusal are written. All feature gates are on. Objects that do
+// mutations of these, of which MOST for each kind of refusal are written. GATES says which feature gates are on. Objects that do
 // not fit KubeRay's types, which the API server would not let through to it, are left out.
 package main
 
@@ -194,6 +194,12 @@ var ofClusters = []change{
 		object{"enableK8sTokenAuth": true}, object{"mode": "token", "enableK8sTokenAuth": true, "secretName": "x"}}},
 	{"rayVersion", []any{nil, "2.50.0", "2.53.0", "2.60.0", "nightly"}},
 	{"upgradeStrategy", []any{object{"type": "Recreate"}, object{"type": "None"}, object{"type": "Rolling"}}},
+	{"workerGroupSpecs.*.priority", []any{0, 5}},
+	{"autoscalerOptions.env", []any{[]any{object{"name": "KUBERAY_GEN_AUTOSCALER_START_CMD", "value": "ray"}}, []any{object{"name": "OTHER", "value": "1"}}}},
+	{"gcsFaultToleranceOptions", []any{object{"backend": "rocksdb"}, object{"backend": "redis", "redisAddress": "redis:6379", "storage": object{"size": "1Gi"}}}},
+	{"networkPolicy", []any{object{"mode": "DenyAll"}, object{"mode": "DenyAllEgress"}}},
+	{"tlsOptions", []any{object{"enabled": true}, object{"enabled": false}}},
+	{"historyServerOptions", []any{object{}, object{"collectorOptions": object{"image": "collector:1"}}}},
 }
 
 func deletion(policy, condition string, ttl int) object {
@@ -243,7 +249,8 @@ var ofServices = []change{
 }
 
 var ofSchedules = []change{{"schedule", []any{"every day", "0 3 * *", "*/5 * * * *", "0 3 * * 7", "0 25 * * *", "@daily", "@every 1h", "@often", "",
-	"0 0 1 JAN *", "1-70 * * * *", "*/0 * * * *", "0 3 * * mon-fri", "x * * * *", "3-1 * * * *"}}}
+	"0 0 1 JAN *", "TZ=UTC 0 3 * * *", "1-70 * * * *", "*/0 * * * *", "0 3 * * mon-fri", "x * * * *", "3-1 * * * *"}},
+	{"timeZone", []any{"", "Europe/Berlin", "Mars/Olympus", nil}}}
 
 var ofMetadata = []change{
 	{"name", []any{"UPPER", "1a", "a.b", strings.Repeat("a", 48), strings.Repeat("a", 54), "fine", "a-"}},
@@ -365,7 +372,7 @@ func main() {
 		}
 		numbers[i] = number
 	}
-	if err := utilfeature.DefaultMutableFeatureGate.Set("AllAlpha=true,AllBeta=true"); err != nil {
+	if err := utilfeature.DefaultMutableFeatureGate.Set(os.Getenv("GATES")); err != nil {
 		log.Fatal(err)
 	}
 	out := writer{numbers[2], map[string]int{}}

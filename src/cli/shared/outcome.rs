@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use crate::apiserver::error_chain;
 use crate::text::is_obeyed;
 
 /// How a command ended.
@@ -30,7 +31,14 @@ impl From<Outcome> for ExitCode {
 /// (`rayfit rules | head`).
 pub(in crate::cli) fn report(error: &anyhow::Error) -> Outcome {
     if !is_broken_pipe(error) {
-        complain(format_args!("{error:#}"));
+        if error
+            .chain()
+            .any(<dyn std::error::Error>::is::<kube::Error>)
+        {
+            complain(error_chain::text(error.as_ref()));
+        } else {
+            complain(format_args!("{error:#}"));
+        }
     }
     Outcome::Failed
 }

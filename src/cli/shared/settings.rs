@@ -2,6 +2,7 @@
 
 use crate::policy::settings::{IMAGE, KUBERAY, KUBERAY_OPERATOR};
 use crate::policy::{Mode, Settings};
+use crate::ray::feature_gate::{GateSetting, gate_setting};
 use crate::ray::{RayVersion, ReconcileMode};
 use crate::rule_id::RuleId;
 use crate::rules;
@@ -22,16 +23,28 @@ pub struct SettingsArgs {
     #[arg(long = "allowed-mode", value_name = "MODE", value_delimiter = ',')]
     allowed_modes: Vec<ReconcileMode>,
 
-    /// The user that KubeRay's operator runs as
+    /// The user that KubeRay's operator runs as; can be repeated
     ///
     /// The clusters that it creates for a RayJob or RayService were checked with that object and are
-    /// not checked again.
-    #[arg(long, value_name = "USER", default_value = KUBERAY_OPERATOR)]
-    operator_user: String,
+    /// not checked again. Where the default is left, `rayfit serve` takes the accounts from KubeRay's
+    /// `ClusterRoleBinding` kuberay-operator, if there is one.
+    #[arg(long = "operator-user", value_name = "USER", default_value = KUBERAY_OPERATOR)]
+    operators: Vec<String>,
 
     /// The version of KubeRay, for rules that differ between its versions
     #[arg(long = "kuberay-version", value_name = "VERSION", default_value_t = KUBERAY)]
     kuberay: RayVersion,
+
+    /// Feature gates of KubeRay's operator that differ from the defaults of its version
+    ///
+    /// As its flag --feature-gates, for example RayClusterMTLS=true,RayJobDeletionPolicy=false.
+    #[arg(
+        long = "kuberay-feature-gates",
+        value_name = "NAME=BOOL",
+        value_parser = gate_setting,
+        value_delimiter = ','
+    )]
+    feature_gates: Vec<GateSetting>,
 
     /// Rayfit's image, for clusters in the modes central and sidecar
     #[arg(long, value_name = "IMAGE", default_value = IMAGE)]
@@ -46,8 +59,9 @@ impl SettingsArgs {
     /// The settings that the flags ask for.
     pub fn settings(self) -> Settings {
         let mut settings = Settings {
-            operator_user: self.operator_user,
+            operators: self.operators,
             kuberay: self.kuberay,
+            feature_gates: self.feature_gates,
             ..Settings::default()
         };
         for (rule, mode) in self.rules {
@@ -79,6 +93,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::ray::feature_gate::{MUTUAL_TLS, NETWORK_POLICY};
 
     #[derive(Debug, Parser)]
     struct Flags {
@@ -100,15 +115,16 @@ mod tests {
     #[test]
     fn flags_change_the_settings() {
         let flags = "--rule RF105=off --rule rf105=Warn --allowed-mode ray,central \
-                     --operator-user me --kuberay-version 1.8 --image x:1 --head-takes-no-work";
+                     --operator-user me --kuberay-version 1.8 --kuberay-feature-gates RayClusterMTLS=true --image x:1 --head-takes-no-work";
         let settings = read(&flags.split_whitespace().collect::<Vec<_>>()).unwrap();
         assert_eq!(settings.modes.get(RuleId(105)), Some(Mode::Warn));
         assert_eq!(
             settings.allowed_modes,
             [ReconcileMode::Ray, ReconcileMode::Central]
         );
-        assert_eq!(settings.operator_user, "me");
+        assert_eq!(settings.operators, ["me"]);
         assert_eq!(settings.kuberay, RayVersion::new(1, 8, 0));
+        assert!(settings.has_gate(&MUTUAL_TLS) && !settings.has_gate(&NETWORK_POLICY));
         assert_eq!(settings.defaults.image, "x:1");
         assert!(settings.defaults.head_takes_no_work);
     }
@@ -120,6 +136,10 @@ mod tests {
             ("--rule=RF999=off", "rayfit rules"),
             ("--rule=RF105=loud", "write off, audit, warn or enforce"),
             ("--allowed-mode=x", "write ray, central or sidecar"),
+            (
+                "--kuberay-feature-gates=RayClusterMtls=true",
+                "RayClusterMTLS,",
+            ),
         ] {
             let error = read(&[flag]).unwrap_err();
             assert!(error.contains(hint), "{flag}: {error}");

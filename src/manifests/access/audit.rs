@@ -10,41 +10,23 @@ pub const NEEDED: &[Access] = &[
     followed("ray.io", "rayjobs"),
     followed("ray.io", "rayservices"),
     followed("ray.io", "raycronjobs"),
-    Access {
-        scope: AccessScope::Cluster,
-        group: "rayfit.dev",
-        resource: "raypolicies/status",
-        name: None,
-        verbs: &["patch"],
-    },
-    Access {
-        scope: AccessScope::Cluster,
-        group: "openreports.io",
-        resource: "reports",
-        name: None,
-        verbs: &["create", "delete", "list", "patch"],
-    },
-    Access {
-        scope: AccessScope::Cluster,
-        group: "admissionregistration.k8s.io",
-        resource: "validatingwebhookconfigurations",
-        name: Some(VALIDATING),
-        verbs: &["get", "patch"],
-    },
+    AccessScope::Cluster.may(&["patch"], "rayfit.dev", "raypolicies/status"),
+    AccessScope::Cluster.may(
+        &["create", "delete", "list", "patch"],
+        "openreports.io",
+        "reports",
+    ),
+    AccessScope::Cluster
+        .may(
+            &["get", "patch"],
+            "admissionregistration.k8s.io",
+            "validatingwebhookconfigurations",
+        )
+        .named(VALIDATING),
     CREATE_LEASE,
-    Access {
-        scope: AccessScope::Namespace,
-        group: "coordination.k8s.io",
-        resource: "leases",
-        name: Some(AUDIT_LEASE),
-        verbs: &["get", "patch"],
-    },
+    AccessScope::Namespace
+        .may(&["get", "patch"], "coordination.k8s.io", "leases")
+        .named(AUDIT_LEASE),
     // Rayfit's own pods. Unlike a watch of one object, a list cannot be limited to names.
-    Access {
-        scope: AccessScope::Namespace,
-        group: "",
-        resource: "pods",
-        name: None,
-        verbs: &["list"],
-    },
+    AccessScope::Namespace.may(&["list"], "", "pods"),
 ];

@@ -7,25 +7,21 @@ const WEBHOOKS: &str = "admissionregistration.k8s.io";
 
 /// All of these permissions. A watch of one object by its name can be limited to that name.
 pub const NEEDED: &[Access] = &[
-    Access {
-        scope: AccessScope::Namespace,
-        group: "",
-        resource: "secrets",
-        name: Some(OWN_SECRET),
-        verbs: &["get", "update", "watch"],
-    },
-    Access {
-        scope: AccessScope::Cluster,
-        group: WEBHOOKS,
-        resource: "mutatingwebhookconfigurations",
-        name: Some(MUTATING),
-        verbs: &["get", "patch", "watch"],
-    },
-    Access {
-        scope: AccessScope::Cluster,
-        group: WEBHOOKS,
-        resource: "validatingwebhookconfigurations",
-        name: Some(VALIDATING),
-        verbs: &["get", "patch", "watch"],
-    },
+    AccessScope::Namespace
+        .may(&["get", "update", "watch"], "", "secrets")
+        .named(OWN_SECRET),
+    AccessScope::Cluster
+        .may(
+            &["get", "patch", "watch"],
+            WEBHOOKS,
+            "mutatingwebhookconfigurations",
+        )
+        .named(MUTATING),
+    AccessScope::Cluster
+        .may(
+            &["get", "patch", "watch"],
+            WEBHOOKS,
+            "validatingwebhookconfigurations",
+        )
+        .named(VALIDATING),
 ];

@@ -180,8 +180,10 @@ fn rule(options: &ManifestOptions, need: &Access) -> Value {
     let mut rule = json!({ "apiGroups": [need.group], "resources": [need.resource] });
     if let Some(name) = need.name {
         let name = match need.scope {
-            AccessScope::Cluster => names::cluster_name(name, &options.namespace),
-            AccessScope::Namespace | AccessScope::Scaled => name.to_owned(),
+            AccessScope::Cluster if name.starts_with(APP) => {
+                names::cluster_name(name, &options.namespace)
+            }
+            _ => name.to_owned(),
         };
         rule["resourceNames"] = json!([name]);
     }

@@ -26,22 +26,39 @@ pub enum AccessScope {
     Scaled,
 }
 
-/// Following the objects of a resource in the whole cluster.
-pub(super) const fn followed(group: &'static str, resource: &'static str) -> Access {
-    Access {
-        scope: AccessScope::Cluster,
-        group,
-        resource,
-        name: None,
-        verbs: &["list", "watch"],
+impl AccessScope {
+    /// Requests about all objects of a resource.
+    pub(super) const fn may(
+        self,
+        verbs: &'static [&'static str],
+        group: &'static str,
+        resource: &'static str,
+    ) -> Access {
+        Access {
+            scope: self,
+            group,
+            resource,
+            name: None,
+            verbs,
+        }
     }
 }
 
+impl Access {
+    /// The same requests, about one object only.
+    pub(super) const fn named(self, name: &'static str) -> Self {
+        Self {
+            name: Some(name),
+            ..self
+        }
+    }
+}
+
+/// Following the objects of a resource in the whole cluster.
+pub(super) const fn followed(group: &'static str, resource: &'static str) -> Access {
+    AccessScope::Cluster.may(&["list", "watch"], group, resource)
+}
+
 /// Creating a Lease. A right to create cannot be limited to a name, because that is not known when it is checked.
-pub(super) const CREATE_LEASE: Access = Access {
-    scope: AccessScope::Namespace,
-    group: "coordination.k8s.io",
-    resource: "leases",
-    name: None,
-    verbs: &["create"],
-};
+pub(super) const CREATE_LEASE: Access =
+    AccessScope::Namespace.may(&["create"], "coordination.k8s.io", "leases");

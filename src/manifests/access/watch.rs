@@ -1,8 +1,9 @@
 //! The permissions for watching policies and facts, besides those of the audit for Ray objects. The
 //! manifests grant exactly these.
 
-use crate::manifests::access::Access;
 use crate::manifests::access::request::followed;
+use crate::manifests::access::{Access, AccessScope};
+use crate::policy::settings::KUBERAY_BINDING;
 
 /// For policies, and for the labels of namespaces that they select by.
 pub const POLICIES: &[Access] = &[RAY_POLICIES, NAMESPACES];
@@ -18,4 +19,8 @@ pub const NEEDED: &[Access] = &[
     followed("", "limitranges"),
     followed("", "resourcequotas"),
     followed("", "pods"),
+    // The account of KubeRay's operator.
+    AccessScope::Cluster
+        .may(&["get"], "rbac.authorization.k8s.io", "clusterrolebindings")
+        .named(KUBERAY_BINDING),
 ];

@@ -128,8 +128,7 @@ fn by_scaler(subject: &Subject<'_>, stored: &RayObject<'_>) -> bool {
     let Some(user) = subject.user else {
         return false;
     };
-    let settings = subject.settings;
-    user == settings.operator_user
+    subject.settings.is_operator(user)
         || is_rayfit(user)
         || is_autoscaler(user, stored, subject.object.namespace())
 }
@@ -174,6 +173,7 @@ mod tests {
     use super::*;
     use crate::facts::Facts;
     use crate::policy::Settings;
+    use crate::policy::settings::KUBERAY_OPERATOR;
 
     fn object(name: &str, account: Option<&str>, replicas: i64) -> Value {
         json!({
@@ -228,9 +228,8 @@ mod tests {
 
     #[test]
     fn the_scalers_may() {
-        let settings = Settings::default();
         for user in [
-            settings.operator_user.as_str(),
+            KUBERAY_OPERATOR,
             "system:serviceaccount:rayfit-system:rayfit-controller",
             "system:serviceaccount:rayfit-b:rayfit-controller",
             "system:serviceaccount:rayfit-system:rayfit",

@@ -26,11 +26,17 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         .object
         .spec()
         .filter(|_| subject.kind() == Kind::RayCronJob);
+    let zoned = subject.settings.kuberay >= since::KUBERAY_WITH_TIME_ZONE;
+    if zoned && spec.and_then(|spec| text_at(spec, "timeZone")) == Some("") {
+        let path = FieldPath::of(&["spec", "timeZone"]);
+        let fix =
+            "Write a name such as Europe/Berlin, or remove it for the zone of KubeRay's operator.";
+        findings.add(RULE.finding(path, "is empty", fix));
+    }
     let Some(schedule) = spec.and_then(|spec| text_at(spec, "schedule")) else {
         return;
     };
     let path = FieldPath::of(&["spec", "schedule"]);
-    let zoned = subject.settings.kuberay >= since::KUBERAY_WITH_TIME_ZONE;
     if zoned && schedule.contains("TZ") {
         let fix = "Write spec.timeZone instead.";
         findings.add(RULE.finding(path, "has a time zone in it", fix));

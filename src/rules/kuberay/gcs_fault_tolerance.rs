@@ -3,7 +3,7 @@
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::object::{EXTERNAL_STORAGE, FT_ENABLED};
-use crate::ray::{Group, Kind, object_at};
+use crate::ray::{Group, Kind, object_at, text_at};
 use crate::rule_id::RuleId;
 use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
@@ -30,11 +30,18 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let text = subject.object.annotation(name)?;
         (subject.kind() != Kind::RayCronJob && !text.is_empty()).then_some(text)
     };
+    let options = object_at(cluster.spec, "gcsFaultToleranceOptions");
+    let of_redis = options.filter(|options| text_at(options, "backend") != Some("rocksdb"));
+    if of_redis.is_some_and(|options| object_at(options, "storage").is_some()) {
+        let path = subject.object.cluster_path();
+        let path = path.key("gcsFaultToleranceOptions").key("storage");
+        findings.add(RULE.finding(path, "is for the backend rocksdb", "Remove it."));
+    }
     let mut report = |path: FieldPath, problem: &str, field: &str| {
         let fix = format!("Remove it, and write gcsFaultToleranceOptions.{field} instead.");
         findings.add(RULE.finding(path, problem, fix));
     };
-    let has_options = object_at(cluster.spec, "gcsFaultToleranceOptions").is_some();
+    let has_options = options.is_some();
     let enabled = annotation(FT_ENABLED);
     if has_options {
         for (name, field) in [

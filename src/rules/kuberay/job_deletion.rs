@@ -31,17 +31,17 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some((job, path)) = subject.object.job() else {
         return;
     };
-    let mut report = |path: FieldPath, problem: String, fix: &str| {
+    let mut report = |path: FieldPath, problem: &str, fix: &str| {
         findings.add(RULE.finding(path, problem, fix));
     };
     let shuts_down = is_true(job, "shutdownAfterJobFinishes");
     let ttl = job.get("ttlSecondsAfterFinished").and_then(Value::as_i64);
     let ttl_path = path.clone().key("ttlSecondsAfterFinished");
     match ttl.unwrap_or_default() {
-        ..=-1 => report(ttl_path, "is negative".to_owned(), "Write 0 or more."),
+        ..=-1 => report(ttl_path, "is negative", "Write 0 or more."),
         1.. if !shuts_down => report(
             ttl_path,
-            "needs shutdownAfterJobFinishes: true".to_owned(),
+            "needs shutdownAfterJobFinishes: true",
             "Write shutdownAfterJobFinishes: true, or remove it.",
         ),
         _ => {}
@@ -58,17 +58,17 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     match (older_count, rules.is_empty()) {
         (0, true) => report(
             path.clone(),
-            "is empty".to_owned(),
+            "is empty",
             "Write deletionRules, or remove it.",
         ),
         (1.., false) => report(
             rules_path.clone(),
-            "exclude onSuccess and onFailure".to_owned(),
+            "exclude onSuccess and onFailure",
             "Write deletionRules only.",
         ),
         (1, true) => report(
             path.clone(),
-            "has only one of onSuccess and onFailure".to_owned(),
+            "has only one of onSuccess and onFailure",
             "Write both, or deletionRules.",
         ),
         _ => {}
@@ -76,24 +76,24 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     if shuts_down && !rules.is_empty() {
         report(
             rules_path.clone(),
-            "exclude shutdownAfterJobFinishes".to_owned(),
+            "exclude shutdownAfterJobFinishes",
             "Remove one of the two.",
         );
     }
     let mut check_policy = |place: FieldPath, policy: Option<&str>| match policy {
         None => report(
             place,
-            "is absent".to_owned(),
+            "is absent",
             "Write DeleteCluster, DeleteWorkers, DeleteSelf or DeleteNone.",
         ),
         Some(name @ ("DeleteCluster" | "DeleteWorkers")) if selects => report(
             place,
-            format!("{name} is not possible with clusterSelector"),
+            &format!("{name} is not possible with clusterSelector"),
             "Write DeleteSelf or DeleteNone.",
         ),
         Some("DeleteNone") if shuts_down => report(
             place,
-            "DeleteNone contradicts shutdownAfterJobFinishes".to_owned(),
+            "DeleteNone contradicts shutdownAfterJobFinishes",
             "Remove one of the two.",
         ),
         Some(_) => {}

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::path::FieldPath;
 use crate::policy::Mode;
+use crate::ray::feature_gate::INCREMENTAL_UPGRADE;
 use crate::ray::object::INITIALIZING_TIMEOUT;
 use crate::ray::{Fields, Kind, object_at, object_in, since, text_at};
 use crate::rule_id::RuleId;
@@ -31,7 +32,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     if subject.kind() != Kind::RayService {
         return;
     }
-    let mut report = |path: FieldPath, problem: String, fix: &str| {
+    let mut report = |path: FieldPath, problem: &str, fix: &str| {
         findings.add(RULE.finding(path, problem, fix));
     };
     if let Some(text) = subject.object.annotation(INITIALIZING_TIMEOUT)
@@ -40,7 +41,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     {
         let problem = format!("{} is not a positive time", shown_text(text));
         let path = FieldPath::annotation(INITIALIZING_TIMEOUT);
-        report(path, problem, "Write a time such as 30m, or seconds.");
+        report(path, &problem, "Write a time such as 30m, or seconds.");
     }
     let head = subject.cluster().and_then(|cluster| cluster.head.as_ref());
     if let Some(head) = head
@@ -48,11 +49,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         && text_at(metadata, "name").is_some_and(|name| !name.is_empty())
     {
         let path = head.path().key("headService").key("metadata").key("name");
-        report(
-            path,
-            "is not allowed in a RayService".to_owned(),
-            "Remove the name.",
-        );
+        report(path, "is not allowed in a RayService", "Remove the name.");
     }
     let Some(spec) = subject.object.spec() else {
         return;
@@ -65,7 +62,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     {
         report(
             FieldPath::of(&["spec", delay]),
-            "is negative".to_owned(),
+            "is negative",
             "Write 0 or more.",
         );
     }
@@ -75,18 +72,19 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let path = FieldPath::of(&["spec", "upgradeStrategy"]);
     match text_at(strategy, "type") {
         None | Some("NewCluster" | "None") => {}
+        Some(INCREMENTAL) if !subject.settings.has_gate(&INCREMENTAL_UPGRADE) => {}
         Some(INCREMENTAL) => {
             if subject.autoscaled().is_none() {
                 let problem = format!("{INCREMENTAL} needs autoscaling");
                 let fix = "Write rayClusterConfig.enableInTreeAutoscaling: true, or another type.";
-                report(path.clone().key("type"), problem, fix);
+                report(path.clone().key("type"), &problem, fix);
             }
             let surge_bounds_step = subject.settings.kuberay >= since::KUBERAY_WITH_STEP_IN_SURGE;
             let path = path.key("clusterUpgradeOptions");
             match object_at(strategy, "clusterUpgradeOptions") {
                 None => {
                     let fix = "Write gatewayClassName, stepSizePercent and intervalSeconds there.";
-                    report(path, format!("{INCREMENTAL} needs it"), fix);
+                    report(path, &format!("{INCREMENTAL} needs it"), fix);
                 }
                 Some(options) => {
                     check_options(options, surge_bounds_step, &mut |key, problem, fix| {
@@ -99,7 +97,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             let problem = format!("{} is unknown", shown_text(other));
             report(
                 path.key("type"),
-                problem,
+                &problem,
                 "Write NewCluster, NewClusterWithIncrementalUpgrade or None.",
             );
         }
@@ -109,7 +107,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 fn check_options(
     options: &Fields,
     surge_bounds_step: bool,
-    report: &mut dyn FnMut(&'static str, String, &str),
+    report: &mut dyn FnMut(&'static str, &str, &str),
 ) {
     let number = |key| options.get(key).and_then(Value::as_i64);
     let surge = number("maxSurgePercent").unwrap_or(100);
@@ -117,35 +115,35 @@ fn check_options(
     if !(0..=100).contains(&surge) {
         report(
             "maxSurgePercent",
-            format!("{surge} is not a share"),
+            &format!("{surge} is not a share"),
             "Write 0 to 100.",
         );
     }
     if !step.is_some_and(|step| (0..=100).contains(&step)) {
         report(
             "stepSizePercent",
-            "is absent, or not a share".to_owned(),
+            "is absent, or not a share",
             "Write 0 to 100.",
         );
     } else if surge_bounds_step && step > Some(surge) {
         let problem = format!("is above maxSurgePercent, which is {surge}");
         report(
             "stepSizePercent",
-            problem,
+            &problem,
             "Write at most as much as maxSurgePercent.",
         );
     }
     if number("intervalSeconds").is_none_or(|seconds| seconds <= 0) {
         report(
             "intervalSeconds",
-            "is absent, or not positive".to_owned(),
+            "is absent, or not positive",
             "Write 1 or more.",
         );
     }
     if text_at(options, "gatewayClassName").is_none_or(str::is_empty) {
         report(
             "gatewayClassName",
-            "is absent".to_owned(),
+            "is absent",
             "Write the name of a GatewayClass.",
         );
     }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
 use rayfit::apiserver::Informers;
 use rayfit::policy::EffectivePolicy;
+use rayfit::policy::settings::KUBERAY_OPERATOR;
+use rayfit::server::facts;
 use rayfit::server::health::{Health, NotReady};
 use rayfit::telemetry::Metrics;
 use rayfit::watch;
@@ -125,4 +127,49 @@ async fn a_process_that_only_scales_is_unready_while_it_is_blind() {
     neighbour.is_scaled().await;
     soon("it is ready", || ready(&health).is_ok()).await;
     controller.stop().await;
+}
+
+/// Whom KubeRay's `ClusterRoleBinding` names is its operator, wherever it runs; what a tenant may write in his
+/// own namespace makes nobody that, and whom the flag names stays it.
+#[tokio::test(start_paused = true)]
+async fn the_account_of_kuberay_is_that_of_its_cluster_role_binding() {
+    const BINDING: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/kuberay-operator";
+    const TENANTS: &str =
+        "/apis/rbac.authorization.k8s.io/v1/namespaces/tenant/rolebindings/kuberay-operator";
+    let user = |namespace: &str| format!("system:serviceaccount:{namespace}:kuberay");
+    let of = |namespace: &str| {
+        json!({
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "kuberay-operator" },
+            "subjects": [
+                { "kind": "Group", "name": user("tenant") },
+                { "kind": "ServiceAccount", "name": "kuberay", "namespace": namespace }
+            ]
+        })
+    };
+    let api = PlayedApi::default();
+    api.put(TENANTS, of("tenant"));
+    let mut named = EffectivePolicy::default();
+    named.settings.operators = vec![user("named")];
+    let policies = [EffectivePolicy::default(), named].map(|policy| {
+        let policy = Arc::new(ArcSwap::from_pointee(policy));
+        let learning = facts::learn(api.client(), policy.clone());
+        (tokio::spawn(learning), policy)
+    });
+    let who = |policy: &ArcSwap<EffectivePolicy>| policy.load().settings.operators.clone();
+    let later = || tokio::time::sleep(Duration::from_mins(11));
+    later().await;
+    assert_eq!(who(&policies[0].1), [KUBERAY_OPERATOR]);
+    for namespace in ["default", "ray"] {
+        api.put(BINDING, of(namespace));
+        later().await;
+        assert_eq!(who(&policies[0].1), [user(namespace)]);
+    }
+    // What cannot be read any more stays as it was.
+    api.faults(|call| (call.resource == "clusterrolebindings").then_some(Fault::Status(403, None)));
+    later().await;
+    assert_eq!(who(&policies[0].1), [user("ray")]);
+    assert_eq!(who(&policies[1].1), [user("named")]);
+    for (learning, _) in &policies {
+        learning.abort();
+    }
 }

@@ -1,0 +1,74 @@
+//! RF708: fields that KubeRay accepts with a feature gate only.
+
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::ray::feature_gate::{
+    EMBEDDED_STORAGE, FeatureGate, HISTORY_SERVER, JOB_DELETION, MUTUAL_TLS, NETWORK_POLICY,
+};
+use crate::ray::{is_true, object_at, text_at};
+use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+
+/// RF708
+pub static RULE: Rule = Rule {
+    id: RuleId(708),
+    name: "feature-gate",
+    mode: OwnMode::ByCase(
+        "Enforce where `--kuberay-feature-gates` says that the gate is off, else Warn",
+    ),
+    summary: "A field that KubeRay refuses while its feature gate is off",
+    page: RulePage(include_str!("feature_gate.md")),
+    why: "KubeRay considers the spec invalid and creates nothing.",
+    since: "0.1.0",
+    cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
+    check,
+};
+
+const OF_CLUSTERS: [(&str, &FeatureGate); 3] = [
+    ("networkPolicy", &NETWORK_POLICY),
+    ("tlsOptions", &MUTUAL_TLS),
+    ("historyServerOptions", &HISTORY_SERVER),
+];
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let settings = subject.settings;
+    let mut need = |path: FieldPath, gate: &FeatureGate| {
+        // An older KubeRay has no such field, and the API server drops it.
+        if settings.has_gate(gate) || settings.kuberay < gate.since {
+            return;
+        }
+        let (name, known) = (gate.name, settings.known_gate(gate));
+        let off = known.map_or("off by default", |_| "off");
+        let problem = format!("needs KubeRay's feature gate {name}, which is {off}");
+        let fix = format!(
+            "Remove it; or switch the gate on, and tell Rayfit: --kuberay-feature-gates={name}=true."
+        );
+        let mode = known.map_or(Mode::Warn, |_| Mode::Enforce);
+        findings.add(RULE.finding(path, problem, fix).in_mode(mode));
+    };
+    if let Some((job, path)) = subject.object.job()
+        && object_at(job, "deletionStrategy").is_some()
+    {
+        need(path.key("deletionStrategy"), &JOB_DELETION);
+    }
+    let Some(cluster) = subject.cluster() else {
+        return;
+    };
+    for group in &cluster.workers {
+        if is_true(group.spec, "suspend") {
+            need(group.path().key("suspend"), &JOB_DELETION);
+        }
+    }
+    let path = || subject.object.cluster_path();
+    for (key, gate) in OF_CLUSTERS {
+        if object_at(cluster.spec, key).is_some() {
+            need(path().key(key), gate);
+        }
+    }
+    let options = object_at(cluster.spec, "gcsFaultToleranceOptions");
+    if options.and_then(|options| text_at(options, "backend")) == Some("rocksdb") {
+        let path = path().key("gcsFaultToleranceOptions").key("backend");
+        need(path, &EMBEDDED_STORAGE);
+    }
+}

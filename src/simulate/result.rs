@@ -8,7 +8,7 @@ use crate::simulate::scaler::Scaler;
 use crate::simulate::trace::Trace;
 use crate::simulate::world::World;
 use crate::simulate::world::ledger::Integral;
-use crate::simulate::world::ledger::curves::{PartCurve, Point};
+use crate::simulate::world::ledger::curves::Point;
 
 const HOUR_S: f64 = 3600.0;
 const GIB: f64 = 1_073_741_824.0;
@@ -55,10 +55,6 @@ pub struct SimulationResult {
     pub rounds: u64,
     /// Demand and capacity over time, counted from the first submission.
     pub curve: Vec<Point>,
-    /// The same by worker group.
-    pub groups: Vec<PartCurve>,
-    /// What pods request of each node pool, and what its nodes have.
-    pub pools: Vec<PartCurve>,
 }
 
 /// How many jobs came to which end.
@@ -181,9 +177,7 @@ impl SimulationResult {
             api_writes: ledger.api_calls,
             gcs_writes: ledger.gcs_calls,
             rounds: scaler.rounds,
-            curve: ledger.curves.cluster(from),
-            groups: ledger.curves.groups(from),
-            pools: ledger.curves.pools(from),
+            curve: ledger.curves.points(from),
         }
     }
 

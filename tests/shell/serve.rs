@@ -97,14 +97,14 @@ async fn denials_are_logged_without_the_object() {
 }
 
 #[tokio::test]
-async fn a_thousand_open_connections_are_served() {
+async fn hundreds_of_open_connections_are_served() {
     let process = Process::ready(&[]).await;
     let mut open = Vec::new();
-    for _ in 0..1000 {
+    for _ in 0..300 {
         open.push(Connection::open(process.webhooks).await.unwrap());
     }
     let text = get(process.health, "/metrics").await.unwrap().body;
-    assert!(text.contains("rayfit_connections_open 1000"), "{text}");
+    assert!(text.contains("rayfit_connections_open 300"), "{text}");
     for connection in &mut open {
         connection.review(&review()).await.unwrap();
     }

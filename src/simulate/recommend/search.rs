@@ -153,8 +153,6 @@ impl Search {
             let mut result = run(&cluster, &self.trace, &world, reconciler.clone(), &mut part)?;
             // Thousands of curves would not be small.
             result.curve = Vec::new();
-            result.groups = Vec::new();
-            result.pools = Vec::new();
             by_seed.push(result);
         }
         let result = seeds::mean(&by_seed);

@@ -62,8 +62,6 @@ pub fn mean(all: &[SimulationResult]) -> SimulationResult {
         gcs_writes: count(|one| one.gcs_writes),
         rounds: count(|one| one.rounds),
         curve: Vec::new(),
-        groups: Vec::new(),
-        pools: Vec::new(),
     }
 }
 

@@ -100,21 +100,9 @@ const SMALLEST: f64 = 0.75;
 /// A chart with its text alternative. `title` and `description` are text, `body` is markup; `id` is
 /// unique on its page.
 pub fn svg(id: &str, size: (f64, f64), title: &str, description: &str, body: &str) -> String {
-    svg_of_least(id, size, SMALLEST, title, description, body)
-}
-
-/// The same, with how small it may be drawn.
-pub fn svg_of_least(
-    id: &str,
-    size: (f64, f64),
-    smallest: f64,
-    title: &str,
-    description: &str,
-    body: &str,
-) -> String {
     let (width, height) = (coordinate(size.0), coordinate(size.1));
     let (title, description) = (escaped(title), escaped(description));
-    let least = (size.0 * smallest).round();
+    let least = (size.0 * SMALLEST).round();
     format!(
         "<div class=\"chart\"><svg viewBox=\"0 0 {width} {height}\" style=\"min-width:{least}px\" role=\"img\" \
          aria-labelledby=\"{id}-title {id}-text\"><title id=\"{id}-title\">{title}</title>\

@@ -16,7 +16,7 @@ pub const MOST_POINTS: usize = 600;
 const MOMENTS: u32 = 10;
 
 const WIDTH: f64 = 640.0;
-pub(super) const GIB: f64 = 1_073_741_824.0;
+const GIB: f64 = 1_073_741_824.0;
 
 /// The axes of charts that are to be compared.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,17 +62,10 @@ impl CurveAxes {
             nodes: has_nodes.then(|| Axis::of_count(nodes, "nodes")),
         }
     }
-
-    /// How many lines and areas a chart has.
-    pub fn tracks(&self) -> usize {
-        let resources = 1 + usize::from(self.gpus.is_some()) + usize::from(self.memory.is_some());
-        let others = [self.is_memory_known, self.nodes.is_some()].map(usize::from);
-        4 * resources + 1 + others.into_iter().sum::<usize>()
-    }
 }
 
 /// The highest of what is drawn.
-pub(super) fn most(level: CurveLevel) -> f64 {
+fn most(level: CurveLevel) -> f64 {
     (level.used + level.waiting)
         .max(level.total)
         .max(level.paid)
@@ -113,15 +106,9 @@ pub fn thinned<T: Copy>(points: &[T], most: usize, demand: fn(&T) -> f64) -> Vec
     kept
 }
 
-/// What is called how in the legend: what is used, waited for, there and paid for.
-pub(super) type SeriesNames = [&'static str; 4];
-
-const NAMES: SeriesNames = ["jobs use", "jobs wait for", "Ray has", "worker pods have"];
-
 /// A lane of demand and capacity: the areas of demand lie under the lines of capacity.
-pub(super) fn level_lane(
+fn level_lane(
     (title, axis, height): (&'static str, &Axis, f64),
-    names: SeriesNames,
     levels: &[(f64, CurveLevel)],
     unit: f64,
 ) -> Lane {
@@ -138,12 +125,12 @@ pub(super) fn level_lane(
         axis: axis.clone(),
         height,
         tracks: vec![
-            track("waiting", names[1], true, |level| {
+            track("waiting", "jobs wait for", true, |level| {
                 level.used + level.waiting
             }),
-            track("used", names[0], true, |level| level.used),
-            track("cores", names[3], false, |level| level.paid),
-            track("total", names[2], false, |level| level.total),
+            track("used", "jobs use", true, |level| level.used),
+            track("cores", "worker pods have", false, |level| level.paid),
+            track("total", "Ray has", false, |level| level.total),
         ],
     }
 }
@@ -196,21 +183,17 @@ fn lanes(row: &StudyRow, axes: &CurveAxes, width: f64, most_points: usize) -> La
     };
     let mut lanes = vec![level_lane(
         ("CPUs", &axes.cpus, 190.0),
-        NAMES,
         &levels(cpus_of),
         1.0,
     )];
-    lanes.extend(axes.gpus.as_ref().map(|axis| {
-        level_lane(
-            ("GPUs", axis, 80.0),
-            NAMES,
-            &levels(|point| point.gpus),
-            1.0,
-        )
-    }));
+    lanes.extend(
+        axes.gpus
+            .as_ref()
+            .map(|axis| level_lane(("GPUs", axis, 80.0), &levels(|point| point.gpus), 1.0)),
+    );
     lanes.extend(axes.memory.as_ref().map(|axis| {
         let levels = levels(|point| point.memory);
-        let mut lane = level_lane(("memory (GiB)", axis, 80.0), NAMES, &levels, GIB);
+        let mut lane = level_lane(("memory (GiB)", axis, 80.0), &levels, GIB);
         if axes.is_memory_known {
             let held = |point: &Point| point.memory_held / GIB;
             // It lies over what jobs have asked for, and under the lines of what there is.
@@ -234,7 +217,7 @@ fn lanes(row: &StudyRow, axes: &CurveAxes, width: f64, most_points: usize) -> La
 }
 
 /// The point at which something is greatest, the first of equal ones.
-pub(super) fn greatest<T>(points: &[T], value: impl Fn(&T) -> f64) -> Option<&T> {
+fn greatest<T>(points: &[T], value: impl Fn(&T) -> f64) -> Option<&T> {
     points.iter().reduce(|most, point| {
         if value(point) > value(most) {
             point

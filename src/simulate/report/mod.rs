@@ -4,8 +4,7 @@
 //! - [`table`]: the results of each simulation, in columns
 //! - [`axis`], [`chart`]: axes with round numbers, and what SVG charts have in common
 //! - [`lanes`]: several quantities over the same time, one under the other
-//! - [`curve`], [`parts`]: demand and capacity of one simulation over time: of the whole cluster, and of
-//!   each worker group and node pool
+//! - [`curve`]: demand and capacity of one simulation over time
 //! - [`tradeoff`]: cost against waiting, of all simulations
 //! - [`page`]: all of this as one HTML page
 //! - [`recommendation`]: what a search has found
@@ -15,7 +14,6 @@ pub mod chart;
 pub mod curve;
 pub mod lanes;
 pub mod page;
-pub mod parts;
 pub mod recommendation;
 pub mod table;
 pub mod tradeoff;

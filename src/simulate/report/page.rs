@@ -6,23 +6,15 @@ use crate::facts::node::NodeTaint;
 use crate::report::html::{document, escaped};
 use crate::simulate::report::axis::number_of;
 use crate::simulate::report::curve::{self, CurveAxes};
-use crate::simulate::report::parts::{self, Parts};
 use crate::simulate::report::table::{
     StudyTable, duration, headline, legend, row_name, strategy_name,
 };
 use crate::simulate::report::{chart, tradeoff};
-use crate::simulate::result::SimulationResult;
 use crate::simulate::settings::NodePool;
 use crate::simulate::study::{Study, StudyRow};
 
 /// The most points of all curves of a page. Studies with more simulations have fewer points in each.
 const MOST_POINTS: usize = 60_000;
-
-/// The same of the charts of groups and node pools, each line counted by itself.
-const MOST_PART_POINTS: usize = 150_000;
-
-/// The first so many simulations have charts of their groups and node pools.
-const MOST_WITH_PARTS: usize = 20;
 
 const STYLE: &str = "h2{margin-top:2.5rem}h3{margin:0 0 .3rem;font-size:1rem}\
     .wide{overflow-x:auto}.wide table{font-size:12px}.wide td{white-space:nowrap}.wide th{vertical-align:bottom;overflow-wrap:normal}\
@@ -31,8 +23,7 @@ const STYLE: &str = "h2{margin-top:2.5rem}h3{margin:0 0 .3rem;font-size:1rem}\
     .rows section{break-inside:avoid;min-width:0}figure{margin:0}\
     figcaption,.note{color:var(--faint);font-size:13px}\
     dt{font-weight:600}dd{margin:0 0 .4rem}\
-    section details table{font-size:12px}h4{margin:1rem 0 .2rem;font-size:.95rem}\
-    .parts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,17rem),1fr));gap:.75rem}.parts figure{max-width:24rem}\
+    section details table{font-size:12px}\
     @media print{body{max-width:none;margin:0;font-size:11px}.wide{overflow:visible}.wide table{font-size:8px}\
     .wide td,.wide th{padding:.1rem .2rem}h2,h3{break-after:avoid}.rows{display:block}\
     .rows section{margin-bottom:1.5rem}section details{display:none}.chart svg{min-width:0!important}}";
@@ -108,11 +99,9 @@ fn curves(out: &mut String, study: &Study, rows: &[StudyRow]) {
          of what Ray has, jobs wait; where the line is above the area, CPUs are idle. Charts with equal settings \
          have equal axes.</p>\n<div class=\"rows\">\n",
     );
-    let part_points = part_points(rows);
     let mut number = 0;
     for alike in rows.chunk_by(|one, other| one.set == other.set) {
         let axes = CurveAxes::of(alike, has_nodes);
-        let results: Vec<&SimulationResult> = alike.iter().map(|row| &row.result).collect();
         for row in alike {
             let id = format!("row-{number}");
             let name = escaped(&row_name(row));
@@ -134,34 +123,11 @@ fn curves(out: &mut String, study: &Study, rows: &[StudyRow]) {
                 result.cpu_hours.slack,
                 waits(&result.wait_by_tenth),
             );
-            if number < MOST_WITH_PARTS {
-                for (letter, parts) in ["g", "p"].into_iter().zip(Parts::ALL) {
-                    let id = format!("part-{letter}{number}");
-                    let charts =
-                        parts::charts(parts, &id, result, &results, &axes.time, part_points);
-                    out.push_str(&charts);
-                }
-            }
             out.push_str("</section>\n");
             number += 1;
         }
     }
     out.push_str("</div>\n");
-    if rows.len() > MOST_WITH_PARTS {
-        let _ = writeln!(
-            out,
-            "<p class=\"note\">Worker groups and node pools are drawn of the first {MOST_WITH_PARTS} simulations; \
-             -o json has them of all.</p>"
-        );
-    }
-}
-
-/// How many points each curve of a group or node pool may have.
-fn part_points(rows: &[StudyRow]) -> usize {
-    let drawn = rows.iter().take(MOST_WITH_PARTS);
-    let parts = drawn.map(|row| row.result.groups.len() + row.result.pools.len());
-    let tracks = parts.sum::<usize>() * parts::MOST_TRACKS;
-    (MOST_PART_POINTS / tracks.max(1)).clamp(2, curve::MOST_POINTS)
 }
 
 /// How long the tenths of the jobs waited, in words.

@@ -57,7 +57,15 @@ impl Ray {
         let args = ["start", "--head", "--port", "0", "--temp-dir", folder];
         let node = ["--node-ip-address", &HEAD, "--num-cpus", "2"];
         let less = ["--include-dashboard=false", "--disable-usage-stats"];
-        ray.run(&[args.as_slice(), &node, &less].concat());
+        let start = [args.as_slice(), &node, &less].concat();
+        let mut tries = 1;
+        // Ray gives its raylet 30 s (`node.py`), which a busy machine may need and no variable changes.
+        while let Err(errors) = ray.try_run(&start) {
+            let is_late = errors.contains("timed out during startup");
+            assert!(is_late && tries < 10, "{errors}");
+            ray.kill_all();
+            tries += 1;
+        }
         // Ray takes a free port, and writes down which.
         let address = fs::read_to_string(ray.folder.path().join("ray_current_cluster")).unwrap();
         let (_, port) = address.trim().rsplit_once(':').unwrap();
@@ -85,6 +93,11 @@ impl Ray {
 
     /// What `ray ARGS` prints.
     pub fn run(&self, args: &[&str]) -> String {
+        let result = self.try_run(args);
+        result.unwrap_or_else(|errors| panic!("{errors}"))
+    }
+
+    fn try_run(&self, args: &[&str]) -> Result<String, String> {
         let Output {
             status,
             stdout,
@@ -98,8 +111,17 @@ impl Ray {
             .unwrap();
         let said = String::from_utf8_lossy(&stdout).into_owned();
         let errors = String::from_utf8_lossy(&stderr);
-        assert!(status.success(), "ray {args:?}: {status}\n{said}{errors}");
-        said
+        if status.success() {
+            return Ok(said);
+        }
+        Err(format!("ray {args:?}: {status}\n{said}{errors}"))
+    }
+
+    fn kill_all(&self) {
+        // Some of them start others while they are ended.
+        while let Some((pid, _)) = self.processes().first() {
+            kill(*pid);
+        }
     }
 
     /// Runs Python code as a driver of the cluster.
@@ -172,10 +194,7 @@ impl Ray {
 
 impl Drop for Ray {
     fn drop(&mut self) {
-        // Some of them start others while they are ended.
-        while let Some((pid, _)) = self.processes().first() {
-            kill(*pid);
-        }
+        self.kill_all();
     }
 }
 

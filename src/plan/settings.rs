@@ -18,8 +18,7 @@ pub struct PlanSettings {
     pub conserve_gpus: bool,
     /// No launch takes the number of the cluster's workers above this. Workers that are there stay.
     pub max_workers: u64,
-    /// How many pods are launched in how many seconds at the most (strategy rayfit); `None` sets no
-    /// bound.
+    /// The limit on pods launched per time (strategy rayfit); `None` sets no bound.
     pub scale_up: Option<ScaleUp>,
     /// After how many seconds a pod that no Kubernetes node takes blocks its group.
     pub unschedulable_s: f64,
@@ -53,11 +52,11 @@ pub struct PlanSettings {
     pub initial_sizes: bool,
     /// Room to keep free for demand to come (strategy rayfit).
     pub headroom: Arc<Headroom>,
-    /// What is kept ready at certain hours (strategy rayfit).
+    /// Headroom and minima that hold at certain hours (strategy rayfit).
     pub schedules: Arc<[ScheduledStandby]>,
 }
 
-/// How fast a cluster may grow.
+/// The limit on how fast a cluster grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScaleUp {
     /// The most pods that are launched in that time.

@@ -20,7 +20,7 @@ use crate::snapshot::pod_condition::PodCondition;
 /// By how many seconds a time in a note may lie ahead.
 const SKEW_S: i64 = 5;
 
-/// What is known about a pod's resizes besides the pod itself.
+/// Facts about a pod's resizes that are not in the pod itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Around {
     pub(crate) now: f64,
@@ -28,9 +28,9 @@ pub(crate) struct Around {
     /// For how many seconds a deferred resize is left as it is.
     pub(crate) deferred_s: f64,
     pub(crate) memory: ResizeMemory,
-    /// How much of the pod is in use, as its raylet reports it.
+    /// The part of the pod that is in use, as its raylet reports it.
     pub(crate) used: Size,
-    /// How much memory is really in use, if that is known and followed.
+    /// The memory really in use, if that is known and followed.
     pub(crate) in_use: Option<InUse>,
 }
 

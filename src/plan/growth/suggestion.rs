@@ -1,5 +1,5 @@
-//! How much a node said that it can give, read from the message of a resize that it refused. (Ray,
-//! `ippr_provider.py`, `_apply_resize_suggestion`; the kubelet writes the message.)
+//! The amounts that a node said it can give, read from the message of a resize that it refused.
+//! (Ray, `ippr_provider.py`, `_apply_resize_suggestion`; the kubelet writes the message.)
 
 use crate::plan::growth::container::ContainerAmounts;
 use crate::plan::growth::resize::{Resize, ResizeProgress};

@@ -52,7 +52,7 @@ pub(crate) fn failures<'a>(
         .map(|(group, since)| (group, since + LAUNCH_TIMEOUT_S))
 }
 
-/// What each group's failures and priority mean for the choice between equally good nodes.
+/// Each group's failures and priority, as the choice between equally good nodes uses them.
 pub(crate) fn preferences(
     groups: &ByGroup<GroupConfig>,
     unavailable: &BTreeMap<String, f64>,

@@ -8,8 +8,8 @@ use crate::plan::outcome::plan::Plan;
 use crate::snapshot::History;
 use crate::snapshot::history::ExcessMemory;
 
-/// What is remembered of the nodes above a maximum, after a plan. A node that was asked to leave
-/// and does not drain yet is remembered for as long as its stop is awaited.
+/// Memory of the nodes above a maximum, after a plan. A node that was asked to leave and does not
+/// drain yet is remembered for as long as its stop is awaited.
 pub(crate) fn after(
     history: &History,
     decided: &Decided<'_>,

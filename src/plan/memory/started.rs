@@ -16,7 +16,8 @@ pub(crate) struct Started<'a> {
 }
 
 impl<'a> Started<'a> {
-    /// Those of a decision, or none if nothing is `remembered` that they could prove wrong.
+    /// The worker pods of a decision in which Ray runs; none if nothing is `remembered` that they
+    /// could prove wrong.
     pub(crate) fn of(remembered: bool, state: &DecisionState, own: &'a [Pod<'a>]) -> Self {
         // Most clusters have no such group, and to find these pods all pods are gone through.
         if !remembered {

@@ -23,7 +23,7 @@ const SILENT_S: f64 = 60.0;
 /// The condition of a pod that is about to be ended by a disruption.
 const DISRUPTION: &str = "DisruptionTarget";
 
-/// Why a node leaves, since when, and when it is gone, each if it is known.
+/// The reason for which a node leaves, with its beginning and its end, each if it is known.
 #[derive(Debug, Clone)]
 struct ExpectedDeparture {
     reason: DepartureReason,
@@ -31,7 +31,7 @@ struct ExpectedDeparture {
     gone_at: Gone,
 }
 
-/// When a node is gone.
+/// The time at which a node is gone.
 #[derive(Debug, Clone, Copy)]
 enum Gone {
     /// At that time, in seconds since 1970.
@@ -151,7 +151,7 @@ fn add_other_hosts(
     }
 }
 
-/// What the node of a pod says about the future of the pod.
+/// The departure that the node of a pod announces for the pod.
 fn expected(node: &KubeNode, pod: &Pod<'_>, now: f64) -> Option<ExpectedDeparture> {
     if comes_back(node, pod) {
         return None;

@@ -36,7 +36,7 @@ pub(crate) struct Row<'a> {
     pub(crate) stage: Stage,
     pub(crate) head: bool,
     pub(crate) since: Option<f64>,
-    /// How many equal launches it stands for; a row with a pod stands for one.
+    /// The number of equal launches that it stands for; a row with a pod stands for one.
     pub(crate) count: u64,
 }
 

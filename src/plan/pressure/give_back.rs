@@ -43,7 +43,7 @@ pub(crate) fn give_back(state: &mut DecisionState, holders: &Holders, now: f64) 
     }
 }
 
-/// How much memory tasks, actors and placement groups have asked for, in bytes.
+/// The memory that tasks, actors and placement groups have asked for, in bytes.
 #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
 fn asked(node: &PlannedNode, memory: Option<Name>) -> i64 {
     let taken = memory.and_then(|memory| node.taken(memory));

@@ -25,13 +25,13 @@ pub(crate) struct DrainingExcess {
     pub(crate) pod: String,
     pub(crate) group: GroupIndex,
     pub(crate) node_id: String,
-    /// When it was asked to leave, in seconds since 1970, if that is remembered.
+    /// The time at which it was asked to leave, in seconds since 1970, if that is remembered.
     pub(crate) asked_at: Option<f64>,
     /// Since when its time counts, in seconds since 1970: from now on where that is not remembered.
     pub(crate) since: f64,
     pub(crate) stop_at: f64,
     pub(crate) stopped_at: Option<f64>,
-    /// What the work on it holds of each resource.
+    /// Amounts that its work holds of each resource.
     pub(crate) holds: BTreeMap<String, f64>,
 }
 

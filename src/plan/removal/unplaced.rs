@@ -1,8 +1,9 @@
 //! Pods that the scheduler cannot place, and the room that it does not take for them: where a Kubernetes
 //! node seems to have room for a pod, and the pod goes on waiting, it cannot go there.
 //!
-//! What a Kubernetes node has left is known of pods of Ray clusters only. Others are on it too, and a pod may
-//! need more than CPU and memory. So room counts as long as the scheduler may not have seen it yet.
+//! Room on a Kubernetes node is known by pods of Ray clusters only. Others are on it too, and a
+//! pod may need more than CPU and memory. So room counts as long as the scheduler may not have seen
+//! it yet.
 
 use std::collections::BTreeMap;
 

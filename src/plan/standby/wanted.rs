@@ -1,5 +1,4 @@
-//! What is to be kept ready at a moment: where several schedules hold, the largest value of each
-//! kind.
+//! Standby wanted at a moment: where several schedules hold, the largest value of each kind.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +14,7 @@ use crate::snapshot::gcs::{LiveNodes, ResourceRequest};
 /// For the work of how many Ray nodes that are about to leave there is to be room, at the most.
 const REPLACED: usize = 1_000;
 
-/// What is to be kept ready at a moment, each with the reason.
+/// Standby wanted at a moment, each with the reason.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     /// The largest share of the CPUs in use, in percent.
@@ -29,7 +28,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// What is to be kept ready at `now`, in seconds since 1970.
+    /// Standby wanted at `now`, in seconds since 1970.
     pub(crate) fn at(headroom: &Headroom, schedules: &[ScheduledStandby], now: f64) -> Self {
         let mut wanted = Self::default();
         wanted.raise_headroom(headroom, &StandbyReason::Headroom);

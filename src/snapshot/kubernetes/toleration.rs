@@ -1,4 +1,4 @@
-//! What a pod tolerates of the taints that say that a Kubernetes node is about to leave, or does not
+//! A pod's tolerations of taints which say that a Kubernetes node is about to leave, or does not
 //! answer.
 
 use schemars::JsonSchema;
@@ -31,7 +31,7 @@ pub struct PodToleration {
         skip_serializing_if = "String::is_empty"
     )]
     pub operator: String,
-    /// That value.
+    /// The value of the taints that it is about.
     #[serde(
         deserialize_with = "nullable",
         skip_serializing_if = "String::is_empty"

@@ -22,8 +22,8 @@ pub struct RoundSettings {
 pub struct Pace {
     /// The interval while something is pending or on its way.
     pub busy_s: f64,
-    /// How many such looks a process makes in a second. Where more clusters are busy, each is
-    /// looked at less often, down to once in `calm_s`.
+    /// The number of such looks that a process makes in a second. If more clusters are busy, each
+    /// is looked at less often, down to once in `calm_s`.
     pub busy_per_s: f64,
     /// The interval while nothing goes on.
     pub calm_s: f64,

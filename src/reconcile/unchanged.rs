@@ -27,14 +27,14 @@ const IN_USE_STEP: i64 = 16 << 20;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UnchangedCheck {
     sum: u64,
-    /// When that state was observed, in seconds since 1970.
+    /// The time at which that state was observed, in seconds since 1970.
     at: f64,
     /// For how many seconds it holds.
     rest_s: f64,
     is_busy: bool,
 }
 
-/// What would be seen and found if only time passed.
+/// The state and the round that follow if only time passes.
 #[derive(Debug, Clone)]
 pub struct Foreseen {
     /// The state.
@@ -87,7 +87,7 @@ impl UnchangedCheck {
         let now = std::mem::replace(&mut snapshot.time, time);
         age(&mut snapshot, rest_s);
         let round = round(&snapshot, memory, settings);
-        // What is remembered may be what makes a round of a moment between lead to an action later.
+        // The memory may be what makes a round of a moment between lead to an action later.
         let is_same = round.busy == found.is_busy && round.plan.remember == memory.history;
         if has_nothing_to_do(&round) && is_same {
             return Ok((found, Foreseen { snapshot, round }));

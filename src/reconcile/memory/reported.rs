@@ -1,4 +1,4 @@
-//! What was last reported to Ray, so that only changes are reported.
+//! The last report to Ray, so that only changes are reported.
 
 use crate::snapshot::autoscaling_state::AutoscalingState;
 
@@ -6,7 +6,7 @@ use crate::snapshot::autoscaling_state::AutoscalingState;
 /// was restarted has forgotten it.
 const AGAIN_S: f64 = 30.0;
 
-/// What was last reported to Ray.
+/// The last report to Ray.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReportedState {
     state: Option<(AutoscalingState, f64)>,

@@ -38,7 +38,7 @@ pub(crate) struct Unobserved {
     told: BTreeMap<String, Told>,
 }
 
-/// What a raylet was told last.
+/// The size that a raylet was told last.
 #[derive(Debug, Clone, PartialEq)]
 struct Told {
     size: RayletResize,
@@ -48,7 +48,7 @@ struct Told {
     rest_s: f64,
 }
 
-/// What the API server last accepted for a pod.
+/// The state of a pod that the API server last accepted.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Accepted {
     /// When, in seconds since 1970.
@@ -158,7 +158,7 @@ impl Accepted {
 
 /// Whether something is young enough.
 fn is_young(at: f64, longest: f64, now: f64) -> bool {
-    // What is later than now was timed by a clock that has been set back since.
+    // A time later than now comes from a clock that has been set back since.
     at <= now + SKEW_S && now < at + longest
 }
 

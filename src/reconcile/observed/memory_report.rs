@@ -1,5 +1,5 @@
-//! What follows from two reports of the memory in use on a Ray node: the pace, and whether the cluster
-//! is looked at at once.
+//! Conclusions from two reports of the memory in use on a Ray node: the pace, and whether the
+//! cluster is looked at at once.
 
 use std::ops::RangeInclusive;
 
@@ -19,7 +19,7 @@ const PACE_S: RangeInclusive<f64> = 1.0..=60.0;
 pub struct KnownMemory {
     /// The memory in use, as snapshots have it.
     pub told: MemoryInUse,
-    /// When it was reported, by the node's own clock, in seconds.
+    /// The time of the report, by the node's own clock, in seconds.
     pub node_time: f64,
 }
 

@@ -1,4 +1,4 @@
-//! How often the GCS is asked who uses a cluster that ends when nobody does.
+//! The pace of asking the GCS for the users of a cluster that ends when it has none.
 
 use crate::snapshot::gcs::RayUsers;
 
@@ -18,7 +18,7 @@ impl LastUsers {
     pub fn serving(&self, now: f64) -> Option<RayUsers> {
         let (users, asked) = self.0?;
         let is_used = users.drivers > 0 || users.detached_actors > 0;
-        // That nobody uses the cluster may end it, and is always asked anew.
+        // An answer that nobody uses the cluster may end it, and is always asked for anew.
         (is_used && now - asked < SERVES_S).then_some(users)
     }
 

@@ -68,7 +68,7 @@ impl<'a> Late<'a> {
         launches.fold(self.pods.len() as u64, u64::saturating_add)
     }
 
-    /// When the first of them was requested.
+    /// The time at which the first of them was requested, in seconds since 1970.
     fn since(&self) -> Option<f64> {
         let pods = self.pods.iter().filter_map(Pod::created);
         let launches = self.launches.iter().filter_map(|launch| launch.since);

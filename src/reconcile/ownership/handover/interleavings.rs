@@ -45,7 +45,7 @@ struct World {
     scalers: [Scaler; 2],
 }
 
-/// Who may scale the cluster.
+/// The scalers that compete for the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Rivals {
     /// The controller and the sidecar.

@@ -43,8 +43,7 @@ pub const PERMISSION_S: f64 = 5.0;
 /// [`PERMISSION_S`].
 pub const GRACE_S: f64 = 6.0;
 
-/// What a process remembers to know whether it owns a cluster. Starting from an empty one is always
-/// safe.
+/// A process's memory of whether it owns a cluster. Starting from an empty one is always safe.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Handover {
     /// The entry by which this process is taking over, and when it was first seen, by the clock of
@@ -136,7 +135,8 @@ impl Handover {
         self.held_since
     }
 
-    /// When the entry by which this process is taking over was first seen, if there is one.
+    /// The time at which the entry by which this process is taking over was first seen, if there is
+    /// one.
     fn seen(&mut self, record: &HandoverRecord, role: &ScalerRole, now: f64) -> Option<f64> {
         let version = match record {
             HandoverRecord::Taking { role: by, version } if by == role => version,

@@ -29,7 +29,7 @@ pub struct Pace {
     pub calm_s: f64,
     /// The longest interval, where nothing has changed for long.
     pub idle_s: f64,
-    /// For how many seconds nothing must have changed until the interval grows.
+    /// Seconds without a change until the interval grows.
     pub long_s: f64,
 }
 

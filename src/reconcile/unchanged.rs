@@ -16,7 +16,7 @@ use crate::reconcile::settings::RoundSettings;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
 
-/// For how many seconds at most no round is made while looks show the same state.
+/// The most seconds for which no round is made while looks show the same state.
 pub const REST_S: f64 = 10.0;
 
 /// Memory in use that differs by less than these bytes is the same: it is never at rest where
@@ -29,7 +29,7 @@ pub struct UnchangedCheck {
     sum: u64,
     /// The time at which that state was observed, in seconds since 1970.
     at: f64,
-    /// For how many seconds it holds.
+    /// Seconds for which it holds.
     rest_s: f64,
     is_busy: bool,
 }
@@ -108,7 +108,7 @@ impl UnchangedCheck {
         (self.at..self.at + self.rest_s).contains(&now)
     }
 
-    /// Until when it holds, in seconds since 1970.
+    /// The time until which it holds, in seconds since 1970.
     pub fn until(&self) -> f64 {
         self.at + self.rest_s
     }

@@ -96,7 +96,7 @@ pub struct NodeState {
 pub struct MemoryInUse {
     /// The bytes, without cached files, as Ray's memory monitor counts them.
     pub bytes: i64,
-    /// By how many bytes it has grown a second since the report before; 0 if it has not, or if
+    /// The bytes by which it has grown a second since the report before; 0 if it has not, or if
     /// there was none.
     #[serde(skip_serializing_if = "is_zero")]
     pub rise_per_s: i64,

@@ -51,11 +51,11 @@ pub struct History {
     /// The last jump that was not admitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jump: Option<JumpMemory>,
-    /// Since when nobody has used the cluster, where that is asked for.
+    /// The time since which nobody has used the cluster, where that is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unused: Option<UnusedMemory>,
-    /// Since when pods have been about to leave with their Kubernetes node, or by an eviction, by
-    /// the name of the pod, in seconds since 1970.
+    /// The time since which pods have been about to leave with their Kubernetes node, or by an
+    /// eviction, by the name of the pod, in seconds since 1970.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub departing: BTreeMap<String, f64>,
     /// Departures announced to the Ray nodes of such pods, by the name of the pod.
@@ -142,7 +142,7 @@ pub struct EarlyEnds {
 }
 
 impl EarlyEnds {
-    /// After how many seconds an early end is forgotten.
+    /// Seconds after which an early end is forgotten.
     const FORGOTTEN_AFTER_S: f64 = 600.0;
 
     /// Whether they were seen lately.
@@ -156,7 +156,7 @@ impl EarlyEnds {
     }
 }
 
-/// Since when nobody has used a cluster.
+/// The time since which nobody has used a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct UnusedMemory {
@@ -210,7 +210,7 @@ pub struct JumpMemory {
 pub struct JumpTurn {
     /// The number of times that it has made way for another group.
     pub times: u32,
-    /// Until when it does, in seconds since 1970.
+    /// The time until which it makes way, in seconds since 1970.
     pub until: f64,
 }
 
@@ -240,7 +240,7 @@ pub struct ToldDeparture {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct StandbyMemory {
-    /// Since when it has not been needed any more, in seconds since 1970; absent while it is.
+    /// The time since which it has not been needed any more, in seconds since 1970; absent while it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub released_at: Option<f64>,
 }

@@ -39,7 +39,7 @@ pub struct ResizeMemory {
 pub struct FollowedMemory {
     /// The memory that the pod had before, in bytes.
     pub from: i64,
-    /// Since when it has had memory to spare, in seconds since 1970.
+    /// The time since which it has had memory to spare, in seconds since 1970.
     pub since: f64,
     /// The most that it has used since then, in bytes.
     pub most: i64,
@@ -62,7 +62,7 @@ pub struct ShrinkFailures {
 }
 
 impl ShrinkFailures {
-    /// After how many seconds failures are forgotten.
+    /// Seconds after which failures are forgotten.
     const FORGOTTEN_AFTER_S: f64 = 3600.0;
 
     /// The number of failures, or 0 if the last one was long ago.

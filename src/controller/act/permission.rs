@@ -21,7 +21,7 @@ const WORTHWHILE: Duration = Duration::from_secs(2);
 pub struct PermissionState {
     /// The memory of the ownership hand-over.
     pub handover: Handover,
-    /// Until when effects may be under way.
+    /// The time until which effects may be under way.
     until: Option<Instant>,
 }
 

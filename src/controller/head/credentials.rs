@@ -123,7 +123,7 @@ impl Refusals {
 }
 
 struct Failed {
-    /// For which it failed: another head, or another Secret, is another matter.
+    /// The head for which it failed: another head, or another Secret, is another matter.
     head: Head,
     backoff: Backoff,
     until: Instant,

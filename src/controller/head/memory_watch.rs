@@ -27,7 +27,7 @@ const OF_A_CLUSTER: usize = 128;
 /// thirty kilobytes and comes every five seconds.
 const OF_A_PROCESS: usize = 2_000;
 
-/// After how many seconds it is the turn of other nodes, where there are too many: a pod that has been
+/// Seconds after which it is the turn of other nodes, if there are too many: a pod that has been
 /// heard of once is known for half a minute.
 const TURN_S: f64 = 20.0;
 

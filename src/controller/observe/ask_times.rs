@@ -18,7 +18,7 @@ const RARELY_S: f64 = 30.0;
 /// Events costs the API server a tenth of its time at most.
 const REST: f64 = 10.0;
 
-/// After how many seconds it is tried again where the right is missing.
+/// Seconds after which it is tried again if the right is missing.
 const REFUSED_S: f64 = 300.0;
 
 /// The times of all namespaces.

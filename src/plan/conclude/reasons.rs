@@ -12,7 +12,7 @@ use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
 use crate::plan::outcome::unmet::{GroupLimit, Shortfall, Uncounted, UnmetReason};
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
 
-/// For how many demands the reasons are given. Nobody reads the reasons of more.
+/// The most demands for which the reasons are given. Nobody reads the reasons of more.
 const EXPLAINED: usize = 1_000;
 
 /// The most groups that the reasons of one demand name.

@@ -14,13 +14,13 @@ const NEAR: i128 = 85;
 /// The share of a pod's memory in percent that is in use at the most once its size is right.
 const FILLED: i128 = 70;
 
-/// For how many seconds the present pace is taken to last: two reports of Ray.
+/// Seconds for which the present pace is taken to last: two reports of Ray.
 const SOON_S: i64 = 10;
 
 /// A report that is older than these seconds says nothing: Ray has ceased to report.
 const FRESH_S: f64 = 30.0;
 
-/// By how many seconds a report may be of the future, because a clock was set back.
+/// Seconds by which a report may be ahead of the clock, because that was set back.
 const SKEW_S: f64 = 5.0;
 
 /// The memory in use in a pod, from a recent report.

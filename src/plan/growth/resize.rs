@@ -78,13 +78,14 @@ pub(crate) struct Resize {
     pub(crate) never_shrinks: bool,
     /// The note about its resizes that is on the pod, if it was ever resized.
     pub(crate) noted: Option<ResizeNote>,
-    /// Until when the pod must not grow after a failure, whatever Ray thinks, in seconds since 1970.
+    /// The time until which the pod must not grow after a failure, whatever Ray thinks, in seconds
+    /// since 1970.
     pub(crate) barred_until: Option<f64>,
     /// Failures to make the pod smaller.
     pub(crate) shrink_failures: ShrinkFailures,
     /// The CPU that the pod has needed while it had some to spare.
     pub(crate) spare: Option<SpareCpu>,
-    /// For how many seconds the CPU was spare that the pod is now asked to give up.
+    /// Seconds for which the CPU that the pod is now asked to give up was spare.
     pub(crate) shrinks_for: Option<f64>,
     /// The memory really in use, if that is known and followed.
     pub(crate) in_use: Option<InUse>,
@@ -95,7 +96,7 @@ pub(crate) struct Resize {
     /// The reason why the pod is now asked to have another amount of memory, if that is for what is
     /// in use.
     pub(crate) memory_reason: Option<MemoryReason>,
-    /// For how many seconds the pod is kept while it is idle, if that is longer than others because
+    /// Seconds for which the pod is kept while it is idle, if that is longer than others because
     /// it is small.
     pub(crate) kept_for: Option<f64>,
     /// The gaps between bursts of work that were seen, and how many ended in that time, if it was

@@ -10,7 +10,7 @@ use crate::plan::outcome::remark::ResizedResource;
 use crate::quantity::Quantity;
 use crate::snapshot::history::ResizeMemory;
 
-/// For how many seconds a suggestion holds, at the most.
+/// The most seconds for which a suggestion holds.
 const LONGEST_S: f64 = 600.0;
 
 /// The amounts that the message reports, in thousandths of cores or in bytes.

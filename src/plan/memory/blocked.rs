@@ -20,13 +20,13 @@ use crate::snapshot::History;
 use crate::snapshot::history::{BlockCause, BlockMemory};
 use crate::snapshot::pod::Pod;
 
-/// For how many seconds a group stays blocked after it was last seen so, the first time in a row.
+/// Seconds for which a group stays blocked after it was last seen so, the first time in a row.
 const HOLD_S: f64 = 60.0;
 
 /// The longest hold, in seconds.
 const LONGEST_HOLD_S: f64 = 600.0;
 
-/// After how many seconds it is forgotten how often a group was blocked.
+/// Seconds after which the number of times that a group was blocked is forgotten.
 const FORGOTTEN_AFTER_S: f64 = 3600.0;
 
 /// The most pods that show it which are remembered of each group.

@@ -1,4 +1,5 @@
-//! Since when nodes above a maximum have been draining, so that their time ends when it was said to.
+//! The time since which nodes above a maximum have been draining, so that their time ends when it
+//! was said to.
 
 use std::collections::BTreeMap;
 

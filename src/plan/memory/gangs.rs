@@ -22,7 +22,7 @@ use crate::seconds::doubled;
 use crate::snapshot::Snapshot;
 use crate::snapshot::history::GangMemory;
 
-/// After how many seconds a placement group is tried again, the first time.
+/// Seconds after which a placement group is tried again, the first time.
 const FIRST_S: f64 = 60.0;
 
 /// The longest such time, in seconds.

@@ -10,11 +10,11 @@ use crate::plan::packing::state::DecisionState;
 use crate::snapshot::history::JumpMemory;
 use crate::snapshot::pod::PodRole;
 
-/// For how many seconds pods keep their scheduling gates before they count as not admitted. Kueue
+/// Seconds for which pods keep their scheduling gates before they count as not admitted. Kueue
 /// admits within a second what fits, and may have to end other pods before.
 const PATIENCE_S: f64 = 30.0;
 
-/// By how many seconds a pod may seem older than it is: Kubernetes writes whole seconds.
+/// Seconds by which a pod may seem older than it is: Kubernetes writes whole seconds.
 const ROUNDED_S: f64 = 1.0;
 
 /// A replica whose pods all have scheduling gates.

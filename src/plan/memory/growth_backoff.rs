@@ -27,7 +27,7 @@ use crate::plan::packing::state::DecisionState;
 use crate::snapshot::History;
 use crate::snapshot::history::GrowthBackoff;
 
-/// After how many of the longest waits a failure is forgotten.
+/// The number of the longest waits after which a failure is forgotten.
 const FORGOTTEN_AFTER: f64 = 2.0;
 
 /// The reason why new pods of the group count at their base size, by a growth back-off that is

@@ -25,13 +25,13 @@ use crate::seconds::doubled;
 use crate::snapshot::Snapshot;
 use crate::snapshot::history::JumpMemory;
 
-/// For how many seconds a step is no larger than what is known to be left, the first time.
+/// Seconds for which a step is no larger than what is known to be left, the first time.
 const FIRST_S: f64 = 60.0;
 
 /// The longest such time, in seconds.
 const LONGEST_S: f64 = 600.0;
 
-/// After how many seconds without scheduling gates a jump is forgotten.
+/// Seconds without scheduling gates after which a jump is forgotten.
 const FORGOTTEN_AFTER_S: f64 = 3600.0;
 
 /// The last jump that was not admitted, and what is taken back of it in this decision.

@@ -6,7 +6,7 @@ use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::state::DecisionState;
 use crate::snapshot::pod::Pod;
 
-/// By how many seconds a pod may seem older than it is: Kubernetes writes whole seconds.
+/// Seconds by which a pod may seem older than it is: Kubernetes writes whole seconds.
 const ROUNDED_S: f64 = 1.0;
 
 /// The worker pods in which Ray runs.

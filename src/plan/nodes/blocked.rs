@@ -22,7 +22,7 @@ use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_condition::PodCondition;
 use crate::snapshot::pod_object::ContainerStatus;
 
-/// For how many seconds a pod may have scheduling gates: where Kueue has quota left, it removes its
+/// Seconds for which a pod may have scheduling gates: where Kueue has quota left, it removes its
 /// gate within a second.
 const GATED_S: f64 = 2.0;
 
@@ -43,7 +43,7 @@ const NOT_MADE: [&str; 3] = [
     "RunContainerError",
 ];
 
-/// For how many seconds pods that do not start are waited for, where nothing says more.
+/// Seconds for which pods that do not start are waited for, if nothing says more.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StartPatience {
     /// Seconds for pods that no Kubernetes node has room for.

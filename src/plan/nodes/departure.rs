@@ -16,7 +16,7 @@ use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::taint::{Taint, TaintMeaning};
 use crate::snapshot::toleration::UNANSWERED_S;
 
-/// For how many seconds a kubelet may be silent before its node counts as leaving: a restart takes
+/// Seconds for which a kubelet may be silent before its node counts as leaving: a restart takes
 /// some of them.
 const SILENT_S: f64 = 60.0;
 
@@ -214,10 +214,10 @@ fn by_taint(node: &KubeNode, taint: &Taint, pod: &Pod<'_>, now: f64) -> Option<E
     }
 }
 
-/// For how many seconds a pod stays although its kubelet does not answer, `None` if for ever.
+/// Seconds for which a pod stays although its kubelet does not answer, `None` if for ever.
 fn tolerated_s(pod: &Pod<'_>, taint: &Taint) -> Option<f64> {
     let toleration = pod.toleration(taint);
-    // Of what admission writes into every pod nothing is kept.
+    // The toleration that admission writes into every pod is not kept.
     let seconds = toleration.map_or(Some(UNANSWERED_S), |toleration| {
         toleration.toleration_seconds
     });

@@ -11,7 +11,7 @@ use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::seconds::second_of;
 use crate::snapshot::pod::{Pod, PodRole};
 
-/// For how many seconds a pod may be there after it was to be killed: its kubelet still removes what
+/// Seconds for which a pod may be there after it was to be killed: its kubelet still removes what
 /// belongs to it.
 const LATE_S: f64 = 30.0;
 

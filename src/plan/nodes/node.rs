@@ -111,10 +111,10 @@ pub(crate) struct PlannedNode {
     /// Its in-place resize, if the pods of its group may grow.
     // In a box, because most nodes have none, and packing copies nodes.
     pub(crate) resize: Option<Box<Resize>>,
-    /// For how many seconds its pod has been there without a Kubernetes node that has room for it,
+    /// Seconds for which its pod has been there without a Kubernetes node that has room for it,
     /// if the scheduler says so.
     pub(crate) unschedulable_s: Option<f64>,
-    /// For how many seconds its pod has had scheduling gates, if it has.
+    /// Seconds for which its pod has had scheduling gates, if it has.
     pub(crate) gated_s: Option<f64>,
     /// Whether the node is counted at its resize limits, because a pod that starts can grow that
     /// far.

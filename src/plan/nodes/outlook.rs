@@ -3,7 +3,7 @@
 use crate::snapshot::node_prospect::{NodeOutlook, NodeProspect};
 use crate::snapshot::pod::Pod;
 
-/// For how many seconds a node is waited for that is said to come, from when that was said first.
+/// Seconds for which a node is waited for that is said to come, from when that was said first.
 ///
 /// So long these programs themselves wait for one before they take it for failed: cluster-autoscaler
 /// by its flag `--max-node-provision-time`, 15 minutes by default, and Karpenter by

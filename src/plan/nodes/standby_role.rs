@@ -35,7 +35,7 @@ impl StandbyRole {
         }
     }
 
-    /// Since when it has not been needed any more, in seconds since 1970.
+    /// The time since which it has not been needed any more, in seconds since 1970.
     pub(crate) fn released_at(self) -> Option<f64> {
         match self {
             Self::Released(at) => Some(at),

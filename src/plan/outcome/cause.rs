@@ -99,7 +99,7 @@ pub struct Departure {
     pub group: String,
     /// The sign that it leaves.
     pub reason: DepartureReason,
-    /// Since when that is known, in seconds since 1970.
+    /// The time since which that is known, in seconds since 1970.
     pub since: f64,
     /// The time at which the pod is gone, as far as is known or assumed, in seconds since 1970.
     pub gone_at: f64,

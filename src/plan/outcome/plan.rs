@@ -126,8 +126,8 @@ pub struct PodResize {
     pub memory_bytes: i64,
     /// Whether CPU or memory shrinks, so that the raylet must give it up before the pod does.
     pub raylet_first: bool,
-    /// For how many seconds the CPU was spare that the pod gives up; absent where the pod is
-    /// resized for another reason.
+    /// Seconds for which the CPU that the pod gives up was spare; absent where the pod is resized
+    /// for another reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spare_seconds: Option<u32>,
     /// The reason why the pod gets another amount of memory, if that is for what is really in use.
@@ -165,7 +165,7 @@ pub enum MemoryReason {
     MostlyFree {
         /// The most bytes in use in that time.
         bytes: i64,
-        /// For how many seconds that was so.
+        /// Seconds for which that was so.
         seconds: u32,
     },
 }
@@ -236,7 +236,7 @@ pub struct ExcessNode {
     /// where that is not known either.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_at: Option<f64>,
-    /// For how many seconds it may finish its work.
+    /// Seconds for which it may finish its work.
     pub longest_s: f64,
     /// Amounts that its work holds of each resource that Ray counts; work that holds nothing is not
     /// seen.
@@ -249,13 +249,13 @@ pub struct ExcessNode {
 pub struct ClusterEnd {
     /// The action that ends it.
     pub policy: ClusterEndPolicy,
-    /// Since when nobody has used it, in seconds since 1970.
+    /// The time since which nobody has used it, in seconds since 1970.
     pub unused_since: f64,
     /// The kinds of users that count.
     pub counted: CountedUsers,
 }
 
-/// Whose use keeps a cluster that ends when nobody uses it.
+/// The users whose use keeps a cluster that ends when nobody uses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum CountedUsers {
     /// Drivers only, as for Ray's autoscaler.
@@ -265,8 +265,8 @@ pub enum CountedUsers {
 }
 
 impl CountedUsers {
-    /// Whose use counts for a strategy: Ray counts drivers only, so that a cluster that serves from
-    /// detached actors ends under its users.
+    /// The users that count for a strategy: Ray counts drivers only, so that a cluster that serves
+    /// from detached actors ends under its users.
     pub(crate) fn of(strategy: Strategy) -> Self {
         if strategy.is_rayfit() {
             Self::DriversAndDetachedActors

@@ -46,7 +46,7 @@ pub enum NodeRemark {
     Barred {
         /// The reason why the resize failed; `None` if it could not be asked for.
         why: Option<String>,
-        /// For how much longer it waits, in whole seconds.
+        /// The time for which it still waits, in whole seconds.
         seconds: i64,
     },
     /// The kubelet does not carry out its resize, for the reason that Kubernetes gives.
@@ -66,7 +66,7 @@ pub enum NodeRemark {
     },
     /// It is idle, and kept for longer than others because it is small.
     KeptSmall {
-        /// For how many seconds it is kept while it is idle.
+        /// Seconds for which it is kept while it is idle.
         seconds: i64,
         /// The gaps between bursts of work, and how many ended in that time, if it was learnt from
         /// them.

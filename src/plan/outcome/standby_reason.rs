@@ -22,7 +22,7 @@ pub enum StandbyReason {
     Schedule {
         /// The name of the schedule.
         name: String,
-        /// Until when they last.
+        /// The end of its hours.
         until: Timestamp,
     },
 }

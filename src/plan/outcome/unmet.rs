@@ -126,12 +126,12 @@ pub struct Uncounted {
 pub enum CountedAtBase {
     /// Others could not grow.
     GrowthBackoff {
-        /// Until when, in seconds since 1970.
+        /// The end of the back-off, in seconds since 1970.
         until: f64,
     },
     /// One that starts is on a Kubernetes node without room to grow.
     FullNode {
-        /// Until when, in seconds since 1970.
+        /// The end of the back-off, in seconds since 1970.
         until: f64,
     },
     /// The scheduler has had no room for others for long.

@@ -13,7 +13,7 @@ use crate::plan::packing::pack::{Packed, Packing, StepNodes};
 use crate::plan::packing::placing::show_size;
 use crate::plan::packing::state::DecisionState;
 
-/// On which nodes room may be kept ready.
+/// The nodes on which room may be kept ready.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StandbyNodes<'a> {
     /// By its number, whether a node stays whatever is kept ready.

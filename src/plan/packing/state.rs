@@ -37,7 +37,7 @@ pub(crate) struct DecisionState {
     pub(crate) has_blocked: bool,
     /// The headroom of the Kubernetes nodes.
     pub(crate) headrooms: List<KubeNodeIndex, NodeHeadroom>,
-    /// Since when Kubernetes nodes have had room for pods that wait.
+    /// The time since which Kubernetes nodes have had room for pods that wait.
     pub(crate) rooms: RoomMemory,
     /// The most nodes that the cluster may have, the head included.
     pub(crate) max_nodes: u64,

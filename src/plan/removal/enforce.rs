@@ -16,8 +16,7 @@ use crate::plan::packing::state::{DecisionState, Floor, with_parts};
 use crate::plan::removal::keep::{Keep, keep_small};
 use crate::plan::removal::parts::PartialRemoval;
 
-/// For how many pods of a group, at the most, it is remembered since when no demand has needed
-/// them.
+/// The most pods of a group of which it is remembered since when no demand has needed them.
 const REMEMBERED: usize = 100_000;
 
 /// Launches the nodes that are missing for the groups' minima, and puts them in front of all other

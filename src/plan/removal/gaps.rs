@@ -12,10 +12,10 @@ use crate::snapshot::history::BurstMemory;
 /// The least number of gaps that must have been seen.
 const FEWEST: usize = 4;
 
-/// For how many pods of a group that is found out; further ones are kept for the idle timeout.
+/// The most pods of a group whose times are learnt; further ones are kept for the idle timeout.
 const MOST_PODS: u64 = 16;
 
-/// By how much longer than a gap a pod is kept for it.
+/// The factor by which a pod is kept for longer than a gap.
 const MARGIN: f64 = 1.1;
 
 /// The time for which a pod is kept, and the gaps from which it was learnt.
@@ -63,7 +63,7 @@ struct Choice {
     keep: LearntKeep,
     /// The part of the gaps that end in that time, and not before.
     found: f64,
-    /// For how many seconds the pod is kept beyond the timeout, on average.
+    /// Seconds for which the pod is kept beyond the timeout, on average.
     cost: f64,
 }
 

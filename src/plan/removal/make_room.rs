@@ -46,7 +46,8 @@ pub(crate) struct RoomContext<'a> {
     pub(crate) own: &'a [Pod<'a>],
     /// The pods whose Ray node is draining, or has stopped: they go.
     pub(crate) leaving: Vec<&'a Pod<'a>>,
-    /// Since when Kubernetes nodes had had room for pods that wait, as of the decision before.
+    /// The time since which Kubernetes nodes had had room for pods that wait, as of the decision
+    /// before.
     pub(crate) rooms: &'a RoomMemory,
     /// The idle timeout of the cluster, in seconds.
     pub(crate) idle_timeout_s: f64,

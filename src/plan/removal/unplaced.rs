@@ -15,9 +15,9 @@ use crate::snapshot::amounts::Amounts;
 use crate::snapshot::history::RoomMemory;
 use crate::snapshot::pod::Pod;
 
-/// For how many seconds the scheduler may leave room that a pod fits into: it tries a pod again ten seconds
-/// after it was refused, at the latest, and a watch tells of that.
-/// (Kubernetes, `KubeSchedulerConfiguration.podMaxBackoffSeconds`.)
+/// Seconds for which the scheduler may leave room that a pod fits into: it tries a pod again ten
+/// seconds after it was refused, at the latest, and a watch tells of that. (Kubernetes,
+/// `KubeSchedulerConfiguration.podMaxBackoffSeconds`.)
 const TAKEN_S: f64 = 20.0;
 
 /// For so many Kubernetes nodes it is remembered at the most. Of any further one, room counts for as long as it is

@@ -8,7 +8,7 @@ use crate::plan::packing::state::DecisionState;
 use crate::plan::removal::parts::PartialRemoval;
 use crate::snapshot::History;
 
-/// After how many seconds pods are given up that nothing needs since demand went to another group.
+/// Seconds after which pods are given up that nothing needs since demand went to another group.
 const WITHDRAWN_AFTER_S: f64 = 60.0;
 
 /// The timeout of pending nodes that no demand needs, in seconds, if none is set: `None` unless a

@@ -16,7 +16,7 @@ use crate::plan::shrink::holders::Holders;
 use crate::plan::shrink::needs::{SAME, may_shrink};
 use crate::snapshot::history::SpareCpu;
 
-/// For how many seconds CPU must have been spare while other demand waits for room.
+/// Seconds for which CPU must have been spare while other demand waits for room.
 const WHILE_DEMAND_WAITS_S: f64 = 10.0;
 
 /// The time for which CPU must have been spare before a pod shrinks.

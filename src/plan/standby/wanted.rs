@@ -21,7 +21,7 @@ pub(crate) struct Wanted {
     pub(crate) share_percent: Option<(u32, StandbyReason)>,
     /// The largest number of CPUs.
     pub(crate) cpus: Option<(u32, StandbyReason)>,
-    /// For how many equal requests there is to be room.
+    /// Equal requests to have room for, with their number.
     pub(crate) requests: Vec<(ResourceRequest, u32, StandbyReason)>,
     /// The least replicas by worker group.
     pub(crate) minima: BTreeMap<String, (u32, StandbyReason)>,

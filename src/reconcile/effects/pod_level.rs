@@ -15,8 +15,8 @@ use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::Resources;
 use crate::snapshot::requests::Beside;
 
-/// By how much the request of the ray container is left below what it would be, where the pod would
-/// otherwise change its quality-of-service class: a thousandth of a core, or a mebibyte.
+/// The amount by which the request of the ray container is left below what it would be, if the pod
+/// would otherwise change its quality-of-service class: a thousandth of a core, or a mebibyte.
 const LESS: [(&str, Quantity); 2] = [
     ("cpu", Quantity::from_milli(1)),
     ("memory", Quantity::from_units(1 << 20)),

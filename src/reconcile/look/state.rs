@@ -26,7 +26,7 @@ pub(super) struct RefusedRecord {
     pub(super) failure: Failure,
     /// The number of refusals in a row.
     pub(super) times: u32,
-    /// Until when it is not tried again, by a clock that only goes forward.
+    /// The time until which it is not tried again, by a clock that only goes forward.
     pub(super) until: f64,
 }
 

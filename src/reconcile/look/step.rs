@@ -68,7 +68,7 @@ pub struct JudgedObjects<'a> {
     pub cluster: &'a Value,
     /// Whether this process may scale it.
     pub eligibility: &'a Eligibility,
-    /// As what this process scales.
+    /// The role in which this process scales.
     pub role: &'a ScalerRole,
 }
 

@@ -21,7 +21,7 @@ const SPREAD: f64 = 0.25;
 /// and not for ever.
 const RACES: u32 = 2;
 
-/// By how many seconds a clock may go back without what was remembered by it losing its force.
+/// Seconds by which a clock may go back without voiding what was remembered by it.
 pub(crate) const SKEW_S: f64 = 1.0;
 
 /// The back-offs that hold, by target and class of work.

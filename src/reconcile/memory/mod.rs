@@ -25,11 +25,11 @@ use crate::reconcile::recorder::EventRecorder;
 use crate::snapshot::history::InstanceStatus;
 use crate::snapshot::{History, Snapshot};
 
-/// For how many seconds worker groups are patched one by one after the API server has refused a
+/// Seconds for which worker groups are patched one by one after the API server has refused a
 /// patch of several.
 const SPLIT_S: f64 = 300.0;
 
-/// For how many seconds a Ray node that refused a drain is not asked again; by then the GCS reports
+/// Seconds for which a Ray node that refused a drain is not asked again; by then the GCS reports
 /// that it has work.
 const REFUSED_DRAIN_S: f64 = 3.0;
 

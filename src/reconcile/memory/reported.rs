@@ -2,7 +2,7 @@
 
 use crate::snapshot::autoscaling_state::AutoscalingState;
 
-/// For how many seconds an unchanged report is not sent again. After that it is, because a GCS that
+/// Seconds for which an unchanged report is not sent again. After that it is, because a GCS that
 /// was restarted has forgotten it.
 const AGAIN_S: f64 = 30.0;
 

@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 
 use crate::snapshot::gcs::MemoryInUse;
 
-/// From which share of its memory on, in percent, a node is worth a look at once.
+/// The share of its memory, in percent, from which on a node is worth a look at once.
 const WORTH_A_LOOK: i64 = 80;
 
-/// For how many seconds the pace is taken to last.
+/// Seconds for which the pace is taken to last.
 const SOON_S: i64 = 10;
 
 /// The times between two reports, in seconds, from which a pace follows.

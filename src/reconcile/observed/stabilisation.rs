@@ -11,14 +11,14 @@ use crate::snapshot::Snapshot;
 /// The greatest age of the GCS's data about a raylet, in seconds.
 const STALE_S: f64 = 1.5;
 
-/// For how many seconds in a row launches wait at the most.
+/// The most seconds in a row for which launches wait.
 const LONGEST_S: f64 = 15.0;
 
 /// The last round's sighting, and the wait that it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Stabilisation {
     seen: Option<Sighting>,
-    /// Since when launches wait, in seconds since 1970.
+    /// The time since which launches wait, in seconds since 1970.
     since: f64,
     /// The beginning of the first of the waits that followed directly on each other, in seconds
     /// since 1970.

@@ -9,7 +9,7 @@ use crate::snapshot::autoscaling_state::FailedRequest;
 use crate::snapshot::history::{Instance, InstanceStatus};
 use crate::snapshot::pod::Pod;
 
-/// For how many seconds a failure is still shown when it is over.
+/// Seconds for which a failure is still shown when it is over.
 const SHOWN_S: f64 = 600.0;
 
 /// One failed request for each worker group whose launches were refused, or did not become Ray

@@ -29,7 +29,7 @@ const MOST: usize = 12;
 /// The most bytes of a message: the API server takes 1024.
 const LONGEST: usize = 1000;
 
-/// For how many seconds a condition has to be gone until it is announced again.
+/// Seconds for which a condition has to be gone until it is announced again.
 const AGAIN_S: f64 = 600.0;
 
 /// The most conditions that are remembered as announced: one for each pod of the largest clusters. A

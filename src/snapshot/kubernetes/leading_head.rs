@@ -51,7 +51,7 @@ pub fn leading_head<'a>(pods: &'a OwnPods, passive: Option<&HeadSight>) -> Optio
     })
 }
 
-/// Since when the pod has been ready, if it is; empty where nothing says since when.
+/// The time since which the pod has been ready, if it is; empty if no condition gives it.
 fn ready_since<'a>(pod: &Pod<'a>) -> Option<&'a str> {
     let ready = pod.condition("Ready")?;
     let since = ready.last_transition_time.as_deref();

@@ -65,7 +65,7 @@ pub struct NodeProspect {
     pub by: NodeAutoscaler,
     /// The outlook that it gives.
     pub node: NodeOutlook,
-    /// Since when it has said so, and not the contrary, in RFC 3339.
+    /// The time since which it has said so, and not the contrary, in RFC 3339.
     pub since: String,
     /// Its own words, of which only the beginning is kept.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -73,7 +73,7 @@ pub struct NodeProspect {
 }
 
 impl NodeProspect {
-    /// Since when it has been said, in seconds since 1970.
+    /// The time since which it has been said, in seconds since 1970.
     pub fn since(&self) -> Option<f64> {
         seconds(&self.since)
     }

@@ -335,7 +335,7 @@ pub struct Waiting {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Running {
-    /// Since when it runs, in RFC 3339.
+    /// The time at which it was started, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
 }

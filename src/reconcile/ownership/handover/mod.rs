@@ -35,12 +35,11 @@ use crate::reconcile::ownership::record::{HandoverRecord, NOBODY, ScalerRole, TA
 
 pub use crate::ray::reconcile::RECORD;
 
-/// For how many seconds a read of the RayCluster permits effects, counted from the moment at which
+/// Seconds for which a read of the RayCluster permits effects, counted from the moment at which
 /// the read was requested to the end of the last effect.
 pub const PERMISSION_S: f64 = 5.0;
 
-/// For how many seconds an autoscaler waits that was not handed the cluster; more than
-/// [`PERMISSION_S`].
+/// Seconds for which an autoscaler waits that was not handed the cluster; more than [`PERMISSION_S`].
 pub const GRACE_S: f64 = 6.0;
 
 /// A process's memory of whether it owns a cluster. Starting from an empty one is always safe.
@@ -49,7 +48,7 @@ pub struct Handover {
     /// The entry by which this process is taking over, and when it was first seen, by the clock of
     /// `now`.
     taking: Option<(String, f64)>,
-    /// Since when the record has named this process, by the clock of `now`.
+    /// The time since which the record has named this process, by the clock of `now`.
     held_since: Option<f64>,
 }
 
@@ -126,7 +125,7 @@ impl Handover {
         claim.map_or(HandoverStep::Rest, HandoverStep::Claim)
     }
 
-    /// Since when the record has named this process, if it does.
+    /// The time since which the record has named this process, if it does.
     fn held(&mut self, record: &HandoverRecord, role: &ScalerRole, now: f64) -> Option<f64> {
         self.held_since = match record {
             HandoverRecord::Held(by) if by == role => Some(self.held_since.unwrap_or(now)),

@@ -54,7 +54,8 @@ pub struct Leadership {
     is_known: bool,
     /// The Lease as it was seen, and since when it has been unchanged; `None` if there is none.
     seen: Option<(LeaseRecord, Duration)>,
-    /// From when on the Lease may be made anew: somebody may have deleted it under its holder.
+    /// The time from which on the Lease may be made anew: somebody may have deleted it under its
+    /// holder.
     free_from: Duration,
     /// The time at which this replica sent the last request that made it the holder; `None` if it
     /// is not.
@@ -137,7 +138,7 @@ impl Leadership {
         self.is_stopping
     }
 
-    /// Until when writes may last, while this replica leads. It may be over.
+    /// The time until which writes may last, while this replica leads. It may be over.
     pub fn leads_until(&self) -> Option<Duration> {
         let trusted = self.terms.duration.saturating_sub(self.terms.margin);
         Some(self.renewed.filter(|_| !self.is_stopping)? + trusted)

@@ -27,7 +27,7 @@ const IN_USE_STEP: i64 = 16 << 20;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UnchangedCheck {
     sum: u64,
-    /// The time at which that state was observed, in seconds since 1970.
+    /// The time of the observation, in seconds since 1970.
     at: f64,
     /// Seconds for which it holds.
     rest_s: f64,

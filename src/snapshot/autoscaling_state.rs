@@ -33,7 +33,7 @@ pub struct PendingRequest {
     pub group: String,
     /// The number of pods.
     pub count: i32,
-    /// The time at which they were asked for, in seconds since 1970.
+    /// The time of the request, in seconds since 1970.
     pub since: i64,
 }
 
@@ -59,7 +59,7 @@ pub struct FailedRequest {
     pub count: i32,
     /// The reason why they will not come, in words for people.
     pub reason: String,
-    /// The time at which they were asked for, in seconds since 1970.
+    /// The time of the request, in seconds since 1970.
     pub started: i64,
     /// The time at which they were given up, in seconds since 1970.
     pub failed: i64,

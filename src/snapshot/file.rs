@@ -21,7 +21,7 @@ struct SnapshotFile {
     api_version: String,
     /// The kind of the object, `Snapshot`.
     kind: String,
-    /// The time at which the snapshot was taken, in RFC 3339.
+    /// The time of the snapshot, in RFC 3339.
     time: String,
     /// The RayCluster as the API server returns it.
     ray_cluster: Value,

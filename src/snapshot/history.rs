@@ -77,9 +77,9 @@ pub type RoomMemory = BTreeMap<String, BTreeMap<String, f64>>;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct BurstMemory {
-    /// The time at which it began, in seconds since 1970.
+    /// The beginning, in seconds since 1970.
     pub at: f64,
-    /// The time at which it ended, in seconds since 1970; absent while it lasts.
+    /// The end, in seconds since 1970; absent while it lasts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<f64>,
     /// The most pods that it needed.
@@ -252,7 +252,7 @@ pub struct StandbyMemory {
 pub struct GrowthBackoff {
     /// The number of times in a row that this happened.
     pub failures: u32,
-    /// The time at which it happened last, in seconds since 1970.
+    /// The time of the last failure, in seconds since 1970.
     pub at: f64,
     /// Whether a pod that had just started showed it, so that pods were launched for their first size
     /// from then on.

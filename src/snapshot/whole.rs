@@ -22,7 +22,7 @@ pub struct Snapshot {
     pub api_version: String,
     /// The kind of the object, `Snapshot`.
     pub kind: String,
-    /// The time at which the snapshot was taken, in RFC 3339.
+    /// The time of the snapshot, in RFC 3339.
     pub time: String,
     /// The RayCluster, whose JSON form is the object as the API server returns it.
     pub ray_cluster: ClusterObject,

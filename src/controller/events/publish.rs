@@ -38,7 +38,7 @@ pub(crate) struct Publisher {
     /// The most Events of all clusters together in a second.
     share: NonZeroU32,
     series: HashMap<Equal, Published>,
-    /// The time at which the left-out Events were last summed up.
+    /// The time of the last summary.
     ticked: Instant,
 }
 

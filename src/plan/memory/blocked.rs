@@ -102,7 +102,7 @@ fn lone(evidence: &Evidence<'_>) -> impl Iterator<Item = Problem> {
     })
 }
 
-/// The reason why a group still counts as blocked though the objects no longer say so.
+/// The reason for a block that still holds though the objects no longer say so.
 fn held(
     group: &str,
     memory: &BlockMemory,

@@ -78,7 +78,7 @@ impl NodeResource {
 pub(crate) struct Placement {
     /// The demand, by its number in the report.
     pub(crate) demand: DemandIndex,
-    /// The number of units of the demand that were placed.
+    /// The number of units placed.
     pub(crate) count: u64,
     /// The step of packing in which they were placed.
     pub(crate) step: PlacementStep,

@@ -88,7 +88,7 @@ pub enum BlockReason {
     /// seconds since 1970.
     #[error("its pods could not start{}; it is tried again at {}", Because(*.cause), whole_moment(*.until))]
     Lately {
-        /// The reason why it could not be served, if that is remembered.
+        /// The cause, if that is remembered.
         cause: Option<BlockCause>,
         /// The time.
         until: i64,

@@ -25,7 +25,7 @@ pub struct Plan {
     pub cluster: String,
     /// The strategy with which the plan was decided.
     pub strategy: Strategy,
-    /// The reason why nothing is done at all; absent if something may be done.
+    /// The reason for doing nothing at all; absent if something may be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<PlanWait>,
     /// The worker groups, in the RayCluster's order.
@@ -71,7 +71,7 @@ pub struct GroupPlan {
     pub replicas_now: Option<i64>,
     /// `replicas` as the plan sets it.
     pub replicas: i64,
-    /// The number of new nodes that are needed.
+    /// The number of new nodes needed.
     pub launch: u64,
     /// The number of nodes that KubeRay is asked for in this round, including nodes that were
     /// decided on in earlier rounds.
@@ -83,7 +83,7 @@ pub struct GroupPlan {
     /// The new nodes that no demand needs, with the reasons for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub standby: Vec<StandbyLaunch>,
-    /// The number of launches of earlier rounds that are not needed any more.
+    /// The number of launches of earlier rounds not needed any more.
     pub cancel: u64,
     /// The pods to delete, and why. Ray runs in none of them.
     pub delete: Vec<Deletion>,
@@ -144,7 +144,7 @@ pub struct PodResize {
 pub struct GrowthDemand {
     /// The first of it, in words for people.
     pub demand: String,
-    /// The number of units of that.
+    /// The number of its units.
     pub count: u64,
     /// The number of units of other demands.
     pub others: u64,
@@ -293,7 +293,7 @@ pub enum ClusterEndPolicy {
     Delete,
 }
 
-/// The reason why nothing is done at all.
+/// The reason for doing nothing at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanWait {
     /// The head does not run.

@@ -82,12 +82,12 @@ pub struct GroupReport {
     pub running: u64,
     /// The number of pending nodes.
     pub pending: u64,
-    /// The number of pods that are terminating, and stand for no node any more.
+    /// The number of terminating pods, which stand for no node any more.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub terminating: u64,
-    /// The number of new nodes that are needed.
+    /// The number of new nodes needed.
     pub launch: u64,
-    /// The number of nodes that are removed.
+    /// The number of nodes to remove.
     pub remove: u64,
     /// The most nodes that the group may have.
     pub max: u64,

@@ -21,9 +21,9 @@ pub struct ResizeNote {
     pub suggested_max_cpu: Option<f64>,
     /// The memory that the node said it can give, in bytes.
     pub suggested_max_memory: Option<i64>,
-    /// The time at which a resize last failed, in whole seconds since 1970.
+    /// The time of the last failed resize, in whole seconds since 1970.
     pub last_failed_at: Option<i64>,
-    /// The reason why the resize failed.
+    /// The reason of that failure.
     pub last_failed_reason: Option<String>,
 }
 

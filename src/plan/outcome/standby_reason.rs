@@ -31,9 +31,9 @@ pub enum StandbyReason {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StandbyLaunch {
-    /// The number of the new nodes that are launched for it.
+    /// The number of these nodes.
     pub nodes: u64,
-    /// The reason why they are launched.
+    /// The reason for them.
     pub reason: StandbyReason,
 }
 

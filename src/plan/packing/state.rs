@@ -66,7 +66,7 @@ pub(crate) struct PlannedGroup {
     pub(crate) template: PlannedNode,
     /// The reason why new nodes count at their base size, if they do.
     pub(crate) at_base: Option<CountedAtBase>,
-    /// The number of pods that drain and still count towards the group's maximum.
+    /// The number of draining pods that still count towards the group's maximum.
     pub(crate) draining: u64,
     /// The nodes that a schedule keeps of the group beyond its minimum.
     pub(crate) floor: Option<Floor>,
@@ -133,7 +133,7 @@ impl DecisionState {
         self.nodes.get(number).map_or(0, |node| node.count)
     }
 
-    /// The number of nodes that several entries stand for together.
+    /// The number of nodes that several entries stand for.
     pub(crate) fn sum(&self, numbers: &[NodeIndex]) -> u64 {
         let sizes = numbers.iter().map(|number| self.size(*number));
         sizes.fold(0, u64::saturating_add)
@@ -149,7 +149,7 @@ impl DecisionState {
         Some(self.nodes.push(first))
     }
 
-    /// The number of further workers that may be launched, in all groups together.
+    /// The number of further workers that may be launched, in all groups.
     pub(crate) fn places(&self) -> u64 {
         let (mut there, mut unread) = (0_u64, 0_u64);
         for node in self.in_order().filter(|node| node.stays() && !node.head) {

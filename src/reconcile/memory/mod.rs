@@ -47,7 +47,7 @@ pub struct RoundMemory {
     pub history: History,
     /// The back-offs after failures.
     pub waits: Waits,
-    /// The time at which anything in the cluster last changed, in seconds since 1970.
+    /// The time of the last change in the cluster, in seconds since 1970.
     pub changed_at: f64,
     pub(super) reported: ReportedState,
     pub(super) unobserved: Unobserved,

@@ -79,7 +79,7 @@ impl<'a> Pod<'a> {
         address.filter(|address| !address.is_empty())
     }
 
-    /// The time at which the pod was created, in seconds since 1970.
+    /// The creation time, in seconds since 1970.
     pub fn created(&self) -> Option<f64> {
         seconds(self.object.metadata.creation_timestamp.as_deref()?)
     }

@@ -53,7 +53,7 @@ pub struct PodMetadata {
     /// The generation of the spec.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
-    /// The time at which the pod was created, in RFC 3339.
+    /// The creation time, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creation_timestamp: Option<String>,
     /// The time at which the pod is killed that Kubernetes was asked to delete, in RFC 3339.
@@ -335,7 +335,7 @@ pub struct Waiting {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Running {
-    /// The time at which it was started, in RFC 3339.
+    /// The start time, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
 }
@@ -347,7 +347,7 @@ pub struct Terminated {
     /// The exit code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// The time at which it ended, in RFC 3339.
+    /// The end, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<String>,
 }

@@ -27,7 +27,7 @@ const EVENTS: usize = 32;
 pub struct AwaitingPod {
     /// The UID, without which an Event may be about an earlier pod of the same name.
     pub uid: String,
-    /// The time at which it was created, in seconds since 1970.
+    /// The creation time, in seconds since 1970.
     pub created: f64,
 }
 

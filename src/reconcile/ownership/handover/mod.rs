@@ -134,8 +134,7 @@ impl Handover {
         self.held_since
     }
 
-    /// The time at which the entry by which this process is taking over was first seen, if there is
-    /// one.
+    /// The time at which the entry of this process was first seen, if it is taking over.
     fn seen(&mut self, record: &HandoverRecord, role: &ScalerRole, now: f64) -> Option<f64> {
         let version = match record {
             HandoverRecord::Taking { role: by, version } if by == role => version,

@@ -62,7 +62,7 @@ pub struct Leadership {
     renewed: Option<Duration>,
     /// The time at which this replica sent the first renewal that has not been answered since.
     unanswered: Option<Duration>,
-    /// The time at which this replica last sent a request.
+    /// The time of this replica's last request.
     asked: Option<Duration>,
     is_stopping: bool,
 }

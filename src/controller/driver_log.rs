@@ -23,13 +23,13 @@ const FILE: &str = "event_AUTOSCALER.log";
 /// The longest text of a message for a GCS, in bytes: a placement group may have any number of bundles.
 const LONGEST: usize = 4 << 10;
 
-/// How many messages a GCS is given at once.
+/// The most messages that a GCS is given at once.
 const MOST: usize = 50;
 
 /// The host by which a process outside of the cluster is known there.
 const OUTSIDE: &str = "rayfit";
 
-/// Where messages for drivers are written.
+/// The place where messages for drivers are written.
 #[derive(Debug, Clone)]
 pub struct DriverLog {
     place: LogPlace,

@@ -32,7 +32,7 @@ pub fn is_slow_to_compare(state: &ClusterResourceState) -> bool {
     said(state) >= 10 * MANY
 }
 
-/// How many nodes, requests and parts of requests a state has.
+/// The number of nodes, requests and parts of requests of a state.
 fn said(state: &ClusterResourceState) -> usize {
     let gangs = state.pending_gang_resource_requests.iter();
     let bundles = gangs.map(|gang| 1 + gang.requests.len() + gang.bundle_selectors.len());

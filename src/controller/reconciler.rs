@@ -32,7 +32,7 @@ use crate::reconcile::ownership::sidecar_settings;
 use crate::reconcile::{HeadPod, Meaning, Round, ScalerRole, UnchangedCheck};
 use crate::snapshot::{HeadSight, Snapshot, leading_head};
 
-/// How long to wait after settings could not be written for a sidecar, in seconds.
+/// The wait after settings could not be written for a sidecar, in seconds.
 const TELL_AGAIN_S: f64 = 60.0;
 
 /// Reconciles one cluster.
@@ -57,11 +57,11 @@ pub struct Reconciler {
     pub clock: Clock,
     /// The cluster's part in the busy count, as its last look left it.
     pub place: BusyPlace,
-    /// What is remembered of the cluster.
+    /// Memory of the cluster.
     pub state: ReconcilerState,
 }
 
-/// What is remembered of a cluster from look to look. All of it may be lost at any time.
+/// Memory of the cluster from look to look. All of it may be lost at any time.
 #[derive(Default)]
 pub struct ReconcilerState {
     pub(super) permission: Mutex<PermissionState>,
@@ -73,11 +73,11 @@ pub struct ReconcilerState {
     /// The head pod whose GCS was the last to say that it is passive, as it was seen then. A sidecar
     /// asks no GCS but that of its own pod.
     pub(super) passive: Option<HeadSight>,
-    /// How much memory is in use in its pods.
+    /// The memory in use in its pods.
     pub(super) memory_watch: MemoryWatch,
-    /// What the settings were made from.
+    /// The sources of the settings.
     basis: Basis,
-    /// When settings may be written for the sidecar again, by the steady clock.
+    /// The time from which settings may be written for the sidecar again, by the steady clock.
     tell_again: f64,
     /// The last logged reason why the cluster is not scaled.
     logged_reason: String,
@@ -85,16 +85,16 @@ pub struct ReconcilerState {
     pub(super) worked: Duration,
 }
 
-/// What was derived from the objects; it is kept while they are unchanged and this process owns the
-/// cluster. Objects are kept as JSON texts, because the parsed trees of a thousand clusters that
-/// wait for an answer were most of the process's memory.
+/// Facts derived from the objects; they are kept while these are unchanged and this process owns
+/// the cluster. Objects are kept as JSON texts, because the parsed trees of a thousand clusters
+/// that wait for an answer were most of the process's memory.
 pub(super) struct Observation {
     pub(super) texts: ClusterTexts,
     pub(super) head: Result<(Head, HeadPod), NoHead>,
     /// The head pod that is asked.
     pub(super) sight: Option<HeadSight>,
     pub(super) unchanged: Option<UnchangedCheck>,
-    /// What else Ray is asked.
+    /// Optional queries of Ray.
     pub(super) extras: Extras,
 }
 
@@ -104,7 +104,7 @@ impl Reconciler {
         self.state.memory_watch.nearly_full().await;
     }
 
-    /// How long the last look has computed: what it waited for is not in it.
+    /// The time for which the last look has computed, without its waits.
     pub fn worked(&self) -> Duration {
         self.state.worked
     }
@@ -136,7 +136,7 @@ impl Reconciler {
         }
     }
 
-    /// What there is to see of the objects, and they themselves, if there are any.
+    /// Freshness of the objects, and the objects themselves, if there are any.
     fn seen(&mut self) -> (SeenObjects, Option<ClusterTexts>) {
         let key = &self.judge.key;
         let texts = {

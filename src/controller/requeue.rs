@@ -7,12 +7,12 @@ use crate::reconcile::observed::cadence::TOGETHER_MS;
 /// The wait where a time cannot be expressed: a negative one, or one that is not a number.
 const OTHERWISE: Duration = Duration::from_secs(1);
 
-/// When to look again.
+/// The time of the next look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requeue {
     /// After this time, or when something changes.
     For(Duration),
-    /// When something changes.
+    /// At the next change.
     UntilChanged,
 }
 

@@ -98,8 +98,8 @@ impl Reconciler {
                     // permit for a large answer goes to the next cluster.
                     drop(place.take());
                     let mut pods = snapshot.pods;
-                    // Who may scale the cluster is judged by its heads alone, so ten thousand
-                    // workers need not be kept until the last effect is done.
+                    // The judgement on who may scale the cluster needs its heads alone, so ten
+                    // thousand workers need not be kept until the last effect is done.
                     pods.retain(|pod| pod.role == PodRole::Head);
                     let permission = WritePermission {
                         state: &self.state.permission,

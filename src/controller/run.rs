@@ -27,7 +27,7 @@ const EVENTS_SHARE: u32 = 10;
 /// The options of the controller.
 #[derive(Debug, Clone)]
 pub struct ControllerOptions {
-    /// Which objects are watched.
+    /// The scope of the watches.
     pub reach: WatchScope,
     /// The namespace of the Lease.
     pub lease_namespace: String,
@@ -52,7 +52,7 @@ pub struct Surroundings {
     pub in_force: InForce,
     /// The metrics.
     pub metrics: Arc<ScalingMetrics>,
-    /// What the process watches.
+    /// The watches of the process.
     pub informers: Informers,
     /// The supervisor of background tasks.
     pub supervisor: Supervisor,

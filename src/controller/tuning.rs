@@ -18,7 +18,8 @@ use crate::reconcile::RoundSettings;
 pub enum Tuning {
     /// The same settings for all clusters.
     Fixed(Box<RoundSettings>),
-    /// What the central Rayfit has written on the RayCluster, which is all that a sidecar can read.
+    /// The settings that the central Rayfit has written on the RayCluster, which are all that a
+    /// sidecar can read.
     Written,
     /// The settings that the matching RayPolicies fold to, in the same way as admission folds them.
     Policies(InForce),
@@ -33,7 +34,7 @@ pub struct InForce {
     pub known: Arc<AtomicBool>,
 }
 
-/// What settings were made from, to find out whether they may have changed.
+/// The sources of settings, to find out whether they may have changed.
 #[derive(Clone, Default)]
 pub struct Basis {
     policies: Policies,
@@ -69,7 +70,8 @@ impl Tuning {
         }
     }
 
-    /// What is to be written on a RayCluster for its sidecar; nothing if that is not for this process to say.
+    /// The settings to write on a RayCluster for its sidecar; nothing if that is not for this
+    /// process to say.
     pub fn for_sidecar(&self, cluster: &Value) -> Option<String> {
         let Self::Policies(in_force) = self else {
             return None;

@@ -34,7 +34,7 @@ const COUNT: Duration = Duration::from_secs(10);
 /// would notice a change only at their next look.
 const TUNE: Duration = Duration::from_millis(500);
 
-/// What the reconcilers of all clusters share.
+/// The parts that the reconcilers of all clusters share.
 #[derive(Clone)]
 pub struct WorkerPool {
     /// The objects as they were last observed.
@@ -202,8 +202,8 @@ impl WorkerPool {
         let (stop, stopped) = watch::channel(false);
         let wakes = changed.clone();
         let task = tokio::spawn(async move {
-            // Where the Lease is lost and won again at once, a look of the former task may still have
-            // writes under way.
+            // A look of the former task may still have writes under way if the Lease is lost and
+            // won again at once.
             if let Some(before) = before {
                 let _ = before.await;
             }

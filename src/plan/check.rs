@@ -59,9 +59,9 @@ pub enum Violation {
     AboveWorkers {
         /// The name of the group.
         group: String,
-        /// How many workers the cluster would have.
+        /// The number of workers that the cluster would have.
         workers: u64,
-        /// How many workers it may have.
+        /// The most workers that it may have.
         max: u64,
     },
     /// A pod would shrink below its base size or below the resources in use.
@@ -153,8 +153,8 @@ pub fn above_workers(snapshot: &Snapshot, plan: &Plan, max: u64) -> Vec<Violatio
     launching.map(above).collect()
 }
 
-/// How many workers the cluster would have, if that is more than `max`; `then` says how many replicas a
-/// group of the plan would have, if not as many as its minimum.
+/// The number of workers that the cluster would have, if above `max`; `then` gives the replicas
+/// that a group of the plan would have, if other than its minimum.
 pub(crate) fn workers_above(
     snapshot: &Snapshot,
     plan: &Plan,

@@ -204,7 +204,8 @@ impl<'a> Decision<'a> {
         }
     }
 
-    /// What is wrong with the objects. With strategy `Rayfit` groups count as their raylets report them from then on.
+    /// Problems of the objects. With strategy `Rayfit` groups count as their raylets report them
+    /// from then on.
     fn problems(&self, config: &mut ClusterConfig) -> Vec<Problem> {
         let mut problems = std::mem::take(&mut config.problems);
         problems.extend(problems::all(self.snapshot, self.own));
@@ -336,8 +337,8 @@ impl<'a> Decision<'a> {
         }
     }
 
-    /// What is kept ready for demand to come, `None` if that takes too many steps to find out, and
-    /// the pods on their way that are for that alone.
+    /// The standby demands, `None` if finding nodes for them takes too many steps, and the pending
+    /// pods that only standby needs.
     fn standby(
         &self,
         state: &mut DecisionState,

@@ -1,5 +1,4 @@
-//! What the phases of a decision leave behind, for the modules that turn it into a plan and a
-//! report.
+//! Results of the phases of a decision, for the modules that turn them into a plan and a report.
 
 use std::collections::BTreeMap;
 
@@ -25,17 +24,17 @@ pub(crate) struct Decided<'a> {
     pub(crate) demands: List<DemandIndex, Demand<'a>>,
     /// The request batches that could not be placed, in the order of packing.
     pub(crate) left: Vec<RequestBatch>,
-    /// What is to be kept ready, numbered after the demands.
+    /// The standby demands, numbered after the demands.
     pub(crate) standby: List<StandbyIndex, StandbyDemand>,
     pub(crate) own: &'a [Pod<'a>],
     pub(crate) live: &'a LiveNodes<'a>,
     pub(crate) leftovers: Leftovers<'a>,
     pub(crate) unneeded_since: BTreeMap<String, Vec<f64>>,
-    /// How many pods each group had when it last had work for all of them.
+    /// The number of pods that each group had when it last had work for all of them.
     pub(crate) at_work: ByGroup<u64>,
-    /// When each group had work, if that is learnt from.
+    /// The bursts of work of each group, if its keep-alive times are learnt from them.
     pub(crate) bursts: Option<ByGroup<Vec<BurstMemory>>>,
-    /// What the objects say of groups that cannot be served.
+    /// Evidence in the objects that groups cannot be served.
     pub(crate) evidence: Evidence<'a>,
     /// The draining nodes above a maximum.
     pub(crate) excess: Vec<DrainingExcess>,

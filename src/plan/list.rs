@@ -40,7 +40,7 @@ positions! {
     KubeNodeIndex;
     /// A demand, within a decision.
     DemandIndex;
-    /// What is kept ready, within a decision.
+    /// A standby demand, within a decision.
     StandbyIndex;
 }
 
@@ -77,7 +77,7 @@ impl<P: ListPosition, T> List<P, T> {
         P::at(self.items.len() + later)
     }
 
-    /// How many items after the end of the list the position is; `None` if it is in the list.
+    /// The distance of the position from the end of the list, in items; `None` if it is in the list.
     pub(crate) fn behind(&self, position: P) -> Option<usize> {
         position.number().checked_sub(self.items.len())
     }

@@ -11,9 +11,9 @@ use crate::snapshot::Snapshot;
 /// A line of `rayfit plan -o json`. There is one line for each snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PlanLine {
-    /// What is to be done about the RayCluster.
+    /// The changes to make to the RayCluster.
     pub plan: Plan,
-    /// Why the plan is as it is, and why it does not do more.
+    /// The reasons for the plan, and for what it leaves undone.
     pub report: PlanReport,
     /// The rules that the plan breaks, in words, so that nobody may act on it; empty if it breaks
     /// none.

@@ -11,33 +11,32 @@ use crate::plan::strategy::Strategy;
 pub struct PlanSettings {
     /// Whether to decide as Ray does, or with Rayfit's improvements.
     pub strategy: Strategy,
-    /// After how many seconds pending nodes that no demand needs are given up; `None`, which is
+    /// Seconds after which pending nodes that no demand needs are given up; `None`, which is
     /// Ray's default, keeps them.
     pub pending_idle_timeout_s: Option<f64>,
     /// Keep GPU nodes for requests that name a GPU (`AUTOSCALER_CONSERVE_GPU_NODES`).
     pub conserve_gpus: bool,
     /// No launch takes the number of the cluster's workers above this. Workers that are there stay.
     pub max_workers: u64,
-    /// How many pods are launched in how many seconds at the most (strategy rayfit); `None` sets no
-    /// bound.
+    /// The limit on pods launched per time (strategy rayfit); `None` sets no bound.
     pub scale_up: Option<ScaleUp>,
-    /// After how many seconds a pod that no Kubernetes node takes blocks its group.
+    /// Seconds after which a pod that no Kubernetes node takes blocks its group.
     pub unschedulable_s: f64,
-    /// After how many seconds a pod with a Kubernetes node that has not become a Ray node no longer counts
+    /// Seconds after which a pod with a Kubernetes node that has not become a Ray node no longer counts
     /// as on its way (strategy rayfit).
     pub progress_deadline_s: f64,
-    /// For how many seconds nodes above a maximum may finish their work before they are stopped;
+    /// Seconds for which nodes above a maximum may finish their work before they are stopped;
     /// 0 stops them at once.
     pub drain_timeout_s: f64,
     /// Whether workers with work are marked, so that node autoscalers leave their Kubernetes nodes
     /// alone (strategy rayfit).
     pub hold_busy_nodes: bool,
-    /// After how many seconds a pod that has grown gives up CPU that was spare; `None` keeps it.
+    /// Seconds after which a pod that has grown gives up CPU that was spare; `None` keeps it.
     pub shrink_after_s: Option<f64>,
-    /// For how many seconds at the most an idle pod is kept that is below its resize limits: see
+    /// The most seconds for which an idle pod is kept that is below its resize limits: see
     /// `removal::keep`. `None` keeps it no longer than other pods.
     pub keep_small_s: Option<f64>,
-    /// For how many seconds a resize that the kubelet has deferred is left as it is (strategy
+    /// Seconds for which a resize that the kubelet has deferred is left as it is (strategy
     /// rayfit).
     pub deferred_s: f64,
     /// Whether small pods are kept by the gaps between bursts of work (strategy rayfit).
@@ -53,11 +52,11 @@ pub struct PlanSettings {
     pub initial_sizes: bool,
     /// Room to keep free for demand to come (strategy rayfit).
     pub headroom: Arc<Headroom>,
-    /// What is kept ready at certain hours (strategy rayfit).
+    /// Headroom and minima that hold at certain hours (strategy rayfit).
     pub schedules: Arc<[ScheduledStandby]>,
 }
 
-/// How fast a cluster may grow.
+/// The limit on how fast a cluster grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScaleUp {
     /// The most pods that are launched in that time.
@@ -66,7 +65,7 @@ pub struct ScaleUp {
     pub per_s: u32,
 }
 
-/// For how many seconds nodes above a maximum may finish their work where no RayPolicy says
+/// Seconds for which nodes above a maximum may finish their work where no RayPolicy says
 /// otherwise.
 pub const DRAIN_TIMEOUT_S: u32 = 600;
 

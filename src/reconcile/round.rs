@@ -9,13 +9,13 @@ use crate::reconcile::events::event::TrackedCondition;
 use crate::reconcile::observed::outage::Outage;
 use crate::reconcile::observed::stabilisation::Stabilisation;
 
-/// What is to be done and what is to be announced in one round.
+/// The effects and the announcements of one round.
 #[derive(Debug, Clone, Default)]
 pub struct Round {
     /// The effects to perform. The chains are independent of each other; the most urgent come
     /// first.
     pub chains: Vec<Chain>,
-    /// What the plan wants but this round does not do, with the reasons.
+    /// Actions that the plan wants but this round does not take, with the reasons.
     pub skipped: Vec<Skipped>,
     /// Something is pending or on its way, so that the cluster is looked at again soon.
     pub busy: bool,
@@ -43,7 +43,7 @@ pub struct Skipped {
     pub about: EffectTarget,
     /// The reason why it is not taken.
     pub why: String,
-    /// When it will be tried again, in seconds since 1970, if time is all that it waits for.
+    /// The time at which it is tried again, in seconds since 1970, if time is all that it waits for.
     pub until: Option<f64>,
     /// Whether users should know of it, because it is more than a race or a first failure.
     pub lasting: bool,

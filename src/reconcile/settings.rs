@@ -22,14 +22,14 @@ pub struct RoundSettings {
 pub struct Pace {
     /// The interval while something is pending or on its way.
     pub busy_s: f64,
-    /// How many such looks a process makes in a second. Where more clusters are busy, each is
-    /// looked at less often, down to once in `calm_s`.
+    /// The number of such looks that a process makes in a second. If more clusters are busy, each
+    /// is looked at less often, down to once in `calm_s`.
     pub busy_per_s: f64,
     /// The interval while nothing goes on.
     pub calm_s: f64,
     /// The longest interval, where nothing has changed for long.
     pub idle_s: f64,
-    /// For how many seconds nothing must have changed until the interval grows.
+    /// Seconds without a change until the interval grows.
     pub long_s: f64,
 }
 

@@ -16,7 +16,7 @@ use crate::reconcile::settings::RoundSettings;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
 
-/// For how many seconds at most no round is made while looks show the same state.
+/// The most seconds for which no round is made while looks show the same state.
 pub const REST_S: f64 = 10.0;
 
 /// Memory in use that differs by less than these bytes is the same: it is never at rest where
@@ -27,14 +27,14 @@ const IN_USE_STEP: i64 = 16 << 20;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UnchangedCheck {
     sum: u64,
-    /// When that state was observed, in seconds since 1970.
+    /// The time of the observation, in seconds since 1970.
     at: f64,
-    /// For how many seconds it holds.
+    /// Seconds for which it holds.
     rest_s: f64,
     is_busy: bool,
 }
 
-/// What would be seen and found if only time passed.
+/// The state and the round that follow if only time passes.
 #[derive(Debug, Clone)]
 pub struct Foreseen {
     /// The state.
@@ -87,7 +87,7 @@ impl UnchangedCheck {
         let now = std::mem::replace(&mut snapshot.time, time);
         age(&mut snapshot, rest_s);
         let round = round(&snapshot, memory, settings);
-        // What is remembered may be what makes a round of a moment between lead to an action later.
+        // The memory may be what makes a round of a moment between lead to an action later.
         let is_same = round.busy == found.is_busy && round.plan.remember == memory.history;
         if has_nothing_to_do(&round) && is_same {
             return Ok((found, Foreseen { snapshot, round }));
@@ -108,7 +108,7 @@ impl UnchangedCheck {
         (self.at..self.at + self.rest_s).contains(&now)
     }
 
-    /// Until when it holds, in seconds since 1970.
+    /// The time until which it holds, in seconds since 1970.
     pub fn until(&self) -> f64 {
         self.at + self.rest_s
     }

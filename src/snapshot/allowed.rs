@@ -13,7 +13,7 @@ use crate::ray::initial_sizes;
 use crate::ray::kueue::QUEUE;
 use crate::ray::{ippr, reconcile};
 
-/// What is kept of a JSON value.
+/// The fields of a JSON value that are kept.
 #[derive(Debug, Clone, Copy)]
 pub enum Allowed {
     /// A string, a number or a boolean is kept. Of a list or an object only its type is kept, which
@@ -32,7 +32,7 @@ pub enum Allowed {
 
 use Allowed::{AnyKey, Each, Env, Keys, Plain};
 
-/// What is kept of a RayCluster.
+/// The fields of a RayCluster that are kept.
 pub const RAY_CLUSTER: Allowed = Keys(&[
     ("apiVersion", Plain),
     ("kind", Plain),
@@ -214,11 +214,11 @@ impl Allowed {
     }
 }
 
-/// What is kept of an environment variable.
+/// The fields of an environment variable that are kept.
 const VARIABLE: Allowed = Keys(&[("name", Plain), ("value", Plain)]);
 
 impl Allowed {
-    /// What is kept of the value at a key of an object; nothing if the key is not kept.
+    /// The fields that are kept at a key of an object; `None` if the key is not kept.
     pub(super) fn below(&self, key: &str) -> Option<&Self> {
         match self {
             Keys(keys) => {
@@ -231,7 +231,7 @@ impl Allowed {
         }
     }
 
-    /// What is kept of the items of a list; nothing if none is kept.
+    /// The fields that are kept of the items of a list; `None` if no item is kept.
     pub(super) fn item(&self) -> Option<&Self> {
         match self {
             Each(allowed) => Some(allowed),

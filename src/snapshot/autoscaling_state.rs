@@ -5,7 +5,7 @@
 
 use super::gcs::{ClusterResourceConstraint, GangResourceRequest, ResourceRequest};
 
-/// What the scaler has asked for, which launches failed, and which demand it cannot meet.
+/// The scaler's report: launches under way, failed launches, and demand that cannot be met.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AutoscalingState {
     /// The version of the report, in milliseconds since 1970. It grows with every report, also when
@@ -22,7 +22,7 @@ pub struct AutoscalingState {
     pub infeasible_requests: Vec<ResourceRequest>,
     /// Placement groups that the nodes of all groups could never hold.
     pub infeasible_gangs: Vec<GangResourceRequest>,
-    /// What `request_resources()` asked for and no scaling can give.
+    /// Constraints of `request_resources()` that no scaling can meet.
     pub infeasible_constraints: Vec<ClusterResourceConstraint>,
 }
 
@@ -31,9 +31,9 @@ pub struct AutoscalingState {
 pub struct PendingRequest {
     /// The name of the group.
     pub group: String,
-    /// How many pods there are.
+    /// The number of pods.
     pub count: i32,
-    /// When they were asked for, in seconds since 1970.
+    /// The time of the request, in seconds since 1970.
     pub since: i64,
 }
 
@@ -46,7 +46,7 @@ pub struct PendingInstance {
     pub pod: String,
     /// The address of the pod; empty until it has one.
     pub address: String,
-    /// What the pod waits for, in words for people.
+    /// The reason why the pod waits, in words for people.
     pub details: String,
 }
 
@@ -55,12 +55,12 @@ pub struct PendingInstance {
 pub struct FailedRequest {
     /// The name of the group.
     pub group: String,
-    /// How many pods there are.
+    /// The number of pods.
     pub count: i32,
-    /// Why they will not come, in words for people.
+    /// The reason why they will not come, in words for people.
     pub reason: String,
-    /// When they were asked for, in seconds since 1970.
+    /// The time of the request, in seconds since 1970.
     pub started: i64,
-    /// When they were given up, in seconds since 1970.
+    /// The time at which they were given up, in seconds since 1970.
     pub failed: i64,
 }

@@ -21,7 +21,7 @@ struct SnapshotFile {
     api_version: String,
     /// The kind of the object, `Snapshot`.
     kind: String,
-    /// When the snapshot was taken, in RFC 3339.
+    /// The time of the snapshot, in RFC 3339.
     time: String,
     /// The RayCluster as the API server returns it.
     ray_cluster: Value,
@@ -35,13 +35,13 @@ struct SnapshotFile {
     /// checked for node headroom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     nodes: Option<Vec<KubeNode>>,
-    /// What the pods of others request of these nodes, by the name of the node.
+    /// The requests of other pods on these nodes, by the name of the node.
     #[serde(default, skip_serializing_if = "NodeLoads::is_empty")]
     loads: NodeLoads,
-    /// What Ray reports: `ray.rpc.autoscaler.ClusterResourceState` in protobuf's canonical JSON.
+    /// Ray's report: `ray.rpc.autoscaler.ClusterResourceState` in protobuf's canonical JSON.
     #[serde(default)]
     gcs: gcs::ClusterResourceState,
-    /// What the controller remembers of earlier rounds. A decision without it is safe too.
+    /// The controller's memory of earlier rounds. A decision without it is safe too.
     #[serde(default)]
     history: History,
 }

@@ -1,4 +1,4 @@
-//! What Ray reports: the part of `ray.rpc.autoscaler.ClusterResourceState` that decisions need.
+//! Ray's report: the part of `ray.rpc.autoscaler.ClusterResourceState` that decisions need.
 //!
 //! Fields are read by their name in canonical JSON and by their original name in Ray's
 //! `autoscaler.proto` (`pendingResourceRequests`, `pending_resource_requests`). Fields that no
@@ -29,23 +29,23 @@ pub struct ClusterResourceState {
         deserialize_with = "nullable"
     )]
     pub pending_gang_resource_requests: Vec<GangResourceRequest>,
-    /// What `request_resources()` asked for, which is one entry at the most in practice.
+    /// The demand of `request_resources()`, which is one entry at the most in practice.
     #[serde(alias = "cluster_resource_constraints", deserialize_with = "nullable")]
     pub cluster_resource_constraints: Vec<ClusterResourceConstraint>,
-    /// Who uses the cluster, where that is asked for: another call to the GCS says it.
+    /// The users of the cluster, if asked for: another call to the GCS says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub users: Option<RayUsers>,
 }
 
-/// Who uses a Ray cluster. What Ray runs for itself is not counted.
+/// The users of a Ray cluster. Drivers and actors that Ray runs for itself are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RayUsers {
-    /// How many drivers live.
+    /// The number of live drivers.
     pub drivers: u64,
-    /// How many detached actors live.
+    /// The number of live detached actors.
     pub detached_actors: u64,
-    /// When a driver ended last, in milliseconds since 1970; 0 if none has.
+    /// The time at which a driver ended last, in milliseconds since 1970; 0 if none has.
     pub last_job_end_ms: u64,
 }
 
@@ -77,30 +77,30 @@ pub struct NodeState {
     /// The status of the Ray node.
     #[serde(deserialize_with = "nullable")]
     pub status: NodeStatus,
-    /// For how long the Ray node has been idle, in milliseconds.
+    /// Milliseconds for which the Ray node has been idle.
     #[serde(alias = "idle_duration_ms", deserialize_with = "integer")]
     #[schemars(with = "Integer")]
     pub idle_duration_ms: i64,
     /// Labels that the Ray node keeps.
     #[serde(deserialize_with = "nullable")]
     pub labels: BTreeMap<String, String>,
-    /// How much memory is really in use in its pod, where Rayfit asks for that and Ray has said it:
-    /// the GCS passes it on from the node's dashboard agent.
+    /// The memory really in use in its pod, if Rayfit asks for that and Ray has said it: the GCS
+    /// passes it on from the node's dashboard agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_in_use: Option<MemoryInUse>,
 }
 
-/// How much memory is really in use in a pod.
+/// The memory really in use in a pod.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MemoryInUse {
     /// The bytes, without cached files, as Ray's memory monitor counts them.
     pub bytes: i64,
-    /// By how many bytes it has grown a second since the report before; 0 if it has not, or if
+    /// The bytes by which it has grown a second since the report before; 0 if it has not, or if
     /// there was none.
     #[serde(skip_serializing_if = "is_zero")]
     pub rise_per_s: i64,
-    /// When Rayfit was told, in seconds since 1970.
+    /// The time at which Rayfit was told, in seconds since 1970.
     pub at: f64,
 }
 
@@ -146,16 +146,16 @@ impl<'de> Deserialize<'de> for NodeStatus {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct ResourceRequestByCount {
-    /// What one unit needs.
+    /// The request of one unit.
     #[serde(deserialize_with = "nullable")]
     pub request: ResourceRequest,
-    /// How many units are wanted.
+    /// The number of wanted units.
     #[serde(deserialize_with = "integer")]
     #[schemars(with = "Integer")]
     pub count: i64,
 }
 
-/// What one task, actor or bundle needs of a node.
+/// The resources and labels that one task, actor or bundle needs of a node.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ResourceRequest {
@@ -165,7 +165,7 @@ pub struct ResourceRequest {
     /// Whether the request must be placed together with, or apart from, others.
     #[serde(alias = "placement_constraints", deserialize_with = "nullable")]
     pub placement_constraints: Vec<PlacementConstraint>,
-    /// Which nodes the request may be placed on: the first label selector that a node satisfies
+    /// The nodes on which the request may be placed: the first label selector that a node satisfies
     /// counts.
     #[serde(alias = "label_selectors", deserialize_with = "nullable")]
     pub label_selectors: Vec<LabelSelector>,
@@ -219,7 +219,7 @@ pub struct LabelConstraint {
     pub label_values: Vec<String>,
 }
 
-/// How the values of a label constraint are meant.
+/// The operator of a label constraint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub enum LabelOperator {
     /// Ray does not say; the constraint is never satisfied.
@@ -273,7 +273,7 @@ pub struct BundleSelector {
     pub resource_requests: Vec<ResourceRequest>,
 }
 
-/// What `request_resources()` asked for.
+/// The demand of `request_resources()`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterResourceConstraint {
@@ -291,8 +291,7 @@ impl ClusterResourceState {
     /// because groups count pods. A Ray node that stays comes before one that is draining, and then
     /// the one that had work last.
     pub fn live(&self) -> LiveNodes<'_> {
-        // Which of them counts must not depend on the order in which Ray reports them, which may
-        // change.
+        // The choice must not depend on the order in which Ray reports them, which may change.
         let rank = |node: &NodeState| (node.status == NodeStatus::Draining, node.idle_duration_ms);
         let mut live = LiveNodes::default();
         live.reserve(self.node_states.len());
@@ -329,9 +328,9 @@ impl NodeState {
         matches!(self.status, NodeStatus::Running | NodeStatus::Idle)
     }
 
-    /// What is in use on it of what its users ask for. What Ray counts for itself is left out:
-    /// addresses, the resources of placement groups, which CPU and the others count too, and the
-    /// object store.
+    /// The amounts in use on it of the resources that its users ask for. Resources that Ray counts
+    /// for itself are left out: addresses, the resources of placement groups, which CPU and the
+    /// others count too, and the object store.
     pub fn held(&self) -> BTreeMap<String, f64> {
         let is_asked = |name: &str| {
             !name.starts_with("node:") && !name.contains("_group_") && name != "object_store_memory"

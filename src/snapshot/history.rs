@@ -1,4 +1,4 @@
-//! What the controller remembers of earlier rounds. Everything in it is optional: after a restart,
+//! The controller's memory of earlier rounds. Everything in it is optional: after a restart,
 //! decisions are made from the objects alone.
 
 use std::collections::BTreeMap;
@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::snapshot::resize_memory::{FollowedMemory, ResizeMemory, ShrinkFailures, SpareCpu};
 
-/// What the controller remembers of earlier rounds.
+/// The controller's memory of earlier rounds.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct History {
     /// Launches that have no pod yet, and pods that were known before, the oldest first.
     pub instances: Vec<Instance>,
-    /// When a group's pods last failed to appear in time, in seconds since 1970.
+    /// By group, the time at which its pods last failed to appear, in seconds since 1970.
     pub unavailable: BTreeMap<String, f64>,
     /// By group, since when its pending pods have been of no use, in seconds since 1970, with one
     /// time for each such pod and the oldest first. It is only used with a timeout for idle pending
     /// pods.
     pub unneeded_since: BTreeMap<String, Vec<f64>>,
-    /// What was learnt about resizing single pods, by the name of the pod.
+    /// Memory of the resizes of single pods, by the name of the pod.
     pub resizes: BTreeMap<String, ResizeMemory>,
     /// Groups in growth back-off: their new pods did not grow to the size that they were launched
     /// for.
@@ -33,7 +33,7 @@ pub struct History {
     /// By group whose pods can be resized, when it had work, the oldest first.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bursts: BTreeMap<String, Vec<BurstMemory>>,
-    /// By group, how many nodes are launched at once at the most, since more were refused.
+    /// By group, the most nodes to launch at once, since more were refused.
     #[serde(alias = "launchCaps", skip_serializing_if = "BTreeMap::is_empty")]
     pub launch_limits: BTreeMap<String, u64>,
     /// Groups that could not be served.
@@ -51,20 +51,20 @@ pub struct History {
     /// The last jump that was not admitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jump: Option<JumpMemory>,
-    /// Since when nobody has used the cluster, where that is asked for.
+    /// The time since which nobody has used the cluster, where that is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unused: Option<UnusedMemory>,
-    /// Since when pods have been about to leave with their Kubernetes node, or by an eviction, by
-    /// the name of the pod, in seconds since 1970.
+    /// The time since which pods have been about to leave with their Kubernetes node, or by an
+    /// eviction, by the name of the pod, in seconds since 1970.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub departing: BTreeMap<String, f64>,
-    /// What the Ray nodes of such pods were told about when they are gone, by the name of the pod.
+    /// Departures announced to the Ray nodes of such pods, by the name of the pod.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub told: BTreeMap<String, ToldDeparture>,
     /// Idle pods that are, or were, needed for headroom, by the name of the pod.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub standby: BTreeMap<String, StandbyMemory>,
-    /// Where there has seemed to be room for pods that the scheduler cannot place.
+    /// Room that there has seemed to be for pods that the scheduler cannot place.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub rooms: RoomMemory,
 }
@@ -77,22 +77,22 @@ pub type RoomMemory = BTreeMap<String, BTreeMap<String, f64>>;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct BurstMemory {
-    /// When it began, in seconds since 1970.
+    /// The beginning, in seconds since 1970.
     pub at: f64,
-    /// When it ended, in seconds since 1970; absent while it lasts.
+    /// The end, in seconds since 1970; absent while it lasts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<f64>,
-    /// How many pods it needed at the most.
+    /// The most pods that it needed.
     pub pods: u64,
 }
 
-/// What is remembered of a group that could not be served.
+/// Memory of a group that could not be served.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct BlockMemory {
-    /// When the objects last said so, in seconds since 1970.
+    /// The time at which the objects last said so, in seconds since 1970.
     pub seen_at: f64,
-    /// How often in a row that began.
+    /// The number of times in a row that this began.
     pub times: u32,
     /// Pods that showed it, by name; empty where something else did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -103,12 +103,12 @@ pub struct BlockMemory {
     /// Whether a scale gate said so, which is removed once the group can be served.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_gate: bool,
-    /// Why it was so; absent where a scale gate said so.
+    /// The cause; absent where a scale gate said so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<BlockCause>,
 }
 
-/// Why a group could not be served.
+/// The cause for which a group could not be served.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
 )]
@@ -135,14 +135,14 @@ pub enum BlockCause {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct EarlyEnds {
-    /// When that was last seen, in seconds since 1970.
+    /// The time at which that was last seen, in seconds since 1970.
     pub at: f64,
     /// The last of these pods, by name.
     pub pods: Vec<String>,
 }
 
 impl EarlyEnds {
-    /// After how many seconds an early end is forgotten.
+    /// Seconds after which an early end is forgotten.
     const FORGOTTEN_AFTER_S: f64 = 600.0;
 
     /// Whether they were seen lately.
@@ -156,7 +156,7 @@ impl EarlyEnds {
     }
 }
 
-/// Since when nobody has used a cluster.
+/// The time since which nobody has used a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct UnusedMemory {
@@ -165,7 +165,7 @@ pub struct UnusedMemory {
     pub since: Option<f64>,
     /// The latest end of a driver that was seen while nobody used it, in milliseconds since 1970.
     pub last_job_end_ms: u64,
-    /// When it was last known who uses it, in seconds since 1970 and up to 20 s too early.
+    /// The time at which its users were last known, in seconds since 1970 and up to 20 s too early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known_at: Option<f64>,
     /// The UID of the head pod of which that was known.
@@ -173,72 +173,74 @@ pub struct UnusedMemory {
     pub head: Option<String>,
 }
 
-/// What is remembered of a placement group whose pods did not all get a Kubernetes node.
+/// Memory of a placement group whose pods did not all get a Kubernetes node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct GangMemory {
-    /// How often in a row that was so.
+    /// The number of times in a row that this happened.
     pub times: u32,
-    /// When it is tried again, in seconds since 1970.
+    /// The time at which it is tried again, in seconds since 1970.
     pub retry_at: f64,
 }
 
-/// What is remembered of a jump that was not admitted: of replicas that were asked for together and
-/// whose pods kept their scheduling gates.
+/// Memory of a jump that was not admitted: of replicas that were asked for together and whose pods
+/// kept their scheduling gates.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct JumpMemory {
-    /// When a part of it was last taken back, in seconds since 1970.
+    /// The time at which a part of it was last taken back, in seconds since 1970.
     pub at: f64,
-    /// When pods last had scheduling gates, in seconds since 1970.
+    /// The time at which pods last had scheduling gates, in seconds since 1970.
     pub seen_at: f64,
-    /// How often in a row a larger step was not admitted.
+    /// The number of times in a row that a larger step was not admitted.
     pub times: u32,
-    /// How many replicas its groups would have had with it; absent where another group is tried.
+    /// The number of replicas that its groups would have had with it; absent where another group is
+    /// tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<u64>,
-    /// How many replicas of its groups were admitted then, or fewer since.
+    /// The number of replicas of its groups that were admitted then, or fewer since.
     pub admitted: u64,
     /// Its groups, by name.
     pub groups: BTreeMap<String, JumpTurn>,
 }
 
-/// When a group of a jump is tried again, of which not even one replica was admitted.
+/// The turn of a group of a jump, of which not even one replica was admitted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct JumpTurn {
-    /// How often it has made way for another group.
+    /// The number of times that it has made way for another group.
     pub times: u32,
-    /// Until when it does, in seconds since 1970.
+    /// The time until which it makes way, in seconds since 1970.
     pub until: f64,
 }
 
-/// What is remembered of a node above a maximum that was asked to leave.
+/// Memory of a node above a maximum that was asked to leave.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ExcessMemory {
-    /// When it was first asked to leave, in seconds since 1970.
+    /// The time at which it was first asked to leave, in seconds since 1970.
     pub since: f64,
-    /// When it was last stopped because its time was over, in seconds since 1970.
+    /// The time at which it was last stopped because its time was over, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped_at: Option<f64>,
 }
 
-/// What the Ray node of a pod that is about to leave was told when it was drained.
+/// The departure that was announced to the Ray node of a pod that is about to leave, when it was
+/// drained.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ToldDeparture {
-    /// When the pod is gone, in seconds since 1970.
+    /// The time at which the pod is gone, in seconds since 1970.
     pub gone_at: f64,
     /// Whether that time was known, or assumed.
     pub is_known: bool,
 }
 
-/// What is remembered of an idle pod that was needed for headroom.
+/// Memory of an idle pod that was needed for headroom.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct StandbyMemory {
-    /// Since when it has not been needed any more, in seconds since 1970; absent while it is.
+    /// The time since which it has not been needed any more, in seconds since 1970; absent while it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub released_at: Option<f64>,
 }
@@ -248,9 +250,9 @@ pub struct StandbyMemory {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct GrowthBackoff {
-    /// How often in a row that happened.
+    /// The number of times in a row that this happened.
     pub failures: u32,
-    /// When it happened last, in seconds since 1970.
+    /// The time of the last failure, in seconds since 1970.
     pub at: f64,
     /// Whether a pod that had just started showed it, so that pods were launched for their first size
     /// from then on.
@@ -267,12 +269,12 @@ pub struct Instance {
     /// The name of its pod, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<String>,
-    /// How far the launch or the pod is.
+    /// The status of the launch or the pod.
     pub status: InstanceStatus,
-    /// When it got to this status, in seconds since 1970.
+    /// The time at which it got to this status, in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<f64>,
-    /// How many equal launches the entry stands for; an entry with a pod stands for one.
+    /// The number of equal launches that the entry stands for; an entry with a pod stands for one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub count: u64,
 }
@@ -289,7 +291,7 @@ fn is_one(count: &u64) -> bool {
     *count == 1
 }
 
-/// How far a launch or a pod is.
+/// The status of a launch or a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum InstanceStatus {
     /// The launch was decided on, and KubeRay was not asked for it yet.

@@ -6,7 +6,7 @@ use crate::text::{is_obeyed, shown_text};
 
 use super::{API_VERSION, KIND, Snapshot};
 
-/// Why a text is not a snapshot.
+/// The reason why a text is not a snapshot.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// The text is neither JSON nor YAML.
@@ -14,7 +14,7 @@ pub enum SnapshotError {
     Syntax {
         /// The first line of the document, counted from 1.
         line: usize,
-        /// What the parser says about it.
+        /// The parser's message.
         reason: String,
     },
     /// The text is something else, such as a RayCluster alone.
@@ -25,7 +25,7 @@ pub enum SnapshotError {
     Kind {
         /// The first line of the document, counted from 1.
         line: usize,
-        /// What the text is.
+        /// A description of the text that was found.
         found: String,
     },
     /// A field of the snapshot has another form than it should.
@@ -35,7 +35,7 @@ pub enum SnapshotError {
         line: usize,
         /// The path of the fault.
         path: String,
-        /// What is wrong there.
+        /// The fault.
         reason: String,
     },
 }

@@ -1,34 +1,34 @@
-//! What the controller remembers of the resizes of a pod: those that failed, CPU that was spare, and memory
-//! that was given because it was nearly full.
+//! The controller's memory of the resizes of a pod: those that failed, CPU that was spare, and
+//! memory that was given because it was nearly full.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was learnt about resizing a pod.
+/// Memory of the resizes of a pod.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ResizeMemory {
-    /// How many resizes in a row failed.
+    /// The number of resizes in a row that failed.
     pub failures: u32,
-    /// When the kubelet last said how much the node can give, in seconds since 1970; absent once
-    /// that is forgotten.
+    /// The time at which the kubelet last said what the node can give, in seconds since 1970;
+    /// absent once that is forgotten.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggested_at: Option<f64>,
-    /// How often in a row the kubelet said that.
+    /// The number of times in a row that the kubelet said that.
     #[serde(skip_serializing_if = "is_zero")]
     pub suggestions: u32,
-    /// When asking Kubernetes for a resize last failed, in seconds since 1970. (That a resize was
-    /// asked for and then failed is noted on the pod.)
+    /// The time at which asking Kubernetes for a resize last failed, in seconds since 1970. (A
+    /// resize that was asked for and then failed is noted on the pod.)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_at: Option<f64>,
-    /// How much CPU the pod has needed while it had some to spare; absent while it has none.
+    /// The CPU that the pod has needed while it had some to spare; absent while it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spare: Option<SpareCpu>,
-    /// How often the pod could not be made smaller.
+    /// Failures to make the pod smaller.
     #[serde(skip_serializing_if = "ShrinkFailures::is_none")]
     pub shrink_failures: ShrinkFailures,
-    /// What the pod was given because its memory was nearly full; absent an hour after it has given
-    /// that back.
+    /// The memory that the pod was given because its own was nearly full; absent an hour after it
+    /// has given that back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub followed: Option<FollowedMemory>,
 }
@@ -39,11 +39,11 @@ pub struct ResizeMemory {
 pub struct FollowedMemory {
     /// The memory that the pod had before, in bytes.
     pub from: i64,
-    /// Since when it has had memory to spare, in seconds since 1970.
+    /// The time since which it has had memory to spare, in seconds since 1970.
     pub since: f64,
     /// The most that it has used since then, in bytes.
     pub most: i64,
-    /// How often it has needed more again after it had given memory back.
+    /// The number of times that it has needed more again after it had given memory back.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub times: u32,
     /// Whether it has given memory back since it grew.
@@ -51,21 +51,21 @@ pub struct FollowedMemory {
     pub gave_back: bool,
 }
 
-/// How often a pod could not be made smaller.
+/// Failures to make a pod smaller.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ShrinkFailures {
-    /// How often that was so.
+    /// The number of failures.
     pub count: u32,
-    /// When it was so for the last time, in seconds since 1970.
+    /// The time of the last one, in seconds since 1970.
     pub at: f64,
 }
 
 impl ShrinkFailures {
-    /// After how many seconds failures are forgotten.
+    /// Seconds after which failures are forgotten.
     const FORGOTTEN_AFTER_S: f64 = 3600.0;
 
-    /// How often that was so, unless it was long ago.
+    /// The number of failures, or 0 if the last one was long ago.
     pub fn lately(self, now: f64) -> u32 {
         if (0.0..Self::FORGOTTEN_AFTER_S).contains(&(now - self.at)) {
             self.count
@@ -88,11 +88,11 @@ impl ShrinkFailures {
     }
 }
 
-/// How much CPU a pod has needed while it had some to spare.
+/// The CPU that a pod has needed while it had some to spare.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SpareCpu {
-    /// When the present half of the hold began, in seconds since 1970.
+    /// The time at which the present half of the hold began, in seconds since 1970.
     pub since: f64,
     /// The most that the pod has needed since then, in cores.
     pub most: f64,

@@ -22,7 +22,7 @@ pub struct Snapshot {
     pub api_version: String,
     /// The kind of the object, `Snapshot`.
     pub kind: String,
-    /// When the snapshot was taken, in RFC 3339.
+    /// The time of the snapshot, in RFC 3339.
     pub time: String,
     /// The RayCluster, whose JSON form is the object as the API server returns it.
     pub ray_cluster: ClusterObject,
@@ -32,12 +32,12 @@ pub struct Snapshot {
     /// checked for node headroom.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Vec<KubeNode>>,
-    /// What the pods of others request of these nodes.
+    /// The requests of other pods on these nodes.
     #[serde(skip_serializing_if = "NodeLoads::is_empty")]
     pub loads: NodeLoads,
-    /// What Ray reports: `ray.rpc.autoscaler.ClusterResourceState` in protobuf's canonical JSON.
+    /// Ray's report: `ray.rpc.autoscaler.ClusterResourceState` in protobuf's canonical JSON.
     pub gcs: gcs::ClusterResourceState,
-    /// What the controller remembers of earlier rounds. A decision without it is safe too.
+    /// The controller's memory of earlier rounds. A decision without it is safe too.
     pub history: History,
 }
 

@@ -121,7 +121,7 @@ impl Performer<'_> {
         }
     }
 
-    /// How long a call of the GCS may take. It waits at the API server's gate only if the write
+    /// The longest time for a call of the GCS. It waits at the API server's gate only if the write
     /// permission has to be renewed.
     async fn permission(&self) -> Result<Duration, Failure> {
         let longest = if let Some(longest) = self.permission.known().await {

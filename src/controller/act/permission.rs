@@ -21,7 +21,7 @@ const WORTHWHILE: Duration = Duration::from_secs(2);
 pub struct PermissionState {
     /// The memory of the ownership hand-over.
     pub handover: Handover,
-    /// Until when effects may be under way.
+    /// The time until which effects may be under way.
     until: Option<Instant>,
 }
 
@@ -38,12 +38,12 @@ pub struct WritePermission<'a> {
 }
 
 impl WritePermission<'_> {
-    /// How long an effect that is sent now may take, if the last read still permits any.
+    /// The longest time for an effect that is sent now, if the last read still permits any.
     pub async fn known(&self) -> Option<Duration> {
         worthwhile(self.state.lock().await.until)
     }
 
-    /// How long an effect that is sent now may take, after another read if that is needed. The
+    /// The longest time for an effect that is sent now, after another read if that is needed. The
     /// caller has passed the gate already, so that the permission does not run out in the queue.
     pub async fn ensure(&self, turn: &writer::WriteTurn<'_>) -> Result<Duration, Failure> {
         // Held while the read is under way: of a round's effects, which begin together, one reads

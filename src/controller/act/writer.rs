@@ -28,7 +28,7 @@ pub const MANAGER: &str = "rayfit";
 /// The longest time that a request may take.
 pub const LONGEST: Duration = LONGEST_WRITE;
 
-/// How soon a request is sent again after an internal error of the API server.
+/// The pause before a request is sent again after an internal error of the API server.
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// The most attempts for one write.
@@ -151,7 +151,7 @@ impl Writer {
 
     /// The same in the turn of another flow, for what is asked once for many clusters.
     pub async fn turn_of(&self, flow: &Flow) -> Result<WriteTurn<'_>, Failure> {
-        // What holds up the requests about one of the clusters must not hold up the others.
+        // A hold-up of the requests about one of the clusters must not hold up the others.
         let passed = self.requests.gate.pass(flow).await;
         let passed = passed.map_err(|not| Failure::NotAdmitted(not.to_string()))?;
         Ok(WriteTurn {

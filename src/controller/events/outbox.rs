@@ -35,7 +35,7 @@ const WAITING: usize = 1024;
 pub(crate) struct Outbox {
     normal: Budgets,
     warnings: Budgets,
-    /// What was left out and not yet summed up.
+    /// Events that were left out and not yet summed up.
     owed: BTreeMap<(Key, EventType), LeftOut>,
     /// The Events that wait, by namespace.
     waiting: FairQueue<Arc<str>, QueuedEvent>,

@@ -23,11 +23,11 @@ use crate::controller::events::queued::{About, QueuedEvent};
 use crate::reconcile::effects::failure::{Failure, Meaning};
 use crate::reconcile::events::event::{ClusterEvent, EventType};
 
-/// For how long an equal Event raises the count of the published one instead of being published
-/// anew.
+/// The time for which an equal Event raises the count of the published one instead of being
+/// published anew.
 const SERIES: Duration = Duration::from_mins(6);
 
-/// How often left-out Events are summed up.
+/// The interval at which left-out Events are summed up.
 const TICK: Duration = Duration::from_secs(5);
 
 /// Publishes the Events in the outbox.
@@ -38,11 +38,11 @@ pub(crate) struct Publisher {
     /// The most Events of all clusters together in a second.
     share: NonZeroU32,
     series: HashMap<Equal, Published>,
-    /// When the left-out Events were last summed up.
+    /// The time of the last summary.
     ticked: Instant,
 }
 
-/// What makes two Events equal: the cluster, the reason and the message.
+/// The key of equal Events: the cluster, the reason and the message.
 type Equal = (String, &'static str, String);
 
 struct Published {

@@ -1,4 +1,5 @@
-//! Where a cluster's GCS is and which credentials it requires, from the cluster's objects. Pure.
+//! The address of a cluster's GCS and the credentials that it requires, from the cluster's objects.
+//! Pure.
 
 use serde_json::Value;
 
@@ -42,7 +43,7 @@ pub enum NoHead {
     NoSecret {
         /// The head pod.
         pod: String,
-        /// What is wrong with the name.
+        /// The fault of the name.
         fault: NotADnsName,
     },
 }

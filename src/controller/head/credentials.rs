@@ -93,8 +93,8 @@ pub struct SecretReader {
     failed: Arc<Mutex<HashMap<Key, Failed>>>,
 }
 
-/// When credentials that a GCS refuses are read again: they may have been replaced, and where they have
-/// not, each time is a request to the API server for nothing.
+/// The times at which credentials that a GCS refuses are read again: they may have been replaced,
+/// and if they have not, each read is a request to the API server for nothing.
 #[derive(Debug)]
 pub struct Refusals {
     backoff: Backoff,
@@ -123,7 +123,7 @@ impl Refusals {
 }
 
 struct Failed {
-    /// For which it failed: another head, or another Secret, is another matter.
+    /// The head for which it failed: another head, or another Secret, is another matter.
     head: Head,
     backoff: Backoff,
     until: Instant,

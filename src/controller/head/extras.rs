@@ -1,4 +1,4 @@
-//! What a GCS is asked beside its state.
+//! Optional GCS queries.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use serde_json::Value;
 use crate::plan::{PlanSettings, followed_groups};
 use crate::ray::ippr;
 
-/// What else the GCS is asked, for settings of the cluster that need it.
+/// Optional GCS queries, for settings of the cluster that need them.
 #[derive(Debug, Default)]
 pub struct Extras {
-    /// Who uses the cluster, which ends when nobody does.
+    /// Whether to ask who uses the cluster, which ends when nobody does.
     pub ends_unused: bool,
-    /// How much memory is in use in the pods of these groups.
+    /// The groups for whose pods to ask how much memory is in use.
     pub follows: BTreeSet<String>,
 }
 
 impl Extras {
-    /// By the RayCluster and the settings by which it is scaled.
+    /// Derives them from the RayCluster and the settings by which it is scaled.
     pub fn of(cluster: &Value, settings: &PlanSettings) -> Self {
         let grows = cluster["metadata"]["annotations"].get(ippr::ANNOTATION);
         let follows = grows.map(|_| followed_groups(&cluster.clone().into(), settings));

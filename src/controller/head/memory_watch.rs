@@ -27,18 +27,18 @@ const OF_A_CLUSTER: usize = 128;
 /// thirty kilobytes and comes every five seconds.
 const OF_A_PROCESS: usize = 2_000;
 
-/// After how many seconds it is the turn of other nodes, where there are too many: a pod that has been
+/// Seconds after which it is the turn of other nodes, if there are too many: a pod that has been
 /// heard of once is known for half a minute.
 const TURN_S: f64 = 20.0;
 
-/// For how long idle nodes are still heard of, in milliseconds, because their pods may shrink.
+/// The time for which idle nodes are still heard of, in milliseconds, because their pods may shrink.
 const IDLE_MS: i64 = 60_000;
 
 /// The longest wait for a report. Agents report every five seconds; where none does, the GCS may have
 /// been restarted, and is told anew which reports are wanted.
 const SILENCE: Duration = Duration::from_secs(20);
 
-/// How long somebody who looks only once waits for reports, which come every five seconds.
+/// The longest wait of somebody who looks only once for reports, which come every five seconds.
 const ONCE: Duration = Duration::from_secs(6);
 
 /// The pause after each answer.
@@ -47,10 +47,10 @@ const BETWEEN: Duration = Duration::from_millis(250);
 /// The first and the longest pause after a failed call.
 const RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(5));
 
-/// How many clusters of this process hear of memory now.
+/// The number of clusters of this process that hear of memory now.
 static HEARING: AtomicUsize = AtomicUsize::new(0);
 
-/// What is known of the memory in use in a cluster. Nothing is heard any more once it is dropped.
+/// The known memory in use in a cluster. Nothing is heard any more once it is dropped.
 #[derive(Debug, Default)]
 pub struct MemoryWatch {
     heard: Arc<Heard>,
@@ -147,7 +147,7 @@ pub async fn fill_once(
         }
         Ok::<(), CallError>(())
     };
-    // What a node that has not reported by then uses is not known.
+    // The memory of a node that has not reported by then is not known.
     let _ = timeout(ONCE, reported).await;
     // The GCS would otherwise gather reports for this subscription for five minutes more.
     let _ = client.subscribe(&mut subscription, &BTreeSet::new()).await;

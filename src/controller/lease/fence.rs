@@ -21,7 +21,7 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct FenceState {
-    /// Until when the Lease is trusted.
+    /// The time until which the Lease is trusted.
     until: Option<Instant>,
     /// The number of writes that are under way.
     writing: u32,

@@ -1,7 +1,8 @@
 //! The Lease: whether this replica scales clusters, and until when it may write.
 //!
-//! What is to be done with the Lease is decided by [`ownership::lease`](crate::reconcile::ownership::lease).
-//! [`keeper`] sends its requests to the API server ([`stored`]), and [`fence`] is asked before every write.
+//! Decisions about the Lease are made by [`ownership::lease`](crate::reconcile::ownership::lease).
+//! [`keeper`] sends its requests to the API server ([`stored`]), and [`fence`] is asked before
+//! every write.
 //!
 //! In: what the API server says of the Lease. Out: requests about it, and until when this replica may write.
 //! Invariant: that time ends before another replica may lead.

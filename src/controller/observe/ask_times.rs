@@ -1,4 +1,4 @@
-//! When the Events about the pods of a namespace are read again. Pure.
+//! Times at which the Events about the pods of a namespace are read again. Pure.
 //!
 //! Soon after a pod was found to wait, since node autoscalers answer within seconds; then more and
 //! more seldom, because what they say of a pod later is said while nothing moves. Times are seconds
@@ -14,11 +14,11 @@ const SOONEST_S: f64 = 2.0;
 /// The longest.
 const RARELY_S: f64 = 30.0;
 
-/// How many times as long as a reading takes nothing is read after it: a namespace with very many
+/// The pause after a reading, as a multiple of the time that it took: a namespace with very many
 /// Events costs the API server a tenth of its time at most.
 const REST: f64 = 10.0;
 
-/// After how many seconds it is tried again where the right is missing.
+/// Seconds after which it is tried again if the right is missing.
 const REFUSED_S: f64 = 300.0;
 
 /// The times of all namespaces.
@@ -29,17 +29,17 @@ pub(super) struct AskTimes(HashMap<String, Times>);
 struct Times {
     /// The UIDs of the pods that wait.
     pods: HashSet<String>,
-    /// When the last of them was found to wait.
+    /// The time at which the last of them was found to wait.
     newest: f64,
     next: f64,
-    /// When it may be read at the soonest, whatever is new.
+    /// The earliest time at which it may be read, whatever is new.
     not_before: f64,
 }
 
 impl AskTimes {
     /// The namespaces that are to be read now, those first that have been due for longest.
     pub(super) fn due(&mut self, awaiting: &AwaitingPods, now: f64) -> Vec<String> {
-        // What was read lately is remembered, so that pods that come and go cost no more.
+        // Namespaces that were read lately are remembered, so that pods that come and go cost no more.
         self.0
             .retain(|namespace, times| awaiting.contains_key(namespace) || now < times.not_before);
         let mut due = Vec::new();
@@ -101,7 +101,7 @@ mod tests {
         all
     }
 
-    /// When a namespace is read in so many seconds, each time in `took_s` seconds.
+    /// The times within `seconds` at which a namespace is read, if each reading takes `took_s` seconds.
     fn readings(awaiting: impl Fn(f64) -> AwaitingPods, seconds: u32, took_s: f64) -> Vec<f64> {
         let mut times = AskTimes::default();
         let mut read = Vec::new();

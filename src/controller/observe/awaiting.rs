@@ -1,8 +1,8 @@
 //! The pods that wait for a Kubernetes node, and what node autoscalers say about them.
 //!
-//! What is said is read by [`pod_events`](super::pod_events) and becomes a part of the pod, so that a
-//! decision finds it there, a look finds the pod changed, and a record has it too. It stays until the
-//! pod has a node, whatever else changes of it.
+//! Their words are read by [`pod_events`](super::pod_events) and become a part of the pod, so that
+//! a decision finds them there, a look finds the pod changed, and a record has them too. They stay
+//! until the pod has a node, whatever else changes of it.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::PodObject;
 use crate::snapshot::prospect_reader::AwaitingPod;
 
-/// What is known of a pod while it waits for a Kubernetes node.
+/// A pod that waits for a Kubernetes node, with the prospects of one.
 pub(super) struct Awaiting {
     pub(super) pod: AwaitingPod,
     pub(super) prospects: Vec<NodeProspect>,

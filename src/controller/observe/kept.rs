@@ -1,5 +1,5 @@
-//! What is kept of a watched object: the parts that decisions need, as compact JSON. The pods of
-//! ten thousand Kubernetes nodes then take 20 MB instead of a gigabyte.
+//! The kept parts of a watched object: those that decisions need, as compact JSON. The pods of ten
+//! thousand Kubernetes nodes then take 20 MB instead of a gigabyte.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;

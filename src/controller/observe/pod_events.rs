@@ -34,7 +34,7 @@ use crate::flow_control::queue::{Flow, LAST};
 use crate::snapshot::node_prospect::NodeProspect;
 use crate::snapshot::prospect_reader::ProspectReader;
 
-/// How often it is looked whether anything is to be read.
+/// The interval of checks whether anything is to be read.
 const TICK: Duration = Duration::from_millis(500);
 
 /// The most namespaces that are read at a time.
@@ -111,7 +111,7 @@ async fn page(
 
 /// Reads, for all clusters that this process scales, what is said about their pods.
 pub struct PodEvents {
-    /// Where the pods are, and where it is written.
+    /// The store that has the pods, and that takes in what is read.
     pub observed: Observed,
     /// The client of the API server.
     pub client: Client,

@@ -1,4 +1,4 @@
-//! Which pods wait for a Kubernetes node, and taking in what is said about them.
+//! The pods that wait for a Kubernetes node, and taking in what is said about them.
 
 use std::collections::{BTreeSet, HashMap};
 

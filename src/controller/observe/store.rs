@@ -80,7 +80,7 @@ pub(super) struct PodEntry {
     node: Option<Arc<str>>,
     /// The resources that the pod takes on that Kubernetes node.
     load: Amounts,
-    /// What is known of it while it waits for a Kubernetes node.
+    /// Its wait for a Kubernetes node, while it has none.
     pub(super) awaiting: Option<Box<Awaiting>>,
     pub(super) json: Arc<[u8]>,
 }

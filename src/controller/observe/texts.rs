@@ -18,7 +18,7 @@ pub struct ClusterView {
     /// The Kubernetes nodes of pods that may be resized; of other clusters those that are about to
     /// leave.
     pub nodes: Option<Vec<KubeNode>>,
-    /// What other pods of RayClusters request on these nodes.
+    /// The requests of other pods of RayClusters on these nodes.
     pub loads: NodeLoads,
 }
 

@@ -18,7 +18,7 @@ use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 use crate::snapshot::node_prospect::NodeProspect;
 use crate::snapshot::prospect_reader::AwaitingPod;
 
-/// Which objects are watched.
+/// The scope of the watches.
 #[derive(Debug, Clone)]
 pub enum WatchScope {
     /// All namespaces, and Kubernetes nodes.
@@ -66,8 +66,8 @@ impl Observed {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For how long nothing has been heard of RayClusters or pods, whichever is longer: so old may be
-    /// what is stored of them.
+    /// The time for which nothing has been heard of RayClusters or pods, whichever is longer: the
+    /// stored objects may be as old.
     pub fn lag(&self) -> Duration {
         let beacons = self.inner.beacons.lock();
         let beacons = beacons.unwrap_or_else(PoisonError::into_inner);
@@ -226,14 +226,14 @@ impl Observed {
     }
 }
 
-/// Which part of a kind a watch covers.
+/// The part of a kind that a watch covers.
 #[derive(Debug, Clone, Default)]
 struct Part {
     namespace: Option<String>,
     selector: Option<String>,
 }
 
-/// How objects of a kind are stored.
+/// The storage of objects of a kind.
 trait Stored: Watched + Sized {
     type Id: Ord + Send + Sync;
     const TITLE: &'static str;

@@ -295,7 +295,7 @@ fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
             demand.batches,
             Err(UnmetReason::TriedAgain { .. } | UnmetReason::TriedInTurn)
         );
-        // What is kept back has no batches any more: it is one placement group.
+        // A demand that is kept back has no batches any more: it is one placement group.
         let count = count.unwrap_or(u64::from(is_later));
         let reasons = reasons.of_demand(number);
         Some(Unmet {

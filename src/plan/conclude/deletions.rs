@@ -1,4 +1,4 @@
-//! Which pods KubeRay is asked to delete: those in which Ray does not run any more, or never did.
+//! The pods that KubeRay is asked to delete: those in which Ray no longer runs, or never did.
 
 use crate::hash::{HashMap, HashSet};
 use crate::plan::decided::Decided;

@@ -12,7 +12,7 @@ use crate::snapshot::gcs::NodeStatus;
 use crate::snapshot::history::ToldDeparture;
 use crate::snapshot::pod::Pod;
 
-/// By how many seconds what a Ray node was told about its end has to be wrong until it is told again.
+/// Minimum drift of the announced deadline, in seconds, before it is announced again.
 const NOTABLY_S: f64 = 5.0;
 
 /// The Ray nodes to drain, and those to stop because their time is over.

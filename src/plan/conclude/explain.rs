@@ -24,7 +24,7 @@ use crate::plan::standby::ready::{StandbyDemand, StandbyKind};
 use crate::quantity::Quantity;
 use crate::seconds::second_of;
 
-/// How many pods a report names, where one reason holds for many.
+/// The most pods that a report names for one reason.
 const NAMED: usize = 3;
 
 /// Returns the report of a decision.
@@ -42,7 +42,7 @@ pub(crate) fn report(decided: &Decided<'_>, plan: &Plan) -> PlanReport {
     }
 }
 
-/// How many units were placed on how many nodes, by step and group.
+/// The numbers of units placed and of their nodes, by step and group.
 type Places = BTreeMap<(PlacementStep, Option<GroupIndex>), (u64, u64)>;
 
 fn demands(decided: &Decided<'_>, plan: &Plan) -> (Vec<DemandReport>, Vec<StandbyReport>) {
@@ -304,7 +304,7 @@ fn whole(seconds: f64) -> i64 {
     second_of(seconds.round_ties_even())
 }
 
-/// What the Kubernetes node lacks for the pod to reach its resize limits.
+/// The resource and the amount that the Kubernetes node lacks for the pod to reach its resize limits.
 fn short(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
     let headroom = resize.headroom(&decided.state.headrooms)?;
     let (limit, goal) = (resize.limit(), resize.goal(Some(headroom)));

@@ -11,11 +11,11 @@ use crate::plan::outcome::plan::NodeHold;
 use crate::plan::settings::PlanSettings;
 use crate::snapshot::pod::Pod;
 
-/// For how long a worker has had no work before its mark is removed, in milliseconds: between two
-/// bursts of tasks a mark stays.
+/// Milliseconds without work before a worker's mark is removed: between two bursts of tasks a mark
+/// stays.
 const IDLE_MS: i64 = 30_000;
 
-/// How many marks change in a round.
+/// The most marks that change in a round.
 const MOST: usize = 50;
 
 /// The workers to mark or unmark. Strategy `Ray` marks none, and takes back what the other one has
@@ -51,7 +51,7 @@ mod tests {
     use crate::plan::{NodeHold, PlanSettings, Strategy, decide};
     use crate::snapshot::Snapshot;
 
-    /// What changes about the mark of a worker that has been idle for so long.
+    /// The change of the mark of a worker that has been idle for `idle_ms`.
     fn change(is_marked: bool, idle_ms: i64, settings: &PlanSettings) -> Option<bool> {
         let resources = json!({"limits": {"cpu": "2", "memory": "8Gi"}});
         let template = json!({"spec": {"containers": [{"name": "ray", "resources": resources}]}});

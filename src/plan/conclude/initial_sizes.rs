@@ -1,4 +1,4 @@
-//! How large the pods of new nodes are made.
+//! The size with which pods of new nodes are made.
 //!
 //! A pod starts with the size of its template and grows once it runs, if its Kubernetes node has room
 //! for that. The scheduler knows only of the size with which it starts. So where a single request needs
@@ -54,7 +54,7 @@ pub(crate) fn of_group(
     })
 }
 
-/// How much CPU and memory one request needs.
+/// The CPU and memory that one request needs.
 fn needed(state: &DecisionState, shape: &Shape) -> Size {
     let amount = |name| {
         let mut needs = shape.positive();

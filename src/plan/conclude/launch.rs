@@ -1,4 +1,4 @@
-//! How many of the needed nodes KubeRay is asked for at once. (Ray, `reconciler.py`,
+//! The number of needed nodes that KubeRay is asked for at once. (Ray, `reconciler.py`,
 //! `_compute_to_launch`.)
 
 use std::collections::BTreeMap;
@@ -12,36 +12,36 @@ use crate::plan::packing::state::{DecisionState, PlannedGroup};
 use crate::plan::settings::ScaleUp;
 use crate::snapshot::pod::{Pod, PodRole};
 
-/// How many nodes Ray asks for at a time, at the most (`AUTOSCALER_MAX_CONCURRENT_LAUNCHES`).
+/// The most nodes that Ray asks for at a time (`AUTOSCALER_MAX_CONCURRENT_LAUNCHES`).
 pub const RAY_CONCURRENT_LAUNCHES: u64 = 10;
 
 /// `upscaling_speed` of Ray's `Default` and `Aggressive` modes.
 const RAY_SPEED: u64 = 1000;
 
-/// What bounds launches beside the maxima.
+/// The bounds of launches beside the maxima.
 #[derive(Debug)]
 pub(crate) struct LaunchBounds<'a> {
-    /// How fast the cluster may grow.
+    /// The limit on how fast the cluster grows.
     pub(crate) scale_up: Option<ScaleUp>,
-    /// By group, how many nodes are launched at once at the most, since more were refused.
+    /// By group, the most nodes to launch at once, since more were refused.
     pub(crate) limits: &'a BTreeMap<String, u64>,
-    /// What may be launched beside pods that have not been admitted.
+    /// The launches allowed beside pods that have not been admitted.
     pub(crate) jump: Option<&'a JumpRoom>,
     pub(crate) own: &'a [Pod<'a>],
     /// The time of the decision, in seconds since 1970.
     pub(crate) now: f64,
 }
 
-/// What is left of how fast a cluster may grow.
+/// The rest of the limit on how fast a cluster grows.
 struct ScaleUpLeft<'a> {
     most: u64,
     left: u64,
-    /// How many pods of each group were made before, and have not been admitted.
+    /// The number of older pods of each group that have not been admitted.
     gated: HashMap<&'a str, u64>,
 }
 
 impl ScaleUpLeft<'_> {
-    /// How many of so many nodes of a group may be launched now.
+    /// The number of nodes, of `count` of a group, that may be launched now.
     fn bound(&self, group: &str, hosts: u64, count: u64) -> u64 {
         // Pods that have not been admitted add nothing to what others of their group have to wait
         // for, and more of them would make what is asked for at once larger and larger.
@@ -58,7 +58,7 @@ impl ScaleUpLeft<'_> {
 }
 
 impl<'a> LaunchBounds<'a> {
-    /// How many nodes may be launched now; `None` if as many as wanted. Launches without a pod
+    /// The launches that the limit still allows; `None` without a limit. Launches without a pod
     /// count as made now.
     fn allowance(&self, state: &DecisionState) -> Option<ScaleUpLeft<'a>> {
         let ScaleUp { max_pods, per_s } = self.scale_up?;
@@ -84,7 +84,7 @@ impl<'a> LaunchBounds<'a> {
     }
 }
 
-/// How many nodes KubeRay is asked for now, by group.
+/// The number of nodes that KubeRay is asked for now, by group.
 pub(crate) fn now(
     state: &DecisionState,
     conservative: bool,

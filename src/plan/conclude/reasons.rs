@@ -12,10 +12,10 @@ use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
 use crate::plan::outcome::unmet::{GroupLimit, Shortfall, Uncounted, UnmetReason};
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
 
-/// For how many demands the reasons are given. Nobody reads the reasons of more.
+/// The most demands for which the reasons are given. Nobody reads the reasons of more.
 const EXPLAINED: usize = 1_000;
 
-/// How many groups are named in the reasons of one demand.
+/// The most groups that the reasons of one demand name.
 const GROUPS: usize = 50;
 
 /// Gives the reasons, group by group, for one demand after the other.
@@ -23,7 +23,7 @@ pub(crate) struct Reasons<'d> {
     decided: &'d Decided<'d>,
     /// The request batches of each demand that were not placed.
     left: HashMap<DemandIndex, Vec<&'d RequestBatch>>,
-    /// How many nodes of each group stay.
+    /// The number of nodes of each group that stay.
     staying: ByGroup<u64>,
     known: HashMap<ShapeId, Vec<UnmetReason>>,
     explained: usize,
@@ -45,7 +45,7 @@ impl<'d> Reasons<'d> {
         }
     }
 
-    /// Why nothing more of a demand could be placed: one reason per group.
+    /// The reasons why nothing more of a demand could be placed: one per group.
     pub(crate) fn of_demand(&mut self, number: DemandIndex) -> Vec<UnmetReason> {
         let Some(demand) = self.decided.demands.get(number) else {
             return Vec::new();
@@ -69,7 +69,7 @@ impl<'d> Reasons<'d> {
         {
             reasons.push(UnmetReason::AllAtOnce);
         }
-        // What reads the same is said once, however little the amounts differ.
+        // Reasons of equal text are given once, however little the amounts differ.
         let mut seen: HashSet<String> = HashSet::default();
         let shapes: Vec<ShapeId> = (self.left.get(&number).into_iter().flatten())
             .map(|batch| batch.shape)
@@ -109,7 +109,7 @@ impl<'d> Reasons<'d> {
     }
 }
 
-/// That the shape waits for its placement group, if it asks for resources of one.
+/// The reason that the shape waits for its placement group, if it asks for resources of one.
 fn tied(state: &DecisionState, shape: &Shape) -> Option<UnmetReason> {
     let (name, id) = placement_group::of_shape(&state.names, shape)?;
     Some(UnmetReason::PlacementGroup {
@@ -159,7 +159,7 @@ fn why_not(
     Shortfall::Full
 }
 
-/// What a group without a resource would have to say, if its pods have devices that may be meant.
+/// The devices of a group's pods that may be meant by a resource it lacks, with the remedy.
 fn uncounted(resource: &str, has: f64, config: &GroupConfig) -> Option<Box<Uncounted>> {
     let kind = match resource {
         "GPU" | "neuron_cores" => resource,

@@ -1,5 +1,5 @@
-//! How large the pods of each group are, how much of that is in use, and how large they could
-//! become: for people, no decision reads it.
+//! The sizes of the pods of each group, with the part in use and the resize limits: for people, no
+//! decision reads them.
 
 use crate::hash::HashMap;
 use crate::plan::decided::Decided;
@@ -54,8 +54,8 @@ fn size(pod: &Pod<'_>) -> CpuAndMemory {
     }
 }
 
-/// What work on a Ray node has asked for. Of memory it is what is really in use, where that is more
-/// and known.
+/// The CPU and memory that work on a Ray node has asked for; the memory really in use, where that
+/// is known and more.
 fn in_use(ray: &NodeState, now: f64) -> CpuAndMemory {
     let asked = asked(ray);
     // Most work asks Ray for no memory.

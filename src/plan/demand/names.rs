@@ -23,8 +23,8 @@ pub(crate) struct Names {
 }
 
 impl Name {
-    /// What stands for every text that no request names: no node that is read has a label or a resource
-    /// of that number, since there are never so many texts.
+    /// The placeholder for every text that no request names: no node that is read has a label or a
+    /// resource of that number, since there are never so many texts.
     pub(crate) const UNNAMED: Self = Self(u32::MAX);
 }
 

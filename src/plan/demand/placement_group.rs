@@ -5,7 +5,7 @@
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::demand::shape::Shape;
 
-/// How many digits the id of a placement group has.
+/// The length of a placement group's id, in hexadecimal digits.
 const DIGITS: usize = 36;
 
 /// The id of the placement group that a resource belongs to, if it belongs to one.

@@ -25,7 +25,7 @@ pub(crate) struct Demand<'a> {
     pub(crate) batches: Result<Vec<RequestBatch>, UnmetReason>,
 }
 
-/// Where a demand comes from.
+/// The source of a demand.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum DemandOrigin<'a> {
     /// A constraint that `request_resources()` set, by its position.

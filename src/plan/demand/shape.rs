@@ -11,7 +11,7 @@ use crate::snapshot::gcs::{LabelOperator, PlacementConstraint, ResourceRequest};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ShapeId(pub(crate) u32);
 
-/// What one task, actor or bundle needs of a node.
+/// The resources and labels that one task, actor or bundle needs of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Shape {
     /// The amounts, in the order of the names. Amounts of zero are kept, because the order of
@@ -23,7 +23,7 @@ pub(crate) struct Shape {
     pub(crate) placement: Vec<LabelPlacement>,
     /// Whether the request names the resource GPU, even with an amount of 0.
     pub(crate) names_gpu: bool,
-    /// How many steps of the work budget it takes to compare the shape with a node.
+    /// The steps of the work budget that comparing the shape with a node takes.
     pub(crate) steps: usize,
     /// The sum of the amounts, in the order of the names.
     sum: f64,

@@ -8,7 +8,8 @@ use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::{KubeNode, NodeLoads};
 
-/// What a Kubernetes node has left: its allocatable amounts minus the requests of all pods on it.
+/// Free CPU and memory of a Kubernetes node: its allocatable amounts minus the requests of all pods
+/// on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct NodeHeadroom {
     pub(crate) node: String,

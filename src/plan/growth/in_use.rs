@@ -14,13 +14,13 @@ const NEAR: i128 = 85;
 /// The share of a pod's memory in percent that is in use at the most once its size is right.
 const FILLED: i128 = 70;
 
-/// For how many seconds the present pace is taken to last: two reports of Ray.
+/// Seconds for which the present pace is taken to last: two reports of Ray.
 const SOON_S: i64 = 10;
 
 /// A report that is older than these seconds says nothing: Ray has ceased to report.
 const FRESH_S: f64 = 30.0;
 
-/// By how many seconds a report may be of the future, because a clock was set back.
+/// Seconds by which a report may be ahead of the clock, because that was set back.
 const SKEW_S: f64 = 5.0;
 
 /// The memory in use in a pod, from a recent report.
@@ -32,7 +32,7 @@ pub(crate) struct InUse {
     pub(crate) soon: i64,
 }
 
-/// How much CPU and memory work on a Ray node has asked for.
+/// The CPU and memory that work on a Ray node has asked for.
 pub(crate) fn asked(ray: &NodeState) -> Size {
     let used = |name: &str| {
         let total = ray.total_resources.get(name);
@@ -48,7 +48,7 @@ pub(crate) fn asked(ray: &NodeState) -> Size {
 }
 
 impl InUse {
-    /// What a report says, if it is recent.
+    /// The memory in use by a report, if that is recent.
     pub(crate) fn of(told: MemoryInUse, now: f64) -> Option<Self> {
         // A tenant may report anything.
         let bytes = told.bytes.max(0);
@@ -77,14 +77,13 @@ impl InUse {
 pub(crate) fn right(bytes: i64, base: i64) -> i64 {
     let base = i128::from(base.max(1));
     let needed = (i128::from(bytes.max(0)) * 100 + FILLED - 1) / FILLED;
-    // What a pod leaves to others on its Kubernetes node is of use to them in whole base sizes
-    // only.
+    // Memory that a pod leaves on its Kubernetes node is of use to other pods in whole base sizes only.
     let steps = ((needed + base - 1) / base).max(1);
     i64::try_from(steps * base).unwrap_or(i64::MAX)
 }
 
-/// How much of the memory that is right a pod gets that may have `most` at the most: all of it, or
-/// all that the resize limits allow, or else whole multiples of the base size.
+/// The part of the right memory that a pod gets if it may have `most`: all of it, or all that the
+/// resize limits allow, or else whole multiples of the base size.
 pub(crate) fn fitting(right: i64, most: i64, (base, limit): (i64, i64)) -> i64 {
     let fits = right.min(most);
     if fits == right || fits == limit {

@@ -17,20 +17,20 @@ use crate::snapshot::history::ResizeMemory;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_condition::PodCondition;
 
-/// By how many seconds a time in a note may lie ahead.
+/// Seconds by which a time in a note may be ahead of the clock.
 const SKEW_S: i64 = 5;
 
-/// What is known about a pod's resizes besides the pod itself.
+/// Facts about a pod's resizes that are not in the pod itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Around {
     pub(crate) now: f64,
     pub(crate) strategy: Strategy,
-    /// For how many seconds a deferred resize is left as it is.
+    /// Seconds for which a deferred resize is left as it is.
     pub(crate) deferred_s: f64,
     pub(crate) memory: ResizeMemory,
-    /// How much of the pod is in use, as its raylet reports it.
+    /// The part of the pod that is in use, as its raylet reports it.
     pub(crate) used: Size,
-    /// How much memory is really in use, if that is known and followed.
+    /// The memory really in use, if that is known and followed.
     pub(crate) in_use: Option<InUse>,
 }
 
@@ -286,7 +286,7 @@ fn wait_after_failure(resize: &mut Resize, around: Around) {
     }
 }
 
-/// By how much the first container's limits exceed its requests, in CPU and memory.
+/// The amounts by which the first container's limits exceed its requests, in CPU and memory.
 pub(crate) fn gap(pod: &Pod<'_>) -> (Quantity, Quantity) {
     let container = ContainerAmounts::of(pod);
     let gap = |resource| {

@@ -17,7 +17,7 @@ pub(crate) struct ResizeLimits {
     pub(crate) cpu: f64,
     /// The memory limit, in bytes.
     pub(crate) memory: i64,
-    /// How many seconds one resize may take.
+    /// The longest time that one resize may take, in seconds.
     pub(crate) timeout: i64,
 }
 
@@ -57,12 +57,12 @@ pub(crate) struct Resize {
     pub(crate) current: Size,
     /// The size that its spec asks for, or that was decided on.
     pub(crate) desired: Size,
-    /// When Kubernetes was asked for the resize, in whole seconds since 1970; kept until the raylet
-    /// knows the new size.
+    /// The time at which Kubernetes was asked for the resize, in whole seconds since 1970; kept
+    /// until the raylet knows the new size.
     pub(crate) resizing_at: Option<i64>,
     pub(crate) progress: ResizeProgress,
     pub(crate) message: Option<String>,
-    /// How much CPU the node said that it can give.
+    /// The CPU that the node said it can give, in cores.
     pub(crate) suggested_cpu: Option<f64>,
     pub(crate) suggested_memory: Option<i64>,
     pub(crate) failed_at: Option<i64>,
@@ -78,27 +78,29 @@ pub(crate) struct Resize {
     pub(crate) never_shrinks: bool,
     /// The note about its resizes that is on the pod, if it was ever resized.
     pub(crate) noted: Option<ResizeNote>,
-    /// Until when the pod must not grow after a failure, whatever Ray thinks, in seconds since 1970.
+    /// The time until which the pod must not grow after a failure, whatever Ray thinks, in seconds
+    /// since 1970.
     pub(crate) barred_until: Option<f64>,
-    /// How often the pod could not be made smaller.
+    /// Failures to make the pod smaller.
     pub(crate) shrink_failures: ShrinkFailures,
-    /// How much CPU the pod has needed while it had some to spare.
+    /// The CPU that the pod has needed while it had some to spare.
     pub(crate) spare: Option<SpareCpu>,
-    /// For how many seconds the CPU was spare that the pod is now asked to give up.
+    /// Seconds for which the CPU that the pod is now asked to give up was spare.
     pub(crate) shrinks_for: Option<f64>,
-    /// How much memory is really in use, if that is known and followed.
+    /// The memory really in use, if that is known and followed.
     pub(crate) in_use: Option<InUse>,
     /// Whether Ray's memory monitor is on in the pod.
     pub(crate) monitored: bool,
-    /// What the pod was given because its memory was nearly full.
+    /// The memory that the pod was given because its own was nearly full.
     pub(crate) followed: Option<FollowedMemory>,
-    /// Why the pod is now asked to have another amount of memory, if that is for what is in use.
+    /// The reason why the pod is now asked to have another amount of memory, if that is for what is
+    /// in use.
     pub(crate) memory_reason: Option<MemoryReason>,
-    /// For how many seconds the pod is kept while it is idle, if that is longer than others because
+    /// Seconds for which the pod is kept while it is idle, if that is longer than others because
     /// it is small.
     pub(crate) kept_for: Option<f64>,
-    /// How many of the gaps between bursts of work that were seen ended in that time, if it was learnt
-    /// from them.
+    /// The gaps between bursts of work that were seen, and how many ended in that time, if it was
+    /// learnt from them.
     pub(crate) of_gaps: Option<GapsSeen>,
 }
 
@@ -215,7 +217,7 @@ impl Resize {
         !self.is_to_sync() && self.resizing_at.is_some_and(|at| deadline(at) < now)
     }
 
-    /// What is known of the resize, as the note that the pod is to have.
+    /// The state of the resize, as the note that the pod is to have.
     pub(crate) fn note(&self) -> ResizeNote {
         ResizeNote {
             raylet_id: self.raylet.clone(),

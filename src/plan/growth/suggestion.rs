@@ -1,5 +1,5 @@
-//! How much a node said that it can give, read from the message of a resize that it refused. (Ray,
-//! `ippr_provider.py`, `_apply_resize_suggestion`; the kubelet writes the message.)
+//! The amounts that a node said it can give, read from the message of a resize that it refused.
+//! (Ray, `ippr_provider.py`, `_apply_resize_suggestion`; the kubelet writes the message.)
 
 use crate::plan::growth::container::ContainerAmounts;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
@@ -10,7 +10,7 @@ use crate::plan::outcome::remark::ResizedResource;
 use crate::quantity::Quantity;
 use crate::snapshot::history::ResizeMemory;
 
-/// For how many seconds a suggestion holds, at the most.
+/// The most seconds for which a suggestion holds.
 const LONGEST_S: f64 = 600.0;
 
 /// The amounts that the message reports, in thousandths of cores or in bytes.

@@ -1,4 +1,4 @@
-//! How far a pod grows for demand, each of CPU and memory by itself.
+//! The size to which a pod grows for demand, CPU and memory separately.
 //!
 //! More work of the same kind often follows, so a pod grows up to its resize limits. But where the
 //! work that is placed on it takes its memory, cores beyond what the work needs would stand idle
@@ -34,7 +34,7 @@ mod tests {
 
     const GI: i64 = 1 << 30;
 
-    /// How many cores a pod of 2 CPUs and 4 GiB gets.
+    /// The cores that a pod of 2 CPUs and 4 GiB gets.
     fn cores(most: (f64, i64), needed: (f64, i64)) -> f64 {
         let size = |(cpu, memory): (f64, i64)| Size {
             cpu,

@@ -1,4 +1,4 @@
-//! For how long a pod or a group does not grow after growth that failed.
+//! The time for which a pod or a group does not grow after growth that failed.
 
 use crate::seconds::doubled;
 
@@ -8,7 +8,7 @@ const FIRST_WAIT_S: f64 = 60.0;
 /// The longest wait after a failed resize, in seconds.
 const LONGEST_WAIT_S: f64 = 3600.0;
 
-/// How many seconds to wait after so many failures in a row.
+/// The wait after so many failures in a row, in seconds.
 pub(crate) fn wait_after(failures: u32) -> f64 {
     doubled(FIRST_WAIT_S, failures.saturating_sub(1), LONGEST_WAIT_S)
 }

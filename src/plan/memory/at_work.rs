@@ -1,4 +1,4 @@
-//! How many pods each group had when it last had work for all of them.
+//! The number of pods that each group had when it last had work for all of them.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(crate) fn most(history: &History, state: &DecisionState) -> ByGroup<u64> {
         .collect()
 }
 
-/// What is to be remembered after a decision, of groups whose pods can be resized.
+/// The counts to remember after a decision, of groups whose pods can be resized.
 pub(crate) fn after(decided: &Decided<'_>) -> BTreeMap<String, u64> {
     let groups = decided.state.groups.iter().zip(decided.at_work.iter());
     groups

@@ -1,5 +1,5 @@
-//! What is tried now of what did not get all that it needs, and what is given up of it: placement
-//! groups ([`gangs`](super::gangs)) and jumps ([`jumps`](super::jumps)).
+//! Placement groups ([`gangs`](super::gangs)) and jumps ([`jumps`](super::jumps)) that did not get
+//! all they need: the part of them that is tried now, and the part that is given up.
 
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
@@ -19,7 +19,7 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    /// What is remembered of them.
+    /// The remembered ones.
     pub(crate) fn of(snapshot: &Snapshot, now: f64) -> Self {
         Self {
             gangs: Gangs::of(snapshot),

@@ -12,13 +12,13 @@ use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::rank::Preference;
 use crate::snapshot::history::{Instance, InstanceStatus};
 
-/// For how many seconds a failure counts.
+/// Seconds for which a failure counts.
 pub(super) const RECOVERY_S: f64 = 600.0;
 
-/// For how many seconds after a failure a group counts as unavailable.
+/// Seconds after a failure for which a group counts as unavailable.
 const SAFETY_FLOOR_S: f64 = 10.0;
 
-/// After how many seconds a launch without a Ray node has failed. (Ray gives up a launch without a
+/// Seconds after which a launch without a Ray node has failed. (Ray gives up a launch without a
 /// pod after this time, `request_status_timeout_s`, and one with a pod only after an hour.)
 const LAUNCH_TIMEOUT_S: f64 = 600.0;
 
@@ -52,7 +52,7 @@ pub(crate) fn failures<'a>(
         .map(|(group, since)| (group, since + LAUNCH_TIMEOUT_S))
 }
 
-/// What each group's failures and priority mean for the choice between equally good nodes.
+/// Each group's failures and priority, as the choice between equally good nodes uses them.
 pub(crate) fn preferences(
     groups: &ByGroup<GroupConfig>,
     unavailable: &BTreeMap<String, f64>,

@@ -20,16 +20,16 @@ use crate::snapshot::History;
 use crate::snapshot::history::{BlockCause, BlockMemory};
 use crate::snapshot::pod::Pod;
 
-/// For how many seconds a group stays blocked after it was last seen so, the first time in a row.
+/// Seconds for which a group stays blocked after it was last seen so, the first time in a row.
 const HOLD_S: f64 = 60.0;
 
 /// The longest hold, in seconds.
 const LONGEST_HOLD_S: f64 = 600.0;
 
-/// After how many seconds it is forgotten how often a group was blocked.
+/// Seconds after which the number of times that a group was blocked is forgotten.
 const FORGOTTEN_AFTER_S: f64 = 3600.0;
 
-/// How many pods that show it are remembered of each group.
+/// The most pods that show it which are remembered of each group.
 const PODS: usize = 3;
 
 /// Marks the groups that are blocked, and their pending nodes that would not start. Returns what is
@@ -89,7 +89,7 @@ pub(crate) fn mark(
     problems
 }
 
-/// What is to be reported of pods that do not start in groups that are not blocked.
+/// Problems of pods that do not start in groups that are not blocked.
 fn lone(evidence: &Evidence<'_>) -> impl Iterator<Item = Problem> {
     // The first pod by name stands for all of its group.
     let mut seen: HashSet<&str> = HashSet::default();
@@ -102,7 +102,7 @@ fn lone(evidence: &Evidence<'_>) -> impl Iterator<Item = Problem> {
     })
 }
 
-/// Why a group still counts as blocked though the objects no longer say so.
+/// The reason for a block that still holds though the objects no longer say so.
 fn held(
     group: &str,
     memory: &BlockMemory,
@@ -144,7 +144,7 @@ fn hold(times: u32) -> f64 {
     doubled(HOLD_S, times.saturating_sub(1), LONGEST_HOLD_S)
 }
 
-/// What is remembered of blocked groups after a decision.
+/// Memory of blocked groups after a decision.
 pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, BlockMemory> {
     let now = decided.now;
     let mut after = history.blocked.clone();
@@ -422,8 +422,8 @@ mod tests {
         json!({ "nodeName": node, "containers": [{ "name": "ray" }] })
     }
 
-    /// What is launched in three rounds: as the first pod has ended, as the second one has that
-    /// KubeRay made, and as the third one is about to start.
+    /// The plans of three rounds: as the first pod has ended, as the second one that KubeRay made
+    /// has ended, and as the third one is about to start.
     fn as_pods_end(first: Value, second: Value) -> [Plan; 3] {
         let third = pod(
             "c",
@@ -482,7 +482,7 @@ mod tests {
         }
     }
 
-    /// Where containers are started again, as with version 1 of Ray's autoscaler.
+    /// Containers are started again here, as with version 1 of Ray's autoscaler.
     #[test]
     fn a_pod_that_crashed_is_no_hope_until_ray_runs_in_it() {
         let on = container_on("n");
@@ -626,7 +626,7 @@ mod tests {
         for later in (0..3600).step_by(4) {
             let name = format!("a{made}");
             let pod = created.and_then(|created| then(&name, created, later - created));
-            // What has ended is made again.
+            // A pod that has ended is made again.
             let is_gone = |pod: &Value| pod["metadata"]["deletionTimestamp"].is_string();
             let is_made = pod.as_ref().is_some_and(|pod| !is_gone(pod));
             let pods: Vec<Value> = pod.into_iter().collect();
@@ -651,7 +651,7 @@ mod tests {
                 (created, made) = (Some(later), made + 1);
             }
             history = apply::sent(&now, &plan).history;
-            // What is launched of the second group takes its task, and is forgotten here.
+            // A launch of the second group takes its task, and is forgotten here.
             let is_first = |one: &crate::snapshot::history::Instance| one.group == "first";
             history
                 .instances

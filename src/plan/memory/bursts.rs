@@ -1,4 +1,4 @@
-//! When groups had work, and how many pods they needed for it.
+//! Bursts of work of groups, and the number of pods that they needed.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::plan::packing::state::DecisionState;
 use crate::snapshot::History;
 use crate::snapshot::history::BurstMemory;
 
-/// How many bursts of a group are remembered.
+/// The most bursts of a group that are remembered.
 const MOST: usize = 32;
 
 /// After so many seconds without work a burst has ended: tasks that follow each other leave shorter
@@ -36,7 +36,7 @@ pub(crate) fn seen(
         .collect()
 }
 
-/// What is to be remembered after a decision.
+/// The bursts to remember after a decision.
 pub(crate) fn after(decided: &Decided<'_>) -> BTreeMap<String, Vec<BurstMemory>> {
     let bursts = decided.bursts.iter().flat_map(ByGroup::iter);
     let groups = decided.state.groups.iter().zip(bursts);

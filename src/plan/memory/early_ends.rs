@@ -9,10 +9,11 @@ use crate::plan::decided::Decided;
 use crate::plan::memory::started::Started;
 use crate::snapshot::history::{EarlyEnds, History};
 
-/// How many pods are remembered of each group: enough to tell one from another that was seen before.
+/// The most pods that are remembered of each group: enough to tell one from another that was seen
+/// before.
 const PODS: usize = 3;
 
-/// What is remembered after a decision.
+/// Memory of early ends after a decision.
 pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, EarlyEnds> {
     let mut after = history.early_ends.clone();
     let mut seen = decided.evidence.early_ends.clone();

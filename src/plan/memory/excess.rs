@@ -1,4 +1,5 @@
-//! Since when nodes above a maximum have been draining, so that their time ends when it was said to.
+//! The time since which nodes above a maximum have been draining, so that their time ends when it
+//! was said to.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +9,8 @@ use crate::plan::outcome::plan::Plan;
 use crate::snapshot::History;
 use crate::snapshot::history::ExcessMemory;
 
-/// What is remembered of the nodes above a maximum, after a plan. A node that was asked to leave
-/// and does not drain yet is remembered for as long as its stop is awaited.
+/// Memory of the nodes above a maximum, after a plan. A node that was asked to leave and does not
+/// drain yet is remembered for as long as its stop is awaited.
 pub(crate) fn after(
     history: &History,
     decided: &Decided<'_>,

@@ -22,7 +22,7 @@ use crate::seconds::doubled;
 use crate::snapshot::Snapshot;
 use crate::snapshot::history::GangMemory;
 
-/// After how many seconds a placement group is tried again, the first time.
+/// Seconds after which a placement group is tried again, the first time.
 const FIRST_S: f64 = 60.0;
 
 /// The longest such time, in seconds.
@@ -31,7 +31,7 @@ const LONGEST_S: f64 = 600.0;
 /// The shortest time for which pods may look for a Kubernetes node, in seconds.
 const LEAST_S: f64 = 5.0;
 
-/// How many placement groups are remembered.
+/// The most placement groups that are remembered.
 const MOST: usize = 200;
 
 /// The placement groups that have been given up, by their titles.
@@ -41,7 +41,7 @@ pub(crate) struct Gangs {
 }
 
 impl Gangs {
-    /// What is remembered of those that still wait.
+    /// The remembered placement groups that still wait.
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let pending = &snapshot.gcs.pending_gang_resource_requests;
         let remembered = &snapshot.history.gangs;
@@ -54,7 +54,7 @@ impl Gangs {
         }
     }
 
-    /// What the next round is to know.
+    /// Memory for the next round.
     pub(crate) fn remembered(&self) -> BTreeMap<String, GangMemory> {
         self.known.clone()
     }
@@ -183,10 +183,10 @@ mod tests {
     /// Seconds since 1970 of the first round.
     const START: u32 = 1_768_392_000;
 
-    /// How many pods all Kubernetes nodes hold together.
+    /// The number of pods that all Kubernetes nodes hold together.
     const PLACES: usize = 8;
 
-    /// How many bundles a placement group has, each as large as a pod.
+    /// The number of bundles of a placement group, each as large as a pod.
     const BUNDLES: usize = 6;
 
     #[derive(Debug, Clone)]

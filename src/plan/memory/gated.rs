@@ -10,11 +10,11 @@ use crate::plan::packing::state::DecisionState;
 use crate::snapshot::history::JumpMemory;
 use crate::snapshot::pod::PodRole;
 
-/// For how many seconds pods keep their scheduling gates before they count as not admitted. Kueue
+/// Seconds for which pods keep their scheduling gates before they count as not admitted. Kueue
 /// admits within a second what fits, and may have to end other pods before.
 const PATIENCE_S: f64 = 30.0;
 
-/// By how many seconds a pod may seem older than it is: Kubernetes writes whole seconds.
+/// Seconds by which a pod may seem older than it is: Kubernetes writes whole seconds.
 const ROUNDED_S: f64 = 1.0;
 
 /// A replica whose pods all have scheduling gates.
@@ -26,7 +26,7 @@ pub(super) struct GatedReplica<'d> {
     pub(super) is_needed: bool,
 }
 
-/// What a cluster has asked for and not got.
+/// The replicas that a cluster has asked for and not got.
 pub(super) struct Jump<'d> {
     /// The replicas that have not been admitted and that no placement group needs, those first that
     /// are taken back first.
@@ -35,15 +35,15 @@ pub(super) struct Jump<'d> {
     pub(super) is_gated: bool,
     /// Whether it has been asked for as it is for long.
     pub(super) is_refused: bool,
-    /// How many replicas of its groups are admitted.
+    /// The number of admitted replicas of its groups.
     pub(super) admitted: u64,
-    /// By group, how many are not, those without a pod included.
+    /// By group, the number of replicas not admitted, those without a pod included.
     pub(super) pending: ByGroup<u64>,
     /// Whether pods with scheduling gates are deleted in this round, so that what is asked for changes.
     pub(super) is_less: bool,
-    /// By group, how many more nodes are needed, but for placement groups.
+    /// By group, the number of further nodes that are needed, but for placement groups.
     pub(super) needed: ByGroup<u64>,
-    /// By group, how many more nodes placement groups need.
+    /// By group, the number of further nodes that placement groups need.
     pub(super) of_gangs: ByGroup<u64>,
     /// Whether a group is part of it.
     concerned: ByGroup<bool>,
@@ -59,7 +59,7 @@ impl<'d> Jump<'d> {
             return None;
         }
         let newest = newest_admitted(decided);
-        // Where younger pods of its group were admitted, its gate is not about what is asked for.
+        // If younger pods of its group were admitted, its gate is not about what is asked for.
         let is_gated = |node: &PlannedNode| {
             let newest = node.group().and_then(|group| *newest.get(group)?);
             let is_passed_over =
@@ -136,7 +136,7 @@ impl<'d> Jump<'d> {
         Some(jump)
     }
 
-    /// How many replicas its groups have with it.
+    /// The number of replicas that its groups have with it.
     pub(super) fn all(&self) -> u64 {
         self.admitted.saturating_add(sum(&self.pending))
     }
@@ -151,7 +151,7 @@ impl<'d> Jump<'d> {
     }
 }
 
-/// How many that are in all groups together.
+/// The sum over all groups.
 pub(super) fn sum(counts: &ByGroup<u64>) -> u64 {
     counts.iter().copied().fold(0, u64::saturating_add)
 }
@@ -243,7 +243,7 @@ pub(super) fn name(state: &DecisionState, group: GroupIndex) -> &str {
     group.map_or("", |group| group.config.name.as_str())
 }
 
-/// How many nodes a replica of a group has.
+/// The number of nodes of a replica of a group.
 pub(super) fn hosts(state: &DecisionState, group: GroupIndex) -> u64 {
     let group = state.groups.get(group);
     group.map_or(1, |group| group.config.hosts.max(1))

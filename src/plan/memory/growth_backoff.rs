@@ -6,9 +6,10 @@
 //! new pods of the group count at their base size for a while: demand that needs more waits, and
 //! the report says why.
 //!
-//! Where the demand needs no more than base size, that begins sooner: as soon as a pod that starts is on
-//! a Kubernetes node that is full. Node autoscalers make nodes that fit what pods request, so without
-//! that few pods would be launched at a time, one round of nodes after the other.
+//! A back-off begins sooner if the demand needs no more than base size: as soon as a pod that
+//! starts is on a Kubernetes node that is full. Node autoscalers make nodes that fit what pods
+//! request, so without that few pods would be launched at a time, one round of nodes after the
+//! other.
 
 use std::collections::BTreeMap;
 
@@ -26,10 +27,11 @@ use crate::plan::packing::state::DecisionState;
 use crate::snapshot::History;
 use crate::snapshot::history::GrowthBackoff;
 
-/// After how many of the longest waits a failure is forgotten.
+/// The number of the longest waits after which a failure is forgotten.
 const FORGOTTEN_AFTER: f64 = 2.0;
 
-/// Why new pods of the group count at their base size, by a growth back-off that is remembered.
+/// The reason why new pods of the group count at their base size, by a growth back-off that is
+/// remembered.
 fn remembered(history: &History, group: &str, now: f64) -> Option<CountedAtBase> {
     let backoff = history.growth_backoffs.get(group)?;
     let until = backoff.at + wait_after(backoff.failures);
@@ -40,9 +42,9 @@ fn remembered(history: &History, group: &str, now: f64) -> Option<CountedAtBase>
     })
 }
 
-/// Why new pods of each group count at their base size, where the group is in growth back-off. One that
-/// begins because a pod that starts has no room, as `starting` says by group, is among them, and so is
-/// one that begins because pods that are made larger find no room, as `too_large` says by group.
+/// The reason why new pods of each group count at their base size, if the group is in growth
+/// back-off. This includes a back-off that begins because a pod that starts has no room
+/// (`starting`, by group), or because pods that are made larger find none (`too_large`, by group).
 pub(crate) fn of_groups(
     history: Option<&History>,
     groups: &ByGroup<GroupConfig>,
@@ -67,7 +69,7 @@ pub(crate) fn of_groups(
     groups.enumerate().zip(starting()).map(at_base).collect()
 }
 
-/// How many failures in a row it will be with another one.
+/// The number of failures in a row, including one more.
 fn failures(history: &History, group: &str) -> u32 {
     let before = history.growth_backoffs.get(group);
     before.map_or(1, |backoff| backoff.failures.saturating_add(1))

@@ -1,4 +1,4 @@
-//! Jumps that are not admitted: how many replicas are asked for at once where scheduling gates stay.
+//! Jumps that are not admitted: the number of replicas asked for at once where scheduling gates stay.
 //!
 //! A queue such as Kueue's admits all new pods of a cluster or none of them: it counts the cluster as
 //! one request, with all of its groups. A jump that does not fit its quota would wait as a whole, though
@@ -7,7 +7,7 @@
 //! and takes no quota while it does. What is admitted is then searched for between what was and what was not.
 //! Later steps begin with one replica and double, and a larger one that fails makes the next wait longer.
 //!
-//! Where the one replica that is left is of a group that cannot be admitted, the groups take turns.
+//! Groups take turns if the one replica that is left is of a group that cannot be admitted.
 //!
 //! Placement groups are not halved, because they are of use as a whole only ([`gangs`](super::gangs)).
 
@@ -25,13 +25,13 @@ use crate::seconds::doubled;
 use crate::snapshot::Snapshot;
 use crate::snapshot::history::JumpMemory;
 
-/// For how many seconds a step is no larger than what is known to be left, the first time.
+/// Seconds for which a step is no larger than what is known to be left, the first time.
 const FIRST_S: f64 = 60.0;
 
 /// The longest such time, in seconds.
 const LONGEST_S: f64 = 600.0;
 
-/// After how many seconds without scheduling gates a jump is forgotten.
+/// Seconds without scheduling gates after which a jump is forgotten.
 const FORGOTTEN_AFTER_S: f64 = 3600.0;
 
 /// The last jump that was not admitted, and what is taken back of it in this decision.
@@ -42,7 +42,7 @@ pub(crate) struct Jumps {
     withdrawn: HashSet<String>,
 }
 
-/// How many nodes may be launched now beside what has not been admitted.
+/// The number of nodes that may be launched now beside what has not been admitted.
 #[derive(Debug)]
 pub(crate) struct JumpRoom {
     /// By group; `None` sets no bound.
@@ -52,7 +52,7 @@ pub(crate) struct JumpRoom {
 }
 
 impl JumpRoom {
-    /// That less is asked for than is needed, if it is.
+    /// The problem that less is asked for than is needed, if it is.
     pub(crate) fn problem(&self) -> Option<Problem> {
         self.is_short.then_some(Problem {
             at: ProblemPlace::Workers,
@@ -63,7 +63,7 @@ impl JumpRoom {
 }
 
 impl Jumps {
-    /// What is remembered, if it still counts.
+    /// The remembered jump, if it still counts.
     pub(crate) fn of(snapshot: &Snapshot, now: f64) -> Self {
         let remembered = snapshot.history.jump.clone();
         // A time ahead of the clock, which was set back since, would count for as much longer.
@@ -165,13 +165,13 @@ impl Jumps {
         jump.needed.enumerate().any(waits).then_some(last.group)
     }
 
-    /// What is remembered, with what this decision adds.
+    /// The remembered jump, with the changes of this decision.
     pub(crate) fn remembered(&self) -> Option<JumpMemory> {
         self.memory.clone()
     }
 }
 
-/// How much may be launched now; `None` if there is no bound.
+/// The launches allowed now; `None` if there is no bound.
 pub(crate) fn room(decided: &Decided<'_>) -> Option<JumpRoom> {
     let (state, now) = (&decided.state, decided.now);
     let jump = Jump::of(decided, decided.jump.as_ref())?;
@@ -216,7 +216,7 @@ pub(crate) fn room(decided: &Decided<'_>) -> Option<JumpRoom> {
     Some(room)
 }
 
-/// What the next round is to know.
+/// Memory for the next round.
 pub(crate) fn after(decided: &Decided<'_>) -> Option<JumpMemory> {
     let now = decided.now;
     let jump = Jump::of(decided, decided.jump.as_ref())?;
@@ -250,17 +250,17 @@ pub(crate) fn after(decided: &Decided<'_>) -> Option<JumpMemory> {
     Some(memory)
 }
 
-/// How many replicas are asked for at once.
+/// The number of replicas that are asked for at once.
 fn step(memory: &JumpMemory, admitted: u64, now: f64) -> u64 {
     let step = match memory.refused {
-        // What is left is known to be less than that.
+        // The quota that is left is known to be less than that.
         Some(refused) if now < larger_at(memory) => refused.saturating_sub(admitted) / 2,
         _ => admitted.saturating_sub(memory.admitted),
     };
     step.max(1)
 }
 
-/// When a larger step is tried again, in seconds since 1970.
+/// The time at which a larger step is tried again, in seconds since 1970.
 fn larger_at(memory: &JumpMemory) -> f64 {
     memory.at + doubled(FIRST_S, memory.times.saturating_sub(1), LONGEST_S)
 }
@@ -294,9 +294,9 @@ mod tests {
         name: &'static str,
         hosts: u64,
         min: u64,
-        /// How many tasks of one CPU its nodes are needed for, each of a node of its own.
+        /// The number of tasks of one CPU that need its nodes, each a node of its own.
         tasks: usize,
-        /// How many of its pods the quota has room for.
+        /// The number of its pods that the quota has room for.
         quota: usize,
     }
 
@@ -305,13 +305,13 @@ mod tests {
     #[derive(Default)]
     struct PlayedCluster {
         groups: Vec<PlayedGroup>,
-        /// How many bundles the placement group has that waits, each as large as a node.
+        /// The number of bundles of the waiting placement group, each as large as a node.
         bundles: usize,
         settings: PlanSettings,
         pods: Vec<PlayedPod>,
         made: u64,
         history: History,
-        /// How often pods were asked for or taken back.
+        /// The number of times that pods were asked for or taken back.
         changes: u32,
     }
 
@@ -493,7 +493,7 @@ mod tests {
                 cluster.changes, before,
                 "quota for {quota}: what is left waits"
             );
-            // What is freed is used.
+            // Quota that is freed is used.
             cluster.groups[0].quota = 8;
             cluster.play(1380, 120);
             assert_eq!(cluster.running("cpu"), 8, "quota for {quota}");

@@ -1,4 +1,4 @@
-//! What the next round is to know of this one.
+//! The history that one round leaves for the next.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,7 +77,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
     }
 }
 
-/// What Ray nodes that are about to leave have been told about when.
+/// Departures that have been announced to Ray nodes that are about to leave.
 fn told(before: &History, decided: &Decided<'_>, plan: &Plan) -> BTreeMap<String, ToldDeparture> {
     let leaves = |pod: &String| decided.departures.contains_key(pod);
     let known = before.told.iter().filter(|(pod, _)| leaves(pod));
@@ -95,7 +95,7 @@ fn told(before: &History, decided: &Decided<'_>, plan: &Plan) -> BTreeMap<String
     known.chain(now).collect()
 }
 
-/// What is remembered of an idle node that is, or was, needed for headroom.
+/// Memory of an idle node that is, or was, needed for headroom.
 fn standby(node: &PlannedNode) -> Option<StandbyMemory> {
     let is_idle = node.is_idle() && node.stays();
     let is_known = node.standby != StandbyRole::None;

@@ -6,7 +6,7 @@ use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::state::DecisionState;
 use crate::snapshot::pod::Pod;
 
-/// By how many seconds a pod may seem older than it is: Kubernetes writes whole seconds.
+/// Seconds by which a pod may seem older than it is: Kubernetes writes whole seconds.
 const ROUNDED_S: f64 = 1.0;
 
 /// The worker pods in which Ray runs.
@@ -16,7 +16,8 @@ pub(crate) struct Started<'a> {
 }
 
 impl<'a> Started<'a> {
-    /// Those of a decision, or none if nothing is `remembered` that they could prove wrong.
+    /// The worker pods of a decision in which Ray runs; none if nothing is `remembered` that they
+    /// could prove wrong.
     pub(crate) fn of(remembered: bool, state: &DecisionState, own: &'a [Pod<'a>]) -> Self {
         // Most clusters have no such group, and to find these pods all pods are gone through.
         if !remembered {

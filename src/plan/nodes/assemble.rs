@@ -24,15 +24,15 @@ use crate::plan::outcome::unmet::CountedAtBase;
 use crate::plan::strategy::Strategy;
 use crate::snapshot::History;
 
-/// After how many seconds without a Kubernetes node a pod counts at its base size. Until then, a
-/// node autoscaler may bring a node on which it can grow.
+/// Seconds without a Kubernetes node after which a pod counts at its base size. Until then, a node
+/// autoscaler may bring a node on which it can grow.
 const UNSCHEDULABLE_FOR_LONG_S: f64 = 60.0;
 
 /// Turns rows into planned nodes.
 pub(crate) struct NodeAssembly<'d> {
     pub(crate) history: &'d History,
     pub(crate) strategy: Strategy,
-    /// For how many seconds a deferred resize is left as it is.
+    /// Seconds for which a deferred resize is left as it is.
     pub(crate) deferred_s: f64,
     /// Whether the memory that is really in use counts.
     pub(crate) follows_memory: bool,

@@ -22,11 +22,11 @@ use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_condition::PodCondition;
 use crate::snapshot::pod_object::ContainerStatus;
 
-/// For how many seconds a pod may have scheduling gates: where Kueue has quota left, it removes its
+/// Seconds for which a pod may have scheduling gates: where Kueue has quota left, it removes its
 /// gate within a second.
 const GATED_S: f64 = 2.0;
 
-/// Why a container's image is not there. (Kubernetes, `pkg/kubelet/images/types.go`.)
+/// Waiting reasons for an image that is not there. (Kubernetes, `pkg/kubelet/images/types.go`.)
 const NO_IMAGE: [&str; 5] = [
     "ErrImagePull",
     "ImagePullBackOff",
@@ -35,23 +35,24 @@ const NO_IMAGE: [&str; 5] = [
     "RegistryUnavailable",
 ];
 
-/// Why a container cannot be made. (Kubernetes, `pkg/kubelet/kuberuntime/kuberuntime_container.go`.)
+/// Waiting reasons for a container that cannot be made. (Kubernetes,
+/// `pkg/kubelet/kuberuntime/kuberuntime_container.go`.)
 const NOT_MADE: [&str; 3] = [
     "CreateContainerConfigError",
     "CreateContainerError",
     "RunContainerError",
 ];
 
-/// For how many seconds pods that do not start are waited for, where nothing says more.
+/// Seconds for which pods that do not start are waited for, if nothing says more.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StartPatience {
-    /// Those that no Kubernetes node has room for.
+    /// Seconds for pods that no Kubernetes node has room for.
     pub(crate) unschedulable_s: f64,
-    /// Those that have a Kubernetes node.
+    /// Seconds for pods that have a Kubernetes node.
     pub(crate) progress_deadline_s: f64,
 }
 
-/// What the objects say.
+/// Evidence in the objects about pods that do not start and groups that cannot be served.
 #[derive(Debug)]
 pub(crate) struct Evidence<'a> {
     /// The pods that do not start, by name.
@@ -275,7 +276,7 @@ fn refused<'c>(
     // (KubeRay, `raycluster_controller.go`, `reconcilePods`.)
     let first = config.groups.enumerate().find(|(_, group)| lacks(group))?;
     if let Some(group) = groups.get_mut(first.0) {
-        // What a pod of the group says about itself is more exact, and stays.
+        // A pod of the group gives a more exact reason, which stays.
         group.get_or_insert(BlockReason::NotCreated);
     }
     Some(first)
@@ -302,9 +303,9 @@ fn awaited<'a>(starting: &[&'a Pod<'a>], now: f64) -> HashSet<&'a str> {
     awaited.map(|(pod, _)| pod.name).collect()
 }
 
-/// Why a pod does not start. One that no Kubernetes node has room for counts after `unschedulable_s`
-/// seconds, in which a node autoscaler may make one, and at once if none can come; without that
-/// number, one is on its way.
+/// The reason why a pod does not start. One that no Kubernetes node has room for counts after
+/// `unschedulable_s` seconds, in which a node autoscaler may make one, and at once if none can
+/// come; without that number, one is on its way.
 fn of_pod(pod: &Pod<'_>, unschedulable_s: Option<f64>, now: f64) -> Option<BlockReason> {
     let age = pod.created().map_or(0.0, |created| now - created);
     let name = pod.name.to_owned();
@@ -329,7 +330,7 @@ fn of_pod(pod: &Pod<'_>, unschedulable_s: Option<f64>, now: f64) -> Option<Block
     waiting(pod).find_map(|why| of_container(&name, why))
 }
 
-/// How far a pod with a Kubernetes node has come, if it has not become a Ray node in time.
+/// The stage of a pod with a Kubernetes node, if it has not become a Ray node in time.
 fn overdue(pod: &Pod<'_>, progress_deadline_s: f64, now: f64) -> Option<StartStage> {
     pod.node?;
     let (since, stage) = if pod.phase == Some("Running") {
@@ -346,7 +347,7 @@ fn overdue(pod: &Pod<'_>, progress_deadline_s: f64, now: f64) -> Option<StartSta
     (now - since >= progress_deadline_s).then_some(stage)
 }
 
-/// How far a pod has come whose containers do not all run.
+/// The stage of a pod whose containers do not all run.
 fn stage(pod: &Pod<'_>) -> StartStage {
     let status = &pod.object.status;
     let has_ended = |container: &&ContainerStatus| {
@@ -363,7 +364,7 @@ fn stage(pod: &Pod<'_>) -> StartStage {
     }
 }
 
-/// Why the containers of a pod wait.
+/// The waiting reasons of a pod's containers.
 fn waiting<'a>(pod: &Pod<'a>) -> impl Iterator<Item = &'a str> {
     let status = &pod.object.status;
     // The others wait until all init containers have ended, so one of these that fails is the

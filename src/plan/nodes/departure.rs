@@ -16,14 +16,14 @@ use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::taint::{Taint, TaintMeaning};
 use crate::snapshot::toleration::UNANSWERED_S;
 
-/// For how many seconds a kubelet may be silent before its node counts as leaving: a restart takes
+/// Seconds for which a kubelet may be silent before its node counts as leaving: a restart takes
 /// some of them.
 const SILENT_S: f64 = 60.0;
 
 /// The condition of a pod that is about to be ended by a disruption.
 const DISRUPTION: &str = "DisruptionTarget";
 
-/// Why a node leaves, since when, and when it is gone, each if it is known.
+/// The reason for which a node leaves, with its beginning and its end, each if it is known.
 #[derive(Debug, Clone)]
 struct ExpectedDeparture {
     reason: DepartureReason,
@@ -31,7 +31,7 @@ struct ExpectedDeparture {
     gone_at: Gone,
 }
 
-/// When a node is gone.
+/// The time at which a node is gone.
 #[derive(Debug, Clone, Copy)]
 enum Gone {
     /// At that time, in seconds since 1970.
@@ -151,7 +151,7 @@ fn add_other_hosts(
     }
 }
 
-/// What the node of a pod says about the future of the pod.
+/// The departure that the node of a pod announces for the pod.
 fn expected(node: &KubeNode, pod: &Pod<'_>, now: f64) -> Option<ExpectedDeparture> {
     if comes_back(node, pod) {
         return None;
@@ -214,10 +214,10 @@ fn by_taint(node: &KubeNode, taint: &Taint, pod: &Pod<'_>, now: f64) -> Option<E
     }
 }
 
-/// For how many seconds a pod stays although its kubelet does not answer, `None` if for ever.
+/// Seconds for which a pod stays although its kubelet does not answer, `None` if for ever.
 fn tolerated_s(pod: &Pod<'_>, taint: &Taint) -> Option<f64> {
     let toleration = pod.toleration(taint);
-    // Of what admission writes into every pod nothing is kept.
+    // The toleration that admission writes into every pod is not kept.
     let seconds = toleration.map_or(Some(UNANSWERED_S), |toleration| {
         toleration.toleration_seconds
     });

@@ -49,9 +49,9 @@ pub(crate) struct GroupConfig {
     pub(crate) memory_monitor: bool,
     /// The base size, with which its pods start; `None` without requests.
     pub(crate) base: Option<Size>,
-    /// What its pods have as a whole, as the template says.
+    /// Pod-level resources of its pods, by the template.
     pub(crate) pod_level: Resources,
-    /// What one of its pods asks for when it starts.
+    /// Amounts that one of its pods requests when it starts.
     pub(crate) pod_requests: Amounts,
     /// The devices of its ray containers, such as `nvidia.com/gpu`.
     pub(crate) devices: Vec<String>,
@@ -64,7 +64,7 @@ pub(crate) struct GroupConfig {
 }
 
 impl GroupConfig {
-    /// How many nodes so many replicas have.
+    /// The number of nodes of so many replicas.
     pub(crate) fn nodes(&self, replicas: i64) -> u64 {
         nodes(replicas, self.hosts)
     }
@@ -95,9 +95,9 @@ pub(crate) struct ClusterConfig {
     positions: HashMap<String, GroupIndex>,
     /// The names of the groups that are in the RayCluster and cannot be read.
     pub(crate) unread: HashSet<String>,
-    /// How many nodes those groups have, as far as they say so.
+    /// The number of nodes of those groups, as far as they say so.
     pub(crate) unread_nodes: u64,
-    /// What keeps Ray from reading the configuration. Ray would do nothing at all.
+    /// Problems that keep Ray from reading the configuration. Ray would do nothing at all.
     pub(crate) problems: Vec<Problem>,
 }
 

@@ -11,11 +11,11 @@ use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::seconds::second_of;
 use crate::snapshot::pod::{Pod, PodRole};
 
-/// For how many seconds a pod may be there after it was to be killed: its kubelet still removes what
+/// Seconds for which a pod may be there after it was to be killed: its kubelet still removes what
 /// belongs to it.
 const LATE_S: f64 = 30.0;
 
-/// How many of these pods a problem names.
+/// The most of these pods that a problem names.
 const NAMED: usize = 3;
 
 /// Worker pods that hang in termination, by group, in the order of their names.
@@ -23,7 +23,7 @@ const NAMED: usize = 3;
 pub(crate) struct HangingPods<'a>(BTreeMap<&'a str, Vec<&'a Pod<'a>>>);
 
 impl<'a> HangingPods<'a> {
-    /// Those that KubeRay counts: pods that it was asked to delete it does not.
+    /// The pods that KubeRay counts: all but those that it was asked to delete.
     pub(crate) fn of(own: &'a [Pod<'a>], config: &ClusterConfig, now: f64) -> Self {
         let mut found = Self::default();
         let hanging = own.iter().filter(|pod| hangs(pod, now));
@@ -50,12 +50,12 @@ impl<'a> HangingPods<'a> {
         })
     }
 
-    /// How many a group has.
+    /// The number of them in a group.
     pub(crate) fn count(&self, group: &str) -> u64 {
         self.0.get(group).map_or(0, |pods| pods.len() as u64)
     }
 
-    /// What is to be reported of them, by group.
+    /// Problems to report about them, by group.
     pub(crate) fn problems(&self) -> impl Iterator<Item = Problem> {
         self.0.iter().map(|(group, pods)| {
             let names: Vec<&str> = pods.iter().take(NAMED).map(|pod| pod.name).collect();

@@ -1,6 +1,6 @@
-//! Where a node is in its life, with the parts of it that exist by then.
+//! The stage of a node's life, with the parts of it that exist by then.
 
-/// Where a node is in its life.
+/// A stage of a node's life, with the parts of the node that exist by then.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum NodeLife {
     /// It was added by this decision, or is only considered.
@@ -9,7 +9,7 @@ pub(crate) enum NodeLife {
     Queued,
     /// KubeRay was asked for it, and its pod does not exist yet.
     Requested {
-        /// When KubeRay was asked, in seconds since 1970, if that is known.
+        /// The time at which KubeRay was asked, in seconds since 1970, if that is known.
         since: Option<f64>,
     },
     /// Its pod exists.
@@ -33,7 +33,7 @@ pub(crate) enum RayInPod {
     Absent,
     /// It was asked to stop, and has not begun to drain yet.
     Stopping {
-        /// When it was asked, in seconds since 1970.
+        /// The time at which it was asked, in seconds since 1970.
         since: Option<f64>,
     },
     /// It does.
@@ -45,9 +45,9 @@ pub(crate) enum RayInPod {
 pub(crate) struct Raylet {
     /// The id of the Ray node, in hexadecimal, if Ray reports it.
     pub(crate) id: Option<String>,
-    /// How much CPU it has, as Ray reports it, in cores.
+    /// Its CPU, as Ray reports it, in cores.
     pub(crate) cpu: f64,
-    /// How much memory it has, as Ray reports it, in bytes.
+    /// Its memory, as Ray reports it, in bytes.
     pub(crate) memory: f64,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! This module takes the RayCluster, its pods and the Ray nodes of a snapshot. It gives back
 //! [groups](group) and [nodes](node). Each node is there once: it is running, pending or draining.
-//! What Ray cannot use of the objects becomes a [problem](problems), and never ends the decision
-//! about the rest.
+//! Parts of the objects that Ray cannot use become [problems], and never end the decision about the
+//! rest.
 
 pub(crate) mod assemble;
 pub(crate) mod blocked;

@@ -10,12 +10,12 @@ use crate::plan::nodes::standby_role::{KeptReason, StandbyRole};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::step::PlacementStep;
 
-/// Which amounts of a node count for the demand that is packed.
+/// The amounts of a node that count for the demand that is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CountedAmounts {
-    /// What is free now: for pending tasks, actors and placement groups.
+    /// The amounts that are free now: for pending tasks, actors and placement groups.
     Free = 0,
-    /// All that the node has: for `request_resources()`.
+    /// The total amounts: for `request_resources()`.
     Total = 1,
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum NodeGroup {
     Gone(String),
 }
 
-/// What a decision makes of a node.
+/// The decision about a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// The node stays.
@@ -78,7 +78,7 @@ impl NodeResource {
 pub(crate) struct Placement {
     /// The demand, by its number in the report.
     pub(crate) demand: DemandIndex,
-    /// How many units of the demand were placed.
+    /// The number of units placed.
     pub(crate) count: u64,
     /// The step of packing in which they were placed.
     pub(crate) step: PlacementStep,
@@ -94,13 +94,13 @@ pub(crate) struct PlannedNode {
     pub(crate) head: bool,
     pub(crate) life: NodeLife,
     pub(crate) fate: Fate,
-    /// For how long Ray has not used it, or no demand has needed it while it was pending, in
-    /// milliseconds.
+    /// Milliseconds for which Ray has not used it, or for which no demand has needed it while it
+    /// was pending.
     pub(crate) idle_ms: i64,
     /// The resources that any request names, CPU, memory, and the resources in use.
     pub(crate) amounts: Vec<NodeResource>,
-    /// How many more resources it has. They are all free and no request names them, so they only
-    /// weigh in means.
+    /// The number of its further resources. They are all free and no request names them, so they
+    /// only weigh in means.
     pub(crate) untouched: u32,
     /// The labels that any request names.
     pub(crate) labels: Vec<(Name, Name)>,
@@ -111,10 +111,10 @@ pub(crate) struct PlannedNode {
     /// Its in-place resize, if the pods of its group may grow.
     // In a box, because most nodes have none, and packing copies nodes.
     pub(crate) resize: Option<Box<Resize>>,
-    /// For how many seconds its pod has been there without a Kubernetes node that has room for it,
+    /// Seconds for which its pod has been there without a Kubernetes node that has room for it,
     /// if the scheduler says so.
     pub(crate) unschedulable_s: Option<f64>,
-    /// For how many seconds its pod has had scheduling gates, if it has.
+    /// Seconds for which its pod has had scheduling gates, if it has.
     pub(crate) gated_s: Option<f64>,
     /// Whether the node is counted at its resize limits, because a pod that starts can grow that
     /// far.
@@ -123,14 +123,14 @@ pub(crate) struct PlannedNode {
     pub(crate) blocked: bool,
     /// Its node class, by source, while it is known.
     pub(crate) class: [Option<u32>; 2],
-    /// How many nodes it stands for, which are all alike and next to each other in the list. It is
-    /// more than one only while there is no pod: a launch of a million nodes is one entry here.
+    /// The number of equal nodes that it stands for, which are next to each other in the list. It
+    /// is more than one only while there is no pod: a launch of a million nodes is one entry here.
     pub(crate) count: u64,
     /// The number under which it, or the node that it was split off, was made.
     pub(crate) born: NodeIndex,
-    /// What it is to what is kept ready.
+    /// Its role in standby.
     pub(crate) standby: StandbyRole,
-    /// Why it is kept though it has been idle for long enough to go.
+    /// The reason why it is kept though it has been idle for long enough to go.
     pub(crate) kept: Option<KeptReason>,
 }
 
@@ -148,7 +148,7 @@ impl PlannedNode {
         }
     }
 
-    /// What there is of it, if its pod exists.
+    /// The node with its pod, if that exists.
     fn existing(&self) -> Option<&ExistingNode> {
         match &self.life {
             NodeLife::Existing(node) => Some(node),
@@ -179,7 +179,7 @@ impl PlannedNode {
         self.raylet()?.id.as_deref()
     }
 
-    /// Why it is to be removed, now or later.
+    /// The cause for which it is to be removed, now or later.
     pub(crate) fn removal(&self) -> Option<RemovalCause> {
         match self.fate {
             Fate::Remove(cause) | Fate::Hold(cause) => Some(cause),
@@ -187,7 +187,7 @@ impl PlannedNode {
         }
     }
 
-    /// What the node has of a resource.
+    /// The node's amounts of a resource, if it is listed.
     pub(crate) fn amount(&self, name: Name) -> Option<&NodeResource> {
         self.amounts.iter().find(|amount| amount.name == name)
     }
@@ -197,7 +197,7 @@ impl PlannedNode {
         self.amount(name)?.total
     }
 
-    /// How much of a resource is in use, or was placed on the node.
+    /// The amount of a resource that is in use, or was placed on the node.
     pub(crate) fn taken(&self, name: Name) -> Option<f64> {
         let amount = self.amount(name)?;
         let free = amount.free.into_iter().flatten().reduce(f64::min);

@@ -3,7 +3,7 @@
 use crate::snapshot::node_prospect::{NodeOutlook, NodeProspect};
 use crate::snapshot::pod::Pod;
 
-/// For how many seconds a node is waited for that is said to come, from when that was said first.
+/// Seconds for which a node is waited for that is said to come, from when that was said first.
 ///
 /// So long these programs themselves wait for one before they take it for failed: cluster-autoscaler
 /// by its flag `--max-node-provision-time`, 15 minutes by default, and Karpenter by
@@ -12,7 +12,7 @@ use crate::snapshot::pod::Pod;
 /// never join would be waited for without end.
 const NODE_COMES_S: f64 = 900.0;
 
-/// How far, in seconds, the clock of a node autoscaler may be ahead.
+/// The most seconds by which the clock of a node autoscaler may be ahead.
 const AHEAD_S: f64 = 60.0;
 
 /// Whether a Kubernetes node comes for a pod.
@@ -26,14 +26,14 @@ pub(crate) enum Outlook<'a> {
     Unsaid,
 }
 
-/// What is said of a pod that has no Kubernetes node yet.
+/// The outlook of a pod that has no Kubernetes node yet.
 pub(crate) fn outlook<'a>(pod: &Pod<'a>, now: f64) -> Outlook<'a> {
     // The scheduler is about to make room on the node that it has nominated. Others may nominate one
     // too, and might never take that back; of the time of a nomination nothing is known.
     let nominated = pod.object.status.nominated_node_name.as_deref();
     let is_nominated = nominated.is_some_and(|node| !node.is_empty());
     let is_young = || pod.created().is_none_or(|created| is_recent(created, now));
-    // Where two node autoscalers are at work, each says of the pods of the other that no node can
+    // Two node autoscalers may be at work, and each says of the pods of the other that no node can
     // come. So the latest word of each counts, and one that makes a node is believed.
     if is_nominated && is_young() || is_said_to_come(pod, now) {
         return Outlook::Coming;

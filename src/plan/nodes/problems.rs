@@ -1,5 +1,5 @@
-//! What is wrong with a cluster's objects and makes Ray give up every round, apart from what is
-//! noticed elsewhere. Each such fault is named, and concerns only the object that has it.
+//! Faults of a cluster's objects that make Ray give up every round, apart from those noticed
+//! elsewhere. Each is named, and concerns only the object that has it.
 
 use std::cell::LazyCell;
 
@@ -11,7 +11,7 @@ use crate::snapshot::cluster_object::{ClusterSpec, GroupSpec, IdleTimeout};
 use crate::snapshot::gcs::{ClusterResourceState, NodeStatus};
 use crate::snapshot::pod::{Pod, PodRole};
 
-/// How many faults of one kind are named.
+/// The most faults of one kind that are named.
 const NAMED: usize = 20;
 
 /// Returns all such faults.

@@ -13,7 +13,7 @@ use crate::plan::outcome::unmet::amount_text;
 use crate::snapshot::gcs::LiveNodes;
 use crate::snapshot::pod::Pod;
 
-/// How far a raylet's CPU may be from its pod's CPU: Ray keeps four decimals.
+/// The most cores by which a raylet's CPU may differ from its pod's CPU: Ray keeps four decimals.
 const RAYLET_STEP: f64 = 1e-4;
 
 /// Has the raylet told the pod's size if the raylet has another size, or if a resize is complete.
@@ -46,8 +46,8 @@ fn differs(raylet_size: Option<(f64, f64)>, resize: &Resize) -> bool {
     };
     let quiet = resize.resizing_at.is_none() && resize.progress == ResizeProgress::Finished;
     let (pod_cpu, pod_memory) = (resize.current.cpu, counted(resize.current.memory));
-    // Where it starts, the raylet rounds the CPU up to whole cores and finds its memory by itself,
-    // so that these amounts may differ from the pod's.
+    // A raylet that starts rounds the CPU up to whole cores and finds its memory by itself, so that
+    // these amounts may differ from the pod's.
     let at_first_size = resize.current == resize.base;
     let cpu_apart = (cpu - pod_cpu).abs() > RAYLET_STEP;
     let rounded_up = at_first_size && (cpu - pod_cpu.ceil()).abs() <= RAYLET_STEP;

@@ -19,11 +19,11 @@ use crate::snapshot::gcs::{LiveNodes, NodeState, NodeStatus};
 use crate::snapshot::history::{Instance, InstanceStatus};
 use crate::snapshot::pod::{Pod, PodRole};
 
-/// For how many seconds a node that was asked to stop is expected to drain. If it still runs after
+/// Seconds for which a node that was asked to stop is expected to drain. If it still runs after
 /// that, the request was lost or refused. (Ray, `InstanceReconcileConfig`.)
 const STOP_TIMEOUT_S: f64 = 300.0;
 
-/// For how many seconds Ray waits for the Ray node of a pod that runs
+/// Seconds for which Ray waits for the Ray node of a pod that runs
 /// (`allocate_status_timeout_s`).
 const ALLOCATE_TIMEOUT_S: f64 = 3600.0;
 
@@ -36,7 +36,7 @@ pub(crate) struct Row<'a> {
     pub(crate) stage: Stage,
     pub(crate) head: bool,
     pub(crate) since: Option<f64>,
-    /// How many equal launches it stands for; a row with a pod stands for one.
+    /// The number of equal launches that it stands for; a row with a pod stands for one.
     pub(crate) count: u64,
 }
 

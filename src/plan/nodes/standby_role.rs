@@ -1,8 +1,8 @@
-//! What a node is to what is kept ready.
+//! The role of a node in standby.
 
 use crate::plan::list::StandbyIndex;
 
-/// What a node is to what is kept ready.
+/// The role of a node in standby.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) enum StandbyRole {
     /// Nothing.
@@ -27,7 +27,7 @@ impl StandbyRole {
         }
     }
 
-    /// What is kept ready that needs the node.
+    /// The standby demand that needs the node.
     pub(crate) fn needed_for(self) -> Option<StandbyIndex> {
         match self {
             Self::Needed(kept) | Self::Launched(kept) => Some(kept),
@@ -35,7 +35,7 @@ impl StandbyRole {
         }
     }
 
-    /// Since when it has not been needed any more, in seconds since 1970.
+    /// The time since which it has not been needed any more, in seconds since 1970.
     pub(crate) fn released_at(self) -> Option<f64> {
         match self {
             Self::Released(at) => Some(at),
@@ -44,7 +44,7 @@ impl StandbyRole {
     }
 }
 
-/// Why a node is kept though it has been idle for long enough to go.
+/// The reason why a node is kept though it has been idle for long enough to go.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum KeptReason {
     /// It is kept ready for that.

@@ -72,7 +72,7 @@ impl NodeReader<'_> {
             }
         }
         let mut labels: BTreeMap<&String, &String> = ray.labels.iter().collect();
-        // Where both name a label, the dynamic one counts. (Ray, `scheduler.py`.)
+        // The dynamic label counts if both name a label. (Ray, `scheduler.py`.)
         labels.extend(&ray.dynamic_labels);
         node.labels = self.known_labels(labels.into_iter());
         node.idle_ms = ray.idle_duration_ms;
@@ -120,7 +120,7 @@ impl NodeReader<'_> {
     }
 }
 
-/// Where the node of a row is in its life.
+/// The stage of life of a row's node.
 fn life(row: &Row<'_>) -> NodeLife {
     let Some(pod) = row.pod else {
         return match row.stage {

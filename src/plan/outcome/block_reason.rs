@@ -1,4 +1,4 @@
-//! Why a group cannot be served now.
+//! Reasons why a group cannot be served now.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crate::snapshot::history::BlockCause;
 use crate::snapshot::node_prospect::NodeAutoscaler;
 use crate::snapshot::whole_moment;
 
-/// Why pods of a group would not start now.
+/// The reason why pods of a group would not start now.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum BlockReason {
     /// A controller says so in the group's `scaleStrategy.scaleGate`, with the name of the gate.
@@ -31,7 +31,7 @@ pub enum BlockReason {
     NoNodeComes {
         /// The name of the pod.
         pod: String,
-        /// Who says so.
+        /// The node autoscaler that says so.
         by: NodeAutoscaler,
         /// Its own words.
         message: String,
@@ -65,7 +65,7 @@ pub enum BlockReason {
     NotInTime {
         /// The name of the pod.
         pod: String,
-        /// How far it has come.
+        /// The stage that it has reached.
         stage: StartStage,
     },
     /// A pod that KubeRay was asked to delete is still there, and KubeRay leaves the group alone until it is gone.
@@ -88,14 +88,14 @@ pub enum BlockReason {
     /// seconds since 1970.
     #[error("its pods could not start{}; it is tried again at {}", Because(*.cause), whole_moment(*.until))]
     Lately {
-        /// Why it could not be served, if that is remembered.
+        /// The cause, if that is remembered.
         cause: Option<BlockCause>,
         /// The time.
         until: i64,
     },
 }
 
-/// How far a pod with a Kubernetes node has come on its way to a Ray node.
+/// The stage of a pod with a Kubernetes node on its way to a Ray node.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum StartStage {
     /// The volumes or the sandbox of its containers are not ready.
@@ -152,7 +152,7 @@ impl BlockReason {
         reason
     }
 
-    /// What is remembered of the reason.
+    /// The cause that is remembered of the reason.
     pub fn cause(&self) -> Option<BlockCause> {
         match self {
             Self::ScaleGate(_) => None,
@@ -200,7 +200,7 @@ impl fmt::Display for Words<'_> {
     }
 }
 
-/// Why pods could not start, as it goes on in a sentence.
+/// The cause why pods could not start, as the rest of a sentence.
 struct Because(Option<BlockCause>);
 
 impl fmt::Display for Because {

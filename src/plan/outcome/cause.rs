@@ -1,4 +1,4 @@
-//! Why a node is to be removed.
+//! Causes of the removal of a node.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::plan::outcome::json_text::text_in_json;
 use crate::snapshot::moment;
 
-/// Why a node is to be removed.
+/// The cause of the removal of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum RemovalCause {
@@ -71,7 +71,7 @@ impl RemovalCause {
     }
 }
 
-/// What says that a pod is about to leave against its autoscaler's will.
+/// The sign that a pod is about to leave against its autoscaler's will.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DepartureReason {
     /// Its Kubernetes node is being deleted.
@@ -97,11 +97,11 @@ pub struct Departure {
     pub pod: String,
     /// The name of its group.
     pub group: String,
-    /// What says so.
+    /// The sign that it leaves.
     pub reason: DepartureReason,
-    /// Since when that is known, in seconds since 1970.
+    /// The time since which that is known, in seconds since 1970.
     pub since: f64,
-    /// When the pod is gone, as far as is known or assumed, in seconds since 1970.
+    /// The time at which the pod is gone, as far as is known or assumed, in seconds since 1970.
     pub gone_at: f64,
     /// Whether that time is known, from the objects, or assumed.
     pub is_known: bool,

@@ -11,7 +11,7 @@ use crate::plan::strategy::Strategy;
 use crate::quantity::Quantity;
 use crate::snapshot::moment;
 
-/// How many of the resources that work holds are named.
+/// The most of the resources held by work that are named.
 const HELD: usize = 5;
 
 impl fmt::Display for Plan {
@@ -136,14 +136,14 @@ fn new_nodes(count: u64) -> String {
 }
 
 impl GroupPlan {
-    /// How large the pods of new nodes are made, in words for people; empty if they are made as their
-    /// template says.
+    /// The size with which pods of new nodes are made, in words for people; empty if their template
+    /// gives it.
     pub fn initial_size_text(&self) -> String {
         let size = self.initial_size.as_ref();
         size.map_or_else(String::new, |size| format!(", to be made with {size} each"))
     }
 
-    /// How many of the new nodes no demand needs, and why they are launched, in words for people;
+    /// The number of new nodes that no demand needs, and the reasons for them, in words for people;
     /// empty if there are none.
     pub fn standby_reasons(&self) -> String {
         let reasons = self.standby.iter().map(|launch| format!(", {launch}"));

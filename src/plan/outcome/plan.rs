@@ -25,7 +25,7 @@ pub struct Plan {
     pub cluster: String,
     /// The strategy with which the plan was decided.
     pub strategy: Strategy,
-    /// Why nothing is done at all; absent if something may be done.
+    /// The reason for doing nothing at all; absent if something may be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<PlanWait>,
     /// The worker groups, in the RayCluster's order.
@@ -56,11 +56,11 @@ pub struct Plan {
     pub unmet: Vec<Unmet>,
     /// The problems of the cluster's objects, and what is not done because of them.
     pub problems: Vec<Problem>,
-    /// What the controller is to remember for the next round.
+    /// The history that the controller is to remember for the next round.
     pub remember: History,
 }
 
-/// What a plan does with a worker group.
+/// The changes that a plan makes to a worker group.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupPlan {
@@ -71,19 +71,19 @@ pub struct GroupPlan {
     pub replicas_now: Option<i64>,
     /// `replicas` as the plan sets it.
     pub replicas: i64,
-    /// How many new nodes are needed.
+    /// The number of new nodes needed.
     pub launch: u64,
-    /// How many nodes KubeRay is asked for in this round, including nodes that were decided on in
-    /// earlier rounds.
+    /// The number of nodes that KubeRay is asked for in this round, including nodes that were
+    /// decided on in earlier rounds.
     pub launch_now: u64,
     /// The size that the pods of these are to be made with; absent where that is the size of their
     /// template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_size: Option<InitialSize>,
-    /// Those of the new nodes that no demand needs, and why they are launched.
+    /// The new nodes that no demand needs, with the reasons for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub standby: Vec<StandbyLaunch>,
-    /// How many launches of earlier rounds are not needed any more.
+    /// The number of launches of earlier rounds not needed any more.
     pub cancel: u64,
     /// The pods to delete, and why. Ray runs in none of them.
     pub delete: Vec<Deletion>,
@@ -126,11 +126,11 @@ pub struct PodResize {
     pub memory_bytes: i64,
     /// Whether CPU or memory shrinks, so that the raylet must give it up before the pod does.
     pub raylet_first: bool,
-    /// For how many seconds the CPU was spare that the pod gives up; absent where the pod is
-    /// resized for another reason.
+    /// Seconds for which the CPU that the pod gives up was spare; absent where the pod is resized
+    /// for another reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spare_seconds: Option<u32>,
-    /// Why the pod gets another amount of memory, where that is for what is really in use.
+    /// The reason why the pod gets another amount of memory, if that is for what is really in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_reason: Option<MemoryReason>,
     /// The demand that runs in the pod once it has grown, where it grows for that.
@@ -144,17 +144,17 @@ pub struct PodResize {
 pub struct GrowthDemand {
     /// The first of it, in words for people.
     pub demand: String,
-    /// How many units of that.
+    /// The number of its units.
     pub count: u64,
-    /// How many units of other demands.
+    /// The number of units of other demands.
     pub others: u64,
 }
 
-/// Why a pod gets another amount of memory, by what is really in use.
+/// The reason why a pod gets another amount of memory, by what is really in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum MemoryReason {
-    /// What the pod has is nearly full, or will be soon.
+    /// The memory of the pod is nearly full, or will be soon.
     #[serde(rename_all = "camelCase")]
     NearlyFull {
         /// The bytes in use.
@@ -165,7 +165,7 @@ pub enum MemoryReason {
     MostlyFree {
         /// The most bytes in use in that time.
         bytes: i64,
-        /// For how many seconds that was so.
+        /// Seconds for which that was so.
         seconds: u32,
     },
 }
@@ -206,13 +206,13 @@ pub struct NodeDrain {
     pub node_id: String,
     /// The cause of the removal.
     pub cause: RemovalCause,
-    /// For how long the node has been idle, in milliseconds.
+    /// Milliseconds for which the node has been idle.
     pub idle_ms: i64,
-    /// When the node is stopped, whatever work it still has, in seconds since 1970. A time that has
-    /// come stops it at once. Absent where the node may take as long as its work.
+    /// The time at which the node is stopped, whatever work it still has, in seconds since 1970. A
+    /// time that has come stops it at once. Absent where the node may take as long as its work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_at: Option<f64>,
-    /// What says that its pod is about to leave, and when, if that is the cause.
+    /// Source and time of the departure, if that is the cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub departure: Option<Departure>,
 }
@@ -228,17 +228,18 @@ pub struct ExcessNode {
     pub group: String,
     /// The maximum that it is above.
     pub cause: RemovalCause,
-    /// When it was asked to leave, in seconds since 1970; absent where nobody remembers that, as in a
-    /// look from a workstation.
+    /// The time at which it was asked to leave, in seconds since 1970; absent where nobody
+    /// remembers that, as in a look from a workstation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<f64>,
-    /// When it is stopped, whatever work it still has, in seconds since 1970; absent where that is not
-    /// known either.
+    /// The time at which it is stopped, whatever work it still has, in seconds since 1970; absent
+    /// where that is not known either.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_at: Option<f64>,
-    /// For how many seconds it may finish its work.
+    /// Seconds for which it may finish its work.
     pub longest_s: f64,
-    /// What its work holds of each resource that Ray counts; work that holds nothing is not seen.
+    /// Amounts that its work holds of each resource that Ray counts; work that holds nothing is not
+    /// seen.
     pub holds: BTreeMap<String, f64>,
 }
 
@@ -246,15 +247,15 @@ pub struct ExcessNode {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterEnd {
-    /// What becomes of it.
+    /// The action that ends it.
     pub policy: ClusterEndPolicy,
-    /// Since when nobody has used it, in seconds since 1970.
+    /// The time since which nobody has used it, in seconds since 1970.
     pub unused_since: f64,
-    /// What counts as use.
+    /// The kinds of users that count.
     pub counted: CountedUsers,
 }
 
-/// Whose use keeps a cluster that ends when nobody uses it.
+/// The users whose use keeps a cluster that ends when nobody uses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum CountedUsers {
     /// Drivers only, as for Ray's autoscaler.
@@ -264,8 +265,8 @@ pub enum CountedUsers {
 }
 
 impl CountedUsers {
-    /// Whose use counts for a strategy: Ray counts drivers only, so that a cluster that serves from
-    /// detached actors ends under its users.
+    /// The users that count for a strategy: Ray counts drivers only, so that a cluster that serves
+    /// from detached actors ends under its users.
     pub(crate) fn of(strategy: Strategy) -> Self {
         if strategy.is_rayfit() {
             Self::DriversAndDetachedActors
@@ -274,7 +275,7 @@ impl CountedUsers {
         }
     }
 
-    /// That there are none, in words for people.
+    /// The absence of such users, in words for people.
     pub(crate) fn none(self) -> &'static str {
         match self {
             Self::Drivers => "no driver",
@@ -283,7 +284,7 @@ impl CountedUsers {
     }
 }
 
-/// What becomes of a cluster that nobody uses.
+/// The action that ends a cluster that nobody uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum ClusterEndPolicy {
     /// It is suspended, until somebody removes `spec.idleSuspend`.
@@ -292,7 +293,7 @@ pub enum ClusterEndPolicy {
     Delete,
 }
 
-/// Why nothing is done at all.
+/// The reason for doing nothing at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanWait {
     /// The head does not run.

@@ -15,9 +15,9 @@ use crate::ray::ippr::ANNOTATION;
 pub struct Problem {
     /// The place of the problem.
     pub at: ProblemPlace,
-    /// What is wrong there.
+    /// The fault at that place.
     pub reason: ProblemReason,
-    /// What is not done, or done otherwise, because of the problem.
+    /// The consequence: what is not done, or done otherwise.
     pub effect: ProblemEffect,
 }
 
@@ -40,7 +40,7 @@ pub enum ProblemPlace {
         /// The name of the pod.
         pod: String,
     },
-    /// What `request_resources()` asked for.
+    /// The demand of `request_resources()`.
     RequestResources,
     /// A placement group, by its title.
     PlacementGroup(String),
@@ -48,11 +48,11 @@ pub enum ProblemPlace {
     Demand,
     /// All workers of the cluster.
     Workers,
-    /// What is kept ready: headroom and schedules.
+    /// Standby: headroom and schedules.
     Standby,
 }
 
-/// What is not done, or done otherwise, because of a problem.
+/// The consequence of a problem: what is not done, or done otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProblemEffect {
     /// The group of that title is left as it is.

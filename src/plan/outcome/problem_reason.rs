@@ -7,7 +7,7 @@ use crate::ray::ippr;
 use crate::ray::node_resources::ResourceError;
 use crate::snapshot::whole_moment;
 
-/// What is wrong at the place of a problem.
+/// The fault at the place of a problem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum ProblemReason {
     /// A group cannot be read.
@@ -79,7 +79,7 @@ pub enum ProblemReason {
     Hanging {
         /// The first of these pods by name, and how many more there are.
         pods: String,
-        /// When the first of them was to be gone, in whole seconds since 1970.
+        /// The time at which the first of them was to be gone, in whole seconds since 1970.
         since: i64,
     },
     /// Ray reports another amount of a resource than the template of the group gives.
@@ -87,7 +87,7 @@ pub enum ProblemReason {
     OtherAmount {
         /// The name of the resource.
         resource: String,
-        /// How much KubeRay passes from the template, and how much which raylet reports.
+        /// The amount that KubeRay passes from the template, and the one that a named raylet reports.
         amounts: String,
     },
     /// More workers are needed than one cluster may have, with the most that it may have.
@@ -95,7 +95,7 @@ pub enum ProblemReason {
     TooManyWorkers(u64),
 }
 
-/// Why a group cannot be read.
+/// The reason why a group cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum GroupError {
     /// `groupName` is absent.
@@ -126,7 +126,7 @@ pub enum GroupError {
     },
 }
 
-/// Why a group that the annotation `ray.io/ippr` lists cannot grow in place.
+/// The reason why a group that the annotation `ray.io/ippr` lists cannot grow in place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum ResizeLimitsError {
     /// A start parameter fixes the size.
@@ -143,7 +143,7 @@ pub enum ResizeLimitsError {
     Incomplete,
 }
 
-/// Why the size of a pod, or the size that it was asked to become, cannot be told.
+/// The reason why the size of a pod, or the size that it was asked to become, cannot be told.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum ResizeError {
     /// The pod's first container has neither a limit nor a request.

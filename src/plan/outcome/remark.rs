@@ -1,4 +1,4 @@
-//! What the report says of single nodes: why a pod did not grow, or why it is removed.
+//! Remarks of the report on single nodes: why a pod did not grow, or why it is removed.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub enum ResizedResource {
     Memory,
 }
 
-/// Why a node is not grown, or why it is removed.
+/// The reason why a node is not grown, or why it is removed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum NodeRemark {
     /// It is removed.
@@ -30,7 +30,7 @@ pub enum NodeRemark {
     Kept(StandbyReason),
     /// It has been idle for long enough to go, and was kept ready until a moment ago.
     Released {
-        /// For how long it has not been needed, in whole seconds.
+        /// The time for which it has not been needed, in whole seconds.
         seconds: i64,
     },
     /// It is idle, and grows for demand that waits once pods have gone that go already.
@@ -39,14 +39,14 @@ pub enum NodeRemark {
     Stopping,
     /// Kubernetes was asked for a resize.
     InFlight {
-        /// For how long that has been so, in whole seconds.
+        /// The time since then, in whole seconds.
         seconds: i64,
     },
     /// Its last resize failed, and it waits before the next.
     Barred {
-        /// Why the resize failed; `None` if it could not be asked for.
+        /// The reason why the resize failed; `None` if it could not be asked for.
         why: Option<String>,
-        /// For how much longer it waits, in whole seconds.
+        /// The time for which it still waits, in whole seconds.
         seconds: i64,
     },
     /// The kubelet does not carry out its resize, for the reason that Kubernetes gives.
@@ -61,14 +61,15 @@ pub enum NodeRemark {
     Spare {
         /// The most that it has needed of late, in thousandths of cores.
         needed_milli: i64,
-        /// How much it has, in thousandths of cores.
+        /// The CPU that it has, in thousandths of cores.
         has_milli: i64,
     },
     /// It is idle, and kept for longer than others because it is small.
     KeptSmall {
-        /// For how many seconds it is kept while it is idle.
+        /// Seconds for which it is kept while it is idle.
         seconds: i64,
-        /// How many of the gaps between bursts of work ended in that time, if it was learnt from them.
+        /// The gaps between bursts of work, and how many ended in that time, if it was learnt from
+        /// them.
         of_gaps: Option<GapsSeen>,
     },
     /// Its memory is nearly full, and it does not grow.
@@ -77,7 +78,7 @@ pub enum NodeRemark {
         used: i64,
         /// The bytes that it has.
         has: i64,
-        /// Why it does not grow, or does not grow further.
+        /// The reason why it does not grow, or does not grow further.
         why: Option<Box<NodeRemark>>,
     },
     /// It has all that it may have.
@@ -86,11 +87,11 @@ pub enum NodeRemark {
     NodeFull {
         /// The name of the Kubernetes node.
         node: String,
-        /// What there is too little of.
+        /// The resource that is short.
         resource: ResizedResource,
-        /// How much of that the node has left.
+        /// The amount of it that the node has left.
         free: Quantity,
-        /// How much is missing.
+        /// The missing amount.
         short: Quantity,
     },
 }

@@ -16,7 +16,7 @@ use crate::plan::outcome::unmet::{DemandKind, GroupLimit};
 pub struct PlanReport {
     /// Every demand, in the order in which the demands were served.
     pub demands: Vec<DemandReport>,
-    /// What is to be kept ready for demand to come: headroom, and the minima of schedules.
+    /// Standby demand: headroom, and the minima of schedules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub standby: Vec<StandbyReport>,
     /// Every group, the head first.
@@ -26,7 +26,7 @@ pub struct PlanReport {
     pub nodes: Vec<NodeReport>,
 }
 
-/// Where the units of one demand were placed.
+/// The placement of the units of one demand.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DemandReport {
@@ -36,25 +36,25 @@ pub struct DemandReport {
     pub index: usize,
     /// The demand in words, for people.
     pub demand: String,
-    /// How many units the demand has.
+    /// The number of units of the demand.
     pub count: u64,
-    /// Where the units were placed.
+    /// The places of the units.
     pub placed: Vec<Placed>,
-    /// How many units could not be placed.
+    /// The number of units that could not be placed.
     pub unmet: u64,
 }
 
-/// Where something is kept ready.
+/// The placement of one standby demand.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StandbyReport {
-    /// What is kept ready, and why, in words, for people.
+    /// The standby demand with its reason, in words, for people.
     pub demand: String,
-    /// For how many requests there is to be room, or how many nodes there are to be.
+    /// The number of requests to have room for, or of nodes to have.
     pub count: u64,
-    /// Where they are.
+    /// The places of these.
     pub placed: Vec<Placed>,
-    /// How many of them there is no room for.
+    /// The number of these that there is no room for.
     pub unmet: u64,
 }
 
@@ -66,9 +66,9 @@ pub struct Placed {
     pub step: PlacementStep,
     /// The name of the group.
     pub group: String,
-    /// How many units were placed.
+    /// The number of units placed.
     pub count: u64,
-    /// On how many nodes they were placed.
+    /// The number of nodes on which they were placed.
     pub nodes: u64,
 }
 
@@ -78,42 +78,43 @@ pub struct Placed {
 pub struct GroupReport {
     /// The name of the group.
     pub name: String,
-    /// How many nodes run.
+    /// The number of running nodes.
     pub running: u64,
-    /// How many nodes are pending.
+    /// The number of pending nodes.
     pub pending: u64,
-    /// How many pods are terminating, and stand for no node any more.
+    /// The number of terminating pods, which stand for no node any more.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub terminating: u64,
-    /// How many new nodes are needed.
+    /// The number of new nodes needed.
     pub launch: u64,
-    /// How many nodes are removed.
+    /// The number of nodes to remove.
     pub remove: u64,
     /// The most nodes that the group may have.
     pub max: u64,
-    /// Why the group cannot get more nodes; absent if it can.
+    /// The reason why the group cannot get more nodes; absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<GroupLimit>,
-    /// What running pods that were resized before do not take of their resize limits now; absent if
-    /// that is nothing. Ray's autoscaler would leave these pods at their limits.
+    /// The part of their resize limits that running pods which were resized before do not take now;
+    /// absent if that is nothing. Ray's autoscaler would leave these pods at their limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub below_limits: Option<BelowLimits>,
-    /// How large its pods are; absent if none of them has a Kubernetes node.
+    /// The sizes of its pods; absent if none of them has a Kubernetes node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sizes: Option<GroupSizes>,
 }
 
-/// How large the pods of a group are that have a Kubernetes node, in sum, for the container in which
+/// The sum of the sizes of a group's pods that have a Kubernetes node, for the container in which
 /// Ray runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupSizes {
-    /// What they have: their limits as Kubernetes has given them, or requests where there are none.
+    /// Their limits as Kubernetes has given them, or requests where there are none.
     pub has: CpuAndMemory,
-    /// What of that is in use: what work has asked Ray for, or of memory what is really in use, where
-    /// that is more and Ray reports it. No pod counts with more than it has.
+    /// The part of that which is in use: the amounts that work has asked Ray for, or of memory the
+    /// amount really in use, where that is more and Ray reports it. No pod counts with more than it
+    /// has.
     pub in_use: CpuAndMemory,
-    /// What they would have at their resize limits; the same as `has` if they cannot grow.
+    /// The size that they would have at their resize limits; the same as `has` if they cannot grow.
     pub up_to: CpuAndMemory,
 }
 
@@ -166,7 +167,7 @@ impl CpuAndMemory {
     }
 }
 
-/// What pods do not take of their resize limits.
+/// The part of their resize limits that pods do not take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BelowLimits {
@@ -184,9 +185,9 @@ pub struct NodeReport {
     pub group: String,
     /// The names of the first three pods at the most; `count` says how many there are.
     pub pods: Vec<String>,
-    /// How many nodes there are.
+    /// The number of nodes.
     pub count: u64,
-    /// Why the nodes are not grown, or why they are removed.
+    /// The reason why the nodes are not grown, or why they are removed.
     pub reason: NodeRemark,
 }
 

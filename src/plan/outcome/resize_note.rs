@@ -9,21 +9,21 @@ use crate::snapshot::pod::Pod;
 /// The name of the annotation.
 pub const STATUS_ANNOTATION: &str = "ray.io/ippr-status";
 
-/// What the annotation holds.
+/// The content of the annotation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ResizeNote {
     /// The raylet that is resized, by its Ray node id in hexadecimal.
     pub raylet_id: Option<String>,
-    /// When Kubernetes was asked for the resize, in whole seconds since 1970; kept until the raylet
-    /// knows the new size.
+    /// The time at which Kubernetes was asked for the resize, in whole seconds since 1970; kept
+    /// until the raylet knows the new size.
     pub resizing_at: Option<i64>,
     /// The CPU that the node said it can give, in cores.
     pub suggested_max_cpu: Option<f64>,
     /// The memory that the node said it can give, in bytes.
     pub suggested_max_memory: Option<i64>,
-    /// When a resize last failed, in whole seconds since 1970.
+    /// The time of the last failed resize, in whole seconds since 1970.
     pub last_failed_at: Option<i64>,
-    /// Why the resize failed.
+    /// The reason of that failure.
     pub last_failed_reason: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Why something is kept ready though no demand needs it.
+//! Reasons for standby: why nodes are kept ready though no demand needs them.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::plan::outcome::json_text::text_in_json;
 
-/// Why something is kept ready though no demand needs it.
+/// The reason why nodes are kept ready though no demand needs them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum StandbyReason {
     /// A RayPolicy asks for headroom.
@@ -22,7 +22,7 @@ pub enum StandbyReason {
     Schedule {
         /// The name of the schedule.
         name: String,
-        /// Until when they last.
+        /// The end of its hours.
         until: Timestamp,
     },
 }
@@ -31,9 +31,9 @@ pub enum StandbyReason {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StandbyLaunch {
-    /// How many of the new nodes.
+    /// The number of these nodes.
     pub nodes: u64,
-    /// Why they are launched.
+    /// The reason for them.
     pub reason: StandbyReason,
 }
 
@@ -61,8 +61,8 @@ text_in_json!(StandbyReason);
 /// Gaps between bursts of work that a group has had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct GapsSeen {
-    /// How many were seen.
+    /// The number of gaps seen.
     pub seen: u64,
-    /// How many of them ended in the time for which a pod is kept.
+    /// The number of them that ended in the time for which a pod is kept.
     pub ended: u64,
 }

@@ -17,12 +17,12 @@ pub struct Unmet {
     pub kind: DemandKind,
     /// The position of the demand in the list of its kind in Ray's report.
     pub index: usize,
-    /// How many units of the demand are left. Of a placement group or a constraint that is always
-    /// all of them.
+    /// The number of units of the demand that are left. Of a placement group or a constraint that
+    /// is always all of them.
     pub count: u64,
     /// The demand in words, for people.
     pub demand: String,
-    /// Why the demand cannot be met, with one reason per group.
+    /// The reasons why the demand cannot be met, one per group.
     pub reasons: Vec<UnmetReason>,
 }
 
@@ -54,7 +54,7 @@ pub enum UnmetReason {
     SeveralPlacementConstraints,
     /// Not all pods of the placement group got a Kubernetes node, so they were given up.
     TriedAgain {
-        /// When it is tried again, in seconds since 1970.
+        /// The time at which it is tried again, in seconds since 1970.
         at: f64,
     },
     /// The same, and it is time to try it again, but another placement group is tried first.
@@ -72,7 +72,7 @@ pub enum UnmetReason {
     Group {
         /// The name of the group.
         group: String,
-        /// Why they do not.
+        /// The reason why they do not.
         why: Shortfall,
     },
     /// So many more groups do not take it either.
@@ -81,7 +81,7 @@ pub enum UnmetReason {
     NotSaid,
 }
 
-/// Why a group's nodes do not take a request.
+/// The reason why a group's nodes do not take a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shortfall {
     /// The request asks for other labels.
@@ -93,13 +93,13 @@ pub enum Shortfall {
     TooSmall {
         /// The name of the resource.
         resource: String,
-        /// How much a node has, in Ray's unit.
+        /// The amount that a node has, in Ray's unit.
         has: f64,
-        /// How much the request needs, in Ray's unit.
+        /// The amount that the request needs, in Ray's unit.
         needed: f64,
-        /// Why new nodes count at their base size, if they do.
+        /// The reason why new nodes count at their base size, if they do.
         at_base: Option<CountedAtBase>,
-        /// What to write so that Ray counts what the pods have.
+        /// The devices that Ray does not count, with the remedy.
         uncounted: Option<Box<Uncounted>>,
     },
     /// The group is the head group, of which there is one node.
@@ -117,28 +117,28 @@ pub enum Shortfall {
 pub struct Uncounted {
     /// The devices, as the container lists them.
     pub devices: String,
-    /// What to write in the group.
+    /// The change to make to the group, in words.
     pub remedy: String,
 }
 
-/// Why new nodes of a group count at their base size, and not at their resize limits.
+/// The reason why new nodes of a group count at their base size, and not at their resize limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CountedAtBase {
     /// Others could not grow.
     GrowthBackoff {
-        /// Until when, in seconds since 1970.
+        /// The end of the back-off, in seconds since 1970.
         until: f64,
     },
     /// One that starts is on a Kubernetes node without room to grow.
     FullNode {
-        /// Until when, in seconds since 1970.
+        /// The end of the back-off, in seconds since 1970.
         until: f64,
     },
     /// The scheduler has had no room for others for long.
     Unschedulable,
 }
 
-/// Why a group cannot get more nodes.
+/// The reason why a group cannot get more nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupLimit {
     /// It has as many nodes as its `maxReplicas` allows.

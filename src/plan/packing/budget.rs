@@ -1,4 +1,4 @@
-//! How much work a decision may do. The demand of one cluster, however it is made up, must not take
+//! The work budget of a decision. The demand of one cluster, however it is made up, must not take
 //! the time of other clusters. Steps are counted and not timed, so that equal snapshots give equal
 //! plans.
 
@@ -7,8 +7,8 @@ use std::cell::Cell;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
 
-/// How many steps a decision may take, which is a second or two of one core. A cluster of 10,000
-/// nodes with a million tasks of a hundred shapes takes a tenth of it.
+/// The most steps that a decision may take, which is a second or two of one core. A cluster of
+/// 10,000 nodes with a million tasks of a hundred shapes takes a tenth of it.
 pub(crate) const BUDGET: u64 = 40_000_000;
 
 /// The steps that are left. A step is about one resource or label of one request, compared with one

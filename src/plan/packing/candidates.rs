@@ -29,7 +29,7 @@ pub(crate) struct Member<P> {
     /// Its position in the list.
     pub(crate) position: usize,
     pub(crate) number: P,
-    /// How many nodes it stands for.
+    /// The number of nodes that it stands for.
     pub(crate) count: u64,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Member<P> {
 #[derive(Debug, Clone)]
 pub(crate) struct Pick<P> {
     pub(crate) number: P,
-    /// How many of the nodes that the number stands for were picked, from the first on.
+    /// The number of its nodes that were picked, from the first on.
     pub(crate) count: u64,
     /// The requests that each of them takes.
     pub(crate) trial: Rc<FitTrial>,
@@ -67,8 +67,8 @@ pub(crate) struct Candidates<'a, P, N> {
     /// For each request batch, how many units of it each class would take, with the version of the
     /// class.
     watch: Vec<BinaryHeap<(u64, usize, u32)>>,
-    /// Where a member that was picked goes on, if any of its nodes are left: at this position, the
-    /// end of the list. `None` if it keeps its position.
+    /// The position at which a picked member goes on, if any of its nodes are left: the end of the
+    /// list. `None` if it keeps its position.
     last: Option<usize>,
 }
 
@@ -199,7 +199,7 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
         rival.is_some_and(|rival| rival.order(&rank).is_eq())
     }
 
-    /// How often the trial can be picked in a row until a class has to be tried again.
+    /// The number of times that the trial can be picked in a row until a class has to be tried again.
     fn repeats(&mut self, trial: &FitTrial, batches: &[RequestBatch]) -> u64 {
         let mut repeats = u64::MAX;
         for (batch, taken) in &trial.taken {

@@ -5,7 +5,7 @@ use crate::plan::list::ListPosition;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
 
-/// The number of each node state, kept for a whole decision.
+/// Numbers distinct node states, for one decision.
 #[derive(Debug, Default)]
 pub(crate) struct NodeClasses(HashMap<Vec<u64>, u32>);
 
@@ -20,8 +20,7 @@ impl NodeClasses {
 /// The node's state as a list of numbers.
 fn code(node: &PlannedNode, source: CountedAmounts) -> Vec<u64> {
     let running = node.stage() == Stage::Running;
-    // As a double this is not a number, and no amount is that: the GCS's answer is looked over
-    // before.
+    // `u64::MAX` is the bit pattern of a NaN; NaN amounts in the GCS's answer were rejected before.
     let bits = |amount: Option<f64>| amount.map_or(u64::MAX, f64::to_bits);
     let mut code = vec![
         node.group().map_or(u64::MAX, |group| group.number() as u64),

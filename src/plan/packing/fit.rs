@@ -10,15 +10,15 @@ use crate::plan::nodes::node::{CountedAmounts, NodeResource, PlannedNode};
 use crate::plan::packing::budget::WorkBudget;
 use crate::snapshot::gcs::LabelOperator;
 
-/// How many units are placed one after the other at the most, as Ray places them. Each subtraction
-/// rounds, so that a division may give one unit more or less. No real tasks are so small that more
-/// of them fit on a node; for those that are, the rest is divided out.
+/// The most units that are placed one after the other, as Ray places them. Each subtraction rounds,
+/// so that a division may give one unit more or less. No real tasks are so small that more of them
+/// fit on a node; for those that are, the rest is divided out.
 const ONE_BY_ONE: u64 = 100_000;
 
-/// How many steps of the work budget it costs to store where a unit was placed.
+/// The steps of the work budget that storing the place of a unit costs.
 const STORING: usize = 8;
 
-/// What fitting needs to know besides the node and the requests.
+/// The parts of a decision that fitting needs besides the node and the requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FitContext<'a> {
     pub(crate) names: &'a Names,
@@ -37,20 +37,21 @@ pub(crate) struct FitTrial {
     pub(crate) amounts: Vec<NodeResource>,
     pub(crate) labels: Vec<(Name, Name)>,
     pub(crate) placed: Vec<ShapeId>,
-    /// Which request batches the node took of, by their index, and how many units of each.
+    /// The request batches that the node took of, by their index, with the number of units of each.
     pub(crate) taken: Vec<(usize, u64)>,
     pub(crate) score: Score,
 }
 
-/// How good a node is for the requests that it took. The greater score is the better one; fields
+/// The score of a node for the requests that it took. The greater score is the better one; fields
 /// are compared from the first on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Score {
-    /// How early in the list the label selector is that the node satisfies.
+    /// The rank of the label selector that the node satisfies: higher for one that is earlier in
+    /// the list.
     label: usize,
     /// False for a GPU node that took no request for a GPU.
     gpu_ok: bool,
-    /// How many kinds of the node's resources the requests use.
+    /// The number of kinds of the node's resources that the requests use.
     kinds: usize,
     /// The least and the mean of total × (share in use)³ over the node's resources.
     least: f64,
@@ -229,7 +230,7 @@ impl FitTrial {
         }
     }
 
-    /// How many resources and labels of the node have to be looked through.
+    /// The number of resources and labels of the node that have to be looked through.
     fn size(&self) -> usize {
         self.amounts.len() + self.labels.len()
     }
@@ -292,7 +293,7 @@ impl FitTrial {
     }
 }
 
-/// How often `needed` fits into `free`. An amount of zero fits without end.
+/// The number of times that `needed` fits into `free`. An amount of zero fits without end.
 fn times(needed: f64, free: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
@@ -322,8 +323,8 @@ pub(crate) fn admits(shape: &Shape, labels: &[(Name, Name)]) -> bool {
     shape.selectors.is_empty() || preference(shape, labels) > 0
 }
 
-/// How early in the list the first label selector is that holds: as many as there are selectors for
-/// the first one, 1 for the last one, and 0 if none holds.
+/// The rank of the first label selector that holds: the number of selectors for the first one, 1
+/// for the last one, and 0 if none holds.
 fn preference(shape: &Shape, labels: &[(Name, Name)]) -> usize {
     let holds =
         |selector: &Vec<LabelCondition>| selector.iter().all(|c| condition_holds(c, labels));

@@ -72,7 +72,7 @@ impl Packing<'_> {
         }
     }
 
-    /// How far a pod may grow: what its Kubernetes node has left, if that is known.
+    /// The headroom into which a pod may grow: that of its Kubernetes node, if it is known.
     fn room(&self, resize: &Resize) -> Option<&NodeHeadroom> {
         resize.headroom(&self.headrooms)
     }
@@ -192,7 +192,7 @@ impl Packing<'_> {
     }
 }
 
-/// How much of its CPU and memory a node needs for what runs in it and what was placed on it.
+/// The CPU and memory that a node needs for what runs in it and what was placed on it.
 fn needed(node: &PlannedNode, names: SizeNames) -> Option<Size> {
     #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
     Some(Size {

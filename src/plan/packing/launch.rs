@@ -8,7 +8,7 @@ use crate::plan::packing::pack::Packing;
 use crate::plan::packing::placing::apply;
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
 
-/// What the maxima still allow.
+/// The nodes and workers that the maxima still allow.
 struct Left {
     /// Nodes of each group.
     groups: ByGroup<u64>,
@@ -40,7 +40,7 @@ impl Packing<'_> {
             nodes: within_maxima.saturating_sub(listed),
             places: self.state.places(),
         };
-        // What this packing has launched before, of groups that are not blocked, is not in the state yet.
+        // Launches of this packing, of groups that are not blocked, are not in the state yet.
         let is_launched = |node: &&PlannedNode| self.state.nodes.behind(node.born).is_some();
         for node in self.fresh.iter().filter(is_launched) {
             left.places = left.places.saturating_sub(node.count);
@@ -90,8 +90,7 @@ impl Packing<'_> {
             self.fresh.push(fresh);
         }
         let has_more = pool.has_more();
-        // Where the maxima of the groups are reached as well, they are the reason that people are
-        // told.
+        // People are told of the maxima of the groups if these are reached as well.
         self.state.is_cut |= left.places == 0 && left.nodes > 0 && has_more;
         order
     }

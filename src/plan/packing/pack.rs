@@ -38,7 +38,7 @@ impl DecisionState {
         if !packing.state.has_blocked {
             return packing.done(order);
         }
-        // What fits nowhere else waits for the groups that cannot be served now.
+        // Requests that fit nowhere else wait for the groups that cannot be served now.
         let order = packing.onto_blocked(order);
         let order = packing.launch(order, |_, _| true);
         packing.done(order)
@@ -92,7 +92,7 @@ impl DecisionState {
     }
 }
 
-/// Which nodes take part in a step of packing.
+/// The nodes that take part in a step of packing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StepNodes {
     /// Ray's first step: all existing nodes, as they are.

@@ -1,4 +1,4 @@
-//! What placing requests and resizing change of a node.
+//! The changes to a node that come from placing requests and from resizing.
 
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::growth::resize::Resize;

@@ -1,10 +1,10 @@
-//! Which of two nodes is the better one for the requests that it would take.
+//! The order of nodes by how well they suit the requests that they would take.
 
 use std::cmp::{Ordering, Reverse};
 
 use crate::plan::packing::fit::Score;
 
-/// What decides between nodes of equal score, by group.
+/// The preference between nodes of equal score, by group.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Preference {
     /// 1 unless the group's pods recently failed to appear.
@@ -15,7 +15,7 @@ pub(crate) struct Preference {
     pub(crate) available: f64,
 }
 
-/// How good a node is. The node with the greatest rank is picked.
+/// The rank of a node. The node with the greatest rank is picked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rank {
     pub(crate) score: Score,

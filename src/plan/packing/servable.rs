@@ -1,4 +1,4 @@
-//! Which of the demand that is left a node of the cluster could serve, if there were room.
+//! The unmet demand that a node of the cluster could serve, if there were room.
 //!
 //! Some demand can never be served: it needs more than any node may have, a resource or a label that none has,
 //! or its place in a placement group. As a rule that is one person's slip, and it waits for hours. It is no
@@ -21,8 +21,7 @@ use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::fit::admits;
 use crate::plan::packing::state::DecisionState;
 
-/// How many steps it may take to find out. What has not been looked at by then counts as demand that could be
-/// served.
+/// The most steps for finding out. Demand that has not been looked at by then counts as servable.
 const STEPS: u64 = 1_000_000;
 
 /// The request batches of those demands of which a node could hold each request.
@@ -43,7 +42,7 @@ pub(crate) fn servable(state: &DecisionState, left: &[RequestBatch]) -> Vec<Requ
 
 /// Whether a node of any group could hold a unit of the shape, or a node that is there.
 fn is_held(state: &DecisionState, shape: &Shape, work: &WorkBudget) -> bool {
-    // What a placement group has is fixed: neither growth nor another node adds to it.
+    // Resources of a placement group are fixed: neither growth nor another node adds to them.
     if placement_group::of_shape(&state.names, shape).is_some() {
         return false;
     }

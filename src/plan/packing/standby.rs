@@ -1,8 +1,8 @@
 //! Packing for standby: finding room for requests that nobody has made yet.
 //!
-//! What costs nothing is used first: the room of nodes that stay anyway, into which they may also
-//! grow. Then come idle nodes, those first that are small and may grow, then pending and at last new
-//! ones. No pod is asked to grow.
+//! Room that costs nothing is used first: that of nodes that stay anyway, into which they may also
+//! grow. Then come idle nodes, those first that are small and may grow, then pending and at last
+//! new ones. No pod is asked to grow.
 
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::list::{List, NodeIndex};
@@ -13,7 +13,7 @@ use crate::plan::packing::pack::{Packed, Packing, StepNodes};
 use crate::plan::packing::placing::show_size;
 use crate::plan::packing::state::DecisionState;
 
-/// On which nodes room may be kept ready.
+/// The nodes on which room may be kept ready.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StandbyNodes<'a> {
     /// By its number, whether a node stays whatever is kept ready.

@@ -37,13 +37,13 @@ pub(crate) struct DecisionState {
     pub(crate) has_blocked: bool,
     /// The headroom of the Kubernetes nodes.
     pub(crate) headrooms: List<KubeNodeIndex, NodeHeadroom>,
-    /// Since when Kubernetes nodes have had room for pods that wait.
+    /// The time since which Kubernetes nodes have had room for pods that wait.
     pub(crate) rooms: RoomMemory,
     /// The most nodes that the cluster may have, the head included.
     pub(crate) max_nodes: u64,
     /// No launch takes the number of workers above this.
     pub(crate) max_workers: u64,
-    /// How many nodes the groups have that cannot be read, whether they are in `nodes` or not.
+    /// The number of nodes of the groups that cannot be read, whether they are in `nodes` or not.
     pub(crate) unread_nodes: u64,
     /// Whether a launch was cut short by `max_workers`.
     pub(crate) is_cut: bool,
@@ -56,33 +56,33 @@ pub(crate) struct DecisionState {
 #[derive(Debug)]
 pub(crate) struct PlannedGroup {
     pub(crate) config: GroupConfig,
-    /// What decides between equally good nodes.
+    /// The preference between equally good nodes.
     pub(crate) preference: Preference,
-    /// Why the group cannot be served now; `None` if it can.
+    /// The reason why the group cannot be served now; `None` if it can.
     pub(crate) block: Option<BlockReason>,
     /// A node of the group at its base size.
     pub(crate) base: PlannedNode,
     /// A node of the group at the largest size that the group's resize limits allow.
     pub(crate) template: PlannedNode,
-    /// Why new nodes count at their base size, if they do.
+    /// The reason why new nodes count at their base size, if they do.
     pub(crate) at_base: Option<CountedAtBase>,
-    /// How many pods are draining and still count towards the group's maximum.
+    /// The number of draining pods that still count towards the group's maximum.
     pub(crate) draining: u64,
-    /// What a schedule keeps of the group beyond its minimum.
+    /// The nodes that a schedule keeps of the group beyond its minimum.
     pub(crate) floor: Option<Floor>,
 }
 
-/// What a schedule keeps of a group beyond its minimum.
+/// The nodes that a schedule keeps of a group beyond its minimum.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Floor {
-    /// How many nodes.
+    /// The number of nodes.
     pub(crate) nodes: u64,
-    /// What is kept ready.
+    /// The standby demand for which they are kept.
     pub(crate) standby: StandbyIndex,
 }
 
 impl DecisionState {
-    /// What fitting requests onto a node needs to know of the decision.
+    /// The parts of the decision that fitting requests onto a node needs.
     pub(crate) fn rules(&self) -> FitContext<'_> {
         FitContext {
             names: &self.names,
@@ -128,12 +128,12 @@ impl DecisionState {
         count
     }
 
-    /// How many nodes an entry stands for.
+    /// The number of nodes that an entry stands for.
     pub(crate) fn size(&self, number: NodeIndex) -> u64 {
         self.nodes.get(number).map_or(0, |node| node.count)
     }
 
-    /// How many nodes several entries stand for together.
+    /// The number of nodes that several entries stand for.
     pub(crate) fn sum(&self, numbers: &[NodeIndex]) -> u64 {
         let sizes = numbers.iter().map(|number| self.size(*number));
         sizes.fold(0, u64::saturating_add)
@@ -149,7 +149,7 @@ impl DecisionState {
         Some(self.nodes.push(first))
     }
 
-    /// How many more workers may be launched, in all groups together.
+    /// The number of further workers that may be launched, in all groups.
     pub(crate) fn places(&self) -> u64 {
         let (mut there, mut unread) = (0_u64, 0_u64);
         for node in self.in_order().filter(|node| node.stays() && !node.head) {
@@ -168,7 +168,8 @@ impl DecisionState {
             .saturating_sub(there.saturating_add(unread))
     }
 
-    /// How many more workers KubeRay may be asked for now, where each group has so many pods.
+    /// The number of further workers that KubeRay may be asked for now, where each group has
+    /// `present` pods.
     pub(crate) fn places_beside(&self, present: &ByGroup<u64>) -> u64 {
         let workers = self.groups.iter().zip(present.iter());
         let workers = workers.filter(|(group, _)| !group.config.is_head);
@@ -198,14 +199,14 @@ impl DecisionState {
         self.nodes.map(is_required)
     }
 
-    /// How many more nodes the cluster may have, the head included.
+    /// The number of further nodes that the cluster may have, the head included.
     pub(crate) fn nodes_left(&self) -> u64 {
         let listed = self.in_order().filter(|node| node.stays());
         let listed = listed.fold(0, |sum: u64, node| sum.saturating_add(node.count));
         self.max_nodes.saturating_sub(listed)
     }
 
-    /// How many nodes each group may still launch.
+    /// The number of nodes that each group may still launch.
     pub(crate) fn launchable(&self) -> ByGroup<u64> {
         // A pod that is deleted in this round takes no place any more. For Ray it does until it is
         // gone.
@@ -305,7 +306,7 @@ impl DecisionState {
         !self.strategy.is_rayfit() || group != GroupIndex::HEAD
     }
 
-    /// How many nodes of the list do not count towards the cluster's maximum, because they are
+    /// The number of listed nodes that do not count towards the cluster's maximum, because they are
     /// about to be removed.
     pub(crate) fn outside_max(&self) -> u64 {
         if !self.strategy.is_rayfit() {

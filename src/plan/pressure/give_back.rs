@@ -11,13 +11,13 @@ use crate::plan::shrink::holders::Holders;
 use crate::plan::shrink::needs::may_shrink;
 use crate::snapshot::history::FollowedMemory;
 
-/// For how many seconds memory must have been spare the first time. Work that needed it once may need
-/// it again, and its processes may be killed if it comes too late: with each time that a pod has needed
-/// more again after it had given memory back, it keeps it for twice as long, so that use that comes and
-/// goes does not have the pod resized again and again.
+/// Seconds for which memory must have been spare the first time. Work that needed it once may need
+/// it again, and its processes may be killed if it comes too late: each time that a pod has needed
+/// more again after it had given memory back doubles them, so that use that comes and goes does not
+/// have the pod resized again and again.
 const HOLD_S: u32 = 60;
 
-/// For how many seconds memory must have been spare at the most, and after how many seconds it is
+/// The most seconds for which memory must have been spare, and the seconds after which it is
 /// forgotten that a pod has given memory back.
 const LONGEST_S: u32 = 3600;
 
@@ -43,7 +43,7 @@ pub(crate) fn give_back(state: &mut DecisionState, holders: &Holders, now: f64) 
     }
 }
 
-/// How much memory tasks, actors and placement groups have asked for, in bytes.
+/// The memory that tasks, actors and placement groups have asked for, in bytes.
 #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
 fn asked(node: &PlannedNode, memory: Option<Name>) -> i64 {
     let taken = memory.and_then(|memory| node.taken(memory));

@@ -1,4 +1,4 @@
-//! Which groups have pods whose memory can grow.
+//! The groups with pods whose memory can grow.
 
 use std::collections::BTreeSet;
 

@@ -108,7 +108,7 @@ pub(crate) fn grant(state: &mut DecisionState, reliefs: &[Relief], now: f64) {
     }
 }
 
-/// What the pod has before it grows is what it comes down to at the least.
+/// Remembers the memory that the pod has before it grows, below which it does not come down later.
 fn remember(resize: &mut Resize, now: f64) {
     let before = resize.followed;
     resize.followed = Some(FollowedMemory {

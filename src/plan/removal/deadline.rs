@@ -15,7 +15,7 @@ use crate::snapshot::gcs::LiveNodes;
 use crate::snapshot::history::ExcessMemory;
 use crate::snapshot::pod::Pod;
 
-/// After how many seconds a node that was stopped and still drains is stopped again. Raylets take
+/// Seconds after which a node that was stopped and still drains is stopped again. Raylets take
 /// up to thirty seconds to end.
 const STOP_AGAIN_S: f64 = 60.0;
 
@@ -25,13 +25,14 @@ pub(crate) struct DrainingExcess {
     pub(crate) pod: String,
     pub(crate) group: GroupIndex,
     pub(crate) node_id: String,
-    /// When it was asked to leave, in seconds since 1970, if that is remembered.
+    /// The time at which it was asked to leave, in seconds since 1970, if that is remembered.
     pub(crate) asked_at: Option<f64>,
-    /// Since when its time counts, in seconds since 1970: from now on where that is not remembered.
+    /// The time since which its time counts, in seconds since 1970: from now on where that is not
+    /// remembered.
     pub(crate) since: f64,
     pub(crate) stop_at: f64,
     pub(crate) stopped_at: Option<f64>,
-    /// What the work on it holds of each resource.
+    /// Amounts that its work holds of each resource.
     pub(crate) holds: BTreeMap<String, f64>,
 }
 

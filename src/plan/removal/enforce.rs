@@ -16,8 +16,7 @@ use crate::plan::packing::state::{DecisionState, Floor, with_parts};
 use crate::plan::removal::keep::{Keep, keep_small};
 use crate::plan::removal::parts::PartialRemoval;
 
-/// For how many pods of a group, at the most, it is remembered since when no demand has needed
-/// them.
+/// The most pods of a group of which it is remembered since when no demand has needed them.
 const REMEMBERED: usize = 100_000;
 
 /// Launches the nodes that are missing for the groups' minima, and puts them in front of all other
@@ -169,8 +168,8 @@ pub(crate) struct Timeouts<'a> {
     pub(crate) cluster: f64,
     /// The timeout for pending nodes that no demand needs; `None` keeps them.
     pub(crate) pending: Option<f64>,
-    /// How nodes below their resize limits are kept; `None` gives them the same timeout as all
-    /// others.
+    /// The rules for keeping nodes below their resize limits; `None` gives them the same timeout as
+    /// all others.
     pub(crate) small: Option<Keep<'a>>,
     /// The time of the decision, in seconds since 1970.
     pub(crate) now: f64,
@@ -217,7 +216,7 @@ pub(crate) fn enforce_idle(state: &mut DecisionState, timeouts: Timeouts<'_>) {
     removal.end(state);
 }
 
-/// Why a node that has been idle for long enough is kept, if it is.
+/// The reason why a node that has been idle for long enough is kept, if it is.
 fn kept(
     node: &PlannedNode,
     counted: u64,

@@ -1,4 +1,4 @@
-//! For how long small pods are kept, by the gaps between the bursts that a group has had.
+//! The time for which small pods are kept, by the gaps between the bursts that a group has had.
 //!
 //! Without knowledge, money is spread over all gaps alike. Once some gaps have been seen, it goes
 //! to where they end: step by step to the pod and the time with which most gaps end for what it
@@ -9,21 +9,21 @@
 use crate::plan::outcome::standby_reason::GapsSeen;
 use crate::snapshot::history::BurstMemory;
 
-/// How many gaps must have been seen.
+/// The least number of gaps that must have been seen.
 const FEWEST: usize = 4;
 
-/// For how many pods of a group that is found out; further ones are kept for the idle timeout.
+/// The most pods of a group whose times are learnt; further ones are kept for the idle timeout.
 const MOST_PODS: u64 = 16;
 
-/// By how much longer than a gap a pod is kept for it.
+/// The factor by which a pod is kept for longer than a gap.
 const MARGIN: f64 = 1.1;
 
-/// For how long a pod is kept, and why.
+/// The time for which a pod is kept, and the gaps from which it was learnt.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LearntKeep {
     /// The seconds from the end of a burst.
     pub(crate) seconds: f64,
-    /// How many gaps ended in that time.
+    /// The gaps, and how many ended in that time.
     pub(crate) of_gaps: GapsSeen,
 }
 
@@ -63,7 +63,7 @@ struct Choice {
     keep: LearntKeep,
     /// The part of the gaps that end in that time, and not before.
     found: f64,
-    /// For how many seconds the pod is kept beyond the timeout, on average.
+    /// Seconds for which the pod is kept beyond the timeout, on average.
     cost: f64,
 }
 
@@ -78,7 +78,7 @@ fn best_step(
         let (found, cost) = now.map_or((0.0, 0.0), |now| (now.found, now.cost));
         for choice in choices.iter().filter(|choice| choice.found > found) {
             let more = choice.cost - cost;
-            // What costs nothing more is worth the most, and not a division by zero.
+            // A choice that costs nothing more is worth the most, and not a division by zero.
             let worth = (choice.found - found) / more.max(f64::MIN_POSITIVE);
             let is_better = best.is_none_or(|(_, _, of_best)| worth > of_best);
             if more <= money && is_better {

@@ -7,13 +7,13 @@ use crate::snapshot::gcs::RayUsers;
 use crate::snapshot::history::UnusedMemory;
 use crate::snapshot::{Snapshot, leading_head};
 
-/// How long it may be unknown who uses a cluster, in seconds, before the time for which nobody did
-/// counts from the beginning. It covers a controller that was busy, and not a cluster that was suspended
-/// meanwhile or a clock that was set forward. (Ray's autoscaler goes by a clock that does not jump, and
-/// ends with its head.)
+/// The longest time for which the users of a cluster may be unknown, in seconds, before its unused
+/// time counts from the beginning. It covers a controller that was busy, and not a cluster that was
+/// suspended meanwhile or a clock that was set forward. (Ray's autoscaler goes by a clock that does
+/// not jump, and ends with its head.)
 const LONGEST_GAP_S: f64 = 60.0;
 
-/// How old, in seconds, the time may be at which that was last known: what is remembered changes no
+/// The greatest age of the time at which that was last known, in seconds: the memory changes no
 /// more often, so that rounds of a cluster at rest can be spared.
 const NOTED_S: f64 = 20.0;
 

@@ -1,4 +1,4 @@
-//! For how long idle pods are kept that are below their resize limits.
+//! The time for which idle pods are kept that are below their resize limits.
 //!
 //! A pod that has shrunk costs little, and grows again within a second where a new pod takes a
 //! minute or more. When work comes again is not known. So what idle pods at their resize limits
@@ -32,14 +32,14 @@ const SPENT_BY_GAPS: f64 = 1.0;
 /// prices of `OpenCost` give 7.5 GiB.)
 const MEMORY_OF_A_CORE: f64 = 8.0 * 1_073_741_824.0;
 
-/// How small pods are kept.
+/// The rules for keeping small pods.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Keep<'a> {
-    /// For how many seconds at the most.
+    /// The longest time, in seconds.
     pub(crate) longest: f64,
-    /// How many pods each group had when it last had work for all of them.
+    /// The number of pods that each group had when it last had work for all of them.
     pub(crate) most: &'a ByGroup<u64>,
-    /// When each group had work, if that is to be learnt from.
+    /// The bursts of work of each group, if the times are to be learnt from them.
     pub(crate) bursts: Option<&'a ByGroup<Vec<BurstMemory>>>,
 }
 
@@ -90,15 +90,15 @@ pub(crate) fn keep_small(
     }
 }
 
-/// How many seconds of small pods are spent on a gap beyond the idle timeout, for so many pods that
+/// The seconds of small pods that are spent on a gap beyond the idle timeout, for `most` pods that
 /// would cost `ratio` times as much at their resize limits.
 #[expect(clippy::cast_precision_loss, reason = "numbers of pods")]
 fn money(ratio: f64, timeout: f64, most: u64) -> f64 {
     most as f64 * timeout * SPENT_BY_GAPS * (ratio - 1.0)
 }
 
-/// How many times the idle timeout a pod is kept that would cost `ratio` times as much at its resize
-/// limits, of `most` pods the one at this place.
+/// The multiple of the idle timeout for which the pod at `place` of `most` is kept, if it would
+/// cost `ratio` times as much at its resize limits.
 #[expect(clippy::cast_precision_loss, reason = "numbers of pods")]
 fn times(ratio: f64, place: u64, most: u64) -> f64 {
     let (place, most) = (place as f64, most as f64);
@@ -113,7 +113,7 @@ fn is_small(node: &PlannedNode) -> bool {
             .is_some_and(|resize| resize.current.is_below(resize.limits.size()))
 }
 
-/// How many times as much the pod would cost at its resize limits.
+/// The cost of the pod at its resize limits, as a multiple of its present cost.
 fn cost_ratio(resize: &Resize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "a ratio")]
     let cost = |size: Size| size.cpu + size.memory as f64 / MEMORY_OF_A_CORE;

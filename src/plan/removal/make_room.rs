@@ -29,25 +29,25 @@ use crate::snapshot::amounts::Amounts;
 use crate::snapshot::history::{History, RoomMemory};
 use crate::snapshot::pod::Pod;
 
-/// For how long a node has been idle before it makes room, in seconds: between two tasks of one burst a
-/// node is idle for a moment only. Where nodes go before that, it is half of their idle timeout: all of them
-/// would go at once, come again, and be in each other's way as before.
+/// Seconds for which a node has been idle before it makes room: between two tasks of one burst a
+/// node is idle for a moment only. If nodes go before that, it is half of their idle timeout: all
+/// of them would go at once, come again, and be in each other's way as before.
 const IDLE_S: f64 = 10.0;
 
-/// How many steps it may take to look for room. What it takes does not count towards what the
-/// decision may take.
+/// The most steps for looking for room. They do not count towards the work budget of the decision.
 const STEPS: u64 = 1_000_000;
 
 /// The same, of looking for idle nodes that wait for room. Few do, and those that are not found go a moment
 /// too early.
 const WAITING_STEPS: u64 = 10_000;
 
-/// What is known of pods besides the nodes.
+/// The pods and memory that making room needs besides the nodes.
 pub(crate) struct RoomContext<'a> {
     pub(crate) own: &'a [Pod<'a>],
     /// The pods whose Ray node is draining, or has stopped: they go.
     pub(crate) leaving: Vec<&'a Pod<'a>>,
-    /// Since when Kubernetes nodes had had room for pods that wait, as of the decision before.
+    /// The time since which Kubernetes nodes had had room for pods that wait, as of the decision
+    /// before.
     pub(crate) rooms: &'a RoomMemory,
     /// The idle timeout of the cluster, in seconds.
     pub(crate) idle_timeout_s: f64,
@@ -63,7 +63,7 @@ impl<'a> RoomContext<'a> {
         (idle_timeout_s, now): (f64, f64),
     ) -> Self {
         let leaving = leftovers.draining.iter().chain(&leftovers.stopped);
-        // What has ended takes nothing of its Kubernetes node any more.
+        // A pod that has ended takes nothing of its Kubernetes node any more.
         let leaving = leaving.copied().filter(|pod| !pod.ended);
         Self {
             own,
@@ -150,11 +150,11 @@ pub(crate) fn await_room(
 /// An idle node with what it leaves when it goes.
 type Idle = (NodeIndex, Amounts);
 
-/// What the Kubernetes nodes have left, and the nodes on them.
+/// Room on the Kubernetes nodes, and the nodes on them.
 struct Rooms {
-    /// What each Kubernetes node has left when all pods have gone that are to go.
+    /// The headroom of each Kubernetes node when all pods have gone that are to go.
     left: List<KubeNodeIndex, NodeHeadroom>,
-    /// How many cores pods on it are about to give up.
+    /// The cores that pods on it are about to give up.
     shrinks: List<KubeNodeIndex, f64>,
     /// The idle nodes on it that may go, the one last that has been idle for longest.
     idle: List<KubeNodeIndex, Vec<Idle>>,
@@ -303,7 +303,7 @@ impl Rooms {
             return false;
         };
         self.remove(state, at, count);
-        // What else could run there the next round knows.
+        // The next round knows what else could run there.
         self.idle[at].clear();
         self.growing[at].clear();
         true

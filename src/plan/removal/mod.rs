@@ -1,10 +1,9 @@
-//! Which nodes are removed.
+//! Removal of nodes.
 //!
 //! - [`enforce`]: nodes above a maximum go before packing, and idle ones after it; beside that,
 //!   what Ray enforces with it: nodes up to a minimum are launched
-//! - [`deadline`]: for how long nodes above a maximum may finish their work
-//! - [`keep`] and [`gaps`]: for how long small idle pods stay, and what the gaps between bursts
-//!   teach
+//! - [`deadline`]: the time in which nodes above a maximum may finish their work
+//! - [`keep`] and [`gaps`]: the time for which small idle pods stay, by the gaps between bursts
 //! - [`give_way`] and [`make_room`], with [`unplaced`]: idle nodes that go sooner because demand needs
 //!   their room
 //! - [`vain`], [`scattered`] and [`withdraw`], with [`spare`]: pods and launches that are given up,

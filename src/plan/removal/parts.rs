@@ -21,7 +21,7 @@ impl PartialRemoval {
         }
     }
 
-    /// How many nodes of a group stay.
+    /// The number of nodes of a group that stay.
     pub(super) fn left(&self, group: GroupIndex) -> u64 {
         self.left.count(group)
     }

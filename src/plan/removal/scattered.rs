@@ -10,8 +10,8 @@ use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::fit::admits;
 use crate::plan::packing::state::DecisionState;
 
-/// For how long a node has been idle before it goes, in milliseconds: between two tasks of one burst
-/// a node is idle for a moment only.
+/// Milliseconds for which a node has been idle before it goes: between two tasks of one burst a
+/// node is idle for a moment only.
 const IDLE_MS: i64 = 5_000;
 
 /// Removes the nodes that nothing needs, that are pending or idle, and that could hold one of these

@@ -1,8 +1,9 @@
 //! Pods that the scheduler cannot place, and the room that it does not take for them: where a Kubernetes
 //! node seems to have room for a pod, and the pod goes on waiting, it cannot go there.
 //!
-//! What a Kubernetes node has left is known of pods of Ray clusters only. Others are on it too, and a pod may
-//! need more than CPU and memory. So room counts as long as the scheduler may not have seen it yet.
+//! Room on a Kubernetes node is known by pods of Ray clusters only. Others are on it too, and a
+//! pod may need more than CPU and memory. So room counts as long as the scheduler may not have seen
+//! it yet.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +15,9 @@ use crate::snapshot::amounts::Amounts;
 use crate::snapshot::history::RoomMemory;
 use crate::snapshot::pod::Pod;
 
-/// For how many seconds the scheduler may leave room that a pod fits into: it tries a pod again ten seconds
-/// after it was refused, at the latest, and a watch tells of that.
-/// (Kubernetes, `KubeSchedulerConfiguration.podMaxBackoffSeconds`.)
+/// Seconds for which the scheduler may leave room that a pod fits into: it tries a pod again ten
+/// seconds after it was refused, at the latest, and a watch tells of that. (Kubernetes,
+/// `KubeSchedulerConfiguration.podMaxBackoffSeconds`.)
 const TAKEN_S: f64 = 20.0;
 
 /// For so many Kubernetes nodes it is remembered at the most. Of any further one, room counts for as long as it is

@@ -5,8 +5,9 @@
 //! no room yet would get no further. If no demand fits it at its base size, it is given up, so that
 //! it does not take the next piece from pods that could grow with it.
 //!
-//! Where the back-off began with a pod that starts, the others were launched for their base size. They
-//! stay, though those that get a Kubernetes node sooner may look as if they could grow in their room.
+//! A back-off may begin with a pod that starts. Then the others were launched for their base size.
+//! They stay, though those that get a Kubernetes node sooner may look as if they could grow in
+//! their room.
 
 use super::spare;
 use crate::plan::nodes::life::Stage;

@@ -8,11 +8,11 @@ use crate::plan::packing::state::DecisionState;
 use crate::plan::removal::parts::PartialRemoval;
 use crate::snapshot::History;
 
-/// After how many seconds pods are given up that nothing needs since demand went to another group.
+/// Seconds after which pods are given up that nothing needs since demand went to another group.
 const WITHDRAWN_AFTER_S: f64 = 60.0;
 
-/// For how long pending nodes that no demand needs are kept, where nothing is set: for a while once
-/// any group was blocked.
+/// The timeout of pending nodes that no demand needs, in seconds, if none is set: `None` unless a
+/// group was blocked.
 pub(crate) fn pending_timeout(state: &DecisionState, history: &History) -> Option<f64> {
     // Demand went to another group meanwhile, so one of the two is not needed.
     (state.has_blocked || !history.blocked.is_empty()).then_some(WITHDRAWN_AFTER_S)

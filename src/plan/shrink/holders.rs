@@ -1,4 +1,4 @@
-//! Which pods keep their size because a task waits for it.
+//! The pods that keep their size because a task waits for it.
 //!
 //! Ray fails tasks that wait in the queue of a raylet once no Ray node of the cluster could hold them any more, whatever is
 //! free, and does not try them again. (`local_lease_manager.cc`, `GrantScheduledLeasesToWorkers`: "Lease granting failed due
@@ -21,7 +21,7 @@ use crate::plan::packing::servable::could_hold;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::shrink::needs::{SAME, may_shrink};
 
-/// How many steps it may take to find out. Where they are not enough, no pod becomes smaller.
+/// The most steps for finding out. If they are not enough, no pod becomes smaller.
 const STEPS: u64 = 1_000_000;
 
 /// The nodes whose pods are not to become smaller.
@@ -51,7 +51,7 @@ impl Holders {
             .flatten();
         for batch in batches.filter(|batch| batch.count > 0) {
             let shape = state.shapes.get(batch.shape);
-            // What a placement group has stays, whatever the size of its nodes.
+            // Resources of a placement group stay, whatever the size of its nodes.
             if placement_group::of_shape(&state.names, shape).is_some() {
                 continue;
             }
@@ -124,7 +124,7 @@ fn stays_large(state: &DecisionState, node: &PlannedNode, shape: &Shape) -> bool
     needs.all(|(name, needed)| sized(state, base, name).is_none_or(|base| base + SAME >= needed))
 }
 
-/// What there is of a resource at a size, if the size decides on that.
+/// The amount of a resource at a size, if the size decides on that.
 fn sized(state: &DecisionState, (cpu, memory): (f64, f64), name: Name) -> Option<f64> {
     match Some(name) {
         name if name == state.cpu => Some(cpu),

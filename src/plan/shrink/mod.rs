@@ -1,10 +1,10 @@
-//! What pods give up that stay.
+//! Shrinking of pods that stay.
 //!
 //! - [`spare`]: CPU that a pod has not needed for a while
 //! - [`holders`]: pods that keep their size, because a task waits for it
 //! - [`needs`]: what a pod needs of its size
 //!
-//! (What a pod was given because its memory was nearly full comes down in `pressure`.)
+//! (Memory that a pod was given because its own was nearly full comes down in `pressure`.)
 //!
 //! In: nodes with the demand that was placed on them, and what is remembered of what they had to spare. Out: the
 //! resizes of those that give up something.

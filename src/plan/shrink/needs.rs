@@ -1,4 +1,4 @@
-//! What a pod needs of its size, and whether anything else goes on with that.
+//! The condition under which a pod may shrink: nothing else goes on with its size.
 
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 

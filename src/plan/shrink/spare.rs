@@ -16,10 +16,10 @@ use crate::plan::shrink::holders::Holders;
 use crate::plan::shrink::needs::{SAME, may_shrink};
 use crate::snapshot::history::SpareCpu;
 
-/// For how many seconds CPU must have been spare while other demand waits for room.
+/// Seconds for which CPU must have been spare while other demand waits for room.
 const WHILE_DEMAND_WAITS_S: f64 = 10.0;
 
-/// For how long CPU must have been spare before a pod shrinks.
+/// The time for which CPU must have been spare before a pod shrinks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hold {
     /// The seconds that the settings ask for.
@@ -104,7 +104,7 @@ fn forget(state: &mut DecisionState) {
     }
 }
 
-/// What the pod has had to spare, if it has anything to spare now.
+/// The CPU that the pod has had to spare, if it has any to spare now.
 fn spare(node: &PlannedNode, needed: f64, hold: Hold) -> Option<SpareCpu> {
     let resize = node.resize.as_deref().filter(|resize| may_shrink(resize))?;
     // Actors that ask for no CPU keep a node busy without using any of it in Ray's books. How much
@@ -125,8 +125,8 @@ fn spare(node: &PlannedNode, needed: f64, hold: Hold) -> Option<SpareCpu> {
     size.is_below(resize.current).then_some(spare)
 }
 
-/// How many cores a pod is about to give up: those that it is asked to, and those that it will be if
-/// they stay spare.
+/// The cores that a pod is about to give up: those that it is asked to, and those that it will be
+/// if they stay spare.
 pub(crate) fn about_to_go(resize: &Resize, now: f64) -> f64 {
     let then = match resize.spare {
         Some(spare) => smallest(resize, spare.peak(), now),

@@ -1,5 +1,4 @@
-//! What demand that was served before still waits for, so that nothing that is kept ready stands in
-//! its way.
+//! Claims of demand that was served before and still waits for room, which standby must not take.
 
 use crate::hash::{HashMap, HashSet};
 use crate::plan::growth::size::cores;
@@ -9,10 +8,10 @@ use crate::plan::packing::state::DecisionState;
 use crate::snapshot::history::History;
 use crate::snapshot::pod::Pod;
 
-/// What demand still needs that was served before.
+/// The room and the nodes that demand still needs which was served before.
 pub(crate) struct Claims {
-    /// Where demand waits for room that nodes on standby may take: for how many cores, beyond those that
-    /// pods give up that are about to go. That can be none, until the scheduler has placed its pods.
+    /// The cores that demand lacks while it waits for room that standby nodes may take, beyond
+    /// those of pods about to go. It can be 0 until the scheduler has placed its pods.
     pub(crate) cores_short: Option<f64>,
     /// Whether a node that demand needs has no Kubernetes node yet, so that nothing is launched
     /// that could take its place.
@@ -46,9 +45,9 @@ impl Claims {
         }
         let waits = cores_short > 0.0;
         if waits {
-            // What goes already makes room, too, if that is soon: not a pod that is still there when its
-            // grace period is over, as on a Kubernetes node that is gone, and not one above a maximum,
-            // which may finish its work.
+            // Pods that go already make room, too, if that is soon: not a pod that is still there
+            // when its grace period is over, as on a Kubernetes node that is gone, and not one
+            // above a maximum, which may finish its work.
             let is_soon = |pod: &&Pod<'_>| pod.killed_at().is_some_and(|at| at > now);
             let leaves = own.iter().filter(|pod| pod.deleting && !pod.ended);
             let leaves = leaves.filter(is_soon);

@@ -24,8 +24,8 @@ use crate::snapshot::gcs::ResourceRequest;
 use crate::snapshot::history::History;
 use crate::snapshot::pod::Pod;
 
-/// How many steps it may take to find room for what is kept ready. What it takes never counts
-/// towards what the decision about demand may take.
+/// The most steps for finding room for standby. They never count towards the work budget of the
+/// decision about demand.
 const STEPS: u64 = 4_000_000;
 
 /// Something that is to be kept ready.
@@ -33,15 +33,15 @@ const STEPS: u64 = 4_000_000;
 pub(crate) struct StandbyDemand {
     pub(crate) what: StandbyKind,
     pub(crate) reason: StandbyReason,
-    /// How many requests there is to be room for, or how many nodes there are to be.
+    /// The number of requests to have room for, or of nodes to have.
     pub(crate) count: u64,
-    /// How many of them there is no room for.
+    /// The number of them that there is no room for.
     pub(crate) left: u64,
-    /// Of a minimum, how many nodes there are, by the step in which they come.
+    /// Of a minimum, the number of nodes, by the step in which they come.
     pub(crate) nodes: Vec<(PlacementStep, u64)>,
 }
 
-/// What is to be kept ready.
+/// The kind of a standby demand.
 #[derive(Debug)]
 pub(crate) enum StandbyKind {
     /// Room for requests; with the percentage of so many CPUs in use, if it follows from that.
@@ -50,12 +50,12 @@ pub(crate) enum StandbyKind {
     Nodes(GroupIndex),
 }
 
-/// What finding room needs to know besides the nodes.
+/// The parts of a decision that finding room needs besides the nodes.
 pub(crate) struct StandbyContext<'a> {
     pub(crate) own: &'a [Pod<'a>],
     /// The pods whose Ray node is draining.
     pub(crate) draining: &'a [&'a Pod<'a>],
-    /// What is remembered of earlier rounds: among it what was kept ready, and what is above a maximum.
+    /// The history of earlier rounds: among it standby nodes, and nodes above a maximum.
     pub(crate) history: &'a History,
     /// The demands; what is kept ready is numbered after them.
     pub(crate) demands: &'a List<DemandIndex, Demand<'a>>,
@@ -335,8 +335,7 @@ fn remember(state: &mut DecisionState, context: &StandbyContext<'_>) {
         let known = node.pod().and_then(|pod| context.history.standby.get(pod));
         let is_free = node.is_idle() && node.fate == Fate::Stay;
         if let Some(memory) = known.filter(|_| is_free && node.standby.needed_for().is_none()) {
-            // What is needed goes up and down with demand, and nodes should not come and go with
-            // it.
+            // The need goes up and down with demand, and nodes should not come and go with it.
             let released = memory.released_at.unwrap_or(context.now);
             node.standby = StandbyRole::Released(released.min(context.now));
         }

@@ -1,4 +1,4 @@
-//! What settings say about standby.
+//! Standby settings.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +19,13 @@ pub struct Headroom {
 /// Requests for which there is to be room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeadroomRequest {
-    /// What one of them asks for, in Ray's units.
+    /// The resources of one of them, in Ray's units.
     pub resources: BTreeMap<String, Quantity>,
-    /// How many there are.
+    /// The number of them.
     pub count: u32,
 }
 
-/// What is kept ready at certain hours.
+/// Headroom and minima that hold at certain hours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScheduledStandby {
     /// The name that plans give as the reason.

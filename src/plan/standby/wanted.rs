@@ -1,5 +1,4 @@
-//! What is to be kept ready at a moment: where several schedules hold, the largest value of each
-//! kind.
+//! Standby wanted at a moment: where several schedules hold, the largest value of each kind.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +14,21 @@ use crate::snapshot::gcs::{LiveNodes, ResourceRequest};
 /// For the work of how many Ray nodes that are about to leave there is to be room, at the most.
 const REPLACED: usize = 1_000;
 
-/// What is to be kept ready at a moment, each with the reason.
+/// Standby wanted at a moment, each with the reason.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     /// The largest share of the CPUs in use, in percent.
     pub(crate) share_percent: Option<(u32, StandbyReason)>,
     /// The largest number of CPUs.
     pub(crate) cpus: Option<(u32, StandbyReason)>,
-    /// For how many equal requests there is to be room.
+    /// Equal requests to have room for, with their number.
     pub(crate) requests: Vec<(ResourceRequest, u32, StandbyReason)>,
     /// The least replicas by worker group.
     pub(crate) minima: BTreeMap<String, (u32, StandbyReason)>,
 }
 
 impl Wanted {
-    /// What is to be kept ready at `now`, in seconds since 1970.
+    /// Standby wanted at `now`, in seconds since 1970.
     pub(crate) fn at(headroom: &Headroom, schedules: &[ScheduledStandby], now: f64) -> Self {
         let mut wanted = Self::default();
         wanted.raise_headroom(headroom, &StandbyReason::Headroom);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::snapshot::pod_object::Resources;
 
-/// The limits and requests of these names, as a patch has them.
+/// Patch fragment with the limits and requests of `names`.
 pub(crate) fn written(resources: Resources, names: &[&str]) -> Value {
     let parts = [
         ("limits", resources.limits),

@@ -1,4 +1,4 @@
-//! How Ray nodes are drained: which kind of drain a planned removal becomes.
+//! Drains of Ray nodes: the kind of drain that a planned removal becomes.
 
 use crate::plan::{self, RemovalCause};
 use crate::reconcile::effects::effect::{Drain, DrainKind};

@@ -80,7 +80,7 @@ pub struct ClusterPatch {
 }
 
 impl ClusterPatch {
-    /// What changes and why, in one line.
+    /// The changes with their reasons, in one line.
     pub(crate) fn lines(&self) -> String {
         let lines = self.changes.iter().map(|change| change.line.as_str());
         lines.collect::<Vec<_>>().join("; ")
@@ -110,7 +110,7 @@ pub struct GroupChange {
     pub launches: u64,
     /// The pods that enter `workersToDelete`.
     pub deletions: Vec<Deletion>,
-    /// What changes and why, in one line.
+    /// The change with its reason, in one line.
     pub line: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a failed call means: which target it concerns, and whether trying again makes sense.
+//! The meaning of a failed call: the target that it concerns, and whether trying again makes sense.
 
 use std::fmt;
 
@@ -63,7 +63,7 @@ pub enum GcsKind {
     Other,
 }
 
-/// What a failure means.
+/// The meaning of a failure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Meaning {
     /// The object has changed since it was read, or another write came first. Read it again;
@@ -80,7 +80,7 @@ pub enum Meaning {
     Forbidden,
     /// The API server asks its clients to slow down.
     Busy {
-        /// For how long, in seconds, if the API server says so.
+        /// The time to wait, in seconds, if the API server gives it.
         retry_after_s: Option<f64>,
     },
     /// The call failed at the server or on the way, and may succeed the next time.
@@ -223,7 +223,7 @@ impl fmt::Display for Failure {
 }
 
 impl Meaning {
-    /// What happens next, for people.
+    /// The next step, for people.
     pub fn advice(&self) -> &'static str {
         match self {
             Self::Stale => "the object changed meanwhile; it is read again",

@@ -15,8 +15,8 @@ use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::Resources;
 use crate::snapshot::requests::Beside;
 
-/// By how much the request of the ray container is left below what it would be, where the pod would
-/// otherwise change its quality-of-service class: a thousandth of a core, or a mebibyte.
+/// The amount by which the request of the ray container is left below what it would be, if the pod
+/// would otherwise change its quality-of-service class: a thousandth of a core, or a mebibyte.
 const LESS: [(&str, Quantity); 2] = [
     ("cpu", Quantity::from_milli(1)),
     ("memory", Quantity::from_units(1 << 20)),
@@ -24,11 +24,11 @@ const LESS: [(&str, Quantity); 2] = [
 
 const NAMES: [&str; 2] = ["cpu", "memory"];
 
-/// What a pod with resources of its own has as a whole.
+/// The pod-level resources of a pod, with those of the containers beside its ray container.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PodLevel {
     now: Resources,
-    /// What the pod template has.
+    /// The pod-level resources of the pod template.
     template: Resources,
     requests: Beside,
     limits: Beside,
@@ -44,7 +44,7 @@ pub(crate) struct BothLevels {
 }
 
 impl PodLevel {
-    /// What a pod has as a whole; `None` if only its containers have resources.
+    /// The pod-level resources of a pod; `None` if only its containers have resources.
     pub(crate) fn of(pod: &Pod<'_>, template: Resources) -> Option<Self> {
         let now = pod.object.spec.resources;
         (!now.is_empty()).then(|| Self {
@@ -55,7 +55,7 @@ impl PodLevel {
         })
     }
 
-    /// What all containers of the pod request together, where its ray container has these amounts.
+    /// The sum of the requests of the pod's containers, where its ray container has these amounts.
     pub(crate) fn containers(&self, ray: Resources) -> Amounts {
         self.requests.with(ray.requests.or(ray.limits))
     }
@@ -92,7 +92,7 @@ impl PodLevel {
                 Some(written) => now.max(written.min(request.max(get(ray.limits)))),
                 None => request.max(get(limits)),
             });
-            // What is beyond the limit is left to the API server to refuse.
+            // A request beyond the limit is left to the API server to refuse.
             request = request.min(limit.unwrap_or(request).max(get(requests)));
             pod.limits.set(name, limit);
             let is_there = self.now.requests.get(name).is_some();
@@ -160,7 +160,7 @@ mod tests {
         ]}})
     }
 
-    /// What a resize asks for: the ray container, and the pod as a whole.
+    /// The request of a resize: the ray container, and the pod as a whole.
     fn asked(pod: &Value, template: &Value, cpu_milli: i64, memory_gi: i64) -> (Value, Value) {
         let pod: PodObject = serde_json::from_value(pod.clone()).unwrap();
         let size = PodSize::of(Pod::of(&pod), resources(template.clone())).unwrap();

@@ -94,7 +94,7 @@ pub(crate) fn patch(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Optio
 fn initial_sizes(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Option<Value> {
     let before = snapshot.ray_cluster.initial_sizes.text();
     let after = apply::initial_sizes(snapshot, changes.iter().map(|change| change.group)).text();
-    // The annotation `ray.io/ippr` is there where a size is said, so this is never the first.
+    // `ray.io/ippr` is always present here, so `annotations` exists.
     let path = FieldPath::annotation(initial_sizes::ANNOTATION).pointer();
     (before != after).then(|| match after {
         Some(text) => json!({"op": "add", "path": path, "value": text}),
@@ -102,7 +102,7 @@ fn initial_sizes(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Option<V
     })
 }
 
-/// What bounds the workers of a cluster.
+/// Enforces `maxWorkers` on a set of changes.
 pub(crate) struct Workers<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) plan: &'a Plan,
@@ -111,9 +111,9 @@ pub(crate) struct Workers<'a> {
 }
 
 impl Workers<'_> {
-    /// The changes that may be made together, or the first that may be made alone; and those that may
-    /// not, because of the most workers. A plan that deletes pods of one group and launches others keeps to
-    /// them as a whole, and not while the group whose pods are to be deleted waits.
+    /// Splits the changes into those within `maxWorkers` and those held back. With `alone`, at most
+    /// one change is made. A plan that deletes pods of one group and launches others keeps to
+    /// `maxWorkers` as a whole, and not while the group whose pods are to be deleted waits.
     pub(crate) fn bound<'b>(
         &self,
         changes: Vec<ReplicaChange<'b>>,
@@ -123,7 +123,7 @@ impl Workers<'_> {
         if !alone && !self.is_above(&changes) {
             return (changes, held);
         }
-        // What deletes pods and asks for none makes room for the others.
+        // A change that deletes pods and asks for none makes room for the others.
         let (growing, others): (Vec<_>, Vec<_>) =
             changes.into_iter().partition(ReplicaChange::grows);
         for change in others.into_iter().chain(growing) {
@@ -240,7 +240,7 @@ impl ReplicaChange<'_> {
         }
     }
 
-    /// What changes and why, in one line.
+    /// The change with its reason, in one line.
     fn line(&self) -> String {
         let (group, now, then) = (&self.group.name, self.now, self.group.replicas);
         let mut parts = Vec::new();

@@ -38,7 +38,7 @@ struct AppliedAmount {
     /// The amount by which the limit exceeds the request. A resize keeps it, because Kubernetes
     /// refuses a resize that changes the pod's quality-of-service class.
     gap: Quantity,
-    /// What the pod requests for everything besides this container.
+    /// The requests of the pod besides this container.
     others: Quantity,
 }
 
@@ -58,7 +58,7 @@ impl PodSize {
             None => pod.requests(),
         };
         let amount = |name: &str, gap: Quantity| {
-            // Where only a limit is set, the API server takes it for the request.
+            // The API server takes a limit for the request if only the limit is set.
             let own = requests.or(limits).get(name);
             AppliedAmount {
                 limit: limits.get(name),

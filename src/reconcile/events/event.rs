@@ -28,7 +28,7 @@ pub enum EventType {
     Warning,
 }
 
-/// What is to be announced after a round.
+/// The announcements after a round.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Announcements {
     /// Events for Kubernetes' users.

@@ -1,4 +1,4 @@
-//! How a look ends: the round is remembered, and when to look again.
+//! The end of a look: the round is remembered, and the time of the next look is set.
 
 use crate::reconcile::effects::done::Done;
 use crate::reconcile::effects::failure::Failure;
@@ -8,12 +8,12 @@ use crate::reconcile::ownership::eligibility::Ineligible;
 use crate::reconcile::round::Round;
 use crate::snapshot::Snapshot;
 
-/// When to look again.
+/// The time of the next look.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LookEnd {
     /// After so many seconds, or when something changes.
     After(f64),
-    /// When something changes.
+    /// At the next change.
     UntilChanged,
     /// As [`LookState::interval_s`] says for a cluster that is busy or not.
     Paced {
@@ -22,7 +22,7 @@ pub enum LookEnd {
     },
 }
 
-/// Why a look ended where it did.
+/// The reason why a look ended where it did.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LookReason {
     /// The first list of pods is incomplete, or the policies are not known.
@@ -55,9 +55,9 @@ pub enum LookReason {
 #[must_use]
 #[derive(Debug, PartialEq)]
 pub struct Rest {
-    /// When to look again.
+    /// The time of the next look.
     pub end: LookEnd,
-    /// Why the look ended here.
+    /// The reason why the look ended here.
     pub why: LookReason,
 }
 
@@ -67,19 +67,19 @@ pub struct Rest {
 pub struct Finishing {
     round: Round,
     done: Vec<Done>,
-    /// What it was made of, if it has nothing to do.
+    /// The snapshot that it was made of, if it has nothing to do.
     snapshot: Option<Box<Snapshot>>,
 }
 
-/// What is left of a round that has been remembered.
+/// The rest of a round that has been remembered.
 #[derive(Debug)]
 pub struct Finished {
-    /// What is to be announced.
+    /// The announcements to make.
     pub announcements: Announcements,
     /// If it found nothing to do in the state that was observed: the round and that state, to find out
     /// whether later ones would find nothing either.
     pub idle: Option<(Round, Box<Snapshot>)>,
-    /// How the look ends.
+    /// The end of the look.
     pub rest: Rest,
 }
 

@@ -8,7 +8,7 @@ use crate::reconcile::look::state::LookState;
 use crate::reconcile::round::Round;
 use crate::snapshot::Snapshot;
 
-/// What is to be done next. `A` is what the GCS has answered.
+/// The next step of a round. `A` is the GCS's answer.
 #[must_use]
 #[derive(Debug)]
 pub enum RoundStep<A> {
@@ -64,7 +64,7 @@ impl<A> RoundStep<A> {
 }
 
 impl<A> Comparing<A> {
-    /// What the GCS has answered.
+    /// The GCS's answer.
     pub fn answer(&mut self) -> &mut A {
         &mut self.0
     }
@@ -86,7 +86,7 @@ impl<A> Comparing<A> {
 }
 
 impl<A> Observing<A> {
-    /// What the GCS has answered, to make the snapshot of.
+    /// The GCS's answer, to make the snapshot of.
     pub fn answer(self) -> (A, Observing<()>) {
         (self.0, Observing(()))
     }

@@ -1,18 +1,18 @@
-//! What is remembered of a cluster from look to look. All of it may be lost at any time.
+//! Memory of a cluster from look to look. All of it may be lost at any time.
 
 use crate::reconcile::effects::failure::Failure;
 use crate::reconcile::memory::RoundMemory;
 use crate::reconcile::observed::cadence;
 use crate::reconcile::settings::RoundSettings;
 
-/// What is remembered of a cluster from look to look.
+/// Memory of a cluster from look to look.
 #[derive(Debug, Clone, Default)]
 pub struct LookState {
-    /// What rounds remember.
+    /// The rounds' memory.
     pub memory: RoundMemory,
     /// The settings by which the cluster is scaled.
     pub settings: RoundSettings,
-    /// That the hand-over record was refused, if it was the last time.
+    /// The refusal of the hand-over record, if it was refused the last time.
     pub(super) refused: Option<RefusedRecord>,
     /// Whether this process owns it, by the objects that were seen last.
     pub(super) is_owned: bool,
@@ -20,13 +20,13 @@ pub struct LookState {
     pub(super) is_idle: bool,
 }
 
-/// How the API server or a webhook refused to write the hand-over record.
+/// The refusal of the API server or a webhook to write the hand-over record.
 #[derive(Debug, Clone)]
 pub(super) struct RefusedRecord {
     pub(super) failure: Failure,
-    /// How many times in a row.
+    /// The number of refusals in a row.
     pub(super) times: u32,
-    /// Until when it is not tried again, by a clock that only goes forward.
+    /// The time until which it is not tried again, by a clock that only goes forward.
     pub(super) until: f64,
 }
 

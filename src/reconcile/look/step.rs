@@ -16,18 +16,18 @@ use crate::reconcile::settings::RoundSettings;
 use crate::reconcile::unobserved_round::blind;
 use crate::seconds::doubled;
 
-/// How long to wait while the first list of pods is incomplete, since a pod that is not known yet
-/// is not missing; and while policies are not known, since they may say how the cluster is scaled.
+/// The wait, in seconds, while the first list of pods is incomplete, since a pod that is not known
+/// yet is not missing; and while policies are not known, since they may say how the cluster is scaled.
 const LISTING_S: f64 = 0.1;
 
-/// How long to wait after a failed write of the hand-over record.
+/// The wait after a failed write of the hand-over record, in seconds.
 const RECORD_RETRY_S: f64 = 1.0;
 
 /// The longest wait after the hand-over record was refused, by a webhook or for lack of a permission: each
 /// refusal doubles it, because that stays as it is until somebody changes it.
 const RECORD_LONGEST_S: f64 = 60.0;
 
-/// What is to be done next.
+/// The next step of a look.
 #[must_use]
 #[derive(Debug)]
 pub enum LookStep {
@@ -43,7 +43,7 @@ pub enum LookStep {
     Rest(Rest),
 }
 
-/// What there is to see of the objects of a cluster.
+/// Freshness of the watched objects of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeenObjects {
     /// Not all of them, or the policies are not known.
@@ -61,14 +61,14 @@ pub enum SeenObjects {
 #[derive(Debug)]
 pub struct Judging(());
 
-/// What was read.
+/// The objects that were read, with the judgement on them.
 #[derive(Debug, Clone, Copy)]
 pub struct JudgedObjects<'a> {
     /// The RayCluster.
     pub cluster: &'a Value,
     /// Whether this process may scale it.
     pub eligibility: &'a Eligibility,
-    /// As what this process scales.
+    /// The role in which this process scales.
     pub role: &'a ScalerRole,
 }
 
@@ -94,7 +94,7 @@ pub struct WritingRecord {
     /// The patch of the RayCluster.
     pub patch: Patch,
     is_claim: bool,
-    /// When it was decided on.
+    /// The time at which it was decided on.
     at: f64,
 }
 
@@ -156,8 +156,7 @@ impl Judging {
                     rest(LookEnd::After(until - now), LookReason::Waits(why))
                 }
                 HandoverStep::Rest => {
-                    // What is remembered of a cluster is wrong once another process may have scaled
-                    // it.
+                    // The memory of a cluster is wrong once another process may have scaled it.
                     state.memory = RoundMemory::default();
                     let why = match of.eligibility {
                         Eligibility::Leave(reason) => LookReason::NotOurs(reason.clone()),
@@ -230,7 +229,7 @@ impl AskingGcs {
     /// Takes in that the GCS has answered, with what it said.
     pub fn answered<A>(self, state: &mut LookState, answer: A, now: f64) -> RoundStep<A> {
         if state.memory.changed_at == 0.0 {
-            // For how long the cluster has been quiet is not known after a start.
+            // The quiet time of the cluster is not known after a start.
             state.memory.changed_at = now;
         }
         RoundStep::begin(state, answer)

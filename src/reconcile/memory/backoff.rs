@@ -11,17 +11,17 @@ use crate::seconds::doubled;
 /// The most back-offs that are kept; beyond that, those that end first are forgotten.
 const KEPT: usize = 4096;
 
-/// How many times longer the first back-off is after a refusal than after another failure.
+/// The factor by which the first back-off is longer after a refusal than after another failure.
 const PATIENCE: f64 = 20.0;
 
 /// The largest part of a back-off by which jitter makes it shorter or longer.
 const SPREAD: f64 = 0.25;
 
-/// How often in a row an object may have changed meanwhile until that is backed off: a race is lost
-/// once or twice, and not for ever.
+/// The lost races in a row after which one is backed off: an object changes meanwhile once or twice,
+/// and not for ever.
 const RACES: u32 = 2;
 
-/// By how many seconds a clock may go back without what was remembered by it losing its force.
+/// Seconds by which a clock may go back without voiding what was remembered by it.
 pub(crate) const SKEW_S: f64 = 1.0;
 
 /// The back-offs that hold, by target and class of work.
@@ -39,11 +39,11 @@ pub struct Wait {
     pub until: f64,
     /// The reason, for people.
     pub why: String,
-    /// What failed; `None` if nothing did.
+    /// The kind of effect that failed; `None` if nothing did.
     kind: Option<EffectKind>,
 }
 
-/// What kind of effect an effect is.
+/// The kind of an effect.
 type EffectKind = Discriminant<Effect>;
 
 impl Waits {
@@ -85,8 +85,8 @@ impl Waits {
             Meaning::Busy { retry_after_s } => retry_after_s.unwrap_or_default(),
             _ => 0.0,
         };
-        // What the API server asks for comes last: neither the longest back-off nor jitter shortens
-        // it.
+        // The wait that the API server asks for comes last: neither the longest back-off nor jitter
+        // shortens it.
         let wait_s = (whole_s * spread).max(asked);
         let wait = Wait {
             failures,
@@ -158,7 +158,7 @@ impl Waits {
 #[derive(Debug, Clone)]
 pub(crate) struct FailedTry {
     pub(crate) meaning: Meaning,
-    /// What failed.
+    /// The kind of effect that failed.
     pub(crate) kind: EffectKind,
     /// The reason, for people.
     pub(crate) why: String,

@@ -1,4 +1,4 @@
-//! What a process remembers of a cluster from round to round. All of it may be lost at any time.
+//! A process's memory of a cluster from round to round. All of it may be lost at any time.
 //!
 //! In: rounds and the results of their calls. Out: what the next round knows. Invariant: a call whose result is not known
 //! counts as if it may have happened.
@@ -25,34 +25,34 @@ use crate::reconcile::recorder::EventRecorder;
 use crate::snapshot::history::InstanceStatus;
 use crate::snapshot::{History, Snapshot};
 
-/// For how many seconds worker groups are patched one by one after the API server has refused a
+/// Seconds for which worker groups are patched one by one after the API server has refused a
 /// patch of several.
 const SPLIT_S: f64 = 300.0;
 
-/// For how many seconds a Ray node that refused a drain is not asked again; by then the GCS reports
+/// Seconds for which a Ray node that refused a drain is not asked again; by then the GCS reports
 /// that it has work.
 const REFUSED_DRAIN_S: f64 = 3.0;
 
-/// How many resizes in a row have to fail until their pod is passed over for a while.
+/// The number of resizes in a row that have to fail until their pod is passed over for a while.
 const TRIES: u32 = 3;
 
-/// How many seconds at most count as passed from one look to the next. A clock that leaps ahead, or an
+/// The most seconds that count as passed from one look to the next. A clock that leaps ahead, or an
 /// API server whose clock is ahead of another one's, ends no work before its time is over.
 const LONGEST_GAP_S: f64 = 60.0;
 
-/// What is remembered of one cluster.
+/// Memory of one cluster.
 #[derive(Debug, Clone, Default)]
 pub struct RoundMemory {
     /// The planner's history; the shell puts it into the next snapshot.
     pub history: History,
     /// The back-offs after failures.
     pub waits: Waits,
-    /// When anything in the cluster last changed, in seconds since 1970.
+    /// The time of the last change in the cluster, in seconds since 1970.
     pub changed_at: f64,
     pub(super) reported: ReportedState,
     pub(super) unobserved: Unobserved,
     recorder: EventRecorder,
-    /// When the last round was taken in, in seconds since 1970.
+    /// The time at which the last round was taken in, in seconds since 1970.
     at: f64,
     split_until: f64,
     pub(super) stabilisation: Stabilisation,
@@ -293,7 +293,7 @@ impl RoundMemory {
             return;
         }
         memory.failures = memory.failures.saturating_add(1);
-        // Where the API server says what the Kubernetes node can give, the note has it, and it bounds
+        // If the API server says what the Kubernetes node can give, the note has it, and it bounds
         // the next try instead of a wait. It does not on a node on which no size helps.
         let bounds_next_try =
             matches!(meaning, Meaning::TooLarge(at_most) if at_most != Allocatable::default());
@@ -314,7 +314,7 @@ impl RoundMemory {
         let refused = patch.changes.iter().filter(|change| change.launches > 0);
         for change in refused.filter(|_| known) {
             self.history.unavailable.insert(change.group.clone(), now);
-            // Where so many at once are refused, a part of them may be admitted.
+            // A part of the launches may be admitted if so many at once are refused.
             let limit = (change.launches / 2).max(1);
             (self.history.launch_limits).insert(change.group.clone(), limit);
         }
@@ -510,7 +510,7 @@ mod tests {
         );
     }
 
-    /// What was failed and noted for a pod in one round: as often as it happens, the wait grows.
+    /// The wait grows with each resize that fails, though a note is written in the same round.
     #[test]
     fn a_note_that_was_written_does_not_make_up_for_a_resize_that_failed() {
         let patch = PodPatch {

@@ -1,12 +1,12 @@
-//! What was last reported to Ray, so that only changes are reported.
+//! The last report to Ray, so that only changes are reported.
 
 use crate::snapshot::autoscaling_state::AutoscalingState;
 
-/// For how many seconds an unchanged report is not sent again. After that it is, because a GCS that
+/// Seconds for which an unchanged report is not sent again. After that it is, because a GCS that
 /// was restarted has forgotten it.
 const AGAIN_S: f64 = 30.0;
 
-/// What was last reported to Ray.
+/// The last report to Ray.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReportedState {
     state: Option<(AutoscalingState, f64)>,

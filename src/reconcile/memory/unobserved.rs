@@ -19,16 +19,16 @@ use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::{PodContainer, PodObject};
 
-/// For how many seconds a patch that is not observed holds up further ones: as long as the watch may not
-/// show it. A raylet would be told a size that its pod no longer has.
+/// Seconds for which a patch that is not observed holds up further ones: as long as the watch may
+/// not show it. A raylet would be told a size that its pod no longer has.
 const LONGEST_S: f64 = WATCH_LAG_S;
 
-/// For how many seconds a raylet that has taken a size is not told the same again: the GCS hears of
+/// Seconds for which a raylet that has taken a size is not told the same again: the GCS hears of
 /// it within one of its rounds through all nodes. Each time that it is told the same it is twice as long: who
 /// goes on saying something else is wrong about it.
 const TOLD_S: f64 = 5.0;
 
-/// For how many seconds it is not told the same again at the most.
+/// The most seconds for which it is not told the same again.
 const TOLD_LONGEST_S: f64 = 80.0;
 
 /// The changes that may not be observed yet, by the pod's name.
@@ -38,20 +38,20 @@ pub(crate) struct Unobserved {
     told: BTreeMap<String, Told>,
 }
 
-/// What a raylet was told last.
+/// The size that a raylet was told last.
 #[derive(Debug, Clone, PartialEq)]
 struct Told {
     size: RayletResize,
-    /// When, in seconds since 1970.
+    /// The time, in seconds since 1970.
     at: f64,
-    /// For how many seconds it is not told the same again.
+    /// Seconds for which it is not told the same again.
     rest_s: f64,
 }
 
-/// What the API server last accepted for a pod.
+/// The state of a pod that the API server last accepted.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Accepted {
-    /// When, in seconds since 1970.
+    /// The time, in seconds since 1970.
     at: f64,
     /// The note about resizes.
     note: Option<String>,
@@ -62,8 +62,8 @@ struct Accepted {
 }
 
 impl Unobserved {
-    /// Until when the pod is left alone, in seconds since 1970; `None` if it is observed as it was
-    /// patched.
+    /// The time until which the pod is left alone, in seconds since 1970; `None` if it is observed
+    /// as it was patched.
     pub(crate) fn until(&self, pod: &Pod<'_>, now: f64) -> Option<f64> {
         let accepted = self.patched.get(pod.name)?;
         (accepted.holds(now) && !accepted.is_shown(pod.object)).then_some(accepted.at + LONGEST_S)
@@ -158,7 +158,7 @@ impl Accepted {
 
 /// Whether something is young enough.
 fn is_young(at: f64, longest: f64, now: f64) -> bool {
-    // What is later than now was timed by a clock that has been set back since.
+    // A time later than now comes from a clock that has been set back since.
     at <= now + SKEW_S && now < at + longest
 }
 

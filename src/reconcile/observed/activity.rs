@@ -42,7 +42,7 @@ fn is_moving(snapshot: &Snapshot, plan: &Plan) -> bool {
         InstanceStatus::Queued | InstanceStatus::Requested => true,
         // A pod that is there is remembered for its place alone.
         InstanceStatus::Allocated => false,
-        // What a node still has to do, once it drains, may take it long.
+        // A draining node may need long for the rest of its work.
         InstanceStatus::StopRequested => {
             let pod = instance.pod.as_deref();
             pod.is_none_or(|pod| !draining.contains(pod))

@@ -1,4 +1,4 @@
-//! Why the state of a Ray cluster cannot be obtained, and what its users can do about it.
+//! Reasons why the state of a Ray cluster cannot be obtained, with advice to its users.
 //!
 //! The reason is a value that decisions use; its text is made in this file only. Nothing in the
 //! text changes as long as the reason is the same: it has no countdown and no elapsed time, because
@@ -138,7 +138,7 @@ impl Blind {
         }
     }
 
-    /// What users can do about it once it has lasted.
+    /// Advice to users once it has lasted.
     pub(crate) fn advice(&self) -> &'static str {
         match self {
             Self::NoHead => {

@@ -1,4 +1,4 @@
-//! How soon a cluster is looked at again if nothing happens before.
+//! The interval until the next look at a cluster if nothing happens before.
 
 use crate::reconcile::settings::Pace;
 

@@ -1,4 +1,4 @@
-//! How far the own clock is from the API server's, as its answers show.
+//! The difference between the own clock and the API server's, as its answers show.
 //!
 //! Pods say when they were created, and since when they wait, by the clock of the API server. A process
 //! whose clock is a few minutes ahead would take a new pod for one that has waited for minutes, give it
@@ -10,7 +10,7 @@
 /// without jumps, and clocks that are kept in step do not differ.
 const TOLERATED_S: f64 = 2.0;
 
-/// How far a clock is ahead of the API server's.
+/// The time by which a clock is ahead of the API server's.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ClockSkew {
     ahead_s: f64,
@@ -23,13 +23,13 @@ impl ClockSkew {
     pub fn heard(&mut self, date: f64, asked: f64, came: f64) {
         let (least, most) = (asked - (date + 1.0), came - date);
         let tolerated = least - TOLERATED_S..=most + TOLERATED_S;
-        // Where `most` is less, the own clock was set back meanwhile: the next answer says more.
+        // The own clock was set back meanwhile if `most` is less: the next answer says more.
         if least <= most && !tolerated.contains(&self.ahead_s) {
             self.ahead_s = self.ahead_s.clamp(least, most);
         }
     }
 
-    /// How many seconds the clock is ahead; negative if it is behind, and 0 if it is in step.
+    /// Seconds by which the clock is ahead; negative if it is behind, and 0 if it is in step.
     pub fn ahead_s(self) -> f64 {
         self.ahead_s
     }

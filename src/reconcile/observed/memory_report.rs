@@ -1,14 +1,14 @@
-//! What follows from two reports of the memory in use on a Ray node: the pace, and whether the cluster
-//! is looked at at once.
+//! Conclusions from two reports of the memory in use on a Ray node: the pace, and whether the
+//! cluster is looked at at once.
 
 use std::ops::RangeInclusive;
 
 use crate::snapshot::gcs::MemoryInUse;
 
-/// From which share of its memory on, in percent, a node is worth a look at once.
+/// The share of its memory, in percent, from which on a node is worth a look at once.
 const WORTH_A_LOOK: i64 = 80;
 
-/// For how many seconds the pace is taken to last.
+/// Seconds for which the pace is taken to last.
 const SOON_S: i64 = 10;
 
 /// The times between two reports, in seconds, from which a pace follows.
@@ -19,7 +19,7 @@ const PACE_S: RangeInclusive<f64> = 1.0..=60.0;
 pub struct KnownMemory {
     /// The memory in use, as snapshots have it.
     pub told: MemoryInUse,
-    /// When it was reported, by the node's own clock, in seconds.
+    /// The time of the report, by the node's own clock, in seconds.
     pub node_time: f64,
 }
 

@@ -1,5 +1,5 @@
-//! What is observed of a cluster besides its demand: whether anything goes on in it, whether it can
-//! be observed at all, who uses it, how full its nodes' memory is, and how soon it is looked at again.
+//! Observations of a cluster besides its demand: whether anything goes on in it, whether it can be
+//! observed at all, who uses it, how full its nodes' memory is, and how soon it is looked at again.
 //!
 //! In: snapshots, and what earlier ones said. Out: when to look again, and whether the cluster counts as observed, in use
 //! or full. Invariant: what is not known never counts as idle.

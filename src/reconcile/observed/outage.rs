@@ -10,17 +10,17 @@ use crate::reconcile::events::event::{ClusterEvent, ConditionKey, TrackedConditi
 use crate::reconcile::observed::blind::Blind;
 use crate::snapshot::moment;
 
-/// For how many seconds a head pod that is ready may leave requests unanswered.
+/// Seconds for which a head pod that is ready may leave requests unanswered.
 pub const READY_S: f64 = 60.0;
 
-/// For how many seconds a GCS may refuse the credentials, or their Secret may be missing: KubeRay
+/// Seconds for which a GCS may refuse the credentials, or their Secret may be missing: KubeRay
 /// creates it at about the same time as the cluster.
 pub const REFUSED_S: f64 = 10.0;
 
-/// For how many seconds a head may take to start: Ray's images are large.
+/// Seconds for which a head may take to start: Ray's images are large.
 pub const START_S: f64 = 300.0;
 
-/// For how many seconds a cluster has to be observed until its outage is over.
+/// Seconds for which a cluster has to be observed until its outage is over.
 pub const OVER_S: f64 = 60.0;
 
 /// An outage: a cluster that cannot be observed, or that has been observed again for a short time
@@ -29,9 +29,9 @@ pub const OVER_S: f64 = 60.0;
 pub struct Outage {
     /// The beginning of the outage, in seconds since 1970.
     since: f64,
-    /// Since when there has been no sign that the head is only starting.
+    /// The time since which there has been no sign that the head is only starting.
     firm_since: Option<f64>,
-    /// Since when the cluster has been observed again.
+    /// The time since which the cluster has been observed again.
     seen_since: Option<f64>,
     /// The reason why the cluster cannot be observed.
     why: Blind,

@@ -8,19 +8,20 @@
 
 use crate::snapshot::Snapshot;
 
-/// How old the GCS's data about a raylet can be, in seconds.
+/// The greatest age of the GCS's data about a raylet, in seconds.
 const STALE_S: f64 = 1.5;
 
-/// For how many seconds in a row launches wait at the most.
+/// The most seconds in a row for which launches wait.
 const LONGEST_S: f64 = 15.0;
 
-/// What the last round observed, and the wait that it began.
+/// The last round's sighting, and the wait that it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Stabilisation {
     seen: Option<Sighting>,
-    /// Since when launches wait, in seconds since 1970.
+    /// The time since which launches wait, in seconds since 1970.
     since: f64,
-    /// When the first of the waits began that followed directly on each other, in seconds since 1970.
+    /// The beginning of the first of the waits that followed directly on each other, in seconds
+    /// since 1970.
     began: f64,
     /// The demand that was known when the wait began.
     demand: i64,

@@ -1,8 +1,8 @@
-//! How often the GCS is asked who uses a cluster that ends when nobody does.
+//! The pace of asking the GCS for the users of a cluster that ends when it has none.
 
 use crate::snapshot::gcs::RayUsers;
 
-/// For how many seconds an answer serves by which the cluster is used. Ray's autoscaler asks as often.
+/// Seconds for which an answer serves by which the cluster is used. Ray's autoscaler asks as often.
 const SERVES_S: f64 = 5.0;
 
 /// The last answer to the question who uses a cluster.
@@ -18,7 +18,7 @@ impl LastUsers {
     pub fn serving(&self, now: f64) -> Option<RayUsers> {
         let (users, asked) = self.0?;
         let is_used = users.drivers > 0 || users.detached_actors > 0;
-        // That nobody uses the cluster may end it, and is always asked anew.
+        // An answer that nobody uses the cluster may end it, and is always asked for anew.
         (is_used && now - asked < SERVES_S).then_some(users)
     }
 

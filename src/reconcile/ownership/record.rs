@@ -9,7 +9,7 @@ pub(super) const TAKING: &str = "taking/";
 const CENTRAL: &str = "central/";
 const SIDECAR: &str = "sidecar/";
 
-/// In which role this process scales.
+/// The role in which this process scales.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ScalerRole {
     /// As the central controller, outside the clusters, for many of them.

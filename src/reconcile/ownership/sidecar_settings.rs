@@ -1,4 +1,4 @@
-//! Which RayClusters have their settings written on them for their sidecar, and when they are written anew.
+//! Settings that are written on RayClusters for their sidecar.
 
 use json_patch::Patch;
 use serde_json::Value;

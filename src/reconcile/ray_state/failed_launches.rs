@@ -9,7 +9,7 @@ use crate::snapshot::autoscaling_state::FailedRequest;
 use crate::snapshot::history::{Instance, InstanceStatus};
 use crate::snapshot::pod::Pod;
 
-/// For how many seconds a failure is still shown when it is over.
+/// Seconds for which a failure is still shown when it is over.
 const SHOWN_S: f64 = 600.0;
 
 /// One failed request for each worker group whose launches were refused, or did not become Ray
@@ -68,7 +68,7 @@ impl<'a> Late<'a> {
         launches.fold(self.pods.len() as u64, u64::saturating_add)
     }
 
-    /// When the first of them was requested.
+    /// The time at which the first of them was requested, in seconds since 1970.
     fn since(&self) -> Option<f64> {
         let pods = self.pods.iter().filter_map(Pod::created);
         let launches = self.launches.iter().filter_map(|launch| launch.since);

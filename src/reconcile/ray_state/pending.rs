@@ -15,7 +15,7 @@ pub(crate) fn pending_pods(snapshot: &Snapshot) -> impl Iterator<Item = Pod<'_>>
     snapshot.pods.iter().filter(pending)
 }
 
-/// What a pod waits for: a Kubernetes node, an image, or the start of Ray.
+/// The reason why a pod waits: for a Kubernetes node, an image, or the start of Ray.
 pub(crate) fn waits_for(pod: &Pod<'_>) -> String {
     let scheduled = pod.condition("PodScheduled");
     if let Some(condition) = scheduled.filter(|condition| condition.status == "False") {

@@ -29,7 +29,7 @@ const MOST: usize = 12;
 /// The most bytes of a message: the API server takes 1024.
 const LONGEST: usize = 1000;
 
-/// For how many seconds a condition has to be gone until it is announced again.
+/// Seconds for which a condition has to be gone until it is announced again.
 const AGAIN_S: f64 = 600.0;
 
 /// The most conditions that are remembered as announced: one for each pod of the largest clusters. A
@@ -39,7 +39,7 @@ const KEPT: usize = 16_384;
 /// Remembers what was announced.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct EventRecorder {
-    /// When each announced condition was last seen, in seconds since 1970.
+    /// The time at which each announced condition was last seen, in seconds since 1970.
     announced: BTreeMap<ConditionKey, f64>,
     /// The CPUs and GPUs that drivers were last informed of.
     totals: Option<(f64, f64)>,
@@ -48,7 +48,7 @@ pub(crate) struct EventRecorder {
 }
 
 impl EventRecorder {
-    /// What is to be announced of a round and of the results of its effects.
+    /// The announcements of a round and of the results of its effects.
     pub(crate) fn announce(&mut self, round: &Round, done: &[Done], now: f64) -> Announcements {
         let mut announcements = done::announcements(round, done, &mut self.from);
         let failures: Vec<TrackedCondition> = done::failures(done).collect();
@@ -65,7 +65,7 @@ impl EventRecorder {
         announcements
     }
 
-    /// Those of the conditions that hold that are to be announced.
+    /// The conditions to announce, of those that hold.
     fn begun<'a>(
         &mut self,
         holding: impl Iterator<Item = &'a TrackedCondition>,
@@ -78,8 +78,8 @@ impl EventRecorder {
                 None => new.push(condition),
             }
         }
-        // Where the clock has been set back, what is gone counts as gone from now on: it would not be
-        // announced again until the clock is where it was.
+        // A condition that is gone counts as gone from now on if the clock has been set back: it
+        // would not be announced again until the clock is where it was.
         self.announced.retain(|_, seen| {
             *seen = seen.min(now);
             now - *seen < AGAIN_S
@@ -98,7 +98,7 @@ impl EventRecorder {
         if excess == 0 {
             return;
         }
-        // What holds is not forgotten, or it would be announced again in each round.
+        // A condition that holds is not forgotten, or it would be announced again in each round.
         let is_gone = |seen: f64| seen.total_cmp(&now).is_ne();
         let mut gone: Vec<(f64, ConditionKey)> = (self.announced.iter())
             .filter(|(_, seen)| is_gone(**seen))

@@ -56,7 +56,7 @@ pub struct ClusterSpec {
     pub conservative: bool,
     /// `autoscalerOptions.idleTimeoutSeconds`
     pub idle_timeout: IdleTimeout,
-    /// What becomes of the cluster when nobody uses it.
+    /// The end of the cluster when nobody uses it.
     pub idle_end: Option<IdleEnd>,
 }
 
@@ -87,9 +87,9 @@ pub struct GroupSpec {
     pub bad_label: Option<String>,
     /// `nodeSelector` of the pod template, sorted by key. A value that is no text is empty.
     pub node_selector: Vec<(String, String)>,
-    /// What a node of the group has of each resource, as Ray's autoscaler derives it.
+    /// The resources of a node of the group, as Ray's autoscaler derives them.
     pub resources: Result<NodeResources, ResourceError>,
-    /// What KubeRay starts a Ray node of the group with, if that is something else.
+    /// The resources with which KubeRay starts a Ray node of the group, if they differ.
     pub started: Option<NodeResources>,
     /// The CPU and memory with which its ray containers start: their limits, or else their
     /// requests; `None` without requests.
@@ -99,7 +99,7 @@ pub struct GroupSpec {
     pub within_pod: [Option<Quantity>; 2],
     /// The resources of one of its pods as a whole, as the template has them.
     pub pod_level: Resources,
-    /// What all containers of one of its pods ask for: requests, or else limits.
+    /// Requests of all containers of one of its pods, or else their limits.
     pub pod_requests: Amounts,
     /// The devices of its ray containers: resources with a prefix, such as `nvidia.com/gpu`, sorted.
     pub devices: Vec<String>,
@@ -134,10 +134,10 @@ const CREATE_FAILED: &str = "FailedCreateWorkerPod";
 /// The most scale gates of a group that are read: one is enough to know that there are any.
 const SCALE_GATES: usize = 8;
 
-/// How long nodes may be idle where nothing is set, in seconds (Ray's `kuberay_provider`).
+/// The default idle timeout of nodes, in seconds (Ray's `kuberay_provider`).
 pub const DEFAULT_IDLE_TIMEOUT_S: f64 = 60.0;
 
-/// How long nodes may be idle.
+/// The idle timeout of nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdleTimeout {
     /// It is not there, or is neither a number nor null.

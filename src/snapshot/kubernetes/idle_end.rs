@@ -1,4 +1,4 @@
-//! What becomes of a cluster that nobody uses, as its object says.
+//! The end of a cluster that nobody uses, by its object.
 
 use serde_json::{Number, Value};
 
@@ -8,7 +8,7 @@ use crate::ray::{Fields, list_at, object_at, text_at};
 /// KubeRay can clean up. (Ray, `cloud_provider.py`, `IDLE_TERMINATION_CLEANUP_FINALIZER`.)
 pub const CLEANUP_FINALIZER: &str = "ray.io/idle-termination-cleanup-finalizer";
 
-/// What becomes of a cluster when nobody uses it (`idleTerminationOptions`).
+/// The end of a cluster when nobody uses it (`idleTerminationOptions`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleEnd {
     /// `timeoutSeconds`

@@ -19,7 +19,7 @@ pub struct KubeNode {
     /// The identity of the node.
     #[serde(deserialize_with = "nullable")]
     pub metadata: NodeMetadata,
-    /// What its operators want of the node.
+    /// The spec of the node.
     #[serde(
         deserialize_with = "nullable",
         skip_serializing_if = "KubeNodeSpec::is_empty"
@@ -37,7 +37,7 @@ pub struct NodeMetadata {
     /// The name of the node.
     #[serde(deserialize_with = "nullable")]
     pub name: String,
-    /// When Kubernetes was asked to delete the node, in RFC 3339.
+    /// The time at which Kubernetes was asked to delete the node, in RFC 3339.
     #[serde(rename = "deletionTimestamp", skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<String>,
 }
@@ -67,7 +67,7 @@ impl KubeNodeSpec {
 }
 
 impl KubeNode {
-    /// When Kubernetes was asked to delete the node, in seconds since 1970, if it was.
+    /// The time at which Kubernetes was asked to delete the node, in seconds since 1970, if it was.
     pub fn deleted_at(&self) -> Option<f64> {
         seconds(self.metadata.deletion_timestamp.as_deref()?)
     }
@@ -88,11 +88,11 @@ pub struct KubeNodeStatus {
     pub allocatable: Amounts,
 }
 
-/// What the pods of others request of each node, by the name of the node.
+/// The requests of other pods on each node, by the name of the node.
 pub type NodeLoads = BTreeMap<String, Amounts>;
 
-/// What a pod takes of its node. It takes nothing before it is bound to a node and after it has
-/// ended.
+/// The amounts that a pod takes of its node. It takes nothing before it is bound to a node and
+/// after it has ended.
 pub fn load_of(pod: &PodObject) -> Option<(&str, Amounts)> {
     let ended = matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"));
     let node = pod.spec.node_name.as_deref()?;

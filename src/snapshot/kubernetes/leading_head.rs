@@ -1,4 +1,4 @@
-//! Which of a cluster's head pods leads.
+//! The head pod of a cluster that leads.
 //!
 //! A cluster has one head pod, or two of which one leads (Ray's active-passive heads, `enhancements` #65).
 //! There the readiness of a head pod says whether it leads: the readiness probe of the one that stands by
@@ -51,7 +51,7 @@ pub fn leading_head<'a>(pods: &'a OwnPods, passive: Option<&HeadSight>) -> Optio
     })
 }
 
-/// Since when the pod has been ready, if it is; empty where nothing says since when.
+/// The time since which the pod has been ready, if it is; empty if no condition gives it.
 fn ready_since<'a>(pod: &Pod<'a>) -> Option<&'a str> {
     let ready = pod.condition("Ready")?;
     let since = ready.last_transition_time.as_deref();
@@ -84,7 +84,7 @@ mod tests {
         OwnPods::divide(ClusterId::default(), pods).0
     }
 
-    /// Whatever the order in which the pods are listed.
+    /// The leader, whatever the order in which the pods are listed.
     fn leader(one: &Value, other: &Value, passive: Option<&HeadSight>) -> String {
         let name = |pods: &[Value]| leading_head(&own(pods), passive).unwrap().name.to_owned();
         let found = name(&[one.clone(), other.clone()]);

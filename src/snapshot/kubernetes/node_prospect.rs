@@ -1,5 +1,5 @@
-//! What node autoscalers say about a pod without a Kubernetes node: that one is on its way, or that
-//! none can come.
+//! Prospects by node autoscalers for a pod without a Kubernetes node: that one is on its way, or
+//! that none can come.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ impl NodeAutoscaler {
         }
     }
 
-    /// What an Event of this reason says of a pod. (Karpenter,
+    /// The outlook that an Event of this reason gives for a pod. (Karpenter,
     /// `pkg/controllers/provisioning/scheduling/events.go`; cluster-autoscaler,
     /// `processors/status/eventing_scale_up_processor.go`.)
     pub(super) fn outlook(self, reason: &str) -> Option<NodeOutlook> {
@@ -61,11 +61,11 @@ pub enum NodeOutlook {
 /// The latest word of a node autoscaler about a pod.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeProspect {
-    /// Who says so.
+    /// The node autoscaler that says so.
     pub by: NodeAutoscaler,
-    /// What it says.
+    /// The outlook that it gives.
     pub node: NodeOutlook,
-    /// Since when it has said so, and not the contrary, in RFC 3339.
+    /// The time since which it has said so, and not the contrary, in RFC 3339.
     pub since: String,
     /// Its own words, of which only the beginning is kept.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -73,7 +73,7 @@ pub struct NodeProspect {
 }
 
 impl NodeProspect {
-    /// Since when it has been said, in seconds since 1970.
+    /// The time since which it has been said, in seconds since 1970.
     pub fn since(&self) -> Option<f64> {
         seconds(&self.since)
     }

@@ -103,7 +103,7 @@ impl OwnPods {
         &self.cluster
     }
 
-    /// How many pods there are.
+    /// The number of pods.
     pub fn len(&self) -> usize {
         self.pods.len()
     }

@@ -79,18 +79,18 @@ impl<'a> Pod<'a> {
         address.filter(|address| !address.is_empty())
     }
 
-    /// When the pod was created, in seconds since 1970.
+    /// The creation time, in seconds since 1970.
     pub fn created(&self) -> Option<f64> {
         seconds(self.object.metadata.creation_timestamp.as_deref()?)
     }
 
-    /// When the pod is killed, if Kubernetes was asked to delete it, in seconds since 1970:
-    /// Kubernetes adds the grace period to the time at which it was asked.
+    /// The time at which the pod is killed, if Kubernetes was asked to delete it, in seconds since
+    /// 1970: Kubernetes adds the grace period to the time at which it was asked.
     pub fn killed_at(&self) -> Option<f64> {
         seconds(self.object.metadata.deletion_timestamp.as_deref()?)
     }
 
-    /// When the container that Ray runs in was started, in seconds since 1970; `None` unless it runs.
+    /// The start time of the container that Ray runs in, in seconds since 1970; `None` unless it runs.
     pub fn started(&self) -> Option<f64> {
         let ray = self.containers().first()?;
         let mut statuses = self.container_statuses().iter();
@@ -164,7 +164,7 @@ impl<'a> Pod<'a> {
         !gates.is_empty() && self.node.is_none() && !self.ended && !self.deleting
     }
 
-    /// What the pod says about a taint: the first toleration that is about it, as for Kubernetes.
+    /// The pod's toleration for a taint: the first that is about it, as for Kubernetes.
     /// (Kubernetes, `component-helpers/scheduling/corev1/helpers.go`.)
     pub fn toleration(&self, taint: &Taint) -> Option<&'a PodToleration> {
         let mut tolerations = self.object.spec.tolerations.iter();
@@ -182,7 +182,7 @@ impl<'a> Pod<'a> {
         toleration.is_some_and(|toleration| toleration.toleration_seconds.is_none())
     }
 
-    /// What the pod takes of its node.
+    /// The amounts that the pod takes of its node.
     pub fn requests(&self) -> Amounts {
         requests(self.object)
     }

@@ -47,14 +47,14 @@ pub struct PodCondition {
     /// The generation of the spec that the condition is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// Since when the condition has had its status, in RFC 3339; kept only of `PodScheduled`
-    /// and `Ready`.
+    /// The time since which the condition has had its status, in RFC 3339; kept only of
+    /// `PodScheduled` and `Ready`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<String>,
 }
 
 impl PodCondition {
-    /// Since when it has had its status, in seconds since 1970, if that is kept.
+    /// The time since which it has had its status, in seconds since 1970, if that is kept.
     pub fn since(&self) -> Option<f64> {
         seconds(self.last_transition_time.as_deref()?)
     }

@@ -31,7 +31,7 @@ pub struct PodObject {
     /// The status of the pod.
     #[serde(deserialize_with = "nullable")]
     pub status: PodStatus,
-    /// What node autoscalers say about the pod while it waits for a Kubernetes node. No field of
+    /// Prospects by node autoscalers while the pod waits for a Kubernetes node. No field of
     /// Kubernetes': it is read from Events.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub node_prospects: Vec<NodeProspect>,
@@ -53,13 +53,13 @@ pub struct PodMetadata {
     /// The generation of the spec.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
-    /// When the pod was created, in RFC 3339.
+    /// The creation time, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creation_timestamp: Option<String>,
-    /// When the pod is killed that Kubernetes was asked to delete, in RFC 3339.
+    /// The time at which the pod is killed that Kubernetes was asked to delete, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<String>,
-    /// How many seconds before that time Kubernetes was asked.
+    /// The seconds before that time at which Kubernetes was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_grace_period_seconds: Option<i64>,
     /// The labels by which KubeRay finds its pods.
@@ -161,8 +161,8 @@ pub struct PodSpec {
     /// The gates that keep the scheduler from looking at the pod.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub scheduling_gates: Vec<SchedulingGate>,
-    /// What the pod tolerates of the taints that say that its Kubernetes node is about to leave or does not
-    /// answer.
+    /// The pod's tolerations of taints which say that its Kubernetes node is about to leave or does
+    /// not answer.
     #[serde(
         deserialize_with = "toleration::read",
         skip_serializing_if = "Vec::is_empty"
@@ -171,7 +171,7 @@ pub struct PodSpec {
     /// The restart policy: `Always`, `OnFailure` or `Never`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart_policy: Option<String>,
-    /// What the pod's runtime takes besides its containers.
+    /// The amounts that the pod's runtime takes besides its containers.
     #[serde(skip_serializing_if = "Amounts::is_empty")]
     pub overhead: Amounts,
     /// The resources of the pod as a whole.
@@ -293,7 +293,7 @@ pub struct ContainerStatus {
     /// Whether its readiness probe succeeds, or it has none.
     #[serde(deserialize_with = "nullable")]
     pub ready: bool,
-    /// How often the container was restarted.
+    /// The number of restarts of the container.
     #[serde(deserialize_with = "nullable")]
     pub restart_count: i64,
     /// Whether the container waits, runs or has ended.
@@ -322,7 +322,7 @@ pub struct ContainerState {
     pub terminated: Option<Terminated>,
 }
 
-/// Why a container waits.
+/// The reason why a container waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Waiting {
@@ -335,7 +335,7 @@ pub struct Waiting {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Running {
-    /// Since when it runs, in RFC 3339.
+    /// The start time, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
 }
@@ -347,7 +347,7 @@ pub struct Terminated {
     /// The exit code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// When it ended, in RFC 3339.
+    /// The end, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<String>,
 }

@@ -27,7 +27,7 @@ const EVENTS: usize = 32;
 pub struct AwaitingPod {
     /// The UID, without which an Event may be about an earlier pod of the same name.
     pub uid: String,
-    /// When it was created, in seconds since 1970.
+    /// The creation time, in seconds since 1970.
     pub created: f64,
 }
 
@@ -53,14 +53,14 @@ pub struct ProspectReader {
     pods: HashMap<String, (AwaitingPod, Vec<Said>)>,
 }
 
-/// What one Event says.
+/// The content of one Event.
 #[derive(Debug)]
 struct Said {
     by: NodeAutoscaler,
     node: NodeOutlook,
     first: f64,
-    /// When it was said last, and the version of the Event, which decides between two of the same
-    /// second.
+    /// The time at which it was said last, and the version of the Event, which decides between two
+    /// of the same second.
     last: (f64, u64),
     message: String,
 }
@@ -98,7 +98,7 @@ impl ProspectReader {
         }
     }
 
-    /// What is said of each pod, by name. Pods about which nothing is said are left out.
+    /// The prospects of each pod, by name. Pods without any are left out.
     pub fn prospects(self) -> HashMap<String, Vec<NodeProspect>> {
         let pods = self.pods.into_iter();
         let pods = pods.map(|(name, (_, said))| (name, by_autoscaler(&said)));

@@ -1,5 +1,6 @@
-//! What a pod takes of its Kubernetes node, as the scheduler and the kubelet count it. (Kubernetes
-//! 1.37, `component-helpers`, `resource.PodRequests` with the status taken into account.)
+//! The amounts that a pod takes of its Kubernetes node, as the scheduler and the kubelet count
+//! them. (Kubernetes 1.37, `component-helpers`, `resource.PodRequests` with the status taken into
+//! account.)
 
 use super::pod_object::{ContainerStatus, PodContainer, PodObject, PodSpec};
 use crate::snapshot::amounts::Amounts;
@@ -27,7 +28,7 @@ pub fn requests(pod: &PodObject) -> Amounts {
         .plus(pod.spec.overhead)
 }
 
-/// What the kubelet has allocated to the pod as a whole, and what the pod was given.
+/// The amounts that the kubelet has allocated to the pod as a whole, and those that the pod was given.
 fn pod_status(pod: &PodObject) -> Option<(Amounts, Amounts)> {
     // Only from 1.37 on Kubernetes reports both for the pod as a whole.
     let given = pod.status.resources?.requests;
@@ -58,12 +59,12 @@ fn is_resize_infeasible(pod: &PodObject) -> bool {
     pending.is_some_and(|one| one.reason.as_deref() == Some("Infeasible"))
 }
 
-/// What the containers of a pod request together, as its spec has it.
+/// The requests of a pod's containers together, by its spec.
 pub(crate) fn containers_want(spec: &PodSpec) -> Amounts {
     sum(spec, wanted)
 }
 
-/// What the spec of a container wants.
+/// The requests in the spec of a container.
 fn wanted(container: &PodContainer) -> Amounts {
     // The API server fills in a request that is absent from the limit.
     container.resources.requests.or(container.resources.limits)
@@ -113,22 +114,22 @@ fn sum(spec: &PodSpec, of: impl Fn(&PodContainer) -> Amounts) -> Amounts {
     running.max(starting)
 }
 
-/// What the containers of a pod take besides its ray container, which is the first one.
+/// The amounts that a pod's containers take besides its ray container, which is the first one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Beside {
-    /// What runs beside it.
+    /// The amounts of containers that run beside it.
     running: Amounts,
-    /// What the init containers that run before it take at the most.
+    /// The most that the init containers take which run before it.
     starting: Amounts,
 }
 
 impl Beside {
-    /// What the other containers request, as their specs have it.
+    /// The requests of the other containers, by their specs.
     pub(crate) fn requests(pod: &PodObject) -> Self {
         Self::of(pod, wanted)
     }
 
-    /// What the other containers are limited to.
+    /// The limits of the other containers.
     pub(crate) fn limits(pod: &PodObject) -> Self {
         Self::of(pod, |container| container.resources.limits)
     }
@@ -151,9 +152,9 @@ impl Beside {
     }
 }
 
-/// What a pod's containers take while they run, and at the most before that. Containers run together
-/// with the init containers that go on running. The other init containers run before them, one after
-/// the other, each beside the ones that were started before it and go on running.
+/// The amounts that a pod's containers take while they run, and the most before that. Containers
+/// run together with the init containers that go on running. The other init containers run before
+/// them, one after the other, each beside the ones that were started before it and go on running.
 fn phases(spec: &PodSpec, of: impl Fn(&PodContainer) -> Amounts) -> (Amounts, Amounts) {
     let mut running = (spec.containers.iter())
         .map(&of)

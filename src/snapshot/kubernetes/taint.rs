@@ -28,12 +28,12 @@ pub struct Taint {
     /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
     #[serde(deserialize_with = "nullable")]
     pub effect: String,
-    /// When it was added, in RFC 3339, where that is known.
+    /// The time at which it was added, in RFC 3339, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_added: Option<String>,
 }
 
-/// What a taint says about the future of a node.
+/// The meaning of a taint for the future of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaintMeaning {
     /// The node is about to leave, so many seconds after the taint was added where that is known.
@@ -45,7 +45,7 @@ pub enum TaintMeaning {
 }
 
 impl TaintMeaning {
-    /// What taints with a key say about the future of their node, if that is known of the key.
+    /// The meaning of taints with a key for the future of their node, if known.
     pub fn of(key: &str) -> Option<Self> {
         // Kubernetes, `core/v1/well_known_taints.go` and cloud-provider's `well_known_taints.go`;
         // Karpenter, `v1/taints.go`; cluster-autoscaler, `utils/taints/taints.go`;
@@ -89,12 +89,12 @@ impl Taint {
         self.key == CORDON
     }
 
-    /// What the taint says about the future of its node, if that is known of its key.
+    /// The meaning of the taint for the future of its node, if known of its key.
     pub fn meaning(&self) -> Option<TaintMeaning> {
         TaintMeaning::of(&self.key)
     }
 
-    /// When the taint was added, in seconds since 1970, if that is known.
+    /// The time at which the taint was added, in seconds since 1970, if that is known.
     pub fn added(&self) -> Option<f64> {
         // Cluster-autoscaler writes the time into the value.
         let by_value = || {

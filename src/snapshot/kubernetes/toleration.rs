@@ -1,4 +1,4 @@
-//! What a pod tolerates of the taints that say that a Kubernetes node is about to leave, or does not
+//! A pod's tolerations of taints which say that a Kubernetes node is about to leave, or does not
 //! answer.
 
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use crate::snapshot::canonical::nullable;
 /// The most tolerations that are kept of a pod.
 const TOLERATIONS: usize = 32;
 
-/// For how many seconds a pod tolerates that its kubelet does not answer, where nobody has written
+/// Seconds for which a pod tolerates that its kubelet does not answer, where nobody has written
 /// anything else: admission adds a toleration that says so. (Kubernetes,
 /// `plugin/pkg/admission/defaulttolerationseconds`.)
 pub const UNANSWERED_S: i64 = 300;
@@ -31,7 +31,7 @@ pub struct PodToleration {
         skip_serializing_if = "String::is_empty"
     )]
     pub operator: String,
-    /// That value.
+    /// The value of the taints that it is about.
     #[serde(
         deserialize_with = "nullable",
         skip_serializing_if = "String::is_empty"
@@ -43,7 +43,7 @@ pub struct PodToleration {
         skip_serializing_if = "String::is_empty"
     )]
     pub effect: String,
-    /// For how many seconds the pod stays beside a taint with the effect `NoExecute`; absent where it
+    /// Seconds for which the pod stays beside a taint with the effect `NoExecute`; absent where it
     /// stays for ever.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub toleration_seconds: Option<i64>,

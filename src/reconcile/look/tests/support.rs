@@ -79,7 +79,7 @@ pub(super) fn judging(state: &mut LookState) -> Judging {
     }
 }
 
-/// What follows once objects were judged.
+/// The next step once objects were judged.
 pub(super) fn judged(
     state: &mut LookState,
     handover: &mut Handover,

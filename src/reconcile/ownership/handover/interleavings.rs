@@ -30,11 +30,11 @@ struct Scaler {
     view: Option<Object>,
     /// Its hand-over memory: the entry, and how many ticks ago it was first seen.
     taking: Option<(String, u8)>,
-    /// For how many ticks it has been in the record.
+    /// Ticks for which it has been in the record.
     held: Option<u8>,
-    /// For how many ticks its effects may still be under way.
+    /// Ticks for which its effects may still be under way.
     permission: u8,
-    /// For how many ticks effects of its killed predecessors may still be under way.
+    /// Ticks for which effects of its killed predecessors may still be under way.
     ghosts: u8,
 }
 
@@ -45,7 +45,7 @@ struct World {
     scalers: [Scaler; 2],
 }
 
-/// Who may scale the cluster.
+/// The scalers that compete for the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Rivals {
     /// The controller and the sidecar.

@@ -35,22 +35,20 @@ use crate::reconcile::ownership::record::{HandoverRecord, NOBODY, ScalerRole, TA
 
 pub use crate::ray::reconcile::RECORD;
 
-/// For how many seconds a read of the RayCluster permits effects, counted from the moment at which
+/// Seconds for which a read of the RayCluster permits effects, counted from the moment at which
 /// the read was requested to the end of the last effect.
 pub const PERMISSION_S: f64 = 5.0;
 
-/// For how many seconds an autoscaler waits that was not handed the cluster; more than
-/// [`PERMISSION_S`].
+/// Seconds for which an autoscaler waits that was not handed the cluster; more than [`PERMISSION_S`].
 pub const GRACE_S: f64 = 6.0;
 
-/// What a process remembers to know whether it owns a cluster. Starting from an empty one is always
-/// safe.
+/// A process's memory of whether it owns a cluster. Starting from an empty one is always safe.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Handover {
     /// The entry by which this process is taking over, and when it was first seen, by the clock of
     /// `now`.
     taking: Option<(String, f64)>,
-    /// Since when the record has named this process, by the clock of `now`.
+    /// The time since which the record has named this process, by the clock of `now`.
     held_since: Option<f64>,
 }
 
@@ -127,7 +125,7 @@ impl Handover {
         claim.map_or(HandoverStep::Rest, HandoverStep::Claim)
     }
 
-    /// Since when the record has named this process, if it does.
+    /// The time since which the record has named this process, if it does.
     fn held(&mut self, record: &HandoverRecord, role: &ScalerRole, now: f64) -> Option<f64> {
         self.held_since = match record {
             HandoverRecord::Held(by) if by == role => Some(self.held_since.unwrap_or(now)),
@@ -136,7 +134,7 @@ impl Handover {
         self.held_since
     }
 
-    /// When the entry by which this process is taking over was first seen, if there is one.
+    /// The time at which the entry of this process was first seen, if it is taking over.
     fn seen(&mut self, record: &HandoverRecord, role: &ScalerRole, now: f64) -> Option<f64> {
         let version = match record {
             HandoverRecord::Taking { role: by, version } if by == role => version,

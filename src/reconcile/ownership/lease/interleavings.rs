@@ -15,7 +15,7 @@ const TERMS: Terms = Terms {
     renew: SECOND,
     margin: SECOND,
 };
-/// How many seconds a game lasts.
+/// The length of a game, in seconds.
 const LONGEST: u32 = 300;
 const NAMES: [&str; 2] = ["a", "b"];
 
@@ -24,7 +24,7 @@ struct World {
     now: u32,
     lease: PlayedLease,
     replicas: [Replica; 2],
-    /// When somebody has last deleted the Lease.
+    /// The time at which somebody last deleted the Lease.
     deleted: Option<u32>,
 }
 

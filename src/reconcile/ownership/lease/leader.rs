@@ -1,5 +1,5 @@
-//! What one replica knows of the Lease, and which request it sends next. Pure: time is an argument, counted
-//! from any moment on a clock that never jumps.
+//! One replica's knowledge of the Lease, and the request that it sends next. Pure: time is an
+//! argument, counted from any moment on a clock that never jumps.
 //!
 //! # Why no two replicas lead at the same time
 //!
@@ -30,8 +30,8 @@ pub enum LeaseRequest {
 }
 
 impl LeaseRequest {
-    /// What a request of this replica writes: the Lease that it replaces, and who holds it then. `None` for one that
-    /// only reads.
+    /// The write of a request of this replica: the Lease that it replaces, and its holder
+    /// afterwards. `None` for one that only reads.
     pub fn write<'a>(
         &'a self,
         replica: &'a str,
@@ -45,7 +45,7 @@ impl LeaseRequest {
     }
 }
 
-/// What one replica knows of the Lease.
+/// One replica's knowledge of the Lease.
 #[derive(Debug, Clone)]
 pub struct Leadership {
     replica: String,
@@ -54,13 +54,15 @@ pub struct Leadership {
     is_known: bool,
     /// The Lease as it was seen, and since when it has been unchanged; `None` if there is none.
     seen: Option<(LeaseRecord, Duration)>,
-    /// From when on the Lease may be made anew: somebody may have deleted it under its holder.
+    /// The time from which on the Lease may be made anew: somebody may have deleted it under its
+    /// holder.
     free_from: Duration,
-    /// When this replica sent the last request that made it the holder; `None` if it is not.
+    /// The time at which this replica sent the last request that made it the holder; `None` if it
+    /// is not.
     renewed: Option<Duration>,
-    /// When this replica sent the first renewal that has not been answered since.
+    /// The time at which this replica sent the first renewal that has not been answered since.
     unanswered: Option<Duration>,
-    /// When this replica last sent a request.
+    /// The time of this replica's last request.
     asked: Option<Duration>,
     is_stopping: bool,
 }
@@ -136,7 +138,7 @@ impl Leadership {
         self.is_stopping
     }
 
-    /// Until when writes may last, while this replica leads. It may be over.
+    /// The time until which writes may last, while this replica leads. It may be over.
     pub fn leads_until(&self) -> Option<Duration> {
         let trusted = self.terms.duration.saturating_sub(self.terms.margin);
         Some(self.renewed.filter(|_| !self.is_stopping)? + trusted)
@@ -172,7 +174,7 @@ impl Leadership {
         is_due.then(|| LeaseRequest::Hold(seen.clone()))
     }
 
-    /// When to ask for the request again if the Lease does not change before.
+    /// The time at which to ask for the request again if the Lease does not change before.
     pub fn look_again(&self, now: Duration) -> Duration {
         let shortest = Duration::from_millis(50);
         // Nothing tells when a write that is under way ends, so that is asked again soon.

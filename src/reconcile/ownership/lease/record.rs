@@ -1,4 +1,4 @@
-//! What the Lease says. Pure.
+//! The content of the Lease. Pure.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use k8s_openapi::jiff::Timestamp;
 /// The durations by which the Lease is held. All replicas must have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
-    /// For how long a Lease that is not renewed keeps other replicas away.
+    /// The time for which a Lease that is not renewed keeps other replicas away.
     pub duration: Duration,
     /// The interval at which the leader renews it.
     pub renew: Duration,
-    /// How much earlier the leader stops trusting it.
+    /// The safety margin by which the leader stops trusting it earlier.
     pub margin: Duration,
 }
 
@@ -34,9 +34,9 @@ pub struct LeaseRecord {
     pub holder: Option<String>,
     /// Its resource version.
     pub version: String,
-    /// For how long it is valid without being renewed.
+    /// The time for which it is valid without being renewed.
     pub duration: Duration,
-    /// When its holder took it, for people: nothing is decided by it.
+    /// The time at which its holder took it, for people: nothing is decided by it.
     pub acquired: Option<Timestamp>,
 }
 

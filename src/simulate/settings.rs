@@ -1,4 +1,4 @@
-//! How the world of a simulation behaves.
+//! The settings of a simulated world.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use crate::facts::scheduling::Demands;
 use crate::ray::Fields;
 use crate::snapshot::amounts::Amounts;
 
-/// How long after its raylet a worker's container is ended because of its liveness probe, in seconds:
-/// KubeRay's fails 120 times, five seconds apart. (KubeRay, `utils/constant.go`.)
+/// Seconds from the end of a worker's raylet until its liveness probe ends the container: KubeRay's fails 120
+/// times, five seconds apart. (KubeRay, `utils/constant.go`.)
 pub const LIVENESS_S: f64 = 600.0;
 
-/// How the world behaves. Times are in seconds.
+/// The settings of the world. Times are in seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorldSettings {
     /// The seed of everything that is random: names of pods, Ray's choice among equal nodes.
@@ -40,7 +40,7 @@ pub struct WorldSettings {
     pub watch_lag_s: f64,
     /// From a change that concerns it until KubeRay's operator acts.
     pub operator_s: f64,
-    /// How long a call of the API server or the GCS takes.
+    /// The duration of a call of the API server or the GCS.
     pub call_s: f64,
     /// The interval at which the GCS collects from its nodes what waits on them, and how they are
     /// (`gcs_pull_resource_loads_period_milliseconds`, 1000). Placement groups wait in the GCS itself,
@@ -48,7 +48,7 @@ pub struct WorldSettings {
     pub gcs_pull_s: f64,
     /// Whether the webhook checks changes of the RayCluster.
     pub is_judged: bool,
-    /// How long the simulation goes on after the last job at least, in seconds. Simulations that are
+    /// The least seconds for which the simulation goes on after the last job. Simulations that are
     /// compared with each other pay for what is kept for as long.
     pub tail_s: f64,
     /// The Kubernetes nodes. Without any there is room for every pod, and no pod's growth is limited
@@ -75,9 +75,9 @@ pub struct NodePool {
     pub max: u32,
     /// From when a node is asked for until pods can be bound to it, in seconds.
     pub start_s: f64,
-    /// For how long a node stays without a pod, in seconds.
+    /// Seconds for which a node stays without a pod.
     pub idle_s: f64,
-    /// How long a node takes to pull an image that it does not have yet, in seconds.
+    /// Seconds in which a node pulls an image that it does not have yet.
     pub image_pull_s: f64,
     /// After how many seconds without a pod that came or went a node is emptied whose pods fit on other nodes;
     /// never without it.

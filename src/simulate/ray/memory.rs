@@ -8,7 +8,7 @@ use crate::reconcile::observed::memory_report::KnownMemory;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::node::RayNode;
 
-/// For how many seconds agents of idle nodes are still heard.
+/// Seconds for which agents of idle nodes are still heard.
 const IDLE_S: f64 = 60.0;
 
 /// From when a process was killed until its job is tried again, in seconds: the first time, and at the

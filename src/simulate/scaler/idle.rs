@@ -26,7 +26,7 @@ const RAY_INTERVAL_S: f64 = 5.0;
 /// A round that found nothing to do.
 #[derive(Debug, Clone)]
 pub(super) struct IdleRound {
-    /// What it was made of.
+    /// The versions that it was made of.
     of: Seen,
     /// Since when nothing has been found to do in this state, in seconds since 1970.
     since: f64,
@@ -43,7 +43,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// What there is to see now.
+    /// The present versions.
     pub(super) fn of(world: &World) -> Self {
         Self {
             view: world.view.version,
@@ -63,7 +63,7 @@ enum Proof {
     Refuted,
 }
 
-/// What a proof is made with.
+/// The input of a proof.
 pub(super) struct ProofContext<'a> {
     pub(super) memory: &'a RoundMemory,
     pub(super) settings: &'a RoundSettings,
@@ -162,7 +162,7 @@ impl IdleRound {
             settings,
             interval_s,
         } = context(round.busy);
-        // What is awaited is awaited for some time only, and schedules begin and end.
+        // Waits end at some time, and schedules begin and end.
         let is_bounded = round.busy || !settings.plan.schedules.is_empty();
         let quiet_s = round.at - self.since;
         let longest = match is_bounded {

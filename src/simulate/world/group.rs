@@ -28,7 +28,7 @@ pub struct SimulatedGroup {
     pub is_suspended: bool,
     /// The spec of its pods.
     pub pod: PodSpec,
-    /// What of the pod's template says on which Kubernetes nodes it may be.
+    /// The fields of the pod's template that decide on which Kubernetes nodes it may be.
     pub placement: Rc<Fields>,
     /// The GPUs of a pod.
     pub gpus: i64,
@@ -47,7 +47,7 @@ impl SimulatedGroup {
         self.name == crate::ray::group::HEAD_NAME
     }
 
-    /// How many replicas there should be now.
+    /// The replicas that there should be now.
     pub fn replicas_wanted(&self) -> i64 {
         if self.is_suspended { 0 } else { self.replicas }
     }
@@ -59,7 +59,7 @@ impl SimulatedGroup {
 pub struct SimulatedGroupError {
     /// The group.
     pub group: String,
-    /// What is wrong with it.
+    /// The fault.
     pub why: String,
 }
 
@@ -107,7 +107,7 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGr
             (object.pointer(&at), false)
         }
     };
-    // What the API server would refuse is left out: rules say what is wrong with a pod's spec.
+    // A spec that the API server would refuse is left out: rules say what is wrong with it.
     let mut pod = template
         .and_then(|spec| PodSpec::deserialize(spec).ok())
         .unwrap_or_default();

@@ -179,7 +179,7 @@ impl World {
     ) -> usize {
         let number = self.machines.pods.len();
         let is_head = group.name == crate::ray::group::HEAD_NAME;
-        // What KubeRay sets where Ray's autoscaler v2 scales. (`common/pod.go`.)
+        // KubeRay sets this where Ray's autoscaler v2 scales. (`common/pod.go`.)
         spec.restart_policy = Some("Never".to_owned());
         let statuses = spec.containers.iter().map(|container| ContainerStatus {
             name: container.name.clone(),

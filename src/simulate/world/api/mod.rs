@@ -24,7 +24,7 @@ use crate::reconcile::{Effect, Failure, Reply};
 use crate::simulate::world::disturbance::WrongAnswer;
 use crate::simulate::world::log::LogEntry;
 
-/// Who changes objects by hand.
+/// The user who changes objects by hand.
 const PEOPLE: &str = "people";
 
 impl World {
@@ -128,8 +128,7 @@ impl World {
         }
     }
 
-    /// Why the webhook denies a change of the RayCluster, if it is there and does. `user` is who changes
-    /// it.
+    /// The webhook's reason to deny a change of the RayCluster by `user`, if it is there and does.
     pub(in crate::simulate::world) fn denial(
         &mut self,
         changed: &Value,

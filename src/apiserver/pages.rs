@@ -268,7 +268,7 @@ pub async fn whole(body: Body, largest: usize) -> Result<Bytes, PageFault> {
 pub struct Lines {
     body: Body,
     buffer: Vec<u8>,
-    /// How many bytes of the buffer have been searched for the end of a line.
+    /// The bytes of the buffer that have been searched for the end of a line.
     searched: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What a namespace allows: limit ranges and resource quotas.
+//! Limits of a namespace: limit ranges and resource quotas.
 
 use serde_json::Value;
 
@@ -89,7 +89,7 @@ impl LimitRange {
     }
 }
 
-/// What a ResourceQuota allows all pods of the namespace together.
+/// The bounds of a ResourceQuota for all pods of the namespace together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResourceQuota {
     /// Its name.

@@ -1,4 +1,4 @@
-//! How long requests wait after the API server has answered one of them with a call for patience.
+//! The wait of requests after the API server has answered one of them with a call for patience.
 //!
 //! An API server that has too much to do says so to everybody. But a quota of its flow control, or a
 //! webhook, can also refuse the requests about objects of one namespace only. So the clusters of a namespace
@@ -45,7 +45,7 @@ impl PatienceUntil {
             self.all = self.all.max(Some(end));
         }
         self.last = Some((namespace.to_owned(), now));
-        // What is over is forgotten, so that no more namespaces are kept than wait.
+        // Waits that are over are forgotten, so that no more namespaces are kept than wait.
         self.of.retain(|_, until| *until > now);
         let until = self.of.entry(namespace.to_owned()).or_default();
         *until = end.max(*until);

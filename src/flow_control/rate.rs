@@ -1,4 +1,4 @@
-//! How many requests may be sent in a second.
+//! The rate of requests, in requests per second.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;

@@ -34,7 +34,7 @@ impl Default for ConnectionSource {
     }
 }
 
-/// How much can be held.
+/// The bounds of what can be held.
 #[derive(Debug, Clone, Copy)]
 pub struct ShareBounds {
     /// The bound for all sources together.
@@ -78,7 +78,7 @@ struct Account {
     holders: BTreeMap<u64, (usize, Arc<Holder>)>,
 }
 
-/// What the holder of a share has in common with the ledger.
+/// The state that the holder of a share has in common with the ledger.
 #[derive(Debug, Default)]
 struct Holder {
     /// Since when the share waits for its client, in milliseconds after the start, plus one; 0

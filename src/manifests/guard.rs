@@ -148,7 +148,7 @@ fn of_clusters(options: &ManifestOptions, scaler: Component) -> Value {
     })
 }
 
-/// Who holds a Lease scales or audits, so that neither account may make the other one's.
+/// Guards Leases: their holder scales or audits, so neither account may make the other one's.
 fn of_leases(options: &ManifestOptions) -> Value {
     let [admission, controller] =
         [Component::Admission, Component::Controller].map(|each| each.user(&options.namespace));

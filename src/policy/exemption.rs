@@ -23,7 +23,7 @@ pub struct Exemption {
     pub reason: String,
     /// The ticket under which the work on it is tracked.
     pub ticket: Option<String>,
-    /// When it ends.
+    /// The time at which it ends.
     pub expires: Timestamp,
 }
 

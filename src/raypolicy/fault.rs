@@ -10,7 +10,7 @@ use crate::quantity::Quantity;
 pub struct PolicyFault {
     /// Where: `spec.exemptions[0].rules[1]`.
     pub place: String,
-    /// What is wrong there, and how to fix it.
+    /// The fault there, and how to fix it.
     pub problem: String,
     /// The effect on the policy.
     pub weight: Weight,

@@ -45,7 +45,7 @@ pub struct ReportEntry {
     pub mode: Mode,
     /// The finding.
     pub finding: Finding,
-    /// What to underline.
+    /// The span to underline.
     pub span: Span,
     /// Whether the value itself is in the file; `false` if it is absent or a default, and `span` is
     /// that of an ancestor.
@@ -63,7 +63,7 @@ pub struct Unread {
     pub reason: Unreadable,
 }
 
-/// Why input could not be read.
+/// The reason for which input could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unreadable {
     /// The file could not be opened or read; the text says why.

@@ -1,4 +1,4 @@
-//! What a rule is, and what rules report.
+//! The description of a rule, and the findings of rules.
 
 use super::cel::Cel;
 use super::subject::Subject;
@@ -29,10 +29,11 @@ pub struct Rule {
     pub mode: OwnMode,
     /// One line for tables.
     pub summary: &'static str,
-    /// What it checks and reports; manifests `Reported` and `Corrected`, reduced to the relevant fields; and how
-    /// Ray, KubeRay or Kubernetes behaves `Without this rule`, with the source of the fact.
+    /// The text about what it checks and reports; manifests `Reported` and `Corrected`, reduced to the
+    /// relevant fields; and how Ray, KubeRay or Kubernetes behaves `Without this rule`, with the source of
+    /// the fact.
     pub page: RulePage,
-    /// What happens because of it: the sentence that findings carry as their reason.
+    /// The consequence: the sentence that findings carry as their reason.
     pub why: &'static str,
     /// The first release that has it.
     pub since: &'static str,
@@ -98,7 +99,7 @@ impl Finding {
     }
 }
 
-/// What the rules found, in the order of the rules and of the object.
+/// The findings of the rules, in the order of the rules and of the object.
 #[derive(Debug, Default)]
 pub struct Findings(Vec<Finding>);
 

@@ -202,7 +202,7 @@ impl Body for Noticed {
     }
 }
 
-/// How connections are served.
+/// The settings by which connections are served.
 fn h1(times: ConnectionTimeouts) -> Builder {
     // Only HTTP/1.1: API servers speak nothing else to webhooks, and with HTTP/2 one connection
     // could hold as much as many.

@@ -1,4 +1,4 @@
-//! What resizing in place saves: the time for which pods are below their resize limits, where Ray's
+//! Savings of resizing in place: the time for which pods are below their resize limits, where Ray's
 //! autoscaler would leave them.
 
 use std::collections::HashMap;

@@ -23,7 +23,7 @@ pub(super) fn objects(rule: &Rule, own: Mode, mode: Mode, options: &VapOptions) 
         "validations": [{
             "expression": "variables.reported.size() == 0",
             "messageExpression": message_expression(rule, own),
-            // Where the message would be longer than the API server allows.
+            // The API server shows this instead of a longer message than it allows.
             "message": format!("{} {}: {}", rule.id, rule.name, plain(rule.summary)),
             "reason": "Invalid"
         }]

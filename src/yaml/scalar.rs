@@ -1,4 +1,4 @@
-//! What an unquoted word means: go-yaml v2's reading of YAML 1.1.
+//! The meaning of an unquoted word: go-yaml v2's reading of YAML 1.1.
 
 use std::borrow::Cow;
 
@@ -116,7 +116,7 @@ pub(super) fn resolve(word: &str, wanted: TagType) -> Option<Scalar> {
     }
 }
 
-/// What `word` means if it is not text.
+/// The value of `word` if it is not text.
 fn plain(word: &str, wanted: TagType) -> Option<Scalar> {
     if let Some(scalar) = named(word) {
         return Some(scalar);

@@ -11,7 +11,7 @@ pub const CLUSTERS: &[Access] = &[
     AccessScope::Scaled.may(&["get", "list", "patch", "watch"], "ray.io", "rayclusters"),
     AccessScope::Scaled.may(&["list", "patch", "watch"], "", "pods"),
     AccessScope::Scaled.may(&["patch"], "", "pods/resize"),
-    // What node autoscalers say about pods that wait for a node.
+    // Node autoscalers write Events about pods that wait for a node.
     AccessScope::Scaled.may(&["list"], "", "events"),
     AccessScope::Scaled.may(&["create", "patch"], "events.k8s.io", "events"),
 ];

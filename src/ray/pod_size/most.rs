@@ -102,7 +102,7 @@ impl PodSum {
         }
     }
 
-    /// What the pod takes.
+    /// The amount that the pod takes.
     pub fn total(self) -> Quantity {
         plus(self.running, self.sidecars).max(self.peak)
     }
@@ -126,7 +126,7 @@ pub struct Unbounded {
     pub path: FieldPath,
 }
 
-/// What bounds a container besides its template.
+/// The bounds of a container besides its template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ContainerBounds {
     /// The limit that the API server gives a container without one (a LimitRange's default).

@@ -32,10 +32,10 @@ const CEL: Cel = Cel::NotCovered(
      cost.",
 );
 
-/// What no container of any kind runs in.
+/// The memory in which no container of any kind runs.
 const LEAST: Quantity = Quantity::from_units(1 << 20);
 
-/// What a head needs more than.
+/// The memory of which a head needs more.
 const HEAD: Quantity = Quantity::from_units(1 << 30);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {

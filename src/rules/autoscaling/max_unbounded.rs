@@ -29,7 +29,7 @@ const CEL: Cel = Cel::Covered(&[Check {
     fix: "Write how many workers the group may have at most.",
 }]);
 
-/// What the API server fills in.
+/// The value that the API server fills in.
 const UNBOUNDED: i64 = i32::MAX as i64;
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {

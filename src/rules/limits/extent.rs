@@ -1,4 +1,4 @@
-//! How much a cluster and its pods may use at most, and the text for what is allowed.
+//! The most that a cluster and its pods may use, and the text for what is allowed.
 
 use crate::facts::{DEFAULT_NAMESPACE, KubernetesVersion};
 use crate::finding::Finding;
@@ -80,7 +80,7 @@ pub(super) fn most_of_pod(
         pod_level: subject
             .facts
             .kubernetes
-            // Where the version is not known, the pod's own limit is believed: rules do not guess.
+            // The pod's own limit is believed where the version is unknown: rules do not guess.
             .is_none_or(|version| version >= POD_LEVEL),
     };
     let limit = resize_limits.and_then(|resize_limits| resize_limits.amount(resource));
@@ -122,8 +122,8 @@ pub(super) fn plus(sum: Quantity, pod: Quantity, count: Count) -> Option<Quantit
     }
 }
 
-/// How much a cluster may grow to, in words, if that is more than `most`; without a total it is
-/// unlimited.
+/// The amount that a cluster may grow to, in words, if that is more than `most`; without a total it
+/// is unlimited.
 pub(super) fn beyond(
     total: Option<Quantity>,
     most: Quantity,

@@ -17,7 +17,7 @@ pub struct Finding {
     pub path: FieldPath,
     /// The offending value, if there is one. It is part of the finding's identity.
     pub value: Option<String>,
-    /// Of what there is too much, and how much there is: an update that makes it less adds no fault.
+    /// The thing of which there is too much, and its amount: an update that makes it less adds no fault.
     pub amount: Option<(&'static str, Quantity)>,
     /// The fault, a clause that follows the path: `"2.5" is not an integer`.
     pub problem: String,

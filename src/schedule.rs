@@ -179,8 +179,8 @@ impl Hours {
         match &self.end {
             HoursEnd::After(lasts) => begun.at.checked_add(*lasts).ok().filter(|end| now < *end),
             HoursEnd::At(end) => {
-                // By what clocks show: a change of the clocks can leave the end no later than the beginning,
-                // and then these hours are over before they have begun.
+                // Local times are compared: a change of the clocks can leave the end no later than the
+                // beginning, and then these hours are over before they have begun.
                 let ended = end.last(now, &self.zone);
                 let goes_on = ended.is_none_or(|ended| ended.written <= begun.written);
                 let next = || end.next(now, begun.written, &self.zone);

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// longer decides nothing.
 pub const WATCH_LAG_S: f64 = 155.0;
 
-/// After how many doublings any longest wait of this program is exceeded. A shift by 32 bits would panic.
+/// The number of doublings after which any longest wait is exceeded. A shift by 32 bits would panic.
 const DOUBLINGS: u32 = 16;
 
 /// A first wait that is doubled so many times, and the longest one at the most.

@@ -81,8 +81,8 @@ struct Account {
 /// The state that the holder of a share has in common with the ledger.
 #[derive(Debug, Default)]
 struct Holder {
-    /// Since when the share waits for its client, in milliseconds after the start, plus one; 0
-    /// while it is being worked on.
+    /// The time since which the share waits for its client, in milliseconds after the start, plus
+    /// one; 0 while it is being worked on.
     waiting: AtomicU64,
     is_asked: AtomicBool,
     asked: Notify,

@@ -36,7 +36,7 @@ pub enum PageFault {
         code: u16,
         /// The message of the refusal.
         message: String,
-        /// After how long to try again, if the API server said so.
+        /// The pause before the next try, if the API server named one.
         retry_after: Option<Duration>,
     },
     /// The known version is too old for the API server to tell what has changed since.
@@ -63,7 +63,7 @@ pub enum PageFault {
 }
 
 impl PageFault {
-    /// After how long to try again, if the API server said so.
+    /// The pause before the next try, if the API server named one.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused { retry_after, .. } => *retry_after,

@@ -75,7 +75,7 @@ impl WatchDurations {
         }
     }
 
-    /// After how long without any message a watch is not well.
+    /// The time without any message after which a watch is not well.
     pub fn limit(&self) -> Duration {
         // Within this time it has been found dead, and another list could have been read.
         self.silence + self.answer + self.retry.1

@@ -16,7 +16,7 @@ const BOUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_min
 /// Answers within this time are about the same trouble.
 const TOGETHER: Duration = Duration::from_secs(10);
 
-/// Until when requests wait, counted like every time here from some fixed moment.
+/// The times until which requests wait, counted like every time here from some fixed moment.
 #[derive(Debug, Clone, Default)]
 pub struct PatienceUntil {
     all: Option<Duration>,
@@ -51,12 +51,12 @@ impl PatienceUntil {
         *until = end.max(*until);
     }
 
-    /// Until when all requests wait, if they wait now.
+    /// The time until which all requests wait, if they wait now.
     pub fn until(&self, now: Duration) -> Option<Duration> {
         self.all.filter(|until| *until > now)
     }
 
-    /// Until when the requests of a flow wait, if they wait now.
+    /// The time until which the requests of a flow wait, if they wait now.
     pub fn until_of(&self, flow: &Flow, now: Duration) -> Option<Duration> {
         let own = self.of.get(namespace(flow)).copied();
         own.filter(|until| *until > now).max(self.until(now))

@@ -19,7 +19,7 @@ pub struct Exemption {
     pub rules: Option<BTreeSet<RuleId>>,
     /// The objects.
     pub objects: Vec<ExemptionScope>,
-    /// Why.
+    /// The reason for it.
     pub reason: String,
     /// The ticket under which the work on it is tracked.
     pub ticket: Option<String>,

@@ -8,7 +8,7 @@ use crate::quantity::Quantity;
 /// A problem in a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyFault {
-    /// Where: `spec.exemptions[0].rules[1]`.
+    /// The place: `spec.exemptions[0].rules[1]`.
     pub place: String,
     /// The fault there, and how to fix it.
     pub problem: String,

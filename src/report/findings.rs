@@ -59,7 +59,7 @@ pub struct ReportEntry {
 pub struct Unread {
     /// The file as it was named, or `<stdin>`.
     pub file: String,
-    /// Why.
+    /// The reason.
     pub reason: Unreadable,
 }
 

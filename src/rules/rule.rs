@@ -77,7 +77,7 @@ impl Finding {
         self
     }
 
-    /// With how much there is of what is too much, by which it is compared with the stored object.
+    /// Adds the amount of what is too much, by which the finding is compared with the stored object.
     #[must_use]
     pub fn amounting(mut self, of: &'static str, amount: Quantity) -> Self {
         self.amount = Some((of, amount));

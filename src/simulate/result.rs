@@ -19,13 +19,13 @@ const GIB: f64 = 1_073_741_824.0;
 pub struct SimulationResult {
     /// The jobs that ended, were lost, and still waited at the end.
     pub jobs: JobCounts,
-    /// From when jobs were ready until they started, in seconds. On a cluster without end each would
-    /// start at once.
+    /// The time from when jobs were ready until they started, in seconds. On a cluster without end
+    /// each would start at once.
     pub wait: WaitSummary,
     /// The mean wait of each tenth of the jobs, in the order in which they were submitted. With fewer
     /// than ten jobs each is a part of its own.
     pub wait_by_tenth: Vec<f64>,
-    /// From the first submission to the last end, in seconds.
+    /// The time from the first submission to the last end, in seconds.
     pub makespan: f64,
     /// The makespan on a cluster without end, in seconds.
     pub endless_makespan: f64,

@@ -10,7 +10,7 @@ use crate::reconcile::{Chain, Done, Effect, Failure, Reply, look};
 use crate::simulate::moment::Moment;
 use crate::simulate::world::World;
 
-/// Until when a process may write for a cluster.
+/// The time until which a process may write for a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
     /// Nobody else does.

@@ -9,7 +9,7 @@ pub const MAX_BYTES: usize = 16 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}; {remedy}")]
 pub struct YamlFault {
-    /// Where.
+    /// The place in the text.
     pub at: Position,
     /// The fault, a clause.
     pub reason: String,

@@ -13,7 +13,7 @@ pub struct PodLevelBound {
     pub highest: Quantity,
     /// The amount of the pod that bounds it.
     pub by: PodLevelAmount,
-    /// That amount.
+    /// Its value.
     pub amount: Quantity,
     /// The part of it that the pod's other containers take.
     pub beside: Quantity,

@@ -96,8 +96,8 @@ pub enum JobOutput {
     Kept(usize),
 }
 
-/// From how many bytes on an object is kept by a node, and not by the process that submitted the
-/// task (`max_direct_call_object_size`).
+/// The bytes from which on a node keeps an object, and not the process that submitted the task
+/// (`max_direct_call_object_size`).
 const LARGE: u64 = 100 * 1024;
 
 /// All jobs of a trace.

@@ -11,8 +11,8 @@ use crate::simulate::ray::node::RayNode;
 /// Seconds for which agents of idle nodes are still heard.
 const IDLE_S: f64 = 60.0;
 
-/// From when a process was killed until its job is tried again, in seconds: the first time, and at the
-/// most. (`task_oom_retry_delay_base_ms`, `exponential_backoff.h`.)
+/// Seconds from the kill of a process until its job is tried again: the first time, and at the most.
+/// (`task_oom_retry_delay_base_ms`, `exponential_backoff.h`.)
 const RETRY_S: (f64, f64) = (1.0, 60.0);
 
 /// A job whose process was killed because there was too little memory.
@@ -20,7 +20,7 @@ const RETRY_S: (f64, f64) = (1.0, 60.0);
 pub struct MemoryKill {
     /// The number of the job.
     pub job: usize,
-    /// After how many seconds it waits for resources again; `None` if it is lost.
+    /// Seconds after which it waits for resources again; `None` if it is lost.
     pub again_s: Option<f64>,
 }
 

@@ -35,9 +35,9 @@ pub struct RayNode {
     pub with_memory: Vec<usize>,
     /// The memory in use that its agent last reported.
     pub memory: Option<KnownMemory>,
-    /// From how many bytes in use on its memory monitor kills; `None` where that is off.
+    /// The bytes in use at which its memory monitor kills; `None` where that is off.
     pub monitor_bytes: Option<i64>,
-    /// Since when nothing runs on it.
+    /// The time since which nothing runs on it.
     pub idle_since: Moment,
     /// Its stage.
     pub stage: RayNodeStage,

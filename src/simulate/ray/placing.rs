@@ -1,4 +1,4 @@
-//! On which node a task or a bundle is placed.
+//! Placement of tasks and bundles on nodes.
 
 use crate::simulate::ray::node::{RayNode, RayNodeStage};
 use crate::simulate::ray::resources::Bundle;

@@ -10,7 +10,7 @@ use crate::simulate::vary::PolicyField;
 /// Seconds for which pods below their limits are kept.
 const KEEP_SMALL: [f64; 6] = [0.0, 60.0, 120.0, 300.0, 600.0, 900.0];
 
-/// After how long spare CPU is given up, in seconds.
+/// Seconds after which spare CPU is given up.
 const SHRINK_AFTER: [f64; 5] = [5.0, 15.0, 60.0, 120.0, 300.0];
 
 impl Space {

@@ -80,7 +80,7 @@ pub struct Risk {
     pub parts: usize,
     /// The seconds by which it was longer in the worst of them; 0 if it was in none.
     pub worst_by: f64,
-    /// With how many seeds the choice was better than today.
+    /// The number of seeds with which the choice was better than today.
     pub better_seeds: usize,
     /// All seeds.
     pub seeds: usize,

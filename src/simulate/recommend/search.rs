@@ -20,8 +20,7 @@ use crate::simulate::world::group::SimulatedGroupError;
 /// The most simulations of one search.
 pub const MOST_SIMULATIONS: usize = 5_000;
 
-/// Of how many simulations so many may go to single fields; the others go to what lies around the
-/// best choices.
+/// The share of simulations that may go to single fields; the others go to what lies around the best choices.
 const SINGLE: (usize, usize) = (2, 3);
 
 /// The input of a search.
@@ -39,7 +38,7 @@ pub struct Search {
     pub admission: Settings,
     /// The most simulations.
     pub simulations: usize,
-    /// With how many seeds each choice is simulated, from that of the world on; at least 1.
+    /// The number of seeds with which each choice is simulated, from that of the world on; at least 1.
     pub seeds: u32,
     /// The CPU-hours for which a GPU-hour counts.
     pub gpu_weight: f64,
@@ -76,7 +75,7 @@ impl Searched {
         trial.is_some_and(|trial| score(trial).beats(&score(self.today())))
     }
 
-    /// With how many of the seeds a trial was better than today's settings.
+    /// The number of seeds with which a trial was better than today's settings.
     pub fn better_seeds(&self, trial: &Trial) -> usize {
         let changes = trial.patch.changes.len();
         let score = |result, changes| {

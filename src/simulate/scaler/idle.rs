@@ -28,7 +28,7 @@ const RAY_INTERVAL_S: f64 = 5.0;
 pub(super) struct IdleRound {
     /// The versions that it was made of.
     of: Seen,
-    /// Since when nothing has been found to do in this state, in seconds since 1970.
+    /// The time since which nothing has been found to do in this state, in seconds since 1970.
     since: f64,
     proof: Proof,
 }
@@ -118,8 +118,8 @@ impl IdleRound {
         holds
     }
 
-    /// Until when rounds of the same state are spared, in seconds since 1970, if that is known and
-    /// nothing has happened for a day.
+    /// The time until which rounds of the same state are spared, in seconds since 1970, if that is
+    /// known and nothing has happened for a day.
     pub(super) fn spared_until(&self, seen: Seen, now: f64) -> Option<f64> {
         match &self.proof {
             Proof::Known(check, _) if self.of == seen && now - self.since > DAY_S => {

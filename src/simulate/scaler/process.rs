@@ -37,7 +37,7 @@ pub struct Scaler {
     pub(super) judged: Option<u64>,
     /// The cluster's pods in that view.
     pub(super) pods: Option<OwnPods>,
-    /// Since when there has been nothing to do, if the present round was made by looking ahead.
+    /// The time since which there has been nothing to do, if the present round was made by looking ahead.
     pub(super) idle_since: Option<f64>,
     pub(super) performing: Option<Performing>,
     /// The number of the next look; earlier ones do not count any more.
@@ -46,7 +46,7 @@ pub struct Scaler {
     pub(super) looked: u64,
     /// Its number among all scalers of the world.
     pub number: usize,
-    /// Until when it may write.
+    /// The time until which it may write.
     pub trust: Trust,
     /// The messages that are lost while it is cut off.
     pub cut: Option<Cut>,
@@ -62,7 +62,7 @@ pub struct Scaler {
     /// The rules that plans broke, where plans are to be checked here too.
     pub broken: Option<Vec<Violation>>,
     pub(super) last_look: Moment,
-    /// Since when the process runs.
+    /// The start of the process.
     pub(super) started: Moment,
     /// The number of rounds made.
     pub rounds: u64,

@@ -23,7 +23,7 @@ impl Trace {
         })
     }
 
-    /// From when to when each job would run, in seconds, if it had a place as soon as it was ready.
+    /// The start and the end of each job, in seconds, if it had a place as soon as it was ready.
     pub fn runs(&self) -> Vec<(f64, f64)> {
         let mut runs: Vec<(f64, f64)> = Vec::with_capacity(self.jobs.len());
         for job in &self.jobs {

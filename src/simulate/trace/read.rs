@@ -54,7 +54,7 @@ pub struct Imported {
 ///
 /// # Errors
 ///
-/// Where and why it is none, and what to do.
+/// The text is no workload: place, fault and remedy.
 pub fn read(text: &str, name: &str) -> Result<Trace, TraceError> {
     Ok(import(text, name)?.trace)
 }

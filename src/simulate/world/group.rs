@@ -34,8 +34,7 @@ pub struct SimulatedGroup {
     pub gpus: i64,
     /// The resources with which its Ray nodes start.
     pub resources: Vec<(String, f64)>,
-    /// From which share of the memory that a pod started with its memory monitor kills; `None` where the
-    /// monitor is off.
+    /// The share of a pod's initial memory at which its memory monitor kills; `None` where the monitor is off.
     pub monitor: Option<f64>,
     /// The labels of its Ray nodes.
     pub labels: Vec<(String, String)>,
@@ -144,7 +143,7 @@ fn wanted(replicas: Option<i64>, min: Option<i64>, max: Option<i64>) -> i64 {
     }
 }
 
-/// From which share of the memory on Ray's monitor kills. It keeps what it begins with, up to Ray 2.60.
+/// The share of the memory from which on Ray's monitor kills. It keeps what it begins with, up to Ray 2.60.
 /// (`threshold_memory_monitor.cc`, `ray_config_def.h`)
 fn monitor(template: Option<&Value>) -> Option<f64> {
     let entries = template.and_then(|spec| spec.pointer("/containers/0/env"));

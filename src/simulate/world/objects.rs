@@ -282,9 +282,9 @@ pub struct SimulatedNode {
     pub images: BTreeMap<String, Moment>,
     /// The amounts that pods of others take.
     pub filled: Amounts,
-    /// Since when it has had no pod.
+    /// The time since which it has had no pod.
     pub empty_since: Option<Moment>,
-    /// Since when no pod has come to it or left it.
+    /// The time since which no pod has come to it or left it.
     pub changed: Moment,
     /// The time at which the node autoscaler began to empty it.
     pub disrupted: Option<Moment>,

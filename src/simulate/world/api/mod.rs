@@ -32,7 +32,7 @@ impl World {
     ///
     /// # Errors
     ///
-    /// What is called refuses, as the real one would, or does not answer.
+    /// The called API refuses, as the real one would, or does not answer.
     pub fn call(&mut self, effect: &Effect) -> Result<Reply, Failure> {
         let disturbance = Rc::clone(&self.disturbance);
         let (is_done, result) = if !effect.is_kubernetes() && self.is_gcs_away() {

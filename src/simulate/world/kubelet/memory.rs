@@ -9,7 +9,7 @@ use crate::simulate::world::queue::WorldEvent;
 /// every five seconds.)
 const REPORT_S: f64 = 5.0;
 
-/// After how many seconds a kubelet tries again to take memory that is in use.
+/// Seconds after which a kubelet tries again to take memory that is in use.
 const SHRINK_AGAIN_S: f64 = 10.0;
 
 impl World {

@@ -11,7 +11,7 @@ use crate::simulate::moment::Moment;
 use crate::simulate::world::state::World;
 use crate::snapshot::amounts::Amounts;
 
-/// From when a node is found until it goes, if it then still may. (Karpenter's `consolidationTTL`.)
+/// Seconds from the choice of a node until it goes, if it then still may. (Karpenter's `consolidationTTL`.)
 const VALIDATED_S: f64 = 15.0;
 
 /// The share of a pool's nodes that may go at a time, in percent, rounded up. (Karpenter's default budget.)

@@ -30,7 +30,7 @@ pub struct ManifestOptions {
     pub priority_class: Option<String>,
     /// The issuer of the serving certificate; `None` leaves that out.
     pub certificates: Option<Certificates>,
-    /// The fate of a Ray object while no webhook answers.
+    /// The treatment of a Ray object while no webhook answers.
     pub failure_policy: FailurePolicy,
     /// Seconds for which the API server waits for an answer (1 to 30).
     pub timeout_seconds: u8,
@@ -77,7 +77,7 @@ pub enum Certificates {
     SelfManaged,
 }
 
-/// The fate of a Ray object while no webhook answers.
+/// The treatment of a Ray object while no webhook answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailurePolicy {
     /// It is stored as if Rayfit were not installed.

@@ -14,7 +14,7 @@ use crate::policy::settings::KUBERAY_BINDING;
 use crate::policy::{EffectivePolicy, Settings};
 use crate::watch::change;
 
-/// The time between two reads. They change when Kubernetes or KubeRay is upgraded.
+/// The time between two reads of the facts, which change when Kubernetes or KubeRay is upgraded.
 const AGAIN: Duration = Duration::from_mins(10);
 
 /// The delay after a failure.

@@ -31,7 +31,7 @@ pub struct WorldSettings {
     /// `ray start --block` ends only if a process ended with an error, and a raylet that was drained has none
     /// (`scripts.py`), so it is [`LIVENESS_S`].
     pub pod_end_s: f64,
-    /// The time from the loss of the head to the end of the workers' containers, which look for it
+    /// The time from the loss of the head to the end of workers' containers that look for it
     /// (`gcs_rpc_server_reconnect_timeout_s`, 60).
     pub reconnect_s: f64,
     /// The time from when a kubelet admits a resize until the containers have the new size.

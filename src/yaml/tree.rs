@@ -243,7 +243,7 @@ impl Builder {
                 *began = span.start.offset;
                 self.flow.0 = 1;
             }
-            // Collections in braces or brackets are in such, too.
+            // A collection within braces or brackets counts as one in them, too.
             (depth, _) => *depth += 1,
         }
     }

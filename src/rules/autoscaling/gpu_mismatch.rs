@@ -90,7 +90,7 @@ fn report(group: &Group<'_>, value: &Value, present: &Gpus, findings: &mut Findi
     );
 }
 
-/// The GPUs by the limits.
+/// A number of GPUs in limits.
 enum Gpus {
     None,
     Whole(i128),

@@ -34,7 +34,7 @@ pub struct SimulatedGroup {
     pub gpus: i64,
     /// The resources with which its Ray nodes start.
     pub resources: Vec<(String, f64)>,
-    /// The share of a pod's initial memory at which its memory monitor kills; `None` where the monitor is off.
+    /// The share of a pod's initial memory at which its memory monitor kills; `None` where that is off.
     pub monitor: Option<f64>,
     /// The labels of its Ray nodes.
     pub labels: Vec<(String, String)>,

@@ -159,7 +159,7 @@ impl Ledger {
         self.sources.get(&source).map_or(0, |account| account.used)
     }
 
-    /// Of the sources that have a waiting share, the one that holds the most.
+    /// The source that holds the most among those that have a waiting share.
     fn largest(&self) -> Option<ConnectionSource> {
         let can_give = self.sources.iter().filter(|(_, account)| {
             let mut holders = account.holders.values();

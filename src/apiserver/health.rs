@@ -32,7 +32,7 @@ pub struct Beacon {
 #[derive(Debug)]
 struct Watch {
     title: &'static str,
-    /// After so long without any message the watch is not well.
+    /// The time without any message after which the watch is not well.
     limit: Duration,
     opened: Instant,
     state: Mutex<WatchState>,

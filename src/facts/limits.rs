@@ -9,9 +9,9 @@ use crate::ray::{Fields, Resource, list_at, object_at, text_at};
 /// CPU and memory, each if it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LimitAmounts {
-    /// In cores.
+    /// CPU, in cores.
     pub cpu: Option<Quantity>,
-    /// In bytes.
+    /// Memory, in bytes.
     pub memory: Option<Quantity>,
 }
 

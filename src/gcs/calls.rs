@@ -382,7 +382,7 @@ fn is_too_large(error: &CallError) -> bool {
 }
 
 impl RayletSize {
-    /// With Ray's names and units: whole CPUs, bytes.
+    /// The size with Ray's names and units: whole CPUs, bytes.
     #[expect(
         clippy::cast_precision_loss,
         reason = "Ray counts in doubles; memory is exact to 8 PiB"

@@ -208,7 +208,7 @@ fn annotations() -> Vec<Value> {
     ]
 }
 
-/// Of the metadata only these annotations change.
+/// Allows changes of only these annotations in the metadata.
 fn metadata(of: &str, ours: &[&str]) -> Value {
     let kept = ["labels", "finalizers", "ownerReferences"]
         .map(|field| format!("object.metadata.?{field} == oldObject.metadata.?{field}"));

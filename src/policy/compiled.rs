@@ -16,7 +16,7 @@ use crate::rule_id::RuleId;
 pub struct Policy {
     /// Its name.
     pub name: Arc<str>,
-    /// Of the policies that match an object, the one with the highest priority decides.
+    /// The priority: of the policies that match an object, the one with the highest decides.
     pub priority: i32,
     /// The objects that it matches.
     pub scope: Scope,

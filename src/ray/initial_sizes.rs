@@ -49,7 +49,7 @@ pub struct InitialSizes(BTreeMap<String, HeldSize>);
 struct HeldSize {
     cpu: String,
     memory: String,
-    /// In whole seconds since 1970.
+    /// The end, in whole seconds since 1970.
     until: i64,
 }
 

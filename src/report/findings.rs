@@ -26,7 +26,7 @@ pub struct FindingsReport {
 pub struct Tally {
     /// Ray objects that were checked.
     pub checked: usize,
-    /// Of those, the ones that admission would deny.
+    /// Checked objects that admission would deny.
     pub denied: usize,
     /// Objects that are not Ray objects and were skipped.
     pub others: usize,

@@ -70,7 +70,7 @@ impl Rule {
 }
 
 impl Finding {
-    /// With the offending value, as it is to be shown and compared.
+    /// Adds the offending value, as it is to be shown and compared.
     #[must_use]
     pub fn valued(mut self, value: impl Into<String>) -> Self {
         self.value = Some(value.into());
@@ -84,14 +84,14 @@ impl Finding {
         self
     }
 
-    /// With another mode than the rule's own.
+    /// Sets another mode than the rule's own.
     #[must_use]
     pub fn in_mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// With another reason than the rule's own.
+    /// Sets another reason than the rule's own.
     #[must_use]
     pub fn because(mut self, why: impl Into<String>) -> Self {
         self.why = why.into();

@@ -77,21 +77,21 @@ impl Listener {
         })
     }
 
-    /// With TLS.
+    /// Adds TLS.
     #[must_use]
     pub fn with_tls(mut self, config: Arc<ServerConfig>) -> Self {
         self.tls = Some(config);
         self
     }
 
-    /// With other time limits.
+    /// Sets other time limits.
     #[must_use]
     pub fn with_times(mut self, times: ConnectionTimeouts) -> Self {
         self.times = times;
         self
     }
 
-    /// With a gauge of its open connections.
+    /// Adds a gauge of its open connections.
     #[must_use]
     pub fn counted_in(mut self, open: GaugeLevel) -> Self {
         self.open = open;

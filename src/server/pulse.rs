@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// The time between two signals that the rest of the process runs.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// Without a signal for this long, the process counts as stuck: every thread is blocked by
+/// The time without a signal after which the process counts as stuck: every thread is blocked by
 /// something that does not end.
 const LOST: Duration = Duration::from_mins(1);
 

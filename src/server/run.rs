@@ -80,7 +80,7 @@ pub enum CertificateSource {
     Own(certs::CertificateOptions),
 }
 
-/// For this long, connections in the backlog of the webhook port are accepted, and connections
+/// The time in which connections in the backlog of the webhook port are accepted, and connections
 /// without a request may still send one.
 const LAST_CALLS: Duration = Duration::from_secs(1);
 

@@ -40,7 +40,7 @@ impl Moment {
         Self(self.0.saturating_add(later))
     }
 
-    /// So many seconds later, or earlier if that is negative.
+    /// The moment so many seconds later, or earlier if that is negative.
     #[must_use]
     pub fn shifted(self, seconds: f64) -> Self {
         let earlier = Self(0).plus(-seconds);

@@ -81,7 +81,7 @@ pub struct WaitSummary {
     pub mean: f64,
     /// The median.
     pub p50: f64,
-    /// Of a hundred jobs, 99 waited no longer.
+    /// The 99th percentile.
     pub p99: f64,
     /// The longest.
     pub longest: f64,

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::apiserver::{Beacon, Informers, ObjectName, Selection, WatchEvent};
 
-/// After so long without an answer, what is known no longer counts as true.
+/// The time without an answer after which what is known no longer counts as true.
 const STALE: Duration = Duration::from_mins(5);
 
 /// The list to follow of the objects of one kind.
@@ -167,7 +167,7 @@ impl<T: PartialEq> SeenObjects<T> {
         }
     }
 
-    /// After a failure, returns whether nothing is known now and that has to be published.
+    /// Returns whether nothing is known after a failure and that has to be published.
     fn has_become_unknown(&mut self, beacon: &Beacon) -> bool {
         if self.is_complete && beacon.silence() > STALE {
             self.is_complete = false;

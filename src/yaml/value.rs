@@ -1,4 +1,4 @@
-//! From YAML to the JSON value that kubectl sends.
+//! The JSON value that kubectl sends, from YAML.
 
 use std::collections::HashMap;
 

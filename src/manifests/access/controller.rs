@@ -31,6 +31,6 @@ pub const LEASE: &[Access] = &[
         .named(LEADER_LEASE),
 ];
 
-/// For Ray clusters with token authentication or TLS only: the Secrets that KubeRay makes for them.
+/// Reading the Secrets that KubeRay makes for Ray clusters with token authentication or TLS only.
 /// Their names depend on those of the clusters, so the permission cannot be limited to names.
 pub const RAY_AUTH: &[Access] = &[AccessScope::Scaled.may(&["get"], "", "secrets")];

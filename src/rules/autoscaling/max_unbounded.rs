@@ -48,7 +48,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// Without a value: absent and filled in by the API server are the same fault.
+/// Reports without a value: absent and filled in by the API server are the same fault.
 fn report(group: &Group<'_>, problem: &str, findings: &mut Findings) {
     findings.add(RULE.finding(
         group.path().key("maxReplicas"),

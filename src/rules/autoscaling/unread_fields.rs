@@ -88,7 +88,7 @@ fn finding(ray: RayVersion, path: FieldPath, (first, instead): (RayVersion, &str
 /// The places in which a group has the number of a node's CPUs.
 struct CpuSources {
     is_in_resources: bool,
-    /// In `num-cpus` or a limit, which every Ray reads.
+    /// Whether it is in `num-cpus` or a limit, which every Ray reads.
     is_plain: bool,
     is_request: bool,
 }

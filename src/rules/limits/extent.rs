@@ -19,7 +19,7 @@ pub(super) enum Count {
 }
 
 impl Count {
-    /// Of a worker group: with autoscaling `maxReplicas`, else `replicas`; each of `numOfHosts`.
+    /// The count of a worker group: with autoscaling `maxReplicas`, else `replicas`; each of `numOfHosts`.
     pub(super) fn of(cluster: &Cluster<'_>, group: &Group<'_>) -> Self {
         if group.is_head() {
             return Self::AtMost(1);
@@ -38,7 +38,7 @@ impl Count {
         Self::AtMost(replicas.max(0).saturating_mul(hosts.unwrap_or(1)))
     }
 
-    /// As an amount, by which updates are compared.
+    /// The amount by which updates are compared.
     pub(super) fn amount(self) -> Quantity {
         match self {
             Self::AtMost(count) => Quantity::from_units(count),
@@ -46,7 +46,7 @@ impl Count {
         }
     }
 
-    /// Of several groups together.
+    /// The count of several groups together.
     pub(super) fn sum(counts: impl IntoIterator<Item = Self>) -> Self {
         counts
             .into_iter()

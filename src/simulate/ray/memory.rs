@@ -86,7 +86,7 @@ impl Ray {
         is_full.then(|| self.kill_newest(number, now)).flatten()
     }
 
-    /// As the kernel does: the largest process, which counts as a crash of its worker.
+    /// Kills the largest process, as the kernel does; that counts as a crash of its worker.
     fn kill_largest(&mut self, number: usize, now: Moment) -> Option<MemoryKill> {
         let killable = self.killable(number).into_iter();
         // The number decides between equal ones, so that equal simulations stay equal.
@@ -98,7 +98,7 @@ impl Ray {
         Some(self.kill(largest, is_retried, RETRY_S.0, now))
     }
 
-    /// As Ray's monitor does: the newest of those that may be tried again, or else the newest.
+    /// Kills the newest job that may be tried again, or else the newest, as Ray's monitor does.
     /// (`worker_killing_policy_group_by_owner.cc`; all jobs of a trace have one owner.) What it
     /// tries again does not count.
     fn kill_newest(&mut self, number: usize, now: Moment) -> Option<MemoryKill> {

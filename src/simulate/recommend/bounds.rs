@@ -1,4 +1,4 @@
-//! Within which bounds users let the search go.
+//! Bounds that users set to the search.
 
 use std::fmt;
 use std::str::FromStr;

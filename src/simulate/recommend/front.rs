@@ -35,7 +35,7 @@ pub fn knee(places: &[(f64, f64)]) -> Option<usize> {
     nearest(places, below)
 }
 
-/// Of some of the places, the one that is farthest below the line, or least above it.
+/// The one of some places that is farthest below the line, or least above it.
 pub fn nearest(places: &[(f64, f64)], of: impl Iterator<Item = usize>) -> Option<usize> {
     of.min_by(|one, other| sum(places, *one).total_cmp(&sum(places, *other)))
 }

@@ -52,7 +52,7 @@ pub struct Parameter {
     pub range: (f64, f64),
 }
 
-/// For each parameter the position of its value.
+/// The position of the value of each parameter.
 pub type Choice = Vec<usize>;
 
 /// Everything that can be chosen for one RayCluster.

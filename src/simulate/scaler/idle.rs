@@ -19,7 +19,7 @@ const LONGEST_REST_OF_YEARS_S: f64 = 8_640_000.0;
 
 const DAY_S: f64 = 86_400.0;
 
-/// From the end of one round of Ray's autoscaler to the beginning of the next, in seconds.
+/// Seconds from the end of one round of Ray's autoscaler to the beginning of the next.
 /// (`AUTOSCALER_UPDATE_INTERVAL_S`)
 const RAY_INTERVAL_S: f64 = 5.0;
 
@@ -67,7 +67,7 @@ enum Proof {
 pub(super) struct ProofContext<'a> {
     pub(super) memory: &'a RoundMemory,
     pub(super) settings: &'a RoundSettings,
-    /// From one look to the next, in seconds, if nothing happens.
+    /// Seconds from one look to the next, if nothing happens.
     pub(super) interval_s: f64,
 }
 

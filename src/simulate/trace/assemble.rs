@@ -1,4 +1,4 @@
-//! From descriptions to a trace: parents found, many alike told apart, all in order.
+//! Assembly of a trace from descriptions: parents found, many alike told apart, all in order.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};

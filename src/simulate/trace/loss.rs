@@ -13,7 +13,7 @@ pub enum Loss {
     UnusedGroups(usize),
     /// Placement groups whose strategy is not recorded.
     Strategy(usize),
-    /// So many tasks are recorded as Ray lists at most, so that there may be more.
+    /// The number of recorded tasks is the most that Ray lists, so that there may be more.
     Limit(usize),
     /// Attempts of tasks that the GCS forgot while it was recorded, or that had no room; some of them
     /// may be known from before.

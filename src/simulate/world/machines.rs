@@ -108,7 +108,7 @@ impl Machines {
         waiting
     }
 
-    /// For each pool, whether pods of a template may be on its nodes.
+    /// Whether pods of a template may be on the nodes of each pool.
     pub(super) fn admitting(&self, placement: &Fields) -> Vec<bool> {
         let pools = self.pools.iter();
         pools.map(|pool| pool.admits(placement)).collect()

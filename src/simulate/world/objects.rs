@@ -37,7 +37,7 @@ pub struct SimulatedPod {
     pub object: PodObject,
     /// The GPUs that it takes of its node.
     pub gpus: i64,
-    /// For each node pool, whether it may be on its nodes, as far as labels and taints go.
+    /// Whether it may be on the nodes of each pool, as far as labels and taints go.
     pub admitted: Vec<bool>,
     /// The number of its node, once it is bound.
     pub node: Option<usize>,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// A flow that belongs to a group.
 pub trait FlowOfGroup: Hash + Eq + Clone {
-    /// What identifies a group.
+    /// The identity of a group.
     type Group: ?Sized + Hash + Eq + ToOwned<Owned: Hash + Eq + fmt::Debug>;
 
     /// The group of the flow; it may be alone there.
@@ -31,7 +31,7 @@ impl FlowOfGroup for Arc<str> {
     }
 }
 
-/// What a source sends about a namespace, in the group of the source.
+/// The flow of a source about a namespace, in the group of the source.
 impl<S: Hash + Eq + Clone + fmt::Debug> FlowOfGroup for (S, Arc<str>) {
     type Group = S;
 

@@ -26,7 +26,7 @@ struct SemaphoreState {
 pub struct FairPermit(FairSemaphore);
 
 impl FairSemaphore {
-    /// So many permits.
+    /// A semaphore with so many permits.
     pub fn new(number: usize) -> Self {
         Self(Arc::new(Mutex::new(SemaphoreState {
             free: number,

@@ -1,5 +1,5 @@
-//! What a rule reports, as data. Rendering happens in [`crate::report`] and in the admission
-//! response, never here.
+//! A rule's report, as data. Rendering happens in [`crate::report`] and in the admission response,
+//! never here.
 
 use crate::path::FieldPath;
 use crate::policy::{DecidedBy, Mode};
@@ -13,19 +13,19 @@ pub struct Finding {
     pub rule: RuleId,
     /// The mode where no policy sets another one.
     pub mode: Mode,
-    /// Where it is.
+    /// The place of the fault.
     pub path: FieldPath,
     /// The offending value, if there is one. It is part of the finding's identity.
     pub value: Option<String>,
-    /// Of what there is too much, and how much there is: an update that makes it less adds no fault.
+    /// The thing of which there is too much, and its amount: an update that makes it less adds no fault.
     pub amount: Option<(&'static str, Quantity)>,
-    /// What is wrong there, a clause that follows the path: `"2.5" is not an integer`.
+    /// The fault, a clause that follows the path: `"2.5" is not an integer`.
     pub problem: String,
-    /// What happens because of it, a full sentence.
+    /// The consequence, a full sentence.
     pub why: String,
-    /// How to fix it, an imperative sentence.
+    /// The remedy, an imperative sentence.
     pub fix: String,
-    /// Which policy or flag decided its mode, after policies were applied and if it was not the
+    /// The policy or flag that decided its mode, after policies were applied and if it was not the
     /// rule itself.
     pub decided: Option<DecidedBy>,
 }
@@ -38,5 +38,5 @@ impl Finding {
     }
 }
 
-/// What makes two findings the same fault: rule, place, value.
+/// The identity of a fault, by which two findings are the same: rule, place, value.
 pub type FaultIdentity<'a> = (RuleId, String, Option<&'a str>);

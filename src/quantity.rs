@@ -22,7 +22,7 @@ const MAX_WHOLE: i128 = 10_i128.pow(19);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Quantity(i128);
 
-/// Why a text is not a usable quantity.
+/// The error of a text that is no usable quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum QuantityError {
     /// Nothing but blanks.
@@ -165,7 +165,7 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// What a suffix multiplies by.
+/// The factor of a suffix.
 enum Scale {
     Binary(u32),
     Decimal(i32),

@@ -1,4 +1,4 @@
-//! What a rule or a default is, in Markdown: a file beside its code.
+//! The page of a rule or a default, in Markdown: a file beside its code.
 
 /// A page: a text, then sections with headings, each with a further text or with a manifest (YAML).
 #[derive(Debug, Clone, Copy)]

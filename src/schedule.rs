@@ -21,13 +21,12 @@ pub const LONGEST_DAYS: i64 = 31;
 /// The longest cron expression that is read, in bytes.
 const LONGEST_TEXT: usize = 100;
 
-/// For how many days it is tried whether an expression ever holds: as long as the days of the week
-/// and the dates take to come round again.
+/// Days searched for a first match: 28 years, after which weekdays and dates repeat.
 const CYCLE_DAYS: usize = 28 * 366;
 
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
-/// Why hours cannot be read.
+/// The error of hours that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
     /// The expression is too long.
@@ -54,24 +53,24 @@ pub struct CronExpression(Arc<Cron>);
 /// A moment that an expression names.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
-    /// What the expression says that clocks show.
+    /// Local wall-clock time.
     written: DateTime,
-    /// When it is.
+    /// The instant.
     at: Timestamp,
 }
 
-/// Hours that come again.
+/// A recurring time window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hours {
-    /// When they begin.
+    /// The moments at which it begins.
     pub start: CronExpression,
-    /// When they end.
+    /// The end of each occurrence.
     pub end: HoursEnd,
     /// The time zone of the expressions.
     pub zone: TimeZone,
 }
 
-/// When hours end that have begun.
+/// The end of an occurrence that has begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HoursEnd {
     /// So long after their last beginning.
@@ -173,15 +172,15 @@ impl CronExpression {
 }
 
 impl Hours {
-    /// If `now` is within the hours: until when they last, as far as that can be told. Hours that
-    /// begin again before they have ended go on from the new beginning.
+    /// The end of the hours if `now` is within them, as far as that can be told. Hours that begin
+    /// again before they have ended go on from the new beginning.
     pub fn until(&self, now: Timestamp) -> Option<Timestamp> {
         let begun = self.start.last(now, &self.zone)?;
         match &self.end {
             HoursEnd::After(lasts) => begun.at.checked_add(*lasts).ok().filter(|end| now < *end),
             HoursEnd::At(end) => {
-                // By what clocks show: a change of the clocks can leave the end no later than the beginning,
-                // and then these hours are over before they have begun.
+                // Local times are compared: a change of the clocks can leave the end no later than the
+                // beginning, and then these hours are over before they have begun.
                 let ended = end.last(now, &self.zone);
                 let goes_on = ended.is_none_or(|ended| ended.written <= begun.written);
                 let next = || end.next(now, begun.written, &self.zone);
@@ -308,7 +307,7 @@ mod tests {
             until(&daily, "2026-03-30T00:30:00Z"),
             "2026-03-30T01:00:00Z"
         );
-        // Those that begin again where they end go on, and so do those that end shortly before.
+        // Hours that begin again where they end go on, and so do those that end shortly before.
         for (start, end) in [("0 3 * * *", "0 3 * * *"), ("0 3 * * *", "30 2 * * *")] {
             let always = hours(start, Ok(end), "Europe/Berlin");
             let ends = until(&always, "2026-03-29T01:15:00Z");

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-/// For how many seconds what a watch shows may be older than what is stored, at the most: so long after the
-/// last message it has been found dead, and another list could have been read. Where nothing has been heard for longer,
-/// nothing is decided by it.
+/// The most seconds by which objects of a watch may be older than the stored ones: so long after the last
+/// message the watch has been found dead, and another list could have been read. A watch that was silent for
+/// longer decides nothing.
 pub const WATCH_LAG_S: f64 = 155.0;
 
-/// After how many doublings any longest wait of this program is exceeded. A shift by 32 bits would panic.
+/// The number of doublings after which any longest wait is exceeded. A shift by 32 bits would panic.
 const DOUBLINGS: u32 = 16;
 
 /// A first wait that is doubled so many times, and the longest one at the most.

@@ -34,7 +34,7 @@ impl Default for ConnectionSource {
     }
 }
 
-/// How much can be held.
+/// The bounds of what can be held.
 #[derive(Debug, Clone, Copy)]
 pub struct ShareBounds {
     /// The bound for all sources together.
@@ -78,11 +78,11 @@ struct Account {
     holders: BTreeMap<u64, (usize, Arc<Holder>)>,
 }
 
-/// What the holder of a share has in common with the ledger.
+/// The state that the holder of a share has in common with the ledger.
 #[derive(Debug, Default)]
 struct Holder {
-    /// Since when the share waits for its client, in milliseconds after the start, plus one; 0
-    /// while it is being worked on.
+    /// The time since which the share waits for its client, in milliseconds after the start, plus
+    /// one; 0 while it is being worked on.
     waiting: AtomicU64,
     is_asked: AtomicBool,
     asked: Notify,
@@ -159,7 +159,7 @@ impl Ledger {
         self.sources.get(&source).map_or(0, |account| account.used)
     }
 
-    /// Of the sources that have a waiting share, the one that holds the most.
+    /// The source that holds the most among those that have a waiting share.
     fn largest(&self) -> Option<ConnectionSource> {
         let can_give = self.sources.iter().filter(|(_, account)| {
             let mut holders = account.holders.values();

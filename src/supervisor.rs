@@ -35,11 +35,11 @@ struct TaskState {
 pub struct TaskFailed {
     /// The name of the task.
     pub task: &'static str,
-    /// How the task failed.
+    /// The failure of the task.
     pub how: How,
 }
 
-/// How a task failed.
+/// The failure of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
     /// The task returned, although it was not asked to stop.

@@ -1,4 +1,4 @@
-//! How messages show text from users and other programs: short, quoted, on one line.
+//! Text from users and other programs as messages show it: short, quoted, on one line.
 
 /// The longest value that is shown in full. Pod templates can contain megabytes.
 const SHOWN: usize = 64;

@@ -1,4 +1,4 @@
-//! How long a request may take.
+//! The time that a request may take.
 
 use std::time::Duration;
 

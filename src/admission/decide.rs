@@ -1,4 +1,4 @@
-//! From a review to a decision, by the functions of the core.
+//! Decisions about reviews, by the functions of the core.
 
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;

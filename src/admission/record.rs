@@ -22,7 +22,7 @@ pub struct Record {
     pub kind: Option<Kind>,
     /// The operation, as the label of metrics.
     pub operation: &'static str,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: ReviewOutcome,
     /// Nothing was to be stored.
     pub dry_run: bool,

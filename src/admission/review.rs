@@ -29,7 +29,7 @@ pub struct Review<'a> {
     /// CREATE, UPDATE, DELETE or CONNECT.
     #[serde(borrow)]
     pub operation: Cow<'a, str>,
-    /// Who asks.
+    /// The user who sends the request.
     #[serde(borrow)]
     pub user_info: UserInfo<'a>,
     /// The object as it would be stored.
@@ -54,7 +54,7 @@ pub struct GroupKind<'a> {
     pub kind: Cow<'a, str>,
 }
 
-/// Who asks.
+/// The user who sends a request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct UserInfo<'a> {
@@ -87,8 +87,8 @@ struct NamedMetadata {
     generate_name: String,
 }
 
-/// Why a body is not a review. The messages quote nothing of the body, because they are logged, and
-/// pod templates can contain secrets.
+/// The error of a body that is no review. The messages quote nothing of the body, because they are
+/// logged, and pod templates can contain secrets.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReviewError {
     /// Not JSON, or not of the form of a review.

@@ -98,7 +98,7 @@ struct Answer {
     record: Record,
 }
 
-/// What follows from a body.
+/// The result of reading a body.
 enum Reviewed {
     /// The answer.
     Answered(Answer),
@@ -248,7 +248,7 @@ fn now() -> Timestamp {
     Timestamp::now()
 }
 
-/// Why a review has no answer.
+/// The fault because of which a review has no answer.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error(transparent)]
@@ -259,7 +259,7 @@ enum Fault {
     Panic,
 }
 
-/// How far a review is decided by itself.
+/// The progress of a decision about a review.
 enum Step {
     /// It is decided.
     Decided(Decision),

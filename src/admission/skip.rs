@@ -14,7 +14,7 @@ use super::review::Review;
 use crate::ray::Kind;
 use crate::ray::object::is_judged;
 
-/// Why a request is allowed without a check.
+/// The reason to allow a request without a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Skip {
     /// Not a Ray object, a subresource, or neither created nor updated.
@@ -60,8 +60,8 @@ pub fn kind_to_judge(review: &Review<'_>) -> Result<Kind, Skip> {
         .ok_or(Skip::NotOurs)
 }
 
-/// Why an update needs no check, or no defaults, if the raw text shows that. API servers write equal values in
-/// equal words: the same value in others (order, white space) is checked.
+/// The reason to spare an update a check, or defaults, if the raw text shows one. API servers write equal
+/// values in equal words: the same value in others (order, white space) is checked.
 pub fn skip_update(webhook: Webhook, object: &RawValue, old: &RawValue) -> Option<Skip> {
     let old: Parts<'_> = serde_json::from_str(old.get()).ok()?;
     // The stored object alone shows it: API servers refuse an update that changes the time of

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::AdmissionLimits;
 use crate::hash;
 
-/// How much of an object is parsed.
+/// The part of an object that is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// All of it.
@@ -25,7 +25,7 @@ pub enum Detail {
     Judged,
 }
 
-/// Why an object was not read.
+/// The error of an object that was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
     /// It is not JSON.

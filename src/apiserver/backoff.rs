@@ -21,7 +21,7 @@ impl Backoff {
         }
     }
 
-    /// After a success, the next wait is the first one again.
+    /// Makes the next wait the first one again, after a success.
     pub fn reset(&mut self) {
         self.failures = 0;
     }

@@ -110,7 +110,7 @@ impl ApiServer {
         self.patience.clone()
     }
 
-    /// What is known of the API server's clock.
+    /// The clock of the API server.
     pub fn time(&self) -> ServerTime {
         self.time.clone()
     }

@@ -32,7 +32,7 @@ pub struct Beacon {
 #[derive(Debug)]
 struct Watch {
     title: &'static str,
-    /// After so long without any message the watch is not well.
+    /// The time without any message after which the watch is not well.
     limit: Duration,
     opened: Instant,
     state: Mutex<WatchState>,
@@ -51,7 +51,7 @@ struct WatchState {
 pub struct WatchTrouble {
     /// The title of the watch.
     pub title: &'static str,
-    /// For how long the API server has sent nothing on it.
+    /// The time since the API server last sent anything on it.
     pub time: Duration,
     /// Whether there has been no complete list yet.
     pub is_unknown: bool,
@@ -180,7 +180,7 @@ impl Beacon {
         *registry.skipped.entry(self.watch.title).or_default() += 1;
     }
 
-    /// For how long nothing has arrived, counted from the opening of the watch if nothing ever has.
+    /// The time since anything arrived, counted from the opening of the watch if nothing ever has.
     pub fn silence(&self) -> Duration {
         self.watch.last().elapsed()
     }

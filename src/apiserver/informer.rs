@@ -81,7 +81,7 @@ pub(super) async fn follow(
     }
 }
 
-/// How a watch ended that did not fail.
+/// The end of a watch that did not fail.
 enum End {
     /// The next watch can continue from the last version.
     GoOn,

@@ -36,7 +36,7 @@ pub enum PageFault {
         code: u16,
         /// The message of the refusal.
         message: String,
-        /// After how long to try again, if the API server said so.
+        /// The pause before the next try, if the API server named one.
         retry_after: Option<Duration>,
     },
     /// The known version is too old for the API server to tell what has changed since.
@@ -63,7 +63,7 @@ pub enum PageFault {
 }
 
 impl PageFault {
-    /// After how long to try again, if the API server said so.
+    /// The pause before the next try, if the API server named one.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused { retry_after, .. } => *retry_after,
@@ -268,7 +268,7 @@ pub async fn whole(body: Body, largest: usize) -> Result<Bytes, PageFault> {
 pub struct Lines {
     body: Body,
     buffer: Vec<u8>,
-    /// How many bytes of the buffer have been searched for the end of a line.
+    /// The bytes of the buffer that have been searched for the end of a line.
     searched: usize,
 }
 

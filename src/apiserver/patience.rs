@@ -24,7 +24,7 @@ const ANSWER: Duration = Duration::from_secs(45);
 /// there are few of them.
 const LEASES: &str = "/apis/coordination.k8s.io/";
 
-/// Until when requests to the API server wait.
+/// The times until which requests to the API server wait.
 #[derive(Debug, Clone)]
 pub struct Patience {
     until: Arc<Mutex<PatienceUntil>>,
@@ -79,7 +79,7 @@ impl Patience {
         flow.map_or_else(|| until.until(now), |flow| until.until_of(flow, now))
     }
 
-    /// Until when requests wait.
+    /// The times until which requests wait.
     pub(super) fn lock(&self) -> MutexGuard<'_, PatienceUntil> {
         self.until.lock().unwrap_or_else(PoisonError::into_inner)
     }

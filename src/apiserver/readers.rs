@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use super::selection::WatchEvent;
 
-/// What a reader does with an event. It must not wait, as all other readers would wait with it.
+/// A reader's function for events. It must not wait, as all other readers would wait with it.
 pub(super) type Take = Box<dyn FnMut(&WatchEvent<&RawValue>) + Send>;
 
 /// The readers of a watch.

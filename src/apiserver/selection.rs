@@ -1,4 +1,4 @@
-//! What is watched, and what is reported of it.
+//! The objects to watch, and the events about them.
 
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ impl WatchDurations {
         }
     }
 
-    /// After how long without any message a watch is not well.
+    /// The time without any message after which a watch is not well.
     pub fn limit(&self) -> Duration {
         // Within this time it has been found dead, and another list could have been read.
         self.silence + self.answer + self.retry.1
@@ -91,7 +91,7 @@ pub struct ObjectName {
     pub name: String,
 }
 
-/// What an informer reports of objects that are read as `K`.
+/// An event about objects that are read as `K`, from an informer.
 #[derive(Debug, Clone)]
 pub enum WatchEvent<K> {
     /// A list begins. Objects that it does not bring until [`Self::Complete`] are gone.
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::seconds::WATCH_LAG_S;
 
-    /// What waits for a watch that may lag waits for no less.
+    /// Nothing waits for less time than a watch may lag.
     #[test]
     fn a_watch_lags_no_longer_than_everybody_counts_on() {
         let lags = WatchDurations::default().limit();

@@ -17,7 +17,7 @@ use crate::reconcile::observed::clock_skew::ClockSkew;
 /// A difference of so many seconds is logged, once it changes by as much.
 const LOGGED_S: f64 = 10.0;
 
-/// What is known of the API server's clock. All clones know the same.
+/// The clock of the API server, as far as it is known. All clones know the same.
 #[derive(Debug, Clone, Default)]
 pub struct ServerTime {
     known: Arc<Mutex<Known>>,
@@ -35,7 +35,7 @@ impl ServerTime {
         own_now() - self.ahead_s()
     }
 
-    /// How many seconds the own clock is ahead; 0 if it is in step.
+    /// Seconds by which the own clock is ahead; 0 if it is in step.
     fn ahead_s(&self) -> f64 {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.skew.ahead_s()

@@ -13,10 +13,10 @@ pub const ENOUGH: usize = 2;
 /// closed.
 pub const CLOSED_BY: &str = "rayfit.dev/fail-closed-by";
 
-/// What the policies ask for, and the present state.
+/// The state that the policies ask for, and the present one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WebhookState<'a> {
-    /// What the policies ask for, with the name of the deciding policy.
+    /// The state that the policies ask for, with the name of the deciding policy.
     pub asked: Option<(&'a str, bool)>,
     /// The number of webhooks that are ready.
     pub ready: usize,
@@ -49,8 +49,7 @@ pub fn decide(state: WebhookState<'_>) -> (Option<bool>, Closing) {
         }
         Some((_, true)) => (None, Closing::Waiting(state.ready)),
         Some((_, false)) if state.is_closed => (Some(false), Closing::Open),
-        // What the install made fail closed fails open only where a policy says `failClosed:
-        // false`.
+        // A state that the install made fail closed ends only where a policy says `failClosed: false`.
         None if state.is_closed && state.by_us => (Some(false), Closing::Open),
         _ => (None, Closing::Open),
     }

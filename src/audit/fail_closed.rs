@@ -14,7 +14,7 @@ use crate::apiserver::own_pods;
 use crate::manifests::names::{VALIDATING, cluster_name};
 use crate::policy::Policies;
 
-/// How often the state is checked.
+/// The time between two checks of the state.
 pub(super) const LOOK: Duration = Duration::from_secs(2);
 
 /// Makes the webhooks fail closed or open, as the policies ask; returns the new state, and `last`

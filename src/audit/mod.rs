@@ -34,14 +34,14 @@ use crate::manifests::names::AUDIT_LEASE;
 use crate::policy::EffectivePolicy;
 use crate::telemetry::Metrics;
 
-/// For how many seconds the Lease is valid, and how many seconds before its end it is renewed.
+/// Seconds for which the Lease is valid, and seconds before its end at which it is renewed.
 const VALID: u64 = 15;
 const GRACE: u64 = 5;
 
-/// How soon after a failure the Lease is requested again.
+/// The time from a failure to the next request for the Lease.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// How often it is asked whether the policies are known.
+/// The time between two checks whether the policies are known.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Audits for ever, whenever this replica holds the Lease, once the policies are `known`.

@@ -23,15 +23,15 @@ use crate::telemetry::Metrics;
 use crate::watch::follow::{Known, follow};
 use crate::watch::kinds::{ChangedPart, Nothing, fields, ray_objects};
 
-/// How long until everything is checked again, even if nothing has changed.
+/// The time until everything is checked again, even if nothing has changed.
 const SLOW: Duration = Duration::from_mins(10);
 
-/// How soon after its beginning a sweep gives way to one by the namespaces that have come, gone or changed
-/// meanwhile. It never does before its results are written: where namespaces come and go all the time, none would
-/// ever be.
+/// The time from its beginning after which a sweep gives way to one by the namespaces that have come, gone or
+/// changed meanwhile. It never does before its results are written: where namespaces come and go all the
+/// time, none would ever be.
 const CALM: Duration = Duration::from_secs(10);
 
-/// How often policies are checked for changes.
+/// The time between two checks of policies for changes.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Audits for as long as this future is polled.
@@ -160,7 +160,7 @@ fn has_learned(before: &Facts, now: &Facts) -> bool {
         || learned(&before.resource_quotas, &now.resource_quotas)
 }
 
-/// How long to wait before a failed write is tried again: at first, and at the most.
+/// The pause before a failed write is tried again: at first, and at the most.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(1));
 
 /// Writes the results whenever they have changed or could not be written before, and keeps the
@@ -280,7 +280,7 @@ mod tests {
         assert!(!is_outdated(&current, &next, false));
         assert!(is_outdated(&current, &next, true));
         assert!(!is_outdated(&current, &current.clone(), true));
-        // What an admin changes is judged by at once.
+        // Changes that an admin makes count at once.
         let changed = EffectivePolicy {
             policies: Policies::new(Vec::new()),
             ..current.clone()

@@ -31,8 +31,7 @@ fn add(bundle: &mut CaBundle, webhook: &Value, first: bool) {
     let text = webhook["clientConfig"]["caBundle"]
         .as_str()
         .unwrap_or_default();
-    // A bundle that cannot be read counts as not uniform, so that it is written anew, as an absent
-    // one is.
+    // A bundle that cannot be read counts as not uniform, so it is rewritten, like a missing one.
     let decoded = STANDARD.decode(text);
     let (anchors, clean) = decoded.map_or((Vec::new(), false), |pem| inspect::anchors(&pem));
     let ids: BTreeSet<Id> = anchors.iter().map(|anchor| anchor.id.clone()).collect();

@@ -37,7 +37,7 @@ pub(super) enum ClusterError {
     },
 }
 
-/// What one look at the cluster has read.
+/// The objects that one look at the cluster has read.
 pub(super) struct SeenCluster {
     pub(super) view: View,
     secret: Secret,

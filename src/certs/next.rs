@@ -16,9 +16,9 @@ pub struct CaBundle {
     pub uniform: bool,
 }
 
-/// What one look at the cluster has read. The bundles are read before the Secret: so an authority
-/// that is in a bundle and not in the Secret belongs to an earlier Secret or to another issuer, but
-/// is never a new one.
+/// The objects that one look at the cluster has read. The bundles are read before the Secret: so an
+/// authority that is in a bundle and not in the Secret belongs to an earlier Secret or to another
+/// issuer, but is never a new one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct View {
     /// The webhook configurations that exist, by name.
@@ -32,7 +32,7 @@ pub struct View {
 pub struct CertificatePolicy {
     /// The lifetime of a leaf.
     pub leaf_lifetime: Duration,
-    /// How long a change of a webhook configuration may take to reach every API server.
+    /// The time in which a change of a webhook configuration reaches every API server.
     pub propagation: Duration,
 }
 
@@ -48,8 +48,8 @@ impl CertificatePolicy {
         self.leaf_lifetime * 2
     }
 
-    /// How long after the issue of a leaf no replica serves an earlier one any more. Replicas are
-    /// told of it by a watch, and look by themselves every few minutes.
+    /// The time from the issue of a leaf until no replica serves an earlier one. Replicas are told
+    /// of it by a watch, and look by themselves every few minutes.
     pub fn take_over(self) -> Duration {
         self.propagation * 10
     }
@@ -73,7 +73,7 @@ pub enum CertificateStep {
     Sign(Vec<Anchor>),
 }
 
-/// What to do after a look.
+/// The action after a look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// Take this step, then look again at once.
@@ -159,8 +159,8 @@ impl<'a> Look<'a> {
         };
         let mut bundles = self.view.bundles.values();
         let everywhere = bundles.all(|bundle| bundle.everywhere.contains(&authority.anchor.id));
-        // Where no API server has ever had another one, no certificate that is served could be trusted
-        // before either, and waiting would only delay the start.
+        // The first authority signs at once: no served certificate was trusted before, and waiting would
+        // only delay the start.
         let first = contents.leaf.is_none() && contents.former.is_empty();
         everywhere && (first || self.since(authority.anchor.issued) >= self.policy.propagation)
     }
@@ -384,7 +384,7 @@ mod tests {
         world.now += MINUTE;
         assert_eq!(world.settle(), Next::Rest);
         assert_eq!((world.trusted(), world.serving()), (vec!["3"], "4"));
-        // What is left of it in the Secret goes with the next leaf.
+        // The rest of it in the Secret goes with the next leaf.
         world.now += 80 * DAY;
         assert_eq!(world.settle(), Next::Rest);
         assert_eq!(world.view.contents.former, []);

@@ -17,7 +17,7 @@ pub struct CertificateOptions {
     pub secret: String,
     /// The lifetime of a serving certificate.
     pub leaf_lifetime: Duration,
-    /// How long a change of a webhook configuration may take to reach every API server.
+    /// The time in which a change of a webhook configuration reaches every API server.
     pub propagation: Duration,
 }
 

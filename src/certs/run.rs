@@ -18,11 +18,11 @@ use super::{CertificateOptions, CertificateOptionsError};
 use crate::apiserver::{Informers, Reading, Selection, WatchEvent};
 use crate::tls::{CertificateStore, PairError};
 
-/// How long to wait until the next look when everything is settled and no watch reports a change.
+/// The time until the next look when everything is settled and no watch reports a change.
 const REST: Duration = Duration::from_mins(5);
-/// How long to wait after an error.
+/// The pause after an error.
 const RETRY: Duration = Duration::from_secs(5);
-/// How long to wait when another replica was first.
+/// The pause when another replica was first.
 const YIELD: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Error)]

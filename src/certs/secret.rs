@@ -28,7 +28,7 @@ pub(super) fn decode(data: &Data, hosts: &[String]) -> Contents {
     }
 }
 
-/// Writes `contents` into `data`; keys of others stay.
+/// Writes `contents` into `data`; leaves keys it does not own untouched.
 pub(super) fn encode(contents: &Contents, mut data: Data) -> Data {
     data.retain(|key, _| !ALL.contains(&key.as_str()));
     let mut put = |key: &str, text: &str| data.insert(key.to_owned(), text.as_bytes().to_vec());

@@ -248,7 +248,8 @@ impl Circumstances {
         Ok(verdict)
     }
 
-    /// What the API server would drop or refuse of a manifest, apart from places of which a rule has said more.
+    /// Faults because of which the API server drops or refuses fields, without places of which a rule says
+    /// more.
     fn schema_findings(&self, object: &Value, verdict: &Verdict) -> Vec<Finding> {
         let Some(written) = object.as_object() else {
             return Vec::new();

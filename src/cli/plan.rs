@@ -16,7 +16,7 @@ use crate::snapshot::{self, Snapshot};
 /// The largest file of snapshots, in bytes. A snapshot with ten thousand pods takes about 100 MB.
 const MAX_BYTES: usize = 512 << 20;
 
-/// What is not known where a cluster is scaled, in words for people.
+/// The limitation of a scaler's knowledge, in words for people.
 type Unseen = Option<&'static str>;
 
 /// Print what the controller would do now, why, and why not more
@@ -136,7 +136,7 @@ impl PlanCommand {
         Ok(result)
     }
 
-    /// What the controller remembers is not in the objects, and it may wait for that.
+    /// Names the controller's memory as a limitation: it is not in the objects, and may make it wait.
     fn say_what_is_not_known(
         &self,
         snapshot: &Snapshot,

@@ -14,8 +14,7 @@ use crate::controller::observe::Key;
 use crate::gcs::{Client, GcsLimits};
 use crate::simulate::trace::{self, Recording, Trace};
 
-/// What a GCS may take to tell all that it knows of tasks, and how much that may be: a hundred
-/// thousand attempts.
+/// Limits of the GCS's answer about all tasks that it knows, a hundred thousand attempts.
 const LIMITS: GcsLimits = GcsLimits {
     deadline: Duration::from_mins(1),
     answer: 256 << 20,

@@ -133,7 +133,7 @@ struct Fact {
     key: &'static str,
     kind: &'static str,
     plural: &'static str,
-    /// What the report does not say without it.
+    /// The judgements that the report lacks without it.
     judges: &'static str,
 }
 
@@ -165,7 +165,7 @@ const FACTS: [Fact; 4] = [
 ];
 
 impl Fact {
-    /// What the report does not say because the objects could not be listed, and what to do.
+    /// The judgements that the report lacks because the objects could not be listed, and the remedy.
     fn left_unsaid(&self, error: &kube::Error) -> String {
         let Self { plural, judges, .. } = self;
         let remedy = match error {

@@ -16,7 +16,7 @@ use crate::simulate::trace::{self, Imported, Summary};
 /// The largest file of a workload, in bytes: a hundred thousand tasks of Ray take half of it.
 const MAX_BYTES: usize = 512 << 20;
 
-/// How many shapes the summary shows for people.
+/// The number of shapes in the summary for people.
 const SHAPES: usize = 20;
 
 /// A recorded workload as JSON lines, whatever form it comes in

@@ -1,4 +1,4 @@
-//! What was filled in.
+//! The values that defaults fill in.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ impl fmt::Display for DefaultId {
     }
 }
 
-/// Why a default wrote just this value.
+/// The origin of a value that a default wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// It is the default's own value.
@@ -32,11 +32,11 @@ pub enum Origin {
 pub struct Applied {
     /// The default that did it.
     pub id: DefaultId,
-    /// Where.
+    /// The JSON path of the value.
     pub path: FieldPath,
-    /// What.
+    /// The value.
     pub value: Value,
-    /// Why just this value.
+    /// The default, or carried over from the stored object.
     pub origin: Origin,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for Applied {
     }
 }
 
-/// What admission fills in for one object.
+/// The values that admission fills in for one object.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Defaulted {
     /// The patch; empty if there is nothing to fill in.

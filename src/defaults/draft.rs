@@ -18,7 +18,7 @@ pub struct Draft<'a> {
     pub object: &'a RayObject<'a>,
     /// The stored object, if this is an update.
     pub old: Option<&'a RayObject<'a>>,
-    /// What defaults write.
+    /// The settings of defaults.
     pub settings: &'a Settings,
     operations: Vec<PatchOperation>,
     applied: Vec<Applied>,
@@ -29,17 +29,17 @@ pub struct Draft<'a> {
 /// An entry of a list that is filled in.
 #[derive(Debug, Clone)]
 pub struct DraftEntry {
-    /// By which the list tells it from others.
+    /// The key by which the list tells it from others.
     pub name: &'static str,
     /// The description for people.
     pub value: Value,
     /// The entry itself.
     pub item: Value,
-    /// Why just this value.
+    /// The default, or carried over from the stored object.
     pub origin: Origin,
 }
 
-/// What the stored object says about a place that a default is about.
+/// The state of a default's place in the stored object.
 #[derive(Debug, Clone, Copy)]
 pub struct Before<'v> {
     /// Whether the default already applied to the stored object.
@@ -49,8 +49,8 @@ pub struct Before<'v> {
 }
 
 impl Before<'_> {
-    /// What to write where the object has nothing, or `None` to leave it so: an object that was
-    /// there before Rayfit stays as it is until its owner changes it.
+    /// The value for a place where the object has nothing, or `None` to leave it so: an object that
+    /// was there before Rayfit stays as it is until its owner changes it.
     pub fn settle(self, fresh: Value) -> Option<(Value, Origin)> {
         match (self.had_reason, self.value) {
             (false, _) => Some((fresh, Origin::Fresh)),

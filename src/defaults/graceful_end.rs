@@ -8,7 +8,7 @@ use crate::ray::drain::{self, DrainTime, DrainVariable};
 use crate::ray::{Cluster, Group, RayObject, since};
 use crate::rule_page::RulePage;
 
-/// How many seconds a new worker may drain, so that a task of most of a minute ends in it.
+/// Seconds for which a new worker may drain, so that a task of most of a minute ends in it.
 const DRAIN_S: i64 = 50;
 
 /// DF10
@@ -55,7 +55,7 @@ fn draining<'a>(object: &'a RayObject<'a>) -> Option<&'a Cluster<'a>> {
     })
 }
 
-/// What a group lacks, in seconds.
+/// The values that a group lacks, in seconds.
 struct Wanted {
     grace: Option<i64>,
     drain: Option<i64>,

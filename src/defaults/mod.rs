@@ -1,5 +1,5 @@
-//! What admission fills in: a minimal JSON patch, computed on the JSON itself so that unknown
-//! fields survive untouched.
+//! Defaults that admission fills in: a minimal JSON patch, computed on the JSON itself so that
+//! unknown fields survive untouched.
 //!
 //! Two rules hold for every default. It touches nothing that is present (a key with null is
 //! present). And on an update it is applied only where the update itself brings the reason, or
@@ -46,7 +46,7 @@ pub static DEFAULTS: &[&DefaultRule] = &[
     &restart_policy::DEFAULT,
 ];
 
-/// What admission fills in for `object`; `old` is the stored object if this is an update.
+/// The defaults for `object`; `old` is the stored object if this is an update.
 pub fn patch(
     object: &RayObject<'_>,
     old: Option<&RayObject<'_>>,

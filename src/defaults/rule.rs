@@ -1,4 +1,4 @@
-//! What a default is.
+//! The description of a default.
 
 use super::applied::DefaultId;
 use super::draft::Draft;
@@ -13,9 +13,10 @@ pub struct DefaultRule {
     pub name: &'static str,
     /// One line for tables.
     pub summary: &'static str,
-    /// What is filled in, and when, with manifests `Before` and `As stored`, reduced to the relevant fields.
+    /// The values filled in, and the condition, with manifests `Before` and `As stored`, reduced to the
+    /// relevant fields.
     pub page: RulePage,
-    /// What it is good for.
+    /// The reason for the default.
     pub why: &'static str,
     /// The first release that has it.
     pub since: &'static str,

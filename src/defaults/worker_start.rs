@@ -7,12 +7,12 @@ use crate::quantity::Quantity;
 use crate::ray::{Container, Group, Resource};
 use crate::rule_page::RulePage;
 
-/// How many worker processes a raylet starts at a time. Without it, as many as the pod had CPUs
-/// when it began (`services.py`, `start_raylet`).
+/// The number of worker processes that a raylet starts at a time. Without it, as many as the pod
+/// had CPUs when it began (`services.py`, `start_raylet`).
 const AT_A_TIME: &str = "RAY_worker_maximum_startup_concurrency";
 
-/// How long a raylet waits before it runs one task more of a kind than the pod had CPUs for when
-/// the kind was first seen; it doubles with each, up to ten seconds, and begins at one
+/// The time that a raylet waits before it runs one task more of a kind than the pod had CPUs for
+/// when the kind was first seen; it doubles with each, up to ten seconds, and begins at one
 /// (`local_lease_manager.cc`, `ray_config_def.h`).
 const FIRST_DELAY: &str = "RAY_worker_cap_initial_backoff_delay_ms";
 

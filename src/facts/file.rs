@@ -13,7 +13,7 @@ use super::{
 };
 use crate::ray::{Fields, object_at};
 
-/// Why objects cannot be read as facts.
+/// The error of objects that cannot be read as facts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FactsError {
     /// An entry of a list that is not an object.

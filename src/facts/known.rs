@@ -1,4 +1,4 @@
-//! What is known of a Kubernetes cluster.
+//! Facts about a Kubernetes cluster.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use super::objects::Objects;
 use super::pods::Pods;
 use super::version::KubernetesVersion;
 
-/// What is known of the cluster; every part may be unknown. The parts are shared: a copy with one
-/// part replaced costs nothing.
+/// Facts about the cluster; every part may be unknown. The parts are shared: a copy with one part
+/// replaced costs nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
     /// The API server's version.

@@ -1,4 +1,4 @@
-//! What a namespace allows: limit ranges and resource quotas.
+//! Limits of a namespace: limit ranges and resource quotas.
 
 use serde_json::Value;
 
@@ -9,9 +9,9 @@ use crate::ray::{Fields, Resource, list_at, object_at, text_at};
 /// CPU and memory, each if it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LimitAmounts {
-    /// In cores.
+    /// CPU, in cores.
     pub cpu: Option<Quantity>,
-    /// In bytes.
+    /// Memory, in bytes.
     pub memory: Option<Quantity>,
 }
 
@@ -89,7 +89,7 @@ impl LimitRange {
     }
 }
 
-/// What a ResourceQuota allows all pods of the namespace together.
+/// The bounds of a ResourceQuota for all pods of the namespace together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResourceQuota {
     /// Its name.

@@ -64,7 +64,7 @@ impl Node {
             .map(|(_, value)| value.as_str())
     }
 
-    /// What pods can have of a resource.
+    /// The amount of a resource that pods can have.
     pub fn allocatable(&self, resource: Resource) -> Quantity {
         match resource {
             Resource::Cpu => self.cpu,

@@ -61,7 +61,7 @@ impl RayPod {
         })
     }
 
-    /// How much of a resource the ray container has.
+    /// The amount of a resource that the ray container has.
     pub fn amount(&self, resource: Resource) -> Option<Quantity> {
         match resource {
             Resource::Cpu => self.cpu,

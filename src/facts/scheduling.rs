@@ -1,6 +1,6 @@
-//! Which nodes the pods of a template could run on: what Kubernetes' scheduler filters by, as far
-//! as it does not depend on other pods (`nodeName`, `nodeSelector`, required node affinity,
-//! taints, cordons). Amounts are another matter.
+//! Nodes on which the pods of a template could run, by those filters of Kubernetes' scheduler that
+//! do not depend on other pods (`nodeName`, `nodeSelector`, required node affinity, taints,
+//! cordons). Amounts are another matter.
 //!
 //! The semantics are those of Kubernetes' component helpers (`nodeaffinity`, `tolerations`).
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::node::{Node, NodeTaint};
 use crate::ray::{Fields, list_at, object_at, text_at};
 
-/// What a pod template asks of a node.
+/// The demands of a pod template on its node.
 #[derive(Debug)]
 pub struct Demands<'a> {
     node_name: Option<&'a str>,
@@ -48,7 +48,7 @@ impl<'a> Demands<'a> {
         }
     }
 
-    /// How many comparisons [`Self::admit`] takes at the most for a node with one taint.
+    /// The most comparisons that [`Self::admit`] makes for a node with one taint.
     pub fn comparisons(&self) -> usize {
         let terms = self.affinity.into_iter().flatten().map(|term| {
             let lists = term.as_object().into_iter().flat_map(|term| {

@@ -1,4 +1,4 @@
-//! How long requests wait after the API server has answered one of them with a call for patience.
+//! The wait of requests after the API server has answered one of them with a call for patience.
 //!
 //! An API server that has too much to do says so to everybody. But a quota of its flow control, or a
 //! webhook, can also refuse the requests about objects of one namespace only. So the clusters of a namespace
@@ -16,7 +16,7 @@ const BOUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_min
 /// Answers within this time are about the same trouble.
 const TOGETHER: Duration = Duration::from_secs(10);
 
-/// Until when requests wait, counted like every time here from some fixed moment.
+/// The times until which requests wait, counted like every time here from some fixed moment.
 #[derive(Debug, Clone, Default)]
 pub struct PatienceUntil {
     all: Option<Duration>,
@@ -45,18 +45,18 @@ impl PatienceUntil {
             self.all = self.all.max(Some(end));
         }
         self.last = Some((namespace.to_owned(), now));
-        // What is over is forgotten, so that no more namespaces are kept than wait.
+        // Waits that are over are forgotten, so that no more namespaces are kept than wait.
         self.of.retain(|_, until| *until > now);
         let until = self.of.entry(namespace.to_owned()).or_default();
         *until = end.max(*until);
     }
 
-    /// Until when all requests wait, if they wait now.
+    /// The time until which all requests wait, if they wait now.
     pub fn until(&self, now: Duration) -> Option<Duration> {
         self.all.filter(|until| *until > now)
     }
 
-    /// Until when the requests of a flow wait, if they wait now.
+    /// The time until which the requests of a flow wait, if they wait now.
     pub fn until_of(&self, flow: &Flow, now: Duration) -> Option<Duration> {
         let own = self.of.get(namespace(flow)).copied();
         own.filter(|until| *until > now).max(self.until(now))

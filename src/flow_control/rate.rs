@@ -1,4 +1,4 @@
-//! How many requests may be sent in a second.
+//! The rate of requests, in requests per second.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct RequestRate {
 }
 
 impl RequestRate {
-    /// At most `rate` in a second, and `burst` at once after a quiet time; at least one of each.
+    /// A rate of at most `rate` in a second, and `burst` at once after a quiet time; at least one of each.
     pub fn new(rate: u32, burst: u32) -> Self {
         let number = |number| NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN);
         let quota = Quota::per_second(number(rate)).allow_burst(number(burst));

@@ -30,7 +30,7 @@ pub struct RequestFlows<W> {
     under_way: usize,
 }
 
-/// What becomes of the request at the front.
+/// The decision about the request at the front.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendDecision {
     /// The request may be sent, and is under way now.
@@ -125,7 +125,7 @@ impl<W> RequestFlows<W> {
         self.under_way >= AT_ONCE
     }
 
-    /// How many requests are under way.
+    /// The number of requests under way.
     pub fn under_way(&self) -> usize {
         self.under_way
     }

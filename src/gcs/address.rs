@@ -1,4 +1,4 @@
-//! Where a GCS listens.
+//! The address at which a GCS listens.
 
 use std::fmt;
 use std::str::FromStr;

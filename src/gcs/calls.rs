@@ -297,8 +297,8 @@ impl Client {
         })
     }
 
-    /// Who uses the cluster: its drivers, and detached actors. `place` is the permit that is kept for
-    /// the cluster's state, if there is one.
+    /// The users of the cluster: its drivers, and detached actors. `place` is the permit that is kept for the
+    /// cluster's state, if there is one.
     pub async fn users(&self, place: Option<&ClientPlace>) -> Result<RayUsers, CallError> {
         let limit = match place {
             Some(_) => self.largest_answer(),
@@ -382,7 +382,7 @@ fn is_too_large(error: &CallError) -> bool {
 }
 
 impl RayletSize {
-    /// With Ray's names and units: whole CPUs, bytes.
+    /// The size with Ray's names and units: whole CPUs, bytes.
     #[expect(
         clippy::cast_precision_loss,
         reason = "Ray counts in doubles; memory is exact to 8 PiB"

@@ -13,10 +13,10 @@ use super::link::Link;
 use super::{Call, CallError, Endpoint, GcsFault};
 use crate::fair_semaphore::{FairPermit, FairSemaphore};
 
-/// How long a call may take, and how large an answer may be.
+/// The limits of calls and of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GcsLimits {
-    /// From sending the request to the complete answer, including connecting.
+    /// The time from sending the request to the complete answer, including connecting.
     pub deadline: Duration,
     /// The bytes of one answer. The state of 10,000 nodes takes about ten megabytes.
     pub answer: usize,

@@ -11,7 +11,7 @@ use tonic_prost::{ProstCodec, ProstEncoder};
 
 use super::wire::bounds::{self, GcsAnswer};
 
-/// From this size on, in bytes, decoding takes so long that other tasks must not wait for it.
+/// The size, in bytes, from which on decoding takes so long that other tasks must not wait for it.
 const LARGE: usize = 256 << 10;
 
 /// Protobuf messages, the answers within bounds. `build.rs` gives it to the generated clients.

@@ -16,7 +16,7 @@ use tower::Service;
 use super::tls::TlsFault;
 use super::{Endpoint, Tls};
 
-/// Why there is no connection.
+/// The error of a connection that failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectError {
     /// A certificate, key or token of this side is missing.

@@ -1,11 +1,11 @@
-//! Where a GCS is, and which credentials it requires of its clients.
+//! The address of a GCS, and the credentials that it requires of its clients.
 
 use super::{Address, Tls, TokenSource};
 
 /// A GCS, and the credentials for it. `Debug` shows no secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Where it listens.
+    /// The address at which it listens.
     pub address: Address,
     /// The token, if it requires one (`RAY_AUTH_MODE=token`).
     pub token: Option<TokenSource>,

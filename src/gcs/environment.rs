@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use super::{Address, Endpoint, Material, Tls, TokenSource};
 
-/// Where KubeRay mounts the service account's token for Ray (`enableK8sTokenAuth`).
+/// The path at which KubeRay mounts the service account's token for Ray (`enableK8sTokenAuth`).
 const SERVICE_ACCOUNT_TOKEN: &str = "/var/run/secrets/ray.io/serviceaccount/token";
 
-/// Why the environment cannot be used.
+/// The error of an environment that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvironmentError {
     /// TLS without all of its files.

@@ -58,7 +58,7 @@ pub struct CallError {
     pub fault: GcsFault,
 }
 
-/// Why a call failed.
+/// The error of a call that failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GcsFault {
     /// No connection, or it broke.
@@ -138,7 +138,7 @@ impl GcsFault {
             // is exceeded.
             Code::DeadlineExceeded | Code::Cancelled => Self::Deadline(deadline),
             Code::Unavailable => Self::Unreachable(message()),
-            // What the client's side says of an answer above its limit.
+            // The client's side says this of an answer above its limit.
             Code::OutOfRange | Code::ResourceExhausted => Self::TooLarge(message()),
             Code::Unimplemented => Self::Unsupported(message()),
             Code::NotFound => Self::NotFound(message()),

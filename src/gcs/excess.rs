@@ -17,7 +17,7 @@ pub(super) const TEXT: usize = 4_096;
 /// node that it is on.)
 pub(super) const ENTRIES: usize = 10_000;
 
-/// Why an answer is not decoded.
+/// The reason not to decode an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Excess {
     /// More of something than any Ray cluster has.
@@ -30,7 +30,7 @@ pub enum Excess {
     Malformed,
 }
 
-/// What is counted.
+/// The kinds of things that are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
     /// Ray nodes.

@@ -69,7 +69,7 @@ impl Link {
     }
 }
 
-/// How long to wait after one more failure than `earlier`.
+/// The pause after one more failure than `earlier`.
 fn wait(earlier: u32) -> Duration {
     match earlier {
         // The first failure may be a connection that a restart of the GCS has cut.

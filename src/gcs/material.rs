@@ -18,7 +18,7 @@ pub enum Material {
     Memory(Arc<[u8]>),
 }
 
-/// Why material cannot be read.
+/// The error of material that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read {file}: {reason}; is its volume mounted into this container?")]
 pub(super) struct UnreadableFile {

@@ -25,7 +25,7 @@ pub struct Tls {
     pub server_name: Option<String>,
 }
 
-/// Why no TLS connection can be tried.
+/// The error of TLS material that allows no connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TlsFault {
     #[error(transparent)]

@@ -11,11 +11,11 @@ use super::material::UnreadableFile;
 #[derive(Clone)]
 pub struct Token(MetadataValue<Ascii>);
 
-/// Where the token comes from. A file is read again for each call.
+/// The source of the token. A file is read again for each call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenSource(pub Material);
 
-/// Why there is no token.
+/// The error of a token that is missing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoToken {
     #[error(transparent)]

@@ -10,7 +10,7 @@ const RESOLUTION: f64 = 1e-4;
 /// The largest amount; memory is in bytes.
 const MOST: f64 = 1e18;
 
-/// Why a state is not used. Ray itself reports nothing of the kind.
+/// The error of a state that is not used. Ray itself reports nothing of the kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
     /// The answer exceeds the limits.

@@ -1,4 +1,4 @@
-//! What a pod gets as it is made.
+//! The initial size of a pod.
 
 use json_patch::Patch;
 use serde::Deserialize;
@@ -12,8 +12,8 @@ use crate::ray::initial_sizes::{InitialSize, InitialSizes};
 use crate::ray::ippr::GroupResizeLimits;
 use crate::snapshot::pod_object::Resources;
 
-/// What the RayCluster that owns a pod says about it, as it stands in `metadata` of that. All else
-/// there is skipped and never held.
+/// The fields of a RayCluster's `metadata` that size the pods it owns. All else there is skipped
+/// and never held.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnerCluster {
@@ -33,13 +33,13 @@ struct OwnerAnnotations {
 /// A pod that is made larger than its template.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Enlarged {
-    /// What changes in the pod.
+    /// The patch of the pod.
     pub patch: Patch,
     /// The size that it gets.
     pub size: InitialSize,
 }
 
-/// How much larger a pod is made at `now`, in seconds since 1970.
+/// The enlarged pod, as it is made at `now`, in seconds since 1970.
 pub fn enlarged(pod: &NewPod, cluster: &OwnerCluster, now: f64) -> Result<Enlarged, LeftAsMade> {
     if cluster.uid != pod.cluster_uid || cluster.deletion_timestamp.is_some() {
         return Err(LeftAsMade::AnotherOwner);
@@ -97,7 +97,7 @@ pub(crate) fn resized(
         let now = limit.or(request).ok_or(LeftAsMade::HasNoSize)?;
         if size > now {
             then.limits.set(name, limit.map(|_| size));
-            // Where only a limit is set, the API server takes it for the request.
+            // The API server takes a limit without a request for the request too.
             let requested = size.checked_sub(gap(limit, request)).unwrap_or(size);
             then.requests.set(name, request.map(|_| requested));
         }

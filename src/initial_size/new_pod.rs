@@ -27,7 +27,7 @@ pub struct NewPod {
     pub(super) resources: Resources,
 }
 
-/// Why a pod stays as KubeRay makes it.
+/// The reason for which a pod stays as KubeRay makes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftAsMade {
     /// It is no worker that a RayCluster owns.

@@ -70,7 +70,7 @@ pub fn judge(
     fold(findings, settings, ceiling, inherited)
 }
 
-/// What there is too much of: the rule, the place, and what it is.
+/// An excess: the rule, the place, and the thing there is too much of.
 type Excess = (RuleId, String, &'static str);
 
 fn amount(finding: &Finding) -> Option<(Excess, Quantity)> {
@@ -78,7 +78,7 @@ fn amount(finding: &Finding) -> Option<(Excess, Quantity)> {
     Some(((finding.rule, finding.path.to_string(), of), amount))
 }
 
-/// How much there is too much of.
+/// The amounts of which there is too much.
 fn amounts(findings: &[Finding]) -> HashMap<Excess, Quantity> {
     findings.iter().filter_map(amount).collect()
 }

@@ -6,7 +6,7 @@ use crate::policy::{Mode, Settings};
 /// Findings by their consequence; each list keeps the order in which they were found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdict {
-    /// Why the request is denied; empty if it is allowed.
+    /// The findings that deny the request; empty if it is allowed.
     pub denied: Vec<Finding>,
     /// The findings of which the user is warned.
     pub warned: Vec<Finding>,

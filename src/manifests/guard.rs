@@ -148,7 +148,7 @@ fn of_clusters(options: &ManifestOptions, scaler: Component) -> Value {
     })
 }
 
-/// Who holds a Lease scales or audits, so that neither account may make the other one's.
+/// Guards Leases: their holder scales or audits, so neither account may make the other one's.
 fn of_leases(options: &ManifestOptions) -> Value {
     let [admission, controller] =
         [Component::Admission, Component::Controller].map(|each| each.user(&options.namespace));
@@ -208,7 +208,7 @@ fn annotations() -> Vec<Value> {
     ]
 }
 
-/// Of the metadata only these annotations change.
+/// Allows changes of only these annotations in the metadata.
 fn metadata(of: &str, ours: &[&str]) -> Value {
     let kept = ["labels", "finalizers", "ownerReferences"]
         .map(|field| format!("object.metadata.?{field} == oldObject.metadata.?{field}"));

@@ -22,8 +22,7 @@ pub const VALIDATING: &str = "rayfit-validating";
 pub const AUDIT_LEASE: &str = "rayfit-audit";
 /// The Lease that the replica which scales clusters holds.
 pub const LEADER_LEASE: &str = "rayfit-leader";
-/// Where `rayfit serve` looks for certificates, and where cert-manager's Secret is therefore
-/// mounted.
+/// The folder in which `rayfit serve` looks for certificates, so that cert-manager's Secret is mounted there.
 pub const CERTIFICATE_FOLDER: &str = "/var/run/rayfit/certs";
 /// The memory limit of a pod that serves webhooks, in bytes. Half of it are 4,096 connections with 40 KiB each, 64
 /// MiB of bodies, 160 MiB of parsed objects and their findings, and facts about the cluster.
@@ -73,7 +72,7 @@ impl Component {
     }
 }
 
-/// Where the authorities of client certificates are mounted.
+/// The folder in which the authorities of client certificates are mounted.
 pub const CLIENT_AUTHORITY_FOLDER: &str = "/var/run/rayfit/clients";
 
 /// The labels that select the webhooks' pods.

@@ -1,4 +1,4 @@
-//! How Rayfit's pods can be reached, and what they may reach.
+//! Services and NetworkPolicies of Rayfit's pods.
 
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ pub fn metrics_service(options: &ManifestOptions, component: Component) -> Value
     })
 }
 
-/// What may reach a Deployment's pods, and what these may reach.
+/// The NetworkPolicy of a Deployment's pods.
 pub fn policy(options: &ManifestOptions, component: Component) -> Value {
     // Kubelets need no rule for their probes: a pod's own node always reaches it.
     let mut ingress = Vec::new();
@@ -87,7 +87,7 @@ fn with_api_servers(options: &ManifestOptions, direction: &str, ports: &[u16]) -
     rule
 }
 
-/// What looking names up needs.
+/// The egress rule for looking names up.
 fn dns() -> Value {
     json!({
         // API servers are called by the address that the kubelet puts into the environment. A name

@@ -28,11 +28,11 @@ pub struct ManifestOptions {
     pub host_network: bool,
     /// A priority class for the pods.
     pub priority_class: Option<String>,
-    /// Who issues the serving certificate; `None` leaves that out.
+    /// The issuer of the serving certificate; `None` leaves that out.
     pub certificates: Option<Certificates>,
-    /// What happens to a Ray object while no webhook answers.
+    /// The treatment of a Ray object while no webhook answers.
     pub failure_policy: FailurePolicy,
-    /// How long the API server waits for an answer, in seconds (1 to 30).
+    /// Seconds for which the API server waits for an answer (1 to 30).
     pub timeout_seconds: u8,
     /// Excluded namespaces, besides kube-system and Rayfit's own.
     pub excluded_namespaces: Vec<String>,
@@ -68,7 +68,7 @@ pub struct ManifestOptions {
     pub definitions: bool,
 }
 
-/// Who issues the serving certificate.
+/// The issuer of the serving certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Certificates {
     /// cert-manager, which must be installed.
@@ -77,7 +77,7 @@ pub enum Certificates {
     SelfManaged,
 }
 
-/// What happens to a Ray object while no webhook answers.
+/// The treatment of a Ray object while no webhook answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailurePolicy {
     /// It is stored as if Rayfit were not installed.
@@ -86,7 +86,7 @@ pub enum FailurePolicy {
     Closed,
 }
 
-/// Why the options are invalid.
+/// The error of invalid options.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ManifestOptionsError {
     /// Not a DNS label.

@@ -88,7 +88,7 @@ impl Workload<'_> {
         self.serves() && self.options.certificates == Some(Certificates::CertManager)
     }
 
-    /// How pods are replaced by new ones.
+    /// The strategy by which pods are replaced by new ones.
     fn rolling_update(&self) -> Value {
         if self.on_host_network() {
             // There may be no node with free ports for a new pod until an old pod ends.

@@ -16,7 +16,7 @@ const RESULTS: usize = 100;
 /// The most bytes of an object's name in the name of its report, which may have 253 with the prefix.
 const LONGEST: usize = 200;
 
-/// How many bytes of a longer name are kept before the dash and the hash.
+/// The bytes of a longer name that are kept before the dash and the hash.
 const KEPT: usize = LONGEST - 17;
 
 /// The name of the report of an object.

@@ -8,7 +8,7 @@ use crate::objects::Identity;
 use crate::policy::Mode;
 use crate::rule_id::RuleId;
 
-/// How many of the worst objects are named.
+/// The number of worst objects that are named.
 pub const OFFENDERS: usize = 20;
 
 /// The sums over some objects.

@@ -16,7 +16,7 @@ use crate::rule_id::RuleId;
 pub struct Policy {
     /// Its name.
     pub name: Arc<str>,
-    /// Of the policies that match an object, the one with the highest priority decides.
+    /// The priority: of the policies that match an object, the one with the highest decides.
     pub priority: i32,
     /// The objects that it matches.
     pub scope: Scope,
@@ -28,7 +28,7 @@ pub struct Policy {
     pub limits: Limits,
     /// The values that defaults fill in.
     pub defaults: PartialDefaults,
-    /// Who scales the clusters, and how.
+    /// The scaler of the clusters, and its settings.
     pub reconcile: PartialReconcile,
     /// Exemptions: findings that are only recorded until a given time.
     pub exemptions: Vec<Arc<Exemption>>,
@@ -62,7 +62,7 @@ pub struct PartialDefaults {
 pub struct PartialReconcile {
     /// The settings as they are written, but for the two below, which are compiled.
     pub(crate) written: Reconcile,
-    /// What is written for a sidecar, with those two.
+    /// The raw spec, reduced to the fields a sidecar obeys.
     pub(crate) for_sidecar: Arc<Reconcile>,
     pub(crate) headroom: Option<Arc<Headroom>>,
     pub(crate) schedules: Option<Arc<[ScheduledStandby]>>,

@@ -19,11 +19,11 @@ pub struct Exemption {
     pub rules: Option<BTreeSet<RuleId>>,
     /// The objects.
     pub objects: Vec<ExemptionScope>,
-    /// Why.
+    /// The reason for it.
     pub reason: String,
     /// The ticket under which the work on it is tracked.
     pub ticket: Option<String>,
-    /// When it ends.
+    /// The time at which it ends.
     pub expires: Timestamp,
 }
 

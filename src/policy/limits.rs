@@ -17,7 +17,7 @@ pub struct Limits {
     pub memory_per_pod: Option<Limit<Quantity>>,
     /// GPUs of a cluster with all its workers.
     pub gpus_per_cluster: Option<Limit<i64>>,
-    /// How long an idle worker may be kept, in seconds.
+    /// Seconds for which an idle worker may be kept.
     pub idle_timeout_seconds: Option<Limit<i64>>,
     /// CPU of a cluster with all its workers at their resize limits, in cores.
     pub cpu_per_cluster: Option<Limit<Quantity>>,

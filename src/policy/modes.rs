@@ -23,7 +23,7 @@ struct Setting {
     by: Option<(usize, Arc<str>)>,
 }
 
-/// Which policy or flag decided the mode of a finding, where it was not the rule itself.
+/// The policy or flag that decided the mode of a finding, where it was not the rule itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecidedBy {
     /// The RayPolicy.
@@ -59,7 +59,7 @@ pub struct Ruling {
     pub mode: Mode,
     /// The mode that it would have if policies had no `mode` and no exemptions.
     pub unbounded: Mode,
-    /// Who decided.
+    /// The policy or flag that decided.
     pub decided: Option<DecidedBy>,
 }
 

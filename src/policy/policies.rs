@@ -112,9 +112,9 @@ impl Policies {
         Cow::Owned(settings)
     }
 
-    /// How `cluster` is scaled, with the values of `base` where no policy sets others. A RayCluster
-    /// that KubeRay created for a RayJob or a RayService also follows the policies that match
-    /// those.
+    /// The settings by which `cluster` is scaled, with the values of `base` where no policy sets
+    /// others. A RayCluster that KubeRay created for a RayJob or a RayService also follows the
+    /// policies that match those.
     pub fn reconcile_for(
         &self,
         base: &ReconcileSettings,
@@ -129,8 +129,9 @@ impl Policies {
         settings
     }
 
-    /// What the sidecar of a RayCluster is to go by, as it would be written in one policy: what
-    /// [`reconcile_for`](Self::reconcile_for) combines, without what is for the central Rayfit only.
+    /// The settings for the sidecar of a RayCluster, as they would be written in one policy: those
+    /// that [`reconcile_for`](Self::reconcile_for) combines, without what is for the central Rayfit
+    /// only.
     pub fn for_sidecar(&self, cluster: &RayObject<'_>, facts: &Facts) -> Reconcile {
         let mut told = Reconcile::default();
         for policy in self.scaling(cluster, facts).rev() {
@@ -157,7 +158,7 @@ impl Policies {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// When the next exemption ends, after `now`.
+    /// The time after `now` at which the next exemption ends.
     pub fn next_end(&self, now: Timestamp) -> Option<Timestamp> {
         self.iter()
             .flat_map(|policy| &policy.exemptions)

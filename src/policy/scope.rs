@@ -43,7 +43,7 @@ impl Scope {
             && self.has_labels(|key| object.label(key))
     }
 
-    /// As if `object` had that kind and that name.
+    /// Whether it contains `object`, if that had this kind and this name.
     fn contains_as(&self, kind: Kind, name: &str, object: &RayObject<'_>, facts: &Facts) -> bool {
         self.has_kind(kind)
             && self.has_name(name)

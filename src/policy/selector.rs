@@ -14,7 +14,7 @@ struct Requirement {
     values: Vec<String>,
 }
 
-/// Why a selector is invalid.
+/// The fault of an invalid selector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorFault {
     /// The key is not valid in a label.

@@ -26,18 +26,18 @@ pub struct Settings {
     pub feature_gates: Vec<GateSetting>,
     /// The values that defaults write.
     pub defaults: DefaultValues,
-    /// Who scales clusters without the annotation, and how Rayfit scales clusters.
+    /// The scaler of clusters without the annotation, and how Rayfit scales clusters.
     pub reconcile: ReconcileSettings,
 }
 
-/// Who scales clusters without the annotation, and how Rayfit scales clusters.
+/// The scaler of clusters without the annotation, and how Rayfit scales clusters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReconcileSettings {
     /// The settings as policies write them, the value of the first policy that has one.
     pub written: Reconcile,
     /// Room to keep free for demand to come.
     pub headroom: Arc<Headroom>,
-    /// What is kept ready at certain hours.
+    /// The capacity that is kept ready at certain hours.
     pub schedules: Arc<[ScheduledStandby]>,
 }
 

@@ -34,7 +34,7 @@ pub struct Cluster<'a> {
     by_name: Option<HashMap<&'a str, usize>>,
 }
 
-/// How many groups are looked through one by one, which is faster than an index.
+/// The number of groups that are looked through one by one, which is faster than an index.
 const FEW: usize = 32;
 
 impl<'a> Cluster<'a> {

@@ -99,7 +99,7 @@ impl<'a> Container<'a> {
         }
     }
 
-    /// What Ray takes as the container's size: the limit, or else the request.
+    /// The size of the container for Ray: the limit, or else the request.
     pub fn size(&self, resource: &str) -> Option<Quantity> {
         self.limit(resource).or_else(|| self.request(resource))
     }
@@ -154,8 +154,9 @@ pub struct ResizePolicy<'a> {
     pub restart: &'a str,
 }
 
-/// By how much a container's limit is above its request. A resize keeps this gap, so that the pod's
-/// quality-of-service class does not change (Ray, KubeRay IPPR provider, `_resource_gap`).
+/// The amount by which a container's limit is above its request. A resize keeps this gap, so that
+/// the pod's quality-of-service class does not change (Ray, KubeRay IPPR provider,
+/// `_resource_gap`).
 pub fn gap(limit: Option<Quantity>, request: Option<Quantity>) -> Quantity {
     limit
         .zip(request)

@@ -1,22 +1,22 @@
-//! How long a Ray node drains when its pod is deleted, and how long Kubernetes lets it.
+//! The time for which a Ray node drains when its pod is deleted, and that for which Kubernetes lets it.
 
 use serde_json::Value;
 
 use super::{Container, Group, list_at, object_in};
 
-/// How many seconds the node drains at the most. (Ray, `ray_constants.py`.)
+/// The variable with the most seconds for which the node drains. (Ray, `ray_constants.py`.)
 pub const VARIABLE: &str = "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S";
 
 /// The seconds from SIGTERM to SIGKILL, in the spec of a pod.
 pub const GRACE: &str = "terminationGracePeriodSeconds";
 
-/// What the variable is where nothing is set.
+/// The default of the variable.
 const DRAIN_S: f64 = 30.0;
 
-/// What the grace period is where nothing is set. (Kubernetes, `apis/core/v1/defaults.go`.)
+/// The default grace period. (Kubernetes, `apis/core/v1/defaults.go`.)
 pub const GRACE_S: i64 = 30;
 
-/// How much longer than the drain a grace period is to be, in seconds: Ray ends half a dozen
+/// The seconds by which a grace period is to be longer than the drain: Ray ends half a dozen
 /// processes after it, each within a second.
 pub const MARGIN_S: i64 = 10;
 
@@ -75,7 +75,7 @@ pub fn is_cut_short(container: &Container<'_>) -> bool {
     words.join(" ").contains("ray stop")
 }
 
-/// For how long a Ray node drains on SIGTERM.
+/// The time for which a Ray node drains on SIGTERM.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum DrainTime {
     /// For so many seconds at the most.

@@ -167,7 +167,7 @@ impl<'a> Group<'a> {
         self.named_path("initContainers", index, spec)
     }
 
-    /// By its name, if it has one.
+    /// The path of an entry by its name, if it has one.
     fn named_path(&self, list: &'static str, index: usize, spec: &Fields) -> FieldPath {
         let path = self.pod_spec_path().key(list);
         match text_at(spec, "name").filter(|name| !name.is_empty()) {

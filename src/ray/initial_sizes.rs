@@ -11,9 +11,9 @@ use crate::quantity::Quantity;
 /// The annotation of the RayCluster.
 pub const ANNOTATION: &str = "rayfit.dev/initial-sizes";
 
-/// For how many seconds a size holds from when it is written. KubeRay makes pods within seconds; one
-/// that it makes later, in place of another or because a quota refused it until then, is made as its
-/// template says.
+/// The seconds for which a size holds once it is written. KubeRay makes pods within seconds; one
+/// that it makes later, in place of another or because a quota refused it until then, is made as
+/// its template says.
 pub const HELD_S: f64 = 60.0;
 
 /// The most groups that the annotation has sizes for.
@@ -49,7 +49,7 @@ pub struct InitialSizes(BTreeMap<String, HeldSize>);
 struct HeldSize {
     cpu: String,
     memory: String,
-    /// In whole seconds since 1970.
+    /// The end, in whole seconds since 1970.
     until: i64,
 }
 

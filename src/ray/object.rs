@@ -38,14 +38,14 @@ pub const INITIALIZING_TIMEOUT: &str = "ray.io/initializing-timeout";
 /// One Ray object, parsed once for all rules and defaults.
 #[derive(Debug)]
 pub struct RayObject<'a> {
-    /// Which of the four kinds the object is.
+    /// The kind of the object, one of four.
     pub kind: Kind,
     /// The whole object.
     pub root: &'a Fields,
     /// The cluster that the object describes; `None` for a RayJob with `clusterSelector`, or
     /// without a spec.
     pub cluster: Option<Cluster<'a>>,
-    /// What its `ray.io/ippr` annotation says.
+    /// Its `ray.io/ippr` annotation.
     pub ippr: Ippr,
 }
 
@@ -160,7 +160,7 @@ impl<'a> RayObject<'a> {
         Some((object_in(self.root, path)?, FieldPath::of(path)))
     }
 
-    /// Which autoscaler scales the cluster. That is `ray` without an annotation or with an unknown
+    /// The autoscaler that scales the cluster. It is `ray` without an annotation or with an unknown
     /// value, and on a RayCronJob, whose annotations do not reach the cluster.
     pub fn reconcile_mode(&self) -> ReconcileMode {
         if self.kind == Kind::RayCronJob {

@@ -1,4 +1,4 @@
-//! Which autoscaler scales a cluster: the annotation `rayfit.dev/reconcile`.
+//! The autoscaler that scales a cluster: the annotation `rayfit.dev/reconcile`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -64,7 +64,7 @@ pub fn start_integer(value: &Value) -> Option<i64> {
     }
 }
 
-/// Why `rayStartParams.resources` cannot be read.
+/// The error of a `rayStartParams.resources` that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum StartResourcesError {
     /// The text is not JSON after Ray has removed its first and last character and all backslashes.

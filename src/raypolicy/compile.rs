@@ -56,7 +56,7 @@ pub fn compile(policy: &RayPolicy) -> (Option<Policy>, Vec<PolicyFault>) {
     (policy, faults.0)
 }
 
-/// With a scope that cannot be read, the whole policy is left out.
+/// Compiles the scope; with one that cannot be read, the whole policy is left out.
 fn scope(written: Option<&resource::Match>, faults: &mut Faults) -> Option<Scope> {
     let Some(written) = written else {
         return Some(Scope::default());

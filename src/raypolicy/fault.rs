@@ -8,9 +8,9 @@ use crate::quantity::Quantity;
 /// A problem in a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyFault {
-    /// Where: `spec.exemptions[0].rules[1]`.
+    /// The place: `spec.exemptions[0].rules[1]`.
     pub place: String,
-    /// What is wrong there, and how to fix it.
+    /// The fault there, and how to fix it.
     pub problem: String,
     /// The effect on the policy.
     pub weight: Weight,

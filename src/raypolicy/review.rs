@@ -57,7 +57,8 @@ impl PolicyReview {
     }
 }
 
-/// Whether the stored policy has the problem, which is then taken out: each stands for one.
+/// Whether the stored policy has the problem; removes it from `before`, so duplicates are matched
+/// one to one.
 fn is_old(fault: &PolicyFault, before: &mut Vec<PolicyFault>) -> bool {
     let is_same = |other: &PolicyFault| {
         other.problem == fault.problem

@@ -1,4 +1,4 @@
-//! What policies say to a sidecar, as the text of the annotation `rayfit.dev/settings`.
+//! The policies' settings for a sidecar, as the text of the annotation `rayfit.dev/settings`.
 //!
 //! A sidecar may read its RayCluster, and no RayPolicies. So the central Rayfit combines those that match, and
 //! writes what comes of it on the RayCluster, in the form of `spec.reconcile`; the sidecar reads it as a
@@ -18,7 +18,7 @@ const LONGEST: usize = 32 << 10;
 /// The text for an annotation that is there, where there is nothing to say.
 pub const NOTHING: &str = "{}";
 
-/// Why a text says nothing to a sidecar.
+/// The error of a text that says nothing to a sidecar.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsFault {
     /// It is too long.
@@ -84,7 +84,7 @@ mod tests {
         Policies::new(reconciles.iter().enumerate().map(written).collect())
     }
 
-    /// What a sidecar goes by, and what the central Rayfit would, without who scales.
+    /// The settings of a sidecar, and those of the central Rayfit without who scales.
     fn both(reconciles: &[Value]) -> (ReconcileSettings, ReconcileSettings) {
         let (policies, facts) = (policies(reconciles), Facts::default());
         let object = json!({"metadata": {"name": "a", "namespace": "b"}});

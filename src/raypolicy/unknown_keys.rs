@@ -59,7 +59,7 @@ static KEYS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
     keys
 });
 
-/// Where the schema of `spec` is in the CustomResourceDefinition.
+/// The place of the schema of `spec` in the CustomResourceDefinition.
 const SPEC: &str = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
 
 /// Adds the keys of the objects that a schema describes.

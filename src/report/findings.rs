@@ -26,7 +26,7 @@ pub struct FindingsReport {
 pub struct Tally {
     /// Ray objects that were checked.
     pub checked: usize,
-    /// Of those, the ones that admission would deny.
+    /// Checked objects that admission would deny.
     pub denied: usize,
     /// Objects that are not Ray objects and were skipped.
     pub others: usize,
@@ -45,7 +45,7 @@ pub struct ReportEntry {
     pub mode: Mode,
     /// The finding.
     pub finding: Finding,
-    /// What to underline.
+    /// The span to underline.
     pub span: Span,
     /// Whether the value itself is in the file; `false` if it is absent or a default, and `span` is
     /// that of an ancestor.
@@ -59,11 +59,11 @@ pub struct ReportEntry {
 pub struct Unread {
     /// The file as it was named, or `<stdin>`.
     pub file: String,
-    /// Why.
+    /// The reason.
     pub reason: Unreadable,
 }
 
-/// Why input could not be read.
+/// The reason for which input could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unreadable {
     /// The file could not be opened or read; the text says why.

@@ -44,7 +44,7 @@ fn quoted(text: &str, key: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// What is underlined for `groups.<group>.<key>` in an annotation that is written so.
+    /// The part that is underlined for `groups.<group>.<key>` in an annotation that is written so.
     fn underlined(written: &str, inside: &[&str]) -> (String, usize, usize) {
         let source = format!("metadata:\n  annotations:\n    ray.io/ippr: {written}\n");
         let document = crate::yaml::read(&source).remove(0).unwrap();

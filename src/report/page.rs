@@ -18,7 +18,7 @@ pub struct Page {
     pub name: &'static str,
     /// The mode of a rule where no policy sets another one; `None` for a default.
     pub mode: Option<&'static str>,
-    /// What the mode depends on, if it does.
+    /// The cases on which the mode depends, if it does.
     pub cases: Option<&'static str>,
     /// One line for tables.
     pub summary: &'static str,
@@ -26,7 +26,7 @@ pub struct Page {
     pub texts: Vec<(&'static str, String)>,
     /// Titled manifests, in reading order.
     pub examples: Vec<(&'static str, String)>,
-    /// How much of it the API server can check by itself, and what it cannot (see [`crate::vap`]).
+    /// The part that the API server can check by itself, and what it cannot (see [`crate::vap`]).
     pub without_webhook: (&'static str, Option<&'static str>),
     /// The first release that has it.
     pub since: &'static str,
@@ -144,7 +144,7 @@ pub fn render(page: &Page) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// How much of it `rayfit vap` covers: `Without a webhook (rayfit vap): in part. ...`
+/// The part that `rayfit vap` covers: `Without a webhook (rayfit vap): in part. ...`
 pub(super) fn coverage(page: &Page) -> String {
     let (covered, gap) = page.without_webhook;
     let gap = gap.map_or_else(String::new, |gap| format!(" {gap}"));

@@ -95,7 +95,7 @@ fn result(entry: &ReportEntry) -> Value {
     result
 }
 
-/// Where a file is.
+/// The location of a file.
 fn artifact(file: &str) -> Value {
     // A relative file stays relative, so that services find it in the repository.
     let relative = file.strip_prefix("./").unwrap_or(file);

@@ -6,7 +6,7 @@
 
 use crate::policy::Mode;
 
-/// How much of a rule CEL can express.
+/// The part of a rule that CEL can express.
 #[derive(Debug)]
 pub enum Cel {
     /// All of it.
@@ -36,7 +36,7 @@ impl Cel {
     }
 }
 
-/// What passes of every rule about groups that `ray.io/ippr` lists: CEL has no JSON parser, so the
+/// The gap of every rule about groups that `ray.io/ippr` lists: CEL has no JSON parser, so the
 /// annotation is read by regular expressions.
 pub const PLAIN: &str = "An annotation in which a group contains an object, a list or an escaped \
                          character is not checked, because CEL cannot parse JSON and reads only \
@@ -45,7 +45,7 @@ pub const PLAIN: &str = "An annotation in which a group contains an object, a li
 /// One expression of a rule.
 #[derive(Debug)]
 pub struct Check {
-    /// What it is evaluated for.
+    /// The variable for which it is evaluated.
     pub each: Each,
     /// The mode of its findings, where no setting changes it.
     pub mode: Mode,
@@ -55,11 +55,11 @@ pub struct Check {
     /// `s` is the object as [`crate::vap::variables`] describes it; a text may be empty (no fault)
     /// or hold several faults in lines.
     pub faults: &'static str,
-    /// What to write instead, an imperative sentence.
+    /// The remedy, an imperative sentence.
     pub fix: &'static str,
 }
 
-/// What an expression is evaluated for, and the name of that variable.
+/// The variable for which an expression is evaluated, and its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Each {
     /// The object: `s`.

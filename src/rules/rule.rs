@@ -1,4 +1,4 @@
-//! What a rule is, and what rules report.
+//! The description of a rule, and the findings of rules.
 
 use super::cel::Cel;
 use super::subject::Subject;
@@ -29,10 +29,11 @@ pub struct Rule {
     pub mode: OwnMode,
     /// One line for tables.
     pub summary: &'static str,
-    /// What it checks and reports; manifests `Reported` and `Corrected`, reduced to the relevant fields; and how
-    /// Ray, KubeRay or Kubernetes behaves `Without this rule`, with the source of the fact.
+    /// The text about what it checks and reports; manifests `Reported` and `Corrected`, reduced to the
+    /// relevant fields; and how Ray, KubeRay or Kubernetes behaves `Without this rule`, with the source of
+    /// the fact.
     pub page: RulePage,
-    /// What happens because of it: the sentence that findings carry as their reason.
+    /// The consequence: the sentence that findings carry as their reason.
     pub why: &'static str,
     /// The first release that has it.
     pub since: &'static str,
@@ -69,28 +70,28 @@ impl Rule {
 }
 
 impl Finding {
-    /// With the offending value, as it is to be shown and compared.
+    /// Adds the offending value, as it is to be shown and compared.
     #[must_use]
     pub fn valued(mut self, value: impl Into<String>) -> Self {
         self.value = Some(value.into());
         self
     }
 
-    /// With how much there is of what is too much, by which it is compared with the stored object.
+    /// Adds the amount of what is too much, by which the finding is compared with the stored object.
     #[must_use]
     pub fn amounting(mut self, of: &'static str, amount: Quantity) -> Self {
         self.amount = Some((of, amount));
         self
     }
 
-    /// With another mode than the rule's own.
+    /// Sets another mode than the rule's own.
     #[must_use]
     pub fn in_mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// With another reason than the rule's own.
+    /// Sets another reason than the rule's own.
     #[must_use]
     pub fn because(mut self, why: impl Into<String>) -> Self {
         self.why = why.into();
@@ -98,7 +99,7 @@ impl Finding {
     }
 }
 
-/// What the rules found, in the order of the rules and of the object.
+/// The findings of the rules, in the order of the rules and of the object.
 #[derive(Debug, Default)]
 pub struct Findings(Vec<Finding>);
 

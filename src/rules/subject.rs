@@ -1,22 +1,22 @@
-//! What a rule looks at.
+//! The subject of a rule.
 
 use crate::facts::Facts;
 use crate::policy::Settings;
 use crate::ray::ippr::GroupResizeLimits;
 use crate::ray::{Cluster, Group, Kind, RayObject, ReconcileMode};
 
-/// What a rule looks at: one object in its circumstances.
+/// The subject of a rule: one object in its circumstances.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// The object as it would be stored.
     pub object: &'a RayObject<'a>,
     /// The stored object, if this is an update.
     pub old: Option<&'a RayObject<'a>>,
-    /// What is known of the cluster.
+    /// Facts about the cluster.
     pub facts: &'a Facts,
     /// The settings.
     pub settings: &'a Settings,
-    /// Who asks, if known.
+    /// The user who sends the request, if known.
     pub user: Option<&'a str>,
 }
 
@@ -60,8 +60,7 @@ impl<'a> Subject<'a> {
         self.listed_groups().filter(move |_| reaches)
     }
 
-    /// Who scales the cluster; an annotation with an unknown value reads as `ray` (rule RF402
-    /// reports it).
+    /// The scaler of the cluster; an annotation with an unknown value reads as `ray` (rule RF402 reports it).
     pub fn reconcile_mode(&self) -> ReconcileMode {
         self.object.reconcile_mode()
     }

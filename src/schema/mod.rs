@@ -1,5 +1,4 @@
-//! What the API server makes of a manifest because of KubeRay's CRDs: fields that it drops, and values for which
-//! it refuses the object.
+//! Effects of KubeRay's CRDs on a manifest: fields that it drops, and values for which it refuses the object.
 //!
 //! In: an object as it is written, and the version of KubeRay. Out: its deviations from the CRD, in the order of
 //! the object. Invariants: an object that was read from an API server has none; metadata and status are not
@@ -20,11 +19,11 @@ use table::{FieldTable, KubeRayRelease, SchemaField, SchemaType, later, release}
 pub struct Deviation {
     /// The place.
     pub path: FieldPath,
-    /// What is wrong there.
+    /// The fault there.
     pub fault: SchemaFault,
 }
 
-/// What is wrong with a value.
+/// The fault of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SchemaFault {
     /// The CRD has no such field, so it is dropped.
@@ -44,7 +43,7 @@ pub enum SchemaFault {
     TooSmall(i64),
 }
 
-/// What was probably meant by a field that does not exist.
+/// The probable meaning of a field that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hint {
     /// A field of another name at the same place.
@@ -123,7 +122,7 @@ impl SchemaWalk<'_> {
                 self.object(expected, fields, &path);
                 None
             }
-            // What is to be replaced before the manifest is applied has no type yet.
+            // A text to be replaced before the manifest is applied has no type yet.
             _ if is_placeholder(value) => None,
             _ => Some(SchemaFault::WrongType {
                 found: type_of(value),
@@ -158,7 +157,7 @@ impl SchemaWalk<'_> {
         self.around.pop();
     }
 
-    /// What was probably meant by the field `key` of the innermost object.
+    /// The probable meaning of the field `key` of the innermost object.
     fn hint(&self, key: &str, value: &Value) -> Option<Hint> {
         let (path, here) = self.around.last()?;
         let names = || here.fields().iter().map(|field| field.name);

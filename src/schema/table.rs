@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use crate::path::{FieldPath, Segment};
 use crate::ray::RayVersion;
 
-/// What may stand at a place.
+/// The types of values.
 #[derive(Debug)]
 pub(super) enum SchemaType {
     Any,

@@ -26,14 +26,14 @@ use crate::shares::{ConnectionSource, Share};
 /// Time limits of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionTimeouts {
-    /// For the TLS handshake. API servers give up after 10 s.
+    /// The limit of the TLS handshake. API servers give up after 10 s.
     pub handshake: Duration,
-    /// For the headers of a request, from their first byte.
+    /// The limit for the headers of a request, from their first byte.
     pub head: Duration,
-    /// For a connection without a request. API servers keep idle connections for 90 s and must be
-    /// the ones to close them.
+    /// The limit for a connection without a request. API servers keep idle connections for 90 s and
+    /// must be the ones to close them.
     pub idle: Duration,
-    /// For each wait until the client reads.
+    /// The limit of each wait until the client reads.
     pub write: Duration,
 }
 
@@ -202,7 +202,7 @@ impl Body for Noticed {
     }
 }
 
-/// How connections are served.
+/// The settings by which connections are served.
 fn h1(times: ConnectionTimeouts) -> Builder {
     // Only HTTP/1.1: API servers speak nothing else to webhooks, and with HTTP/2 one connection
     // could hold as much as many.

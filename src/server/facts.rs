@@ -14,7 +14,7 @@ use crate::policy::settings::KUBERAY_BINDING;
 use crate::policy::{EffectivePolicy, Settings};
 use crate::watch::change;
 
-/// How often they are read. They change when Kubernetes or KubeRay is upgraded.
+/// The time between two reads of the facts, which change when Kubernetes or KubeRay is upgraded.
 const AGAIN: Duration = Duration::from_mins(10);
 
 /// The delay after a failure.
@@ -61,7 +61,7 @@ pub async fn learn(client: Client, policy: Arc<ArcSwap<EffectivePolicy>>) {
     }
 }
 
-/// What the API server answers, if it does.
+/// The API server's answer, if there is one.
 async fn answer<T>(what: &str, request: impl Future<Output = kube::Result<T>>) -> Option<T> {
     let error = match timeout(LONGEST, request).await {
         Ok(Ok(answer)) => return Some(answer),

@@ -16,8 +16,8 @@ use tokio::time::{Instant, Sleep};
 
 use crate::shares::Share;
 
-/// Where a connection is in its requests, shared by the guard, which sees bytes, and the service,
-/// which sees requests. It tells the connection's share when it waits for the client.
+/// The progress of a connection in its requests, shared by the guard, which sees bytes, and the
+/// service, which sees requests. It tells the connection's share when it waits for the client.
 ///
 /// The number counts state changes; its remainder modulo four is the state. So one atomic operation
 /// updates the state and identifies the request.

@@ -41,7 +41,7 @@ pub struct Health {
     pub pulse: Arc<Pulse>,
 }
 
-/// Why the process is not ready.
+/// The reason for which the process is not ready.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
     /// The process was told to stop.

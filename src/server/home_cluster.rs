@@ -8,7 +8,7 @@ use tokio::sync::OnceCell;
 
 use crate::apiserver::{ApiServer, Informers, Watches};
 
-/// How long to wait for the files of the service account.
+/// The time to wait for the files of the service account.
 const CLIENT_RETRY: Duration = Duration::from_secs(5);
 
 /// The cluster that the process belongs to, with one client and the same informers for all of its

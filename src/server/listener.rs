@@ -38,14 +38,13 @@ pub struct BindError {
     pub(super) source: io::Error,
 }
 
-/// How long to wait after the system refused a connection, for example because of too many open
-/// files.
+/// The pause after the system refused a connection, for example because of too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Binds an address. `::` takes both families.
 async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let bound = TcpListener::bind(address).await;
-    // Where the system has no IPv6, it stands for every IPv4 address.
+    // Without IPv6 in the system, it stands for every IPv4 address.
     if bound.is_err() && address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) {
         let v4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port());
         return TcpListener::bind(v4).await.or(bound);
@@ -78,21 +77,21 @@ impl Listener {
         })
     }
 
-    /// With TLS.
+    /// Adds TLS.
     #[must_use]
     pub fn with_tls(mut self, config: Arc<ServerConfig>) -> Self {
         self.tls = Some(config);
         self
     }
 
-    /// With other time limits.
+    /// Sets other time limits.
     #[must_use]
     pub fn with_times(mut self, times: ConnectionTimeouts) -> Self {
         self.times = times;
         self
     }
 
-    /// With a gauge of its open connections.
+    /// Adds a gauge of its open connections.
     #[must_use]
     pub fn counted_in(mut self, open: GaugeLevel) -> Self {
         self.open = open;

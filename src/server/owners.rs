@@ -56,7 +56,7 @@ async fn said_by(client: Client, owner: OwnerName) -> Result<OwnerCluster, PageF
     let request = Request::new(path).get_metadata(name, &GetParams::default());
     let request = request.map_err(|error| PageFault::Unsendable(error.to_string()))?;
     let mut request = request.map(Body::from);
-    // Where the API server asks for patience, it is first this cluster that waits.
+    // A call for patience of the API server makes this cluster wait first.
     let flow = RequestFlow(owner.to_string().into());
     request.extensions_mut().insert(flow);
     let answer = client.send(request).await;
@@ -67,7 +67,7 @@ async fn said_by(client: Client, owner: OwnerName) -> Result<OwnerCluster, PageF
     Ok(object.metadata)
 }
 
-/// What is read of an answer.
+/// The part of an answer that is read.
 #[derive(Deserialize)]
 struct Object {
     metadata: OwnerCluster,

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often the rest of the process signals that it runs.
+/// The time between two signals that the rest of the process runs.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// Without a signal for this long, the process counts as stuck: every thread is blocked by
+/// The time without a signal after which the process counts as stuck: every thread is blocked by
 /// something that does not end.
 const LOST: Duration = Duration::from_mins(1);
 
@@ -38,7 +38,7 @@ impl Pulse {
         }
     }
 
-    /// How long there has been no signal, if that is too long.
+    /// The time without a signal, if that is too long.
     pub fn lost(&self) -> Option<Duration> {
         // A signal that is given meanwhile is later than the time that was read.
         let since = self.now().saturating_sub(self.last.load(Ordering::Relaxed));

@@ -40,11 +40,11 @@ pub struct ServeOptions {
     pub webhooks: bool,
     /// Scale clusters.
     pub controller: Option<controller::ControllerOptions>,
-    /// Where webhooks listen.
+    /// The address at which webhooks listen.
     pub address: SocketAddr,
-    /// Where health and metrics listen.
+    /// The address at which health and metrics listen.
     pub health_address: SocketAddr,
-    /// Where certificates come from.
+    /// The source of certificates.
     pub certificates: CertificateSource,
     /// A file with the authorities of callers' certificates; without it, callers need none.
     pub client_authority: Option<PathBuf>,
@@ -66,21 +66,21 @@ pub struct ServeOptions {
     pub drain_timeout: Duration,
 }
 
-/// Where certificates come from.
+/// The source of certificates.
 #[derive(Debug, Clone)]
 pub enum CertificateSource {
     /// A directory that somebody else fills.
     Directory {
         /// The directory, and the names of the files in it.
         directory: CertificateDirectory,
-        /// How often it is checked.
+        /// The time between two checks.
         interval: Duration,
     },
     /// Rayfit issues them itself.
     Own(certs::CertificateOptions),
 }
 
-/// For this long, connections in the backlog of the webhook port are accepted, and connections
+/// The time in which connections in the backlog of the webhook port are accepted, and connections
 /// without a request may still send one.
 const LAST_CALLS: Duration = Duration::from_secs(1);
 
@@ -193,7 +193,7 @@ async fn serve_webhooks(
     Ok(supervisor.spawn("webhooks", serving))
 }
 
-/// Who may call the webhooks.
+/// The verifier of the callers of the webhooks.
 fn callers(options: &ServeOptions) -> anyhow::Result<Arc<dyn ClientCertVerifier>> {
     let Some(file) = &options.client_authority else {
         return Ok(clients::anybody());

@@ -42,7 +42,7 @@ use crate::reconcile::ownership::handover::RECORD;
 /// five seconds are enough for Ray's autoscaler too.
 const READ: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
 
-/// How long to wait after an error.
+/// The pause after an error.
 const RETRY: Duration = Duration::from_secs(5);
 
 /// The rate of requests to the API server in a second, and the burst.

@@ -7,7 +7,7 @@ use k8s_openapi::jiff::Timestamp;
 use crate::reconcile::observed::clock_skew::ClockSkew;
 use crate::snapshot::moment;
 
-/// When every simulation begins, in seconds since 1970: 2026-01-14T12:00:00Z. The date is fixed so
+/// The start of every simulation, in seconds since 1970: 2026-01-14T12:00:00Z. The date is fixed so
 /// that equal runs give equal texts.
 const EPOCH_S: f64 = 1_768_392_000.0;
 
@@ -40,7 +40,7 @@ impl Moment {
         Self(self.0.saturating_add(later))
     }
 
-    /// So many seconds later, or earlier if that is negative.
+    /// The moment so many seconds later, or earlier if that is negative.
     #[must_use]
     pub fn shifted(self, seconds: f64) -> Self {
         let earlier = Self(0).plus(-seconds);
@@ -102,10 +102,10 @@ const RENEWED_S: f64 = 5.0;
 /// The clock of a process.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ScalerClock {
-    /// By how many seconds it is ahead.
+    /// Seconds by which it is ahead.
     pub ahead_s: f64,
     skew: ClockSkew,
-    /// When the API server last answered.
+    /// The time of the API server's last answer.
     heard: Option<Moment>,
 }
 
@@ -143,7 +143,7 @@ impl ScalerClock {
         now.shifted(self.beyond_s()).precise()
     }
 
-    /// How many seconds it is ahead of the API server's clock without knowing it.
+    /// Seconds by which it is ahead of the API server's clock without knowing it.
     fn beyond_s(&self) -> f64 {
         self.ahead_s - self.skew.ahead_s()
     }

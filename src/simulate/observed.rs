@@ -1,4 +1,4 @@
-//! What a scaler observes of the world.
+//! The objects and the GCS as a scaler observes them.
 
 use crate::plan::{PlanSettings, followed_groups};
 use crate::simulate::moment::ScalerClock;
@@ -6,8 +6,8 @@ use crate::simulate::world::{World, WorldView};
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::{API_VERSION, ClusterId, History, KIND, OwnPods, Snapshot};
 
-/// What the GCS says of the cluster, with the memory in use where it counts; `None` if it does not
-/// answer. Reports are dated by the clock of the process.
+/// The cluster state that the GCS reports, with the memory in use where it counts; `None` if it
+/// does not answer. Reports are dated by the clock of the process.
 pub fn gcs_state(
     world: &World,
     settings: &PlanSettings,

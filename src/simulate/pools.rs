@@ -74,7 +74,7 @@ pub enum PoolError {
     Value {
         /// The name of the pool.
         pool: String,
-        /// What is wrong, and what to write.
+        /// The fault, and what to write instead.
         why: String,
     },
     /// The pods of a group may be on no node.

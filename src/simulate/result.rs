@@ -1,4 +1,4 @@
-//! What came of a simulation.
+//! The result of a simulation.
 
 use serde::Serialize;
 
@@ -13,19 +13,19 @@ use crate::simulate::world::ledger::curves::Point;
 const HOUR_S: f64 = 3600.0;
 const GIB: f64 = 1_073_741_824.0;
 
-/// What came of a simulation.
+/// The result of a simulation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SimulationResult {
-    /// How many jobs ended, were lost, and still waited at the end.
+    /// The jobs that ended, were lost, and still waited at the end.
     pub jobs: JobCounts,
-    /// From when jobs were ready until they started, in seconds. On a cluster without end each would
-    /// start at once.
+    /// The time from when jobs were ready until they started, in seconds. On a cluster without end
+    /// each would start at once.
     pub wait: WaitSummary,
     /// The mean wait of each tenth of the jobs, in the order in which they were submitted. With fewer
     /// than ten jobs each is a part of its own.
     pub wait_by_tenth: Vec<f64>,
-    /// From the first submission to the last end, in seconds.
+    /// The time from the first submission to the last end, in seconds.
     pub makespan: f64,
     /// The makespan on a cluster without end, in seconds.
     pub endless_makespan: f64,
@@ -57,7 +57,7 @@ pub struct SimulationResult {
     pub curve: Vec<Point>,
 }
 
-/// How many jobs came to which end.
+/// The number of jobs by how they ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobCounts {
@@ -69,7 +69,7 @@ pub struct JobCounts {
     pub unfinished: usize,
 }
 
-/// How long jobs waited, in seconds.
+/// The wait of jobs, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WaitSummary {
@@ -77,7 +77,7 @@ pub struct WaitSummary {
     pub mean: f64,
     /// The median.
     pub p50: f64,
-    /// Of a hundred jobs, 99 waited no longer.
+    /// The 99th percentile.
     pub p99: f64,
     /// The longest.
     pub longest: f64,
@@ -87,11 +87,11 @@ pub struct WaitSummary {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", into = "WrittenCost")]
 pub struct Cost {
-    /// What worker pods had.
+    /// The amounts that worker pods held.
     pub paid: f64,
-    /// What jobs asked for while they ran.
+    /// The amounts that jobs asked for while they ran.
     pub work: f64,
-    /// What worker pods had and no job used.
+    /// The amounts of worker pods that no job used.
     pub slack: f64,
 }
 
@@ -116,7 +116,7 @@ impl From<Cost> for WrittenCost {
     }
 }
 
-/// How much more one simulation took than another one; less is below 0.
+/// The difference between one simulation and another; less is below 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
@@ -133,14 +133,14 @@ pub struct Difference {
 }
 
 impl Cost {
-    /// What was paid as a multiple of the work; `None` without work.
+    /// The paid amount as a multiple of the work; `None` without work.
     pub fn ratio(&self) -> Option<f64> {
         (self.work > 0.0).then(|| self.paid / self.work)
     }
 }
 
 impl SimulationResult {
-    /// What came of a simulation whose jobs were submitted from `began` on.
+    /// The result of a simulation whose jobs were submitted from `began` on.
     pub(super) fn of(trace: &Trace, world: &World, scaler: &Scaler, began: Moment) -> Self {
         let jobs = &world.ray.jobs.all;
         let count = |is: fn(&SimulatedJob) -> bool| jobs.iter().filter(|job| is(job)).count();
@@ -181,7 +181,7 @@ impl SimulationResult {
         }
     }
 
-    /// How much more this took than another simulation.
+    /// The difference to another simulation.
     pub fn more_than(&self, other: &Self) -> Difference {
         Difference {
             mean_wait: self.wait.mean - other.wait.mean,
@@ -193,7 +193,7 @@ impl SimulationResult {
     }
 }
 
-/// How long a job waited; `None` if it was never ready.
+/// The wait of a job; `None` if it was never ready.
 fn waited(job: &SimulatedJob, now: Moment) -> Option<f64> {
     let ready = job.ready?;
     let waits = job.state == JobState::Ready;

@@ -15,15 +15,15 @@ use crate::simulate::world::queue::WorldEvent;
 /// The longest rest between the start of the cluster and the first job, in seconds.
 const PHASE_S: f64 = 5.0;
 
-/// How long the cluster may take to come up before the jobs are submitted in any case, in seconds.
+/// The most seconds for which the jobs wait for the cluster to come up.
 const START_S: f64 = 3600.0;
 
-/// How long jobs may wait while nothing else happens to jobs, in seconds, until the simulation ends
+/// Seconds for which jobs wait while nothing else happens to jobs, until the simulation ends
 /// without them: a job that fits nowhere would wait for ever.
 const STUCK_S: f64 = 7200.0;
 
-/// How long the simulation goes on after the last job, beyond the cluster's idle timeout, in seconds:
-/// what stays longer is kept because it is small, or stays for good.
+/// Seconds for which the simulation goes on after the last job, beyond the cluster's idle timeout: pods that
+/// stay longer are kept because they are small, or stay for good.
 pub const TAIL_S: f64 = 60.0;
 
 /// Runs the jobs of a trace on a RayCluster. `progress` hears the share of the jobs that have ended,

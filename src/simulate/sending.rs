@@ -10,7 +10,7 @@ use crate::reconcile::{Chain, Done, Effect, Failure, Reply, look};
 use crate::simulate::moment::Moment;
 use crate::simulate::world::World;
 
-/// Until when a process may write for a cluster.
+/// The time until which a process may write for a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
     /// Nobody else does.
@@ -19,7 +19,7 @@ pub enum Trust {
     Until(Option<Moment>),
 }
 
-/// What a process that is cut off does not get.
+/// The messages that are lost while a process is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Cut {
@@ -30,7 +30,7 @@ pub enum Cut {
 }
 
 impl Trust {
-    /// Why no write may begin now, if none may.
+    /// The failure of a write that would begin now, if none may begin.
     pub(super) fn refusal(self, now: Moment) -> Option<Failure> {
         let Self::Until(until) = self else {
             return None;
@@ -50,7 +50,7 @@ pub(super) struct Performing {
     pub(super) chains: Vec<Chain>,
     /// The call of each chain.
     calls: Vec<Call>,
-    /// How many chains have not ended.
+    /// The number of chains that have not ended.
     pub(super) left: usize,
     pub(super) done: Vec<Done>,
 }

@@ -1,4 +1,4 @@
-//! How the world of a simulation behaves.
+//! The settings of a simulated world.
 
 use std::collections::BTreeMap;
 
@@ -7,40 +7,40 @@ use crate::facts::scheduling::Demands;
 use crate::ray::Fields;
 use crate::snapshot::amounts::Amounts;
 
-/// How long after its raylet a worker's container is ended because of its liveness probe, in seconds:
-/// KubeRay's fails 120 times, five seconds apart. (KubeRay, `utils/constant.go`.)
+/// Seconds from the end of a worker's raylet until its liveness probe ends the container: KubeRay's fails 120
+/// times, five seconds apart. (KubeRay, `utils/constant.go`.)
 pub const LIVENESS_S: f64 = 600.0;
 
-/// How the world behaves. Times are in seconds.
+/// The settings of the world. Times are in seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorldSettings {
     /// The seed of everything that is random: names of pods, Ray's choice among equal nodes.
     pub seed: u64,
-    /// From when a pod is bound to a node until its containers run: image, volumes, start.
+    /// The time from when a pod is bound to a node until its containers run: image, volumes, start.
     pub pod_start_s: f64,
-    /// From when a worker's containers run until its Ray node takes work.
+    /// The time from when a worker's containers run until its Ray node takes work.
     pub ray_start_s: f64,
-    /// From when a job is placed until it runs, if no worker process of its node waits for work. Ray keeps
-    /// the processes of tasks, as many as its node has CPUs.
+    /// The time from when a job is placed until it runs, if no worker process of its node waits for work. Ray
+    /// keeps the processes of tasks, as many as its node has CPUs.
     pub worker_start_s: f64,
-    /// From when a pod is deleted until it is gone.
+    /// The time from when a pod is deleted until it is gone.
     pub pod_stop_s: f64,
-    /// From when a Ray node has been drained and has no work until its raylet has ended.
+    /// The time from when a Ray node is drained and idle until its raylet has ended.
     pub ray_stop_s: f64,
-    /// From when a raylet has ended until the containers of its pod have, too, unless somebody deletes the
-    /// pod: `ray start --block` ends only if a process ended with an error, and a raylet that was
-    /// drained has none (`scripts.py`), so it is [`LIVENESS_S`].
+    /// The time from the end of a raylet to that of its pod's containers, unless somebody deletes the pod:
+    /// `ray start --block` ends only if a process ended with an error, and a raylet that was drained has none
+    /// (`scripts.py`), so it is [`LIVENESS_S`].
     pub pod_end_s: f64,
-    /// From when the head is lost until the containers of workers end that look for it
+    /// The time from the loss of the head to the end of workers' containers that look for it
     /// (`gcs_rpc_server_reconnect_timeout_s`, 60).
     pub reconnect_s: f64,
-    /// From when a kubelet admits a resize until the containers have the new size.
+    /// The time from when a kubelet admits a resize until the containers have the new size.
     pub resize_s: f64,
-    /// From a change of an object until watchers have it.
+    /// The time from a change of an object until watchers have it.
     pub watch_lag_s: f64,
-    /// From a change that concerns it until KubeRay's operator acts.
+    /// The time from a change that concerns it until KubeRay's operator acts.
     pub operator_s: f64,
-    /// How long a call of the API server or the GCS takes.
+    /// The duration of a call of the API server or the GCS.
     pub call_s: f64,
     /// The interval at which the GCS collects from its nodes what waits on them, and how they are
     /// (`gcs_pull_resource_loads_period_milliseconds`, 1000). Placement groups wait in the GCS itself,
@@ -48,7 +48,7 @@ pub struct WorldSettings {
     pub gcs_pull_s: f64,
     /// Whether the webhook checks changes of the RayCluster.
     pub is_judged: bool,
-    /// How long the simulation goes on after the last job at least, in seconds. Simulations that are
+    /// The least seconds for which the simulation goes on after the last job. Simulations that are
     /// compared with each other pay for what is kept for as long.
     pub tail_s: f64,
     /// The Kubernetes nodes. Without any there is room for every pod, and no pod's growth is limited
@@ -73,13 +73,13 @@ pub struct NodePool {
     pub min: u32,
     /// The most nodes.
     pub max: u32,
-    /// From when a node is asked for until pods can be bound to it, in seconds.
+    /// The time from the request for a node until pods can be bound to it, in seconds.
     pub start_s: f64,
-    /// For how long a node stays without a pod, in seconds.
+    /// Seconds for which a node stays without a pod.
     pub idle_s: f64,
-    /// How long a node takes to pull an image that it does not have yet, in seconds.
+    /// Seconds in which a node pulls an image that it does not have yet.
     pub image_pull_s: f64,
-    /// After how many seconds without a pod that came or went a node is emptied whose pods fit on other nodes;
+    /// Seconds without a pod that came or went after which a node is emptied whose pods fit on other nodes;
     /// never without it.
     pub consolidate_after_s: Option<f64>,
 }

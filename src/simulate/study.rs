@@ -15,20 +15,20 @@ use crate::simulate::world::group::SimulatedGroupError;
 /// The most simulations of one study.
 pub const MOST_SIMULATIONS: usize = 500;
 
-/// What is asked.
+/// The input of a study.
 #[derive(Debug, Clone)]
 pub struct Study {
     /// The RayCluster.
     pub cluster: Value,
     /// The workload.
     pub trace: Trace,
-    /// How the world behaves.
+    /// The simulated world.
     pub world: WorldSettings,
-    /// How the cluster is scaled, but for the strategy.
+    /// The settings by which the cluster is scaled, but for the strategy.
     pub reconciler: RoundSettings,
     /// The strategies that are compared.
     pub strategies: Vec<Strategy>,
-    /// What is varied; each combination is tried.
+    /// The fields to vary; each combination is tried.
     pub variations: Vec<Variation>,
 }
 
@@ -40,12 +40,12 @@ pub struct StudyRow {
     pub strategy: Strategy,
     /// The fields that were set, with their values.
     pub set: Vec<(String, f64)>,
-    /// What came of it.
+    /// Its result.
     pub result: SimulationResult,
 }
 
 impl Study {
-    /// How many simulations it has.
+    /// The number of its simulations.
     pub fn simulations(&self) -> usize {
         let values = self
             .variations

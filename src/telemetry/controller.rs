@@ -275,7 +275,7 @@ impl ScalingMetrics {
     fn sum(&self, wants: &HashMap<String, Want>) {
         let total = |part: fn(&DemandCount) -> u64| {
             let each = wants.values().map(|want| part(&want.demand));
-            // What GCSs say must not end a sum over all clusters in a panic.
+            // Numbers that GCSs report must not end a sum over all clusters in a panic.
             let total = each.fold(0, u64::saturating_add);
             i64::try_from(total).unwrap_or(i64::MAX)
         };

@@ -4,7 +4,7 @@ use crate::policy::Mode;
 use crate::ray::Kind;
 use crate::rule_id::RuleId;
 
-/// How a request ended.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReviewOutcome {
     /// Allowed without reading the object, because its kind is not checked.
@@ -62,7 +62,7 @@ pub struct Reviewed<'a> {
     pub kind: Option<Kind>,
     /// The operation.
     pub operation: &'static str,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: ReviewOutcome,
     /// Nothing was to be stored.
     pub dry_run: bool,

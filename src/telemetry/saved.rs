@@ -1,4 +1,4 @@
-//! What resizing in place saves: the time for which pods are below their resize limits, where Ray's
+//! Savings of resizing in place: the time for which pods are below their resize limits, where Ray's
 //! autoscaler would leave them.
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ type Amount = Counter<f64, AtomicU64>;
 pub(super) struct SavedInPlace {
     cpu_seconds: Amount,
     memory_byte_seconds: Amount,
-    /// By cluster, what its pods are below their limits, and since when.
+    /// The CPU and memory by which pods are below their limits, and since when, by cluster.
     clusters: Mutex<HashMap<String, (f64, f64, Instant)>>,
 }
 

@@ -1,4 +1,4 @@
-//! How large worker pods are, how much of that is in use, and how large they could become.
+//! Sizes of worker pods: the present ones, the part in use, and the largest possible ones.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;

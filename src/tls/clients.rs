@@ -10,7 +10,7 @@ use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 
 use super::cryptography::provider;
 
-/// Why callers' certificates cannot be checked.
+/// The error of callers' certificates that cannot be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientAuthorityError {
     /// No PEM.

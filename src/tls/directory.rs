@@ -21,7 +21,7 @@ pub struct CertificateDirectory {
     pub key: String,
 }
 
-/// Why there is no usable pair in the directory.
+/// The error of a directory without a usable pair.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// A file cannot be read.
@@ -37,7 +37,7 @@ pub enum DirectoryError {
     Refused {
         /// The directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault of the pair.
         source: PairError,
     },
 }

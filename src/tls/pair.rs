@@ -18,7 +18,7 @@ pub struct ServingPair {
     not_after: SystemTime,
 }
 
-/// Why a pair cannot be used.
+/// The error of a pair that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PairError {
     /// The chain is not PEM.
@@ -38,7 +38,7 @@ pub enum PairError {
     Unreadable {
         /// Position in the chain, from 1.
         position: usize,
-        /// What is wrong with it.
+        /// The fault of the certificate.
         source: rustls::Error,
     },
 }

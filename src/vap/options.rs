@@ -8,7 +8,7 @@ use crate::policy::Settings;
 pub struct VapOptions {
     /// The mode of each rule, and KubeRay's account.
     pub settings: Settings,
-    /// What happens to an object for which an expression fails, because the object is too large.
+    /// The treatment of an object for which an expression fails, because the object is too large.
     pub failure_policy: FailurePolicy,
     /// Excluded namespaces, besides kube-system.
     pub excluded_namespaces: Vec<String>,

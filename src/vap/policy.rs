@@ -23,7 +23,7 @@ pub(super) fn objects(rule: &Rule, own: Mode, mode: Mode, options: &VapOptions) 
         "validations": [{
             "expression": "variables.reported.size() == 0",
             "messageExpression": message_expression(rule, own),
-            // Where the message would be longer than the API server allows.
+            // The API server shows this instead of a longer message than it allows.
             "message": format!("{} {}: {}", rule.id, rule.name, plain(rule.summary)),
             "reason": "Invalid"
         }]
@@ -52,7 +52,7 @@ const fn action(mode: Mode) -> &'static str {
     }
 }
 
-/// For each of the object and the stored object, the texts of its faults.
+/// The texts of faults of the object and of the stored object.
 fn faults(rule: &Rule, own: Mode) -> String {
     let checks = rule.cel.checks().iter().filter(|check| check.mode == own);
     let lists: Vec<String> = checks.map(of_check).collect();
@@ -114,7 +114,7 @@ fn message_expression(rule: &Rule, own: Mode) -> String {
     format!("{head} + variables.reported.join('; ') + {end}")
 }
 
-/// Without Markdown's marks of code.
+/// Removes Markdown's marks of code.
 fn plain(text: &str) -> String {
     text.replace('`', "")
 }

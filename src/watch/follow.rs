@@ -12,10 +12,10 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::apiserver::{Beacon, Informers, ObjectName, Selection, WatchEvent};
 
-/// After so long without an answer, what is known no longer counts as true.
+/// The time without an answer after which what is known no longer counts as true.
 const STALE: Duration = Duration::from_mins(5);
 
-/// How the objects of one kind are followed.
+/// The list to follow of the objects of one kind.
 pub(crate) struct ListKind {
     /// The title in the log.
     pub(crate) title: &'static str,
@@ -25,11 +25,11 @@ pub(crate) struct ListKind {
     pub(crate) labels: Option<&'static str>,
     /// Whether only the objects' metadata is needed.
     pub(crate) metadata_only: bool,
-    /// For how long changes are collected before they are published.
+    /// The time for which changes are collected before they are published.
     pub(crate) pace: Duration,
 }
 
-/// What is known of the objects of a kind.
+/// The known objects of a kind.
 pub(crate) enum Known<'a, T> {
     /// All objects of the kind.
     All(&'a BTreeMap<ObjectName, T>),
@@ -144,7 +144,7 @@ impl<T: PartialEq> SeenObjects<T> {
     fn take(&mut self, event: WatchEvent<T>) -> bool {
         match event {
             WatchEvent::Begun => {
-                // What was known stays in force until the list is complete.
+                // Known objects stay in force until the list is complete.
                 self.listed = BTreeMap::new();
                 false
             }
@@ -167,7 +167,7 @@ impl<T: PartialEq> SeenObjects<T> {
         }
     }
 
-    /// After a failure, returns whether nothing is known now and that has to be published.
+    /// Returns whether nothing is known after a failure and that has to be published.
     fn has_become_unknown(&mut self, beacon: &Beacon) -> bool {
         if self.is_complete && beacon.silence() > STALE {
             self.is_complete = false;

@@ -11,10 +11,10 @@ use super::follow::ListKind;
 use crate::facts::pods::CLUSTER;
 use crate::ray::Fields;
 
-/// How soon a change of policies takes effect.
+/// The time until a change of policies takes effect.
 const SOON: Duration = Duration::from_millis(20);
 
-/// How soon a change of facts is known. Pods come and go in bursts, which are collected.
+/// The time until a change of facts is known. Pods come and go in bursts, which are collected.
 const GATHERED: Duration = Duration::from_millis(500);
 
 /// All objects of a kind, with everything that they have.

@@ -40,8 +40,8 @@ pub(super) async fn keep(
                         publish(policy, &Policies::new(policies));
                     }
                     Known::NotInstalled => {}
-                    // What was last known stays in force: an outage of the API server must not lift
-                    // policies.
+                    // The last known policies stay in force: an outage of the API server must not
+                    // lift policies.
                     Known::Nothing => return,
                 }
                 policies_known.store(true, Ordering::Release);

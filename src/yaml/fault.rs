@@ -1,19 +1,19 @@
-//! Why a text cannot be read, and what to do about it.
+//! The error of a text that cannot be read, and its remedy.
 
 use super::position::Position;
 
 /// Longest text that is read, in bytes; no manifest that an API server takes comes near it.
 pub const MAX_BYTES: usize = 16 << 20;
 
-/// Why a text cannot be read as a manifest.
+/// The error of a text that cannot be read as a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}; {remedy}")]
 pub struct YamlFault {
-    /// Where.
+    /// The place in the text.
     pub at: Position,
-    /// What is wrong, a clause.
+    /// The fault, a clause.
     pub reason: String,
-    /// What to do, a clause.
+    /// The remedy, a clause.
     pub remedy: String,
 }
 

@@ -54,7 +54,7 @@ impl Indented {
         self.added.push((line, offset + count, sum));
     }
 
-    /// Where the text itself has what the copy has in that stretch.
+    /// The place in the text itself of a stretch of the copy.
     pub(super) fn original(&self, span: Span) -> Span {
         Span {
             start: self.position(span.start),
@@ -62,7 +62,7 @@ impl Indented {
         }
     }
 
-    /// Where the text itself has what the copy has at that point.
+    /// The place in the text itself of a point of the copy.
     pub(super) fn position(&self, at: Position) -> Position {
         let passed = self.added.partition_point(|added| added.1 <= at.offset);
         let Some(&(line, _, sum)) = passed.checked_sub(1).and_then(|last| self.added.get(last))

@@ -32,7 +32,7 @@ use tree::{MAX_NODES, Reader, Tree};
 /// One document of a manifest.
 #[derive(Debug)]
 pub struct Document {
-    /// What it says.
+    /// Its value.
     pub value: Value,
     /// The keys that occur twice with different values, of which kubectl keeps the last.
     pub overwritten: Vec<YamlFault>,
@@ -40,7 +40,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Where the value at a JSON pointer is written, or the nearest ancestor that is.
+    /// The place of the value at a JSON pointer, or of the nearest ancestor that is written.
     pub fn place(&self, pointer: &str) -> YamlPlace {
         place::find(&self.tree, pointer)
     }
@@ -99,7 +99,7 @@ fn read_yaml(text: &str, documents: &mut Vec<Result<Document, YamlFault>>) {
     }
 }
 
-/// What to do first with a text that looks like a template, if it does.
+/// The first step for a text that looks like a template, if it does.
 pub fn template_hint(text: &str) -> Option<&'static str> {
     if text.contains("{{") {
         Some(

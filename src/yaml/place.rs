@@ -1,9 +1,9 @@
-//! Where in a text a value is written.
+//! The place of a value in a text.
 
 use super::position::Span;
 use super::tree::{Content, Tree, TreeNode, TreeNodeId};
 
-/// What to underline for a value.
+/// The place to underline for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct YamlPlace {
     /// The value if it is a scalar, else the key that leads to it.
@@ -12,7 +12,7 @@ pub struct YamlPlace {
     pub exact: bool,
 }
 
-/// Where the value at `pointer` is written, or the nearest ancestor that is.
+/// The place of the value at `pointer`, or of the nearest ancestor that is written.
 pub(super) fn find(tree: &Tree, pointer: &str) -> YamlPlace {
     let mut at = tree.root();
     let mut span = at.map(|root| shown(tree, root, None)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What is written reads as it was, and no text hurts.
+//! Values that were written are read again as they were, and no text hurts.
 
 use proptest::prelude::*;
 use serde_json::{Map, json};

@@ -1,4 +1,4 @@
-//! What an unquoted word means: go-yaml v2's reading of YAML 1.1.
+//! The meaning of an unquoted word: go-yaml v2's reading of YAML 1.1.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ pub(super) enum Scalar {
     Null,
     Bool(bool),
     Int(i64),
-    /// Above `i64::MAX` only.
+    /// An integer above `i64::MAX`.
     Uint(u64),
     Float(f64),
     Text(String),
@@ -23,7 +23,7 @@ impl Scalar {
         *self == Self::Merge
     }
 
-    /// As the key of a mapping; `None` for null, which JSON has no key for.
+    /// The key of a mapping; `None` for null, which JSON has no key for.
     pub(super) fn key(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::Null => return None,
@@ -36,7 +36,7 @@ impl Scalar {
         })
     }
 
-    /// As a value; `None` for infinities and not-a-number, which JSON has no number for.
+    /// The JSON value; `None` for infinities and not-a-number, which JSON has no number for.
     pub(super) fn value(&self) -> Option<Value> {
         Some(match self {
             Self::Null => Value::Null,
@@ -60,7 +60,7 @@ fn float_value(value: f64) -> Option<Value> {
     serde_json::Number::from_f64(value).map(Value::Number)
 }
 
-/// As Go prints a float of 32 bits in its shortest form, which is what kubectl makes of such keys.
+/// Prints a float of 32 bits in its shortest form, as Go does and kubectl for such keys.
 #[allow(clippy::cast_possible_truncation)]
 fn float_key(value: f64) -> String {
     let value = value as f32;
@@ -116,7 +116,7 @@ pub(super) fn resolve(word: &str, wanted: TagType) -> Option<Scalar> {
     }
 }
 
-/// What `word` means if it is not text.
+/// The value of `word` if it is not text.
 fn plain(word: &str, wanted: TagType) -> Option<Scalar> {
     if let Some(scalar) = named(word) {
         return Some(scalar);

@@ -14,7 +14,7 @@ use super::strict;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TreeNodeId(u32);
 
-/// What a node is.
+/// The content of a node.
 #[derive(Debug)]
 pub(super) enum Content {
     Scalar(Scalar),
@@ -53,7 +53,7 @@ impl Tree {
         }
     }
 
-    /// What an alias stands for, else the node itself.
+    /// The target of an alias, else the node itself.
     pub(super) fn resolved<'a>(&'a self, node: &'a TreeNode) -> Option<&'a TreeNode> {
         match node.content {
             Content::Alias(target) => self.get(target),
@@ -71,9 +71,9 @@ pub(super) struct Reader<'a> {
     parser: Parser<'a, StrInput<'a>>,
     text: &'a str,
     start: Position,
-    /// How many nodes may still come.
+    /// The number of nodes that may still come.
     left: usize,
-    /// Where the document before this ended, in the text.
+    /// The end of the document before this, in the text.
     ended: usize,
     /// The text is JSON, of which kubectl's YAML reader sees nothing.
     lenient: bool,
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
         self
     }
 
-    /// Where a point of the file is in the text.
+    /// The offset in the text of a point of the file.
     fn offset(&self, at: Position) -> usize {
         at.offset.saturating_sub(self.start.offset)
     }
@@ -197,7 +197,7 @@ struct Builder {
     /// Multi-line strings, and collections in braces or brackets, in which leading spaces are not
     /// indentation.
     covered: Vec<Range<usize>>,
-    /// How many such collections are open, and where the outermost began.
+    /// The number of such collections that are open, and the beginning of the outermost.
     flow: (usize, usize),
 }
 
@@ -243,7 +243,7 @@ impl Builder {
                 *began = span.start.offset;
                 self.flow.0 = 1;
             }
-            // What stands in braces or brackets is in such, too.
+            // A collection within braces or brackets counts as one in them, too.
             (depth, _) => *depth += 1,
         }
     }

@@ -1,4 +1,4 @@
-//! From YAML to the JSON value that kubectl sends.
+//! The JSON value that kubectl sends, from YAML.
 
 use std::collections::HashMap;
 
@@ -73,7 +73,7 @@ impl<'a> Expander<'a> {
             let reason = format!("nested deeper than {MAX_DEPTH} levels");
             return Err(YamlFault::new(node.span.start, reason, "flatten it"));
         }
-        // What is written once has been bounded by the size of the text and by MAX_NODES.
+        // Values that are written once have been bounded by the size of the text and by MAX_NODES.
         if self.inside.is_empty() {
             return Ok(());
         }
@@ -137,7 +137,7 @@ impl<'a> Expander<'a> {
                     let value = self.item(*value)?;
                     let line = written.insert(name.clone(), key.span.start.line);
                     let hides = line.filter(|_| map.get(&name) != Some(&value));
-                    // What an alias brings has been looked at where it is written.
+                    // An alias brings values that have been looked at where they are written.
                     if let Some(line) = hides.filter(|_| self.inside.is_empty()) {
                         self.overwritten.push(twice(key, &name, line));
                     }

@@ -71,7 +71,7 @@ fn pad(out: &mut String, indent: usize) {
     out.extend(std::iter::repeat_n(' ', indent));
 }
 
-/// What stands behind a `key: ` or `- `; `indent` is that of lines below it.
+/// The text behind a `key: ` or `- `; `indent` is that of lines below it.
 fn inline(out: &mut String, value: &Value, indent: usize) {
     match value {
         Value::String(text) => match block_header(text) {
@@ -152,7 +152,7 @@ fn escaped(text: &str) -> String {
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
             c if is_printable(c) => out.push(c),
-            // What is not printable lies below U+10000.
+            // Characters that are not printable lie below U+10000.
             c => out.extend(format!("\\u{:04x}", u32::from(c)).chars()),
         }
     }

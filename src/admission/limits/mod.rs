@@ -35,7 +35,7 @@ pub struct AdmissionLimits {
     /// Bodies longer than this, in bytes, are processed outside the event loop, one at a time,
     /// because each takes milliseconds, and a parsed tree many times its size.
     pub inline: usize,
-    /// How long a client may take to send a body.
+    /// The longest time in which a client has to send a body.
     pub body_read: Duration,
     /// The memory that the parsed objects of one review may use, in bytes.
     pub trees: usize,
@@ -190,7 +190,7 @@ impl AdmissionCapacity {
     }
 }
 
-/// How much of a review is searched for its namespace: API servers write it before the objects.
+/// The bytes of a review that are searched for its namespace: API servers write it before the objects.
 const HEAD: usize = 4 << 10;
 
 /// The namespace that a review is about, as far as it can be seen without parsing it: it decides about turns only. A

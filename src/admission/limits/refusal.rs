@@ -1,6 +1,6 @@
-//! Why a request was refused before it was read.
+//! Refusals of requests before they are read.
 
-/// Why a request was refused before it was read.
+/// The reason to refuse a request before it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// Not JSON.

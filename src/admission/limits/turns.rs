@@ -10,14 +10,14 @@ use super::refusal::Refusal;
 use crate::fair_queue::FairQueue;
 use crate::shares::ConnectionSource;
 
-/// What a source sends about objects of a namespace.
+/// The flow of reviews that a source sends about objects of a namespace.
 pub type ReviewFlow = (ConnectionSource, Arc<str>);
 
 /// The queue for turns.
 #[derive(Debug, Clone)]
 pub struct Turns(Arc<Mutex<Line>>);
 
-/// How many times as many reviews of a source can wait as of one namespace.
+/// The ratio of the reviews that can wait of a source to those of one namespace.
 const NAMESPACES: usize = 4;
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! How the RayCluster that owns a pod is asked for.
+//! The interface by which the RayCluster that owns a pod is read.
 
 use std::fmt;
 use std::time::Duration;
@@ -33,7 +33,7 @@ impl fmt::Display for OwnerName {
     }
 }
 
-/// Why a RayCluster was not read. The pod is then made as its template says.
+/// The reason for which a RayCluster was not read. The pod is then made as its template says.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OwnerUnread {
     /// The process has no client of an API server, or not yet.
@@ -52,7 +52,7 @@ pub enum OwnerUnread {
 
 /// Reads RayClusters.
 pub trait OwnerReader: fmt::Debug + Send + Sync {
-    /// What the RayCluster says as it is stored now; `None` if there is no such RayCluster. Dropping the future ends the request.
+    /// The RayCluster as it is stored now; `None` if there is none. Dropping the future ends the request.
     fn read(
         &self,
         owner: OwnerName,

@@ -1,4 +1,4 @@
-//! How many RayClusters are read at a time.
+//! The limits of reads of RayClusters.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ pub struct OwnerReadLimits {
     /// The most of them that are of one namespace. KubeRay makes the pods of a cluster one after the other, so that a
     /// namespace has about as many as it has clusters that grow at the moment.
     pub waiting_each: usize,
-    /// How long a pod waits at the most.
+    /// The longest wait of a pod.
     pub time: Duration,
 }
 
@@ -35,7 +35,7 @@ impl Default for OwnerReadLimits {
     }
 }
 
-/// For how long nothing is said of further failures, after one.
+/// The time after a failure in which no further ones are logged.
 const SILENCE: Duration = Duration::from_mins(5);
 
 /// Reads RayClusters within the limits. Namespaces take turns.
@@ -48,7 +48,7 @@ pub struct OwnerReads {
     warned: Mutex<Option<Instant>>,
 }
 
-/// How many pods wait, by namespace.
+/// The number of waiting pods, by namespace.
 #[derive(Debug, Default)]
 struct Waiting {
     all: usize,
@@ -73,7 +73,7 @@ impl OwnerReads {
         }
     }
 
-    /// What a RayCluster says, unless that takes longer than until `deadline`.
+    /// The RayCluster, if it is read before `deadline`.
     pub async fn read(
         &self,
         owner: OwnerName,

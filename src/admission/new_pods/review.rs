@@ -1,4 +1,4 @@
-//! What a review says about a new pod.
+//! Reviews of new pods.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::initial_size::{LeftAsMade, NewPod};
 /// A pod whose RayCluster has to be read.
 #[derive(Debug)]
 pub struct OwnedPod {
-    /// What is known of the pod.
+    /// The pod, from the review.
     pub pod: NewPod,
     /// Its RayCluster.
     pub owner: OwnerName,

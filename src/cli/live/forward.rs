@@ -35,7 +35,7 @@ pub(super) async fn forward(pods: Api<Pod>, pod: String, port: u16) -> anyhow::R
                     return;
                 };
                 if let Some(mut far) = forwarder.take_stream(port) {
-                    // When the copying ends, so does the connection, and the caller gets the error.
+                    // The connection ends with the copying, and the caller gets the error.
                     let _ = copy_bidirectional(&mut near, &mut far).await;
                 }
             });

@@ -39,14 +39,14 @@ use crate::snapshot::{API_VERSION, ClusterId, History, KubeNode, NodeLoads, OwnP
 pub(crate) struct Look {
     /// Everything that a decision needs, without fields that may be secret.
     pub(crate) snapshot: Snapshot,
-    /// Why the GCS could not be asked, if so. Demand is unknown then.
+    /// The reason for which the GCS could not be asked, if so. Demand is unknown then.
     pub(crate) unreachable: Option<String>,
-    /// What `ray status` shows as the scaler's error; empty if nothing is wrong.
+    /// The scaler's error as `ray status` shows it; empty if nothing is wrong.
     pub(crate) error: String,
 }
 
 impl Look {
-    /// Who scales the cluster.
+    /// The scaler of the cluster.
     pub(crate) fn scaler(&self) -> LiveScaler {
         scaler_of(self.snapshot.ray_cluster.object())
     }

@@ -1,8 +1,8 @@
-//! Who scales a live cluster, because that decides what is known of it where it is scaled.
+//! The scaler of a live cluster, which decides what is known of the cluster there.
 
 use crate::ray::{RayObject, ReconcileMode};
 
-/// Who scales a live cluster.
+/// The scaler of a live cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LiveScaler {
     /// The central replicas; in mode `ray`, they would if they were asked to.
@@ -12,7 +12,7 @@ pub(crate) enum LiveScaler {
 }
 
 impl LiveScaler {
-    /// Who scales a cluster, by its mode.
+    /// The scaler of a cluster, by its mode.
     pub(crate) fn of(object: &RayObject<'_>) -> Self {
         match object.reconcile_mode() {
             ReconcileMode::Sidecar => Self::Sidecar,
@@ -26,7 +26,7 @@ impl LiveScaler {
         self == Self::Central
     }
 
-    /// What is not known where the cluster is scaled, in words for people, if anything is.
+    /// The limitation of the scaler's knowledge, in words for people, if there is one.
     pub(crate) fn unseen(self) -> Option<&'static str> {
         let unseen = match self {
             Self::Central => return None,

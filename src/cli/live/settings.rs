@@ -1,4 +1,4 @@
-//! How a live cluster is scaled according to the policies in force.
+//! The settings by which a live cluster is scaled, from the policies in force.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

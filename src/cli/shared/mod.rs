@@ -1,4 +1,4 @@
-//! What several commands share: flags with what they stand for, files, tables and progress.
+//! Modules that several commands share: flags with what they stand for, files, tables and progress.
 //!
 //! In: what clap has read. Out: values of the core, or an error that says what to do. Invariant: a flag means the
 //! same with every command that has it.

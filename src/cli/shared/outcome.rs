@@ -1,4 +1,4 @@
-//! How a command ends: exit codes and error messages.
+//! Ends of commands: exit codes and error messages.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::apiserver::error_chain;
 use crate::text::is_obeyed;
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// Done; nothing is denied. Exit code 0.
@@ -60,7 +60,7 @@ pub(in crate::cli) fn warn(message: impl std::fmt::Display) {
 
 fn tell(color: anstyle::AnsiColor, what: &str, message: &dyn std::fmt::Display) {
     let style = color.on_default().bold();
-    // What others wrote is quoted in messages; lines of their own are ours.
+    // Texts of others are quoted in messages; lines of their own are ours.
     let obeyed = |char: char| is_obeyed(char) && char != '\n';
     let message = message.to_string().replace(obeyed, "\u{fffd}");
     // If standard error is closed too, there is nothing left to do.

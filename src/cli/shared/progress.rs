@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// The time before progress is first shown.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// How often it is updated.
+/// The time between two updates.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// A line on standard error that tells how far something is, if that is a terminal.

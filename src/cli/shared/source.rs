@@ -1,4 +1,4 @@
-//! Where manifests come from: files, folders, standard input.
+//! Sources of manifests: files, folders, standard input.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -24,7 +24,7 @@ pub(in crate::cli) enum InputSource {
     Found(PathBuf),
 }
 
-/// Why a source cannot be read.
+/// The error of a source that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum SourceError {
     #[error("there is no such file or folder; check the path")]

@@ -31,7 +31,7 @@ impl Table {
         self.lines.push(cells.into_iter().map(dash).collect());
     }
 
-    /// How many lines there are, titles not counted.
+    /// The number of lines, titles not counted.
     pub(in crate::cli) fn len(&self) -> usize {
         self.lines.len().saturating_sub(1)
     }

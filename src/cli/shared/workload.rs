@@ -48,11 +48,11 @@ pub(in crate::cli) struct WorldArgs {
     facts: Option<PathBuf>,
 }
 
-/// What policies say about a RayCluster.
+/// The settings of the policies for a RayCluster.
 pub(in crate::cli) struct Ruled {
-    /// How it is scaled.
+    /// The settings by which it is scaled.
     pub(in crate::cli) reconciler: RoundSettings,
-    /// What admission refuses.
+    /// The settings of admission.
     pub(in crate::cli) admission: Settings,
 }
 
@@ -87,7 +87,7 @@ impl WorldArgs {
         pools::read(&document.value).with_context(|| path.display().to_string())
     }
 
-    /// What policies say about a RayCluster.
+    /// The settings of the policies for a RayCluster.
     pub(in crate::cli) fn ruled(&self, cluster: &Value) -> anyhow::Result<Ruled> {
         let policies: Policies = self.policies.policies()?;
         let facts = match &self.facts {

@@ -147,8 +147,7 @@ fn groups(snapshot: &Snapshot, report: &PlanReport) -> Table {
     table
 }
 
-/// How large the pods of each group are in sum, how much of that is in use if Ray says so, and how
-/// large they could become.
+/// The total size of the pods of each group, the part in use if Ray says so, and the size at their limits.
 fn sizes(report: &PlanReport, is_told: bool) -> Table {
     let mut table = Table::new(&[
         "GROUP",

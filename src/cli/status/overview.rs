@@ -62,7 +62,7 @@ pub(super) fn text(clusters: &[Value], pods: &[PodObject]) -> String {
     table.to_string()
 }
 
-/// Who scales it, according to the hand-over record; a sidecar is shown without the UID of its pod.
+/// The scaler, according to the hand-over record; a sidecar is shown without the UID of its pod.
 pub(super) fn scaler(object: &RayObject<'_>) -> String {
     let text = match HandoverRecord::of(object) {
         HandoverRecord::Absent => "",

@@ -1,5 +1,5 @@
-//! What is published by way of the GCS: what the dashboard agents of Ray nodes report about them, which is how much
-//! memory is really in use, and what drivers print.
+//! Messages published by way of the GCS: reports of the dashboard agents of Ray nodes, which say how much
+//! memory is really in use, and the output of drivers.
 //!
 //! Each agent reports every five seconds to the GCS (`REPORTER_UPDATE_INTERVAL_MS`), by which
 //! Ray's own dashboard gets it. Of all that a raylet, the GCS and the agents say, it is the only thing

@@ -1,4 +1,4 @@
-//! What a report of a dashboard agent says about memory.
+//! The memory in a report of a dashboard agent.
 
 use serde::Deserialize;
 
@@ -6,13 +6,13 @@ use crate::gcs::wire::ray::rpc::PubMessage;
 use crate::gcs::wire::ray::rpc::pub_message::InnerMessage;
 use crate::snapshot::NodeId;
 
-/// What the key of a node's reports begins with; the id of the node follows.
+/// The prefix of the key of a node's reports; the id of the node follows.
 pub(super) const KEY: &str = "RAY_REPORTER:";
 
 /// No machine has as much memory, in bytes.
 const MOST: f64 = 1e15;
 
-/// How much memory is in use on a node, as its dashboard agent reports it.
+/// The memory in use on a node, as its dashboard agent reports it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MemoryReport {
     /// The node.
@@ -21,7 +21,7 @@ pub struct MemoryReport {
     pub used: i64,
     /// The bytes that the node has: the limit of its container.
     pub total: i64,
-    /// When that was, in seconds by the node's own clock.
+    /// The time of the report, in seconds by the node's own clock.
     pub at: f64,
 }
 
@@ -33,7 +33,7 @@ struct Stats {
     mem: (f64, f64, f64, f64),
 }
 
-/// What a message says, if it is a report that can be read. Anybody who runs code in a Ray cluster
+/// The report in a message, if it is one that can be read. Anybody who runs code in a Ray cluster
 /// can publish anything.
 pub(super) fn report(message: &PubMessage) -> Option<MemoryReport> {
     let key = std::str::from_utf8(&message.key_id).ok()?;

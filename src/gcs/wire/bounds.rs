@@ -288,7 +288,7 @@ pub(in crate::gcs) fn check_within(
 
 struct Scan {
     memory: usize,
-    /// How many of each kind may still come, by [`Counted`].
+    /// The number of each kind that may still come, by [`Counted`].
     left: [usize; Counted::ALL.len()],
 }
 

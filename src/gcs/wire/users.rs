@@ -1,4 +1,4 @@
-//! Who uses a cluster, from its jobs and actors.
+//! The users of a cluster, from its jobs and actors.
 
 use super::ray::rpc::{ActorTableData, JobTableData};
 use crate::snapshot::gcs::RayUsers;

@@ -11,7 +11,7 @@ pub const CLUSTERS: &[Access] = &[
     AccessScope::Scaled.may(&["get", "list", "patch", "watch"], "ray.io", "rayclusters"),
     AccessScope::Scaled.may(&["list", "patch", "watch"], "", "pods"),
     AccessScope::Scaled.may(&["patch"], "", "pods/resize"),
-    // What node autoscalers say about pods that wait for a node.
+    // Node autoscalers write Events about pods that wait for a node.
     AccessScope::Scaled.may(&["list"], "", "events"),
     AccessScope::Scaled.may(&["create", "patch"], "events.k8s.io", "events"),
 ];
@@ -31,6 +31,6 @@ pub const LEASE: &[Access] = &[
         .named(LEADER_LEASE),
 ];
 
-/// For Ray clusters with token authentication or TLS only: the Secrets that KubeRay makes for them.
+/// Reading the Secrets that KubeRay makes for Ray clusters with token authentication or TLS only.
 /// Their names depend on those of the clusters, so the permission cannot be limited to names.
 pub const RAY_AUTH: &[Access] = &[AccessScope::Scaled.may(&["get"], "", "secrets")];

@@ -131,7 +131,7 @@ fn scaled(options: &ManifestOptions) -> Vec<Within<'_>> {
         .collect()
 }
 
-/// Where permissions are granted.
+/// The scope in which permissions are granted.
 #[derive(Debug, Clone, Copy)]
 enum Within<'a> {
     Cluster,

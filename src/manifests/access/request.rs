@@ -3,7 +3,7 @@
 /// One kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
-    /// Where the permission is granted.
+    /// The scope of the permission.
     pub scope: AccessScope,
     /// The API group; empty for the core.
     pub group: &'static str,
@@ -15,7 +15,7 @@ pub struct Access {
     pub verbs: &'static [&'static str],
 }
 
-/// Where a permission is granted.
+/// The scope of a permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessScope {
     /// In Rayfit's namespace.

@@ -5,7 +5,7 @@ use crate::manifests::access::request::followed;
 use crate::manifests::access::{Access, AccessScope};
 use crate::policy::settings::KUBERAY_BINDING;
 
-/// For policies, and for the labels of namespaces that they select by.
+/// Watching policies, and the labels of namespaces that they select by.
 pub const POLICIES: &[Access] = &[RAY_POLICIES, NAMESPACES];
 
 const RAY_POLICIES: Access = followed("rayfit.dev", "raypolicies");

@@ -167,7 +167,7 @@ settings! {
 }
 
 impl Reconcile {
-    /// What concerns a sidecar: not who scales.
+    /// The fields for a sidecar: all but who scales.
     #[must_use]
     pub fn for_sidecar(&self) -> Self {
         Self {

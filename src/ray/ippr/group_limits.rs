@@ -21,7 +21,7 @@ pub struct GroupResizeLimits {
     pub resize_timeout: Option<i64>,
 }
 
-/// What a key of a group's entry turned out to be.
+/// The result of reading a key of a group's entry.
 pub(super) enum LimitsEntry {
     Fine,
     Unknown,

@@ -132,8 +132,8 @@ impl<'de> Visitor<'de> for JsonVisitor {
     }
 }
 
-/// How many keys are compared one by one. That is faster than hashing them, and nearly all objects
-/// of an annotation are a group with three keys.
+/// The number of keys that are compared one by one. That is faster than hashing them, and nearly
+/// all objects of an annotation are a group with three keys.
 const FEW: usize = 8;
 
 /// The keys of an object that were read so far.

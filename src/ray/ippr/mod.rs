@@ -32,7 +32,7 @@ pub const EXAMPLE: &str =
 /// object).
 const MAX_LEN: usize = 256 * 1024;
 
-/// How many problems, and how many unknown keys, are kept. The annotation can hold a hundred
+/// The most problems, and the most unknown keys, that are kept. The annotation can hold a hundred
 /// thousand of them, and nobody reads more than these.
 const MAX_FAULTS: usize = 100;
 
@@ -41,7 +41,7 @@ const MAX_FAULTS: usize = 100;
 pub struct Ippr {
     /// The groups that it lists, in their order, with each name once.
     pub groups: Vec<GroupResizeLimits>,
-    /// What keeps Ray from reading it, with at most 100 problems.
+    /// Problems that keep Ray from reading it, 100 at the most.
     pub problems: Vec<IpprProblem>,
     /// The keys that Ray does not know, with the way to each of them, 100 at the most.
     pub unknown_keys: Vec<KeyPlace>,
@@ -86,7 +86,7 @@ pub enum IpprProblem {
         key: &'static str,
         /// The value as it is written, but shortened.
         found: String,
-        /// What the value may be.
+        /// The values that are allowed.
         wanted: &'static str,
     },
     /// A key is written more than once in one object: all values but the last are lost.

@@ -13,7 +13,7 @@ pub struct ResizeLimit {
     pub quantity: Result<Quantity, QuantityError>,
 }
 
-/// Why a resize limit cannot be used.
+/// The fault of a resize limit that cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResizeLimitFault {
     /// It is not a quantity.

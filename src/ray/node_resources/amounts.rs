@@ -11,7 +11,7 @@ use crate::ray::{Fields, Group};
 /// `cpu` is a custom resource.
 const STANDARD: [&str; 4] = ["CPU", "GPU", "TPU", "memory"];
 
-/// Where an amount was found.
+/// The source of an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AmountSource {
     /// The group's own `resources`.
@@ -29,7 +29,7 @@ pub enum AmountSource {
 pub struct Derived {
     /// The amount in whole units (cores, bytes, pieces), rounded up.
     pub amount: i64,
-    /// Where it was found.
+    /// Its source.
     pub source: AmountSource,
 }
 

@@ -4,7 +4,7 @@ use super::tpu;
 use crate::quantity::QuantityError;
 use crate::ray::start_params::StartResourcesError;
 
-/// Why Ray cannot derive a group's resources.
+/// The error of a group whose resources Ray cannot derive.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum ResourceError {
     /// The template has no container, or its first one is not an object.
@@ -24,7 +24,7 @@ pub enum ResourceError {
     NotAQuantity {
         /// The name of the resource.
         resource: String,
-        /// Why the value is not a quantity.
+        /// The error of the value.
         error: QuantityError,
     },
     /// `rayStartParams.resources` cannot be read.

@@ -20,7 +20,7 @@ use super::Group;
 /// The limit of AWS Neuron cores, and Ray's resource that KubeRay makes of it.
 const NEURON: (&str, &str) = ("aws.amazon.com/neuroncore", "neuron_cores");
 
-/// What a node of a group has of each resource, in the order in which Ray lists them.
+/// The resources of a node of a group, in the order in which Ray lists them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeResources(Vec<(String, i64)>);
 
@@ -47,8 +47,8 @@ impl NodeResources {
         }
     }
 
-    /// What KubeRay starts a node of `group` with, if that can be read and is something else than this, which Ray's
-    /// autoscaler derives. (KubeRay, `common/pod.go`, `updateRayStartParamsResources` and
+    /// The resources with which KubeRay starts a node of `group`, if they can be read and are not these,
+    /// which Ray's autoscaler derives. (KubeRay, `common/pod.go`, `updateRayStartParamsResources` and
     /// `addWellKnownAcceleratorResources`.)
     pub fn started(&self, group: &Group<'_>) -> Option<Self> {
         let started = self.as_started(group).ok();

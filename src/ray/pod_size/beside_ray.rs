@@ -1,5 +1,5 @@
-//! What a pod of a group asks for besides its ray container, and what it will ask for when the ray
-//! container has grown to its resize limits.
+//! The requests of a pod besides its ray container, and those of the pod when the ray container has
+//! grown to its resize limits.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! What a pod of a group asks for: besides its ray container ([`beside_ray`]), at the most
-//! ([`most`]), how many GPUs ([`devices`]), and how far it may grow within its pod ([`pod_level`]).
+//! Requests of a pod of a group: besides its ray container ([`beside_ray`]), at the most
+//! ([`most`]), its GPUs ([`devices`]), and how far it may grow within its pod ([`pod_level`]).
 
 pub mod beside_ray;
 pub mod devices;

@@ -1,9 +1,9 @@
 //! The most CPU or memory that a pod of a group may take, and its containers that nothing bounds.
 //!
-//! What counts is the larger of what Ray and what Kubernetes sees: the limits of all containers,
-//! added up as Kubernetes adds up a pod (component-helpers, `PodRequests` and `PodLimits`), the
-//! pod's own `resources`, and the ray container at its resize limit in `ray.io/ippr`. A container
-//! without a limit may take what its node has. Kubernetes' own check of a pod's maximum says so too
+//! The larger of Ray's view and Kubernetes' counts: the limits of all containers, added up as
+//! Kubernetes adds up a pod (component-helpers, `PodRequests` and `PodLimits`), the pod's own
+//! `resources`, and the ray container at its resize limit in `ray.io/ippr`. A container without a
+//! limit may take what its node has. Kubernetes' own check of a pod's maximum says so too
 //! (admission plugin `LimitRanger`: "No limit is specified").
 
 use serde_json::Value;
@@ -102,7 +102,7 @@ impl PodSum {
         }
     }
 
-    /// What the pod takes.
+    /// The amount that the pod takes.
     pub fn total(self) -> Quantity {
         plus(self.running, self.sidecars).max(self.peak)
     }
@@ -126,7 +126,7 @@ pub struct Unbounded {
     pub path: FieldPath,
 }
 
-/// What bounds a container besides its template.
+/// The bounds of a container besides its template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ContainerBounds {
     /// The limit that the API server gives a container without one (a LimitRange's default).

@@ -1,6 +1,6 @@
-//! What the resources of a pod as a whole (`template.spec.resources`) leave its ray container to grow
-//! to: where a resize leaves them as they are, as Ray's does, and where it raises the pod's request
-//! along with the container's, as Rayfit's does.
+//! The room that the resources of a pod as a whole (`template.spec.resources`) leave its ray container to
+//! grow: where a resize leaves them as they are, as Ray's does, and where it raises the pod's request along
+//! with the container's, as Rayfit's does.
 
 use super::BesideRay;
 use crate::quantity::Quantity;
@@ -11,11 +11,11 @@ use crate::ray::{Cluster, Fields, Group, Resource, object_at};
 pub struct PodLevelBound {
     /// The highest limit, or request where there is no limit, of the ray container.
     pub highest: Quantity,
-    /// Which amount of the pod bounds it.
+    /// The amount of the pod that bounds it.
     pub by: PodLevelAmount,
-    /// That amount.
+    /// Its value.
     pub amount: Quantity,
-    /// What the pod's other containers take of it.
+    /// The part of it that the pod's other containers take.
     pub beside: Quantity,
 }
 
@@ -67,7 +67,7 @@ impl PodLevelBound {
     }
 }
 
-/// What the template of a group says of one resource.
+/// The pod-level amounts of a group's template for one resource.
 struct PodLevel {
     limit: Option<Quantity>,
     request: Option<Quantity>,
@@ -76,7 +76,7 @@ struct PodLevel {
     filled_in: Option<Quantity>,
     /// The requests of the pod's other containers.
     beside: Quantity,
-    /// By how much the ray container's limit is above its request.
+    /// The amount by which the ray container's limit is above its request.
     gap: Quantity,
 }
 

@@ -1,4 +1,4 @@
-//! Since when Ray, or KubeRay, does what rules and defaults are about: one table for all of them.
+//! The first versions of Ray and KubeRay that do what rules and defaults are about, in one table.
 
 use super::release::RayVersion;
 

@@ -32,10 +32,10 @@ const CEL: Cel = Cel::NotCovered(
      cost.",
 );
 
-/// What no container of any kind runs in.
+/// Memory in which no container of any kind runs.
 const LEAST: Quantity = Quantity::from_units(1 << 20);
 
-/// What a head needs more than.
+/// A head needs more memory than this.
 const HEAD: Quantity = Quantity::from_units(1 << 30);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {

@@ -31,7 +31,7 @@ const CEL: Cel = Cel::Covered(&[Check {
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for group in subject.autoscaled_groups() {
-        // What cannot be read is an error here, and other rules report it.
+        // Unreadable values are errors here, and other rules report them.
         if node_resources::cpu(group) != Ok(None) {
             continue;
         }

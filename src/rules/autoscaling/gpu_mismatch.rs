@@ -90,7 +90,7 @@ fn report(group: &Group<'_>, value: &Value, present: &Gpus, findings: &mut Findi
     );
 }
 
-/// What the limits give.
+/// A number of GPUs in limits.
 enum Gpus {
     None,
     Whole(i128),

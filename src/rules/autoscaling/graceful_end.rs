@@ -39,7 +39,7 @@ const CEL: Cel = Cel::InPart(
      checked.",
 );
 
-/// How many seconds the end of Ray's processes takes after the drain: each has up to one.
+/// Seconds that the end of Ray's processes takes after the drain: each has up to one.
 const END_S: f64 = 5.0;
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {

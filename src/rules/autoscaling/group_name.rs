@@ -48,8 +48,8 @@ const POD_NAME_PREFIX: usize = 50;
 /// The dash and the random end by which KubeRay makes the name of a cluster from its owner's.
 const RANDOM_END: usize = 6;
 
-/// How many random characters the API server appends to `generateName`, and how much of that it takes.
-/// (Kubernetes, `apiserver/pkg/storage/names/generate.go`.)
+/// The number of random characters that the API server appends to `generateName`, and the bytes of that which
+/// it takes. (Kubernetes, `apiserver/pkg/storage/names/generate.go`.)
 const GENERATED: usize = 5;
 const LONGEST_PREFIX: usize = 58;
 

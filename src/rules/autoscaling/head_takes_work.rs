@@ -60,7 +60,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// What the head's `resources` say.
+/// The finding by the head's `resources`, if there is one.
 fn by_resources(head: &Group<'_>) -> Option<Finding> {
     let resources = head.resources()?;
     let path = head.path().key("resources");

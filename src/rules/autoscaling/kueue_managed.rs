@@ -68,7 +68,7 @@ fn place(object: &RayObject<'_>) -> FieldPath {
     }
 }
 
-/// What is wrong with the annotation.
+/// The fault of the annotation, as a clause.
 fn state(object: &RayObject<'_>) -> String {
     match object.annotation_value(ELASTIC) {
         Some(value) => format!("is {}", shown(value)),

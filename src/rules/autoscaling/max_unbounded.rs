@@ -29,7 +29,7 @@ const CEL: Cel = Cel::Covered(&[Check {
     fix: "Write how many workers the group may have at most.",
 }]);
 
-/// What the API server fills in.
+/// The value that the API server fills in.
 const UNBOUNDED: i64 = i32::MAX as i64;
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
@@ -48,7 +48,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// Without a value: absent and filled in by the API server are the same fault.
+/// Reports without a value: absent and filled in by the API server are the same fault.
 fn report(group: &Group<'_>, problem: &str, findings: &mut Findings) {
     findings.add(RULE.finding(
         group.path().key("maxReplicas"),

@@ -33,7 +33,7 @@ const CEL: Cel = Cel::Covered(&[Check {
     fix: "Use lower-case letters, digits and dashes; begin with a letter and end with a letter or digit.",
 }]);
 
-/// What the API server appends to `generateName`.
+/// The number of characters that the API server appends to `generateName`.
 const GENERATED: usize = 5;
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {

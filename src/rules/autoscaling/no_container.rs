@@ -43,7 +43,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// Where the containers should be.
+/// The place in which the containers should be.
 fn place(group: &Group<'_>) -> Option<FieldPath> {
     let template = object_at(group.spec, "template")?;
     let spec = match template.get("spec") {

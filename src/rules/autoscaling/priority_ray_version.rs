@@ -60,7 +60,7 @@ fn is_set(priority: &Value) -> bool {
     !priority.is_null() && priority.as_f64() != Some(0.0)
 }
 
-/// What `rayVersion` says.
+/// The state of `rayVersion`, as a clause.
 fn version(cluster: &Cluster<'_>) -> String {
     match (cluster.ray_version(), cluster.ray_version_text()) {
         (Some(version), _) => format!("rayVersion is {version}"),

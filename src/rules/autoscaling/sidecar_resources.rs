@@ -49,7 +49,7 @@ const CEL: Cel = Cel::Covered(&[
     },
 ]);
 
-/// What Ray's autoscaler needs at least, with some room.
+/// The memory that Ray's autoscaler needs, with some room.
 const ENOUGH: Quantity = Quantity::from_units(256 << 20);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {

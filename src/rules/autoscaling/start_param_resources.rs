@@ -139,7 +139,7 @@ fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// What to write for a text that may lack nothing but the quotes.
+/// The fix of a text that may lack nothing but the quotes.
 fn quoted(text: &str) -> String {
     let bare = text.trim_matches(['\'', '"', '`', ' ']).replace('\\', "");
     let meant = if bare.len() <= SUGGESTED && is_object(&bare) {

@@ -82,7 +82,7 @@ fn report(
     );
 }
 
-/// What to do with the value, as the rest of a sentence.
+/// The fix of the value, as the rest of a sentence.
 fn fix(resources: &Fields, resource: &str, value: &Value) -> String {
     if resource.is_empty() {
         return " and list its entries in the group's resources".to_owned();

@@ -85,10 +85,10 @@ fn finding(ray: RayVersion, path: FieldPath, (first, instead): (RayVersion, &str
     .valued(ray.to_string())
 }
 
-/// Where a group says how many CPUs a node has.
+/// The places in which a group has the number of a node's CPUs.
 struct CpuSources {
     is_in_resources: bool,
-    /// In `num-cpus` or a limit, which every Ray reads.
+    /// Whether it is in `num-cpus` or a limit, which every Ray reads.
     is_plain: bool,
     is_request: bool,
 }

@@ -31,8 +31,8 @@ const CEL: Cel = Cel::NotCovered(
      differently.",
 );
 
-/// What is not compared with the rest of an object: the fields that KubeRay's hash leaves out, and
-/// the objects inside that are compared by themselves.
+/// Fields that are not compared with the rest of an object: those that KubeRay's hash leaves out,
+/// and the objects inside that are compared by themselves.
 const OF_SPEC: &[&str] = &["upgradeStrategy", "headGroupSpec", "workerGroupSpecs"];
 const OF_GROUP: &[&str] = &[
     "replicas",
@@ -82,7 +82,7 @@ fn differences<'a>(old: &Cluster<'a>, new: &Cluster<'a>) -> Vec<TemplatePlace<'a
 /// logs.
 struct TemplatePlace<'a> {
     path: FieldPath,
-    /// How it differs, a clause.
+    /// The difference, as a clause.
     what: &'static str,
     /// The group, for a place in one.
     group: Option<&'a str>,

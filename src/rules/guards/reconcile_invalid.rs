@@ -94,7 +94,7 @@ fn unknown_key(key: &str) -> Finding {
         .because("Rayfit ignores it.")
 }
 
-/// What keeps the mode from holding, if anything does.
+/// The finding about a mode that does not hold.
 fn in_vain(subject: &Subject<'_>, value: &Value) -> Option<Finding> {
     let allowed = &subject.settings.allowed_modes;
     let Some(mode) = value.as_str().and_then(|text| text.parse().ok()) else {

@@ -30,7 +30,7 @@ const CEL: Cel = Cel::NotCovered("It is about requests to resize pods, not about
 /// No Ray object shows a resize; see [`find`].
 fn check(_: &Subject<'_>, _: &mut Findings) {}
 
-/// What is to be said of a resize of `pod`, which was `old`, by `user`.
+/// The finding about a resize of `pod`, which was `old`, by `user`.
 pub fn find(pod: &Fields, old: &Fields, user: &str) -> Option<Finding> {
     let metadata = object_at(old, "metadata")?;
     let labels = object_at(metadata, "labels")?;

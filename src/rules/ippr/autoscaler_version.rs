@@ -81,7 +81,7 @@ fn findings_of_env(head: &Group<'_>, findings: &mut Findings) {
     findings.add(finding.valued(shown_text(value)));
 }
 
-/// Position and value of the variable, where Ray takes the value for no: everything but `1` and
+/// Position and value of the variable, if Ray reads the value as false: everything but `1` and
 /// `true`, in any case of letters. Unknown where the value comes from elsewhere.
 fn switched_off<'a>(head: &Group<'a>) -> Option<(usize, Option<&'a str>)> {
     let container = head.ray_container()?;

@@ -29,8 +29,9 @@ pub static RULE: Rule = Rule {
 
 const CEL: Cel = Cel::NotCovered("A CEL expression cannot read nodes.");
 
-/// How many comparisons of nodes with what pods ask of them an object is worth: half a second of them. Its author
-/// chooses how long affinity and tolerations are, in a cluster with thousands of nodes, and others wait meanwhile.
+/// The most comparisons of nodes with the demands of pods for one object: half a second of them. Its author
+/// chooses how long affinity and tolerations are, in a cluster with thousands of nodes, and others wait
+/// meanwhile.
 const COMPARISONS: usize = 1_000_000;
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
@@ -88,11 +89,11 @@ fn check_group(
     }
 }
 
-/// What a pod asks of a node for one resource at its resize limit.
+/// The demand of a pod on its node for one resource, at its resize limit.
 struct Need {
     resource: Resource,
     limit: Quantity,
-    /// By how much the resize limit is above what is requested for it; negative if below.
+    /// The amount by which the resize limit is above what is requested for it; negative if below.
     slack: Quantity,
     requested: Quantity,
 }

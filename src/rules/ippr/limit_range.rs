@@ -50,7 +50,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// What the namespace allows.
+/// The limits of the namespace.
 struct Allowed<'a> {
     ranges: &'a [LimitRange],
     quotas: &'a [ResourceQuota],
@@ -62,13 +62,13 @@ struct HighestLimit<'a> {
     /// The name of the object.
     name: &'a str,
     limit: Limit,
-    /// What the limit is.
+    /// The amount of the limit.
     amount: Quantity,
-    /// What the pod's other containers take of it.
+    /// The part of it that the pod's other containers take.
     beside: Quantity,
 }
 
-/// What is limited.
+/// The kinds of limits.
 #[derive(Clone, Copy)]
 enum Limit {
     Container,
@@ -157,7 +157,7 @@ fn by_quota<'a>(
 }
 
 impl HighestLimit<'_> {
-    /// Who allows what, for people.
+    /// The limit with its object, for people.
     fn describe(&self, resource: Resource) -> String {
         let (name, amount) = (shown_text(self.name), resource.say(self.amount));
         let says = match self.limit {

@@ -118,7 +118,7 @@ fn check_container(
     }
 }
 
-/// What an entry says, if it is anything but `NotRequired`, which also holds where it says nothing.
+/// `restartPolicy` of an entry unless it is `NotRequired`, the default.
 fn restart_of(entry: &Value) -> Option<&Value> {
     entry
         .get("restartPolicy")

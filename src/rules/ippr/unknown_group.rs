@@ -35,7 +35,7 @@ const CEL: Cel = Cel::InPart(
     PLAIN,
 );
 
-/// So many are reported; an annotation has room for tens of thousands.
+/// The most that are reported; an annotation has room for tens of thousands.
 const MOST: usize = 100;
 
 /// Names beyond these are not searched for the nearest one, which costs more than a lookup.

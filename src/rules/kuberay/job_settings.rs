@@ -62,7 +62,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 /// Adds a finding at the place that keys of the job lead to, with its problem and its fix.
 type JobReport<'a> = dyn FnMut(&[&'static str], &str, &str) + 'a;
 
-/// Which cluster the job has, and what excludes one that it only selects.
+/// Checks that the job has a cluster, and what excludes one that it only selects.
 fn check_cluster(job: &Fields, report: &mut JobReport<'_>) {
     let Some(labels) = object_at(job, "clusterSelector").filter(|labels| !labels.is_empty()) else {
         if !is_set(job, "rayClusterSpec") {
@@ -89,7 +89,7 @@ fn check_cluster(job: &Fields, report: &mut JobReport<'_>) {
     }
 }
 
-/// What the mode of submission excludes.
+/// Checks what the mode of submission excludes.
 fn check_mode(job: &Fields, report: &mut JobReport<'_>) {
     match text_at(job, "submissionMode") {
         Some("InteractiveMode") if retries(job) => {

@@ -1,4 +1,4 @@
-//! How much a cluster and its pods may use at most, and the text for what is allowed.
+//! The most that a cluster and its pods may use, and the text for what is allowed.
 
 use crate::facts::{DEFAULT_NAMESPACE, KubernetesVersion};
 use crate::finding::Finding;
@@ -19,7 +19,7 @@ pub(super) enum Count {
 }
 
 impl Count {
-    /// Of a worker group: with autoscaling `maxReplicas`, else `replicas`; each of `numOfHosts`.
+    /// The count of a worker group: with autoscaling `maxReplicas`, else `replicas`; each of `numOfHosts`.
     pub(super) fn of(cluster: &Cluster<'_>, group: &Group<'_>) -> Self {
         if group.is_head() {
             return Self::AtMost(1);
@@ -38,7 +38,7 @@ impl Count {
         Self::AtMost(replicas.max(0).saturating_mul(hosts.unwrap_or(1)))
     }
 
-    /// As an amount, by which updates are compared.
+    /// The amount by which updates are compared.
     pub(super) fn amount(self) -> Quantity {
         match self {
             Self::AtMost(count) => Quantity::from_units(count),
@@ -46,7 +46,7 @@ impl Count {
         }
     }
 
-    /// Of several groups together.
+    /// The count of several groups together.
     pub(super) fn sum(counts: impl IntoIterator<Item = Self>) -> Self {
         counts
             .into_iter()
@@ -80,7 +80,7 @@ pub(super) fn most_of_pod(
         pod_level: subject
             .facts
             .kubernetes
-            // Where the version is not known, the pod's own limit is believed: rules do not guess.
+            // The pod's own limit is believed where the version is unknown: rules do not guess.
             .is_none_or(|version| version >= POD_LEVEL),
     };
     let limit = resize_limits.and_then(|resize_limits| resize_limits.amount(resource));
@@ -122,8 +122,8 @@ pub(super) fn plus(sum: Quantity, pod: Quantity, count: Count) -> Option<Quantit
     }
 }
 
-/// How much a cluster may grow to, in words, if that is more than `most`; without a total it is
-/// unlimited.
+/// The amount that a cluster may grow to, in words, if that is more than `most`; without a total it
+/// is unlimited.
 pub(super) fn beyond(
     total: Option<Quantity>,
     most: Quantity,

@@ -46,7 +46,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     findings.add(finding.valued(shown));
 }
 
-/// How many GPUs a cluster may grow to, in words, if these are more than `most`.
+/// The number of GPUs that a cluster may grow to, in words, if it is more than `most`.
 pub(super) fn beyond(cluster: &Cluster<'_>, most: i64) -> Option<String> {
     match sum(cluster) {
         Ok(sum) => (sum > most).then(|| format!("{sum} GPUs")),

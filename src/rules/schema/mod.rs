@@ -10,7 +10,7 @@ use crate::finding::Finding;
 use crate::ray::{Fields, RayVersion};
 use crate::schema::{SchemaFault, deviations};
 
-/// What is to be said of `object` as it is written, for this version of KubeRay.
+/// The findings about `object` as it is written, for this version of KubeRay.
 pub fn find(object: &Fields, kuberay: RayVersion) -> Vec<Finding> {
     let deviations = deviations(object, kuberay).into_iter();
     deviations

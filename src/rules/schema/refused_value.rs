@@ -26,7 +26,7 @@ const CEL: Cel = Cel::NotCovered("The API server refuses such objects by KubeRay
 /// Objects at admission have no such value; see [`super::find`].
 fn check(_: &Subject<'_>, _: &mut Findings) {}
 
-/// What is to be said of the value at `path`.
+/// The finding about the value at `path`.
 pub(super) fn finding(path: FieldPath, fault: &SchemaFault) -> Finding {
     let (problem, fix) = match fault {
         SchemaFault::Missing => (

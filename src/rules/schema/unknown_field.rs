@@ -28,7 +28,7 @@ const CEL: Cel = Cel::NotCovered("The API server drops such fields before it eva
 /// Objects at admission have no such field; see [`super::find`].
 fn check(_: &Subject<'_>, _: &mut Findings) {}
 
-/// What is to be said of the field at `path`.
+/// The finding about the field at `path`.
 pub(super) fn finding(path: FieldPath, hint: Option<Hint>, kuberay: RayVersion) -> Finding {
     let (major, minor) = (kuberay.major, kuberay.minor);
     let name = match path.segments().last() {

@@ -10,7 +10,7 @@ use crate::simulate::moment::Moment;
 use crate::simulate::trace::Trace;
 use crate::snapshot::gcs::NodeState;
 
-/// How many dead nodes the GCS goes on listing. It keeps more; the newest are enough here.
+/// The number of dead nodes that the GCS goes on listing. It keeps more; the newest are enough here.
 const DEAD_NODES: usize = 100;
 
 /// The Ray cluster of a world.
@@ -22,7 +22,7 @@ pub struct Ray {
     pub nodes: Vec<RayNode>,
     /// The numbers of those that are not dead, in their order.
     pub(super) alive: Vec<usize>,
-    /// What the GCS says of those that died last.
+    /// The states that the GCS lists of the nodes that died last.
     pub(super) dead: VecDeque<NodeState>,
     /// All jobs.
     pub jobs: Jobs,
@@ -30,16 +30,15 @@ pub struct Ray {
     pub(super) queues: BTreeMap<usize, VecDeque<usize>>,
     /// The waiting placement groups.
     pub(super) gangs: VecDeque<usize>,
-    /// How many of each shape waited when the GCS last collected that.
+    /// The tasks that waited, counted by shape, when the GCS last collected that.
     pub(super) pulled: Vec<(usize, i64)>,
     /// The nodes as they were then.
     pub(super) reported: BTreeMap<usize, RayNode>,
-    /// What a driver wants room for in any case, by `request_resources()`: bundles and their counts.
+    /// The bundles of the driver's `request_resources()`, and their counts.
     pub(super) requested: Vec<(Bundle, i64)>,
     /// Whether anything has changed since.
     pub has_changed: bool,
-    /// The number of what the GCS says: it is another one if that may be different, but for how long
-    /// nodes have been idle.
+    /// The version of the GCS's answer: it changes when the answer may differ, idle times aside.
     pub version: u64,
     pub(super) random: fastrand::Rng,
 }
@@ -119,7 +118,7 @@ impl Ray {
         queues.map(|(shape, queue)| (&self.jobs.shapes[*shape], queue.len()))
     }
 
-    /// What each placement group asks for that waits.
+    /// The demand of each placement group that waits.
     pub fn waiting_gangs(&self) -> impl Iterator<Item = &Need> {
         self.gangs.iter().map(|job| &self.jobs.all[*job].need)
     }

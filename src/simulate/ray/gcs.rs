@@ -1,4 +1,4 @@
-//! What the GCS says.
+//! The answers of the GCS.
 
 use super::cluster::Ray;
 use crate::simulate::moment::Moment;
@@ -63,7 +63,7 @@ impl Ray {
         }
     }
 
-    /// What `GetClusterResourceState` answers.
+    /// The answer to `GetClusterResourceState`.
     pub fn state(&self, now: Moment) -> ClusterResourceState {
         let request = |bundle: &Bundle| ResourceRequest {
             resources_bundle: self.names.amounts(bundle),
@@ -119,7 +119,7 @@ impl Ray {
         }
     }
 
-    /// What `request_resources()` asks for, of which the GCS has one at most.
+    /// The constraint of `request_resources()`, of which the GCS has one at most.
     fn constraints(
         &self,
         request: &impl Fn(&Bundle) -> ResourceRequest,
@@ -178,8 +178,8 @@ fn label(job: usize) -> String {
     format!("_PG_{}", group_id(job))
 }
 
-/// How Ray says that bundles belong together, or apart. `PACK` and `SPREAD` are only wishes, of which
-/// the autoscaler is not told.
+/// The placement constraints by which Ray keeps bundles together, or apart. `PACK` and `SPREAD` are only
+/// wishes, of which the autoscaler is not told.
 fn constraints(job: usize, strategy: PlacementStrategy) -> Vec<PlacementConstraint> {
     let label = Some(Label {
         label_name: label(job),

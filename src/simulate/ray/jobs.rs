@@ -4,10 +4,10 @@ use crate::simulate::moment::Moment;
 use crate::simulate::ray::resources::{Bundle, ResourceNames};
 use crate::simulate::trace::{JobDemand, MemoryUse, PlacementStrategy, Trace};
 
-/// How often a job is tried again at the most: one that no pod can hold would be tried for ever.
+/// The most retries of a job: one that no pod can hold would be tried for ever.
 const MOST_RETRIES: u32 = 100;
 
-/// How far a job has come.
+/// The progress of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobState {
     /// The job is not submitted, or waits for others to end.
@@ -22,7 +22,7 @@ pub enum JobState {
     Lost,
 }
 
-/// What a job holds of a Ray node.
+/// The share of a Ray node that a job holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobPart {
     /// The number of the Ray node.
@@ -31,14 +31,14 @@ pub struct JobPart {
     pub bundle: Bundle,
 }
 
-/// What a job asks for.
+/// The demand of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Need {
     /// One bundle on any node, by the number of its shape.
     Shape(usize),
     /// A placement group.
     Gang {
-        /// How its bundles lie on nodes.
+        /// The placement strategy of its bundles.
         strategy: PlacementStrategy,
         /// Its bundles.
         bundles: Vec<Bundle>,
@@ -48,31 +48,31 @@ pub enum Need {
 /// A job in a simulation.
 #[derive(Debug, Clone)]
 pub struct SimulatedJob {
-    /// What it asks for.
+    /// Its demand.
     pub need: Need,
-    /// For how long it runs, in seconds.
+    /// Its duration, in seconds.
     pub seconds: f64,
-    /// How far it is.
+    /// Its progress.
     pub state: JobState,
-    /// When it first became ready.
+    /// The time at which it first became ready.
     pub ready: Option<Moment>,
-    /// When it last started.
+    /// The time of its last start.
     pub started: Option<Moment>,
-    /// When it ended.
+    /// The time of its end.
     pub ended: Option<Moment>,
-    /// How often it has started.
+    /// The number of its starts.
     pub attempt: u32,
-    /// How often it may be tried again.
+    /// The retries that it has left.
     pub retries: u32,
     /// The memory that it really uses, in the order of time; empty where that is not known.
     pub memory: Vec<MemoryUse>,
-    /// How often its process was killed because there was too little memory.
+    /// The number of times that its process was killed because there was too little memory.
     pub memory_kills: u32,
     /// Whether it waits until it is tried again after that.
     pub is_delayed: bool,
-    /// Where what it returned is, and how many wait for it.
+    /// The place of its output.
     pub output: JobOutput,
-    /// What has to happen until it is ready: its own submission, and the end of each parent.
+    /// The number of events until it is ready: its own submission, and the end of each parent.
     waits_for: usize,
     /// Whether its process ends with it.
     pub is_actor: bool,
@@ -84,7 +84,7 @@ pub struct SimulatedJob {
     first_child_left: usize,
 }
 
-/// What a job returns to others.
+/// The output of a job, which others read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobOutput {
     /// Nothing that a node has to keep: a small object is kept by the process that submitted the
@@ -96,8 +96,8 @@ pub enum JobOutput {
     Kept(usize),
 }
 
-/// From how many bytes on an object is kept by a node, and not by the process that submitted the
-/// task (`max_direct_call_object_size`).
+/// The bytes from which on a node keeps an object, and not the process that submitted the task
+/// (`max_direct_call_object_size`).
 const LARGE: u64 = 100 * 1024;
 
 /// All jobs of a trace.
@@ -107,7 +107,7 @@ pub struct Jobs {
     pub all: Vec<SimulatedJob>,
     /// The shapes of tasks and actors.
     pub shapes: Vec<Bundle>,
-    /// How many jobs have neither ended nor been lost.
+    /// The number of jobs that have neither ended nor been lost.
     pub left: usize,
 }
 
@@ -237,8 +237,7 @@ impl Jobs {
         first < self.all[number].children.len()
     }
 
-    /// What a job returned will never be there again: who waits for it is lost. Returns those that were
-    /// ready.
+    /// Loses the jobs that wait for an output that is gone for good. Returns those that were ready.
     pub fn lose_children(&mut self, number: usize) -> Vec<usize> {
         let children = self.all[number].children.clone();
         let waiting = children
@@ -251,8 +250,8 @@ impl Jobs {
         waiting
     }
 
-    /// What an ended job returned is gone: it has to run again, and who waits for it has to wait for
-    /// longer. Returns those that were ready.
+    /// Runs an ended job again whose output is gone; jobs that need that wait for it anew. Returns
+    /// those that were ready.
     pub fn again(&mut self, number: usize) -> Vec<usize> {
         self.left += 1;
         let job = &mut self.all[number];

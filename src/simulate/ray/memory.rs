@@ -8,11 +8,11 @@ use crate::reconcile::observed::memory_report::KnownMemory;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::node::RayNode;
 
-/// For how many seconds agents of idle nodes are still heard.
+/// Seconds for which agents of idle nodes are still heard.
 const IDLE_S: f64 = 60.0;
 
-/// From when a process was killed until its job is tried again, in seconds: the first time, and at the
-/// most. (`task_oom_retry_delay_base_ms`, `exponential_backoff.h`.)
+/// Seconds from the kill of a process until its job is tried again: the first time, and at the most.
+/// (`task_oom_retry_delay_base_ms`, `exponential_backoff.h`.)
 const RETRY_S: (f64, f64) = (1.0, 60.0);
 
 /// A job whose process was killed because there was too little memory.
@@ -20,7 +20,7 @@ const RETRY_S: (f64, f64) = (1.0, 60.0);
 pub struct MemoryKill {
     /// The number of the job.
     pub job: usize,
-    /// After how many seconds it waits for resources again; `None` if it is lost.
+    /// Seconds after which it waits for resources again; `None` if it is lost.
     pub again_s: Option<f64>,
 }
 
@@ -86,7 +86,7 @@ impl Ray {
         is_full.then(|| self.kill_newest(number, now)).flatten()
     }
 
-    /// As the kernel does: the largest process, which counts as a crash of its worker.
+    /// Kills the largest process, as the kernel does; that counts as a crash of its worker.
     fn kill_largest(&mut self, number: usize, now: Moment) -> Option<MemoryKill> {
         let killable = self.killable(number).into_iter();
         // The number decides between equal ones, so that equal simulations stay equal.
@@ -98,7 +98,7 @@ impl Ray {
         Some(self.kill(largest, is_retried, RETRY_S.0, now))
     }
 
-    /// As Ray's monitor does: the newest of those that may be tried again, or else the newest.
+    /// Kills the newest job that may be tried again, or else the newest, as Ray's monitor does.
     /// (`worker_killing_policy_group_by_owner.cc`; all jobs of a trace have one owner.) What it
     /// tries again does not count.
     fn kill_newest(&mut self, number: usize, now: Moment) -> Option<MemoryKill> {

@@ -23,29 +23,29 @@ pub struct RayNode {
     pub total: Bundle,
     /// The resources in use.
     pub used: Bundle,
-    /// How many jobs run on it.
+    /// The number of jobs that run on it.
     pub running: usize,
-    /// How many objects of its store others still need.
+    /// The number of objects in its store that others still need.
     pub objects: usize,
-    /// How many worker processes wait for work.
+    /// The number of worker processes that wait for work.
     pub idle_processes: usize,
     /// The placement groups that have bundles on it, by the number of the job.
     pub gangs: Vec<usize>,
     /// The jobs on it that are known to use memory, by number.
     pub with_memory: Vec<usize>,
-    /// What its agent last said of the memory in use.
+    /// The memory in use that its agent last reported.
     pub memory: Option<KnownMemory>,
-    /// From how many bytes in use on its memory monitor kills; `None` where that is off.
+    /// The bytes in use at which its memory monitor kills; `None` where that is off.
     pub monitor_bytes: Option<i64>,
-    /// Since when nothing runs on it.
+    /// The time since which nothing runs on it.
     pub idle_since: Moment,
-    /// How far it is.
+    /// Its stage.
     pub stage: RayNodeStage,
     /// Whether it was drained and has no work left, so that its process ends.
     pub is_ending: bool,
 }
 
-/// How far a Ray node is.
+/// The stages of a Ray node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RayNodeStage {
     /// The node takes work.
@@ -103,7 +103,7 @@ impl RayNode {
         self.stage == RayNodeStage::Alive && bundle.fits_beside(&self.used, &self.total)
     }
 
-    /// What the GCS goes on saying of the node once it is dead.
+    /// The state that the GCS goes on listing once the node is dead.
     pub fn dead_state(&self) -> NodeState {
         NodeState {
             node_id: self.id.to_string(),

@@ -8,8 +8,7 @@ use super::jobs::JobOutput;
 use crate::simulate::moment::Moment;
 
 impl Ray {
-    /// What a job that has ended returned stays on the node where it ran, if it is large and others
-    /// wait for it.
+    /// Keeps the output of an ended job on the node where it ran, if it is large and others wait for it.
     pub(super) fn keep_output(&mut self, number: usize, node: Option<usize>) {
         if self.jobs.all[number].output == JobOutput::Large
             && let Some(node) = node
@@ -47,8 +46,8 @@ impl Ray {
         }
     }
 
-    /// What was in the object store of a node is gone: the jobs that made it run again, as often as
-    /// they may be tried again. Their own inputs are assumed to exist.
+    /// Loses the object store of a node: the jobs that filled it run again, if they have retries
+    /// left. Their own inputs are assumed to exist.
     pub(super) fn lose_objects(&mut self, node: usize) {
         if std::mem::take(&mut self.nodes[node].objects) == 0 {
             return;

@@ -1,10 +1,10 @@
-//! On which node a task or a bundle is placed.
+//! Placement of tasks and bundles on nodes.
 
 use crate::simulate::ray::node::{RayNode, RayNodeStage};
 use crate::simulate::ray::resources::Bundle;
 use crate::simulate::trace::PlacementStrategy;
 
-/// Below this utilisation nodes are equally good, so that work is packed on the first of them.
+/// The utilisation below which nodes are equally good, so that work is packed on the first of them.
 /// (`scheduler_spread_threshold`)
 const SPREAD_THRESHOLD: f64 = 0.5;
 

@@ -1,4 +1,4 @@
-//! Within which bounds users let the search go.
+//! Bounds that users set to the search.
 
 use std::fmt;
 use std::str::FromStr;
@@ -52,9 +52,9 @@ pub enum BoundsError {
     Range {
         /// The field.
         field: SearchField,
-        /// What was written.
+        /// The range that was written.
         range: String,
-        /// What can be written.
+        /// The form that a range has.
         wanted: &'static str,
     },
 }

@@ -35,7 +35,7 @@ pub fn knee(places: &[(f64, f64)]) -> Option<usize> {
     nearest(places, below)
 }
 
-/// Of some of the places, the one that is farthest below the line, or least above it.
+/// The one of some places that is farthest below the line, or least above it.
 pub fn nearest(places: &[(f64, f64)], of: impl Iterator<Item = usize>) -> Option<usize> {
     of.min_by(|one, other| sum(places, *one).total_cmp(&sum(places, *other)))
 }
@@ -53,8 +53,8 @@ fn sum(places: &[(f64, f64)], at: usize) -> f64 {
         let (least, most) = all.fold(ends, |(least, most), value| {
             (least.min(value), most.max(value))
         });
-        // Where all places have the same cost, or the same wait, the difference is 0: that side
-        // then counts for nothing.
+        // With the same cost, or the same wait, everywhere, the difference is 0, and that side
+        // counts for nothing.
         (of(ratios(&places[at])) - least) / (most - least).max(1e-9)
     };
     ratio(|place| place.0) + ratio(|place| place.1)

@@ -1,4 +1,4 @@
-//! What a choice changes: a JSON patch of the RayCluster, and the same in words.
+//! The changes of a choice: a JSON patch of the RayCluster, and the same in words.
 //!
 //! It is a JSON patch and no merge patch, since a merge patch replaces lists whole: it would take back
 //! what the autoscaler has written to `workerGroupSpecs` in the meantime, such as `replicas`. Each
@@ -28,9 +28,9 @@ pub struct Change {
     pub group: Option<String>,
     /// The field, as it is written in the RayCluster, or the RayPolicy.
     pub field: &'static str,
-    /// What it is today; `None` if it is absent.
+    /// Today's value; `None` if it is absent.
     pub from: Option<String>,
-    /// What it is to be.
+    /// The new value.
     pub to: String,
 }
 
@@ -44,12 +44,12 @@ impl fmt::Display for Change {
     }
 }
 
-/// What a choice changes.
+/// The changes of a choice.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ChoicePatch {
     /// The patch of the RayCluster.
     pub patch: Patch,
-    /// What changes in the RayPolicy that holds for the cluster.
+    /// Fields to change in the RayPolicy that holds for the cluster.
     pub policy: Vec<(PolicyField, u32)>,
     /// The changes in words.
     pub changes: Vec<Change>,
@@ -126,7 +126,7 @@ impl ChoicePatch {
     }
 }
 
-/// Where `ray.io/ippr` stands in a RayCluster, as a JSON pointer.
+/// The JSON pointer of `ray.io/ippr` in a RayCluster.
 fn ippr_pointer() -> String {
     FieldPath::annotation(ANNOTATION).pointer()
 }
@@ -191,7 +191,7 @@ impl PatchDraft<'_> {
         let value = chosen.map(|chosen| chosen.value).or(written);
         let is_same = chosen.is_none_or(|chosen| !chosen.differs());
         let times = size.map_or(1.0, |size| size.today / size.value);
-        // What is absent is 0, or without limit, whatever the size.
+        // An absent value is 0, or without limit, whatever the size.
         let Some(value) = value.filter(|_| !(is_same && written.is_none())) else {
             return;
         };

@@ -1,4 +1,4 @@
-//! What can be set of the RayPolicy that holds for a cluster, and the values to try.
+//! The fields to choose of the RayPolicy that holds for a cluster, and the values to try.
 
 use super::bounds::{Bounds, SearchField};
 use super::space::{Parameter, Space, counts};
@@ -7,10 +7,10 @@ use crate::reconcile::RoundSettings;
 use crate::simulate::trace::{Summary, Trace};
 use crate::simulate::vary::PolicyField;
 
-/// For how long pods are kept that are below their limits, in seconds.
+/// Seconds for which pods below their limits are kept.
 const KEEP_SMALL: [f64; 6] = [0.0, 60.0, 120.0, 300.0, 600.0, 900.0];
 
-/// After how long spare CPU is given up, in seconds.
+/// Seconds after which spare CPU is given up.
 const SHRINK_AFTER: [f64; 5] = [5.0, 15.0, 60.0, 120.0, 300.0];
 
 impl Space {

@@ -1,5 +1,5 @@
-//! What is recommended: the choices that no other choice beats, which of them to take, and how
-//! often each would have been worse than today.
+//! Recommendations: the choices that no other choice beats, which of them to take, and how often
+//! each would have been worse than today.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::front::{front, knee, nearest};
 use super::search::Searched;
 use super::trial::Trial;
 
-/// What users ask of a choice.
+/// The goal that users have.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RecommendationGoal {
     /// The longest mean wait, in seconds.
@@ -69,8 +69,8 @@ impl Recommendation {
     }
 }
 
-/// In how many parts of the trace a choice let jobs wait longer than today, of how many, and by how
-/// much at the worst, in seconds.
+/// The parts of the trace in which a choice let jobs wait longer than today, and by how much at the
+/// worst, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Risk {
@@ -78,9 +78,9 @@ pub struct Risk {
     pub worse_parts: usize,
     /// All parts.
     pub parts: usize,
-    /// By how much it was longer in the worst of them, in seconds; 0 if it was in none.
+    /// The seconds by which it was longer in the worst of them; 0 if it was in none.
     pub worst_by: f64,
-    /// With how many seeds the choice was better than today.
+    /// The number of seeds with which the choice was better than today.
     pub better_seeds: usize,
     /// All seeds.
     pub seeds: usize,

@@ -1,4 +1,4 @@
-//! Which choices are tried: each field by itself, then what lies around the best ones.
+//! The order of the choices to try: each field by itself, then what lies around the best ones.
 
 use std::collections::HashSet;
 
@@ -20,43 +20,42 @@ use crate::simulate::world::group::SimulatedGroupError;
 /// The most simulations of one search.
 pub const MOST_SIMULATIONS: usize = 5_000;
 
-/// Of how many simulations so many may go to single fields; the others go to what lies around the
-/// best choices.
+/// The share of simulations that may go to single fields; the others go to what lies around the best choices.
 const SINGLE: (usize, usize) = (2, 3);
 
-/// What is searched.
+/// The input of a search.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// What can be chosen.
+    /// The choices there are.
     pub space: Space,
     /// The workload.
     pub trace: Trace,
-    /// How the world behaves.
+    /// The simulated world.
     pub world: WorldSettings,
-    /// How the cluster is scaled.
+    /// The settings by which the cluster is scaled.
     pub reconciler: RoundSettings,
-    /// What admission refuses.
+    /// The settings of admission.
     pub admission: Settings,
     /// The most simulations.
     pub simulations: usize,
-    /// With how many seeds each choice is simulated, from that of the world on; at least 1.
+    /// The number of seeds with which each choice is simulated, from that of the world on; at least 1.
     pub seeds: u32,
-    /// How many CPU-hours a GPU-hour counts for.
+    /// The CPU-hours for which a GPU-hour counts.
     pub gpu_weight: f64,
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Searched {
     /// All choices that were simulated, today's first.
     pub trials: Vec<Trial>,
-    /// Which differences count.
+    /// The smallest differences that count.
     pub grain: Grain,
     /// Choices that were not simulated because admission would refuse them.
     pub refused: usize,
-    /// How many CPU-hours a GPU-hour counts for.
+    /// The CPU-hours for which a GPU-hour counts.
     pub gpu_weight: f64,
-    /// Which trials are within the bounds.
+    /// Whether each trial is within the bounds.
     within: Vec<bool>,
 }
 
@@ -76,7 +75,7 @@ impl Searched {
         trial.is_some_and(|trial| score(trial).beats(&score(self.today())))
     }
 
-    /// With how many of the seeds a trial was better than today's settings.
+    /// The number of seeds with which a trial was better than today's settings.
     pub fn better_seeds(&self, trial: &Trial) -> usize {
         let changes = trial.patch.changes.len();
         let score = |result, changes| {
@@ -165,7 +164,7 @@ impl Search {
         })
     }
 
-    /// How many choices can be tried: each takes as many simulations as there are seeds.
+    /// The number of choices that can be tried: each takes as many simulations as there are seeds.
     pub fn most_choices(&self) -> usize {
         let seeds = usize::try_from(self.seeds).unwrap_or(usize::MAX).max(1);
         (self.simulations / seeds).max(1)
@@ -265,8 +264,8 @@ impl Walk<'_> {
         }
     }
 
-    /// What lies around a choice: one change less, what the others change as well, one step of each
-    /// field that matters.
+    /// The neighbours of a choice: one change less, what the others change as well, one step of
+    /// each field that matters.
     fn moves(&self, from: &Choice, others: &[Choice]) -> Vec<Choice> {
         let (space, start) = (&self.search.space, self.search.space.start());
         let mut moves = Vec::new();

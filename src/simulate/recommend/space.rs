@@ -1,4 +1,4 @@
-//! What can be set on a RayCluster, and the values to try.
+//! Fields of a RayCluster to set, and the values to try.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ const PARTS: f64 = 8.0;
 /// Sizes of pods, and limits of their growth, as multiples of today's.
 const SIZES: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 
-/// How many times today's size a pod may have where no node pool says what fits.
+/// The multiple of today's size that a pod may have where no node pool says what fits.
 const LARGER: f64 = 4.0;
 
 /// A worker group, as far as the search needs it.
@@ -52,7 +52,7 @@ pub struct Parameter {
     pub range: (f64, f64),
 }
 
-/// For each parameter the position of its value.
+/// The position of the value of each parameter.
 pub type Choice = Vec<usize>;
 
 /// Everything that can be chosen for one RayCluster.
@@ -62,14 +62,14 @@ pub struct Space {
     pub cluster: Value,
     /// Its worker groups.
     pub groups: Vec<SearchedGroup>,
-    /// What is searched.
+    /// The parameters of the search.
     pub parameters: Vec<Parameter>,
 }
 
 impl Space {
-    /// What can be chosen for a cluster that is to run this workload on these nodes. Where users give
-    /// no bounds, they are derived: numbers of replicas from the most that the workload asks for at
-    /// once, idle timeouts from how long it takes, sizes from today's and from the nodes.
+    /// The choices for a cluster that is to run this workload on these nodes. Where users give no bounds,
+    /// they are derived: numbers of replicas from the most that the workload asks for at once, idle timeouts
+    /// from how long it takes, sizes from today's and from the nodes.
     pub fn of(cluster: &Value, trace: &Trace, pools: &[NodePool], bounds: &[Bounds]) -> Self {
         let object = ClusterObject::from(cluster.clone());
         let spec = object.spec.as_ref();
@@ -205,7 +205,7 @@ impl Parameter {
     }
 }
 
-/// What is known while parameters are put together.
+/// The facts by which parameters are put together.
 struct Draft<'a> {
     bounds: &'a [Bounds],
     widest: Widest,
@@ -238,7 +238,7 @@ impl Draft<'_> {
             .then(|| self.idle(Some(at), own.unwrap_or(self.idle)))?
     }
 
-    /// How many replicas of a group the workload can use at once.
+    /// The number of replicas of a group that the workload can use at once.
     fn needed(&self, spec: &GroupSpec) -> f64 {
         let hosts = integer(spec.hosts.unwrap_or(1).max(1));
         let of = |resource: &str| {
@@ -349,7 +349,7 @@ impl SearchedGroup {
         name.map_or_else(|| format!("worker group {}", self.index), str::to_owned)
     }
 
-    /// Where it stands in a RayCluster, as a JSON pointer.
+    /// Its JSON pointer in a RayCluster.
     pub fn pointer(&self) -> String {
         format!("/spec/workerGroupSpecs/{}", self.index)
     }

@@ -1,4 +1,4 @@
-//! What came of a choice, and which of two is better.
+//! The results of a choice, and which of two is better.
 
 use super::patch::ChoicePatch;
 use super::space::Choice;
@@ -19,7 +19,7 @@ const COST: (f64, f64) = (1e-4, 0.01);
 pub struct Trial {
     /// The choice.
     pub choice: Choice,
-    /// What it changes.
+    /// Its changes.
     pub patch: ChoicePatch,
     /// The result of its simulations, as the mean over all seeds, without curves.
     pub result: SimulationResult,
@@ -29,7 +29,7 @@ pub struct Trial {
     pub cost: f64,
 }
 
-/// Which differences count: those below are chance.
+/// The smallest differences that count: those below are chance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Grain {
     mean: f64,
@@ -37,7 +37,7 @@ pub struct Grain {
     cost: f64,
 }
 
-/// What is compared of a trial, in whole grains; the smaller the better.
+/// The score of a trial, in whole grains; the smaller the better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TrialScore {
     /// Jobs that never ran, were lost, or ran when their pod went, and processes for which there was too
@@ -47,9 +47,9 @@ pub struct TrialScore {
     pub cost: u64,
     /// The mean wait.
     pub mean: u64,
-    /// What 99 of 100 jobs waited at most.
+    /// The 99th percentile of the wait.
     pub p99: u64,
-    /// How many fields change.
+    /// The number of fields that change.
     pub changes: usize,
 }
 
@@ -99,7 +99,7 @@ impl Trial {
     }
 }
 
-/// What a simulation cost, where a GPU-hour counts for so many CPU-hours.
+/// The cost of a simulation, where a GPU-hour counts for so many CPU-hours.
 pub fn cost(result: &SimulationResult, gpu_weight: f64) -> f64 {
     result.cpu_hours.paid + gpu_weight * result.gpu_hours.paid
 }

@@ -19,16 +19,16 @@ const LONGEST_REST_OF_YEARS_S: f64 = 8_640_000.0;
 
 const DAY_S: f64 = 86_400.0;
 
-/// From the end of one round of Ray's autoscaler to the beginning of the next, in seconds.
+/// Seconds from the end of one round of Ray's autoscaler to the beginning of the next.
 /// (`AUTOSCALER_UPDATE_INTERVAL_S`)
 const RAY_INTERVAL_S: f64 = 5.0;
 
 /// A round that found nothing to do.
 #[derive(Debug, Clone)]
 pub(super) struct IdleRound {
-    /// What it was made of.
+    /// The versions that it was made of.
     of: Seen,
-    /// Since when nothing has been found to do in this state, in seconds since 1970.
+    /// The time since which nothing has been found to do in this state, in seconds since 1970.
     since: f64,
     proof: Proof,
 }
@@ -43,7 +43,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// What there is to see now.
+    /// The present versions.
     pub(super) fn of(world: &World) -> Self {
         Self {
             view: world.view.version,
@@ -63,11 +63,11 @@ enum Proof {
     Refuted,
 }
 
-/// What a proof is made with.
+/// The input of a proof.
 pub(super) struct ProofContext<'a> {
     pub(super) memory: &'a RoundMemory,
     pub(super) settings: &'a RoundSettings,
-    /// From one look to the next, in seconds, if nothing happens.
+    /// Seconds from one look to the next, if nothing happens.
     pub(super) interval_s: f64,
 }
 
@@ -118,8 +118,8 @@ impl IdleRound {
         holds
     }
 
-    /// Until when rounds of the same state are spared, in seconds since 1970, if that is known and
-    /// nothing has happened for a day.
+    /// The time until which rounds of the same state are spared, in seconds since 1970, if that is
+    /// known and nothing has happened for a day.
     pub(super) fn spared_until(&self, seen: Seen, now: f64) -> Option<f64> {
         match &self.proof {
             Proof::Known(check, _) if self.of == seen && now - self.since > DAY_S => {
@@ -162,7 +162,7 @@ impl IdleRound {
             settings,
             interval_s,
         } = context(round.busy);
-        // What is awaited is awaited for some time only, and schedules begin and end.
+        // Waits end at some time, and schedules begin and end.
         let is_bounded = round.busy || !settings.plan.schedules.is_empty();
         let quiet_s = round.at - self.since;
         let longest = match is_bounded {

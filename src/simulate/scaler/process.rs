@@ -14,7 +14,7 @@ use crate::simulate::world::World;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::OwnPods;
 
-/// What a scaler leaves out because it would find nothing to do.
+/// The steps that a scaler leaves out because they would find nothing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spared {
     /// Nothing, for comparisons.
@@ -31,13 +31,13 @@ pub struct Scaler {
     pub(super) settings: RoundSettings,
     pub(super) state: LookState,
     pub(super) handover: Handover,
-    /// What spares a round.
+    /// The last round, if it found nothing to do.
     pub(super) idle: Option<IdleRound>,
     /// The number of the view that was judged last.
     pub(super) judged: Option<u64>,
     /// The cluster's pods in that view.
     pub(super) pods: Option<OwnPods>,
-    /// Since when there has been nothing to do, if the present round was made by looking ahead.
+    /// The time since which there has been nothing to do, if the present round was made by looking ahead.
     pub(super) idle_since: Option<f64>,
     pub(super) performing: Option<Performing>,
     /// The number of the next look; earlier ones do not count any more.
@@ -46,25 +46,25 @@ pub struct Scaler {
     pub(super) looked: u64,
     /// Its number among all scalers of the world.
     pub number: usize,
-    /// Until when it may write.
+    /// The time until which it may write.
     pub trust: Trust,
-    /// What it is cut off from.
+    /// The messages that are lost while it is cut off.
     pub cut: Option<Cut>,
     pub(super) is_retired: bool,
-    /// How many clusters its process scales that are busy.
+    /// The number of busy clusters that its process scales.
     pub busy_clusters: usize,
     /// Whether the last look found the cluster busy.
     pub is_busy: bool,
     /// Its clock.
     pub clock: ScalerClock,
-    /// What is left out where nothing happens.
+    /// The steps that are left out where nothing happens.
     pub spared: Spared,
     /// The rules that plans broke, where plans are to be checked here too.
     pub broken: Option<Vec<Violation>>,
     pub(super) last_look: Moment,
-    /// Since when the process runs.
+    /// The start of the process.
     pub(super) started: Moment,
-    /// How many rounds were made.
+    /// The number of rounds made.
     pub rounds: u64,
 }
 

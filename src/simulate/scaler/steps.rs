@@ -16,10 +16,10 @@ use crate::simulate::world::World;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::gcs::ClusterResourceState;
 
-/// How long it takes at the most until a head on which Ray does not run yet is looked at again. A GCS has its
-/// head's node from the beginning on, and a head that becomes ready changes its pod; the world plays neither.
-/// Ray's autoscaler starts with its head, and there is nothing to hand over to it: what strategy `ray` waits
-/// for before its first round takes as long.
+/// The most seconds until a head on which Ray does not run yet is looked at again. A GCS has its head's node
+/// from the beginning on, and a head that becomes ready changes its pod; the world plays neither. Ray's
+/// autoscaler starts with its head, and there is nothing to hand over to it: what strategy `ray` waits for
+/// before its first round takes as long.
 const HEAD_S: f64 = 1.0;
 
 impl Scaler {
@@ -44,7 +44,7 @@ impl Scaler {
         }
     }
 
-    /// What there is to see of the objects.
+    /// The freshness of the watched objects.
     fn seen(&mut self, world: &World) -> SeenObjects {
         let view = world.view.version;
         if view == 0 {
@@ -189,7 +189,7 @@ impl Scaler {
                         self.rounds += 1;
                         deciding.round(&self.state)
                     });
-                    // What is barred shows as skipped for long.
+                    // Changes that are barred show as skipped for long.
                     let has_lasting = round.skipped.iter().any(|skipped| skipped.lasting);
                     if let Some(broken) = self.broken.as_mut().filter(|_| has_lasting) {
                         broken.extend(check::check(deciding.snapshot(), &round.plan));
@@ -247,7 +247,7 @@ impl Scaler {
         let now = self.clock.seconds(world.now);
         let since = self.idle_since.take().unwrap_or(now);
         let random = &mut world.random;
-        // What it would announce interests nobody here.
+        // Nobody here reads its announcements.
         let finished = finishing.finish(&mut self.state, now, || random.f64());
         let idle = finished.idle;
         self.idle =

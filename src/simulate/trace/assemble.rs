@@ -1,4 +1,4 @@
-//! From descriptions to a trace: parents found, many alike told apart, all in order.
+//! Assembly of a trace from descriptions: parents found, many alike told apart, all in order.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -14,7 +14,7 @@ const JOBS: usize = 1_000_000;
 /// Most pairs of a job and one that it waits for.
 const EDGES: usize = 10_000_000;
 
-/// How many ids are looked at for one that may have been meant.
+/// The most ids that are looked at for one that may have been meant.
 const LOOKED_AT: usize = 10_000;
 
 /// Makes a trace of descriptions in any order.

@@ -7,7 +7,8 @@ use crate::text::{is_obeyed, shown_text};
 /// Most bytes of an id, a name, and the name of a resource.
 pub(super) const NAME_BYTES: usize = 256;
 
-/// What Ray counts in: it keeps four decimals. `FixedPoint` in `src/ray/common/scheduling/fixed_point.h`.
+/// The unit of Ray's amounts: it keeps four decimals. `FixedPoint` in
+/// `src/ray/common/scheduling/fixed_point.h`.
 pub(super) const RESOLUTION: f64 = 1e-4;
 
 /// The most of a resource that Ray can hold: it counts four decimals in 64 bits.
@@ -32,27 +33,27 @@ const NAME: &str = "it has 1 to 256 bytes, and no control characters";
 /// A job as a file describes it: parents by id, and perhaps many alike.
 #[derive(Debug, Clone)]
 pub(super) struct JobDraft {
-    /// Where it stands.
+    /// Its place in the file.
     pub place: Place,
     /// Its id; those of several alike get `#1`, `#2`, and so on.
     pub id: String,
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
-    /// When it was submitted, in seconds.
+    /// The time of its submission, in seconds.
     pub at: f64,
     /// The ids of those it waits for.
     pub after: Vec<String>,
-    /// For how long it runs.
+    /// Its duration, in seconds.
     pub seconds: f64,
-    /// What it asks of Ray.
+    /// Its demand.
     pub demand: JobDemand,
     /// The memory that it uses.
     pub memory: Vec<MemoryUse>,
     /// The bytes of what it returns.
     pub output: u64,
-    /// How often it is tried again.
+    /// The number of its retries.
     pub retries: u32,
-    /// How many equal jobs it stands for.
+    /// The number of equal jobs that it stands for.
     pub count: usize,
 }
 

@@ -1,25 +1,25 @@
-//! Why a text is not a trace: where, what, and what to do.
+//! The error of a text that is no trace: place, fault and remedy.
 
 use std::fmt;
 
-/// Why a text is not a trace.
+/// The error of a text that is no trace.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{place}{fault}")]
 pub struct TraceError {
-    /// Where in the text.
+    /// The place in the text.
     pub place: Place,
-    /// What is wrong there.
+    /// The fault there.
     pub fault: TraceFault,
 }
 
-/// Where in a text something is wrong.
+/// The place of a fault in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// Nowhere in particular.
     Whole,
     /// In this line, counted from 1.
     Line(usize),
-    /// In what describes this task, whose lines are not known.
+    /// In the description of this task, whose lines are not known.
     Task(String),
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is wrong with a text, and what to do about it.
+/// A fault of a text, with its remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TraceFault {
     /// None of the known forms.
@@ -61,19 +61,19 @@ pub enum TraceFault {
     /// A version that this release does not know.
     #[error("version {found} is not known; {remedy}")]
     Version {
-        /// What the text has, quoted.
+        /// The version in the text, quoted.
         found: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// A field or column that there is not.
     #[error("there is no {what} {found}; {remedy}")]
     UnknownName {
-        /// What was named: a field, a column, a job.
+        /// The kind of the name: a field, a column, a job.
         what: &'static str,
         /// The name, quoted.
         found: String,
-        /// What was meant perhaps, or what there is.
+        /// The name that was perhaps meant, or those that exist.
         remedy: String,
     },
     /// A field that is needed and is not there.
@@ -81,17 +81,17 @@ pub enum TraceFault {
     Missing {
         /// The field, or several of which one is needed.
         field: &'static str,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// A value that cannot be.
     #[error("{what} is {value}; {expected}")]
     Value {
-        /// What it is a value of.
+        /// The name of the thing whose value it is.
         what: String,
         /// The value.
         value: String,
-        /// What it has to be.
+        /// The values that are allowed.
         expected: &'static str,
     },
     /// Two jobs of the same id.
@@ -105,9 +105,9 @@ pub enum TraceFault {
     Many {
         /// The things of which there are too many.
         what: &'static str,
-        /// How many are taken.
+        /// The most that are taken.
         most: usize,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// There is nothing in it.
@@ -115,7 +115,7 @@ pub enum TraceFault {
     Empty(&'static str),
 }
 
-/// What a JSON parser says, without the place, which is said apart.
+/// The message of a JSON parser, without the place, which is said apart.
 pub(super) fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {

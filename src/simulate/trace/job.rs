@@ -1,4 +1,4 @@
-//! What a trace consists of.
+//! The parts of a trace.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 /// A workload, in the order in which its parts were submitted.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trace {
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
     /// Its parts, by the time at which they were submitted. Parents come before their children.
     pub jobs: Vec<Job>,
 }
 
 impl Trace {
-    /// How much of a resource the jobs ask for while they run, in amounts times seconds.
+    /// The amount of a resource that the jobs ask for while they run, times seconds.
     pub fn work(&self, resource: &str) -> f64 {
         let jobs = self.jobs.iter();
         jobs.fold(0.0, |sum, job| {
@@ -23,7 +23,7 @@ impl Trace {
         })
     }
 
-    /// From when to when each job would run, in seconds, if it had a place as soon as it was ready.
+    /// The start and the end of each job, in seconds, if it had a place as soon as it was ready.
     pub fn runs(&self) -> Vec<(f64, f64)> {
         let mut runs: Vec<(f64, f64)> = Vec::with_capacity(self.jobs.len());
         for job in &self.jobs {
@@ -34,7 +34,7 @@ impl Trace {
         runs
     }
 
-    /// When the last of these runs ends, in seconds.
+    /// The end of the last of these runs, in seconds.
     pub fn span(runs: &[(f64, f64)]) -> f64 {
         runs.iter().map(|(_, end)| *end).fold(0.0, f64::max)
     }
@@ -45,22 +45,22 @@ impl Trace {
 pub struct Job {
     /// The name by which others of the trace refer to it; unique in the trace.
     pub id: String,
-    /// What people call it, such as the name of the function; not unique.
+    /// A name for people, such as that of the function; not unique.
     pub name: String,
-    /// When it was submitted, in seconds from the start of the trace; never before its parents.
+    /// The time of its submission, in seconds from the start of the trace; never before its parents.
     pub at: f64,
     /// The jobs, by index and in order, that must have ended before it is ready. All are smaller
     /// than its own.
     pub after: Vec<usize>,
-    /// For how long it runs once it has started, in seconds.
+    /// Its duration once it has started, in seconds.
     pub seconds: f64,
-    /// What it asks of Ray.
+    /// Its demand.
     pub demand: JobDemand,
     /// The memory that it really uses, in the order of time; empty where that is not known.
     pub memory: Vec<MemoryUse>,
     /// The bytes of what it returns to those that wait for it; 0 where that is not known.
     pub output: u64,
-    /// How often it is tried again when its node is lost; [`u32::MAX`] is without end. Ray's default
+    /// The number of its retries when its node is lost; [`u32::MAX`] is without end. Ray's default
     /// is 3 for tasks, 0 for actors; a placement group is placed again without end.
     pub retries: u32,
 }
@@ -68,7 +68,7 @@ pub struct Job {
 /// Amounts of logical resources by name, such as `CPU`; memory in bytes.
 pub type JobShape = BTreeMap<String, f64>;
 
-/// What a job asks of Ray.
+/// The demand of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobDemand {
     /// A task.
@@ -77,7 +77,7 @@ pub enum JobDemand {
     Actor(JobShape),
     /// A placement group, which gets all of its bundles at once, and holds them until it is removed.
     PlacementGroup {
-        /// How its bundles lie on nodes.
+        /// The placement strategy of its bundles.
         strategy: PlacementStrategy,
         /// The resources of each bundle.
         bundles: Vec<JobShape>,
@@ -85,7 +85,7 @@ pub enum JobDemand {
 }
 
 impl JobDemand {
-    /// How often Ray tries again, by default, what was on a node that is lost.
+    /// The retries that Ray makes by default after the loss of a node.
     pub fn usual_retries(&self) -> u32 {
         match self {
             Self::Task(_) => 3,
@@ -94,7 +94,7 @@ impl JobDemand {
         }
     }
 
-    /// What it takes from nodes: the shape of a task or an actor, or those of all bundles.
+    /// The resources that it takes from nodes: the shape of a task or an actor, or those of all bundles.
     pub fn shapes(&self) -> &[JobShape] {
         match self {
             Self::Task(shape) | Self::Actor(shape) => std::slice::from_ref(shape),
@@ -102,7 +102,7 @@ impl JobDemand {
         }
     }
 
-    /// How much of a resource it takes in all.
+    /// The amount of a resource that it takes in all.
     pub fn total(&self, resource: &str) -> f64 {
         let amounts = self.shapes().iter().filter_map(|shape| shape.get(resource));
         // The sum of nothing would be -0.
@@ -138,7 +138,7 @@ impl PlacementStrategy {
     }
 }
 
-/// How much memory a job uses from some moment on.
+/// The memory that a job uses from some moment on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MemoryUse {
     /// Seconds since the job started.

@@ -1,8 +1,8 @@
-//! What a recording does not say, or says and a trace does not have.
+//! Facts that a recording does not have, or that a trace cannot hold.
 
 use std::fmt;
 
-/// What was left out or assumed when a recording became a trace, and how often.
+/// A kind of fact that was left out or assumed when a recording became a trace, and how often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
     /// Tasks and actors that had not ended when they were recorded.
@@ -13,7 +13,7 @@ pub enum Loss {
     UnusedGroups(usize),
     /// Placement groups whose strategy is not recorded.
     Strategy(usize),
-    /// So many tasks are recorded as Ray lists at most, so that there may be more.
+    /// The number of recorded tasks is the most that Ray lists, so that there may be more.
     Limit(usize),
     /// Attempts of tasks that the GCS forgot while it was recorded, or that had no room; some of them
     /// may be known from before.
@@ -21,7 +21,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// How often.
+    /// The number of cases.
     pub fn count(&self) -> usize {
         match self {
             Self::Unfinished(count)

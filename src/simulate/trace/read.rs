@@ -18,7 +18,7 @@ use super::loss::Loss;
 pub enum Form {
     /// The project's own: JSON lines.
     Lines,
-    /// What `ray list tasks` prints.
+    /// The output of `ray list tasks`.
     RayTasks,
     /// CSV.
     Table,
@@ -46,7 +46,7 @@ pub struct Imported {
     pub trace: Trace,
     /// Its form.
     pub form: Form,
-    /// What was left out or assumed.
+    /// The facts that were left out or assumed.
     pub losses: Vec<Loss>,
 }
 
@@ -54,7 +54,7 @@ pub struct Imported {
 ///
 /// # Errors
 ///
-/// Where and why it is none, and what to do.
+/// The text is no workload: place, fault and remedy.
 pub fn read(text: &str, name: &str) -> Result<Trace, TraceError> {
     Ok(import(text, name)?.trace)
 }
@@ -142,7 +142,7 @@ fn object(first: Option<Clues>, line: &str) -> Option<Form> {
     jobs.iter().any(Option::is_some).then_some(Form::Lines)
 }
 
-/// What is in the first object of a text.
+/// The clues in the first object of a text.
 fn first_object(text: &str) -> Option<Clues> {
     // Only the first object is read, so that a large file is not parsed twice.
     let mut objects = Deserializer::from_str(text).into_iter::<Clues>();

@@ -15,20 +15,20 @@ pub const MOST_RUNS: usize = 250_000;
 /// The most actors, and the most placement groups.
 const MOST_OTHERS: usize = 100_000;
 
-/// What a GCS knows at one moment of what ran.
+/// The runs that a GCS knows of at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RayHistory {
     /// Attempts of tasks.
     pub runs: Vec<Run>,
-    /// When actors ended, by their ids, in seconds since 1970.
+    /// The ends of actors, by their ids, in seconds since 1970.
     pub actor_ends: Vec<(String, f64)>,
     /// Placement groups by their ids.
     pub groups: Vec<(String, RunGroup)>,
-    /// How many attempts the GCS has forgotten since it started.
+    /// The number of attempts that the GCS has forgotten since it started.
     pub forgotten: u64,
 }
 
-/// What was learned since the recording began.
+/// The runs that were learned since the recording began.
 #[derive(Debug, Clone, Default)]
 pub struct Recording {
     /// Attempts by their task and when they were ready. Of the calls of an actor only the last is
@@ -36,12 +36,12 @@ pub struct Recording {
     runs: HashMap<(String, u64), Run>,
     actor_ends: ActorEnds,
     groups: Groups,
-    /// What the GCS had forgotten when the recording began, and last.
+    /// The GCS's count of forgotten attempts when the recording began, and the last one.
     forgotten: Option<(u64, u64)>,
 }
 
 impl Recording {
-    /// How many attempts are kept.
+    /// The number of attempts that are kept.
     pub fn len(&self) -> usize {
         self.runs.len()
     }

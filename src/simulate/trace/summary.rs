@@ -15,15 +15,15 @@ const HOUR: f64 = 3600.0;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
-    /// How many jobs it has.
+    /// The number of its jobs.
     pub jobs: usize,
     /// The jobs by what they ask for; those that take the most time come first.
     pub shapes: Vec<ShapeTotal>,
-    /// What they ask for of CPUs, in hours of one CPU.
+    /// The CPUs that they ask for, in hours of one CPU.
     pub cpu_hours: f64,
-    /// What they ask for of GPUs, in hours of one GPU.
+    /// The GPUs that they ask for, in hours of one GPU.
     pub gpu_hours: f64,
     /// Seconds to the end of the last, if each had a place as soon as it was ready.
     pub span: f64,
@@ -37,11 +37,11 @@ pub struct Summary {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShapeTotal {
-    /// What they ask for, in words.
+    /// Their demand, in words.
     pub shape: String,
-    /// How many there are.
+    /// The number of jobs.
     pub jobs: usize,
-    /// For how long they run in all, in seconds.
+    /// The seconds that they run in all.
     pub seconds: f64,
 }
 
@@ -61,9 +61,9 @@ pub struct Widest {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobChain {
-    /// How many there are.
+    /// The number of jobs.
     pub jobs: usize,
-    /// How long they take in all, in seconds.
+    /// The seconds that they take in all.
     pub seconds: f64,
 }
 
@@ -105,7 +105,7 @@ fn shapes(jobs: &[Job]) -> Vec<ShapeTotal> {
     totals
 }
 
-/// What a job asks for, in words: `task CPU 1, memory 4Gi`.
+/// The demand of a job in words: `task CPU 1, memory 4Gi`.
 fn describe(demand: &JobDemand) -> String {
     match demand {
         JobDemand::Task(shape) => format!("task {}", amounts(shape)),

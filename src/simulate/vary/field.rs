@@ -25,11 +25,11 @@ pub enum Field {
     MaxMemory,
     /// A field of RayPolicies.
     Policy(PolicyField),
-    /// How long a pod takes from its node to its Ray node, in seconds.
+    /// Seconds that a pod takes from its node to its Ray node.
     PodStartSeconds,
-    /// How long a Kubernetes node takes to be ready, in seconds.
+    /// Seconds that a Kubernetes node takes to be ready.
     NodeStartSeconds,
-    /// How long a Kubernetes node takes to pull an image, in seconds.
+    /// Seconds that a Kubernetes node takes to pull an image.
     ImagePullSeconds,
 }
 
@@ -69,7 +69,7 @@ impl PolicyField {
         }
     }
 
-    /// What holds of it.
+    /// Its value in the settings.
     pub fn read(self, settings: &RoundSettings) -> f64 {
         let plan = &settings.plan;
         match self {
@@ -219,14 +219,14 @@ pub(super) struct Extent {
     pub(super) wanted: &'static str,
 }
 
-/// What a field is a part of.
+/// The objects of which a field is a part.
 #[derive(Debug)]
 pub struct Varied<'a> {
     /// The RayCluster.
     pub cluster: &'a mut Value,
-    /// How the world behaves.
+    /// The simulated world.
     pub world: &'a mut WorldSettings,
-    /// How the cluster is scaled.
+    /// The settings by which the cluster is scaled.
     pub reconciler: &'a mut RoundSettings,
 }
 

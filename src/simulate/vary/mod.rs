@@ -1,4 +1,4 @@
-//! What a study varies: fields, each with several values.
+//! Variations of a study: fields, each with several values.
 //!
 //! It takes `FIELD=VALUE,...` or `GROUP/FIELD=VALUE,...` of users, and says what is wrong with it before
 //! anything is simulated. Then it sets a value where the field is. Invariant: a variation that passed
@@ -54,9 +54,9 @@ pub enum VariationError {
     Value {
         /// The field.
         field: Field,
-        /// What was written.
+        /// The value that was written.
         value: String,
-        /// What can be written.
+        /// The values that can be written.
         wanted: &'static str,
     },
     /// There are too many values.
@@ -94,7 +94,7 @@ pub enum VariationError {
         group: String,
         /// The value.
         value: String,
-        /// What its pods start with.
+        /// The size with which its pods start.
         size: String,
     },
     /// It has an effect with strategy `rayfit` only.

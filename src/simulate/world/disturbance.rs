@@ -11,7 +11,7 @@ use crate::snapshot::cluster_object::ClusterObject;
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::pod_object::PodObject;
 
-/// What goes wrong with a world.
+/// The faults of a world.
 pub trait Disturbance: Debug {
     /// Gives a wrong answer to a call; without an effect the call writes the hand-over record.
     fn answer(&self, _effect: Option<&Effect>) -> Option<WrongAnswer> {
@@ -44,7 +44,7 @@ pub trait Disturbance: Debug {
         None
     }
 
-    /// What kubelets say to every resize, if they do not try.
+    /// The kubelets' refusal of every resize, if they do not try.
     fn resize_refusal(&self) -> Option<ResizeRefusal> {
         None
     }
@@ -81,7 +81,7 @@ pub enum WatchedKind {
     Nodes,
 }
 
-/// What a kubelet says to a resize.
+/// A kubelet's refusal of a resize.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ResizeRefusal {

@@ -28,14 +28,13 @@ pub struct SimulatedGroup {
     pub is_suspended: bool,
     /// The spec of its pods.
     pub pod: PodSpec,
-    /// What of the pod's template says on which Kubernetes nodes it may be.
+    /// The fields of the pod's template that decide on which Kubernetes nodes it may be.
     pub placement: Rc<Fields>,
     /// The GPUs of a pod.
     pub gpus: i64,
     /// The resources with which its Ray nodes start.
     pub resources: Vec<(String, f64)>,
-    /// From which share of the memory that a pod started with its memory monitor kills; `None` where the
-    /// monitor is off.
+    /// The share of a pod's initial memory at which its memory monitor kills; `None` where that is off.
     pub monitor: Option<f64>,
     /// The labels of its Ray nodes.
     pub labels: Vec<(String, String)>,
@@ -47,7 +46,7 @@ impl SimulatedGroup {
         self.name == crate::ray::group::HEAD_NAME
     }
 
-    /// How many replicas there should be now.
+    /// The replicas that there should be now.
     pub fn replicas_wanted(&self) -> i64 {
         if self.is_suspended { 0 } else { self.replicas }
     }
@@ -59,7 +58,7 @@ impl SimulatedGroup {
 pub struct SimulatedGroupError {
     /// The group.
     pub group: String,
-    /// What is wrong with it.
+    /// The fault.
     pub why: String,
 }
 
@@ -107,7 +106,7 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGr
             (object.pointer(&at), false)
         }
     };
-    // What the API server would refuse is left out: rules say what is wrong with a pod's spec.
+    // A spec that the API server would refuse is left out: rules say what is wrong with it.
     let mut pod = template
         .and_then(|spec| PodSpec::deserialize(spec).ok())
         .unwrap_or_default();
@@ -144,7 +143,7 @@ fn wanted(replicas: Option<i64>, min: Option<i64>, max: Option<i64>) -> i64 {
     }
 }
 
-/// From which share of the memory on Ray's monitor kills. It keeps what it begins with, up to Ray 2.60.
+/// The share of the memory from which on Ray's monitor kills. It keeps what it begins with, up to Ray 2.60.
 /// (`threshold_memory_monitor.cc`, `ray_config_def.h`)
 fn monitor(template: Option<&Value>) -> Option<f64> {
     let entries = template.and_then(|spec| spec.pointer("/containers/0/env"));

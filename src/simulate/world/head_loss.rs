@@ -5,7 +5,7 @@ use crate::simulate::world::World;
 use crate::simulate::world::queue::WorldEvent;
 use crate::simulate::world::state::HeadLoss;
 
-/// From when another head takes work until drivers have submitted again what was lost, in seconds.
+/// Seconds from when another head takes work until drivers have submitted again what was lost.
 const DRIVER_S: f64 = 5.0;
 
 impl World {

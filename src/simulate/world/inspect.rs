@@ -33,7 +33,7 @@ impl World {
         spec.worker_group(name).map(|(_, group)| group)
     }
 
-    /// How many workers the minima of all groups keep.
+    /// The number of workers that the minima of all groups keep.
     pub fn least_workers(&self) -> i64 {
         let workers = self.groups.iter().filter(|group| !group.is_head());
         let least = |group: &SimulatedGroup| {
@@ -63,7 +63,7 @@ impl World {
         pods.filter(|pod| !pod.is_head)
     }
 
-    /// How many jobs run in a pod.
+    /// The number of jobs that run in a pod.
     pub fn jobs_on(&self, pod: &str) -> usize {
         let is_here = |number: usize| self.machines.pods[number].name() == pod;
         let node = self.ray.living().find(|(_, node)| is_here(node.pod));

@@ -1,4 +1,4 @@
-//! What was done in a world, for whatever checks it.
+//! A log of the changes of a world, for whatever checks it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -26,7 +26,7 @@ pub enum LogEntry {
         name: String,
         /// The reason why it was deleted.
         cause: DeletionCause,
-        /// How many jobs ran on it.
+        /// The number of jobs that ran on it.
         jobs: usize,
     },
     /// The process of a job was killed because its pod had too little memory.
@@ -38,23 +38,23 @@ pub enum LogEntry {
     TasksFailed {
         /// The name of the pod.
         pod: String,
-        /// How many.
+        /// The number of tasks.
         tasks: usize,
-        /// For how many seconds one of them had waited, at the most.
+        /// The longest wait of one of them, in seconds.
         waited_s: f64,
     },
     /// The webhook has denied a change of the RayCluster.
     Denied {
-        /// Who wanted to change it.
+        /// The user who wanted to change it.
         user: String,
-        /// Why it was denied.
+        /// The reason for the denial.
         why: String,
     },
     /// Something went wrong in the world, or somebody changed an object.
     Fault(String),
 }
 
-/// Why KubeRay's operator deletes a pod.
+/// The reason for which KubeRay's operator deletes a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeletionCause {
     /// Its containers have ended.

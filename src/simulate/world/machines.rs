@@ -1,4 +1,4 @@
-//! What the clusters of one world share: Kubernetes nodes with the pods on them, and quotas.
+//! Machines that the clusters of one world share: Kubernetes nodes with the pods on them, and quotas.
 
 use std::collections::BTreeMap;
 
@@ -28,13 +28,12 @@ pub struct Machines {
     pub(super) is_scanning: bool,
     /// The node that it will empty unless that changes, and since when.
     pub(super) candidate: Option<(usize, Moment)>,
-    /// How many cores the pods of a namespace may request, where there is a quota.
+    /// The cores that the pods of a namespace may request, where there is a quota.
     pub(super) quotas: BTreeMap<String, i64>,
     pub(super) notices: Vec<(usize, Notice)>,
 }
 
-/// What happens to a cluster because of something that happened to another one. Pods are numbers in the
-/// list of all pods.
+/// An event of a cluster that is caused by one of another cluster. Pods are numbers in the list of all pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
     /// There are other Kubernetes nodes.
@@ -76,7 +75,7 @@ impl Machines {
         self.present.len() - 1
     }
 
-    /// How many clusters have pods here.
+    /// The number of clusters that have pods here.
     pub fn clusters(&self) -> usize {
         self.present.len()
     }
@@ -109,7 +108,7 @@ impl Machines {
         waiting
     }
 
-    /// For each pool, whether pods of a template may be on its nodes.
+    /// Whether pods of a template may be on the nodes of each pool.
     pub(super) fn admitting(&self, placement: &Fields) -> Vec<bool> {
         let pools = self.pools.iter();
         pools.map(|pool| pool.admits(placement)).collect()
@@ -130,7 +129,7 @@ impl Machines {
         self.all().filter(on).collect()
     }
 
-    /// What is left of a node, as the scheduler counts: CPU, memory and GPUs.
+    /// The free amounts of a node, as the scheduler counts: CPU, memory and GPUs.
     pub fn room(&self, node: usize) -> (Amounts, i64) {
         let pool = &self.pools[self.nodes[node].pool];
         let free = left(pool.allocatable, self.nodes[node].filled);
@@ -200,7 +199,7 @@ impl Machines {
         wanted
     }
 
-    /// How many nodes of a pool there are, or are on their way.
+    /// The number of nodes of a pool, with those on their way.
     pub(super) fn nodes_of(&self, pool: usize) -> usize {
         let of_pool = |node: &&SimulatedNode| node.pool == pool && node.removed.is_none();
         self.nodes.iter().filter(of_pool).count()
@@ -234,7 +233,7 @@ impl Machines {
         ready.max().map_or(0.0, |ready| ready.since(now))
     }
 
-    /// What pods of other clusters request of each node.
+    /// The requests of other clusters' pods on each node.
     pub(super) fn loads_beside(&self, cluster: usize) -> NodeLoads {
         let mut loads = NodeLoads::new();
         if self.present.len() < 2 {

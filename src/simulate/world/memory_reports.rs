@@ -1,6 +1,6 @@
-//! How far the reports of the memory in use are.
+//! Progress of the reports of the memory in use.
 
-/// How far the reports of the dashboard agents have come.
+/// The progress of the dashboard agents' reports.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct MemoryReports {
     /// Whether the next report is among the events to come.

@@ -22,7 +22,7 @@ pub struct WorldView {
     pub pods: Rc<Vec<PodObject>>,
     /// The Kubernetes nodes; `None` where there is room for everything.
     pub nodes: Option<Rc<Vec<KubeNode>>>,
-    /// What pods of other clusters request of each of them.
+    /// The requests of other clusters' pods on each of them.
     pub loads: Rc<NodeLoads>,
     /// The number of this view; it grows with each change.
     pub version: u64,
@@ -37,13 +37,13 @@ pub struct SimulatedPod {
     pub object: PodObject,
     /// The GPUs that it takes of its node.
     pub gpus: i64,
-    /// For each node pool, whether it may be on its nodes, as far as labels and taints go.
+    /// Whether it may be on the nodes of each pool, as far as labels and taints go.
     pub admitted: Vec<bool>,
     /// The number of its node, once it is bound.
     pub node: Option<usize>,
-    /// When it was bound.
+    /// The time at which it was bound.
     pub bound: Option<Moment>,
-    /// How long its node then took until it had the pod's images, in seconds.
+    /// Seconds from then until its node had the pod's images.
     pub pulled_s: f64,
     /// Whether KubeRay's operator has deleted it, and waits until it is gone.
     pub is_awaited: bool,
@@ -124,26 +124,26 @@ impl SimulatedPod {
         requests(&self.object)
     }
 
-    /// What the kubelet has allocated to it.
+    /// The resources that the kubelet has allocated to it.
     pub fn allocated(&self) -> Amounts {
         let status = &self.object.status;
         let statuses = status.container_statuses.iter();
         let containers = statuses
             .filter_map(|status| status.allocated_resources)
             .fold(Amounts::default(), Amounts::plus);
-        // Where it has resources as a whole, those count.
+        // Resources of the pod as a whole come first.
         status
             .allocated_resources
             .unwrap_or_default()
             .or(containers)
     }
 
-    /// What it should request: as a whole where it does, or else what its containers should.
+    /// The requests in its spec: of the pod as a whole, or else of its containers.
     pub fn wanted(&self) -> Amounts {
         wanted(&self.object.spec)
     }
 
-    /// What its containers should have: their limits, or their requests where they have no limits, as
+    /// The size in its spec: the limits of its containers, or their requests where they have no limits, as
     /// thousandths of cores and as bytes.
     pub fn size(&self) -> [i64; 2] {
         let containers = self.object.spec.containers.iter();
@@ -166,8 +166,8 @@ impl SimulatedPod {
             .fold(Amounts::default(), Amounts::plus)
     }
 
-    /// What is paid for it, in cores, bytes and GPUs: as long as it has a Kubernetes node and has not ended.
-    /// The head is not counted.
+    /// The amounts that are paid for it, in cores, bytes and GPUs, as long as it has a Kubernetes node and
+    /// has not ended. The head is not counted.
     #[expect(clippy::cast_precision_loss, reason = "costs are reckoned in floats")]
     pub fn paid(&self) -> Option<(f64, f64, f64)> {
         if self.is_head || self.bound.is_none() || self.has_ended() {
@@ -246,7 +246,7 @@ impl SimulatedPod {
     }
 }
 
-/// What a pod with this spec requests: as a whole where it does, or else what its containers do.
+/// The requests of a pod with this spec: of the pod as a whole, or else of its containers.
 pub(super) fn wanted(spec: &PodSpec) -> Amounts {
     let containers = spec.containers.iter();
     let containers = containers
@@ -280,15 +280,15 @@ pub struct SimulatedNode {
     pub is_cordoned: bool,
     /// The images that it has or pulls, and from when on it has them.
     pub images: BTreeMap<String, Moment>,
-    /// What pods of others take of the node.
+    /// The amounts that pods of others take.
     pub filled: Amounts,
-    /// Since when it has had no pod.
+    /// The time since which it has had no pod.
     pub empty_since: Option<Moment>,
-    /// Since when no pod has come to it or left it.
+    /// The time since which no pod has come to it or left it.
     pub changed: Moment,
-    /// When the node autoscaler began to empty it.
+    /// The time at which the node autoscaler began to empty it.
     pub disrupted: Option<Moment>,
-    /// When it was removed.
+    /// The time of its removal.
     pub removed: Option<Moment>,
 }
 
@@ -312,7 +312,7 @@ pub fn fits(wanted: Amounts, free: Amounts) -> bool {
     within(wanted.cpu, free.cpu) && within(wanted.memory, free.memory)
 }
 
-/// What is left; nothing goes below 0.
+/// The amounts left; nothing goes below 0.
 pub fn left(free: Amounts, taken: Amounts) -> Amounts {
     let less = |free: Option<Quantity>, taken: Option<Quantity>| {
         let left = free

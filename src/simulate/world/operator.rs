@@ -16,8 +16,8 @@ use crate::snapshot::pod_object::{
 /// The letters of names that Kubernetes makes up. (`k8s.io/apimachinery/pkg/util/rand`.)
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// After how many seconds it looks again if it could not make a pod. (Its rate limiter begins with less,
-/// and doubles.)
+/// Seconds after which it looks again if it could not make a pod. (Its rate limiter begins with less, and
+/// doubles.)
 const AFTER_REFUSAL_S: f64 = 2.0;
 
 impl World {
@@ -179,7 +179,7 @@ impl World {
     ) -> usize {
         let number = self.machines.pods.len();
         let is_head = group.name == crate::ray::group::HEAD_NAME;
-        // What KubeRay sets where Ray's autoscaler v2 scales. (`common/pod.go`.)
+        // KubeRay sets this where Ray's autoscaler v2 scales. (`common/pod.go`.)
         spec.restart_policy = Some("Never".to_owned());
         let statuses = spec.containers.iter().map(|container| ContainerStatus {
             name: container.name.clone(),

@@ -16,7 +16,7 @@ pub(super) fn fill_in(spec: &mut PodSpec) {
     }
 }
 
-/// Why the API server refuses this spec for a pod that had another one.
+/// The API server's reason to refuse this spec for a pod that had another one.
 pub(super) fn refusal(before: &PodSpec, spec: &PodSpec) -> Option<String> {
     let whole = spec.resources;
     if whole.is_empty() {

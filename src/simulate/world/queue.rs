@@ -1,12 +1,12 @@
-//! What will happen, and when.
+//! The events to come, in the order of time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::simulate::moment::Moment;
 
-/// What can happen by itself. Numbers of pods and nodes are positions in the world's lists; a pod or
-/// a node that has gone keeps its number.
+/// The kinds of events that happen by themselves. Numbers of pods and nodes are positions in the
+/// world's lists; a pod or a node that has gone keeps its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorldEvent {
     /// A job of the trace is submitted.

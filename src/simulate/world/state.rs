@@ -23,19 +23,19 @@ use crate::snapshot::cluster_object::{ClusterObject, DEFAULT_IDLE_TIMEOUT_S};
 /// The world.
 #[derive(Debug, Clone)]
 pub struct World {
-    /// How the world behaves.
+    /// The settings of the world.
     pub settings: WorldSettings,
     /// The present moment.
     pub now: Moment,
-    /// What the cluster costs.
+    /// The costs of the cluster.
     pub ledger: CostLedger,
     /// The Ray cluster.
     pub ray: Ray,
     /// The objects as watchers have them.
     pub view: WorldView,
-    /// What is wrong with the world now.
+    /// The faults of the world now.
     pub disturbance: Rc<dyn Disturbance>,
-    /// What was done in the world.
+    /// The log of the world's changes.
     pub log: EventLog,
     /// The source of everything random but Ray's own choices.
     pub random: fastrand::Rng,
@@ -49,7 +49,7 @@ pub struct World {
     pub(super) groups: Vec<SimulatedGroup>,
     /// The groups that were removed: their pods may still be there.
     pub(super) former: Vec<SimulatedGroup>,
-    /// How many jobs are still to be submitted.
+    /// The number of jobs that are still to be submitted.
     pub(super) submissions: usize,
     /// Whether watchers or the GCS will act on a change anyway.
     pub(super) is_watched: bool,
@@ -59,7 +59,7 @@ pub struct World {
     pub(super) lost_head: LostHead,
 }
 
-/// What follows from the loss of a head.
+/// The consequences of the loss of a head.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LostHead {
     /// Whether a head was lost, and whether there is another one.
@@ -159,7 +159,7 @@ impl World {
         self.queue.peek().map(|(_, event)| event)
     }
 
-    /// When the next event happens.
+    /// The time of the next event.
     pub fn next_at(&self) -> Option<Moment> {
         self.queue.peek().map(|(at, _)| at)
     }

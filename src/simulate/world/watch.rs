@@ -1,4 +1,4 @@
-//! What watchers have: the objects as they were a moment ago, or longer where watches lag or stop.
+//! The objects that watchers have: as they were a moment ago, or longer where watches lag or stop.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::snapshot::cluster_object::ClusterObject;
 use crate::snapshot::kube_node::{KubeNodeSpec, KubeNodeStatus, NodeMetadata};
 use crate::snapshot::taint::Taint;
 
-/// What Karpenter marks a node with that it empties.
+/// The taint by which Karpenter marks a node that it empties.
 fn disrupted() -> Taint {
     Taint {
         key: "karpenter.sh/disrupted".to_owned(),

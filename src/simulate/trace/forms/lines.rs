@@ -176,7 +176,7 @@ fn shape(amounts: LineAmounts) -> JobShape {
         .collect()
 }
 
-/// What is not a number of 64 bits is refused where amounts and times are checked.
+/// NaN for a number that 64 bits do not hold: checks of amounts and times refuse that.
 fn float(number: &Number) -> f64 {
     number.as_f64().unwrap_or(f64::NAN)
 }

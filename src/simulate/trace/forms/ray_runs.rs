@@ -1,4 +1,4 @@
-//! What Ray ran, as its own records have it, as descriptions of jobs.
+//! Descriptions of jobs from Ray's own records of its tasks.
 //!
 //! Calls of an actor take nothing of their own: they are part of the actor's life, which ends with the
 //! last of them. What runs in a placement group takes from its bundles: the group is the job, from
@@ -11,7 +11,7 @@ use crate::simulate::trace::error::{Place, TraceError, TraceFault};
 use crate::simulate::trace::job::{JobDemand, JobShape, PlacementStrategy};
 use crate::simulate::trace::loss::Loss;
 
-/// What kind of task ran.
+/// The kind of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunKind {
     /// A task of its own.
@@ -29,7 +29,7 @@ pub struct Run {
     pub task: String,
     /// The name of the function or class.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: RunKind,
     /// The actor that is made or called.
     pub actor: Option<String>,
@@ -37,31 +37,31 @@ pub struct Run {
     pub group: Option<String>,
     /// The task that submitted it.
     pub parent: Option<String>,
-    /// When it was ready to run, in seconds of some clock.
+    /// The time at which it was ready to run, in seconds of some clock.
     pub ready: f64,
-    /// When it ran, from and to; absent as long as it has not ended.
+    /// The start and the end of its run; absent as long as it has not ended.
     pub ran: Option<(f64, f64)>,
-    /// What it asked for.
+    /// The resources that it asked for.
     pub shape: JobShape,
 }
 
-/// What Ray appends to the name of a class where it names its creation.
+/// The suffix that Ray appends to the name of a class to name its creation.
 const CREATION: &str = ".__init__";
 
 /// A placement group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunGroup {
-    /// What each of its bundles holds.
+    /// The resources of each of its bundles.
     pub bundles: Vec<JobShape>,
-    /// How they lie on nodes, if that is recorded.
+    /// Its placement strategy, if that is recorded.
     pub strategy: Option<PlacementStrategy>,
 }
 
 /// The placement groups by their ids.
 pub(in crate::simulate::trace) type Groups = HashMap<String, RunGroup>;
 
-/// When actors ended, by their ids, in seconds of the same clock as runs. Of others the last call is
-/// taken for the end.
+/// The ends of actors, by their ids, in seconds of the same clock as runs. Of others the last call
+/// is taken for the end.
 pub(in crate::simulate::trace) type ActorEnds = HashMap<String, f64>;
 
 /// A time during which something was there.
@@ -134,8 +134,8 @@ pub(in crate::simulate::trace) fn drafts(
     Ok((drafts, losses.into()))
 }
 
-/// When the tasks that become jobs ended. Tasks in a placement group are part of the group's job, and
-/// calls of an actor are part of the actor's.
+/// The ends of the tasks that become jobs. Tasks in a placement group are part of the group's job, and calls
+/// of an actor are part of the actor's.
 fn task_ends(runs: &[(Run, f64, f64)]) -> HashMap<String, f64> {
     let tasks = runs.iter();
     let tasks = tasks.filter(|(run, ..)| run.kind == RunKind::Task && run.group.is_none());

@@ -17,7 +17,7 @@ use crate::text::shown_text;
 /// The state from which on a task waits for a node and for nothing else: its arguments are there.
 const READY: &str = "PENDING_NODE_ASSIGNMENT";
 
-/// How many tasks Ray lists unless it is told otherwise, and how many it lists at most.
+/// The number of tasks that Ray lists by default, and the most that it lists.
 const LIMITS: [usize; 2] = [100, 10_000];
 
 /// A record of any of the lists.

@@ -9,7 +9,7 @@ use crate::simulate::trace::error::{Place, TraceError, TraceFault};
 use crate::simulate::trace::job::JobShape;
 use crate::text::{nearest, shown_text};
 
-/// What a column says.
+/// The kinds of columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     Id,
@@ -189,7 +189,7 @@ fn draft(row: &Row<'_>, number: usize) -> Result<JobDraft, TraceError> {
     })
 }
 
-/// What a job asks for; where nothing is said, one CPU, as of Ray.
+/// The resources of a job; by default one CPU, as of Ray.
 fn shape(row: &Row<'_>) -> Result<JobShape, TraceError> {
     let cpus = row.number(Column::Cpus, "cpus")?.unwrap_or(1.0);
     let mut shape = JobShape::from([("CPU".to_owned(), cpus)]);

@@ -17,7 +17,7 @@ impl World {
         (!self.is_gcs_away()).then_some(self.ray.version)
     }
 
-    /// What the GCS says of the cluster; `None` if it does not answer.
+    /// The cluster state that the GCS reports; `None` if it does not answer.
     pub fn gcs_state(&self) -> Option<ClusterResourceState> {
         (!self.is_gcs_away()).then(|| {
             let mut state = self.ray.state(self.now);

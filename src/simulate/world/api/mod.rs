@@ -24,7 +24,7 @@ use crate::reconcile::{Effect, Failure, Reply};
 use crate::simulate::world::disturbance::WrongAnswer;
 use crate::simulate::world::log::LogEntry;
 
-/// Who changes objects by hand.
+/// The user who changes objects by hand.
 const PEOPLE: &str = "people";
 
 impl World {
@@ -32,7 +32,7 @@ impl World {
     ///
     /// # Errors
     ///
-    /// What is called refuses, as the real one would, or does not answer.
+    /// The called API refuses, as the real one would, or does not answer.
     pub fn call(&mut self, effect: &Effect) -> Result<Reply, Failure> {
         let disturbance = Rc::clone(&self.disturbance);
         let (is_done, result) = if !effect.is_kubernetes() && self.is_gcs_away() {
@@ -128,8 +128,7 @@ impl World {
         }
     }
 
-    /// Why the webhook denies a change of the RayCluster, if it is there and does. `user` is who changes
-    /// it.
+    /// The webhook's reason to deny a change of the RayCluster by `user`, if it is there and does.
     pub(in crate::simulate::world) fn denial(
         &mut self,
         changed: &Value,

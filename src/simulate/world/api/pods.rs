@@ -87,7 +87,7 @@ impl World {
                     &["FieldValueForbidden"],
                 ));
             };
-            // What a strategic merge patch does not name stays as it is.
+            // Fields that a strategic merge patch does not name stay as they are.
             container.resources = merged(container.resources, change.get("resources"));
         }
         let spec = &mut resized.object.spec;

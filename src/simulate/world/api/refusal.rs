@@ -1,10 +1,10 @@
-//! What the API server answers that refuses a call.
+//! The API server's answers that refuse calls.
 
 use crate::reconcile::Failure;
 use crate::reconcile::effects::failure::{ApiStatus, GcsKind};
 use crate::snapshot::amounts::Amounts;
 
-/// What the quota's admission says. (`k8s.io/apiserver`, `resourcequota/controller.go`.)
+/// The message of the quota's admission. (`k8s.io/apiserver`, `resourcequota/controller.go`.)
 pub(super) const EXCEEDED_QUOTA: &str = "exceeded quota: cores";
 
 /// The GCS does not answer.

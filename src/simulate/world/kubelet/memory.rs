@@ -1,4 +1,4 @@
-//! What comes of the memory that jobs use: reports, killed processes, and pods that cannot shrink yet.
+//! Effects of the memory that jobs use: reports, killed processes, and pods that cannot shrink yet.
 
 use crate::simulate::ray::jobs::JobState;
 use crate::simulate::world::World;
@@ -9,7 +9,7 @@ use crate::simulate::world::queue::WorldEvent;
 /// every five seconds.)
 const REPORT_S: f64 = 5.0;
 
-/// After how many seconds a kubelet tries again to take memory that is in use.
+/// Seconds after which a kubelet tries again to take memory that is in use.
 const SHRINK_AGAIN_S: f64 = 10.0;
 
 impl World {
@@ -53,7 +53,7 @@ impl World {
         self.relieve(&nodes);
     }
 
-    /// Where too much memory is in use, processes are killed until it is not.
+    /// Kills processes on nodes with too much memory in use, until there is not.
     fn relieve(&mut self, nodes: &[usize]) {
         let mut has_killed = false;
         for node in nodes {

@@ -9,9 +9,9 @@ use crate::snapshot::NodeId;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::gcs::HEAD_RESOURCE;
 
-/// How long after its deletion a worker's raylet ends, in seconds. The kubelet hears of the deletion by a
-/// watch, as the scaler does, and has yet to tell the raylet: so the GCS does not report the end before
-/// the watch of the scaler shows the deletion, unless that watch lags.
+/// Seconds from a worker's deletion to the end of its raylet. The kubelet hears of the deletion by a watch,
+/// as the scaler does, and has yet to tell the raylet: so the GCS does not report the end before the watch of
+/// the scaler shows the deletion, unless that watch lags.
 const RAYLET_TOLD_S: f64 = 0.1;
 
 impl World {
@@ -167,7 +167,7 @@ impl World {
         self.ray_changed();
     }
 
-    /// What pods can request of the node of a pod.
+    /// The allocatable resources of the node of a pod.
     pub(in crate::simulate::world) fn allocatable_of(&self, pod: usize) -> Option<Amounts> {
         let node = self.machines.pods[pod].node?;
         Some(self.machines.pools[self.machines.nodes[node].pool].allocatable)
@@ -214,7 +214,7 @@ impl World {
         }
         let pod = &mut self.machines.pods[number];
         pod.allocate();
-        // What is allocated is in the status before the containers have it.
+        // Allocated resources are in the status before the containers have them.
         pod.set_resize("PodResizeInProgress", None, None);
         self.after(
             self.settings.resize_s,

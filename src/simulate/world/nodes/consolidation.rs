@@ -11,10 +11,10 @@ use crate::simulate::moment::Moment;
 use crate::simulate::world::state::World;
 use crate::snapshot::amounts::Amounts;
 
-/// From when a node is found until it goes, if it then still may. (Karpenter's `consolidationTTL`.)
+/// Seconds from the choice of a node until it goes, if it then still may. (Karpenter's `consolidationTTL`.)
 const VALIDATED_S: f64 = 15.0;
 
-/// How many of the nodes of a pool may go at a time, in percent, rounded up. (Karpenter's default budget.)
+/// The share of a pool's nodes that may go at a time, in percent, rounded up. (Karpenter's default budget.)
 const BUDGET_PERCENT: usize = 10;
 
 impl World {
@@ -112,7 +112,7 @@ impl Machines {
         if u32::try_from(there).is_ok_and(|there| there <= pool.min) || going >= budget {
             return false;
         }
-        // What waits for a node needs the room.
+        // Pods that wait for a node need the room.
         if self.has_waiting() {
             return false;
         }
@@ -124,7 +124,7 @@ impl Machines {
         !pods.is_empty() && pods.iter().all(may) && self.fit_elsewhere(number, &pods)
     }
 
-    /// How many nodes of a pool are going.
+    /// The number of nodes of a pool that are going.
     fn going(&self, pool: usize) -> usize {
         let nodes = self.nodes.iter();
         let going = nodes

@@ -83,6 +83,8 @@ pub(crate) fn mark(
         let is_lone = node
             .pod()
             .is_some_and(|pod| evidence.lone.contains_key(pod));
+        let said = node.pod().and_then(|pod| evidence.pods.get(pod));
+        node.overdue = is_lone || matches!(said, Some(BlockReason::NotInTime { .. }));
         let is_late = is_lone || is_of_blocked && !node.pod().is_some_and(starts);
         node.blocked = is_pending && is_late && !node.head;
     }

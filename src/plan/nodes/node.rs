@@ -121,6 +121,8 @@ pub(crate) struct PlannedNode {
     pub(crate) at_resize_limits: bool,
     /// Whether it is pending and would not start now.
     pub(crate) blocked: bool,
+    /// Whether it has not started in time, so that no demand counts on it.
+    pub(crate) overdue: bool,
     /// Its node class, by source, while it is known.
     pub(crate) class: [Option<u32>; 2],
     /// The number of equal nodes that it stands for, which are next to each other in the list. It

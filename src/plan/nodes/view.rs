@@ -166,6 +166,7 @@ fn empty(group: NodeGroup) -> PlannedNode {
         gated_s: None,
         at_resize_limits: false,
         blocked: false,
+        overdue: false,
         class: [None; 2],
         count: 1,
         born: NodeIndex::at(0),

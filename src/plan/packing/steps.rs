@@ -51,7 +51,7 @@ impl Packing<'_> {
     pub(crate) fn onto_blocked(&mut self, order: Vec<NodeIndex>) -> Vec<NodeIndex> {
         // The list has the nodes that were split off before.
         self.parts.clear();
-        let blocked = self.those(&order, |node| node.blocked);
+        let blocked = self.those(&order, |node| node.blocked && !node.overdue);
         for part in self.pending(&blocked) {
             self.pick_existing(StepNodes::Only(PlacementStep::Pending), &part);
         }

@@ -7,6 +7,10 @@ use super::scene::{Scene, SceneInPlace, SceneJob};
 use crate::faults::lies::GcsLie;
 use crate::faults::trouble::{CallEvent, CallKind, LostWatches};
 
+/// The progress deadline where pods hang, in seconds: longer than the slowest pods take to start, and short of
+/// the time in which all has to be served.
+const DEADLINE_S: u32 = 110;
+
 impl Draw {
     /// In a part of the scenes: other settings of pods in place, jobs that need a pod that has grown, and
     /// what else can go wrong.
@@ -55,6 +59,19 @@ impl Draw {
             self.bounds_pods(scene);
         }
         scene.settings.initial_sizes = scene.settings.strategy.is_rayfit() && self.one_in(3);
+        // Ray's own autoscaler waits for such pods for an hour, and for some for ever.
+        if scene.settings.strategy.is_rayfit() && self.one_in(4) {
+            scene.settings.progress_deadline_seconds = Some(DEADLINE_S);
+            for _ in 0..self.0.usize(1..=2) {
+                let (group, seconds) = (self.0.usize(..2), self.seconds(5.0, 60.0));
+                let kind = if self.0.bool() {
+                    FaultKind::DeletionsHang { group, seconds }
+                } else {
+                    FaultKind::InitContainersHang { group, seconds }
+                };
+                faults.push(self.sometime(kind));
+            }
+        }
     }
 
     /// Pods that may grow have resources as a whole, within which they do.

@@ -85,6 +85,12 @@ impl FaultTrial<'_> {
                 let failed = losses::fail_pod(world, pick);
                 self.say(format!("failed: {failed:?}"));
             }
+            FaultKind::DeletionsHang { group, .. } => {
+                troubles.borrow_mut().hanging[0] = Some(group);
+            }
+            FaultKind::InitContainersHang { group, .. } => {
+                troubles.borrow_mut().hanging[1] = Some(group);
+            }
             FaultKind::PodsStartSlowly { takes, .. } => world.settings.pod_start_s = takes,
             FaultKind::MaxReplicas { group, max, .. } => {
                 self.set(group, "maxReplicas", json!(max));
@@ -213,6 +219,8 @@ impl FaultTrial<'_> {
                 troubles.borrow_mut().resizes = None;
                 losses::kubelets_retry(world);
             }
+            FaultKind::DeletionsHang { .. } => troubles.borrow_mut().hanging[0] = None,
+            FaultKind::InitContainersHang { .. } => troubles.borrow_mut().hanging[1] = None,
             FaultKind::PodsStartSlowly { .. } => world.settings.pod_start_s = usual.pod_start_s,
             FaultKind::MaxReplicas { group, .. } => {
                 let max = self.scene.groups.get(group).map_or(1, |group| group.max);

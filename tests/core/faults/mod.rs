@@ -12,6 +12,7 @@
 //!   runs
 //! - [`neighbours`]: several clusters at the same time, whose requests pass one gate; `shared` has what
 //!   those of one world share
+//! - `hangs`: kubelets that come to no end with a pod
 //! - `trouble`: what is wrong with a world now; `answers` and `losses` have what follows, `lies` what a GCS
 //!   says that is not so
 //! - [`replicas`]: several processes, and the Lease by which one of them scales the cluster
@@ -26,6 +27,7 @@ pub(crate) mod checker;
 pub(crate) mod draw;
 mod draw_last;
 pub(crate) mod gate;
+mod hangs;
 mod harm;
 mod inject;
 mod inspect;

@@ -144,6 +144,20 @@ pub(crate) enum FaultKind {
         /// Which one.
         pick: usize,
     },
+    /// The kubelets of pods of a group that would be gone meanwhile never come to an end with them.
+    DeletionsHang {
+        /// The group.
+        group: usize,
+        /// For how long pods begin to hang.
+        seconds: f64,
+    },
+    /// An init container never ends in pods of a group whose containers would begin to run meanwhile.
+    InitContainersHang {
+        /// The group.
+        group: usize,
+        /// For how long pods begin to hang.
+        seconds: f64,
+    },
     /// Containers take longer to start.
     PodsStartSlowly {
         /// How long they take, in seconds.
@@ -312,6 +326,8 @@ impl FaultKind {
             | Self::GcsRestarts { seconds }
             | Self::ResizesRefused { seconds, .. }
             | Self::PodsStartSlowly { seconds, .. }
+            | Self::DeletionsHang { seconds, .. }
+            | Self::InitContainersHang { seconds, .. }
             | Self::MaxReplicas { seconds, .. }
             | Self::MinReplicas { seconds, .. }
             | Self::GroupSuspended { seconds, .. }

@@ -69,6 +69,9 @@ pub(crate) struct SceneSettings {
     /// How pods that can be resized are kept small, if not as usual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) in_place: Option<SceneInPlace>,
+    /// After how many seconds pods count no more that have not become Ray nodes, if not as usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) progress_deadline_seconds: Option<u32>,
     /// Whether new pods are made larger than their template where a single request needs that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) initial_sizes: bool,
@@ -170,6 +173,9 @@ impl Scene {
             settings.plan.follow_memory = in_place.follow_memory;
         }
         settings.plan.initial_sizes = self.settings.initial_sizes;
+        if let Some(seconds) = self.settings.progress_deadline_seconds {
+            settings.plan.progress_deadline_s = f64::from(seconds);
+        }
         if let Some(max) = self.settings.max_workers {
             settings.plan.max_workers = max;
         }

@@ -12,6 +12,7 @@ use rayfit::simulate::ray::resources::Bundle;
 use rayfit::simulate::settings::LIVENESS_S;
 use rayfit::simulate::trace::PlacementStrategy;
 use rayfit::simulate::world::group::SimulatedGroup;
+use rayfit::simulate::world::objects::SimulatedPod;
 
 /// How long after the last fault and the last submission jobs may wait that could run, in seconds:
 /// the longest back-off and the longest node's start several times over, and the work itself. It is
@@ -95,14 +96,18 @@ impl FaultTrial<'_> {
         let is_rayfit = self.scene.settings.strategy.is_rayfit();
         let counts = |of: &str| is_rayfit || self.world.group_spec(of).is_some();
         let workers = self.world.workers();
-        let pods = workers.filter(|pod| counts(pod.group())).count();
+        let counts = |pod: &&SimulatedPod| {
+            counts(pod.group()) && !self.hung.contains(pod.name()) && !self.is_left(pod.group())
+        };
+        let pods = workers.filter(counts).count();
+        let least = if self.hung.is_empty() { wanted } else { 0 };
         let is_needed = self.unservable() > 0;
         // Every pod has a core that is kept ready, or is of the same replica as one that has.
         let hosts = self.scene.groups.iter().map(|group| group.hosts).max();
         let ready = if is_rayfit { standby.cpus_beside(0) } else { 0 };
         let ready = usize::try_from(ready * hosts.unwrap_or(1)).unwrap_or_default();
         let most = wanted + ready;
-        if !(wanted..=most).contains(&pods) && !is_needed {
+        if !(least..=most).contains(&pods) && !is_needed {
             return Err(WorldViolation::NotScaledDown {
                 pods,
                 wanted,
@@ -147,6 +152,8 @@ impl FaultTrial<'_> {
     fn is_servable(&self, job: &SimulatedJob) -> bool {
         let grows =
             self.scene.settings.strategy.is_rayfit() && inspect::is_growth_allowed(&self.world);
+        // Pods that hang take the room of their Kubernetes nodes for good.
+        let grows = grows && self.hung.is_empty();
         self.fits(job, Pods::Base) || grows && self.fits(job, Pods::Grown)
     }
 
@@ -162,6 +169,7 @@ impl FaultTrial<'_> {
         let max = self.scene.settings.max_workers.unwrap_or(u64::MAX);
         let mut room = i64::try_from(max).unwrap_or(i64::MAX);
         room = room.saturating_sub(self.world.least_workers());
+        room = room.saturating_sub(i64::try_from(self.hung.len()).unwrap_or(i64::MAX));
         let mut places = 0;
         for group in workers() {
             let (resources, pods) = match of {
@@ -175,7 +183,9 @@ impl FaultTrial<'_> {
             } else {
                 each
             };
-            let most = max_replicas(&self.world, &group.name)
+            let most = max_replicas(&self.world, &group.name);
+            let most = self
+                .replicas_beside(&group.name, most, group.hosts)
                 .min(room / group.hosts)
                 .min(pods / group.hosts)
                 * group.hosts;

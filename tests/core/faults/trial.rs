@@ -1,6 +1,6 @@
 //! One simulation with faults.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use serde_json::{Value, json};
 
@@ -112,6 +112,8 @@ pub(super) struct FaultTrial<'a> {
     ongoing: Vec<FaultKind>,
     /// The event that happened last, if it was not a fault.
     pub(super) happened: Option<WorldEvent>,
+    /// The names of pods that hang for good.
+    pub(super) hung: BTreeSet<String>,
     /// What will go wrong, once jobs are submitted.
     pub(super) faults: Vec<Fault>,
     phase: Phase,
@@ -203,6 +205,7 @@ impl<'a> FaultTrial<'a> {
             dying: None,
             ongoing: Vec::new(),
             happened: None,
+            hung: BTreeSet::new(),
             faults: plan.faults.clone(),
             phase: Phase::Starting,
             began: None,
@@ -373,6 +376,7 @@ impl<'a> FaultTrial<'a> {
                 self.controllers.happen(event, &mut self.world);
             }
             WorldEvent::WatchedLate => self.troubles.watched_late(&mut self.world),
+            event if self.begins_to_hang(event) => {}
             event => self.world.happen(event),
         }
         if event == WorldEvent::Watched {

@@ -38,6 +38,8 @@ pub(crate) struct Trouble {
     pub(crate) lost: Option<LostWatches>,
     /// What kubelets say to every resize.
     pub(crate) resizes: Option<ResizeRefusal>,
+    /// The groups of which deletions of pods, and starts of pods, begin to hang.
+    pub(crate) hanging: [Option<usize>; 2],
     /// What watchers hear of some objects later than of others, and when.
     late_views: VecDeque<(Moment, WorldView)>,
     /// The requests to the API server that have to pass a gate first, by the events by which they

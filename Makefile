@@ -29,7 +29,7 @@ release: tools-rust ## The binary, optimised (target/release/rayfit)
 
 .PHONY: test
 test: tools ## An answer within minutes: lints, all tests in Rust, and each promise once in the lab (does its own set-up)
-	scripts/test.sh 'make test' format build vet docs lab rust live
+	scripts/test.sh 'make test' format build+lab vet+docs rust+live
 
 .PHONY: test-all
 test-all: test test-rest test-image ## Everything that must pass: `make test`, what that leaves out, and the container image

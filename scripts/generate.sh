@@ -5,9 +5,12 @@
 set -eu
 rayfit=$(realpath "${1:?usage: generate.sh RAYFIT [FOLDER]}")
 cd "$(dirname "$0")/.."
+# shellcheck source=scripts/rust-tests.sh
+. scripts/rust-tests.sh
 into=$(realpath "${2:-.}")
 # Before the rest, which the new tables may change: then `make generate` is called once more.
 (cd tests && "${GO:-go}" run ./fields "$into/src/schema")
+RAYFIT_CHART=$into/manifests linting "$cargo" test --locked --test core -- --exact manifests::the_folder_is_what_the_command_writes
 cd "$into"
 "$rayfit" manifests --write-to manifests
 "$rayfit" rules -o markdown > docs/rules.md

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test.sh TITLE PART..: parts of what must pass, one after the other, with a table of their times at the
-# end. `make test` and `make test-all` say which. A further part is a function below.
+# test.sh TITLE PART..: parts of what must pass, one after the other, PART+PART beside each other, with a
+# table of their times at the end. `make test` and `make test-all` say which. A further part is a function below.
 #
 # RUST_TEST_THREADS  how many tests in Rust run at a time; three for each core without it, since those with
 #       servers, processes and Ray mostly wait
@@ -88,7 +88,8 @@ rest() {
   suite rest
 }
 
-for part in "${@:2}"; do
+words=${*:2}
+for part in ${words//+/ }; do
   declare -F "$part" >/dev/null || {
     echo "test.sh: there is no part $part" >&2
     exit 2

@@ -10,7 +10,7 @@
 //! - [`ray`]: a borrowed view of RayCluster, RayJob, RayService and RayCronJob
 //! - [`schema`]: where a manifest deviates from KubeRay's CRDs
 //! - [`facts`]: facts about the Kubernetes cluster around an object
-//! - [`rule_id`], [`finding`], [`rules`]: the rules, one documented module per rule, and what they
+//! - [`rule_id`], [`rule_page`], [`finding`], [`rules`]: the rules, one documented module per rule, and what they
 //!   report
 //! - [`defaults`]: what admission fills in, as a minimal JSON patch
 //! - [`policy`], [`raypolicy`]: the mode of each rule, and the objects that set it
@@ -86,6 +86,7 @@ pub mod raypolicy;
 pub mod reconcile;
 pub mod report;
 pub mod rule_id;
+pub mod rule_page;
 pub mod rules;
 pub mod schedule;
 pub mod schema;

@@ -15,9 +15,7 @@ use crate::facts::Facts;
 use crate::initial_size::{self, Enlarged, LeftAsMade, NewPod, OwnerCluster};
 use crate::judge::Verdict;
 use crate::policy::{EffectivePolicy, Settings};
-use crate::ray::container::MEMORY_MONITOR;
-use crate::ray::ippr::ANNOTATION;
-use crate::ray::{Kind, RayObject, drain};
+use crate::ray::{Kind, RayObject};
 use crate::raypolicy::compile;
 use crate::raypolicy::review::PolicyReview;
 use crate::{judge, raypolicy};
@@ -93,7 +91,12 @@ pub fn decide(
     if let Some(skip) = old.and_then(|old| skip::skip_update(webhook, object, old)) {
         return Ok(Decision::Skipped(skip));
     }
-    let (object, old) = match trees(webhook, kind, object, old, budget) {
+    let read = |raw: &RawValue, field| read(raw, field, Detail::Judged, budget);
+    let trees = read(object, "object").and_then(|object| {
+        let old = old.map(|old| read(old, "oldObject")).transpose()?;
+        Ok((object, old))
+    });
+    let (object, old) = match trees {
         // A failed call would have it stored unchecked where the webhooks fail open, and its author can add to it
         // until it fails.
         Err(error @ ReviewError::TooMuch(_)) if webhook == Webhook::Validate => {
@@ -172,46 +175,6 @@ fn review_policy(
         facts,
         now,
     ))
-}
-
-/// A cluster without this key has no autoscaling, and DF10 adds nothing to its workers.
-const AUTOSCALING: &str = "enableInTreeAutoscaling";
-
-/// Both objects, with the fields that will be read.
-fn trees(
-    webhook: Webhook,
-    kind: Kind,
-    object: &RawValue,
-    old: Option<&RawValue>,
-    budget: &TreeBudget,
-) -> Result<(Value, Option<Value>), ReviewError> {
-    let read = |raw, field, detail| read(raw, field, detail, budget);
-    // A search of the unparsed text suffices: API servers write these names without escapes.
-    let mut detail = match webhook {
-        Webhook::Mutate if object.get().contains(ANNOTATION) => Detail::WithEnvironment,
-        Webhook::Mutate if object.get().contains(AUTOSCALING) => Detail::WithEnvironment,
-        Webhook::Validate if object.get().contains(drain::VARIABLE) => Detail::WithEnvironment,
-        Webhook::Validate if object.get().contains(MEMORY_MONITOR) => Detail::WithEnvironment,
-        _ => Detail::Judged,
-    };
-    let mut new = read(object, "object", detail)?;
-    let Some(old) = old else {
-        return Ok((new, None));
-    };
-    if webhook == Webhook::Validate && compares_all(kind, &new) {
-        detail = Detail::Whole;
-        drop(new);
-        // The first tree is dropped, so it no longer counts against the budget.
-        budget.clear();
-        new = read(object, "object", detail)?;
-    }
-    Ok((new, Some(read(old, "oldObject", detail)?)))
-}
-
-/// Rule RF306 will compare all of the object with the stored one.
-fn compares_all(kind: Kind, object: &Value) -> bool {
-    let strategy = object.pointer("/spec/upgradeStrategy/type");
-    kind == Kind::RayCluster && strategy.and_then(Value::as_str) == Some("Recreate")
 }
 
 fn view<'a>(

@@ -60,8 +60,8 @@ pub fn kind_to_judge(review: &Review<'_>) -> Result<Kind, Skip> {
         .ok_or(Skip::NotOurs)
 }
 
-/// Why an update needs no check, or no defaults, if the raw text shows that. `None` means that it
-/// is unknown: the same value written differently (order, white space) is compared later.
+/// Why an update needs no check, or no defaults, if the raw text shows that. API servers write equal values in
+/// equal words: the same value in others (order, white space) is checked.
 pub fn skip_update(webhook: Webhook, object: &RawValue, old: &RawValue) -> Option<Skip> {
     let old: Parts<'_> = serde_json::from_str(old.get()).ok()?;
     // The stored object alone shows it: API servers refuse an update that changes the time of

@@ -1,6 +1,5 @@
 //! `rayfit manifests`: the manifests that install Rayfit.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,10 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::Outcome;
-use crate::manifests::chart::FlagHelp;
 use crate::manifests::options::MONITORING;
 use crate::manifests::{
-    self, Certificates, FailurePolicy, ManifestOptions, chart, kustomize, names, to_yaml,
+    self, Certificates, FailurePolicy, ManifestOptions, kustomize, names, to_yaml,
 };
 use crate::policy::settings::IMAGE;
 
@@ -177,9 +175,7 @@ impl ManifestsCommand {
         options.check()?;
         match folder {
             Some(folder) => {
-                let mut tree = kustomize::tree(&options);
-                tree.extend(chart::files(&flags())?);
-                write_tree(&folder, &tree)?;
+                write_tree(&folder, &kustomize::tree(&options))?;
             }
             None => std::io::stdout().write_all(yaml(&options).as_bytes())?,
         }
@@ -223,23 +219,6 @@ impl ManifestsCommand {
             definitions: !self.no_crds,
         }
     }
-}
-
-/// What `--help` says of each flag, for the values of the chart.
-fn flags() -> BTreeMap<String, FlagHelp> {
-    let command = <ManifestsCommand as clap::Args>::augment_args(clap::Command::default());
-    let flags = command.get_arguments().filter_map(|argument| {
-        let help = argument.get_long_help().or(argument.get_help());
-        let default = argument.get_default_values().iter();
-        let flag = FlagHelp {
-            help: help.map(ToString::to_string).unwrap_or_default(),
-            default: default
-                .map(|value| value.to_string_lossy().into_owned())
-                .collect(),
-        };
-        Some((argument.get_long()?.to_owned(), flag))
-    });
-    flags.collect()
 }
 
 fn yaml(options: &ManifestOptions) -> String {

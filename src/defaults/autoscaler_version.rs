@@ -5,35 +5,16 @@ use serde_json::{Value, json};
 use super::{DefaultId, DefaultRule, Draft};
 use crate::policy::Settings;
 use crate::ray::{Cluster, Kind, RayObject, text_at};
+use crate::rule_page::RulePage;
 
 /// DF03
 pub static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(3),
     name: "autoscaler-version",
     summary: "`autoscalerOptions.version: v2` where something in the object needs it",
-    what: "With autoscaling on, `autoscalerOptions.version` becomes `v2` if `ray.io/ippr` lists a \
-           group of the object, a group has `idleTimeoutSeconds` or a `priority`, or Rayfit scales \
-           the cluster. It is left alone if the head's `RAY_enable_autoscaler_v2` is set, if a pod \
-           template has a `restartPolicy` other than Never, or if a container's `resizePolicy` says \
-           `RestartContainer`, all of which v2 rules out.",
+    page: RulePage(include_str!("autoscaler_version.md")),
     why: "Only the second version of Ray's autoscaler knows these; KubeRay refuses some of them \
           without it, and in-place resize is silently ignored.",
-    before: r#"
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
-  workerGroupSpecs:
-  - groupName: small
-    idleTimeoutSeconds: 300
-"#,
-    after: r#"
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default, version: v2}
-  workerGroupSpecs:
-  - groupName: small
-    idleTimeoutSeconds: 300
-"#,
     since: "0.1.0",
     apply,
 };

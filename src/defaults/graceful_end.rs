@@ -6,6 +6,7 @@ use super::draft::Before;
 use super::{DefaultId, DefaultRule, Draft, DraftEntry};
 use crate::ray::drain::{self, DrainTime, DrainVariable};
 use crate::ray::{Cluster, Group, RayObject, since};
+use crate::rule_page::RulePage;
 
 /// How many seconds a new worker may drain, so that a task of most of a minute ends in it.
 const DRAIN_S: i64 = 50;
@@ -15,43 +16,11 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(10),
     name: "graceful-end",
     summary: "workers have 60 s to end, of which Ray drains 50",
-    what: "With autoscaling on and a `rayVersion` from 2.57.0 on, every worker group gets \
-           `terminationGracePeriodSeconds: 60`, and its ray container \
-           `RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S: \"50\"`. Where it has one of them, the other is \
-           filled in to suit it: a grace period of ten seconds more than the drain, if that is \
-           more than Kubernetes' own 30, or a drain of ten seconds less than the grace period. A group \
-           whose `preStop` hook calls `ray stop` gets neither (RF232).",
+    page: RulePage(include_str!("graceful_end.md")),
     why: "From 2.57 on Ray drains a node for up to 30 s when its pod is deleted, and Kubernetes \
           kills the pod after 30 s: the kill falls on the drain's last second. With this, tasks of \
           up to 50 s end in a pod that is evicted or deleted, instead of running again elsewhere, \
           and Ray ends its processes itself. A worker without work ends at once, as before.",
-    before: r"
-spec:
-  rayVersion: 2.60.0
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default, version: v2}
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-",
-    after: r#"
-spec:
-  rayVersion: 2.60.0
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default, version: v2}
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        terminationGracePeriodSeconds: 60
-        containers:
-        - name: ray-worker
-          env:
-          - {name: RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S, value: "50"}
-"#,
     since: "0.1.0",
     apply,
 };

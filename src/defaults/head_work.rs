@@ -6,31 +6,15 @@ use super::draft::Before;
 use super::{DefaultId, DefaultRule, Draft};
 use crate::ray::group::HEAD_NAME;
 use crate::ray::{Group, RayObject};
+use crate::rule_page::RulePage;
 
 /// DF08
 pub static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(8),
     name: "head-takes-no-work",
     summary: "`num-cpus: \"0\"` on the head, only where a policy asks for it",
-    what: "With autoscaling on, and only where the policy (or `--head-takes-no-work`) asks, the \
-           head's `rayStartParams` get `num-cpus: \"0\"` where it is absent. A head whose group-level \
-           `resources` are set, or which `ray.io/ippr` lists, is left alone: there KubeRay or Ray \
-           would refuse the key.",
+    page: RulePage(include_str!("head_work.md")),
     why: "Tasks that land on the head compete with the services that keep the whole cluster alive.",
-    before: r"
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
-  headGroupSpec:
-    rayStartParams: {}
-",
-    after: r#"
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
-  headGroupSpec:
-    rayStartParams: {num-cpus: "0"}
-"#,
     since: "0.1.0",
     apply,
 };

@@ -6,33 +6,15 @@ use super::{DefaultId, DefaultRule, Draft};
 use crate::policy::Settings;
 use crate::policy::settings::SidecarSize;
 use crate::ray::{RayObject, since};
+use crate::rule_page::RulePage;
 
 /// DF04
 pub static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(4),
     name: "ray-sidecar",
     summary: "pull policy and resources of Ray's autoscaler container, as KubeRay would choose them",
-    what: "With autoscaling on and Ray's own autoscaler in charge, `autoscalerOptions` gets \
-           `imagePullPolicy: IfNotPresent` and `resources` (requests and limits of 500m CPU and \
-           512Mi) where they are absent. `resources` is only ever written as a whole, since KubeRay \
-           takes it as a whole. `image` is written only where `rayVersion` is below 2.0.0 \
-           (`rayproject/ray:2.0.0`, the first with this autoscaler); elsewhere the container follows \
-           the head's image through upgrades.",
+    page: RulePage(include_str!("ray_sidecar.md")),
     why: "What the container will get is visible in the object, to people and to quota tools.",
-    before: r#"
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {idleTimeoutSeconds: 60, upscalingMode: Default}
-"#,
-    after: r#"
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions:
-    idleTimeoutSeconds: 60
-    upscalingMode: Default
-    imagePullPolicy: IfNotPresent
-    resources: {limits: {cpu: 500m, memory: 512Mi}, requests: {cpu: 500m, memory: 512Mi}}
-"#,
     since: "0.1.0",
     apply,
 };

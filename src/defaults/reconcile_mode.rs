@@ -6,34 +6,15 @@ use super::draft::Before;
 use super::{DefaultId, DefaultRule, Draft, Origin};
 use crate::path::FieldPath;
 use crate::ray::{Cluster, Kind, RayObject, ReconcileMode, reconcile};
+use crate::rule_page::RulePage;
 
 /// DF07
 pub static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(7),
     name: "reconcile-mode",
     summary: "`rayfit.dev/reconcile`, only where a policy sets it",
-    what: "With autoscaling on, and only where a RayPolicy sets `reconcile.mode`, an object without \
-           the annotation `rayfit.dev/reconcile` gets it with that mode; the other defaults then \
-           follow it. Not where another RayPolicy does not allow that mode (`allowedModes`), not a \
-           RayCronJob, whose annotations reach no cluster, and not an object that was there before: who \
-           scales a running cluster does not change behind its owner's back.",
+    page: RulePage(include_str!("reconcile_mode.md")),
     why: "A team's clusters are scaled in one way without anybody having to know of it.",
-    before: r#"
-# where a RayPolicy sets reconcile: {mode: central}
-metadata:
-  annotations: {}
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {version: v2, image: x, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
-"#,
-    after: r#"
-# where a RayPolicy sets reconcile: {mode: central}
-metadata:
-  annotations: {rayfit.dev/reconcile: central}
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {version: v2, image: x, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
-"#,
     since: "0.1.0",
     apply,
 };

@@ -6,54 +6,16 @@ use super::draft::Before;
 use super::{DefaultId, DefaultRule, Draft, Origin};
 use crate::quantity::Quantity;
 use crate::ray::{Container, Fields, Group, object_at};
+use crate::rule_page::RulePage;
 
 /// DF01
 pub static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(1),
     name: "ippr-requests",
     summary: "missing CPU and memory requests of a group that grows in place: its limits",
-    what: "In every group that `ray.io/ippr` lists, the ray container's missing CPU and memory \
-           requests become its limits. A resource without a limit is left alone.",
+    page: RulePage(include_str!("requests.md")),
     why: "Ray refuses the annotation when a request is missing, although Kubernetes itself would \
           take the limit for it; the pods are the same either way.",
-    before: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          env:
-          - {name: RAY_worker_maximum_startup_concurrency, value: "4"}
-          - {name: RAY_worker_cap_initial_backoff_delay_ms, value: "10"}
-          resources: {limits: {cpu: "1", memory: 2Gi}}
-          resizePolicy:
-          - {resourceName: cpu, restartPolicy: NotRequired}
-          - {resourceName: memory, restartPolicy: NotRequired}
-"#,
-    after: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          env:
-          - {name: RAY_worker_maximum_startup_concurrency, value: "4"}
-          - {name: RAY_worker_cap_initial_backoff_delay_ms, value: "10"}
-          resources: {limits: {cpu: "1", memory: 2Gi}, requests: {cpu: "1", memory: 2Gi}}
-          resizePolicy:
-          - {resourceName: cpu, restartPolicy: NotRequired}
-          - {resourceName: memory, restartPolicy: NotRequired}
-"#,
     since: "0.1.0",
     apply,
 };

@@ -4,51 +4,16 @@ use serde_json::json;
 
 use super::{DefaultId, DefaultRule, Draft, DraftEntry, Origin};
 use crate::ray::{Container, Group};
+use crate::rule_page::RulePage;
 
 /// DF02
 pub static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(2),
     name: "ippr-resize-policy",
     summary: "`resizePolicy: NotRequired` for CPU and memory of a group that grows in place",
-    what: "In every group that `ray.io/ippr` lists, the ray container gets a `resizePolicy` entry \
-           `NotRequired` for CPU and for memory where it has no entry for that resource.",
+    page: RulePage(include_str!("resize_policy.md")),
     why: "A pod's resize policy can never be changed, so it has to be right in the template: with \
           `RestartContainer` every resize would kill Ray on the node it was to help.",
-    before: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          env:
-          - {name: RAY_worker_maximum_startup_concurrency, value: "4"}
-          - {name: RAY_worker_cap_initial_backoff_delay_ms, value: "10"}
-          resizePolicy:
-          - {resourceName: cpu, restartPolicy: NotRequired}
-"#,
-    after: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          env:
-          - {name: RAY_worker_maximum_startup_concurrency, value: "4"}
-          - {name: RAY_worker_cap_initial_backoff_delay_ms, value: "10"}
-          resizePolicy:
-          - {resourceName: cpu, restartPolicy: NotRequired}
-          - {resourceName: memory, restartPolicy: NotRequired}
-"#,
     since: "0.1.0",
     apply,
 };

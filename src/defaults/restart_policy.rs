@@ -7,41 +7,18 @@ use super::draft::Before;
 use super::{DefaultId, DefaultRule, Draft};
 use crate::policy::Settings;
 use crate::ray::{AutoscalerVersion, Cluster, Group, RayObject};
+use crate::rule_page::RulePage;
 
 /// DF11
 pub static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(11),
     name: "worker-restart-policy",
     summary: "`restartPolicy: Never` for workers of a cluster with autoscaling",
-    what: "With autoscaling on, every worker group gets `restartPolicy: Never`, unless \
-           `autoscalerOptions.version` is `v2`, with which KubeRay sets it itself.",
+    page: RulePage(include_str!("restart_policy.md")),
     why: "Both versions of Ray's autoscaler end a worker by ending its Ray. Kubernetes starts Ray again \
           in a pod that may restart, as another node that takes work, until the pod is deleted with it; \
           nodes that come back so have kept the autoscaler from deleting any pod at all (ray#65416). From \
           2.47 on Ray runs v2 without being asked, and KubeRay does not know.",
-    before: r"
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-",
-    after: r"
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        restartPolicy: Never
-        containers:
-        - name: ray-worker
-",
     since: "0.1.0",
     apply,
 };

@@ -2,6 +2,7 @@
 
 use super::applied::DefaultId;
 use super::draft::Draft;
+use crate::rule_page::RulePage;
 
 /// A default: what it is, for people, and how it is applied.
 #[derive(Debug)]
@@ -12,14 +13,10 @@ pub struct DefaultRule {
     pub name: &'static str,
     /// One line for tables.
     pub summary: &'static str,
-    /// What is filled in, and when.
-    pub what: &'static str,
+    /// What is filled in, and when, with manifests `Before` and `As stored`, reduced to the relevant fields.
+    pub page: RulePage,
     /// What it is good for.
     pub why: &'static str,
-    /// A manifest (YAML) that gets the default, reduced to the relevant fields.
-    pub before: &'static str,
-    /// The same manifest as it is stored.
-    pub after: &'static str,
     /// The first release that has it.
     pub since: &'static str,
     /// Drafts what it fills in.

@@ -5,26 +5,15 @@ use serde_json::json;
 use super::{DefaultId, DefaultRule, Draft};
 use crate::policy::Settings;
 use crate::ray::RayObject;
+use crate::rule_page::RulePage;
 
 /// DF05
 pub static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(5),
     name: "scaling-speed",
     summary: "`idleTimeoutSeconds: 60` and `upscalingMode: Default`",
-    what: "With autoscaling on, `autoscalerOptions` gets `idleTimeoutSeconds: 60` and \
-           `upscalingMode: Default` where they are absent: what Ray would assume. Where a RayPolicy \
-           allows less (`limits.maxIdleTimeoutSeconds`), that is filled in.",
+    page: RulePage(include_str!("scaling_speed.md")),
     why: "How long an idle worker is kept is what a cluster costs; it should be seen in the object.",
-    before: r#"
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}}
-"#,
-    after: r#"
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
-"#,
     since: "0.1.0",
     apply,
 };

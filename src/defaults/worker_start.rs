@@ -5,6 +5,7 @@ use serde_json::json;
 use super::{DefaultId, DefaultRule, Draft, DraftEntry, Origin};
 use crate::quantity::Quantity;
 use crate::ray::{Container, Group, Resource};
+use crate::rule_page::RulePage;
 
 /// How many worker processes a raylet starts at a time. Without it, as many as the pod had CPUs
 /// when it began (`services.py`, `start_raylet`).
@@ -23,51 +24,12 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(9),
     name: "ippr-worker-start",
     summary: "raylets of a group that grows in place use their new CPUs at once",
-    what: "In every group that `ray.io/ippr` lists with a `max-cpu`, the ray container gets \
-           `RAY_worker_maximum_startup_concurrency`, the resize limit in whole CPUs, and \
-           `RAY_worker_cap_initial_backoff_delay_ms: \"10\"` where it has neither that variable \
-           nor `RAY_worker_cap_enabled`.",
+    page: RulePage(include_str!("worker_start.md")),
     why: "A raylet goes on by the CPUs that its pod began with: it starts as many processes at a \
           time, and lets each further task of a kind wait, for one second, then two, then four, up \
           to ten. A pod that grew from one CPU to eight would be in use after half a minute. With \
           10 ms the delays double all the same, which is what protects a node from tasks that \
           start tasks without end.",
-    before: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resizePolicy:
-          - {resourceName: cpu, restartPolicy: NotRequired}
-          - {resourceName: memory, restartPolicy: NotRequired}
-          env:
-          - {name: HF_HOME, value: /models}
-"#,
-    after: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resizePolicy:
-          - {resourceName: cpu, restartPolicy: NotRequired}
-          - {resourceName: memory, restartPolicy: NotRequired}
-          env:
-          - {name: HF_HOME, value: /models}
-          - {name: RAY_worker_maximum_startup_concurrency, value: "4"}
-          - {name: RAY_worker_cap_initial_backoff_delay_ms, value: "10"}
-"#,
     since: "0.1.0",
     apply,
 };

@@ -19,8 +19,7 @@ use crate::rules::{self, Subject};
 
 /// Checks `object` as it would be stored; `old` is the stored object if this is an update.
 ///
-/// An update that ends an object, or that does not change the parts that rules check, is allowed at
-/// once. Findings that the old object already had lead to warnings at most, and so does too much of
+/// An update that ends an object is allowed at once. Findings that the old object already had lead to warnings at most, and so does too much of
 /// something where the old object had as much or more. Objects that KubeRay's operator creates from
 /// a checked parent, and updates by which it removes its finalizer, are only audited.
 pub fn judge(
@@ -32,7 +31,7 @@ pub fn judge(
 ) -> Verdict {
     // An object that is being deleted is checked until then, because KubeRay acts on its spec as
     // long as it has a finalizer.
-    if old.is_some_and(|old| object.ends(old) || is_unchanged(object, old)) {
+    if old.is_some_and(|old| object.ends(old)) {
         return Verdict::default();
     }
     let findings = rules::run(&Subject {
@@ -82,18 +81,6 @@ fn amount(finding: &Finding) -> Option<(Excess, Quantity)> {
 /// How much there is too much of.
 fn amounts(findings: &[Finding]) -> HashMap<Excess, Quantity> {
     findings.iter().filter_map(amount).collect()
-}
-
-/// Whether everything that rules check is unchanged.
-fn is_unchanged(object: &RayObject<'_>, old: &RayObject<'_>) -> bool {
-    object.root.get("spec") == old.root.get("spec")
-        && object.name() == old.name()
-        && labels(object) == labels(old)
-        && object.annotations().eq(old.annotations())
-}
-
-fn labels<'a>(object: &RayObject<'a>) -> Option<&'a serde_json::Value> {
-    object.metadata()?.get("labels")
 }
 
 /// The strictest mode for findings in an object. Without a user name (offline), what has a UID was stored by an API

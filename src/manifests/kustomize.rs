@@ -168,7 +168,7 @@ fn text<'a>(object: &'a Value, key: &str) -> &'a str {
 }
 
 /// `PodDisruptionBudget` as `pod-disruption-budget`.
-pub(super) fn kebab(name: &str) -> String {
+pub fn kebab(name: &str) -> String {
     let mut kebab = String::new();
     for letter in name.chars() {
         if letter.is_ascii_uppercase() && !kebab.is_empty() {

@@ -12,7 +12,6 @@
 
 pub mod access;
 pub mod certificates;
-pub mod chart;
 pub mod guard;
 pub mod kustomize;
 pub mod names;

@@ -38,7 +38,7 @@ pub fn json(pages: &[Page]) -> String {
 }
 
 fn object(page: &Page) -> Value {
-    let titled = |list: &[(&str, &str)]| -> Vec<Value> {
+    let titled = |list: &[(&str, String)]| -> Vec<Value> {
         list.iter()
             .map(|(title, text)| json!({"title": title, "text": text}))
             .collect()

@@ -4,6 +4,7 @@ use anstyle::Style;
 
 use super::wrap::wrapped;
 use crate::defaults::{DEFAULTS, DefaultRule};
+use crate::rule_page::RulePage;
 use crate::rules::{OwnMode, RULES, Rule};
 use crate::text::nearest;
 use crate::vap;
@@ -22,9 +23,9 @@ pub struct Page {
     /// One line for tables.
     pub summary: &'static str,
     /// Titled texts, in reading order.
-    pub texts: Vec<(&'static str, &'static str)>,
+    pub texts: Vec<(&'static str, String)>,
     /// Titled manifests, in reading order.
-    pub examples: Vec<(&'static str, &'static str)>,
+    pub examples: Vec<(&'static str, String)>,
     /// How much of it the API server can check by itself, and what it cannot (see [`crate::vap`]).
     pub without_webhook: (&'static str, Option<&'static str>),
     /// The first release that has it.
@@ -55,14 +56,11 @@ impl From<&Rule> for Page {
             cases,
             summary: rule.summary,
             texts: vec![
-                ("What it does", rule.what),
-                ("Why", rule.why),
-                ("Without this rule", rule.without),
+                ("What it does", rule.page.what()),
+                ("Why", rule.why.to_owned()),
+                (WITHOUT, rule.page.text(WITHOUT)),
             ],
-            examples: vec![
-                ("Reported", rule.bad.trim()),
-                ("Corrected", rule.good.trim()),
-            ],
+            examples: manifests(rule.page, ["Reported", "Corrected"]),
             without_webhook: rule.cel.said(),
             since: rule.since,
         }
@@ -77,11 +75,11 @@ impl From<&DefaultRule> for Page {
             mode: None,
             cases: None,
             summary: default.summary,
-            texts: vec![("What it does", default.what), ("Why", default.why)],
-            examples: vec![
-                ("Before", default.before.trim()),
-                ("As stored", default.after.trim()),
+            texts: vec![
+                ("What it does", default.page.what()),
+                ("Why", default.why.to_owned()),
             ],
+            examples: manifests(default.page, ["Before", "As stored"]),
             without_webhook: if vap::defaults::covers(default.id) {
                 ("yes", None)
             } else {
@@ -90,6 +88,14 @@ impl From<&DefaultRule> for Page {
             since: default.since,
         }
     }
+}
+
+/// The heading above how others behave.
+pub(super) const WITHOUT: &str = "Without this rule";
+
+fn manifests(page: RulePage, headings: [&'static str; 2]) -> Vec<(&'static str, String)> {
+    let titled = headings.map(|heading| (heading, page.manifest(heading).to_owned()));
+    titled.to_vec()
 }
 
 /// The pages of all rules, then of all defaults.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::json::pretty;
+use super::page::WITHOUT;
 use super::{FindingsReport, Level, ReportEntry, Unread, Unreadable};
 use crate::policy::Mode;
 use crate::rules::{OwnMode, RULES, Rule};
@@ -46,8 +47,8 @@ fn descriptor(rule: &Rule) -> Value {
         "id": rule.id.to_string(),
         "name": rule.name,
         "shortDescription": {"text": rule.summary},
-        "fullDescription": {"text": rule.what},
-        "help": {"text": format!("{} {}", rule.why, rule.without)},
+        "fullDescription": {"text": rule.page.what()},
+        "help": {"text": format!("{} {}", rule.why, rule.page.text(WITHOUT))},
         "defaultConfiguration": {"level": level(Level::of(mode))},
     })
 }

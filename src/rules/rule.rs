@@ -7,6 +7,7 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 
 /// The mode of a rule where no policy says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,16 +29,11 @@ pub struct Rule {
     pub mode: OwnMode,
     /// One line for tables.
     pub summary: &'static str,
-    /// What the rule checks and reports.
-    pub what: &'static str,
+    /// What it checks and reports; manifests `Reported` and `Corrected`, reduced to the relevant fields; and how
+    /// Ray, KubeRay or Kubernetes behaves `Without this rule`, with the source of the fact.
+    pub page: RulePage,
     /// What happens because of it: the sentence that findings carry as their reason.
     pub why: &'static str,
-    /// A manifest (YAML) with a finding, reduced to the relevant fields.
-    pub bad: &'static str,
-    /// The same manifest, corrected.
-    pub good: &'static str,
-    /// How Ray, KubeRay or Kubernetes behaves without the rule, with the source of the fact.
-    pub without: &'static str,
     /// The first release that has it.
     pub since: &'static str,
     /// The part of it that the API server can check by itself.

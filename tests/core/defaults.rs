@@ -58,9 +58,23 @@ fn every_default_turns_its_example_into_what_it_says() {
         let mut settings = Settings::default();
         settings.defaults.head_takes_no_work = default.id.0 == 8;
         settings.reconcile.written.mode = (default.id.0 == 7).then_some(ReconcileMode::Central);
-        let result = stored(&ray_cluster(default.before), None, &settings);
-        assert_eq!(result, ray_cluster(default.after), "{}", default.id);
-        let applied = draft(&ray_cluster(default.before), None, &settings).applied;
+        let result = stored(
+            &ray_cluster(default.page.manifest("Before")),
+            None,
+            &settings,
+        );
+        assert_eq!(
+            result,
+            ray_cluster(default.page.manifest("As stored")),
+            "{}",
+            default.id
+        );
+        let applied = draft(
+            &ray_cluster(default.page.manifest("Before")),
+            None,
+            &settings,
+        )
+        .applied;
         assert!(
             applied.iter().all(|applied| applied.id == default.id),
             "{applied:?}"

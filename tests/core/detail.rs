@@ -183,36 +183,32 @@ fn anything() -> impl Strategy<Value = Value> {
 /// An object of a kind in which everything that is read in part is of any shape.
 fn object() -> impl Strategy<Value = Value> {
     let template = || (anything(), anything(), anything());
-    let strategy = prop::sample::select(vec!["None", "Recreate"]);
-    (0..4_usize, template(), template(), anything(), strategy).prop_map(
-        |(kind, head, worker, rest, strategy)| {
-            let kind = Kind::ALL[kind];
-            let group = |(container, pod, template): (Value, Value, Value)| {
-                let mut pod = json!({"volumes": pod, "containers": [container, pod]});
-                pod["affinity"] = template.clone();
-                json!({"template": {"metadata": template, "spec": pod}, "groupName": "small",
+    (0..4_usize, template(), template(), anything()).prop_map(|(kind, head, worker, rest)| {
+        let kind = Kind::ALL[kind];
+        let group = |(container, pod, template): (Value, Value, Value)| {
+            let mut pod = json!({"volumes": pod, "containers": [container, pod]});
+            pod["affinity"] = template.clone();
+            json!({"template": {"metadata": template, "spec": pod}, "groupName": "small",
                        "minReplicas": 0, "maxReplicas": 3, "rayStartParams": {"num-cpus": "1"}})
-            };
-            let mut spec = json!({
-                "enableInTreeAutoscaling": true,
-                "upgradeStrategy": {"type": strategy},
-                "headGroupSpec": group(head),
-                "workerGroupSpecs": [group(worker)],
-            });
-            for key in kind.cluster_path().iter().skip(1).rev() {
-                spec = json!({ *key: spec });
-            }
-            let ippr = r#"{"groups":{"small":{"max-cpu":"8","max-memory":"1Gi"}}}"#;
-            json!({
-                "apiVersion": "ray.io/v1",
-                "kind": kind.name(),
-                "metadata": {"name": "a", "managedFields": rest,
-                             "annotations": {"ray.io/ippr": ippr}},
-                "spec": spec,
-                "status": rest,
-            })
-        },
-    )
+        };
+        let mut spec = json!({
+            "enableInTreeAutoscaling": true,
+            "headGroupSpec": group(head),
+            "workerGroupSpecs": [group(worker)],
+        });
+        for key in kind.cluster_path().iter().skip(1).rev() {
+            spec = json!({ *key: spec });
+        }
+        let ippr = r#"{"groups":{"small":{"max-cpu":"8","max-memory":"1Gi"}}}"#;
+        json!({
+            "apiVersion": "ray.io/v1",
+            "kind": kind.name(),
+            "metadata": {"name": "a", "managedFields": rest,
+                         "annotations": {"ray.io/ippr": ippr}},
+            "spec": spec,
+            "status": rest,
+        })
+    })
 }
 
 proptest! {
@@ -249,4 +245,24 @@ fn what_is_left_out_is_distinguished() {
     assert_eq!(read(volumes), read(volumes));
     assert_ne!(read(volumes), read("[]"));
     assert_ne!(read("null"), read("[]"));
+}
+
+/// RF306 names the place of such a change as far as it is read.
+#[test]
+fn a_change_of_what_is_left_out_replaces_the_pods() {
+    let cluster = |volumes: &str| {
+        let volumes: Value = serde_json::from_str(volumes).unwrap();
+        json!({"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": "a"}, "spec": {
+            "upgradeStrategy": {"type": "Recreate"},
+            "headGroupSpec": {"template": {"spec": {"containers": [{"name": "ray-head"}], "volumes": volumes}}}}})
+    };
+    let answer = |new: &str, old: &str| {
+        let body = review(&cluster(new), Some(&cluster(old)));
+        answer(Webhook::Validate, &body, &EffectivePolicy::default())
+    };
+    let place = "RF306 spec.headGroupSpec.template.spec.volumes";
+    let named = r#"[{"name":"a"}]"#;
+    assert!(answer(named, r#"[{"name":"b"}]"#).contains(place));
+    assert!(answer(named, "[]").contains(place));
+    assert!(!answer("null", "[]").contains("RF306"));
 }

@@ -192,7 +192,7 @@ fn an_object_that_is_being_deleted_can_always_end() {
         let mut less = old.clone();
         less["metadata"]["finalizers"] = json!(["b"]);
         let verdict = case.judge(&less, Some(&old), None);
-        assert_eq!(verdict, Verdict::default(), "{}", case.path.display());
+        assert!(verdict.is_allowed(), "{}", case.path.display());
     }
 }
 

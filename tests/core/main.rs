@@ -4,6 +4,8 @@
 
 mod architecture;
 mod architecture_support;
+#[path = "../chart/mod.rs"]
+mod chart;
 mod clock;
 mod defaults;
 mod detail;

@@ -196,12 +196,12 @@ fn every_bad_example_has_the_finding_and_every_good_one_has_not() {
             found.iter().any(|f| f.rule == rule.id)
         };
         assert!(
-            needs_more || found(rule.bad),
+            needs_more || found(rule.page.manifest("Reported")),
             "{}: its bad example is fine",
             rule.id
         );
         assert!(
-            !found(rule.good),
+            !found(rule.page.manifest("Corrected")),
             "{}: its good example has the finding",
             rule.id
         );
@@ -222,7 +222,8 @@ fn ids_and_names_are_unique_and_sorted_and_texts_are_sentences() {
         RULES.len()
     );
     for rule in RULES {
-        for text in [rule.what, rule.why, rule.without] {
+        let (what, without) = (rule.page.what(), rule.page.text("Without this rule"));
+        for text in [&what, rule.why, &without] {
             assert!(
                 text.ends_with(['.', ')']),
                 "{}: no sentence: {text}",

@@ -144,9 +144,10 @@ async fn an_unchanged_spec_is_not_judged() {
     assert_eq!(response["allowed"], false);
 }
 
-/// The real judge sees through order and white space, where raw texts differ.
+/// API servers write equal values in equal words. What is written in others is judged, and what was there before
+/// denies nothing.
 #[tokio::test(start_paused = true)]
-async fn the_same_spec_in_other_words_is_unchanged() {
+async fn the_same_spec_in_other_words_is_allowed() {
     let server = server();
     let old = bad_cluster();
     let mut new = old.clone();
@@ -158,7 +159,10 @@ async fn the_same_spec_in_other_words_is_unchanged() {
         .collect();
     assert_ne!(new["spec"].to_string(), old["spec"].to_string());
     let review = update(&new, &old);
-    assert_eq!(server.ask("/validate", &review).await, allowed());
+    assert_eq!(
+        server.ask("/validate", &review).await["response"]["allowed"],
+        true
+    );
 }
 
 #[tokio::test(start_paused = true)]

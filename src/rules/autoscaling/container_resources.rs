@@ -8,6 +8,7 @@ use crate::policy::Mode;
 use crate::quantity::{Quantity, QuantityError};
 use crate::ray::{Container, Fields, Group, Resource, list_at, object_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::ippr::invalid_limit::meant;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
@@ -19,38 +20,8 @@ pub static RULE: Rule = Rule {
         "Enforce for what the API server refuses, Warn for amounts that are too small",
     ),
     summary: "Container resources with which no pod can be made, or Ray cannot run",
-    what: "Checks `resources` of all containers and init containers in the pod template of every \
-           group, the head included. Reports amounts that are not quantities (`4GB`) and requests \
-           above the limit of the same resource; as warnings memory below 1Mi (`4000m` is four \
-           bytes), a memory limit of the head's ray container of 1Gi or less, and, with autoscaling \
-           on, no CPU for the ray container of a worker group that does not say `num-cpus`.",
+    page: RulePage(include_str!("container_resources.md")),
     why: "The API server refuses every pod of the group, and KubeRay tries again without end.",
-    bad: "
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {requests: {cpu: 4, memory: 4Gi}, limits: {cpu: 1, memory: 4Gi}}
-",
-    good: "
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {requests: {cpu: 1, memory: 4Gi}, limits: {cpu: 4, memory: 4Gi}}
-",
-    without: "Kubernetes validates a pod template only when a pod is made of it: KubeRay writes the \
-              same Event again and again and makes no pods of the groups that follow either (KubeRay, \
-              `reconcilePods`). No container starts with a few bytes of memory. A head with its \
-              dashboard takes more than 1Gi once jobs run; without memory the kernel ends it, and the \
-              whole cluster with it. A CPU limit of 0 is none for Kubernetes and KubeRay, and no CPU \
-              for Ray's autoscaler (Ray, `_get_num_cpus`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -4,6 +4,7 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Container, Fields, Group, node_resources};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF203
@@ -12,36 +13,9 @@ pub static RULE: Rule = Rule {
     name: "cpu-unknown",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "No CPU count can be derived for a group",
-    what: "Checks every group, the head included, of a cluster with autoscaling on, and reports \
-           one whose CPUs are given nowhere: neither `CPU` in the group's `resources`, nor \
-           `num-cpus` in `rayStartParams`, nor a CPU limit or request of the first container.",
+    page: RulePage(include_str!("cpu_unknown.md")),
     why: "Ray's autoscaler must know how many CPUs a pod has. Otherwise it fails, and scales no \
           group of the cluster.",
-    bad: "
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {limits: {memory: 4Gi}}
-",
-    good: "
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {limits: {cpu: 2, memory: 4Gi}}
-",
-    without: "The autoscaler raises ValueError when it reads the RayCluster, in every round, so \
-              nothing scales; only its log says why (Ray, `autoscaling_config.py`, \
-              `_get_num_cpus`).",
     since: "0.1.0",
     cel: CEL,
     check,

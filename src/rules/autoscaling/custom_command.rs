@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::policy::Mode;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown;
 
@@ -13,29 +14,9 @@ pub static RULE: Rule = Rule {
     name: "custom-command",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`autoscalerOptions.command` or `args` where Rayfit is the autoscaler container",
-    what: "Checks clusters with autoscaling on and `rayfit.dev/reconcile: central` or `sidecar`, \
-           and reports `command` and `args` in `autoscalerOptions`, unless they are empty.",
+    page: RulePage(include_str!("custom_command.md")),
     why: "Rayfit's image contains only Rayfit, which KubeRay's own command starts. Any other \
           command fails, and the cluster does not scale.",
-    bad: "
-metadata:
-  annotations: {rayfit.dev/reconcile: sidecar}
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions:
-    command: [ray, kuberay-autoscaler]
-",
-    good: "
-metadata:
-  annotations: {rayfit.dev/reconcile: sidecar}
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {}
-",
-    without: "KubeRay replaces its own command and its own args separately (KubeRay 1.7, \
-              `mergeAutoscalerOverrides`). The image contains no shell and no Ray, so the \
-              container fails at its start, and a pod that never restarts containers (autoscaler \
-              v2) does not start it again.",
     since: "0.1.0",
     cel: CEL,
     check,

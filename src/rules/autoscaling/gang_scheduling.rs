@@ -4,6 +4,7 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::Kind;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
 
@@ -13,30 +14,9 @@ pub static RULE: Rule = Rule {
     name: "gang-scheduling",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`ray.io/gang-scheduling-enabled` together with autoscaling",
-    what: "Reports an object with the label `ray.io/gang-scheduling-enabled`, whatever its value, \
-           whose cluster has autoscaling on. Not for a RayCronJob, whose labels do not reach the \
-           jobs it makes.",
+    page: RulePage(include_str!("gang_scheduling.md")),
     why: "The gang is the cluster as it is made, at its minimum: workers that the autoscaler adds \
           are scheduled one by one, or the gang is not made at all.",
-    bad: r#"
-metadata:
-  labels: {ray.io/gang-scheduling-enabled: "true"}
-spec:
-  enableInTreeAutoscaling: true
-"#,
-    good: r#"
-metadata:
-  labels: {ray.io/gang-scheduling-enabled: "true"}
-spec:
-  enableInTreeAutoscaling: false
-"#,
-    without: "With YuniKorn a task group has minReplicas pods (KubeRay, \
-              `yunikorn_task_groups.go`), as a PodGroup of Volcano has (`volcano_scheduler.go`); \
-              with scheduler-plugins it has the replicas of the moment at which it was made \
-              (`scheduler_plugins.go`); and workload-aware scheduling of Kubernetes, from KubeRay \
-              1.7 on, skips clusters with autoscaling. A placement group of which not all pods get \
-              a node holds the others back all the same; Rayfit gives its pods up and tries again \
-              later, Ray's autoscaler keeps them.",
     since: "0.1.0",
     cel: CEL,
     check,

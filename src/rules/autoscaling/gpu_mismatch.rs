@@ -6,6 +6,7 @@ use crate::policy::Mode;
 use crate::ray::start_params::start_integer;
 use crate::ray::{Container, Group, list_at, object_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown;
 
@@ -15,40 +16,9 @@ pub static RULE: Rule = Rule {
     name: "gpu-mismatch",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`num-gpus` differs from the GPUs in the ray container's limits",
-    what: "Checks every group, the head included, of a cluster with autoscaling on, and compares \
-           `num-gpus` in `rayStartParams` with the GPUs in the limits of its first container: the \
-           first entry above zero whose name ends in `gpu`, or else the slices of a GPU \
-           (`nvidia.com/mig-..`). Reports nothing where GPUs may come from elsewhere: resource \
-           claims, or shared GPUs under other names.",
+    page: RulePage(include_str!("gpu_mismatch.md")),
     why: "Ray trusts num-gpus: if it is too high, tasks find no GPU; if it is too low, GPUs stay \
           idle.",
-    bad: r#"
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: gpu
-    rayStartParams: {num-gpus: "4"}
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {limits: {cpu: 8, nvidia.com/gpu: 2}}
-"#,
-    good: "
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: gpu
-    rayStartParams: {}
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {limits: {cpu: 8, nvidia.com/gpu: 2}}
-",
-    without: "`num-gpus` takes precedence over the limits both in Ray's autoscaler (Ray, \
-              `_get_num_gpus`) and in the start command (KubeRay, \
-              `addWellKnownAcceleratorResources`); neither compares the two.",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -6,6 +6,7 @@ use crate::policy::Mode;
 use crate::ray::drain::{self, DrainTime, DrainVariable};
 use crate::ray::{Cluster, Group, since};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
 
@@ -15,49 +16,9 @@ pub static RULE: Rule = Rule {
     name: "graceful-end",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`terminationGracePeriodSeconds` is shorter than Ray's drain and its end, or `ray stop` comes before",
-    what: "Compares `terminationGracePeriodSeconds` (30 where it is absent) of every group of a \
-           cluster with autoscaling on and a `rayVersion` from 2.57.0 on with \
-           `RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S` of its ray container (30 where it is absent or \
-           not a number), and reports a grace period that is not five seconds longer. A group that \
-           has neither is not reported: DF10 gives both to new workers. A drain of 0 is none, and \
-           nothing is reported. Of worker groups it also reports a `preStop` hook of the ray \
-           container that calls `ray stop`.",
+    page: RulePage(include_str!("graceful_end.md")),
     why: "Kubernetes kills the pod before Ray's drain has ended, so work that had the time to end \
           is lost, and Ray learns of it only by missing the node.",
-    bad: r#"
-spec:
-  rayVersion: 2.60.0
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        terminationGracePeriodSeconds: 30
-        containers:
-        - name: ray-worker
-          env:
-          - {name: RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S, value: "120"}
-"#,
-    good: r#"
-spec:
-  rayVersion: 2.60.0
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        terminationGracePeriodSeconds: 130
-        containers:
-        - name: ray-worker
-          env:
-          - {name: RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S, value: "120"}
-"#,
-    without: "On SIGTERM `ray start --block` drains its node for that many seconds and then ends \
-              its processes one by one, each within a second (Ray, `ray_constants.py` and \
-              `node.py`, `_drain_node_before_shutdown`); the kubelet kills what still runs when \
-              the grace period is over. Both are 30 s where nothing is set, and KubeRay sets \
-              nothing. A `preStop` hook runs before SIGTERM, and `ray stop` ends the raylet and its \
-              workers at once; older examples of KubeRay have it (up to 1.2).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::policy::Mode;
 use crate::ray::{label, object_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::{shown, shown_text};
 
@@ -14,26 +15,9 @@ pub static RULE: Rule = Rule {
     name: "group-labels",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A group's `labels` are not in Kubernetes' label syntax",
-    what: "Checks `labels` of every group, the head included, with and without autoscaling. \
-           Reports a key or a value that is not valid in a Kubernetes label, and a value that is \
-           not a string.",
+    page: RulePage(include_str!("group_labels.md")),
     why: "KubeRay considers the spec invalid and stops reconciling the whole cluster; Ray's \
           autoscaler fails on it too.",
-    bad: "
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    labels: {team: research & development}
-",
-    good: "
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    labels: {team: research-development}
-",
-    without: "KubeRay from 1.5 on reports the spec as invalid in an Event and changes no pod until \
-              it is fixed (KubeRay, `validateRayGroupLabels`); Ray's autoscaler raises ValueError \
-              in every round (Ray, `label_utils.py`, `validate_node_label_syntax`).",
     since: "0.1.0",
     cel: CEL,
     check,

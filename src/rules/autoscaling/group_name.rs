@@ -6,6 +6,7 @@ use crate::policy::Mode;
 use crate::ray::group::HEAD_NAME;
 use crate::ray::{Group, Kind, RayObject, label};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
 
@@ -16,29 +17,8 @@ pub static RULE: Rule = Rule {
     mode: OwnMode::Always(Mode::Enforce),
     summary: "Worker groups of the same name, called `headgroup`, or named so that no pod can be \
               created",
-    what: "Checks `groupName` of every worker group, with and without autoscaling, and reports a \
-           name that an earlier group has, the name `headgroup`, which is the head's, and a name \
-           that cannot be a Kubernetes label value (at most 63 letters, digits, `-`, `_` and `.`, \
-           a letter or digit at both ends) or a part of a pod's name (no `_`).",
+    page: RulePage(include_str!("group_name.md")),
     why: "Ray and KubeRay identify groups by name only, so they treat the two as one group.",
-    bad: "
-spec:
-  workerGroupSpecs:
-  - groupName: gpu
-  - groupName: gpu
-",
-    good: "
-spec:
-  workerGroupSpecs:
-  - groupName: gpu-a100
-  - groupName: gpu-h100
-",
-    without: "The API server admits any name. KubeRay puts it into the label `ray.io/group` \
-              (`labelPod`), by which it counts the pods of a group, and into the names of pods \
-              (`PodName`): groups of one name count each other's pods, a name of wrong syntax \
-              fails every pod creation. Ray keeps groups in a map by name, in which the later \
-              group, or a worker group called `headgroup`, replaces the earlier (Ray, \
-              `_generate_available_node_types_from_ray_cr_spec`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -7,6 +7,7 @@ use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::Group;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::{shown, shown_text};
 
@@ -16,27 +17,9 @@ pub static RULE: Rule = Rule {
     name: "group-resources-quantity",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A value in a group's `resources` is not a quantity, or negative",
-    what: "Checks the map `resources` of every group (not the containers'), the head included, \
-           with and without autoscaling, and reports values that are not Kubernetes quantities, \
-           that are negative, or that are not strings.",
+    page: RulePage(include_str!("group_resources_quantity.md")),
     why: "Ray's autoscaler fails on it in every round, so nothing scales; KubeRay starts the pods \
           without that resource.",
-    bad: "
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    resources: {CPU: \"4\", memory: 16GB}
-",
-    good: "
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    resources: {CPU: \"4\", memory: 16G}
-",
-    without: "The schema accepts any string. Ray raises an error (Ray, `parse_quantity` and the \
-              schema of the autoscaling config); KubeRay skips what it cannot parse with a line in \
-              its log, and passes negative amounts to `ray start`, which refuses them (KubeRay, \
-              `updateRayStartParamsResources`; Ray, `resource_and_label_spec.py`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::policy::Mode;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF212
@@ -12,26 +13,9 @@ pub static RULE: Rule = Rule {
     name: "group-suspend",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`suspend: true` on a worker group with autoscaling on",
-    what: "Checks the worker groups of a cluster with autoscaling on and reports `suspend: true`.",
+    page: RulePage(include_str!("group_suspend.md")),
     why: "The autoscaler does not know about suspended groups, so KubeRay stops reconciling the \
           whole cluster.",
-    bad: "
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    suspend: true
-",
-    good: "
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    minReplicas: 0
-    maxReplicas: 0
-",
-    without: "KubeRay reports the spec as invalid in an Event and changes no pod until it is fixed \
-              (KubeRay, `ValidateRayClusterSpec`).",
     since: "0.1.0",
     cel: CEL,
     check,

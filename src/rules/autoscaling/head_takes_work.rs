@@ -8,6 +8,7 @@ use crate::quantity::Quantity;
 use crate::ray::Group;
 use crate::ray::start_params::start_integer;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown;
 
@@ -17,27 +18,9 @@ pub static RULE: Rule = Rule {
     name: "head-takes-work",
     mode: OwnMode::Always(Mode::Audit),
     summary: "A head group without `num-cpus: \"0\"`",
-    what: "Checks the head group of a cluster with autoscaling on, and reports it unless it says \
-           that it has no CPUs for tasks: `num-cpus: \"0\"` in `rayStartParams`, or `CPU: \"0\"` \
-           in its `resources`. A head that `ray.io/ippr` lists is not reported, because `num-cpus` \
-           is forbidden there (RF105).",
+    page: RulePage(include_str!("head_takes_work.md")),
     why: "Tasks and actors are scheduled on the head, and one that uses too much memory brings the \
           whole cluster down.",
-    bad: "
-spec:
-  enableInTreeAutoscaling: true
-  headGroupSpec:
-    rayStartParams: {}
-",
-    good: r#"
-spec:
-  enableInTreeAutoscaling: true
-  headGroupSpec:
-    rayStartParams: {num-cpus: "0"}
-"#,
-    without: "KubeRay starts Ray on the head with as many CPUs as the container has (KubeRay, \
-              `generateRayStartCommand`), and Ray schedules on it as on any node. The head also \
-              runs the cluster's control plane (GCS), so the cluster fails with it.",
     since: "0.1.0",
     cel: CEL,
     check,

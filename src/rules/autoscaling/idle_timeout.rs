@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown;
 
@@ -14,22 +15,8 @@ pub static RULE: Rule = Rule {
     name: "idle-timeout",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`idleTimeoutSeconds` is negative",
-    what: "Reports a negative `idleTimeoutSeconds` in `autoscalerOptions` and in every worker \
-           group, with and without autoscaling. A null is as good as absent, because the API server \
-           drops it.",
+    page: RulePage(include_str!("idle_timeout.md")),
     why: "KubeRay considers the spec invalid and stops reconciling the whole cluster.",
-    bad: "
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {idleTimeoutSeconds: -1}
-",
-    good: "
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {idleTimeoutSeconds: 60}
-",
-    without: "KubeRay reports the spec as invalid in an Event and changes no pod until it is fixed \
-              (KubeRay, `ValidateRayClusterSpec` and `validateWorkerGroupIdleTimeout`).",
     since: "0.1.0",
     cel: CEL,
     check,

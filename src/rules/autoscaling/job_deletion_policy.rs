@@ -6,6 +6,7 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Fields, list_at, object_at, text_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF220
@@ -14,31 +15,9 @@ pub static RULE: Rule = Rule {
     name: "job-deletion-policy",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A RayJob deletes its workers when it ends, with autoscaling on",
-    what: "Checks `deletionStrategy` of a RayJob, or of a RayCronJob's job template, whose cluster \
-           has autoscaling on, and reports the policy `DeleteWorkers`: under `onSuccess`, \
-           `onFailure` and in `deletionRules`.",
+    page: RulePage(include_str!("job_deletion_policy.md")),
     why: "KubeRay cannot suspend worker groups that the autoscaler scales, so it considers the job \
           invalid and does not run it.",
-    bad: "
-kind: RayJob
-spec:
-  deletionStrategy:
-    deletionRules:
-    - {policy: DeleteWorkers, condition: {jobStatus: SUCCEEDED, ttlSeconds: 60}}
-  rayClusterSpec:
-    enableInTreeAutoscaling: true
-",
-    good: "
-kind: RayJob
-spec:
-  deletionStrategy:
-    deletionRules:
-    - {policy: DeleteCluster, condition: {jobStatus: SUCCEEDED, ttlSeconds: 60}}
-  rayClusterSpec:
-    enableInTreeAutoscaling: true
-",
-    without: "KubeRay reports the RayJob as invalid and sets it to failed; a RayCronJob creates no \
-              jobs (KubeRay, `validateDeletionRules` and `validateLegacyDeletionPolicies`).",
     since: "0.1.0",
     cel: CEL,
     check,

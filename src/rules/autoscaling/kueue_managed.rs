@@ -5,6 +5,7 @@ use crate::policy::Mode;
 use crate::ray::kueue::{ELASTIC, QUEUE};
 use crate::ray::{Kind, RayObject};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::{shown, shown_text};
 
@@ -14,28 +15,9 @@ pub static RULE: Rule = Rule {
     name: "kueue-managed",
     mode: OwnMode::Always(Mode::Warn),
     summary: "Kueue's queue label together with autoscaling, not marked as an elastic job",
-    what: "Reports an object with the label `kueue.x-k8s.io/queue-name` whose cluster has \
-           autoscaling on, unless the annotation `kueue.x-k8s.io/elastic-job` is `\"true\"`. Not \
-           for a RayCronJob, whose labels do not reach the jobs it makes.",
+    page: RulePage(include_str!("kueue_managed.md")),
     why: "Kueue reserves quota for a fixed size, so it refuses the object or suspends and \
           requeues the cluster when the autoscaler changes it.",
-    bad: "
-metadata:
-  labels: {kueue.x-k8s.io/queue-name: research}
-spec:
-  enableInTreeAutoscaling: true
-",
-    good: "
-metadata:
-  labels: {kueue.x-k8s.io/queue-name: research}
-  annotations: {kueue.x-k8s.io/elastic-job: \"true\"}
-spec:
-  enableInTreeAutoscaling: true
-",
-    without: "Kueue's webhook refuses autoscaling in a job it manages, unless its feature gate \
-              ElasticJobsViaWorkloadSlices is on and the job carries the annotation (Kueue, \
-              `raycluster_webhook.go`); a Kueue without that check stops the cluster and queues it \
-              again at every change of its size.",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::policy::Mode;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown;
 
@@ -13,27 +14,9 @@ pub static RULE: Rule = Rule {
     name: "labels-in-start-params",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`labels` in `rayStartParams` instead of the group's `labels`",
-    what: "Checks `rayStartParams` of every group, the head included, with and without \
-           autoscaling, and reports `labels`, whatever its value.",
+    page: RulePage(include_str!("labels_in_start_params.md")),
     why: "KubeRay stops reconciling the whole cluster because of it, and Ray's autoscaler does not \
           read labels from there.",
-    bad: r#"
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    rayStartParams: {labels: "region=eu,tier=spot"}
-"#,
-    good: r#"
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    rayStartParams: {}
-    labels: {region: "eu", tier: "spot"}
-"#,
-    without: "KubeRay 1.5 and later report the spec as invalid in an Event and change no pod until \
-              it is fixed (KubeRay, `validateRayGroupLabels`). The autoscaler ignores them with a \
-              warning in its log, so tasks with a label selector start no workers (Ray, \
-              `_get_labels_from_group_spec`).",
     since: "0.1.0",
     cel: CEL,
     check,

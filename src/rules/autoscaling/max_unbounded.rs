@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::policy::Mode;
 use crate::ray::Group;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF213
@@ -13,28 +14,9 @@ pub static RULE: Rule = Rule {
     name: "max-unbounded",
     mode: OwnMode::Always(Mode::Warn),
     summary: "No `maxReplicas`: the group may grow without limit",
-    what: "Checks the worker groups of a cluster with autoscaling on and reports `maxReplicas` \
-           that is absent or 2147483647, which the API server writes where it is absent.",
+    page: RulePage(include_str!("max_unbounded.md")),
     why: "One job that asks for too much can fill all nodes of the Kubernetes cluster, and make a \
           cluster autoscaler buy more.",
-    bad: "
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    minReplicas: 0
-",
-    good: "
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    minReplicas: 0
-    maxReplicas: 10
-",
-    without: "The definition of RayCluster gives `maxReplicas` the default 2147483647 (KubeRay, \
-              `WorkerGroupSpec`), and Ray's autoscaler takes it as the group's limit (Ray, \
-              `_node_type_from_group_spec`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::policy::Mode;
 use crate::ray::{Cluster, Container, Fields, Group, object_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown;
 
@@ -14,38 +15,9 @@ pub static RULE: Rule = Rule {
     name: "memory-request-only",
     mode: OwnMode::Always(Mode::Audit),
     summary: "A memory request without a limit: the autoscaler and Ray disagree on the size",
-    what: "Checks the first container of every group, the head included, of a cluster with \
-           autoscaling on, and reports a memory request without a memory limit. Reports nothing \
-           where the group's `resources` or `rayStartParams` give the memory, and for groups that \
-           `ray.io/ippr` lists.",
+    page: RulePage(include_str!("memory_request_only.md")),
     why: "Ray's autoscaler plans with the request, while Ray in the pod assumes the memory of the \
           whole Kubernetes node, so more work is scheduled there than was planned.",
-    bad: "
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {requests: {cpu: 1, memory: 4Gi}}
-",
-    good: "
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {requests: {cpu: 1, memory: 4Gi}, limits: {memory: 4Gi}}
-",
-    without: "The autoscaler falls back from the limit to the request (Ray, \
-              `autoscaling_config.py`, `_get_memory`), but KubeRay passes `--memory` to `ray \
-              start` from the limit only (KubeRay, `generateRayStartCommand`), and without it Ray \
-              takes the memory that it detects.",
     since: "0.1.0",
     cel: CEL,
     check,

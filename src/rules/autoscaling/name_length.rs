@@ -6,6 +6,7 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Kind, label};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::{shown, shown_text};
 
@@ -15,23 +16,9 @@ pub static RULE: Rule = Rule {
     name: "name-length",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "The object's name is too long for KubeRay, or not a DNS label",
-    what: "Reports a name of more than 53 characters for a RayCluster, 47 for a RayJob or \
-           RayService, 36 for a RayCronJob, and a name that is not a DNS-1035 label: lower-case \
-           letters, digits and dashes that begin with a letter and end with a letter or digit. For \
-           a `generateName`, the length is that of the prefix plus 5.",
+    page: RulePage(include_str!("name_length.md")),
     why: "KubeRay derives the names of pods, services and jobs from it; it refuses the object and \
           creates nothing.",
-    bad: "
-metadata: {name: 2nd-try}
-",
-    good: "
-metadata: {name: try-2}
-",
-    without: "The API server admits names of 253 characters with dots; KubeRay then reports the \
-              object as invalid in an Event and does nothing with it (KubeRay, \
-              `ValidateRayClusterMetadata`, `ValidateRayJobMetadata`, \
-              `ValidateRayServiceMetadata`, `ValidateRayCronJobSpec`). A name cannot be changed \
-              later.",
     since: "0.1.0",
     cel: CEL,
     check,

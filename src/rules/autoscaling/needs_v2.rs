@@ -6,6 +6,7 @@ use crate::policy::Mode;
 use crate::ray::cluster::V2_ENV;
 use crate::ray::{Cluster, Group};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown;
 
@@ -15,30 +16,8 @@ pub static RULE: Rule = Rule {
     name: "needs-v2",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A group's `idleTimeoutSeconds` or `priority` without autoscaler v2",
-    what: "Checks every worker group, with and without autoscaling, and reports \
-           `idleTimeoutSeconds` of any value and `priority` other than 0, unless \
-           `autoscalerOptions.version` is `v2` or the head's first container has \
-           `RAY_enable_autoscaler_v2` set to `1` or `true`.",
+    page: RulePage(include_str!("needs_v2.md")),
     why: "Only autoscaler v2 supports it. Without v2, KubeRay stops reconciling the whole cluster.",
-    bad: "
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    idleTimeoutSeconds: 300
-",
-    good: "
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {version: v2}
-  workerGroupSpecs:
-  - groupName: small
-    idleTimeoutSeconds: 300
-",
-    without: "KubeRay reports the spec as invalid in an Event and changes no pod until it is fixed \
-              (KubeRay, `validateWorkerGroupIdleTimeout`; `priority` from KubeRay 1.7 on). That \
-              newer Ray versions choose v2 by themselves does not help, because KubeRay checks the \
-              spec.",
     since: "0.1.0",
     cel: CEL,
     check,

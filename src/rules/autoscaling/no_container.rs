@@ -6,6 +6,7 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Group, object_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF229
@@ -14,27 +15,9 @@ pub static RULE: Rule = Rule {
     name: "no-container",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A group's pod template has no containers",
-    what: "Checks `template` of every group, the head included, with and without autoscaling, and \
-           reports one whose `spec` is absent or whose `containers` are absent or empty. The API \
-           server itself refuses an absent `template`.",
+    page: RulePage(include_str!("no_container.md")),
     why: "KubeRay considers the spec invalid and stops reconciling the whole cluster; Ray's \
           autoscaler fails on it too.",
-    bad: "
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    template: {spec: {containers: []}}
-",
-    good: "
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    template: {spec: {containers: [{name: ray-worker, image: 'rayproject/ray:2.60.0'}]}}
-",
-    without: "The schema requires a list of containers in a pod spec, but no container in the \
-              list, and no spec in a template. KubeRay reports the spec as invalid in an Event \
-              (KubeRay, `ValidateRayClusterSpec`); Ray takes the first container of each group and \
-              raises IndexError or KeyError (Ray, `_get_ray_resources_from_group_spec`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF230
@@ -13,25 +14,9 @@ pub static RULE: Rule = Rule {
     name: "no-spec",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "The object has no `spec`",
-    what: "Reports a RayCluster, RayJob, RayService or RayCronJob without `spec`, or with null there.",
+    page: RulePage(include_str!("no_spec.md")),
     why: "It describes no cluster, and programs that list Ray objects of all namespaces may fail \
           on it.",
-    bad: "
-kind: RayCluster
-metadata: {name: empty}
-",
-    good: "
-kind: RayCluster
-metadata: {name: empty}
-spec:
-  headGroupSpec:
-    template: {spec: {containers: [{name: ray-head, image: 'rayproject/ray:2.60.0'}]}}
-",
-    without: "The definitions of Ray's resources require fields inside of `spec`, but not `spec` \
-              itself, so that the API server stores such an object (KubeRay, CRDs of `ray.io/v1`); \
-              KubeRay then reports it as invalid and makes nothing of it (KubeRay, \
-              `ValidateRayClusterSpec`). A client that requires the field refuses the whole list \
-              that contains it.",
     since: "0.1.0",
     cel: CEL,
     check,

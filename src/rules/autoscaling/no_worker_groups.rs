@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::policy::Mode;
 use crate::ray::{Cluster, Kind};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF226
@@ -13,24 +14,9 @@ pub static RULE: Rule = Rule {
     name: "no-worker-groups",
     mode: OwnMode::ByCase("Enforce where Ray's own autoscaler runs, else Warn"),
     summary: "Autoscaling is on and `workerGroupSpecs` is absent",
-    what: "Reports a cluster with autoscaling on that has no key `workerGroupSpecs`, or null \
-           there. An empty list is fine on a RayCluster; on a RayJob, RayService or RayCronJob \
-           it is reported as well, because KubeRay leaves it out of the RayCluster that it makes.",
+    page: RulePage(include_str!("no_worker_groups.md")),
     why: "Ray's autoscaler reads the key without checking that it is present: it fails at its \
           start, and in every round.",
-    bad: "
-spec:
-  enableInTreeAutoscaling: true
-",
-    good: "
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs: []
-",
-    without: "The CRD marks the key as optional, Ray does not: the autoscaler ends with KeyError \
-              (Ray, `autoscaling_config.py`, `_generate_available_node_types_from_ray_cr_spec`). \
-              Its container is never restarted in a pod with autoscaler v2, so groups that are \
-              added later do not scale either.",
     since: "0.1.0",
     cel: CEL,
     check,

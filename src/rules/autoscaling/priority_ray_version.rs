@@ -6,6 +6,7 @@ use crate::policy::Mode;
 use crate::ray::Cluster;
 use crate::ray::since::PRIORITY as FIRST;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::{shown, shown_text};
 
@@ -15,26 +16,8 @@ pub static RULE: Rule = Rule {
     name: "priority-ray-version",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A group's `priority` with `rayVersion` absent or below 2.56.0",
-    what: "Checks `priority` of every worker group, with and without autoscaling, and reports one \
-           other than 0 where `rayVersion` is absent, not a version, or below 2.56.0. The image \
-           does not count: KubeRay looks at `rayVersion` alone.",
+    page: RulePage(include_str!("priority_ray_version.md")),
     why: "KubeRay considers the spec invalid and stops reconciling the whole cluster.",
-    bad: "
-spec:
-  rayVersion: 2.55.1
-  workerGroupSpecs:
-  - groupName: small
-    priority: 10
-",
-    good: "
-spec:
-  rayVersion: 2.56.0
-  workerGroupSpecs:
-  - groupName: small
-    priority: 10
-",
-    without: "KubeRay from 1.7 on reports the spec as invalid in an Event and changes no pod until \
-              it is fixed (KubeRay, `validateWorkerGroupPriority`).",
     since: "0.1.0",
     cel: CEL,
     check,

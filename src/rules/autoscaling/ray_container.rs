@@ -3,6 +3,7 @@
 use crate::policy::Mode;
 use crate::ray::Container;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
 
@@ -12,34 +13,9 @@ pub static RULE: Rule = Rule {
     name: "ray-container",
     mode: OwnMode::Always(Mode::Warn),
     summary: "The ray container is not the first container of its pod template",
-    what: "Checks the pod templates of all groups, the head included, and reports a container that is \
-           named `ray`, `ray-head` or `ray-worker`, or has an image of the Ray project, behind a first \
-           container whose name and image say nothing of Ray.",
+    page: RulePage(include_str!("ray_container.md")),
     why: "KubeRay starts Ray in the first container, whatever its image is, and takes the size of a \
           node from it.",
-    bad: "
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - {name: log-shipper, image: example.com/shipper:1}
-        - {name: ray-worker, image: rayproject/ray:2.60.0}
-",
-    good: "
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - {name: ray-worker, image: rayproject/ray:2.60.0}
-        - {name: log-shipper, image: example.com/shipper:1}
-",
-    without: "Both go by the position alone (KubeRay, `RayContainerIndex`; Ray, \
-              `autoscaling_config.py`), so `ray start` runs where there is no Ray, and the limits of \
-              the other container are the size of the node.",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -4,6 +4,7 @@ use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::Group;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF201
@@ -12,30 +13,8 @@ pub static RULE: Rule = Rule {
     name: "replica-bounds",
     mode: OwnMode::ByCase("Enforce; Warn where replicas is above maxReplicas"),
     summary: "Negative counts of replicas, no hosts, or `minReplicas` above `maxReplicas`",
-    what: "Checks `replicas`, `minReplicas`, `maxReplicas` and `numOfHosts` of every worker group, \
-           with and without autoscaling, and reports negative numbers, a `numOfHosts` of 0, \
-           `minReplicas` above `maxReplicas`, and (as a warning) `replicas` above `maxReplicas`. `replicas` below \
-           `minReplicas` is fine: KubeRay raises it.",
+    page: RulePage(include_str!("replica_bounds.md")),
     why: "KubeRay stops reconciling the whole cluster because of it, and Ray stops scaling it.",
-    bad: "
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    minReplicas: 3
-    maxReplicas: 1
-",
-    good: "
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    minReplicas: 1
-    maxReplicas: 3
-",
-    without: "KubeRay 1.6 and later report the spec as invalid in an Event and change no pod until \
-              it is fixed (KubeRay, `ValidateRayClusterSpec`); Ray's autoscaler fails an assertion \
-              in every round, for all groups (Ray, autoscaler v2, `NodeTypeConfig`), and divides by \
-              `numOfHosts` (`cloud_provider.py`, `_initialize_scale_request`). Counts of \
-              replicas outside the bounds are clamped (KubeRay, `GetWorkerGroupDesiredReplicas`).",
     since: "0.1.0",
     cel: CEL,
     check,

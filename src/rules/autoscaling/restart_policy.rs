@@ -3,6 +3,7 @@
 use crate::policy::Mode;
 use crate::ray::{AutoscalerVersion, Cluster, Group, since, text_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
 
@@ -12,37 +13,9 @@ pub static RULE: Rule = Rule {
     name: "restart-policy",
     mode: OwnMode::ByCase("Enforce where KubeRay refuses it, else Warn"),
     summary: "`restartPolicy` other than `Never` with autoscaling",
-    what: "Checks the pod templates of all groups, the head included, where autoscaling is on and \
-           `autoscalerOptions.version` is `v2`, and reports a `restartPolicy` other than `Never`. \
-           The environment variable that chooses v2 does not count, as in KubeRay. With another \
-           version, or none, it warns of one in worker groups: DF11 gives `Never` to new workers \
-           that have none. From KubeRay 1.8 on (flag `--kuberay-version`) v2 with Ray 2.56.0 or later \
-           allows any policy.",
+    page: RulePage(include_str!("restart_policy.md")),
     why: "KubeRay stops reconciling the whole cluster because of it: with v2 a pod must end when \
           Ray ends in it.",
-    bad: "
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {version: v2}
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec: {restartPolicy: OnFailure}
-",
-    good: "
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {version: v2}
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec: {restartPolicy: Never}
-",
-    without: "KubeRay reports the spec as invalid in an Event and changes no pod until it is fixed \
-              (KubeRay, `ValidateRayClusterSpec`). Where the field is absent KubeRay sets Never \
-              itself with v2, and only then (KubeRay, `DefaultWorkerPodTemplate`), although Ray from 2.47 on \
-              runs v2 without it. Both versions end a worker by ending its Ray, which Kubernetes then \
-              starts again in the pod as another node (ray#65416, kuberay#5012).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -7,6 +7,7 @@ use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Fields, object_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF217
@@ -17,28 +18,9 @@ pub static RULE: Rule = Rule {
         "Enforce for a request above its limit, Warn for too little memory for Ray's autoscaler",
     ),
     summary: "`autoscalerOptions.resources` with requests above limits, or with too little memory",
-    what: "Checks `autoscalerOptions.resources` of a cluster with autoscaling on. Reports every \
-           request above the limit of the same resource and, where Ray's own autoscaler runs \
-           (`rayfit.dev/reconcile: ray`, or no such annotation), a memory limit below 256Mi.",
+    page: RulePage(include_str!("sidecar_resources.md")),
     why: "The API server refuses a head pod whose container requests more than its limit, so the \
           cluster never starts.",
-    bad: "
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions:
-    resources: {requests: {cpu: 500m, memory: 1Gi}, limits: {cpu: 500m, memory: 512Mi}}
-",
-    good: "
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions:
-    resources: {requests: {cpu: 500m, memory: 512Mi}, limits: {cpu: 500m, memory: 512Mi}}
-",
-    without: "KubeRay copies the block to the autoscaler container unchanged (KubeRay, \
-              `mergeAutoscalerOverrides`), and Kubernetes validates it only when the pod is \
-              created. Ray's autoscaler was measured at 101 to 216 MB; if it is killed for its \
-              memory in a pod that never restarts containers (autoscaler v2), it does not run \
-              again until the head pod is replaced.",
     since: "0.1.0",
     cel: CEL,
     check,

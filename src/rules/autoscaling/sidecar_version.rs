@@ -3,6 +3,7 @@
 use crate::policy::Mode;
 use crate::ray::{Cluster, RayVersion, since};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
 
@@ -12,40 +13,9 @@ pub static RULE: Rule = Rule {
     name: "sidecar-version",
     mode: OwnMode::Always(Mode::Warn),
     summary: "The autoscaler's image has another Ray version than the head's",
-    what: "Compares the Ray versions that the tags of `autoscalerOptions.image` and of the head's \
-           first container name, where Ray's own autoscaler runs. Only tags of images called \
-           `ray`, `ray-ml` or `ray-llm`, and of those in `rayproject`, are taken for Ray versions; \
-           reports nothing where a tag names none (`nightly`, a digest) and for Ray before 2.0.0, \
-           which needs a newer autoscaler.",
+    page: RulePage(include_str!("sidecar_version.md")),
     why: "The autoscaler and the head communicate over interfaces that change between Ray \
           versions, so scaling can fail in ways that nobody tests.",
-    bad: "
-spec:
-  rayVersion: 2.60.0
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {image: rayproject/ray:2.46.0}
-  headGroupSpec:
-    template:
-      spec:
-        containers:
-        - name: ray-head
-          image: rayproject/ray:2.60.0
-",
-    good: "
-spec:
-  rayVersion: 2.60.0
-  enableInTreeAutoscaling: true
-  headGroupSpec:
-    template:
-      spec:
-        containers:
-        - name: ray-head
-          image: rayproject/ray:2.60.0
-",
-    without: "KubeRay gives the autoscaler container the head's image unless told otherwise \
-              (KubeRay, `mergeAutoscalerOverrides`); an image that is set explicitly stays the \
-              same when the head is upgraded, and the autoscaler's start skips Ray's version check \
-              (Ray, `run_autoscaler.py`).",
     since: "0.1.0",
     cel: CEL,
     check,

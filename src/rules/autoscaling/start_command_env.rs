@@ -3,6 +3,7 @@
 use crate::policy::Mode;
 use crate::ray::{list_at, text_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
 
@@ -12,26 +13,9 @@ pub static RULE: Rule = Rule {
     name: "start-command-env",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`KUBERAY_GEN_AUTOSCALER_START_CMD` in `autoscalerOptions.env`",
-    what: "Checks `autoscalerOptions.env`, with and without autoscaling, and reports \
-           `KUBERAY_GEN_AUTOSCALER_START_CMD`.",
+    page: RulePage(include_str!("start_command_env.md")),
     why: "KubeRay itself puts the autoscaler's start command into this variable; it stops \
           reconciling the whole cluster if it is already set.",
-    bad: r#"
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions:
-    env:
-    - {name: KUBERAY_GEN_AUTOSCALER_START_CMD, value: "ray kuberay-autoscaler --verbose"}
-"#,
-    good: r#"
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions:
-    command: ["/bin/bash", "-c", "--"]
-    args: ["$(KUBERAY_GEN_AUTOSCALER_START_CMD) --verbose"]
-"#,
-    without: "KubeRay 1.7 reports the spec as invalid in an Event and changes no pod until it is \
-              fixed (KubeRay, `ValidateRayClusterSpec`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -7,6 +7,7 @@ use crate::quantity::Quantity;
 use crate::ray::Group;
 use crate::ray::start_params::start_integer;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown;
 
@@ -16,34 +17,8 @@ pub static RULE: Rule = Rule {
     name: "start-param-integer",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A parameter in `rayStartParams` that `ray start` reads as a whole number and that is none",
-    what: "Checks `num-cpus`, `num-gpus`, `memory`, `object-store-memory`, `system-reserved-memory` and \
-           the ports in `rayStartParams` of every group, the head included, and reports what is not a \
-           whole number. Fractions and suffixes (`2.5`, `500m`, `4Gi`) are not; surrounding blanks, a \
-           `+`, single underscores between digits and digits of all scripts are allowed, as in Python. \
-           With autoscaling on, the first three must also be at least 0. A pod whose command is the \
-           author's own, by `ray start` in it or by the annotation `ray.io/overwrite-container-cmd`, is \
-           checked for what Ray's autoscaler reads only, and what a shell may make a number of \
-           (`$PORT`) is not reported without autoscaling.",
+    page: RulePage(include_str!("start_param_integer.md")),
     why: "`ray start` ends on it, so no pod of the group joins the cluster.",
-    bad: r#"
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    rayStartParams: {object-store-memory: "5g"}
-"#,
-    good: r#"
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    rayStartParams: {object-store-memory: "5000000000"}
-"#,
-    without: "KubeRay makes an option of `ray start` of each parameter, unchanged (KubeRay, \
-              `convertParamMap`), whose types are in its source (Ray, `scripts.py`); it ends with a \
-              message in the log of the container, and the autoscaler starts one pod after another. \
-              The autoscaler itself converts the first three with Python's `int()` in every round; \
-              ValueError ends the round for all groups (Ray, `autoscaling_config.py`, \
-              `_get_num_cpus`, `_get_num_gpus`, `_get_memory`). A negative number fails the check of \
-              the resulting configuration, which allows none (Ray, `ray-schema.json`).",
     since: "0.1.0",
     cel: CEL,
     check,

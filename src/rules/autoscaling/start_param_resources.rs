@@ -7,6 +7,7 @@ use crate::policy::Mode;
 use crate::ray::Group;
 use crate::ray::start_params::{StartResourcesError, start_resources_object};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::{shown, shown_text};
 
@@ -18,35 +19,8 @@ pub static RULE: Rule = Rule {
         "Enforce for a text that Ray cannot read, Warn for one that a shell takes apart",
     ),
     summary: "`rayStartParams.resources` that is not quoted JSON of whole numbers",
-    what: "Checks `resources` in `rayStartParams` of every group, the head included, of a cluster \
-           with autoscaling on. Its value must be a JSON object with quotes around it, which are \
-           part of the value in addition to YAML's own, and its amounts must be whole numbers of \
-           at least 0. With and without autoscaling it warns of resources in a group whose own command \
-           (`ray.io/overwrite-container-cmd`) starts Ray by `$KUBERAY_GEN_RAY_START_CMD` without \
-           `eval` or quotes.",
+    page: RulePage(include_str!("start_param_resources.md")),
     why: "Ray's autoscaler fails on it, and scales no group of the cluster.",
-    bad: r#"
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    rayStartParams:
-      resources: '{"license": 1}'
-"#,
-    good: r#"
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    rayStartParams:
-      resources: "'{\"license\": 1}'"
-"#,
-    without: "The value is passed to a shell unchanged, so the autoscaler expects quotes for the \
-              shell: it drops the first and the last character and all backslashes, parses the \
-              rest and asserts that every amount is an integer, in every round (Ray, \
-              `autoscaling_config.py`, `_get_custom_resources`). A negative amount fails the check \
-              of the resulting configuration (Ray, `ray-schema.json`). Quotes in a variable are text for a \
-              shell, so `ray start` gets them as a part of the JSON, and ends (kuberay#3756).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -6,6 +6,7 @@ use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::ray::Group;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 use crate::text::shown;
 
@@ -15,25 +16,9 @@ pub static RULE: Rule = Rule {
     name: "start-param-type",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A value in `rayStartParams` is not a string",
-    what: "Checks `rayStartParams` of every group, the head included, with and without \
-           autoscaling, and reports values that are not strings: numbers, `true`, lists, objects \
-           and nulls.",
+    page: RulePage(include_str!("start_param_type.md")),
     why: "The API server refuses the object, with a message that does not say that quotes are \
           missing.",
-    bad: "
-spec:
-  headGroupSpec:
-    rayStartParams: {num-cpus: 0}
-",
-    good: "
-spec:
-  headGroupSpec:
-    rayStartParams: {num-cpus: \"0\"}
-",
-    without: "The parameters become flags of `ray start`, so their schema is a map of strings \
-              (KubeRay, `RayStartParams` in `raycluster_types.go`), and YAML reads 4 and true \
-              without quotes as a number and a boolean. A null is dropped silently, and the flag \
-              with it (Kubernetes, pruning of nulls in custom resources).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -5,6 +5,7 @@ use crate::policy::Mode;
 use crate::ray::Group;
 use crate::ray::node_resources::{NodeResources, ResourceError, tpu};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
 
@@ -16,46 +17,8 @@ pub static RULE: Rule = Rule {
         "Enforce for a topology that cannot be read, Warn for a wrong number of hosts",
     ),
     summary: "A TPU topology in the node selector that is not numbers joined by `x`, or not what `numOfHosts` gives",
-    what: "Checks the node selector `cloud.google.com/gke-tpu-topology` of every group, the head \
-           included, of a cluster with autoscaling on, where the group has TPUs and the selector \
-           `cloud.google.com/gke-tpu-accelerator` names a TPU that Ray knows. With and without \
-           autoscaling it warns of a worker group whose `numOfHosts` (1 where it is absent) times the \
-           TPUs in the limits of the ray container is not the number of chips of the topology; several \
-           pods may share one host.",
+    page: RulePage(include_str!("tpu_topology.md")),
     why: "Ray's autoscaler fails on it at its start, and scales no group of the cluster.",
-    bad: "
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: tpu
-    template:
-      spec:
-        nodeSelector:
-          cloud.google.com/gke-tpu-accelerator: tpu-v4-podslice
-          cloud.google.com/gke-tpu-topology: 2x2x
-        containers:
-        - name: ray-worker
-          resources: {limits: {cpu: 8, google.com/tpu: 4}}
-",
-    good: "
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: tpu
-    numOfHosts: 2
-    template:
-      spec:
-        nodeSelector:
-          cloud.google.com/gke-tpu-accelerator: tpu-v4-podslice
-          cloud.google.com/gke-tpu-topology: 2x2x2
-        containers:
-        - name: ray-worker
-          resources: {limits: {cpu: 8, google.com/tpu: 4}}
-",
-    without: "The autoscaler multiplies the numbers to name the resource of a slice's first host; \
-              ValueError ends its start, or each of its rounds (Ray, \
-              `autoscaler/_private/kuberay/utils.py`, `tpu_node_selectors_to_type`). A replica of \
-              another number of hosts than its slice waits for the others when it starts to compute.",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -6,6 +6,7 @@ use crate::policy::Mode;
 use crate::ray::start_params::start_integer;
 use crate::ray::{Fields, Group};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::shown;
 
@@ -15,28 +16,9 @@ pub static RULE: Rule = Rule {
     name: "two-sources",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "Resources of a group both in `rayStartParams` and in the group's `resources`",
-    what: "Checks every group, the head included, with and without autoscaling, that has a \
-           `resources` map of its own (beside `template`), and reports `num-cpus`, `num-gpus`, \
-           `memory` and `resources` in its `rayStartParams`. Empty values and an empty map count \
-           as absent.",
+    page: RulePage(include_str!("two_sources.md")),
     why: "KubeRay takes a group's resources from one place only; it stops reconciling the whole \
           cluster when there are two.",
-    bad: r#"
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    resources: {CPU: "4"}
-    rayStartParams: {num-gpus: "1"}
-"#,
-    good: r#"
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    resources: {CPU: "4", GPU: "1"}
-    rayStartParams: {}
-"#,
-    without: "KubeRay reports the spec as invalid in an Event and changes no pod until it is fixed \
-              (KubeRay, `validateRayGroupResources`).",
     since: "0.1.0",
     cel: CEL,
     check,

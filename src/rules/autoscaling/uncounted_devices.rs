@@ -4,6 +4,7 @@ use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::ray::{Container, Group, ReconcileMode, list_at, object_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF236
@@ -14,42 +15,9 @@ pub static RULE: Rule = Rule {
         "Audit for resource claims, which may be of other devices than GPUs; else Warn",
     ),
     summary: "Neuron devices, slices or shares of GPUs, or resource claims without what tells the autoscaler of them",
-    what: "Checks the limits of the ray container of every worker group of a cluster with autoscaling \
-           on. Reports Neuron devices and cores (`aws.amazon.com/neuron`, `neurondevice`, `neuroncore`) \
-           of a group that names no `neuron_cores`, and slices of GPUs (`nvidia.com/mig-..`), shared \
-           GPUs (`nvidia.com/gpu.shared`, ..) and resource claims of one that says no number of GPUs: \
-           neither `num-gpus` in `rayStartParams`, nor `GPU` in the group's `resources`, nor a limit whose \
-           name ends in `gpu`. Where Rayfit scales the cluster, what KubeRay tells Ray by itself is not \
-           reported: slices, and Neuron cores.",
+    page: RulePage(include_str!("uncounted_devices.md")),
     why: "Ray's autoscaler does not know of them, so work that asks for them never adds a worker of \
           this group.",
-    bad: r#"
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: inf2
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {limits: {cpu: 8, aws.amazon.com/neuron: 1}}
-"#,
-    good: r#"
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: inf2
-    rayStartParams: {resources: "'{\"neuron_cores\": 2}'"}
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {limits: {cpu: 8, aws.amazon.com/neuron: 1}}
-"#,
-    without: "The autoscaler derives CPU, GPU, TPU and memory from a group, and all else from what the \
-              author writes (Ray, `_get_ray_resources_from_group_spec`). KubeRay tells the raylet of \
-              slices and of Neuron cores (KubeRay, `addWellKnownAcceleratorResources`), and the raylet \
-              finds other devices itself, but only once a pod is there.",
     since: "0.1.0",
     cel: CEL,
     check,

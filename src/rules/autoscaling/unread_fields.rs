@@ -7,6 +7,7 @@ use crate::ray::cluster::RaySource;
 use crate::ray::since;
 use crate::ray::{Group, RayVersion, ReconcileMode, object_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF237
@@ -15,42 +16,9 @@ pub static RULE: Rule = Rule {
     name: "unread-fields",
     mode: OwnMode::Always(Mode::Warn),
     summary: "A group's `resources` or `labels`, or a CPU request without a limit, that this Ray does not read",
-    what: "Where Ray's own autoscaler scales the cluster, checks every group, the head included, and \
-           reports `resources` and `labels` of the group with a Ray before 2.51.0, and a CPU request \
-           without a limit or `num-cpus` with one before 2.41.0. The version is that of `rayVersion`, \
-           or of an official image of the head or of the autoscaler, whichever is latest.",
+    page: RulePage(include_str!("unread_fields.md")),
     why: "The autoscaler of this Ray does not read it, so it counts other sizes or labels than the \
           workers have.",
-    bad: r#"
-spec:
-  rayVersion: 2.49.2
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    resources: {CPU: "4", spot: "1"}
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {limits: {memory: 16Gi}}
-"#,
-    good: r#"
-spec:
-  rayVersion: 2.49.2
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    rayStartParams: {resources: "'{\"spot\": 1}'"}
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {limits: {cpu: 4, memory: 16Gi}}
-"#,
-    without: "KubeRay starts Ray with them whatever its version is, but the autoscaler that comes with \
-              Ray reads `resources` and `labels` from 2.51.0 on (ray#57260), and requests from 2.41.0 on \
-              (kuberay#2612). Where it finds no CPU count it raises ValueError in every round, and \
-              nothing scales (Ray, `autoscaling_config.py`, `_get_num_cpus`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -6,6 +6,7 @@ use crate::policy::Mode;
 use crate::ray::cluster::V2_ENV;
 use crate::ray::{AutoscalerVersion, Cluster, Group};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::{shown, shown_text};
 
@@ -16,36 +17,9 @@ pub static RULE: Rule = Rule {
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`RAY_enable_autoscaler_v2` together with `autoscalerOptions.version`, or with \
               autoscaling off",
-    what: "Checks the environment variable `RAY_enable_autoscaler_v2` of the head's first \
-           container, and reports it where autoscaling is on and `autoscalerOptions.version` is \
-           set as well, whatever their values, and where autoscaling is off and its value is `1` \
-           or `true`.",
+    page: RulePage(include_str!("version_conflict.md")),
     why: "KubeRay requires that the autoscaler's version is set in one place only, and only where \
           there is an autoscaler; otherwise it stops reconciling the whole cluster.",
-    bad: r#"
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {version: v2}
-  headGroupSpec:
-    template:
-      spec:
-        containers:
-        - name: ray-head
-          env:
-          - {name: RAY_enable_autoscaler_v2, value: "1"}
-"#,
-    good: "
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {version: v2}
-  headGroupSpec:
-    template:
-      spec:
-        containers:
-        - name: ray-head
-",
-    without: "KubeRay reports the spec as invalid in an Event and changes no pod until it is fixed \
-              (KubeRay, `ValidateRayClusterSpec`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -6,6 +6,7 @@ use super::restarts_pods;
 use crate::policy::Mode;
 use crate::ray::{Kind, RayObject};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 use crate::text::shown;
 
@@ -15,32 +16,8 @@ pub static RULE: Rule = Rule {
     name: "edit-without-effect",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`minReplicas` or `maxReplicas` change in a RayService or RayJob that has its RayCluster",
-    what: "Reports `minReplicas` and `maxReplicas` of a worker group that an update of a RayService or a \
-           RayJob changes. In a RayService they are reported only where nothing else of the cluster's \
-           spec changes: with another change KubeRay makes a new RayCluster, which gets them too. \
-           Nothing is reported of one that was suspended.",
+    page: RulePage(include_str!("edit_without_effect.md")),
     why: "KubeRay does not pass the change on to the RayCluster that runs, so nothing happens.",
-    bad: "
-# the service runs
-kind: RayService
-spec:
-  rayClusterConfig:
-    workerGroupSpecs:
-    - groupName: small
-      maxReplicas: 10  # was 3
-",
-    good: "
-# the RayCluster of the service
-kind: RayCluster
-spec:
-  workerGroupSpecs:
-  - groupName: small
-    maxReplicas: 10  # was 3
-",
-    without: "For a RayService KubeRay compares hashes of the spec from which counts of replicas are left \
-              out, and changes nothing while they are equal (KubeRay, `isClusterSpecHashEqual`, \
-              `GenerateHashWithoutReplicasAndWorkersToDelete`); of a RayJob it disregards every change of \
-              `rayClusterSpec` (KubeRay, `getOrCreateRayClusterInstance`). Neither says so on the object.",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -4,6 +4,7 @@ use super::live_change::{LiveChange, pods};
 use crate::policy::Mode;
 use crate::ray::ReconcileMode;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::cel::Cel;
 use crate::rules::{Findings, OwnMode, Rule, Subject};
 
@@ -13,31 +14,9 @@ pub static RULE: Rule = Rule {
     name: "group-removed",
     mode: OwnMode::ByCase("Enforce where Ray's own autoscaler scales the cluster, otherwise Warn"),
     summary: "A worker group is removed while its pods run",
-    what: "Reports worker groups that an update removes from a running RayCluster while pods of \
-           them run, and says how many. A renamed group counts as one that is removed and one that \
-           is added. Reports nothing where the pods are not known.",
+    page: RulePage(include_str!("group_removed.md")),
     why: "Ray's autoscaler fails on a node whose group it does not know, in every round, and never \
           scales the cluster again.",
-    bad: "
-# while 2 workers of group large run
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-",
-    good: "
-# until the workers of group large are gone
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-  - groupName: large
-    minReplicas: 0
-    maxReplicas: 0
-",
-    without: "KubeRay's operator does not delete the pods of a removed group; Ray's loop raises \
-              `KeyError` while one of them has a live raylet, so it never recovers (Ray, \
-              `autoscaler/v2/instance_manager/cloud_providers/kuberay/cloud_provider.py`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -5,6 +5,7 @@ use crate::facts::RayPod;
 use crate::policy::Mode;
 use crate::ray::Resource;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::cel::Cel;
 use crate::rules::{Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
@@ -15,25 +16,9 @@ pub static RULE: Rule = Rule {
     name: "resize-limit-lowered",
     mode: OwnMode::Always(Mode::Warn),
     summary: "A resize limit in `ray.io/ippr` is lowered below the current size of a running pod",
-    what: "Compares a lowered `max-cpu` or `max-memory` with the size that the group's pods have \
-           grown to, and names the largest. Reports nothing where the pods are not known.",
+    page: RulePage(include_str!("limit_lowered.md")),
     why: "The pod stays above the limit: it is never shrunk below what it uses, and it does not grow \
           either.",
-    bad: r#"
-# while a pod of group small has 6 CPUs
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-"#,
-    good: r#"
-# while a pod of group small has 6 CPUs
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"6","max-memory":"8Gi","resize-timeout":300}}}'
-"#,
-    without: "Nothing reads the size of running pods when the annotation changes; Ray takes the \
-              new resize limit as the pod's maximum and plans with less than the pod has (Ray, \
-              KubeRay IPPR provider).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -4,6 +4,7 @@ use super::live_change::{LiveChange, pods};
 use crate::policy::Mode;
 use crate::ray::ReconcileMode;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::cel::Cel;
 use crate::rules::{Findings, OwnMode, Rule, Subject};
 
@@ -13,30 +14,8 @@ pub static RULE: Rule = Rule {
     name: "max-lowered",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`maxReplicas` is lowered below the workers that run",
-    what: "Compares a lowered `maxReplicas` of a worker group with the pods of the group that run \
-           now, and says how many of them will be removed. Reports nothing where the pods are not \
-           known.",
+    page: RulePage(include_str!("max_lowered.md")),
     why: "The workers above the maximum are stopped at once, and the tasks on them fail.",
-    bad: "
-# while 5 workers run
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    maxReplicas: 2  # was 10
-",
-    good: "
-# while 5 workers run
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    maxReplicas: 5  # was 10
-",
-    without: "Ray's autoscaler stops the raylets above the maximum without waiting for their work; \
-              running tasks fail with `NodeDiedError` (Ray, `autoscaler/v2/scheduler.py`, \
-              `_enforce_max_workers_per_type`). Rayfit with its own strategy drains them, and stops \
-              them after ten minutes, or the time that a RayPolicy sets.",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -5,6 +5,7 @@ use crate::policy::Mode;
 use crate::ray::reconcile::ANNOTATION;
 use crate::ray::{Cluster, RayObject, ReconcileMode};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 use super::live_change::LiveChange;
@@ -15,26 +16,9 @@ pub static RULE: Rule = Rule {
     name: "mode-changed",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`rayfit.dev/reconcile` changes on a running cluster",
-    what: "Reports an update that changes who scales a running RayCluster with autoscaling on; \
-           an absent annotation counts as `ray`. Says when the change takes effect.",
+    page: RulePage(include_str!("mode_changed.md")),
     why: "The containers of a running pod cannot be replaced, so the old scaler stays until the \
           head pod is replaced.",
-    bad: "
-metadata:
-  annotations: {rayfit.dev/reconcile: sidecar}  # was ray
-spec:
-  enableInTreeAutoscaling: true
-",
-    good: "
-metadata:
-  annotations: {rayfit.dev/reconcile: sidecar}  # as before
-spec:
-  enableInTreeAutoscaling: true
-",
-    without: "KubeRay adds the autoscaler container when it creates the head pod and does not \
-              compare it later (KubeRay, `DefaultHeadPodTemplate`). Between `central` and \
-              `sidecar` the container is the same, Rayfit, which reads the annotation itself, so \
-              that change takes effect at once.",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -7,6 +7,7 @@ use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Fields, Group, object_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 use super::live_change::LiveChange;
@@ -17,28 +18,9 @@ pub static RULE: Rule = Rule {
     name: "restarts-pods",
     mode: OwnMode::Always(Mode::Warn),
     summary: "The update replaces all pods of a running cluster (`upgradeStrategy: Recreate`)",
-    what: "Compares the specs before and after an update of a running RayCluster with \
-           `upgradeStrategy.type: Recreate`, as KubeRay does, and reports each place that differs. \
-           Fields that KubeRay ignores do not count: `upgradeStrategy`; of worker groups \
-           `replicas`, `minReplicas`, `maxReplicas` and `scaleStrategy`; of pod templates \
-           `tolerations` and `schedulingGates`; labels and annotations of the object.",
+    page: RulePage(include_str!("restarts_pods.md")),
     why: "KubeRay deletes all pods of the cluster at once, the head included, and creates new \
           ones, so running work is lost.",
-    bad: "
-spec:
-  upgradeStrategy: {type: Recreate}
-  autoscalerOptions: {idleTimeoutSeconds: 120}  # was 60
-",
-    good: "
-spec:
-  upgradeStrategy: {type: None}
-  autoscalerOptions: {idleTimeoutSeconds: 120}  # was 60
-",
-    without: "KubeRay puts a hash of the whole spec on the head pod and replaces all pods when it \
-              differs, after a change of a timeout as much as of an image (KubeRay from 1.6 on, \
-              `shouldRecreatePodsForUpgrade`, `GenerateHashWithoutReplicasAndWorkersToDelete`). \
-              Listing a group in `ray.io/ippr` can also do that, because of the defaults that \
-              Rayfit then adds to the group's template.",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -9,6 +9,7 @@ use crate::policy::Mode;
 use crate::policy::settings::is_rayfit;
 use crate::ray::{Cluster, Fields, Group, RayObject, object_at, text_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 use crate::text::shown;
 
@@ -20,35 +21,10 @@ pub static RULE: Rule = Rule {
     name: "scaling-overwritten",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`replicas` or `scaleStrategy` is reset by somebody other than the scaler",
-    what: "Checks updates of a running RayCluster with autoscaling on, group by group, and reports \
-           a different value of `replicas` or of `scaleStrategy.workersToDelete`. Leaving them out \
-           is not a reset, nor is `replicas: 0`, which the API server writes where it is left out. \
-           The scalers may change them: KubeRay's operator, Rayfit, and the service account of the \
-           cluster's head.",
+    page: RulePage(include_str!("scaling_overwritten.md")),
     why: "The scaler keeps its decisions in these two fields: a higher number starts workers that \
           nobody requested, a lower one drops workers that are being started, and names of workers \
           to delete are lost or deleted again.",
-    bad: "
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    replicas: 1  # the scaler had written 5
-    minReplicas: 1
-    maxReplicas: 10
-",
-    good: "
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    minReplicas: 1
-    maxReplicas: 10
-",
-    without: "Ray's autoscaler writes both fields with a patch and reads them back at its next \
-              decision (Ray, `cloud_provider.py`, `_initialize_scale_request`); KubeRay acts on \
-              them at once (KubeRay, `reconcilePods`). Each time a manifest is applied again, it \
-              resets them to its own numbers.",
     since: "0.1.0",
     cel: CEL,
     check,

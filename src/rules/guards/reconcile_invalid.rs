@@ -9,6 +9,7 @@ use crate::ray::initial_sizes;
 use crate::ray::reconcile::{ANNOTATION, PREFIX, RECORD, SETTINGS};
 use crate::ray::{Kind, ReconcileMode};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::{nearest, shown, shown_text};
 
@@ -21,23 +22,9 @@ pub static RULE: Rule = Rule {
          on a RayCronJob",
     ),
     summary: "A `rayfit.dev/` annotation with an unknown key or value, or a mode not allowed",
-    what: "Checks all annotations that begin with `rayfit.dev/`. Reports a value of \
-           `rayfit.dev/reconcile` other than `ray`, `central` and `sidecar`, or one that the \
-           cluster's admins do not allow. Reports any other key; and any of them on a RayCronJob, \
-           from which annotations do not reach the clusters.",
+    page: RulePage(include_str!("reconcile_invalid.md")),
     why: "Rayfit would act as if the annotation were not there, and Ray's own autoscaler would \
           scale the cluster.",
-    bad: "
-metadata:
-  annotations: {rayfit.dev/reconcile: centralised}
-",
-    good: "
-metadata:
-  annotations: {rayfit.dev/reconcile: central}
-",
-    without: "For the API server, annotations are arbitrary text. KubeRay copies those of a RayJob \
-              and a RayService to the RayCluster that it creates, but gives the RayJobs of a \
-              RayCronJob only its own (KubeRay, `constructRayJob`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -6,6 +6,7 @@ use crate::policy::Mode;
 use crate::policy::settings::is_rayfit;
 use crate::ray::{Fields, list_at, object_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::cel::Cel;
 use crate::rules::{Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
@@ -16,27 +17,9 @@ pub static RULE: Rule = Rule {
     name: "resize-by-others",
     mode: OwnMode::Always(Mode::Warn),
     summary: "A pod of a Ray cluster is resized by somebody other than its scaler",
-    what: "Checks writes to `pods/resize` of pods with the label `ray.io/cluster` and reports \
-           those that change resources and come from anybody other than Rayfit, kubelets and the \
-           service accounts of the pod's own namespace, one of which Ray's autoscaler uses. Only \
-           the webhook checks it, because a manifest does not show resizes.",
+    page: RulePage(include_str!("resize_by_others.md")),
     why: "Ray does not notice it: the raylet keeps the size that the scaler set, and the next \
           resize by the scaler undoes this one.",
-    bad: "
-# kubectl patch pod raycluster-small-worker-x --subresource resize
-spec:
-  containers:
-  - name: ray-worker
-    resources: {limits: {cpu: 8}}
-",
-    good: "
-# in the RayCluster
-metadata:
-  annotations:
-    ray.io/ippr: '{\"groups\":{\"small\":{\"max-cpu\":\"8\",\"max-memory\":\"8Gi\",\"resize-timeout\":300}}}'
-",
-    without: "Nothing compares the size of a raylet with that of its pod after a resize by a third \
-              party such as the vertical pod autoscaler (Ray, KubeRay IPPR provider).",
     since: "0.1.0",
     cel: CEL,
     check,

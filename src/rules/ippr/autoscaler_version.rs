@@ -5,6 +5,7 @@ use crate::policy::Mode;
 use crate::ray::cluster::V2_ENV;
 use crate::ray::{AutoscalerVersion, Cluster, Group, list_at, text_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 use crate::text::shown_text;
 
@@ -14,34 +15,8 @@ pub static RULE: Rule = Rule {
     name: "ippr-needs-v2",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`ray.io/ippr` with version 1 of the autoscaler",
-    what: "With autoscaling on and a group listed in `ray.io/ippr`, reports \
-           `autoscalerOptions.version: v1`, and the variable `RAY_enable_autoscaler_v2` in the \
-           head's ray container with any value but `1` and `true`.",
+    page: RulePage(include_str!("autoscaler_version.md")),
     why: "Only version 2 of Ray's autoscaler resizes pods in place; version 1 ignores ray.io/ippr.",
-    bad: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {version: v1}
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    good: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {version: v2}
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    without: "The autoscaler's container asks the head which version to run, and runs version 1 \
-              where version 2 is switched off; only version 2 has the IPPR provider (Ray, \
-              `run_kuberay_autoscaler`). Where nothing is set, Ray 2.47 and later choose version \
-              2.",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -3,6 +3,7 @@
 use crate::policy::Mode;
 use crate::ray::Kind;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 use crate::text::shown;
 
@@ -12,30 +13,8 @@ pub static RULE: Rule = Rule {
     name: "ippr-autoscaling-off",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`ray.io/ippr` without `enableInTreeAutoscaling: true`",
-    what: "Reports an annotation that lists groups on an object whose cluster has autoscaling off. \
-           A RayJob that selects an existing cluster, and a RayCronJob (see RF116), are not \
-           checked.",
+    page: RulePage(include_str!("autoscaling_off.md")),
     why: "The autoscaler performs in-place resizes; without it ray.io/ippr has no effect.",
-    bad: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    good: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    without: "KubeRay does not read the annotation; only the autoscaler reads it, and KubeRay adds \
-              that to the head pod only with `enableInTreeAutoscaling: true` (KubeRay, \
-              `DefaultHeadPodTemplate`; Ray, KubeRay IPPR provider).",
     since: "0.1.0",
     cel: CEL,
     check,

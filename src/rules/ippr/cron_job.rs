@@ -5,6 +5,7 @@ use crate::policy::Mode;
 use crate::ray::Kind;
 use crate::ray::ippr::ANNOTATION;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF116
@@ -13,34 +14,8 @@ pub static RULE: Rule = Rule {
     name: "ippr-cron-job",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`ray.io/ippr` on a RayCronJob, from where it reaches no cluster",
-    what: "Reports `ray.io/ippr` on a RayCronJob, unless it lists nothing.",
+    page: RulePage(include_str!("cron_job.md")),
     why: "KubeRay does not pass annotations of a RayCronJob on to its RayJobs, so nothing is resized.",
-    bad: r#"
-kind: RayCronJob
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  jobTemplate:
-    rayClusterSpec:
-      enableInTreeAutoscaling: true
-      workerGroupSpecs:
-      - groupName: small
-"#,
-    good: r#"
-kind: RayJob
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  rayClusterSpec:
-    enableInTreeAutoscaling: true
-    workerGroupSpecs:
-    - groupName: small
-"#,
-    without: "The RayJobs of a RayCronJob get a time stamp as their only annotation, and its \
-              `jobTemplate` has no metadata to write one in (KubeRay, RayCronJob controller). \
-              RayJob and RayService do pass their annotations on to the RayCluster.",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -7,6 +7,7 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Group, start_params};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 use crate::text::shown;
 
@@ -16,36 +17,9 @@ pub static RULE: Rule = Rule {
     name: "ippr-group-resources",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`resources` fixes the CPU or memory of a group that grows in place",
-    what: "Checks the `resources` of every group that `ray.io/ippr` lists, and at `resources` \
-           among its `rayStartParams`, and reports CPU and memory in them, in any case of \
-           letters.",
+    page: RulePage(include_str!("group_resources.md")),
     why: "The raylet would start with this amount whatever the pod has, so that Ray plans with a \
           wrong size.",
-    bad: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    resources: {CPU: "2"}
-"#,
-    good: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    resources: {licence: "1"}
-"#,
-    without: "KubeRay turns CPU and memory of the group's `resources`, in any case of letters, into \
-              `--num-cpus` and `--memory` of `ray start` (KubeRay, \
-              `updateRayStartParamsResources`), while Ray's check of the annotation looks at \
-              `rayStartParams` alone. In `rayStartParams.resources` Ray refuses `CPU` and `memory` \
-              and does not start at all (Ray, `RayParams`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -6,6 +6,7 @@ use crate::quantity::Quantity;
 use crate::ray::Resource;
 use crate::ray::ippr::{GroupResizeLimits, ResizeLimit, ResizeLimitFault};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 use crate::text::shown_text;
 
@@ -16,34 +17,8 @@ pub static RULE: Rule = Rule {
     mode: OwnMode::Always(Mode::Enforce),
     summary: "a resize limit in `ray.io/ippr` that is not a sensible quantity, or a \
               `resize-timeout` not above 0",
-    what: "Checks `max-cpu`, `max-memory` and `resize-timeout` of every group that the cluster \
-           has, and reports resize limits that are not quantities, zero, negative, or above \
-           100,000 CPUs or 1 PiB, and times of zero or less.",
+    page: RulePage(include_str!("invalid_limit.md")),
     why: "Ray cannot read the quantity and stops autoscaling the whole cluster.",
-    bad: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8GB","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    good: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    without: "Ray's `parse_quantity` raises ValueError on a text that is not a quantity, which \
-              ends every round of the autoscaler, and does not come back from an exponent like \
-              1e999999999. Its schema checks no ranges: a resize limit of zero or less becomes the \
-              size that the pod is sent to, and a time of zero or less lets every resize count as \
-              failed, after which Ray never resizes that pod again (Ray, KubeRay IPPR provider, \
-              `_build_ippr_group_spec` and `_handle_failed_or_timed_out_ippr`).",
     since: "0.1.0",
     cel: CEL,
     check,

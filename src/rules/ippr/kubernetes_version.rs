@@ -6,6 +6,7 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::ippr::ANNOTATION;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF114
@@ -14,36 +15,9 @@ pub static RULE: Rule = Rule {
     name: "ippr-kubernetes-version",
     mode: OwnMode::ByCase("Enforce below Kubernetes 1.33, Warn on 1.33 and 1.34"),
     summary: "`ray.io/ippr` on a Kubernetes before 1.35",
-    what: "Where `ray.io/ippr` lists a group, reports an API server below 1.33, which does not \
-           serve `pods/resize`, and as a warning one of 1.33 or 1.34, where in-place resize is a \
-           beta feature. Reports nothing where the version is not known.",
+    page: RulePage(include_str!("kubernetes_version.md")),
     why: "Before Kubernetes 1.33 the API server does not serve pods/resize; the first resize fails, \
           and Ray then stops scaling the cluster.",
-    bad: r#"
-# on Kubernetes 1.32
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    good: r#"
-# on Kubernetes 1.35
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    without: "The API server answers 404 to the resize, Ray does not catch the error, and every \
-              round of the autoscaler ends there (Ray, KubeRay IPPR provider, `do_ippr_requests`). \
-              The feature gate InPlacePodVerticalScaling is beta in 1.33 and 1.34 and always on \
-              from 1.35; 1.33 refuses to lower a memory limit (Kubernetes, feature gates and pod \
-              validation).",
     since: "0.1.0",
     cel: CEL,
     check,

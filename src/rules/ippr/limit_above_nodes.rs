@@ -9,6 +9,7 @@ use crate::ray::ippr::GroupResizeLimits;
 use crate::ray::pod_size::BesideRay;
 use crate::ray::{Cluster, Group, Resource};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
 
@@ -18,39 +19,9 @@ pub static RULE: Rule = Rule {
     name: "ippr-limit-above-nodes",
     mode: OwnMode::Always(Mode::Warn),
     summary: "a resize limit in `ray.io/ippr` that no node can hold",
-    what: "Checks the nodes that a listed group's pods could run on (node selector, required node \
-           affinity, taints, cordons) and reports resize limits for which none of them is large \
-           enough: what the ray container requests at the resize limits (the resize limit, less \
-           what its limit is above its request), plus the requests of the pod's other containers, \
-           KubeRay's autoscaler container included. Reports nothing where no nodes are known, and \
-           nothing for a group that no known node would take, as with a node pool that is scaled \
-           to zero, or whose affinity and tolerations are too long to be compared with all nodes.",
+    page: RulePage(include_str!("limit_above_nodes.md")),
     why: "Growing to the resize limits can never succeed: the pod stays small, and from \
           Kubernetes 1.36 on the refusal stops Ray from scaling the cluster.",
-    bad: r#"
-# where no node has more than 4 CPUs for pods
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"64","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    good: r#"
-# where no node has more than 4 CPUs for pods
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"3","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    without: "Up to 1.35 the kubelet calls the resize infeasible, and Ray tries a smaller one. From \
-              1.36 on the API server refuses it with 403 (Kubernetes, admission plugin \
-              PodResizeValidator); Ray 2.60 does not catch that, and its whole round is lost (Ray, \
-              KubeRay IPPR provider, `do_ippr_requests`). Node autoscalers add no node for a resize.",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -7,6 +7,7 @@ use crate::ray::Resource;
 use crate::ray::ippr::GroupResizeLimits;
 use crate::ray::pod_size::{PodLevelAmount, PodLevelBound};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF118
@@ -15,50 +16,9 @@ pub static RULE: Rule = Rule {
     name: "ippr-limit-above-pod",
     mode: OwnMode::Always(Mode::Warn),
     summary: "a resize limit in `ray.io/ippr` above what `template.spec.resources` allows",
-    what: "Compares the resize limits of every listed group with `template.spec.resources`, the \
-           resources of the pod as a whole: no container's limit may exceed the pod's limit, and \
-           the requests of all containers together may not exceed the pod's request. A resize keeps \
-           the gap between the limit and the request of the ray container. A pod with a limit only gets \
-           what its containers request at their start as its request. Where Rayfit scales the \
-           cluster, only the pod's limit counts, because Rayfit raises the pod's request as far as \
-           the containers need.",
+    page: RulePage(include_str!("limit_above_pod.md")),
     why: "The API server refuses the resize to this resize limit with 422, and Ray then stops \
           scaling the whole cluster.",
-    bad: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"8","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        resources: {limits: {cpu: "4", memory: 8Gi}}
-        containers:
-        - name: ray-worker
-          resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
-"#,
-    good: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"8","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        resources: {requests: {cpu: "8", memory: 8Gi}, limits: {cpu: "8", memory: 8Gi}}
-        containers:
-        - name: ray-worker
-          resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
-"#,
-    without: "A resize of a container leaves the resources of its pod as they are, and is checked \
-              against them like a new pod (Kubernetes, `validatePodResourceConsistency`). Ray does \
-              not catch the refusal, and every round of the autoscaler ends there (Ray, KubeRay \
-              IPPR provider, `do_ippr_requests`). Rayfit's default strategy grows containers only as \
-              far as the limits of their pods allow.",
     since: "0.1.0",
     cel: CEL,
     check,

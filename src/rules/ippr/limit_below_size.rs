@@ -6,6 +6,7 @@ use crate::quantity::Quantity;
 use crate::ray::Resource;
 use crate::ray::ippr::GroupResizeLimits;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF109
@@ -14,42 +15,9 @@ pub static RULE: Rule = Rule {
     name: "ippr-limit-below-size",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "a resize limit in `ray.io/ippr` below the size that the pods start with",
-    what: "Compares `max-cpu` and `max-memory` of every listed group with the limit of its ray \
-           container (the first), or with the request where there is no limit.",
+    page: RulePage(include_str!("limit_below_size.md")),
     why: "Ray sends the pod to both resize limits at once, so that growing in the other dimension \
           would take away what the running work uses in this one.",
-    bad: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"2","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {requests: {cpu: "4", memory: 2Gi}, limits: {cpu: "4", memory: 2Gi}}
-"#,
-    good: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"8","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {requests: {cpu: "4", memory: 2Gi}, limits: {cpu: "4", memory: 2Gi}}
-"#,
-    without: "Ray never compares the resize limit with the size. As long as one dimension is below \
-              its resize limit the pod counts as able to grow, and the resize asks for both resize \
-              limits, the lower one included (Ray, `IPPRStatus.can_resize_up` and the resource \
-              demand scheduler's `queue_resize_request`).",
     since: "0.1.0",
     cel: CEL,
     check,

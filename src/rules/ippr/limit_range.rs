@@ -8,6 +8,7 @@ use crate::ray::ippr::GroupResizeLimits;
 use crate::ray::pod_size::BesideRay;
 use crate::ray::{Cluster, Container, Group, Resource};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
 
@@ -17,36 +18,9 @@ pub static RULE: Rule = Rule {
     name: "ippr-limit-range",
     mode: OwnMode::Always(Mode::Warn),
     summary: "a resize limit in `ray.io/ippr` that a LimitRange or ResourceQuota does not allow",
-    what: "Compares the resize limits of every listed group with the LimitRanges (maximum per \
-           container and per pod) and the ResourceQuotas of the namespace, for one pod with all \
-           its containers; current usage is not counted, and quotas for only some pods (scopes) \
-           are ignored. Reports nothing where they are not known.",
+    page: RulePage(include_str!("limit_range.md")),
     why: "The API server refuses the resize to this resize limit with 403, and Ray then stops \
           scaling the whole cluster.",
-    bad: r#"
-# where a LimitRange allows containers 4 CPUs
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"8","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    good: r#"
-# where a LimitRange allows containers 4 CPUs
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    without: "Kubernetes checks a resize against LimitRanges and ResourceQuotas like a new pod \
-              (Kubernetes, admission plugins LimitRanger and ResourceQuota); Ray does not catch the \
-              refusal, and every round of the autoscaler ends there (Ray, KubeRay IPPR provider, \
-              `do_ippr_requests`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -8,6 +8,7 @@ use crate::ray::ippr::GroupResizeLimits;
 use crate::ray::since;
 use crate::ray::{Container, RayVersion, Resource};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF119
@@ -16,48 +17,9 @@ pub static RULE: Rule = Rule {
     name: "ippr-memory-monitor",
     mode: OwnMode::Always(Mode::Audit),
     summary: "pods whose memory may grow, with a Ray whose memory monitor does not see that",
-    what: "Reports a group whose `max-memory` in `ray.io/ippr` is above the memory limit with which its \
-           pods start, where Ray is 2.60 or earlier, by `rayVersion` or by the tag of an official image in \
-           the head's ray container, and its memory monitor is on: \
-           `RAY_memory_monitor_refresh_ms` in the environment of the group's ray container is not \
-           `\"0\"`. A value from elsewhere (`valueFrom`) is not judged, nor is a container without a memory \
-           limit: there the monitor goes by the memory of the Kubernetes node.",
+    page: RulePage(include_str!("memory_monitor.md")),
     why: "Ray kills work in a pod once 95 % of the memory are in use with which the pod started, \
           however large it has become.",
-    bad: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  rayVersion: 2.60.0
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
-"#,
-    good: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  rayVersion: 2.60.0
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          env: [{name: RAY_memory_monitor_refresh_ms, value: "0"}]
-          resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
-"#,
-    without: "The raylet reads the limit of its memory monitor once, when it starts (Ray, \
-              `memory_monitor_utils.cc`; a later change has it follow the pod, Ray pull request 63868). \
-              Without the monitor the kernel kills, at the limit that the pod has then.",
     since: "0.1.0",
     cel: CEL,
     check,

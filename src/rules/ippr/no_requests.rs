@@ -7,6 +7,7 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Container, Fields, Group, Resource};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF107
@@ -15,42 +16,9 @@ pub static RULE: Rule = Rule {
     name: "ippr-no-requests",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "no CPU or memory request in a group that grows in place",
-    what: "Checks the first container of every group that `ray.io/ippr` lists and reports missing \
-           `requests.cpu` and `requests.memory`. Rayfit's webhook fills them in from the limits \
-           before it checks the object, so it only reports a container without limits.",
+    page: RulePage(include_str!("no_requests.md")),
     why: "Ray refuses the whole annotation because of it and stops autoscaling the cluster; limits \
           alone do not help.",
-    bad: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {limits: {cpu: "1", memory: 2Gi}}
-"#,
-    good: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
-"#,
-    without: "Ray 2.56 and later raise ValueError while they read the annotation, in every round \
-              (Ray, KubeRay IPPR provider, `_build_ippr_group_spec`). The API server fills in \
-              requests in pods, but not in the templates that Ray reads.",
     since: "0.1.0",
     cel: CEL,
     check,

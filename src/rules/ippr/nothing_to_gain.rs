@@ -6,6 +6,7 @@ use crate::quantity::Quantity;
 use crate::ray::ippr::GroupResizeLimits;
 use crate::ray::{Group, Resource};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF110
@@ -14,40 +15,8 @@ pub static RULE: Rule = Rule {
     name: "ippr-nothing-to-gain",
     mode: OwnMode::Always(Mode::Warn),
     summary: "both resize limits in `ray.io/ippr` equal the size, so the group can never grow",
-    what: "Compares `max-cpu` and `max-memory` of every listed group with the limit of its ray \
-           container (the first), or with the request where there is no limit, and reports a group \
-           where both are equal.",
+    page: RulePage(include_str!("nothing_to_gain.md")),
     why: "The pods of this group can never grow, so listing it has no effect.",
-    bad: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"1","max-memory":"2Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
-"#,
-    good: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"2Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
-"#,
-    without: "Ray resizes a pod only where its CPU or its memory is below the resize limit (Ray, \
-              `IPPRStatus.can_resize_up`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -6,6 +6,7 @@ use crate::ray::ReconcileMode;
 use crate::ray::cluster::RaySource;
 use crate::ray::since;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 use crate::text::shown_text;
 
@@ -15,33 +16,8 @@ pub static RULE: Rule = Rule {
     name: "ippr-ray-version",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`ray.io/ippr` with a Ray before 2.56.0",
-    what: "Where Ray's own autoscaler scales the cluster and `ray.io/ippr` lists a group, reports a \
-           `rayVersion` below 2.56.0 or, where there is no `rayVersion`, such a tag of an official \
-           image in the head's ray container.",
+    page: RulePage(include_str!("ray_version.md")),
     why: "Ray reads ray.io/ippr from 2.56.0 on; earlier versions ignore it.",
-    bad: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  rayVersion: 2.55.1
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    good: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  rayVersion: 2.56.0
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    without: "The autoscaler of earlier versions has no IPPR provider and only scales by whole \
-              pods (Ray 2.56.0 added it). Where Rayfit scales the cluster, it performs the resizes \
-              itself, so the rule only concerns Ray's own autoscaler.",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -7,6 +7,7 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{AutoscalerVersion, Fields, Group, Resource, list_at, text_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 use crate::text::shown;
 
@@ -16,50 +17,9 @@ pub static RULE: Rule = Rule {
     name: "resize-policy",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "a `resizePolicy` that would restart Ray, or that Kubernetes refuses",
-    what: "Reports every `resizePolicy` entry for CPU or memory, in the first container of a group \
-           that `ray.io/ippr` lists, that is not `NotRequired`. With or without the annotation it \
-           also reports `RestartContainer` in any container, init containers among them, of a group \
-           whose pods get `restartPolicy: Never`: because the template says so, or because KubeRay sets it, with \
-           autoscaling on and `autoscalerOptions.version: v2`.",
+    page: RulePage(include_str!("resize_policy.md")),
     why: "A resize would restart the container and lose the work in it, so Ray refuses the whole \
           annotation and stops autoscaling the cluster.",
-    bad: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
-          resizePolicy:
-          - {resourceName: memory, restartPolicy: RestartContainer}
-"#,
-    good: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    template:
-      spec:
-        containers:
-        - name: ray-worker
-          resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
-          resizePolicy:
-          - {resourceName: memory, restartPolicy: NotRequired}
-"#,
-    without: "Ray raises ValueError for such an entry while it reads the annotation (Ray, KubeRay \
-              IPPR provider, `_build_ippr_group_spec`). The API server admits the template and \
-              then refuses each of its pods: with `restartPolicy: Never` only `NotRequired` is \
-              allowed (Kubernetes, pod validation, `validateResizePolicy`; KubeRay sets Never in \
-              `DefaultHeadPodTemplate` and `DefaultWorkerPodTemplate`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -7,6 +7,7 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::ippr::{ANNOTATION, EXAMPLE, Ippr, IpprProblem, KeyPlace};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::{nearest, shown, shown_text};
 
@@ -16,34 +17,8 @@ pub static RULE: Rule = Rule {
     name: "ippr-schema",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`ray.io/ippr` is not JSON of the form that Ray reads",
-    what: "Reads the annotation `ray.io/ippr` and reports everything that keeps Ray from reading \
-           it: not JSON, not an object, no `groups`, a group without one of `max-cpu`, \
-           `max-memory` and `resize-timeout`, a value of a wrong type, a duplicate key. An empty \
-           annotation, `{}` and an empty `groups` are fine.",
+    page: RulePage(include_str!("schema.md")),
     why: "Ray cannot read the annotation and stops autoscaling the whole cluster.",
-    bad: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi"}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    good: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    without: "Ray parses the annotation and checks it against a JSON schema in every round of the \
-              autoscaler; an error there ends the round, so that no group of the cluster scales \
-              until the annotation is fixed, and only the autoscaler's log says why. Keys beside a \
-              missing `groups` pass the schema and do nothing. (Ray, KubeRay IPPR provider, \
-              `validate_and_set_ippr_specs`, and `IPPRSpecsSchema`.)",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -2,6 +2,7 @@
 
 use crate::policy::Mode;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 use crate::text::shown;
 
@@ -11,32 +12,8 @@ pub static RULE: Rule = Rule {
     name: "ippr-start-params",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`num-cpus` or `memory` in `rayStartParams` of a group that grows in place",
-    what: "Checks `rayStartParams` of every group that `ray.io/ippr` lists, the head included, and \
-           reports `num-cpus` and `memory`, whatever their value.",
+    page: RulePage(include_str!("start_params.md")),
     why: "Ray refuses the whole annotation because of it and stops autoscaling the cluster.",
-    bad: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    rayStartParams: {num-cpus: "1"}
-"#,
-    good: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    rayStartParams: {}
-"#,
-    without: "Ray 2.56 and later raise ValueError while they read the annotation, before pods are \
-              listed, so no group of the cluster scales until it is fixed; only the autoscaler's \
-              log says why (Ray, KubeRay IPPR provider, `validate_and_set_ippr_specs`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -7,6 +7,7 @@ use crate::policy::Mode;
 use crate::ray::group::HEAD_NAME;
 use crate::ray::ippr::GroupResizeLimits;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 use crate::text::{nearest, shown_text};
 
@@ -16,31 +17,8 @@ pub static RULE: Rule = Rule {
     name: "ippr-unknown-group",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`ray.io/ippr` names a group that the cluster does not have",
-    what: "Compares the groups that the annotation names with the worker groups of the object; the \
-           head group is called `headgroup`. A RayJob that selects an existing cluster has no \
-           groups and is not checked.",
+    page: RulePage(include_str!("unknown_group.md")),
     why: "Ray silently ignores the entry, and the intended group never grows.",
-    bad: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"smal":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    good: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    without: "Ray keeps the entries whose names it finds among the worker groups, or that are \
-              called `headgroup`, and drops the others (Ray, KubeRay IPPR provider, \
-              `validate_and_set_ippr_specs`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -4,6 +4,7 @@ use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::ray::ippr::{GROUP_KEYS, IpprProblem, KeyPlace};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::{nearest, shown_text};
 
@@ -13,29 +14,8 @@ pub static RULE: Rule = Rule {
     name: "ippr-unknown-key",
     mode: OwnMode::Always(Mode::Warn),
     summary: "a key in `ray.io/ippr` that Ray does not know",
-    what: "Reports every key of the annotation other than `groups` and, inside a group, other than \
-           `max-cpu`, `max-memory` and `resize-timeout`, with the most similar known key.",
+    page: RulePage(include_str!("unknown_key.md")),
     why: "Ray silently ignores the key.",
-    bad: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300,"min-cpu":"1"}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    good: r#"
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-"#,
-    without: "Ray's schema of the annotation allows further keys at every level, and nothing reads \
-              them, so a misspelt key is accepted and has no effect (Ray, `IPPRSpecsSchema`).",
     since: "0.1.0",
     cel: CEL,
     check,

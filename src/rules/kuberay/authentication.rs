@@ -3,6 +3,7 @@
 use crate::policy::Mode;
 use crate::ray::{Kind, RayVersion, is_true, object_at, since, text_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF702
@@ -11,21 +12,8 @@ pub static RULE: Rule = Rule {
     name: "authentication",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "Authentication by token without a `rayVersion` that has it, or with options that exclude each other",
-    what: "Checks `authOptions`. Reports mode `token` without `rayVersion` or with one before 2.52.0; and \
-           `enableK8sTokenAuth: true` in a RayJob, RayCronJob or RayService, without mode `token`, with a \
-           `rayVersion` before 2.55.0, or with a `secretName`.",
+    page: RulePage(include_str!("authentication.md")),
     why: "KubeRay considers the spec invalid and creates nothing.",
-    bad: "
-spec:
-  authOptions: {mode: token}
-",
-    good: "
-spec:
-  rayVersion: 2.60.0
-  authOptions: {mode: token}
-",
-    without: "KubeRay reports the spec as invalid in an Event and changes no pod until it is fixed \
-              (KubeRay, `ValidateRayClusterSpec`).",
     since: "0.1.0",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,

@@ -3,6 +3,7 @@
 use crate::policy::Mode;
 use crate::ray::Kind;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
 
@@ -12,24 +13,8 @@ pub static RULE: Rule = Rule {
     name: "cluster-upgrade",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`upgradeStrategy` of a cluster that KubeRay makes of another object, or of an unknown type",
-    what: "Checks `upgradeStrategy.type` of the RayClusterSpec in every kind of object, and reports values \
-           other than `Recreate` and `None`, and any value in a RayJob, RayCronJob or RayService, or in \
-           a RayCluster with the label `ray.io/originated-from-crd` of one of them.",
+    page: RulePage(include_str!("cluster_upgrade.md")),
     why: "KubeRay considers the RayCluster invalid and creates no pod.",
-    bad: "
-kind: RayService
-spec:
-  rayClusterConfig:
-    upgradeStrategy: {type: Recreate}
-",
-    good: "
-kind: RayService
-spec:
-  upgradeStrategy: {type: NewCluster}
-  rayClusterConfig: {}
-",
-    without: "KubeRay accepts the RayJob or RayService and makes a RayCluster, which it reports as invalid in \
-              an Event, for ever (KubeRay, `ValidateRayClusterUpgradeOptions`).",
     since: "0.1.0",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,

@@ -4,6 +4,7 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Kind, since, text_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
 
@@ -13,20 +14,8 @@ pub static RULE: Rule = Rule {
     name: "cron-schedule",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`schedule` of a RayCronJob that is no cron expression of five fields",
-    what: "Checks `schedule` of a RayCronJob and reports what is neither five fields (minute, hour, day, month, \
-           day of the week from 0 to 6) nor one of `@yearly`, `@annually`, `@monthly`, `@weekly`, `@daily`, \
-           `@midnight`, `@hourly` and `@every`; and with KubeRay 1.7 a time zone in it, and an empty `timeZone`. The names of time \
-           zones and times after `@every` are not checked.",
+    page: RulePage(include_str!("cron_schedule.md")),
     why: "KubeRay makes no jobs.",
-    bad: "
-kind: RayCronJob
-spec: {schedule: every day}
-",
-    good: "
-kind: RayCronJob
-spec: {schedule: 0 3 * * *}
-",
-    without: "KubeRay reports the RayCronJob as invalid in an Event (KubeRay, `ValidateRayCronJobSpec`).",
     since: "0.1.0",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,

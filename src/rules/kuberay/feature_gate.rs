@@ -7,6 +7,7 @@ use crate::ray::feature_gate::{
 };
 use crate::ray::{is_true, object_at, text_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF708
@@ -17,21 +18,8 @@ pub static RULE: Rule = Rule {
         "Enforce where `--kuberay-feature-gates` says that the gate is off, else Warn",
     ),
     summary: "A field that KubeRay refuses while its feature gate is off",
-    what: "Checks `networkPolicy`, `tlsOptions`, `historyServerOptions` and the backend `rocksdb` of \
-           `gcsFaultToleranceOptions` (KubeRay 1.7), whose feature gates are off unless somebody switches them on; and \
-           `deletionStrategy` of a RayJob and `suspend` of a worker group, whose gate is on since KubeRay 1.6. \
-           `--kuberay-feature-gates`, written as KubeRay's `--feature-gates`, says which gates are on. What KubeRay \
-           then wants of these fields is not checked, apart from `deletionStrategy` (RF705).",
+    page: RulePage(include_str!("feature_gate.md")),
     why: "KubeRay considers the spec invalid and creates nothing.",
-    bad: "
-spec:
-  networkPolicy: {mode: DenyAll}
-",
-    good: "
-spec: {}
-",
-    without: "KubeRay reports the spec as invalid in an Event and changes no pod until it is fixed \
-              (KubeRay, `ValidateRayClusterSpec`, `features.go`).",
     since: "0.1.0",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,

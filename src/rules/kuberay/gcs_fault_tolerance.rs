@@ -5,6 +5,7 @@ use crate::policy::Mode;
 use crate::ray::object::{EXTERNAL_STORAGE, FT_ENABLED};
 use crate::ray::{Group, Kind, object_at, text_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF701
@@ -13,29 +14,8 @@ pub static RULE: Rule = Rule {
     name: "gcs-fault-tolerance",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "GCS fault tolerance that is configured at two places, or at the wrong one",
-    what: "Checks the annotations `ray.io/ft-enabled` and `ray.io/external-storage-namespace`, \
-           `redis-password` and `redis-username` in the head's `rayStartParams`, and \
-           `RAY_REDIS_ADDRESS`, `REDIS_PASSWORD` and `REDIS_USERNAME` in the environment of its \
-           first container. Reports those that `gcsFaultToleranceOptions` replaces, if it is there; \
-           a Redis user at any other place than there; an address of Redis without fault tolerance; and `storage` of \
-           another backend than `rocksdb`.",
+    page: RulePage(include_str!("gcs_fault_tolerance.md")),
     why: "KubeRay considers the spec invalid and creates nothing.",
-    bad: "
-spec:
-  gcsFaultToleranceOptions: {redisAddress: 'redis:6379'}
-  headGroupSpec:
-    rayStartParams: {redis-password: secret}
-",
-    good: "
-spec:
-  gcsFaultToleranceOptions:
-    redisAddress: 'redis:6379'
-    redisPassword: {valueFrom: {secretKeyRef: {name: redis, key: password}}}
-  headGroupSpec:
-    rayStartParams: {}
-",
-    without: "KubeRay reports the spec as invalid in an Event and changes no pod until it is fixed \
-              (KubeRay, `ValidateRayClusterSpec`).",
     since: "0.1.0",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,

@@ -8,6 +8,7 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Fields, is_true, list_at, object_at, text_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF705
@@ -16,29 +17,8 @@ pub static RULE: Rule = Rule {
     name: "job-deletion",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`ttlSecondsAfterFinished` or `deletionStrategy` of a RayJob that contradict each other or other settings",
-    what: "Checks a RayJob, and the job template of a RayCronJob. Reports `ttlSecondsAfterFinished` that is \
-           negative or without `shutdownAfterJobFinishes`; a `deletionStrategy` that is empty, that has \
-           `deletionRules` beside `onSuccess`, `onFailure` or `shutdownAfterJobFinishes`, or of the older \
-           two fields only one, or one without `policy`; rules with no or two conditions, with a \
-           negative time, for the same policy and condition, or in an order other than workers, cluster, \
-           job; policies for a cluster that the job only selects; and `DeleteNone` with \
-           `shutdownAfterJobFinishes`. RF220 is about `DeleteWorkers` with autoscaling.",
+    page: RulePage(include_str!("job_deletion.md")),
     why: "KubeRay considers the job invalid and does not run it.",
-    bad: "
-kind: RayJob
-spec:
-  ttlSecondsAfterFinished: 600
-  rayClusterSpec: {}
-",
-    good: "
-kind: RayJob
-spec:
-  ttlSecondsAfterFinished: 600
-  shutdownAfterJobFinishes: true
-  rayClusterSpec: {}
-",
-    without: "KubeRay sets the RayJob to failed, and makes no RayJob of a RayCronJob (KubeRay, \
-              `validateDeletionConfiguration`).",
     since: "0.1.0",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,

@@ -3,6 +3,7 @@
 use crate::policy::Mode;
 use crate::ray::{Fields, is_true, object_at, object_in, text_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 use crate::yaml;
 
@@ -12,30 +13,8 @@ pub static RULE: Rule = Rule {
     name: "job-settings",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "Settings of a RayJob that exclude each other, or numbers that are not positive",
-    what: "Checks a RayJob, and the job template of a RayCronJob. Reports neither `rayClusterSpec` nor \
-           `clusterSelector`; a `clusterSelector` without `ray.io/cluster`, or with `suspend`, retries or \
-           `submissionMode: SidecarMode`; `suspend` without `shutdownAfterJobFinishes`; retries in \
-           InteractiveMode; `submitterPodTemplate`, `submitterConfig` or a head that restarts in \
-           SidecarMode; a `runtimeEnvYAML` that is no YAML object; and `activeDeadlineSeconds`, \
-           `preRunningDeadlineSeconds` or `backoffLimit` that are too small.",
+    page: RulePage(include_str!("job_settings.md")),
     why: "KubeRay considers the job invalid and does not run it.",
-    bad: "
-kind: RayJob
-spec:
-  entrypoint: python main.py
-  suspend: true
-  rayClusterSpec: {}
-",
-    good: "
-kind: RayJob
-spec:
-  entrypoint: python main.py
-  suspend: true
-  shutdownAfterJobFinishes: true
-  rayClusterSpec: {}
-",
-    without: "KubeRay sets the RayJob to failed, and makes no RayJob of a RayCronJob (KubeRay, \
-              `ValidateRayJobSpec`, `ValidateRayCronJobSpec`).",
     since: "0.1.0",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,

@@ -8,6 +8,7 @@ use crate::ray::feature_gate::INCREMENTAL_UPGRADE;
 use crate::ray::object::INITIALIZING_TIMEOUT;
 use crate::ray::{Fields, Kind, object_at, object_in, since, text_at};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 use crate::seconds::go_duration;
 use crate::text::shown_text;
@@ -18,30 +19,8 @@ pub static RULE: Rule = Rule {
     name: "service-settings",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A RayService that names its head's service, or upgrades in a way that does not exist or lacks options",
-    what: "Checks a RayService. Reports `headService.metadata.name`; an `upgradeStrategy.type` other than \
-           `NewCluster`, `NewClusterWithIncrementalUpgrade` and `None`; for the second of them autoscaling \
-           that is off, and absent or impossible `clusterUpgradeOptions`, where its feature gate is on, as it is since \
-           KubeRay 1.7 (`--kuberay-feature-gates`); a negative \
-           `rayClusterDeletionDelaySeconds`; and an annotation `ray.io/initializing-timeout` that is not a \
-           positive time.",
+    page: RulePage(include_str!("service_settings.md")),
     why: "KubeRay considers the service invalid and creates nothing.",
-    bad: "
-kind: RayService
-spec:
-  rayClusterConfig:
-    headGroupSpec:
-      headService: {metadata: {name: my-head}}
-",
-    good: "
-kind: RayService
-spec:
-  rayClusterConfig:
-    headGroupSpec:
-      headService: {metadata: {labels: {team: a}}}
-",
-    without: "KubeRay reports the RayService as invalid in an Event and creates no cluster \
-              (KubeRay, `ValidateRayServiceSpec`, `ValidateRayServiceMetadata`). Without its feature gate, an incremental upgrade is one \
-              by a new cluster, and its options are not looked at.",
     since: "0.1.0",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,

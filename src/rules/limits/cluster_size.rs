@@ -5,6 +5,7 @@ use crate::policy::{Limit, Mode};
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Resource};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::cel::Cel;
 use crate::rules::{Findings, OwnMode, Rule, Subject};
 
@@ -15,31 +16,8 @@ pub static RULE: Rule = Rule {
     mode: OwnMode::Always(Mode::Enforce),
     summary: "More CPU or memory in a cluster, with all its workers at their resize limits, than a \
               RayPolicy allows",
-    what: "Adds up the head and the maximum number of workers of all groups, each at its resize \
-           limit in `ray.io/ippr` if it has one, counted as RF503 counts a pod; a container \
-           without any limit is reported. Only where a RayPolicy sets `limits.maxCpuPerCluster` or \
-           `limits.maxMemoryPerCluster`. What RF503 does not count is not counted here either.",
+    page: RulePage(include_str!("cluster_size.md")),
     why: "The cluster's admins limit how much CPU and memory a Ray cluster may use.",
-    bad: r#"
-# where a RayPolicy sets maxCpuPerCluster: 100
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: a
-    maxReplicas: 50
-    template: {spec: {containers: [{name: ray, resources: {limits: {cpu: 4}}}]}}
-"#,
-    good: r#"
-# where a RayPolicy sets maxCpuPerCluster: 100
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: a
-    maxReplicas: 20
-    template: {spec: {containers: [{name: ray, resources: {limits: {cpu: 4}}}]}}
-"#,
-    without: "KubeRay and Ray have no limit of this kind; a ResourceQuota of the namespace counts \
-              what runs, over all clusters (Kubernetes, ResourceQuota).",
     since: "0.1.0",
     cel: CEL,
     check,

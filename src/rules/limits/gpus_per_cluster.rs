@@ -6,6 +6,7 @@ use crate::quantity::Quantity;
 use crate::ray::pod_size::devices;
 use crate::ray::{Cluster, Group, node_resources};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::cel::Cel;
 use crate::rules::{Findings, OwnMode, Rule, Subject};
 
@@ -15,34 +16,8 @@ pub static RULE: Rule = Rule {
     name: "gpus-per-cluster",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "More GPUs in a cluster, with all its workers, than a RayPolicy allows",
-    what: "Adds up the GPUs of the head and of the maximum number of workers of all groups. For \
-           each pod it takes the larger of what Ray counts (`num-gpus`, or the GPUs of the ray \
-           container) and what Kubernetes allocates to all containers, including init containers: \
-           GPUs, their slices (`nvidia.com/mig-..`) and shares (`nvidia.com/gpu.shared`), and \
-           accelerators of other vendors (`amd.com/gpu`, `gpu.intel.com/i915`, `habana.ai/gaudi`, \
-           `google.com/tpu`, `aws.amazon.com/neuron`, `huawei.com/Ascend910` and the like), each \
-           piece as one. Only where a RayPolicy sets `limits.maxGpusPerCluster`. Not counted: \
-           devices from resource claims (dynamic resource allocation), parts of GPUs that are \
-           requested as memory or as a percentage (`aliyun.com/gpu-mem`), what privileged \
-           containers or an environment variable of a container runtime (`NVIDIA_VISIBLE_DEVICES`) \
-           give access to, and the pod with which a RayJob submits its job.",
+    page: RulePage(include_str!("gpus_per_cluster.md")),
     why: "The cluster's admins limit how many GPUs a Ray cluster may use.",
-    bad: r#"
-# where a RayPolicy sets maxGpusPerCluster: 8
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - {groupName: gpu, maxReplicas: 10, rayStartParams: {num-gpus: "4"}}
-"#,
-    good: r#"
-# where a RayPolicy sets maxGpusPerCluster: 8
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - {groupName: gpu, maxReplicas: 2, rayStartParams: {num-gpus: "4"}}
-"#,
-    without: "KubeRay and Ray have no limit of this kind; a ResourceQuota of the namespace counts \
-              what runs, over all clusters (Kubernetes, ResourceQuota).",
     since: "0.1.0",
     cel: CEL,
     check,

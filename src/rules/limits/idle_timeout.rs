@@ -5,6 +5,7 @@ use crate::path::FieldPath;
 use crate::policy::{Limit, Mode};
 use crate::quantity::Quantity;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::cel::Cel;
 use crate::rules::{Findings, OwnMode, Rule, Subject};
 
@@ -14,23 +15,8 @@ pub static RULE: Rule = Rule {
     name: "idle-timeout-limit",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "Idle workers are kept longer than a RayPolicy allows",
-    what: "Checks `idleTimeoutSeconds` of `autoscalerOptions` and of each worker group, with \
-           autoscaling on. Only where a RayPolicy sets `limits.maxIdleTimeoutSeconds`.",
+    page: RulePage(include_str!("idle_timeout.md")),
     why: "Idle workers cost as much as busy ones.",
-    bad: "
-# where a RayPolicy sets maxIdleTimeoutSeconds: 600
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {idleTimeoutSeconds: 86400}
-",
-    good: "
-# where a RayPolicy sets maxIdleTimeoutSeconds: 600
-spec:
-  enableInTreeAutoscaling: true
-  autoscalerOptions: {idleTimeoutSeconds: 600}
-",
-    without: "Any number of seconds is accepted; the default is 60 (KubeRay, RayCluster's \
-              definition).",
     since: "0.1.0",
     cel: CEL,
     check,

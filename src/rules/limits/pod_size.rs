@@ -5,6 +5,7 @@ use crate::policy::Mode;
 use crate::ray::pod_size::PodMost;
 use crate::ray::{Cluster, Group, Resource};
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::cel::Cel;
 use crate::rules::{Findings, OwnMode, Rule, Subject};
 
@@ -15,30 +16,8 @@ pub static RULE: Rule = Rule {
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A pod with more CPU or memory than a RayPolicy allows, resize limits in \
               `ray.io/ippr` included",
-    what: "Adds up the maximum that a pod of each group may use, as Kubernetes does: its ray \
-           container, at its resize limit in `ray.io/ippr` if that is above its size; its other \
-           containers, including the autoscaler's; init containers where they need more; the pod's \
-           overhead; or the pod's own `resources`, if they are more. A container without a limit \
-           may use everything that a node has, and is reported, unless the pod's own `resources` \
-           limit it (from Kubernetes 1.34 on) or a LimitRange of the namespace gives it one. Only \
-           where a RayPolicy sets `limits.maxCpuPerPod` or `limits.maxMemoryPerPod`. Not counted: \
-           the pod with which a RayJob submits its job (`submitterPodTemplate`), and the init \
-           container that KubeRay adds to workers (200m and 256Mi).",
+    page: RulePage(include_str!("pod_size.md")),
     why: "The cluster's admins limit how large a pod may become.",
-    bad: r#"
-# where a RayPolicy sets maxCpuPerPod: 16
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"64","max-memory":"8Gi","resize-timeout":300}}}'
-"#,
-    good: r#"
-# where a RayPolicy sets maxCpuPerPod: 16
-metadata:
-  annotations:
-    ray.io/ippr: '{"groups":{"small":{"max-cpu":"16","max-memory":"8Gi","resize-timeout":300}}}'
-"#,
-    without: "A LimitRange is checked when a pod is created and again at each resize, long after \
-              the RayCluster was applied (Kubernetes, admission plugin LimitRanger).",
     since: "0.1.0",
     cel: CEL,
     check,

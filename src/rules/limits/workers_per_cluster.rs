@@ -3,6 +3,7 @@
 use super::extent::{Count, allowance};
 use crate::policy::Mode;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::cel::Cel;
 use crate::rules::{Findings, OwnMode, Rule, Subject};
 
@@ -12,28 +13,8 @@ pub static RULE: Rule = Rule {
     name: "workers-per-cluster",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "More workers in a cluster than a RayPolicy allows",
-    what: "Adds up the maximum number of workers of all groups: `maxReplicas` with autoscaling, \
-           else `replicas`, times `numOfHosts`. Only where a RayPolicy sets \
-           `limits.maxWorkersPerCluster`.",
+    page: RulePage(include_str!("workers_per_cluster.md")),
     why: "The cluster's admins limit how large a Ray cluster may become.",
-    bad: "
-# where a RayPolicy sets maxWorkersPerCluster: 10
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - {groupName: a, maxReplicas: 8}
-  - {groupName: b, maxReplicas: 8}
-",
-    good: "
-# where a RayPolicy sets maxWorkersPerCluster: 10
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - {groupName: a, maxReplicas: 5}
-  - {groupName: b, maxReplicas: 5}
-",
-    without: "KubeRay and Ray have no limit of this kind; a ResourceQuota refuses single pods, and \
-              the rest of the cluster waits for them (KubeRay, `calculateMaxReplicas`).",
     since: "0.1.0",
     cel: CEL,
     check,

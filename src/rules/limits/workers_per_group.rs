@@ -3,6 +3,7 @@
 use super::extent::{Count, allowance};
 use crate::policy::Mode;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::cel::Cel;
 use crate::rules::{Findings, OwnMode, Rule, Subject};
 
@@ -12,26 +13,8 @@ pub static RULE: Rule = Rule {
     name: "workers-per-group",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "More workers in a group than a RayPolicy allows",
-    what: "Checks the maximum number of workers of each group: `maxReplicas` with autoscaling, \
-           else `replicas`, times `numOfHosts`. Only where a RayPolicy sets \
-           `limits.maxWorkersPerGroup`.",
+    page: RulePage(include_str!("workers_per_group.md")),
     why: "The cluster's admins limit how large a worker group may become.",
-    bad: "
-# where a RayPolicy sets maxWorkersPerGroup: 10
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - {groupName: a, maxReplicas: 50}
-",
-    good: "
-# where a RayPolicy sets maxWorkersPerGroup: 10
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - {groupName: a, maxReplicas: 10}
-",
-    without: "Without `maxReplicas` KubeRay takes 2,147,483,647, and the autoscaler adds workers as \
-              long as there is demand (KubeRay, RayCluster's definition).",
     since: "0.1.0",
     cel: CEL,
     check,

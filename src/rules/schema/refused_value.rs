@@ -4,6 +4,7 @@ use crate::finding::Finding;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 use crate::schema::SchemaFault;
 
@@ -13,35 +14,8 @@ pub static RULE: Rule = Rule {
     name: "refused-value",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A value of a wrong type, one that is not allowed, or an absent field that is required",
-    what: "Compares every value of the spec, those of the pod templates included, with KubeRay's CRD \
-           of the version that `--kuberay-version` names (1.4 to 1.7), and reports wrong types, texts other than those \
-           that are allowed, numbers that are too small, and required fields that are absent. A text with `${`, `$(` or `{{` may \
-           stand anywhere. Only `rayfit check` does it, because no such object comes to admission. \
-           Patterns of texts are not compared.",
+    page: RulePage(include_str!("refused_value.md")),
     why: "The API server refuses the object.",
-    bad: "
-spec:
-  rayVersion: 2.60
-  autoscalerOptions: {upscalingMode: Fast}
-  headGroupSpec:
-    template:
-      spec:
-        containers:
-        - {name: ray-head, env: [{name: WORKERS, value: 4}]}
-",
-    good: "
-spec:
-  rayVersion: \"2.60.0\"
-  autoscalerOptions: {upscalingMode: Aggressive}
-  headGroupSpec:
-    template:
-      spec:
-        containers:
-        - {name: ray-head, env: [{name: WORKERS, value: \"4\"}]}
-",
-    without: "The API server validates custom resources by their CRD and names all such places at \
-              once, but only there: in CI it is found after the merge. YAML reads 2.60, 4 and true without quotes as a number and a \
-              boolean.",
     since: "0.1.0",
     cel: CEL,
     check,

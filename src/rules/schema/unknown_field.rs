@@ -5,6 +5,7 @@ use crate::path::{FieldPath, Segment};
 use crate::policy::Mode;
 use crate::ray::RayVersion;
 use crate::rule_id::RuleId;
+use crate::rule_page::RulePage;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 use crate::schema::Hint;
 
@@ -14,32 +15,9 @@ pub static RULE: Rule = Rule {
     name: "unknown-field",
     mode: OwnMode::Always(Mode::Warn),
     summary: "A field that KubeRay does not have: misspelt, or at the wrong place",
-    what: "Compares every field of the spec, those of the pod templates included, with KubeRay's \
-           CRD of the version that `--kuberay-version` names (1.4 to 1.7), and reports those that it does not have, with \
-           what was probably meant: a similar name, the same field at another place, or a later \
-           KubeRay. Only `rayfit check` does it, because the API server drops such fields before \
-           admission.",
+    page: RulePage(include_str!("unknown_field.md")),
     why: "The API server drops it, so it has no effect; kubectl refuses the object unless it is told \
           not to validate.",
-    bad: "
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    minWorkers: 1
-    maxReplica: 4
-",
-    good: "
-spec:
-  enableInTreeAutoscaling: true
-  workerGroupSpecs:
-  - groupName: small
-    minReplicas: 1
-    maxReplicas: 4
-",
-    without: "KubeRay's CRDs preserve no unknown fields (KubeRay, `config/crd/bases`), so the API server prunes them, with a \
-              warning only if the client asks for it (Kubernetes, field validation). `helm`, Argo CD and \
-              other clients may not.",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -3,17 +3,36 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use rayfit::manifests::to_yaml;
 use serde_json::{Map, Value, json};
 
 use super::entries::{COMMON, DEPLOYMENTS, EACH, Entry, Source};
 
 /// What `rayfit manifests --help` says of a flag.
-#[derive(Debug, Clone)]
-pub struct FlagHelp {
-    /// The description.
-    pub help: String,
+struct FlagHelp {
+    help: String,
     /// The values without the flag.
-    pub default: Vec<String>,
+    default: Vec<String>,
+}
+
+fn flags() -> BTreeMap<String, FlagHelp> {
+    let command = rayfit::cli::command();
+    let flags = command
+        .find_subcommand("manifests")
+        .unwrap()
+        .get_arguments();
+    let flags = flags.filter_map(|argument| {
+        let help = argument.get_long_help().or(argument.get_help());
+        let default = argument.get_default_values().iter();
+        let flag = FlagHelp {
+            help: help.map(ToString::to_string).unwrap_or_default(),
+            default: default
+                .map(|value| value.to_string_lossy().into_owned())
+                .collect(),
+        };
+        Some((argument.get_long()?.to_owned(), flag))
+    });
+    flags.collect()
 }
 
 /// A value of the chart.
@@ -25,7 +44,8 @@ pub(super) struct ChartValue {
 }
 
 /// All values in the order of the file. `objects` are those of an installation as it comes.
-pub(super) fn all(flags: &BTreeMap<String, FlagHelp>, objects: &[Value]) -> Vec<ChartValue> {
+pub(super) fn all(objects: &[Value]) -> Vec<ChartValue> {
+    let flags = &flags();
     let common = COMMON.iter();
     let mut values: Vec<ChartValue> = common
         .map(|entry| value("", entry, flags, &Value::Null))
@@ -141,7 +161,7 @@ pub(super) fn yaml(values: &[ChartValue]) -> String {
         for line in wrapped(&value.help, 108 - indent.len()) {
             let _ = writeln!(text, "{indent}# {line}");
         }
-        let document = crate::manifests::yaml::document(&value.default);
+        let document = to_yaml(std::slice::from_ref(&value.default));
         if matches!(&value.default, Value::Object(fields) if !fields.is_empty()) {
             let _ = writeln!(text, "{indent}{name}:");
             for line in document.lines() {

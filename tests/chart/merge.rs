@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use thiserror::Error;
 
 use super::choices::{Assignment, CHOICES};
 
@@ -28,23 +27,20 @@ pub(super) enum TemplateForm {
     List(Vec<TemplatePart>),
 }
 
-/// A part whose condition a template cannot ask for.
-#[derive(Debug, Error)]
-#[error(
-    "{0} depends on choices in a way that is neither one conjunction of them nor that of the items of a list: \
-     make it depend on a choice of its own in src/manifests/chart/choices.rs"
-)]
-pub struct ConditionError(String);
+/// Ends the generator at a part whose condition a template cannot ask for.
+fn unasked(place: &str) -> ! {
+    panic!(
+        "{place} depends on choices in a way that is neither one conjunction of them nor that of the items of a list: \
+         make it depend on a choice of its own in tests/chart/choices.rs"
+    )
+}
 
 type Sample<'a> = (&'a Assignment, &'a Value);
 
 /// Merges values of the same place.
-pub(super) fn merge(
-    place: &str,
-    samples: &[Sample<'_>],
-) -> Result<Vec<(When, TemplateForm)>, ConditionError> {
+pub(super) fn merge(place: &str, samples: &[Sample<'_>]) -> Vec<(When, TemplateForm)> {
     let Some((_, first)) = samples.first() else {
-        return Ok(Vec::new());
+        return Vec::new();
     };
     let is_full = |value: &Value| match value {
         Value::Object(fields) => !fields.is_empty(),
@@ -60,19 +56,13 @@ pub(super) fn merge(
     };
     let all = |is: fn(&Value) -> bool| samples.iter().all(|(_, value)| is(value) && is_full(value));
     if all(Value::is_object) {
-        return Ok(vec![(
-            always(),
-            TemplateForm::Map(merge_map(place, samples)?),
-        )]);
+        return vec![(always(), TemplateForm::Map(merge_map(place, samples)))];
     }
     if all(Value::is_array) {
-        return Ok(vec![(
-            always(),
-            TemplateForm::List(merge_list(place, samples)?),
-        )]);
+        return vec![(always(), TemplateForm::List(merge_list(place, samples)))];
     }
     if all_alike {
-        return Ok(vec![(always(), TemplateForm::Scalar((*first).clone()))]);
+        return vec![(always(), TemplateForm::Scalar((*first).clone()))];
     }
     let mut values: Vec<&Value> = Vec::new();
     for (_, value) in samples {
@@ -82,8 +72,8 @@ pub(super) fn merge(
     }
     let form = |value: &&Value| {
         let when = condition(samples, |other| other == *value);
-        let when = when.ok_or_else(|| ConditionError(place.to_owned()))?;
-        Ok((vec![when], TemplateForm::Scalar((*value).clone())))
+        let when = when.unwrap_or_else(|| unasked(place));
+        (vec![when], TemplateForm::Scalar((*value).clone()))
     };
     values.iter().map(form).collect()
 }
@@ -92,10 +82,7 @@ fn always() -> When {
     vec![Conjunction::new()]
 }
 
-fn merge_map(
-    place: &str,
-    samples: &[Sample<'_>],
-) -> Result<Vec<(String, TemplatePart)>, ConditionError> {
+fn merge_map(place: &str, samples: &[Sample<'_>]) -> Vec<(String, TemplatePart)> {
     let fields = samples.iter().map(|(_, value)| {
         let fields = value.as_object().into_iter().flatten();
         fields.map(|(key, value)| (key.clone(), value)).collect()
@@ -103,13 +90,13 @@ fn merge_map(
     by_name(place, samples, &fields.collect::<Vec<_>>())
 }
 
-fn merge_list(place: &str, samples: &[Sample<'_>]) -> Result<Vec<TemplatePart>, ConditionError> {
+fn merge_list(place: &str, samples: &[Sample<'_>]) -> Vec<TemplatePart> {
     let items = samples.iter().map(|(_, value)| {
         let items = value.as_array().into_iter().flatten();
         items.map(|item| (identity(item), item)).collect()
     });
-    let parts = by_name(place, samples, &items.collect::<Vec<_>>())?;
-    Ok(parts.into_iter().map(|(_, part)| part).collect())
+    let parts = by_name(place, samples, &items.collect::<Vec<_>>());
+    parts.into_iter().map(|(_, part)| part).collect()
 }
 
 /// The parts of all samples: what each of them has by name.
@@ -117,14 +104,14 @@ fn by_name(
     place: &str,
     samples: &[Sample<'_>],
     named: &[Vec<(String, &Value)>],
-) -> Result<Vec<(String, TemplatePart)>, ConditionError> {
+) -> Vec<(String, TemplatePart)> {
     let each = in_order(named).into_iter().map(|name| {
         let find =
             |named: &Vec<(String, &'_ Value)>| named.iter().position(|(known, _)| *known == name);
         let found = named.iter().map(|named| Some(named.get(find(named)?)?.1));
         let found: Vec<Option<&Value>> = found.collect();
-        let part = part(&format!("{place}/{name}"), samples, &found)?;
-        Ok((name, part))
+        let part = part(&format!("{place}/{name}"), samples, &found);
+        (name, part)
     });
     each.collect()
 }
@@ -168,16 +155,12 @@ fn in_order(named: &[Vec<(String, &Value)>]) -> Vec<String> {
 }
 
 /// A part that some samples have.
-fn part(
-    place: &str,
-    samples: &[Sample<'_>],
-    found: &[Option<&Value>],
-) -> Result<TemplatePart, ConditionError> {
+fn part(place: &str, samples: &[Sample<'_>], found: &[Option<&Value>]) -> TemplatePart {
     let present = samples.iter().zip(found);
     let present: Vec<Sample<'_>> = present
         .filter_map(|((assignment, _), value)| Some((*assignment, (*value)?)))
         .collect();
-    let forms = merge(place, &present)?;
+    let forms = merge(place, &present);
     let all: Vec<Sample<'_>> = samples
         .iter()
         .zip(found)
@@ -193,13 +176,13 @@ fn part(
                 .iter()
                 .all(|(assignment, value)| holds(&when, assignment) != value.is_null());
             if !exact {
-                return Err(ConditionError(place.to_owned()));
+                unasked(place);
             }
             when
         }
-        _ => return Err(ConditionError(place.to_owned())),
+        _ => unasked(place),
     };
-    Ok(TemplatePart { when, forms })
+    TemplatePart { when, forms }
 }
 
 /// The conjunction that exactly those samples meet whose value is such, if there is one.
@@ -230,7 +213,6 @@ pub(super) fn holds(when: &When, assignment: &[usize]) -> bool {
     })
 }
 
-#[cfg(test)]
 mod tests {
     use super::super::choices::{made, samples};
     use super::*;
@@ -259,7 +241,7 @@ mod tests {
         let samples = samples();
         let objects: Vec<Value> = samples.iter().map(|sample| made(sample)).collect();
         let pairs: Vec<_> = samples.iter().zip(&objects).collect();
-        let forms = merge("", &pairs).unwrap();
+        let forms = merge("", &pairs);
         let mut state: u64 = 1;
         for _ in 0..300 {
             let mut assignment = Vec::new();

@@ -25,6 +25,12 @@ pub fn milliseconds(seconds: f64) -> u64 {
     (seconds * 1000.0) as u64
 }
 
+/// The second in which a moment is.
+#[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
+pub fn second_of(moment: f64) -> i64 {
+    moment as i64
+}
+
 /// A duration as Go writes it (`1m30s`, `1.5s`, `500ms`), in units of so many seconds.
 pub fn go_duration(text: &str, units: &[(&str, f64)]) -> Option<Duration> {
     let is_number = |char: char| char.is_ascii_digit() || char == '.';

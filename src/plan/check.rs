@@ -5,7 +5,7 @@
 //! rule.
 
 use crate::hash::{HashMap, HashSet};
-use crate::plan::growth::in_use::InUse;
+use crate::plan::growth::in_use::{InUse, asked};
 use crate::plan::growth::size::{cores, from_cores, milli};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::outcome::plan::{GroupPlan, Plan, PodResize};
@@ -305,28 +305,17 @@ impl Checker<'_> {
 
     fn shrink(&self, resize: &PodResize, group: &GroupConfig, violations: &mut Vec<Violation>) {
         let node = self.nodes.get(resize.pod.as_str());
-        let used = |name: &str| {
-            let amounts = node.map(|node| {
-                (
-                    node.total_resources.get(name),
-                    node.available_resources.get(name),
-                )
-            });
-            let (total, free) = amounts.unwrap_or_default();
-            total.map_or(0.0, |total| total - free.copied().unwrap_or(0.0))
-        };
+        let asked = node.map(|node| asked(node)).unwrap_or_default();
         let base = group
             .base
             .map_or((0, 0), |base| (milli(base.cpu), base.memory));
-        #[expect(clippy::cast_possible_truncation, reason = "bytes, saturating")]
-        let asked = used("memory") as i64;
         let in_use = node.and_then(|node| node.memory_in_use);
         let in_use = in_use.and_then(|told| InUse::of(told, self.now));
-        let used_memory = asked.max(in_use.map_or(0, |used| used.bytes));
+        let used_memory = asked.memory.max(in_use.map_or(0, |used| used.bytes));
         let cpu = (
             resize.cpu_milli,
             resize.cpu_milli_now,
-            base.0.max(milli(used("CPU"))),
+            base.0.max(milli(asked.cpu)),
         );
         let memory = (
             resize.memory_bytes,

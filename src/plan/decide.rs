@@ -23,7 +23,7 @@ use crate::plan::nodes::hanging::HangingPods;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::nodes::rows::{Leftovers, Row};
 use crate::plan::nodes::view::NodeReader;
-use crate::plan::nodes::{assemble, full, problems, rows, view};
+use crate::plan::nodes::{assemble, full, problems, raylet, rows, view};
 use crate::plan::outcome::cause::Departure;
 use crate::plan::outcome::plan::Plan;
 use crate::plan::outcome::problem::Problem;
@@ -101,9 +101,7 @@ impl<'a> Decision<'a> {
     }
 
     fn run(&self, mut config: ClusterConfig, attempts: &Attempts, now: f64) -> Decided<'a> {
-        let faults = problems::all(self.snapshot, self.own);
-        let mut problems = std::mem::take(&mut config.problems);
-        problems.extend(faults);
+        let mut problems = self.problems(&mut config);
         let (pods, strategy) = ((self.own, self.live), self.settings.strategy);
         let (mut list, mut leftovers) = rows::rows(self.snapshot, pods, strategy, now);
         if self.is_rayfit() {
@@ -117,7 +115,8 @@ impl<'a> Decision<'a> {
             unschedulable_s: self.settings.unschedulable_s,
             progress_deadline_s: self.settings.progress_deadline_s,
         });
-        let evidence = Evidence::of(self.snapshot, self.own, self.live, &config, patience);
+        let there = (self.own, &list[..]);
+        let evidence = Evidence::of(self.snapshot, there, self.live, &config, patience);
         let (mut state, mut demands) = self.state(&config, &list, &evidence, now, &mut problems);
         let kept_back = attempts.keep_back(&mut state, &mut demands, now);
         let history = &self.snapshot.history;
@@ -203,6 +202,16 @@ impl<'a> Decision<'a> {
             problems,
             now,
         }
+    }
+
+    /// What is wrong with the objects. With strategy `Rayfit` groups count as their raylets report them from then on.
+    fn problems(&self, config: &mut ClusterConfig) -> Vec<Problem> {
+        let mut problems = std::mem::take(&mut config.problems);
+        problems.extend(problems::all(self.snapshot, self.own));
+        if self.is_rayfit() {
+            problems.extend(raylet::believe(config, self.own, self.live));
+        }
+        problems
     }
 
     /// Turns the nodes, the groups and the requests into numbers, so that comparing them is cheap.

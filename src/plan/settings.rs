@@ -7,10 +7,7 @@ use crate::plan::strategy::Strategy;
 
 /// The settings of a decision, besides the snapshot.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "settings that do not depend on each other"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "independent settings")]
 pub struct PlanSettings {
     /// Whether to decide as Ray does, or with Rayfit's improvements.
     pub strategy: Strategy,

@@ -22,6 +22,7 @@ use crate::plan::outcome::unmet::GroupLimit;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::standby::ready::{StandbyDemand, StandbyKind};
 use crate::quantity::Quantity;
+use crate::seconds::second_of;
 
 /// How many pods a report names, where one reason holds for many.
 const NAMED: usize = 3;
@@ -299,9 +300,8 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
     short(decided, resize)
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "whole seconds")]
 fn whole(seconds: f64) -> i64 {
-    seconds.round_ties_even() as i64
+    second_of(seconds.round_ties_even())
 }
 
 /// What the Kubernetes node lacks for the pod to reach its resize limits.

@@ -8,6 +8,7 @@ use crate::plan::nodes::node::PlannedNode;
 use crate::plan::outcome::plan::{GrowthDemand, Plan, PodResize, RayletSync};
 use crate::plan::outcome::resize_note::PodNote;
 use crate::plan::outcome::step::PlacementStep;
+use crate::seconds::second_of;
 
 /// The pods that are to be resized.
 pub(crate) fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
@@ -81,9 +82,7 @@ pub(crate) fn notes(decided: &Decided<'_>, plan: &Plan) -> Vec<PodNote> {
             return None;
         }
         if resize.is_to_send() && plan.waiting.is_none() {
-            #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
-            let now = decided.now as i64;
-            note.resizing_at = Some(now);
+            note.resizing_at = Some(second_of(decided.now));
         } else if note.learnt_the_same(&noted) && note.resizing_at == noted.resizing_at {
             return None;
         }

@@ -4,7 +4,7 @@
 use crate::hash::HashMap;
 use crate::plan::decided::Decided;
 use crate::plan::growth::container::ContainerAmounts;
-use crate::plan::growth::in_use::InUse;
+use crate::plan::growth::in_use::{InUse, asked};
 use crate::plan::growth::size::{bytes, cores, milli};
 use crate::plan::list::GroupIndex;
 use crate::plan::outcome::report::{CpuAndMemory, GroupSizes};
@@ -57,18 +57,12 @@ fn size(pod: &Pod<'_>) -> CpuAndMemory {
 /// What work on a Ray node has asked for. Of memory it is what is really in use, where that is more
 /// and known.
 fn in_use(ray: &NodeState, now: f64) -> CpuAndMemory {
-    let held = |name| {
-        let total = ray.total_resources.get(name).copied().unwrap_or(0.0);
-        let free = ray.available_resources.get(name).copied().unwrap_or(0.0);
-        (total - free).max(0.0)
-    };
-    #[expect(clippy::cast_possible_truncation, reason = "saturates")]
-    let asked = held("memory") as i64;
+    let asked = asked(ray);
     // Most work asks Ray for no memory.
     let really = ray.memory_in_use.and_then(|told| InUse::of(told, now));
     CpuAndMemory {
-        cpu_milli: milli(held("CPU")),
-        memory_bytes: asked.max(really.map_or(0, |used| used.bytes)),
+        cpu_milli: milli(asked.cpu.max(0.0)),
+        memory_bytes: asked.memory.max(really.map_or(0, |used| used.bytes)),
     }
 }
 

@@ -5,7 +5,8 @@
 //! uses [`FILLED`] of its memory at the most, and grows again from [`NEAR`] on, so that it does not
 //! grow and shrink in turn.
 
-use crate::snapshot::gcs::MemoryInUse;
+use crate::plan::growth::size::Size;
+use crate::snapshot::gcs::{MemoryInUse, NodeState};
 
 /// The share of a pod's memory in percent from which on it is nearly full.
 const NEAR: i128 = 85;
@@ -29,6 +30,21 @@ pub(crate) struct InUse {
     pub(crate) bytes: i64,
     /// The bytes in use soon, at the present pace.
     pub(crate) soon: i64,
+}
+
+/// How much CPU and memory work on a Ray node has asked for.
+pub(crate) fn asked(ray: &NodeState) -> Size {
+    let used = |name: &str| {
+        let total = ray.total_resources.get(name);
+        let free = ray.available_resources.get(name);
+        total.map_or(0.0, |total| total - free.copied().unwrap_or(0.0))
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
+    let memory = used("memory") as i64;
+    Size {
+        cpu: used("CPU"),
+        memory,
+    }
 }
 
 impl InUse {

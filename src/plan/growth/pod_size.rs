@@ -11,6 +11,7 @@ use crate::plan::outcome::problem_reason::ResizeError;
 use crate::plan::outcome::resize_note::ResizeNote;
 use crate::plan::strategy::Strategy;
 use crate::quantity::Quantity;
+use crate::seconds::second_of;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::history::ResizeMemory;
 use crate::snapshot::pod::Pod;
@@ -127,8 +128,7 @@ fn forget_old(resize: &mut Resize, around: Around) {
     }
     // A clock that has been set back since would let a resize, or the wait after it, last as much
     // longer. The clocks of two replicas may differ a little.
-    #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
-    let now = around.now as i64;
+    let now = second_of(around.now);
     let times = [&mut resize.resizing_at, &mut resize.failed_at];
     for at in times.into_iter().flatten() {
         if *at > now.saturating_add(SKEW_S) {
@@ -218,9 +218,7 @@ fn fail(resize: &mut Resize, around: Around) {
     if around.strategy.is_rayfit() && shrinks && !resize.current.is_below(resize.desired) {
         resize.shrink_failures = resize.shrink_failures.and_one(now);
     } else if resize.failed_at.is_none() {
-        #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
-        let at = now as i64;
-        resize.failed_at = Some(at);
+        resize.failed_at = Some(second_of(now));
         let told = resize.message.clone().filter(|message| !message.is_empty());
         resize.failure = Some(match (errored, told) {
             (true, Some(message)) => message,

@@ -3,7 +3,7 @@
 use crate::quantity::Quantity;
 
 /// The size of a pod.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Size {
     /// The CPU, in cores.
     pub(crate) cpu: f64,
@@ -33,10 +33,7 @@ pub(crate) fn cores(quantity: Quantity) -> f64 {
 }
 
 /// Cores as a quantity.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "saturates, and no node has so many cores"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "saturating")]
 pub(crate) fn from_cores(cores: f64) -> Quantity {
     Quantity::from_nanos((cores * 1e9).round() as i128)
 }
@@ -47,11 +44,14 @@ pub(crate) fn bytes(quantity: Quantity) -> i64 {
     i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
 }
 
+/// Bytes as Ray counts them.
+#[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64")]
+pub(crate) fn counted(bytes: i64) -> f64 {
+    bytes as f64
+}
+
 /// Cores in whole thousandths.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "saturates, far beyond any node"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "saturating")]
 pub(crate) fn milli(cpu: f64) -> i64 {
     (cpu * 1000.0).round() as i64
 }

@@ -15,7 +15,7 @@ use crate::plan::nodes::life::Stage;
 use crate::plan::outcome::block_reason::BlockReason;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::packing::state::DecisionState;
-use crate::seconds::doubled;
+use crate::seconds::{doubled, second_of};
 use crate::snapshot::History;
 use crate::snapshot::history::{BlockCause, BlockMemory};
 use crate::snapshot::pod::Pod;
@@ -113,8 +113,7 @@ fn held(
     let until = memory.seen_at + hold(memory.times);
     // A time ahead of the clock, which was set back since, holds nothing.
     let is_held = !is_over(group, memory, own, started) && (memory.seen_at..until).contains(&now);
-    #[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
-    let until = until.ceil() as i64;
+    let until = second_of(until.ceil());
     let cause = memory.cause;
     is_held.then_some(BlockReason::Lately { cause, until })
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use crate::hash::HashMap;
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::growth::headroom::NodeHeadroom;
-use crate::plan::growth::in_use::InUse;
+use crate::plan::growth::in_use::{InUse, asked};
 use crate::plan::growth::pod_size;
 use crate::plan::growth::pod_size::Around;
 use crate::plan::growth::resize::Resize;
-use crate::plan::growth::size::Size;
+use crate::plan::growth::size::counted;
 use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::life::Stage;
@@ -145,7 +145,7 @@ impl NodeAssembly<'_> {
             strategy: self.strategy,
             deferred_s: self.deferred_s,
             memory,
-            used: used(row),
+            used: row.ray.map(asked).unwrap_or_default(),
             in_use: self.in_use(row),
         };
         let mut resize = pod_size::resize(pod, resize_limits, base, around)?;
@@ -176,21 +176,6 @@ pub(crate) fn draining(config: &ClusterConfig, leftovers: &Leftovers<'_>) -> ByG
     }
     let count = |group: &GroupConfig| draining.get(group.name.as_str()).copied().unwrap_or(0);
     config.groups.map(count)
-}
-
-/// How much CPU and memory is in use.
-fn used(row: &Row<'_>) -> Size {
-    let used = |name: &str| {
-        let total = row.ray.and_then(|ray| ray.total_resources.get(name));
-        let free = row.ray.and_then(|ray| ray.available_resources.get(name));
-        total.map_or(0.0, |total| total - free.copied().unwrap_or(0.0))
-    };
-    #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
-    let memory = used("memory") as i64;
-    Size {
-        cpu: used("CPU"),
-        memory,
-    }
 }
 
 /// The fault of a node on which Ray's assertions fail, which aborts Ray's loop.
@@ -233,11 +218,7 @@ pub(crate) fn size(
             }
         }
     }
-    let total = |node: &PlannedNode, name| {
-        node.amount(name)
-            .and_then(|amount| amount.total)
-            .unwrap_or(0.0)
-    };
+    let total = |node: &PlannedNode, name| node.total(name).unwrap_or(0.0);
     let group = |node: &PlannedNode| config.groups.get(node.group()?);
     // Pods on one Kubernetes node grow one after the other, so each leaves less to the next.
     let mut left: HashMap<KubeNodeIndex, NodeHeadroom> = HashMap::default();
@@ -261,8 +242,7 @@ pub(crate) fn size(
         let grown = node.resize.as_deref().map(|resize| resize.current);
         let (more, most) = grown.map_or((0.0, 0), |size| (size.cpu, size.memory));
         node.set_total(cpu, resize_limits.cpu.max(more).max(total(node, cpu)));
-        #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
-        let most = resize_limits.memory.max(most) as f64;
+        let most = counted(resize_limits.memory.max(most));
         node.set_total(memory, most.max(total(node, memory)));
     };
     let at_limits = templates.iter_mut().zip(at_base.iter());
@@ -285,8 +265,7 @@ pub(crate) fn size(
             // It may have been made larger than its template.
             if let Some(made) = node.resize.as_deref().map(|resize| resize.desired) {
                 node.set_total(cpu, made.cpu.max(total(node, cpu)));
-                #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
-                node.set_total(memory, (made.memory as f64).max(total(node, memory)));
+                node.set_total(memory, counted(made.memory).max(total(node, memory)));
             }
         } else if node.stage() != Stage::Running {
             at_resize_limits(node);
@@ -299,8 +278,7 @@ pub(crate) fn size(
             // The raylet gives up CPU and memory before its pod does, so what is to go takes no
             // more work.
             node.set_total(cpu, desired.cpu.min(total(node, cpu)));
-            #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
-            node.set_total(memory, (desired.memory as f64).min(total(node, memory)));
+            node.set_total(memory, counted(desired.memory).min(total(node, memory)));
         }
     }
     at_base

@@ -10,7 +10,10 @@ use crate::plan::growth::container::ContainerAmounts;
 use crate::plan::growth::pod_size;
 use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
+use crate::plan::nodes::hanging::hangs;
+use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::outlook::{Outlook, is_said_to_come, outlook};
+use crate::plan::nodes::rows::Row;
 use crate::plan::outcome::block_reason::{BlockReason, StartStage};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::snapshot::Snapshot;
@@ -76,7 +79,7 @@ impl<'a> Evidence<'a> {
     /// served, as Ray has it.
     pub(crate) fn of(
         snapshot: &Snapshot,
-        own: &'a [Pod<'a>],
+        (own, rows): (&'a [Pod<'a>], &[Row<'_>]),
         live: &LiveNodes<'_>,
         config: &ClusterConfig,
         patience: Option<StartPatience>,
@@ -127,6 +130,24 @@ impl<'a> Evidence<'a> {
                 if before.is_some_and(|ends| ends.have_another(pod.name, now)) {
                     let name = pod.name.to_owned();
                     found.add(pod, config, BlockReason::EndsAtStart { pod: name });
+                }
+            }
+            for pod in own.iter().filter(|pod| hangs(pod, now)) {
+                // KubeRay expects it to go, without end, before it makes others. (`scale_expectations.go`.)
+                if config.is_listed(pod.group, pod.name) {
+                    let name = pod.name.to_owned();
+                    found.add(pod, config, BlockReason::Terminating { pod: name });
+                }
+            }
+            let is_late = |row: &&Row<'_>| {
+                let waited = now - row.since.unwrap_or(now);
+                let is_asked_for = row.pod.is_none() && row.stage == Stage::Requested;
+                is_asked_for && waited >= patience.progress_deadline_s
+            };
+            for row in rows.iter().filter(is_late) {
+                let group = config.number(row.group);
+                if let Some(group) = group.and_then(|group| found.groups.get_mut(group)) {
+                    group.get_or_insert(BlockReason::NotCreated);
                 }
             }
             if snapshot.ray_cluster.fails_to_create {

@@ -81,7 +81,7 @@ fn lacks_room(
 /// Whether the requests of a shape fit the empty node one by one, or are for other nodes, because
 /// they name something that it has nothing of. Labels are not compared.
 fn is_served(shape: &Shape, node: &PlannedNode) -> bool {
-    let has = |name| node.amount(name).and_then(|amount| amount.total);
+    let has = |name| node.total(name);
     let of_others = shape.positive().any(|(name, _)| has(name).is_none());
     of_others
         || shape

@@ -173,32 +173,23 @@ impl ClusterConfig {
     pub(crate) fn read(cluster: &ClusterObject, strategy: Strategy) -> Self {
         let mut config = Self::of(cluster);
         if strategy.is_rayfit() {
-            config.count_as_started(cluster);
-            config.bound_by_pods(cluster);
+            config.take_in_pods(cluster);
         }
         config
     }
 
-    /// Counts new nodes as KubeRay starts them, which Ray does not look at.
-    fn count_as_started(&mut self, cluster: &ClusterObject) {
+    /// Takes in what Ray does not look at: with what KubeRay starts Ray, and what pods as a whole allow of resizes.
+    fn take_in_pods(&mut self, cluster: &ClusterObject) {
         for group in cluster.spec.iter().flat_map(|spec| &spec.groups) {
             let name = group.name.as_deref().unwrap_or_default();
-            let config = self.number(name).and_then(|at| self.groups.get_mut(at));
-            if let Some((config, started)) = config.zip(group.started.as_ref()) {
+            let number = self.number(name);
+            let Some(config) = number.and_then(|number| self.groups.get_mut(number)) else {
+                continue;
+            };
+            if let Some(started) = &group.started {
                 config.resources = amounts(started);
             }
-        }
-    }
-
-    /// Keeps the resize limits within what the pods as a whole allow. Ray does not look at that.
-    fn bound_by_pods(&mut self, cluster: &ClusterObject) {
-        for group in cluster.spec.iter().flat_map(|spec| &spec.groups) {
-            let name = group.name.as_deref().unwrap_or_default();
-            let config = self.number(name).and_then(|at| self.groups.get_mut(at));
-            let Some((limits, base)) = config.and_then(|config| {
-                let base = config.base?;
-                Some((config.resize_limits.as_mut()?, base))
-            }) else {
+            let Some((limits, base)) = config.resize_limits.as_mut().zip(config.base) else {
                 continue;
             };
             // Not below the base size, with which a pod starts whatever the pod as a whole may

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::seconds::second_of;
 use crate::snapshot::pod::{Pod, PodRole};
 
 /// For how many seconds a pod may be there after it was to be killed: its kubelet still removes what
@@ -25,11 +26,8 @@ impl<'a> HangingPods<'a> {
     /// Those that KubeRay counts: pods that it was asked to delete it does not.
     pub(crate) fn of(own: &'a [Pod<'a>], config: &ClusterConfig, now: f64) -> Self {
         let mut found = Self::default();
-        let hangs = |pod: &&Pod<'_>| {
-            let is_late = pod.killed_at().is_some_and(|at| now - at >= LATE_S);
-            is_late && pod.role == PodRole::Worker && !config.is_listed(pod.group, pod.name)
-        };
-        for pod in own.iter().filter(hangs) {
+        let hanging = own.iter().filter(|pod| hangs(pod, now));
+        for pod in hanging.filter(|pod| !config.is_listed(pod.group, pod.name)) {
             found.0.entry(pod.group).or_default().push(pod);
         }
         for pods in found.0.values_mut() {
@@ -67,16 +65,19 @@ impl<'a> HangingPods<'a> {
             };
             let since = pods.iter().filter_map(|pod| pod.killed_at());
             let since = since.fold(f64::INFINITY, f64::min);
-            #[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
-            let since = since as i64;
             Problem {
                 at: ProblemPlace::Group((*group).to_owned()),
                 reason: ProblemReason::Hanging {
                     pods: format!("{}{more}", names.join(", ")),
-                    since,
+                    since: second_of(since),
                 },
                 effect: ProblemEffect::ReplicasRaised,
             }
         })
     }
+}
+
+/// Whether a worker pod hangs in termination.
+pub(crate) fn hangs(pod: &Pod<'_>, now: f64) -> bool {
+    pod.role == PodRole::Worker && pod.killed_at().is_some_and(|at| now - at >= LATE_S)
 }

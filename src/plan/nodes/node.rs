@@ -3,6 +3,7 @@
 use crate::plan::demand::names::Name;
 use crate::plan::demand::shape::ShapeId;
 use crate::plan::growth::resize::Resize;
+use crate::plan::growth::size::counted;
 use crate::plan::list::{DemandIndex, GroupIndex, NodeIndex};
 use crate::plan::nodes::life::{ExistingNode, NodeLife, RayInPod, Raylet, Stage};
 use crate::plan::nodes::standby_role::{KeptReason, StandbyRole};
@@ -191,6 +192,18 @@ impl PlannedNode {
         self.amounts.iter().find(|amount| amount.name == name)
     }
 
+    /// The total amount of a resource, if it is listed.
+    pub(crate) fn total(&self, name: Name) -> Option<f64> {
+        self.amount(name)?.total
+    }
+
+    /// How much of a resource is in use, or was placed on the node.
+    pub(crate) fn taken(&self, name: Name) -> Option<f64> {
+        let amount = self.amount(name)?;
+        let free = amount.free.into_iter().flatten().reduce(f64::min);
+        amount.total.map(|total| total - free.unwrap_or(total))
+    }
+
     /// Sets the total of a resource and changes its free amounts by the difference, never below
     /// zero.
     pub(crate) fn set_total(&mut self, name: Name, total: f64) {
@@ -221,10 +234,11 @@ impl PlannedNode {
         let Some(resize) = self.resize.as_deref().filter(|r| r.is_in_progress()) else {
             return false;
         };
-        let total = |name: Option<Name>| self.amount(name?)?.total;
-        #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
-        let current = [resize.current.cpu, resize.current.memory as f64];
-        let above = |(name, current)| total(name).is_some_and(|total| total > current);
+        let current = [resize.current.cpu, counted(resize.current.memory)];
+        let above = |(name, current): (Option<Name>, f64)| {
+            let total = name.and_then(|name| self.total(name));
+            total.is_some_and(|total| total > current)
+        };
         [cpu, memory].into_iter().zip(current).any(above)
     }
 

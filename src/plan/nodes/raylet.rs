@@ -1,8 +1,17 @@
-//! Raylets whose size differs from the size of their pods.
+//! Raylets whose size differs from the size of their pods, or from what their template gives.
 
+use crate::hash::HashMap;
 use crate::plan::demand::names::Name;
+use crate::plan::growth::pod_size;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
+use crate::plan::growth::size::counted;
+use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::node::PlannedNode;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
+use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::plan::outcome::unmet::amount_text;
+use crate::snapshot::gcs::LiveNodes;
+use crate::snapshot::pod::Pod;
 
 /// How far a raylet's CPU may be from its pod's CPU: Ray keeps four decimals.
 const RAYLET_STEP: f64 = 1e-4;
@@ -26,8 +35,7 @@ pub(crate) fn mend(node: &mut PlannedNode, cpu: Option<Name>, memory: Option<Nam
     let settled = syncs || (runs && resize.is_taken_back());
     if let (true, Some(cpu), Some(memory)) = (settled, cpu, memory) {
         node.set_total(cpu, current.cpu);
-        #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
-        node.set_total(memory, current.memory as f64);
+        node.set_total(memory, counted(current.memory));
     }
 }
 
@@ -37,8 +45,7 @@ fn differs(raylet_size: Option<(f64, f64)>, resize: &Resize) -> bool {
         return false;
     };
     let quiet = resize.resizing_at.is_none() && resize.progress == ResizeProgress::Finished;
-    #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
-    let (pod_cpu, pod_memory) = (resize.current.cpu, resize.current.memory as f64);
+    let (pod_cpu, pod_memory) = (resize.current.cpu, counted(resize.current.memory));
     // Where it starts, the raylet rounds the CPU up to whole cores and finds its memory by itself,
     // so that these amounts may differ from the pod's.
     let at_first_size = resize.current == resize.base;
@@ -47,4 +54,64 @@ fn differs(raylet_size: Option<(f64, f64)>, resize: &Resize) -> bool {
     let memory_apart =
         (resize.noted.is_some() || !at_first_size) && (memory - pod_memory).abs() > 1.0;
     quiet && ((cpu_apart && !rounded_up) || memory_apart)
+}
+
+/// Counts new nodes of a group with what the raylet reports in the youngest pod that was made as the template is
+/// now, and returns where that is something else: images and scripts start Ray with amounts that no template
+/// shows. Pods of an older template, and pods that have another size by now, show nothing.
+pub(crate) fn believe(
+    config: &mut ClusterConfig,
+    own: &[Pod<'_>],
+    live: &LiveNodes<'_>,
+) -> Vec<Problem> {
+    let mut youngest = HashMap::default();
+    for pod in own {
+        let group = config.number(pod.group);
+        let group = group.and_then(|group| config.groups.get(group));
+        // A raylet that reports no memory is still being registered.
+        if group.is_some_and(|group| is_as_made(pod, group))
+            && let Some(ray) = live.get(pod.name)
+            && ray.total_resources.get("memory") > Some(&0.0)
+        {
+            let found = (&pod.object.metadata.creation_timestamp, pod.name, *ray);
+            let known = youngest.entry(pod.group).or_insert(found);
+            if (known.0, known.1) < (found.0, found.1) {
+                *known = found;
+            }
+        }
+    }
+    let mut problems = Vec::new();
+    for group in config.groups.iter_mut().filter(|group| !group.is_head) {
+        let Some((_, pod, ray)) = youngest.get(group.name.as_str()) else {
+            continue;
+        };
+        for (resource, amount) in &mut group.resources {
+            let grows = group.resize_limits.is_some() && ["CPU", "memory"].contains(&&**resource);
+            let reported = ray.total_resources.get(resource).copied().unwrap_or(0.0);
+            let is_apart = (reported - *amount).abs() > RAYLET_STEP * amount.max(1.0);
+            // Only the first host of a slice of TPUs has the resource of its head.
+            if is_apart && !grows && !resource.ends_with("-head") {
+                let [given, has] = [*amount, reported].map(|amount| amount_text(resource, amount));
+                problems.push(Problem {
+                    at: ProblemPlace::Group(group.name.clone()),
+                    reason: ProblemReason::OtherAmount {
+                        resource: resource.clone(),
+                        amounts: format!("{given}, but the raylet of pod {pod} reports {has}"),
+                    },
+                    effect: ProblemEffect::CountedUpToTotal,
+                });
+                *amount = reported;
+            }
+        }
+    }
+    problems
+}
+
+/// Whether a pod has the size with which its group makes pods now.
+fn is_as_made(pod: &Pod<'_>, group: &GroupConfig) -> bool {
+    let Some(base) = group.base else {
+        return pod.requests() == group.pod_requests;
+    };
+    let ray = pod.containers().first().map(|ray| ray.resources);
+    ray.is_some_and(|ray| pod_size::size(ray.requests, ray.limits) == Ok(base))
 }

@@ -68,10 +68,20 @@ pub enum BlockReason {
         /// How far it has come.
         stage: StartStage,
     },
-    /// KubeRay is refused to make its pods, for example by a quota. The condition that says so is
+    /// A pod that KubeRay was asked to delete is still there, and KubeRay leaves the group alone until it is gone.
+    #[error(
+        "KubeRay makes no pods of it while pod {pod} hangs in termination; if its Kubernetes node is lost, \
+         delete it, or the pod with `kubectl delete pod --force`"
+    )]
+    Terminating {
+        /// The name of the pod.
+        pod: String,
+    },
+    /// KubeRay is refused to make its pods, for example by a quota, or has made none in time. The condition that says so is
     /// gone once the launches are taken back; KubeRay's Event stays for an hour.
     #[error(
-        "KubeRay cannot make its pods: its Event FailedToCreateWorkerPod on the RayCluster says why"
+        "KubeRay cannot make its pods: its Event FailedToCreateWorkerPod on the RayCluster says why, or \
+         else its log"
     )]
     NotCreated,
     /// It could not be served a short while ago, and is not tried again before that time, in whole
@@ -115,36 +125,31 @@ impl BlockReason {
     /// which may change while it holds.
     #[must_use]
     pub fn identity(&self) -> Self {
-        let pod = String::new();
-        match self {
-            Self::ScaleGate(_) => Self::ScaleGate(String::new()),
-            Self::SchedulingGate { .. } => Self::SchedulingGate {
+        let mut reason = self.clone();
+        match &mut reason {
+            Self::SchedulingGate { pod, gate: text }
+            | Self::NoNodeComes {
+                pod, message: text, ..
+            }
+            | Self::NotInTime {
                 pod,
-                gate: String::new(),
-            },
-            Self::Unschedulable { .. } => Self::Unschedulable { pod },
-            Self::NoNodeComes { by, .. } => Self::NoNodeComes {
-                pod,
-                by: *by,
-                message: String::new(),
-            },
-            Self::NoImage { .. } => Self::NoImage { pod },
-            Self::NoContainer { .. } => Self::NoContainer { pod },
-            Self::Crashes { .. } => Self::Crashes { pod },
-            Self::EndsAtStart { .. } => Self::EndsAtStart { pod },
-            Self::NotInTime { stage, .. } => Self::NotInTime {
-                pod,
-                stage: match stage {
-                    StartStage::InitContainer(_) => StartStage::InitContainer(String::new()),
-                    stage => stage.clone(),
-                },
-            },
-            Self::NotCreated => Self::NotCreated,
-            Self::Lately { cause, .. } => Self::Lately {
-                cause: *cause,
-                until: 0,
-            },
+                stage: StartStage::InitContainer(text),
+            } => {
+                pod.clear();
+                text.clear();
+            }
+            Self::ScaleGate(text)
+            | Self::Unschedulable { pod: text }
+            | Self::NoImage { pod: text }
+            | Self::NoContainer { pod: text }
+            | Self::Crashes { pod: text }
+            | Self::EndsAtStart { pod: text }
+            | Self::Terminating { pod: text }
+            | Self::NotInTime { pod: text, .. } => text.clear(),
+            Self::NotCreated => {}
+            Self::Lately { until, .. } => *until = 0,
         }
+        reason
     }
 
     /// What is remembered of the reason.
@@ -160,7 +165,7 @@ impl BlockReason {
             Self::Crashes { .. } => Some(BlockCause::Crashes),
             Self::EndsAtStart { .. } => Some(BlockCause::EndsAtStart),
             Self::NotInTime { .. } => Some(BlockCause::NotInTime),
-            Self::NotCreated => Some(BlockCause::NotCreated),
+            Self::Terminating { .. } | Self::NotCreated => Some(BlockCause::NotCreated),
             Self::Lately { cause, .. } => *cause,
         }
     }
@@ -175,7 +180,8 @@ impl BlockReason {
             | Self::NoContainer { pod }
             | Self::Crashes { pod }
             | Self::EndsAtStart { pod }
-            | Self::NotInTime { pod, .. } => Some(pod),
+            | Self::NotInTime { pod, .. }
+            | Self::Terminating { pod } => Some(pod),
             Self::ScaleGate(_) | Self::NotCreated | Self::Lately { .. } => None,
         }
     }

@@ -80,7 +80,7 @@ pub enum ProblemEffect {
     NotGrown,
     /// The Ray node counts as not running.
     NotRunning,
-    /// The Ray node counts with no more than its total.
+    /// The Ray node counts with no more than its total, and so do those to come.
     CountedUpToTotal,
     /// The Ray node takes no demand.
     TakesNothing,

@@ -82,6 +82,14 @@ pub enum ProblemReason {
         /// When the first of them was to be gone, in whole seconds since 1970.
         since: i64,
     },
+    /// Ray reports another amount of a resource than the template of the group gives.
+    #[error("its template gives a Ray node {resource}: {amounts}")]
+    OtherAmount {
+        /// The name of the resource.
+        resource: String,
+        /// How much KubeRay passes from the template, and how much which raylet reports.
+        amounts: String,
+    },
     /// More workers are needed than one cluster may have, with the most that it may have.
     #[error("more than {0} are needed, which is the most that a cluster may have")]
     TooManyWorkers(u64),
@@ -159,24 +167,20 @@ impl ProblemReason {
     pub fn identity(&self) -> ReasonIdentity {
         // Every kind of reason is listed, so that nobody adds one without deciding what it is known
         // by.
-        ReasonIdentity(match self {
-            Self::Group(GroupError::MinAboveMax { .. }) => {
-                Self::Group(GroupError::MinAboveMax { min: 0, max: 0 })
+        let mut reason = self.clone();
+        match &mut reason {
+            Self::Group(GroupError::MinAboveMax { min, max }) => (*min, *max) = (0, 0),
+            Self::Blocked(blocked) => *blocked = blocked.identity(),
+            Self::Resize(ResizeError::NoteNotJson(text))
+            | Self::NotATime { value: text }
+            | Self::FreeAboveTotal(text)
+            | Self::OtherAmount { amounts: text, .. } => text.clear(),
+            Self::SeveralConstraints(count) => *count = 0,
+            Self::Hanging { pods, since } => {
+                pods.clear();
+                *since = 0;
             }
-            Self::Resize(ResizeError::NoteNotJson(_)) => {
-                Self::Resize(ResizeError::NoteNotJson(String::new()))
-            }
-            Self::Blocked(reason) => Self::Blocked(reason.identity()),
-            Self::NotATime { .. } => Self::NotATime {
-                value: String::new(),
-            },
-            Self::FreeAboveTotal(_) => Self::FreeAboveTotal(String::new()),
-            Self::SeveralConstraints(_) => Self::SeveralConstraints(0),
-            Self::Hanging { .. } => Self::Hanging {
-                pods: String::new(),
-                since: 0,
-            },
-            Self::TooManyWorkers(_) => Self::TooManyWorkers(0),
+            Self::TooManyWorkers(most) => *most = 0,
             Self::Group(
                 GroupError::NoName
                 | GroupError::BadName
@@ -196,8 +200,9 @@ impl ProblemReason {
             | Self::StatusUnsaid
             | Self::SeveralPlacementConstraints
             | Self::JumpRefused
-            | Self::TooMuchWork => self.clone(),
-        })
+            | Self::TooMuchWork => {}
+        }
+        ReasonIdentity(reason)
     }
 }
 

@@ -194,15 +194,9 @@ impl Packing<'_> {
 
 /// How much of its CPU and memory a node needs for what runs in it and what was placed on it.
 fn needed(node: &PlannedNode, names: SizeNames) -> Option<Size> {
-    let of = |name| {
-        let amount = node.amount(name)?;
-        let total = amount.total?;
-        let free = amount.free.into_iter().flatten().reduce(f64::min);
-        Some(total - free.unwrap_or(total))
-    };
     #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
     Some(Size {
-        cpu: of(names.0?)?,
-        memory: of(names.1?)?.ceil() as i64,
+        cpu: node.taken(names.0?)?,
+        memory: node.taken(names.1?)?.ceil() as i64,
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::growth::resize::Resize;
-use crate::plan::growth::size::Size;
+use crate::plan::growth::size::{Size, counted};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{CountedAmounts, Fate, Placement, PlannedNode, SizeNames};
 use crate::plan::outcome::step::PlacementStep;
@@ -70,7 +70,6 @@ pub(crate) fn show_size(node: &mut PlannedNode, names: SizeNames, size: impl Fn(
     };
     if let (Some(cpu), Some(memory)) = names {
         node.set_total(cpu, size.cpu);
-        #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
-        node.set_total(memory, size.memory as f64);
+        node.set_total(memory, counted(size.memory));
     }
 }

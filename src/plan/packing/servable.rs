@@ -14,6 +14,7 @@ use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::names::Name;
 use crate::plan::demand::placement_group;
 use crate::plan::demand::shape::{Shape, ShapeId};
+use crate::plan::growth::size::counted;
 use crate::plan::list::DemandIndex;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::budget::WorkBudget;
@@ -57,11 +58,10 @@ fn holds(state: &DecisionState, node: &PlannedNode, shape: &Shape) -> bool {
     let group = state.group(node).map(|group| &group.config);
     let limits = group.and_then(|group| group.resize_limits);
     let most = |name| {
-        let total = node.amount(name).and_then(|amount| amount.total);
+        let total = node.total(name);
         let limit = limits.map(|limits| match Some(name) {
             name if name == state.cpu => limits.cpu,
-            #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
-            name if name == state.memory => limits.memory as f64,
+            name if name == state.memory => counted(limits.memory),
             _ => 0.0,
         });
         total.unwrap_or(0.0).max(limit.unwrap_or(0.0))

@@ -4,7 +4,7 @@ use crate::plan::demand::names::Name;
 use crate::plan::growth::in_use::right;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode};
+use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::plan::MemoryReason;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::shrink::holders::Holders;
@@ -46,12 +46,8 @@ pub(crate) fn give_back(state: &mut DecisionState, holders: &Holders, now: f64) 
 /// How much memory tasks, actors and placement groups have asked for, in bytes.
 #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
 fn asked(node: &PlannedNode, memory: Option<Name>) -> i64 {
-    let amount = memory.and_then(|memory| node.amount(memory));
-    let total = amount.and_then(|amount| amount.total).unwrap_or(0.0);
-    let free = |source| amount.and_then(|amount| amount.free[source as usize]);
-    let least = [CountedAmounts::Free, CountedAmounts::Total].map(free);
-    let free = least.into_iter().flatten().reduce(f64::min);
-    (total - free.unwrap_or(total)).ceil() as i64
+    let taken = memory.and_then(|memory| node.taken(memory));
+    taken.unwrap_or(0.0).ceil() as i64
 }
 
 fn follow(resize: &mut Resize, asked: i64, may: bool, now: f64) {

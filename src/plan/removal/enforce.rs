@@ -250,10 +250,7 @@ fn timeout(node: &PlannedNode, of_group: Option<f64>, timeouts: Timeouts<'_>) ->
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "milliseconds, as Ray compares them"
-)]
+#[expect(clippy::cast_precision_loss, reason = "Ray does so, too")]
 fn is_idle_for(node: &PlannedNode, timeout: f64) -> bool {
     node.idle_ms as f64 > timeout * 1000.0
 }

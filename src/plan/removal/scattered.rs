@@ -43,7 +43,7 @@ fn could_hold(state: &DecisionState, node: &PlannedNode, bundles: &HashSet<Shape
     bundles.iter().any(|bundle| {
         let shape = state.shapes.get(*bundle);
         let has_enough = |(name, needed)| {
-            let total = |node: &PlannedNode| node.amount(name).and_then(|amount| amount.total);
+            let total = |node: &PlannedNode| node.total(name);
             let has = total(node).unwrap_or(0.0);
             let has = template.and_then(total).map_or(has, |most| most.max(has));
             state.names.is_implicit(name) || has >= needed

@@ -13,12 +13,13 @@ use crate::plan::demand::placement_group;
 use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::demand::shape::Shape;
 use crate::plan::growth::resize::Resize;
+use crate::plan::growth::size::counted;
 use crate::plan::list::{DemandIndex, List, NodeIndex};
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::servable::could_hold;
 use crate::plan::packing::state::DecisionState;
-use crate::plan::shrink::needs::{SAME, may_shrink, needed};
+use crate::plan::shrink::needs::{SAME, may_shrink};
 
 /// How many steps it may take to find out. Where they are not enough, no pod becomes smaller.
 const STEPS: u64 = 1_000_000;
@@ -70,7 +71,8 @@ impl Holders {
                 continue;
             }
             // The one with the most in use has the least to give up.
-            let in_use = |node: &PlannedNode| state.cpu.map_or(0.0, |cpu| needed(node, cpu));
+            let in_use =
+                |node: &PlannedNode| state.cpu.and_then(|cpu| node.taken(cpu)).unwrap_or(0.0);
             let most = holders
                 .into_iter()
                 .rev()
@@ -104,11 +106,10 @@ fn holds(state: &DecisionState, node: &PlannedNode, shape: &Shape) -> bool {
     // For a second after a raylet was told to be smaller, the GCS shows what it had before.
     if let Some(resize) = &node.resize {
         cpu = cpu.min(resize.desired.cpu);
-        memory = memory.min(amount(resize.desired.memory));
+        memory = memory.min(counted(resize.desired.memory));
     }
     could_hold(state, node, shape, |name| {
-        let total = || node.amount(name).and_then(|amount| amount.total);
-        let has = sized(state, (cpu, memory), name).or_else(total);
+        let has = sized(state, (cpu, memory), name).or_else(|| node.total(name));
         has.unwrap_or(0.0) + SAME
     })
 }
@@ -118,7 +119,7 @@ fn stays_large(state: &DecisionState, node: &PlannedNode, shape: &Shape) -> bool
     let Some(resize) = node.resize.as_deref().filter(|resize| may_shrink(resize)) else {
         return true;
     };
-    let base = (resize.base.cpu, amount(resize.base.memory));
+    let base = (resize.base.cpu, counted(resize.base.memory));
     let mut needs = shape.positive();
     needs.all(|(name, needed)| sized(state, base, name).is_none_or(|base| base + SAME >= needed))
 }
@@ -130,9 +131,4 @@ fn sized(state: &DecisionState, (cpu, memory): (f64, f64), name: Name) -> Option
         name if name == state.memory => Some(memory),
         _ => None,
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
-fn amount(bytes: i64) -> f64 {
-    bytes as f64
 }

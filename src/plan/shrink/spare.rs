@@ -13,7 +13,7 @@ use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::packing::state::DecisionState;
 use crate::plan::shrink::holders::Holders;
-use crate::plan::shrink::needs::{SAME, may_shrink, needed};
+use crate::plan::shrink::needs::{SAME, may_shrink};
 use crate::snapshot::history::SpareCpu;
 
 /// For how many seconds CPU must have been spare while other demand waits for room.
@@ -63,7 +63,7 @@ fn shrink(state: &mut DecisionState, hold: Hold, holders: &Holders) {
         let Some(node) = state.nodes.get_mut(number) else {
             continue;
         };
-        let spare = spare(node, needed(node, cpu), hold);
+        let spare = spare(node, node.taken(cpu).unwrap_or(0.0), hold);
         let Some(resize) = &mut node.resize else {
             continue;
         };

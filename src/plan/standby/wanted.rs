@@ -9,6 +9,7 @@ use crate::plan::outcome::cause::Departure;
 use crate::plan::outcome::standby_reason::StandbyReason;
 use crate::plan::standby::spec::{Headroom, ScheduledStandby};
 use crate::quantity::Quantity;
+use crate::seconds::second_of;
 use crate::snapshot::gcs::{LiveNodes, ResourceRequest};
 
 /// For the work of how many Ray nodes that are about to leave there is to be room, at the most.
@@ -32,8 +33,7 @@ impl Wanted {
     pub(crate) fn at(headroom: &Headroom, schedules: &[ScheduledStandby], now: f64) -> Self {
         let mut wanted = Self::default();
         wanted.raise_headroom(headroom, &StandbyReason::Headroom);
-        #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
-        let Ok(now) = Timestamp::from_second(now.floor() as i64) else {
+        let Ok(now) = Timestamp::from_second(second_of(now)) else {
             return wanted;
         };
         for schedule in schedules {

@@ -8,6 +8,7 @@ use crate::plan::{PodResize, RayletSync, ResizeNote, STATUS_ANNOTATION};
 use crate::reconcile::effects::effect::{Effect, PodPatch, RayletResize, Reply};
 use crate::reconcile::effects::failure::{Failure, Meaning};
 use crate::reconcile::effects::size::{PodSize, WantedSize};
+use crate::seconds::second_of;
 use crate::snapshot::NodeId;
 
 /// The calls that are left for one pod.
@@ -154,8 +155,7 @@ impl PodSteps {
         note.resizing_at = None;
         // A pod that could not be made smaller has its size, and may still grow.
         if !is_limit_known && !only_shrinks {
-            #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
-            let at = now as i64;
+            let at = second_of(now);
             note.last_failed_at = Some(at);
             note.last_failed_reason = Some(failure.to_string());
         }

@@ -31,14 +31,11 @@ impl From<Outcome> for ExitCode {
 /// (`rayfit rules | head`).
 pub(in crate::cli) fn report(error: &anyhow::Error) -> Outcome {
     if !is_broken_pipe(error) {
-        if error
-            .chain()
-            .any(<dyn std::error::Error>::is::<kube::Error>)
-        {
-            complain(error_chain::text(error.as_ref()));
-        } else {
-            complain(format_args!("{error:#}"));
-        }
+        // What a server says is a stranger's.
+        let mut chain = error.chain();
+        let said = chain.find(|cause| cause.is::<kube::Error>());
+        let said = said.map(|_| error_chain::text(error.as_ref()));
+        complain(said.unwrap_or_else(|| format!("{error:#}")));
     }
     Outcome::Failed
 }

@@ -38,13 +38,8 @@ pub struct SettingsArgs {
     /// Feature gates of KubeRay's operator that differ from the defaults of its version
     ///
     /// As its flag --feature-gates, for example RayClusterMTLS=true,RayJobDeletionPolicy=false.
-    #[arg(
-        long = "kuberay-feature-gates",
-        value_name = "NAME=BOOL",
-        value_parser = gate_setting,
-        value_delimiter = ','
-    )]
-    feature_gates: Vec<GateSetting>,
+    #[arg(long, value_name = "NAME=BOOL", value_parser = gate_setting, value_delimiter = ',')]
+    kuberay_feature_gates: Vec<GateSetting>,
 
     /// Rayfit's image, for clusters in the modes central and sidecar
     #[arg(long, value_name = "IMAGE", default_value = IMAGE)]
@@ -61,7 +56,7 @@ impl SettingsArgs {
         let mut settings = Settings {
             operators: self.operators,
             kuberay: self.kuberay,
-            feature_gates: self.feature_gates,
+            feature_gates: self.kuberay_feature_gates,
             ..Settings::default()
         };
         for (rule, mode) in self.rules {

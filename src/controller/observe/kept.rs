@@ -56,7 +56,13 @@ impl Watched for WatchedRayClusters {
         if !concerns_rayfit(object) {
             return Vec::new();
         }
-        let text = ray_cluster(object).to_string().into_bytes();
+        let kept = ray_cluster(object);
+        let metadata = &kept["metadata"];
+        let words = [&metadata["labels"], &metadata["annotations"]];
+        if words.iter().any(|words| size(words) > MOST_WORDS) {
+            return Vec::new();
+        }
+        let text = kept.to_string().into_bytes();
         if text.len() > MOST { Vec::new() } else { text }
     }
 }
@@ -81,10 +87,14 @@ impl Watched for WatchedNodes {
     }
 }
 
-/// The most that is kept of a RayCluster, in bytes; its parsed form takes twenty times as much. A RayCluster of a
-/// hundred worker groups has less. All labels are a part of it: those by which policies select change with each policy,
-/// and then all RayClusters would have to be read again.
-const MOST: usize = 64 << 10;
+/// The most that is kept of a RayCluster, in bytes: its parsed form takes twenty times as much, and two are worked on
+/// at a time. A RayCluster of a hundred worker groups has a tenth of that; ten thousand workers that leave at once have
+/// 400 KiB of names in `workersToDelete`, which nobody would shorten if the RayCluster were no longer scaled.
+const MOST: usize = 512 << 10;
+
+/// The most that its labels, and its annotations that Rayfit reads, may have. All labels are kept: those by which policies
+/// select change with each policy, and then all RayClusters would have to be read again.
+const MOST_WORDS: usize = 64 << 10;
 
 /// Whether somebody has asked Rayfit to scale a RayCluster, or has: of all others nothing is decided.
 fn concerns_rayfit(object: &Value) -> bool {
@@ -98,6 +108,13 @@ fn concerns_rayfit(object: &Value) -> bool {
 pub fn mode_of(annotation: Option<&str>) -> ReconcileMode {
     let mode = annotation.and_then(|mode| mode.parse().ok());
     mode.unwrap_or_default()
+}
+
+fn size(words: &Value) -> usize {
+    let words = words.as_object().into_iter().flatten();
+    words
+        .map(|(key, value)| key.len() + value.as_str().map_or(0, str::len))
+        .sum()
 }
 
 /// The fields of an object that a type has. An object that does not have the form of its kind,

@@ -160,7 +160,7 @@ impl Store {
         if mode.is_ours() && !is_kept {
             tracing::warn!(
                 cluster = %key,
-                "not scaled: what Rayfit reads of it, with its labels, has more than 64 KiB"
+                "not scaled: its labels and annotations have more than 64 KiB, or what Rayfit reads of it more than 512 KiB"
             );
         }
         let entry = ClusterEntry {

@@ -80,7 +80,7 @@ pub(super) struct ManifestsCommand {
     #[arg(long, value_name = "CLASS")]
     priority_class: Option<String>,
 
-    /// How long the API server waits for an answer
+    /// The time for which the API server waits for an answer
     #[arg(long, value_name = "SECONDS", default_value_t = 3)]
     timeout_seconds: u8,
 

@@ -49,7 +49,7 @@ pub(super) struct RecommendCommand {
     #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
 
-    /// How the cluster is scaled [default: by rayfit if its annotation rayfit.dev/reconcile says so,
+    /// The scaler of the cluster [default: by rayfit if its annotation rayfit.dev/reconcile says so,
     /// else by ray]
     #[arg(long, value_enum)]
     strategy: Option<Way>,
@@ -77,7 +77,7 @@ pub(super) struct RecommendCommand {
     #[arg(long, value_name = "HOURS", value_parser = hours)]
     max_cost: Option<f64>,
 
-    /// How many CPU-hours a GPU-hour counts for in the cost
+    /// The CPU-hours that a GPU-hour counts for in the cost
     #[arg(long, value_name = "HOURS", default_value_t = 20.0, value_parser = hours)]
     gpu_weight: f64,
 
@@ -85,7 +85,7 @@ pub(super) struct RecommendCommand {
     #[arg(long, value_name = "CHOICE")]
     choose: Option<usize>,
 
-    /// How to print it
+    /// The output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
 

@@ -24,11 +24,11 @@ const LIMITS: GcsLimits = GcsLimits {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Traces")]
 pub(super) struct RecordingArgs {
-    /// For how long to record, such as 90s, 30m or 1h; Ctrl-C ends it before
+    /// The time for which to record, such as 90s, 30m or 1h; Ctrl-C ends it before
     #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = duration, requires = "trace")]
     length: Duration,
 
-    /// How often the GCS is asked: it keeps only its last hundred thousand tasks
+    /// The time between two requests to the GCS: it keeps only its last hundred thousand tasks
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, requires = "trace")]
     interval: Duration,
 }

@@ -73,7 +73,7 @@ pub(super) struct ServeCommand {
     #[arg(long, value_name = "FILE", conflicts_with = "no_webhooks")]
     client_ca_file: Option<PathBuf>,
 
-    /// How often the directory is checked, in seconds
+    /// The time between two checks of the directory, in seconds
     #[arg(long, hide = true, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     cert_interval: Duration,
 

@@ -17,7 +17,7 @@ use crate::simulate::report::table::{StudyTable, headline, legend};
 use crate::simulate::study::{MOST_SIMULATIONS, Study, StudyRow};
 use crate::simulate::vary::Variation;
 
-/// What a workload would have waited and cost on a RayCluster
+/// Simulate how long a workload would have waited on a RayCluster, and its cost
 ///
 /// Replays a trace in a simulated world: KubeRay's operator, Kubernetes nodes, kubelets and Ray, in
 /// virtual time. The planner and the reconciler are those of the controller; strategy `ray` decides as
@@ -52,7 +52,7 @@ pub(super) struct SimulateCommand {
     #[arg(long, value_name = "[GROUP/]FIELD=VALUE,...")]
     vary: Vec<Variation>,
 
-    /// How to print it
+    /// The output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
 

@@ -41,7 +41,7 @@ pub(super) struct TraceCommand {
     #[arg(long)]
     summary: bool,
 
-    /// How to print the summary
+    /// The format of the summary
     #[arg(
         short,
         long,

@@ -1,4 +1,4 @@
-//! Services and NetworkPolicies of Rayfit's pods.
+//! Services and network policies of Rayfit's pods.
 
 use serde_json::{Value, json};
 

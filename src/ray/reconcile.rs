@@ -20,7 +20,7 @@ pub const SETTINGS: &str = "rayfit.dev/settings";
 /// The prefix of all annotations of Rayfit.
 pub const PREFIX: &str = "rayfit.dev/";
 
-/// Who scales a cluster.
+/// The scaler of a cluster.
 #[derive(
     Debug,
     Clone,

@@ -275,8 +275,8 @@ fn lines_of_code(text: &str) -> usize {
 /// The most lines of code of the largest folders of `src` and of the others together, without blanks, comments and
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
-    ("plan", 13_000),
-    ("simulate", 11_350),
+    ("plan", 13_010),
+    ("simulate", 10_850),
     ("rules", 7_420),
     ("reconcile", 4_600),
     ("controller", 4_150),
@@ -477,4 +477,29 @@ fn the_page_on_the_architecture_names_what_there_is() {
             );
         }
     }
+}
+
+/// A comment begins with a noun or a verb, not with a clause that stands for one.
+#[test]
+fn no_comment_begins_with_a_headless_clause() {
+    let headless = [
+        "What ", "For how ", "How ", "Who ", "Whose ", "Which ", "When ", "Where ", "Why ",
+        "That ", "Those ",
+    ];
+    let mut found = Vec::new();
+    for path in files(&src()) {
+        let text = read(&path);
+        let mut begins = true;
+        for (number, line) in text.lines().enumerate() {
+            let comment = line.trim_start().strip_prefix("//");
+            let comment = comment.map(|comment| comment.trim_start_matches(['/', '!']).trim());
+            if let Some(comment) = comment.filter(|_| begins)
+                && headless.iter().any(|clause| comment.starts_with(clause))
+            {
+                found.push(format!("{}:{}: {comment}", path.display(), number + 1));
+            }
+            begins = comment.is_none_or(str::is_empty);
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }

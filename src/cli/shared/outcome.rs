@@ -31,7 +31,7 @@ impl From<Outcome> for ExitCode {
 /// (`rayfit rules | head`).
 pub(in crate::cli) fn report(error: &anyhow::Error) -> Outcome {
     if !is_broken_pipe(error) {
-        // What a server says is a stranger's.
+        // The text of a server is a stranger's.
         let mut chain = error.chain();
         let said = chain.find(|cause| cause.is::<kube::Error>());
         let said = said.map(|_| error_chain::text(error.as_ref()));

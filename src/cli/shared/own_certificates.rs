@@ -24,7 +24,7 @@ pub(in crate::cli) struct OwnCertificatesArgs {
     #[arg(long, value_name = "TIME", default_value = "90d", value_parser = parse_lifetime)]
     cert_lifetime: Duration,
 
-    /// How long a change of a webhook configuration may take to reach every API server
+    /// The longest time that a change of a webhook configuration takes to reach every API server
     #[arg(long, hide = true, value_name = "TIME", default_value = "60s", value_parser = parse_lifetime)]
     ca_propagation: Duration,
 }

@@ -28,11 +28,11 @@ pub(in crate::cli) struct WorldArgs {
     #[arg(long, value_name = "FILE")]
     nodes: Option<PathBuf>,
 
-    /// How long a pod takes from its node to its Ray node
+    /// The time that a pod takes from its node to its Ray node
     #[arg(long, value_name = "SECONDS", default_value_t = 7.0, value_parser = seconds)]
     pod_start: f64,
 
-    /// How long a worker process takes to start, where none of its node waits for work
+    /// The time that a worker process takes to start, where none of its node waits for work
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = seconds)]
     worker_start: f64,
 

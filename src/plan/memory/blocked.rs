@@ -12,6 +12,7 @@ use crate::plan::decided::Decided;
 use crate::plan::memory::started::Started;
 use crate::plan::nodes::blocked::Evidence;
 use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::StartProspect;
 use crate::plan::outcome::block_reason::BlockReason;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::packing::state::DecisionState;
@@ -84,9 +85,13 @@ pub(crate) fn mark(
             .pod()
             .is_some_and(|pod| evidence.lone.contains_key(pod));
         let said = node.pod().and_then(|pod| evidence.pods.get(pod));
-        node.overdue = is_lone || matches!(said, Some(BlockReason::NotInTime { .. }));
+        let is_overdue = is_lone || matches!(said, Some(BlockReason::NotInTime { .. }));
         let is_late = is_lone || is_of_blocked && !node.pod().is_some_and(starts);
-        node.blocked = is_pending && is_late && !node.head;
+        node.start = match is_pending && is_late && !node.head {
+            false => StartProspect::Expected,
+            true if is_overdue => StartProspect::Overdue,
+            true => StartProspect::Blocked,
+        };
     }
     problems
 }

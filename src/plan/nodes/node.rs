@@ -87,6 +87,17 @@ pub(crate) struct Placement {
 /// The names of the resources CPU and memory, if anything names them.
 pub(crate) type SizeNames = (Option<Name>, Option<Name>);
 
+/// The prospect that a pending pod starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StartProspect {
+    /// It is about to, or runs.
+    Expected,
+    /// It would not start now.
+    Blocked,
+    /// It has not started in time, so no demand counts on it.
+    Overdue,
+}
+
 /// A Ray node, or several equal ones, with what packing and resizing change of it.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedNode {
@@ -119,10 +130,8 @@ pub(crate) struct PlannedNode {
     /// Whether the node is counted at its resize limits, because a pod that starts can grow that
     /// far.
     pub(crate) at_resize_limits: bool,
-    /// Whether it is pending and would not start now.
-    pub(crate) blocked: bool,
-    /// Whether it has not started in time, so that no demand counts on it.
-    pub(crate) overdue: bool,
+    /// The prospect that its pod starts, if it is pending.
+    pub(crate) start: StartProspect,
     /// Its node class, by source, while it is known.
     pub(crate) class: [Option<u32>; 2],
     /// The number of equal nodes that it stands for, which are next to each other in the list. It
@@ -137,6 +146,11 @@ pub(crate) struct PlannedNode {
 }
 
 impl PlannedNode {
+    /// Whether its pod is pending and would not start now.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.start != StartProspect::Expected
+    }
+
     /// The stage of its life.
     pub(crate) fn stage(&self) -> Stage {
         self.life.stage()

@@ -7,7 +7,7 @@ use crate::plan::demand::requests;
 use crate::plan::list::{GroupIndex, ListPosition, NodeIndex};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::life::{ExistingNode, NodeLife, RayInPod, Raylet, Stage};
-use crate::plan::nodes::node::{Fate, NodeGroup, NodeResource, PlannedNode};
+use crate::plan::nodes::node::{Fate, NodeGroup, NodeResource, PlannedNode, StartProspect};
 use crate::plan::nodes::rows::Row;
 use crate::plan::nodes::standby_role::StandbyRole;
 use crate::snapshot::Snapshot;
@@ -165,8 +165,7 @@ fn empty(group: NodeGroup) -> PlannedNode {
         unschedulable_s: None,
         gated_s: None,
         at_resize_limits: false,
-        blocked: false,
-        overdue: false,
+        start: StartProspect::Expected,
         class: [None; 2],
         count: 1,
         born: NodeIndex::at(0),

@@ -76,7 +76,7 @@ impl Packing<'_> {
             self.pick_existing(StepNodes::Only(PlacementStep::RoomToGrow), &small);
             self.pick_existing(StepNodes::Only(PlacementStep::Free), &others);
         }
-        let open = self.those(&order, |node| !node.blocked);
+        let open = self.those(&order, |node| !node.is_blocked());
         for mut part in self.pending(&open) {
             part.retain(|number| usable(self, *number));
             self.pick_existing(StepNodes::Only(PlacementStep::Pending), &part);

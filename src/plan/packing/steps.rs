@@ -3,7 +3,7 @@
 use crate::plan::growth::resize::Resize;
 use crate::plan::list::NodeIndex;
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::PlannedNode;
+use crate::plan::nodes::node::{PlannedNode, StartProspect};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::pack::{Packing, StepNodes};
 use crate::plan::packing::placing::{show_resize, show_size};
@@ -26,7 +26,7 @@ impl Packing<'_> {
         self.in_progress(&running);
         let roomy = self.those(&running, |node| !is_crowded(node));
         self.grow(roomy);
-        let open = self.those(&order, |node| !node.blocked);
+        let open = self.those(&order, |node| !node.is_blocked());
         for part in self.pending(&open) {
             self.pick_existing(StepNodes::Only(PlacementStep::Pending), &part);
         }
@@ -51,7 +51,7 @@ impl Packing<'_> {
     pub(crate) fn onto_blocked(&mut self, order: Vec<NodeIndex>) -> Vec<NodeIndex> {
         // The list has the nodes that were split off before.
         self.parts.clear();
-        let blocked = self.those(&order, |node| node.blocked && !node.overdue);
+        let blocked = self.those(&order, |node| node.start == StartProspect::Blocked);
         for part in self.pending(&blocked) {
             self.pick_existing(StepNodes::Only(PlacementStep::Pending), &part);
         }

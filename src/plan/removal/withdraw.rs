@@ -25,7 +25,7 @@ pub(crate) fn launches(state: &mut DecisionState) {
         // KubeRay makes the pods of its groups in order, and makes none of the later groups while
         // one is refused.
         let is_given_up = |node: &&PlannedNode| {
-            node.blocked
+            node.is_blocked()
                 && node.fate == Fate::Stay
                 && matches!(node.stage(), Stage::Queued | Stage::Requested)
                 && node.is_unneeded()

@@ -31,7 +31,7 @@ pub struct ExemptionSpec {
     #[schemars(length(max = 256))]
     pub ticket: Option<String>,
 
-    /// When it ends, in RFC 3339, for example 2027-01-31T00:00:00Z. At most a year ahead.
+    /// The time of its end, in RFC 3339, for example 2027-01-31T00:00:00Z. At most a year ahead.
     #[schemars(length(max = 64), extend("format" = "date-time"))]
     pub expires: String,
 }

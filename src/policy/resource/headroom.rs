@@ -32,17 +32,17 @@ pub struct HeadroomSpec {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeadroomRequestSpec {
-    /// What one task or actor asks Ray for, for example CPU: 4, GPU: 1, memory: 16Gi.
+    /// The resources that one task or actor asks Ray for, for example CPU: 4, GPU: 1, memory: 16Gi.
     #[schemars(extend("minProperties" = 1, "maxProperties" = 20))]
     pub resources: BTreeMap<String, Amount>,
 
-    /// For how many of them; 1 if it is left out.
+    /// The number of them; 1 if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub count: Option<i64>,
 }
 
-/// What is kept ready at certain hours.
+/// Room that is kept ready at certain hours.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, KubeSchema)]
 #[x_kube(
     validation = Rule::new("has(self.end) != has(self.durationSeconds)")
@@ -57,16 +57,16 @@ pub struct Schedule {
     )]
     pub name: String,
 
-    /// When the hours begin, as a cron expression of five fields: 0 8 * * 1-5.
+    /// The beginning of the hours, as a cron expression of five fields: 0 8 * * 1-5.
     #[schemars(length(min = 1, max = 100))]
     pub start: String,
 
-    /// When they end, as a cron expression; at most 31 days after they began.
+    /// The end of the hours, as a cron expression; at most 31 days after they began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 100))]
     pub end: Option<String>,
 
-    /// For how long they last, in seconds.
+    /// The duration of the hours, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 60, max = 2_678_400))]
     pub duration_seconds: Option<i64>,

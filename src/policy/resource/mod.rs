@@ -98,7 +98,7 @@ pub struct RayPolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<Defaults>,
 
-    /// Who scales the clusters, and how.
+    /// Mode and settings by which clusters are scaled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reconcile: Option<Reconcile>,
 

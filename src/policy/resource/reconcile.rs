@@ -38,7 +38,7 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Who scales the clusters, and how.
+    /// Mode and settings by which clusters are scaled.
     #[derive(KubeSchema)]
     #[x_kube(
         validation = Rule::new("!has(self.mode) || !has(self.allowedModes) || self.mode in self.allowedModes")
@@ -52,7 +52,7 @@ settings! {
         #[schemars(length(max = 3))]
         pub allowed_modes: Vec<ReconcileMode>,
 
-        /// How to decide: rayfit improves on Ray's autoscaler, ray decides exactly as it does.
+        /// The strategy: rayfit improves on Ray's autoscaler, ray decides exactly as it does.
         pub strategy: Strategy,
 
         /// The seconds after which pending pods are given up that nothing needs any more.
@@ -66,7 +66,7 @@ settings! {
         #[schemars(range(min = 0, max = 1_000_000))]
         pub max_workers_per_cluster: i64,
 
-        /// How many pods are launched in how many seconds at the most (strategy rayfit).
+        /// A limit on the pods that are launched in a time (strategy rayfit).
         pub scale_up: ScaleUpSpec,
 
         /// The seconds after which a pending pod that no Kubernetes node takes blocks its group, so that
@@ -88,13 +88,13 @@ settings! {
         /// Kubernetes nodes alone (strategy rayfit).
         pub hold_busy_nodes: bool,
 
-        /// How pods that can be resized in place are kept small (strategy rayfit).
+        /// Settings that keep pods small that can be resized in place (strategy rayfit).
         pub in_place: in InPlace,
 
         /// Room that is kept free for demand to come (strategy rayfit).
         pub headroom: HeadroomSpec,
 
-        /// What is kept ready at certain hours (strategy rayfit).
+        /// Room that is kept ready at certain hours (strategy rayfit).
         #[schemars(length(max = 20))]
         pub schedules: Vec<Schedule>,
 
@@ -103,7 +103,7 @@ settings! {
     }
 }
 
-/// How fast clusters grow.
+/// A limit on how fast clusters grow.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScaleUpSpec {
@@ -117,7 +117,7 @@ pub struct ScaleUpSpec {
 }
 
 settings! {
-    /// How pods that can be resized in place are kept small.
+    /// Settings that keep pods small that can be resized in place.
     #[derive(JsonSchema)]
     pub struct InPlace {
         /// The seconds after which a pod that has grown gives up CPU that was spare all the time; 15

@@ -60,7 +60,7 @@ pub struct LabelExpression {
     #[schemars(length(min = 1, max = 317))]
     pub key: String,
 
-    /// How the label is compared.
+    /// The comparison.
     pub operator: ScopeOperator,
 
     /// The values of the operators In and `NotIn`.
@@ -69,7 +69,7 @@ pub struct LabelExpression {
     pub values: Vec<String>,
 }
 
-/// How a label is compared.
+/// The comparison of a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum ScopeOperator {
     /// The label exists, with one of the values.

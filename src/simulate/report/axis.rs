@@ -6,7 +6,7 @@ const TIME_STEPS: [f64; 19] = [
     10_800.0, 21_600.0, 43_200.0, 86_400.0, 172_800.0,
 ];
 
-/// How many steps an axis has at most.
+/// The most steps of an axis.
 const MOST_STEPS: f64 = 6.0;
 
 /// A linear axis whose ends are ticks.
@@ -15,7 +15,7 @@ pub struct Axis {
     low: f64,
     step: f64,
     steps: u32,
-    /// What one unit of the numbers at the ticks stands for.
+    /// The value of one unit of the numbers at the ticks.
     scale: f64,
     /// The unit of the numbers at the ticks.
     pub unit: &'static str,
@@ -93,7 +93,7 @@ impl Axis {
         self.low + f64::from(self.steps) * self.step
     }
 
-    /// Where on the axis a value is, from 0 to 1.
+    /// The place of a value on the axis, from 0 to 1.
     pub fn part(&self, value: f64) -> f64 {
         let length = f64::from(self.steps) * self.step;
         ((value - self.low) / length).clamp(0.0, 1.0)

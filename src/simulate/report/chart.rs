@@ -1,4 +1,4 @@
-//! What is common to charts as SVG.
+//! The parts that charts as SVG have in common.
 
 use std::fmt::Write as _;
 
@@ -34,12 +34,12 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Where a value is across.
+    /// The horizontal place of a value.
     pub fn x(&self, axis: &Axis, value: f64) -> f64 {
         self.left + axis.part(value) * (self.right - self.left)
     }
 
-    /// Where a value is in height.
+    /// The vertical place of a value.
     pub fn y(&self, axis: &Axis, value: f64) -> f64 {
         self.bottom - axis.part(value) * (self.bottom - self.top)
     }
@@ -93,7 +93,7 @@ pub fn coordinate(value: f64) -> String {
     if text == "-0" { "0" } else { text }.to_owned()
 }
 
-/// How small a chart may be drawn, as a share of its size: its text stays legible. In a smaller window
+/// The smallest share of its size at which a chart is drawn: its text stays legible. In a smaller window
 /// it scrolls in its place.
 const SMALLEST: f64 = 0.75;
 
@@ -115,11 +115,11 @@ pub fn svg(id: &str, size: (f64, f64), title: &str, description: &str, body: &st
 pub struct Panel {
     /// Its height; its width is that of the picture.
     pub height: f64,
-    /// What it is of, as a text.
+    /// The title, as a text.
     pub title: String,
-    /// What is in it, as a text for people who cannot see it.
+    /// A description, as a text for people who cannot see it.
     pub description: String,
-    /// What is drawn, as markup.
+    /// The drawing, as markup.
     pub body: String,
 }
 

@@ -12,7 +12,7 @@ use crate::simulate::world::ledger::curves::{CurveLevel, Point};
 /// The most points of a chart that are drawn. More would not be seen.
 pub const MOST_POINTS: usize = 600;
 
-/// How many moments the table beside a chart has, at equal distances.
+/// The number of moments in the table beside a chart, at equal distances.
 const MOMENTS: u32 = 10;
 
 const WIDTH: f64 = 640.0;
@@ -320,7 +320,7 @@ pub fn main_points(row: &StudyRow, axes: &CurveAxes) -> String {
     }
     out.push_str("</tr></thead><tbody>");
     for (at, name) in moments {
-        // What holds at a moment is the last point that is not after it.
+        // The last point that is not after a moment holds at it.
         let number = points.partition_point(|point| point.at <= at);
         let Some(point) = points.get(number.saturating_sub(1)) else {
             continue;

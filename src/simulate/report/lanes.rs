@@ -8,9 +8,9 @@ use crate::simulate::report::chart::{Frame, coordinate};
 /// A quantity over time, drawn as an area or as a line. Each value holds until the next one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Track {
-    /// How it is drawn, by a class of the charts' style.
+    /// The look, by a class of the charts' style.
     pub class: &'static str,
-    /// What it is, in the legend; nothing if the lane's title says it.
+    /// The name in the legend; empty if the lane's title says it.
     pub name: &'static str,
     /// Whether it is an area from 0 on.
     pub is_area: bool,
@@ -21,13 +21,13 @@ pub struct Track {
 /// Tracks with one axis in height.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lane {
-    /// What it is of, with the unit.
+    /// The quantity, with the unit.
     pub title: &'static str,
     /// Its axis.
     pub axis: Axis,
     /// Its height.
     pub height: f64,
-    /// What is drawn in it; the first lies under the others.
+    /// Lines and areas; the first lies under the others.
     pub tracks: Vec<Track>,
 }
 

@@ -130,7 +130,7 @@ fn curves(out: &mut String, study: &Study, rows: &[StudyRow]) {
     out.push_str("</div>\n");
 }
 
-/// How long the tenths of the jobs waited, in words.
+/// The waits of the tenths of the jobs, in words.
 fn waits(by_tenth: &[f64]) -> String {
     let waits: Vec<String> = by_tenth.iter().copied().map(number_of).collect();
     let what = match waits.len() {

@@ -1,4 +1,4 @@
-//! What a search for better settings has found, as people and programs read it.
+//! The result of a search for better settings, as people and programs read it.
 
 use std::fmt::Write as _;
 
@@ -18,18 +18,18 @@ const MOST_SHOWN: usize = 12;
 /// A search, what it has found, and what follows from it.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
-    /// What was searched.
+    /// The space that was searched.
     pub search: &'a Search,
-    /// What was found.
+    /// The trials.
     pub searched: &'a Searched,
-    /// What is recommended.
+    /// The recommended choice.
     pub recommendation: &'a Recommendation,
     /// Whether users have said what they want of it.
     pub is_wanted: bool,
 }
 
 impl Report<'_> {
-    /// What was simulated, in a line.
+    /// The workload and the cluster, in a line.
     pub fn headline(&self) -> String {
         let (search, today) = (self.search, &self.searched.today().result);
         let jobs = jobs(&search.trace);
@@ -176,7 +176,7 @@ impl Report<'_> {
         marks.join(", ")
     }
 
-    /// What the columns mean, and what follows.
+    /// The meaning of the columns, and conclusions.
     pub fn legend(&self) -> String {
         let mut out = String::from(
             "WAIT: from when a job was ready until it started, as the mean. P99: what 99 of 100 jobs waited at \
@@ -238,7 +238,7 @@ impl Report<'_> {
         said
     }
 
-    /// How the choices are beside today's settings.
+    /// The choices compared with today's settings.
     fn beside_today(&self) -> String {
         let front = self.recommendation;
         let trials = front.trials.iter();
@@ -267,7 +267,7 @@ impl Report<'_> {
         }
     }
 
-    /// Why the choice that is taken is.
+    /// The reason for the choice that is taken.
     fn is_taken(&self) -> Option<String> {
         let (front, searched) = (self.recommendation, self.searched);
         let Some(taken) = front.taken else {

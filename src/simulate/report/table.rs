@@ -1,4 +1,4 @@
-//! What each simulation of a study led to, in columns.
+//! The results of each simulation of a study, in columns.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::simulate::result::{Cost, SimulationResult};
 use crate::simulate::study::{Study, StudyRow};
 use crate::simulate::trace::Trace;
 
-/// What the titles of the columns mean that are always there.
+/// The meaning of the columns that are always there.
 const LEGEND: [&str; 5] = [
     "WAIT: from when a job was ready until it started, as the mean, the median, and what 99 of 100 jobs \
      waited at most.",
@@ -80,7 +80,7 @@ impl StudyTable {
     }
 }
 
-/// What the titles of the columns mean, in sentences.
+/// The meaning of the columns, in sentences.
 pub fn legend(study: &Study) -> Vec<&'static str> {
     let killed = has_memory(&study.trace).then_some(KILLED.1);
     let evicted = consolidates(study).then_some(EVICTED.1);
@@ -98,7 +98,7 @@ fn has_memory(trace: &Trace) -> bool {
     trace.jobs.iter().any(|job| !job.memory.is_empty())
 }
 
-/// Which columns say something.
+/// The columns that are shown.
 #[derive(Debug, Clone, Copy)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -174,7 +174,7 @@ fn cells(row: &StudyRow, first: &SimulationResult, has: Shown) -> Vec<String> {
     cells
 }
 
-/// What was paid for, that as a multiple of the work, and what was not used.
+/// Hours that were paid for, these as a multiple of the work, and those that were not used.
 fn hours(cost: Cost) -> [String; 3] {
     [
         format!("{:.2}", cost.paid),
@@ -192,7 +192,7 @@ pub(super) fn to_first(more: String, now: f64, before: f64) -> String {
     }
 }
 
-/// How many jobs a trace has, in words.
+/// The number of jobs of a trace, in words.
 pub fn jobs(trace: &Trace) -> String {
     match trace.jobs.len() {
         1 => "1 job".to_owned(),
@@ -200,7 +200,7 @@ pub fn jobs(trace: &Trace) -> String {
     }
 }
 
-/// What was simulated, in a line; the trace is named elsewhere.
+/// The workload, in a line; the trace is named elsewhere.
 pub fn headline(study: &Study, rows: &[StudyRow]) -> String {
     let jobs = jobs(&study.trace);
     let Some(StudyRow { result, .. }) = rows.first() else {
@@ -221,7 +221,7 @@ pub fn strategy_name(strategy: Strategy) -> &'static str {
     }
 }
 
-/// What a simulation was of: `ray, idleTimeoutSeconds=60`.
+/// The name of a row: `ray, idleTimeoutSeconds=60`.
 pub fn row_name(row: &StudyRow) -> String {
     let mut name = strategy_name(row.strategy).to_owned();
     for (field, value) in &row.set {
@@ -236,10 +236,10 @@ fn times(cost: Cost) -> String {
         .unwrap_or_default()
 }
 
-/// What is said of amounts that do not differ.
+/// The word for amounts that do not differ.
 const SAME: &str = "same";
 
-/// How much more or less than before; nothing where that says nothing.
+/// The change in percent; empty where there is no base.
 pub(super) fn change(now: f64, before: f64) -> String {
     if before <= 0.0 {
         return String::new();

@@ -11,7 +11,7 @@ use crate::simulate::study::StudyRow;
 
 const SIZE: (f64, f64) = (1000.0, 400.0);
 
-/// What a simulation cost, and in which unit: a multiple of the work, or CPU-hours where jobs ask for
+/// The cost of a simulation and its unit: a multiple of the work, or CPU-hours where jobs ask for
 /// no CPUs.
 fn cost(row: &StudyRow) -> (f64, &'static str) {
     let hours = row.result.cpu_hours;
@@ -89,7 +89,7 @@ pub fn panel(rows: &[StudyRow], title: &str, size: (f64, f64)) -> Panel {
     }
 }
 
-/// How many simulations the description names.
+/// The number of simulations that the description names.
 const MOST_SAID: usize = 20;
 
 fn said(row: &StudyRow) -> String {
@@ -141,7 +141,7 @@ fn mark(strategy: Strategy, x: f64, y: f64) -> String {
     }
 }
 
-/// What is drawn how, from `x` on.
+/// The legend, from `x` on.
 fn legend(out: &mut String, rows: &[StudyRow], mut x: f64) {
     for strategy in [Strategy::Rayfit, Strategy::Ray] {
         if !rows.iter().any(|row| row.strategy == strategy) {

@@ -110,7 +110,7 @@ impl JobDemand {
     }
 }
 
-/// How the bundles of a placement group lie on nodes, written as Ray does.
+/// The placement of a placement group's bundles on nodes, written as Ray does.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]

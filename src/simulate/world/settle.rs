@@ -1,4 +1,4 @@
-//! What is wanted and used at a moment.
+//! Demand and use at a moment.
 
 use super::ledger::Capacity;
 use super::ledger::curves::{CurveLevel, Point};
@@ -48,7 +48,7 @@ impl Numbers {
     }
 }
 
-/// What is waited for, used, there and paid for.
+/// Amounts that are waited for, used, there and paid for.
 #[derive(Debug, Clone, Default)]
 struct Sum {
     waiting: Three,
@@ -121,7 +121,7 @@ impl World {
         bytes.fold(0_i64, i64::saturating_add) as f64
     }
 
-    /// What Ray's nodes have, and what jobs use of them; beside it, what jobs use of the head.
+    /// The resources of Ray's nodes, and those of them that jobs use; beside it, those of the head that jobs use.
     fn used_in_all(&self) -> (Sum, Three) {
         let numbers = Numbers::of(&self.ray.names);
         let (mut all, mut on_head) = (Sum::default(), Three::default());

@@ -22,7 +22,7 @@ pub(super) struct Header {
     pub api_version: String,
     /// The kind of the object, `Trace`.
     pub kind: String,
-    /// What people call the workload.
+    /// The name of the workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -49,11 +49,11 @@ pub(super) struct JobLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub placement_group: Option<String>,
-    /// What people call it, such as the name of the function. The id is taken where it is absent.
+    /// The name, such as that of the function. The id is taken where it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub name: Option<String>,
-    /// When it was submitted, in seconds from the start of the trace. It counts as submitted no
+    /// The time of submission, in seconds from the start of the trace. It counts as submitted no
     /// earlier than those that it waits for.
     #[serde(default = "zero", skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0, max = 1_000_000_000))]
@@ -62,17 +62,17 @@ pub(super) struct JobLine {
     /// for all of them, with `#1` behind it for the first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// For how long it runs once it has started, in seconds; a placement group: until it is removed.
+    /// The seconds for which it runs once it has started; a placement group: until it is removed.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub seconds: Number,
-    /// What a task or an actor asks of Ray, such as `{"CPU": 1, "memory": 1073741824}`; memory in
+    /// The resources that a task or an actor asks Ray for, such as `{"CPU": 1, "memory": 1073741824}`; memory in
     /// bytes. Without it, it asks for nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<LineAmounts>,
-    /// How the bundles of a placement group lie on nodes; without it, `PACK`.
+    /// The placement of a placement group's bundles on nodes; without it, `PACK`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<PlacementStrategy>,
-    /// What each bundle of a placement group holds.
+    /// The resources of each bundle of a placement group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1000))]
     pub bundles: Option<Vec<LineAmounts>>,
@@ -85,12 +85,12 @@ pub(super) struct JobLine {
     #[serde(default = "zero", skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0))]
     pub output: Number,
-    /// How often it is tried again when its node is lost; -1 is without end. Without it: 3 for a
+    /// The number of retries when its node is lost; -1 is without end. Without it: 3 for a
     /// task, 0 for an actor, -1 for a placement group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = -1, max = 4_294_967_294_u32))]
     pub retries: Option<i64>,
-    /// How many of it there are. Above 1, their ids get `#1`, `#2`, and so on.
+    /// The number of copies. Above 1, their ids get `#1`, `#2`, and so on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub count: Option<usize>,

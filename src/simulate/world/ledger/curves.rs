@@ -2,17 +2,17 @@
 
 use serde::Serialize;
 
-/// How much of one resource is waited for, used, there, and paid for.
+/// Amounts of one resource that are waited for, used, there, and paid for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CurveLevel {
-    /// What jobs wait for.
+    /// The amount that jobs wait for.
     pub waiting: f64,
-    /// What jobs use.
+    /// The amount that jobs use.
     pub used: f64,
-    /// What Ray has.
+    /// The amount that Ray has.
     pub total: f64,
-    /// What is paid for: worker pods.
+    /// The amount that is paid for: worker pods.
     pub paid: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What a simulation has cost, and its curves.
+//! The cost of a simulation, and its curves.
 //!
 //! The world says when what is paid for changes ([`CostLedger::set`]), and once for each moment at which
 //! anything changed what is wanted and used since (`settle.rs` of the world). [`curves`] keeps that over time. Invariant:
@@ -38,7 +38,7 @@ pub struct Integral {
 /// Adds up what a simulation costs.
 #[derive(Debug, Clone, Default)]
 pub struct CostLedger {
-    /// What was paid for so far.
+    /// Capacity over time that was paid for so far.
     pub integral: Integral,
     /// The part of what was paid for that no job used.
     pub slack: Integral,
@@ -62,7 +62,7 @@ pub struct CostLedger {
     pub curves: Curves,
     rate: Capacity,
     since: Moment,
-    /// What is paid for and not used, from when on.
+    /// Capacity that is paid for and not used, and since when.
     unused: (Capacity, Moment),
     /// Whether something has changed since this was last looked at.
     pub(super) is_due: bool,
@@ -76,7 +76,7 @@ impl CostLedger {
         self.since = now;
     }
 
-    /// What is paid for now.
+    /// Capacity that is paid for now.
     pub fn rate(&self) -> Capacity {
         self.rate
     }

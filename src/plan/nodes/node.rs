@@ -89,6 +89,7 @@ pub(crate) type SizeNames = (Option<Name>, Option<Name>);
 
 /// A Ray node, or several equal ones, with what packing and resizing change of it.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct PlannedNode {
     pub(crate) group: NodeGroup,
     pub(crate) head: bool,

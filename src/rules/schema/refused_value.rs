@@ -15,7 +15,7 @@ pub static RULE: Rule = Rule {
     summary: "A value of a wrong type, one that is not allowed, or an absent field that is required",
     what: "Compares every value of the spec, those of the pod templates included, with KubeRay's CRD \
            of the version that `--kuberay-version` names (1.4 to 1.7), and reports wrong types, texts other than those \
-           that are allowed, numbers that are too small, and required fields that are absent. A text with `${`, `$(` or `{{` may \
+           that are allowed, numbers that are too small, counts that need more than 32 bits, and required fields that are absent. A text with `${`, `$(` or `{{` may \
            stand anywhere. Only `rayfit check` does it, because no such object comes to admission. \
            Patterns of texts are not compared.",
     why: "The API server refuses the object.",
@@ -79,6 +79,10 @@ pub(super) fn finding(path: FieldPath, fault: &SchemaFault) -> Finding {
         SchemaFault::TooSmall(least) => (
             format!("is less than {least}"),
             format!("Write {least} or more."),
+        ),
+        SchemaFault::TooLarge => (
+            "needs more than 32 bits".to_owned(),
+            format!("Write {} at the most.", i32::MAX),
         ),
         SchemaFault::Unknown(_) => ("is no field".to_owned(), "Remove it.".to_owned()),
     };

@@ -77,19 +77,9 @@ impl FaultTrial<'_> {
             FaultKind::GcsAway { .. } | FaultKind::GcsRestarts { .. } => {
                 troubles.borrow_mut().is_gcs_away = true;
             }
-            FaultKind::NodeLost { pick } => {
-                let lost = losses::lose_node(world, pick);
-                self.say(format!("lost: {lost:?}"));
-            }
             FaultKind::PodFails { pick } => {
                 let failed = losses::fail_pod(world, pick);
                 self.say(format!("failed: {failed:?}"));
-            }
-            FaultKind::DeletionsHang { group, .. } => {
-                troubles.borrow_mut().hanging[0] = Some(group);
-            }
-            FaultKind::InitContainersHang { group, .. } => {
-                troubles.borrow_mut().hanging[1] = Some(group);
             }
             FaultKind::PodsStartSlowly { takes, .. } => world.settings.pod_start_s = takes,
             FaultKind::MaxReplicas { group, max, .. } => {
@@ -126,10 +116,10 @@ impl FaultTrial<'_> {
             FaultKind::HeadLost { node, again } => self.lose_head(node, again),
             FaultKind::ReadsHeld { .. } => troubles.hold_reads(true, world),
             FaultKind::DemandInPart { percent, .. } => troubles.tell_demand(Some(percent), world),
-            FaultKind::NodeDrained { pick, .. } => {
-                let drained = losses::drain_node(world, pick);
-                self.say(format!("drained: {drained:?}"));
-            }
+            FaultKind::NodeLost { .. }
+            | FaultKind::NodeDrained { .. }
+            | FaultKind::DeletionsHang { .. }
+            | FaultKind::InitContainersHang { .. } => self.begin_on_nodes(kind),
             FaultKind::NodesFilled { .. } => losses::fill_nodes(world),
             FaultKind::QuotaSet { cores, .. } => world.set_quota(Some(cores)),
             FaultKind::ResourcesRequested { cpu, bundles, .. } => {
@@ -147,6 +137,27 @@ impl FaultTrial<'_> {
             | FaultKind::ResizesRefused { .. }
             | FaultKind::AtCall { .. } => self.begin_to_mislead(kind),
             FaultKind::ClockAhead { by, .. } => self.set_clocks(by),
+        }
+    }
+
+    /// Kubernetes nodes go, or their kubelets come to no end with pods.
+    fn begin_on_nodes(&mut self, kind: FaultKind) {
+        match kind {
+            FaultKind::NodeLost { pick } => {
+                let lost = losses::lose_node(&mut self.world, pick);
+                self.say(format!("lost: {lost:?}"));
+            }
+            FaultKind::NodeDrained { pick, .. } => {
+                let drained = losses::drain_node(&mut self.world, pick);
+                self.say(format!("drained: {drained:?}"));
+            }
+            FaultKind::DeletionsHang { group, .. } => {
+                self.troubles.borrow_mut().hanging[0] = Some(group);
+            }
+            FaultKind::InitContainersHang { group, .. } => {
+                self.troubles.borrow_mut().hanging[1] = Some(group);
+            }
+            _ => {}
         }
     }
 

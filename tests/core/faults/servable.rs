@@ -100,14 +100,14 @@ impl FaultTrial<'_> {
             counts(pod.group()) && !self.hung.contains(pod.name()) && !self.is_left(pod.group())
         };
         let pods = workers.filter(counts).count();
-        let least = if self.hung.is_empty() { wanted } else { 0 };
+        let fewest = if self.hung.is_empty() { wanted } else { 0 };
         let is_needed = self.unservable() > 0;
         // Every pod has a core that is kept ready, or is of the same replica as one that has.
         let hosts = self.scene.groups.iter().map(|group| group.hosts).max();
         let ready = if is_rayfit { standby.cpus_beside(0) } else { 0 };
         let ready = usize::try_from(ready * hosts.unwrap_or(1)).unwrap_or_default();
         let most = wanted + ready;
-        if !(least..=most).contains(&pods) && !is_needed {
+        if !(fewest..=most).contains(&pods) && !is_needed {
             return Err(WorldViolation::NotScaledDown {
                 pods,
                 wanted,

@@ -41,6 +41,8 @@ pub enum SchemaFault {
     NotAllowed(Vec<&'static str>),
     /// The value is less than this.
     TooSmall(i64),
+    /// The number needs more than 32 bits.
+    TooLarge,
 }
 
 /// The probable meaning of a field that does not exist.
@@ -77,6 +79,15 @@ pub fn deviations(object: &Fields, kuberay: RayVersion) -> Vec<Deviation> {
     }
     walk.found
 }
+
+/// The numbers of KubeRay that count something, which all have 32 bits.
+const COUNTS: [&str; 5] = [
+    "replicas",
+    "minReplicas",
+    "maxReplicas",
+    "numOfHosts",
+    "idleTimeoutSeconds",
+];
 
 struct SchemaWalk<'a> {
     table: &'static FieldTable,
@@ -139,6 +150,10 @@ impl SchemaWalk<'_> {
             let place = path.clone().key(key.clone());
             match expected.field(key) {
                 Some(_) if value.is_null() => {}
+                Some(_) if COUNTS.contains(&key.as_str()) && is_too_large(value) => {
+                    let fault = SchemaFault::TooLarge;
+                    self.found.push(Deviation { path: place, fault });
+                }
                 Some(field) => self.value(self.table.get(field.value), value, place),
                 None => {
                     let fault = SchemaFault::Unknown(self.hint(key, value));
@@ -225,6 +240,12 @@ fn type_of(value: &Value) -> &'static str {
 /// Whether the API server takes the number for an integer, as it does 2.0.
 fn is_whole(number: &serde_json::Number) -> bool {
     number.as_f64().is_some_and(|number| number.fract() == 0.0)
+}
+
+/// Whether a number needs more than 32 bits.
+fn is_too_large(value: &Value) -> bool {
+    let most = f64::from(i32::MAX);
+    value.as_f64().is_some_and(|number| number.abs() > most)
 }
 
 /// Whether a text is to be replaced before the manifest is applied: `${REPLICAS}`, `{{ .replicas }}`.

@@ -26,19 +26,33 @@ const STUCK_S: f64 = 7200.0;
 /// stay longer are kept because they are small, or stay for good.
 pub const TAIL_S: f64 = 60.0;
 
+/// Why a workload cannot be simulated.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SimulationError {
+    /// A group of the RayCluster cannot be read.
+    #[error(transparent)]
+    Group(#[from] SimulatedGroupError),
+    /// The scaler makes too many rounds.
+    #[error(
+        "{0} rounds of the scaler are not enough, because work waits for months or years: cut the trace, \
+         or leave out the jobs that run so long"
+    )]
+    TooLong(u64),
+}
+
 /// Runs the jobs of a trace on a RayCluster. `progress` hears the share of the jobs that have ended,
 /// from 0 to 1, now and then.
 ///
 /// # Errors
 ///
-/// A group of the RayCluster cannot be read.
+/// A group of the RayCluster cannot be read, or the scaler makes too many rounds.
 pub fn run(
     cluster: &Value,
     trace: &Trace,
     settings: &WorldSettings,
     reconciler: RoundSettings,
     progress: &mut dyn FnMut(f64),
-) -> Result<SimulationResult, SimulatedGroupError> {
+) -> Result<SimulationResult, SimulationError> {
     let kept_s = reconciler.plan.keep_small_s.unwrap_or_default();
     let mut run = Run {
         world: World::new(cluster, trace, settings.clone())?,
@@ -53,7 +67,7 @@ pub fn run(
     run.pass(phase);
     let began = run.world.now;
     run.world.begin(trace);
-    run.until_done(trace.jobs.len(), progress);
+    run.until_done(trace.jobs.len(), progress)?;
     run.pass((run.world.longest_idle_s() + TAIL_S).max(settings.tail_s));
     run.until_small(kept_s);
     run.world.pass_to(run.world.now);
@@ -97,13 +111,21 @@ impl Run {
         }
     }
 
-    fn until_done(&mut self, jobs: usize, progress: &mut dyn FnMut(f64)) {
+    fn until_done(
+        &mut self,
+        jobs: usize,
+        progress: &mut dyn FnMut(f64),
+    ) -> Result<(), SimulationError> {
+        let most = self.world.settings.most_rounds;
         let mut last = self.world.now;
         let mut reported = 0;
         while self.world.ray.jobs.left > 0 {
             let Some(event) = self.world.peek() else {
-                return;
+                return Ok(());
             };
+            if self.scaler.rounds > most {
+                return Err(SimulationError::TooLong(most));
+            }
             let (is_new, before) = (
                 matches!(event, WorldEvent::Submitted(_)),
                 self.world.ray.jobs.left,
@@ -120,9 +142,10 @@ impl Run {
             }
             let is_stuck = self.world.now.since(last) > STUCK_S;
             if is_stuck && !self.world.ray.is_running() && !self.world.has_submissions() {
-                return;
+                return Ok(());
             }
         }
+        Ok(())
     }
 
     /// Lets so many seconds pass.

@@ -6,11 +6,10 @@ use serde_json::Value;
 use crate::plan::Strategy;
 use crate::reconcile::RoundSettings;
 use crate::simulate::result::SimulationResult;
-use crate::simulate::run::run;
+use crate::simulate::run::{SimulationError, run};
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
 use crate::simulate::vary::{Variation, VariationError, Varied};
-use crate::simulate::world::group::SimulatedGroupError;
 
 /// The most simulations of one study.
 pub const MOST_SIMULATIONS: usize = 500;
@@ -69,7 +68,7 @@ impl Study {
     /// # Errors
     ///
     /// A group of the RayCluster cannot be read.
-    pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Result<Vec<StudyRow>, SimulatedGroupError> {
+    pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Result<Vec<StudyRow>, SimulationError> {
         let combinations = self.combinations();
         #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
         let (all, mut done) = (

@@ -6,7 +6,7 @@ use rayfit::plan::{Headroom, PlanSettings, Strategy};
 use rayfit::quantity::Quantity;
 use rayfit::reconcile::RoundSettings;
 use rayfit::simulate::result::SimulationResult;
-use rayfit::simulate::run::run;
+use rayfit::simulate::run::{SimulationError, run};
 use rayfit::simulate::settings::{NodePool, WorldSettings};
 use rayfit::simulate::trace::{self, Job, JobDemand, JobShape, MemoryUse, Trace};
 use rayfit::snapshot::amounts::Amounts;
@@ -506,6 +506,23 @@ fn a_task_that_no_pod_can_hold_is_not_tried_for_ever() {
     assert_eq!((result.jobs.ended, result.jobs.lost), (1, 1));
 }
 
+/// A task that fits nowhere waits beside one that runs for thirty years.
+#[test]
+fn work_that_waits_for_years_is_refused() {
+    for strategy in BOTH {
+        let never = trace([tasks(1, 0.0, 1e9, 1.0), tasks(1, 0.0, 1.0, 99.0)].concat());
+        let world = WorldSettings {
+            most_rounds: 500,
+            ..WorldSettings::default()
+        };
+        let mut reconciler = RoundSettings::default();
+        reconciler.plan.strategy = strategy;
+        let cluster = cluster(&[("cpu", 4, 2, 1)]);
+        let refused = run(&cluster, &never, &world, reconciler, &mut |_| {});
+        assert_eq!(refused.unwrap_err(), SimulationError::TooLong(500));
+    }
+}
+
 #[test]
 fn groups_that_nobody_could_simulate_are_refused() {
     let refusal = |change: &str, value: i64| {
@@ -517,6 +534,8 @@ fn groups_that_nobody_could_simulate_are_refused() {
         refused.expect_err(change).to_string()
     };
     assert!(refusal("numOfHosts", 0).contains("write 1 or more"));
+    assert!(refusal("numOfHosts", 5_000_000_000).contains("lower replicas"));
+    assert!(refusal("replicas", 5_000_000_000).contains("lower replicas"));
     assert!(refusal("minReplicas", 2_000_000_000).contains("lower replicas"));
 }
 

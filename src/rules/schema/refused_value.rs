@@ -54,6 +54,10 @@ pub(super) fn finding(path: FieldPath, fault: &SchemaFault) -> Finding {
             format!("is less than {least}"),
             format!("Write {least} or more."),
         ),
+        SchemaFault::TooLarge => (
+            "needs more than 32 bits".to_owned(),
+            format!("Write {} at the most.", i32::MAX),
+        ),
         SchemaFault::Unknown(_) => ("is no field".to_owned(), "Remove it.".to_owned()),
     };
     RULE.finding(path, problem, fix)

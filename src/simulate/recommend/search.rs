@@ -12,10 +12,9 @@ use crate::judge::judge;
 use crate::policy::Settings;
 use crate::ray::RayObject;
 use crate::reconcile::RoundSettings;
-use crate::simulate::run::{TAIL_S, run};
+use crate::simulate::run::{SimulationError, TAIL_S, run};
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
-use crate::simulate::world::group::SimulatedGroupError;
 
 /// The most simulations of one search.
 pub const MOST_SIMULATIONS: usize = 5_000;
@@ -99,7 +98,7 @@ impl Search {
     /// # Errors
     ///
     /// A group of the RayCluster cannot be read.
-    pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Result<Searched, SimulatedGroupError> {
+    pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Result<Searched, SimulationError> {
         let today = self.space.today();
         let patch = ChoicePatch::of(&self.space, &today);
         let today = self.trial(today, patch, 0, progress)?;
@@ -130,7 +129,7 @@ impl Search {
         patch: ChoicePatch,
         done: usize,
         progress: &mut dyn FnMut(f64),
-    ) -> Result<Trial, SimulatedGroupError> {
+    ) -> Result<Trial, SimulationError> {
         let cluster = patch.apply(&self.space.cluster);
         let mut reconciler = self.reconciler.clone();
         patch.apply_policy(&mut reconciler);

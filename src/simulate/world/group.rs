@@ -92,10 +92,10 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGr
         return Err(fault(GroupError::NoHosts(hosts).to_string()));
     }
     let replicas = wanted(group.replicas, group.min_replicas, group.max_replicas);
-    let pods = replicas.saturating_mul(hosts);
+    let pods = replicas.max(1).saturating_mul(hosts);
     if pods > MOST_PODS {
         return Err(fault(format!(
-            "it begins with {pods} pods, and a simulation holds {MOST_PODS}: lower replicas, \
+            "it has {pods} pods at first, or in one replica, and a simulation holds {MOST_PODS}: lower replicas, \
              minReplicas or numOfHosts"
         )));
     }

@@ -26,7 +26,7 @@ const STUCK_S: f64 = 7200.0;
 /// stay longer are kept because they are small, or stay for good.
 pub const TAIL_S: f64 = 60.0;
 
-/// Why a workload cannot be simulated.
+/// The error of a workload that cannot be simulated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SimulationError {
     /// A group of the RayCluster cannot be read.

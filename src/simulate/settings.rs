@@ -51,7 +51,7 @@ pub struct WorldSettings {
     /// The least seconds for which the simulation goes on after the last job. Simulations that are
     /// compared with each other pay for what is kept for as long.
     pub tail_s: f64,
-    /// How many rounds the scaler may make. Work that waits for years would never come to an end.
+    /// The most rounds that the scaler may make. Work that waits for years would never come to an end.
     pub most_rounds: u64,
     /// The Kubernetes nodes. Without any there is room for every pod, and no pod's growth is limited
     /// by its node.

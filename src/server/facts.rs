@@ -23,8 +23,8 @@ const RETRY: Duration = Duration::from_secs(30);
 /// The timeout of a request.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Keeps in `policy` up to date, until dropped: the API server's version, and the accounts of KubeRay's operator as its
-/// `ClusterRoleBinding` has them, unless others were named.
+/// Keeps in `policy` up to date, until dropped: the API server's version, and the accounts of KubeRay's operator as
+/// its `ClusterRoleBinding` has them, unless others were named.
 pub async fn learn(client: Client, policy: Arc<ArcSwap<EffectivePolicy>>) {
     let is_named = policy.load().settings.operators != Settings::default().operators;
     let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
@@ -33,6 +33,7 @@ pub async fn learn(client: Client, policy: Arc<ArcSwap<EffectivePolicy>>) {
         if let Some(info) = &info {
             let version = version(&info.major, &info.minor);
             if policy.load().facts.kubernetes != version {
+                tracing::info!(?version, "the API server's version");
                 change(&policy, |next| next.facts.kubernetes = version);
             }
         }

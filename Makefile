@@ -80,7 +80,7 @@ generate: tools build ## Regenerate manifests/, docs/rules.md, docs/schema/, the
 	GO=$(GO) scripts/generate.sh $(BIN) $(or $(INTO),.)
 
 .PHONY: walk
-walk: tools build ## Walk through docs/rollout.md in the lab, and write what its commands print
+walk: tools build ## Walk through docs/rollout.md in the lab, and write what its commands print, also into its translation
 	cd tests && RAYFIT_WALK=$(PAGES)/rollout.md RAYFIT_BIN=$(BIN) $(GO) test -count=1 ./e2e/walk
 
 .PHONY: image

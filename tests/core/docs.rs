@@ -1,4 +1,4 @@
-//! What is generated from the code is what the code would generate.
+//! What is generated from the code is what the code would generate, and translations keep in step with their pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -237,4 +237,48 @@ fn left_out(schema: &Value, path: &str, found: &mut BTreeMap<String, String>) {
         }
         left_out(field, &path, found);
     }
+}
+
+#[test]
+fn the_chinese_readme_keeps_in_step() {
+    keeps_in_step("README.zh-CN.md", "README.md");
+}
+
+#[test]
+fn the_chinese_tutorial_keeps_in_step() {
+    keeps_in_step("docs/rollout.zh-CN.md", "docs/rollout.md");
+}
+
+fn keeps_in_step(translation: &str, page: &str) {
+    let (original, translated) = (read(page), read(translation));
+    let (expected, found) = (outline(&original), outline(&translated));
+    assert!(expected.len() > 40, "{page}: {expected:?}");
+    for (index, line) in expected.iter().enumerate() {
+        assert_eq!(
+            found.get(index),
+            Some(line),
+            "{translation} (left) has other headings or code than {page} (right): translate what has changed"
+        );
+    }
+    let more = &found[expected.len()..];
+    assert!(more.is_empty(), "{page} does not have {more:?}");
+}
+
+/// Parts of a page that a translation leaves as they are, in their order: the levels of headings, the lines of code,
+/// and the commands that begin rows of a table.
+fn outline(page: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut is_fenced = false;
+    for line in page.lines() {
+        let is_fence = line.starts_with("```");
+        if is_fence || is_fenced || line.starts_with("    ") {
+            found.push(line);
+        } else if line.starts_with('#') {
+            found.extend(line.split(' ').next());
+        } else if line.starts_with("| `") {
+            found.extend(line.split(" | ").next());
+        }
+        is_fenced ^= is_fence;
+    }
+    found
 }

@@ -76,6 +76,7 @@ const CALLED: [&str; 9] = [
 fn pages() -> Vec<String> {
     let mut found: Vec<String> = [
         "README.md",
+        "README.zh-CN.md",
         "CONTRIBUTING.md",
         "SECURITY.md",
         "certs/README.md",

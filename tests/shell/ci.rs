@@ -146,7 +146,9 @@ fn what_a_release_packs_the_action_installs() {
 fn versions_come_from_one_place() {
     let files = [
         "README.md",
+        "README.zh-CN.md",
         "docs/rollout.md",
+        "docs/rollout.zh-CN.md",
         "examples/github/rayfit.yaml",
         "manifests/helm/Chart.yaml",
     ];

@@ -1,6 +1,6 @@
 // Package walk_test walks through docs/rollout.md in the lab: each command that
 // the page shows is run, in its order, and must print what the page says. `make
-// walk` writes the page anew with what is printed.
+// walk` writes the page anew with what is printed, and its translation too.
 //
 // The page is the script. A block marked `console` holds commands, each after
 // `$ `, and what they print. A comment `<!-- file NAME -->` makes a file of the
@@ -45,9 +45,20 @@ func TestThePageSaysWhatHappens(t *testing.T) {
 		w.take(t, &parts[i])
 	}
 	if file := os.Getenv("RAYFIT_WALK"); file != "" {
-		if err := os.WriteFile(file, []byte(stamped(t, render(parts))), 0o644); err != nil {
+		write(t, file, stamped(t, render(parts)))
+		file = strings.TrimSuffix(file, ".md") + ".zh-CN.md"
+		translation, err := os.ReadFile(file)
+		if err != nil {
 			t.Fatal(err)
 		}
+		write(t, file, translated(string(translation), parts))
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 

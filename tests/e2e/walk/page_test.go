@@ -85,6 +85,24 @@ func render(parts []part) string {
 	return page.String()
 }
 
+// translated is a translation of the page with the commands of these parts, and
+// what they print, block by block.
+func translated(page string, parts []part) string {
+	var blocks [][]command
+	for _, p := range parts {
+		if p.commands != nil {
+			blocks = append(blocks, p.commands)
+		}
+	}
+	theirs := parse(page)
+	for i := range theirs {
+		if theirs[i].commands != nil && len(blocks) > 0 {
+			theirs[i].commands, blocks = blocks[0], blocks[1:]
+		}
+	}
+	return render(theirs)
+}
+
 // changing is what is different each time: how old something is, names that are
 // made up, days.
 var changing = regexp.MustCompile(`\b(\d+[smh])+\b|\b\d{4}-\d\d-\d\d\b|-[0-9a-f]{8,10}-[0-9a-z]{5}\b`)
@@ -116,5 +134,13 @@ func TestThePageIsReadAndWrittenWithoutLoss(t *testing.T) {
 	if strings.Join(files, "|") != "a.yaml: a: 1\n" || strings.Join(waits, "|") != "true" ||
 		strings.Join(commands, "|") != "echo 1 -> 1|true -> |printf '2\\n\\n3' -> 2\n\n3" {
 		t.Errorf("files %q, waits %q, commands %q", files, waits, commands)
+	}
+}
+
+func TestATranslationShowsWhatThePageShows(t *testing.T) {
+	parts := parse("# A\n\n<!-- until true -->\n```console\n$ echo 1\n1\n```\nb\n```console\n$ true\n```\n")
+	got := translated("# 甲\n\n```console\n$ echo 1\n0\n```\n乙\n```console\n$ true\n```\n", parts)
+	if want := "# 甲\n\n```console\n$ echo 1\n1\n```\n乙\n```console\n$ true\n```\n"; got != want {
+		t.Errorf("it becomes:\n%s", got)
 	}
 }

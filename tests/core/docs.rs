@@ -160,6 +160,25 @@ fn the_versions_that_are_tried_are_the_labs() {
     }
 }
 
+/// Each alert leads to its section of the runbook, and each section is about an alert.
+#[test]
+fn each_alert_has_its_section_in_the_runbook() {
+    let base = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/runbook.md#");
+    let rules = read("manifests/monitoring/prometheus-rule.yaml");
+    let rules: Value = serde_saphyr::from_str(&rules).unwrap();
+    let mut alerts = BTreeSet::new();
+    for rule in rules["spec"]["groups"][0]["rules"].as_array().unwrap() {
+        let alert = rule["alert"].as_str().unwrap();
+        let url = format!("{base}{}", alert.to_lowercase());
+        assert_eq!(rule["annotations"]["runbook_url"], url, "{alert}");
+        alerts.insert(alert.to_owned());
+    }
+    let runbook = read("docs/runbook.md");
+    let sections = runbook.lines().filter_map(|line| line.strip_prefix("## "));
+    let sections: BTreeSet<String> = sections.map(str::to_owned).collect();
+    assert_eq!(alerts, sections);
+}
+
 fn texts(list: &Value) -> Vec<String> {
     let list = list.as_array().into_iter().flatten();
     list.filter_map(|text| Some(text.as_str()?.to_owned()))

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::yaml::document;
 use super::{Certificates, ManifestOptions, objects, to_yaml};
+use crate::yaml::write;
 
 /// Texts of files by their path in the folder.
 pub type FileTree = BTreeMap<String, String>;
@@ -94,7 +94,7 @@ fn overlay(tree: &mut FileTree, name: &str, components: &[&str]) {
     overlay["resources"] = json!(["../../base"]);
     overlay["components"] = components.iter().map(path).collect();
     let file = format!("overlays/{name}/kustomization.yaml");
-    tree.insert(file, format!("{HEADER}{}", document(&overlay)));
+    tree.insert(file, format!("{HEADER}{}", write(&overlay)));
 }
 
 fn folder(
@@ -130,14 +130,14 @@ fn folder(
         listed.push(json!({ "path": file, "target": target(object) }));
         tree.insert(
             format!("{name}/{file}"),
-            format!("{HEADER}{}", document(patch)),
+            format!("{HEADER}{}", write(patch)),
         );
     }
     if !listed.is_empty() {
         kustomization["patches"] = json!(listed);
     }
     let file = format!("{name}/kustomization.yaml");
-    tree.insert(file, format!("{HEADER}{}", document(&kustomization)));
+    tree.insert(file, format!("{HEADER}{}", write(&kustomization)));
 }
 
 /// The fields by which kustomize identifies an object.

@@ -20,8 +20,6 @@ mod objects;
 pub mod options;
 pub mod webhooks;
 pub mod workload;
-mod yaml;
 
-pub use objects::objects;
+pub use objects::{objects, to_yaml};
 pub use options::{Certificates, FailurePolicy, ManifestOptions, ManifestOptionsError};
-pub use yaml::to_yaml;

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::options::{Certificates, ManifestOptions};
 use super::{access, certificates, guard, names, network, webhooks, workload};
 use crate::policy::resource;
+use crate::yaml;
 
 /// Everything to apply, in an order that works for `kubectl apply`: what others need comes first,
 /// the webhook configurations last.
@@ -45,4 +46,10 @@ pub fn objects(options: &ManifestOptions) -> Vec<Value> {
         objects.extend([webhooks::mutating(options), webhooks::validating(options)]);
     }
     objects
+}
+
+/// A stream of YAML documents, in the order of the objects.
+pub fn to_yaml(objects: &[Value]) -> String {
+    let documents: Vec<String> = objects.iter().map(yaml::write).collect();
+    documents.join("---\n")
 }

@@ -28,6 +28,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 pub async fn learn(client: Client, policy: Arc<ArcSwap<EffectivePolicy>>) {
     let is_named = policy.load().settings.operators != Settings::default().operators;
     let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
+    let mut is_absence_told = false;
     loop {
         let info = answer("version", client.apiserver_version()).await;
         if let Some(info) = &info {
@@ -42,6 +43,15 @@ pub async fn learn(client: Client, policy: Arc<ArcSwap<EffectivePolicy>>) {
         } else {
             answer("KubeRay's binding", bindings.get_opt(KUBERAY_BINDING)).await
         };
+        if matches!(binding, Some(None)) && !std::mem::replace(&mut is_absence_told, true) {
+            let operators = &policy.load().settings.operators;
+            tracing::info!(
+                binding = KUBERAY_BINDING,
+                ?operators,
+                "KubeRay's binding is not there yet; name the accounts of its operator with --operator-user if they are \
+                 others than these"
+            );
+        }
         // KubeRay may be installed later.
         let lacks_binding = !is_named && !matches!(binding, Some(Some(_)));
         if let Some(Some(binding)) = binding {

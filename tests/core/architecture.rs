@@ -278,11 +278,11 @@ const BUDGETS: [(&str, usize); 9] = [
     ("plan", 13_012),
     ("simulate", 10_850),
     ("rules", 7_420),
-    ("reconcile", 4_600),
-    ("controller", 4_150),
+    ("reconcile", 4_560),
+    ("controller", 4_130),
     ("cli", 3_720),
     ("snapshot", 2_850),
-    ("manifests", 1_710),
+    ("manifests", 1_660),
     ("", 22_350),
 ];
 

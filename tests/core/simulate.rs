@@ -496,7 +496,7 @@ fn a_task_that_no_pod_can_hold_is_not_tried_for_ever() {
         at: 1.0,
         bytes: 1 << 50,
     }];
-    let jobs = trace([vec![grows], tasks(1, 0.0, 1e5, 1.0)].concat());
+    let jobs = trace([vec![grows], tasks(1, 0.0, 1e4, 1.0)].concat());
     let result = simulate(
         &cluster(&[("cpu", 4, 2, 1)]),
         &jobs,

@@ -125,8 +125,9 @@ impl TreePlace {
         match (self, key) {
             (Self::Root, "status")
             | (Self::Metadata, "managedFields")
-            | (Self::Annotations, "kubectl.kubernetes.io/last-applied-configuration")
-            | (Self::Template, "metadata") => Self::Unread,
+            | (Self::Annotations, "kubectl.kubernetes.io/last-applied-configuration") => {
+                Self::Unread
+            }
             (Self::PodSpec, key) if POD_SPEC.contains(&key) => Self::Unread,
             (Self::Container, key) if CONTAINER.contains(&key) => Self::Unread,
             (Self::Root, "metadata") => Self::Metadata,

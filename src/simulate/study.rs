@@ -67,7 +67,7 @@ impl Study {
     ///
     /// # Errors
     ///
-    /// A group of the RayCluster cannot be read.
+    /// A group of the RayCluster cannot be read, or the scaler makes too many rounds.
     pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Result<Vec<StudyRow>, SimulationError> {
         let combinations = self.combinations();
         #[expect(clippy::cast_precision_loss, reason = "some hundreds")]

@@ -265,4 +265,13 @@ fn a_change_of_what_is_left_out_replaces_the_pods() {
     assert!(answer(named, r#"[{"name":"b"}]"#).contains(place));
     assert!(answer(named, "[]").contains(place));
     assert!(!answer("null", "[]").contains("RF306"));
+    // Go's clients write a null into the metadata of each template, which KubeRay takes for absent.
+    let plain = cluster("[]");
+    let mut stamped = plain.clone();
+    stamped["spec"]["headGroupSpec"]["template"]["metadata"] = json!({"creationTimestamp": null});
+    let mut empty = plain;
+    empty["spec"]["headGroupSpec"]["template"]["metadata"] = json!({});
+    let body = review(&stamped, Some(&empty));
+    let answer = self::answer(Webhook::Validate, &body, &EffectivePolicy::default());
+    assert!(!answer.contains("RF306"), "{answer}");
 }

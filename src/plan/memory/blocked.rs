@@ -12,7 +12,7 @@ use crate::plan::decided::Decided;
 use crate::plan::memory::started::Started;
 use crate::plan::nodes::blocked::Evidence;
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::StartProspect;
+use crate::plan::nodes::node::StartProspect::{Blocked, Overdue};
 use crate::plan::outcome::block_reason::BlockReason;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::packing::state::DecisionState;
@@ -87,11 +87,9 @@ pub(crate) fn mark(
         let said = node.pod().and_then(|pod| evidence.pods.get(pod));
         let is_overdue = is_lone || matches!(said, Some(BlockReason::NotInTime { .. }));
         let is_late = is_lone || is_of_blocked && !node.pod().is_some_and(starts);
-        node.start = match is_pending && is_late && !node.head {
-            false => StartProspect::Expected,
-            true if is_overdue => StartProspect::Overdue,
-            true => StartProspect::Blocked,
-        };
+        if is_pending && is_late && !node.head {
+            node.start = if is_overdue { Overdue } else { Blocked };
+        }
     }
     problems
 }

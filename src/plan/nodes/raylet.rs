@@ -90,22 +90,22 @@ pub(crate) fn believe(
             let reported = ray.total_resources.get(resource).copied().unwrap_or(0.0);
             let is_apart = (reported - *amount).abs() > RAYLET_STEP * amount.max(1.0);
             // Only the first host of a slice of TPUs has the resource of its head.
-            if is_apart && !grows && !resource.ends_with("-head") {
-                // More does no harm: without a limit a raylet has the memory of its machine.
-                if reported < *amount {
-                    let [given, has] =
-                        [*amount, reported].map(|amount| amount_text(resource, amount));
-                    problems.push(Problem {
-                        at: ProblemPlace::Group(group.name.clone()),
-                        reason: ProblemReason::OtherAmount {
-                            resource: resource.clone(),
-                            amounts: format!("{given}, but the raylet of pod {pod} reports {has}"),
-                        },
-                        effect: ProblemEffect::CountedUpToTotal,
-                    });
-                }
-                *amount = reported;
+            if !is_apart || grows || resource.ends_with("-head") {
+                continue;
             }
+            // More does no harm: without a limit a raylet has the memory of its machine.
+            if reported < *amount {
+                let [given, has] = [*amount, reported].map(|amount| amount_text(resource, amount));
+                problems.push(Problem {
+                    at: ProblemPlace::Group(group.name.clone()),
+                    reason: ProblemReason::OtherAmount {
+                        resource: resource.clone(),
+                        amounts: format!("{given}, but the raylet of pod {pod} reports {has}"),
+                    },
+                    effect: ProblemEffect::CountedUpToTotal,
+                });
+            }
+            *amount = reported;
         }
     }
     problems

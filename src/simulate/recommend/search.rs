@@ -97,7 +97,7 @@ impl Search {
     ///
     /// # Errors
     ///
-    /// A group of the RayCluster cannot be read.
+    /// A group of the RayCluster cannot be read, or the scaler makes too many rounds.
     pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Result<Searched, SimulationError> {
         let today = self.space.today();
         let patch = ChoicePatch::of(&self.space, &today);

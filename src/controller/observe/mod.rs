@@ -15,5 +15,5 @@ mod tombstones;
 pub mod watch;
 
 pub use store::Key;
-pub use texts::{ClusterTexts, ClusterView};
+pub use texts::{ClusterTexts, ClusterView, MANY};
 pub use watch::{Observed, WatchScope};

@@ -12,7 +12,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::{JoinError, JoinSet};
 
 use super::kept::{KeptObject, Watched, WatchedNodes, WatchedPods, WatchedRayClusters};
-use super::store::{Key, Store};
+use super::key::Key;
+use super::store::Store;
 use crate::apiserver::{Beacon, Informers, ObjectName, Selection, WatchEvent};
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 use crate::snapshot::node_prospect::NodeProspect;

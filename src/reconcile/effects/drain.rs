@@ -19,13 +19,13 @@ pub(crate) fn of(planned: &plan::NodeDrain, now: f64) -> Result<Drain, NotANodeI
         RemovalCause::Scattered
         | RemovalCause::NotAdmitted
         | RemovalCause::MadeTooLarge
-        | RemovalCause::NeverJoined => planned.cause.describe().to_owned(),
+        | RemovalCause::NeverJoined => planned.cause.to_string(),
         RemovalCause::GivesWay => "other demand needs its room".to_owned(),
         RemovalCause::GroupMax => "its group has more nodes than its maximum".to_owned(),
         RemovalCause::ClusterMax => "the cluster has more nodes than its maximum".to_owned(),
         RemovalCause::NodeLeaves => match &planned.departure {
             Some(departure) => departure.reason.to_string(),
-            None => planned.cause.describe().to_owned(),
+            None => planned.cause.to_string(),
         },
         RemovalCause::GroupGone => "its group is no longer in the RayCluster".to_owned(),
         RemovalCause::StopRequested => "it is to leave".to_owned(),

@@ -11,7 +11,7 @@ use json_patch::Patch;
 use serde_json::{Value, json};
 
 use crate::path::FieldPath;
-use crate::plan::{Deletion, GroupPlan, Plan, apply, check};
+use crate::plan::{self, Deletion, GroupPlan, Plan, check};
 use crate::ray::initial_sizes;
 use crate::ray::reconcile::RECORD;
 use crate::reconcile::effects::effect::{ClusterPatch, GroupChange};
@@ -93,7 +93,7 @@ pub(crate) fn patch(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Optio
 /// The operation that says how large the pods are made that are asked for, if that has to be said.
 fn initial_sizes(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Option<Value> {
     let before = snapshot.ray_cluster.initial_sizes.text();
-    let after = apply::initial_sizes(snapshot, changes.iter().map(|change| change.group)).text();
+    let after = plan::initial_sizes(snapshot, changes.iter().map(|change| change.group)).text();
     // `ray.io/ippr` is always present here, so `annotations` exists.
     let path = FieldPath::annotation(initial_sizes::ANNOTATION).pointer();
     (before != after).then(|| match after {
@@ -282,7 +282,7 @@ fn deletions(deletions: &[&Deletion]) -> Vec<String> {
         } else {
             String::new()
         };
-        format!("delete {}{more} ({})", names.join(", "), cause.describe())
+        format!("delete {}{more} ({cause})", names.join(", "))
     };
     causes.into_iter().map(describe).collect()
 }

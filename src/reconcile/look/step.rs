@@ -14,7 +14,7 @@ use crate::reconcile::ownership::handover::{Handover, HandoverStep};
 use crate::reconcile::ownership::record::ScalerRole;
 use crate::reconcile::settings::RoundSettings;
 use crate::reconcile::unobserved_round::blind;
-use crate::seconds::doubled;
+use crate::seconds::Retry;
 
 /// The wait, in seconds, while the first list of pods is incomplete, since a pod that is not known
 /// yet is not missing; and while policies are not known, since they may say how the cluster is scaled.
@@ -23,9 +23,12 @@ const LISTING_S: f64 = 0.1;
 /// The wait after a failed write of the hand-over record, in seconds.
 const RECORD_RETRY_S: f64 = 1.0;
 
-/// The longest wait after the hand-over record was refused, by a webhook or for lack of a permission: each
-/// refusal doubles it, because that stays as it is until somebody changes it.
-const RECORD_LONGEST_S: f64 = 60.0;
+/// The waits after the hand-over record was refused, by a webhook or for lack of a permission: that stays as it is
+/// until somebody changes it.
+const RECORD_REFUSED: Retry = Retry {
+    first_s: RECORD_RETRY_S,
+    longest_s: 60.0,
+};
 
 /// The next step of a look.
 #[must_use]
@@ -196,11 +199,11 @@ impl WritingRecord {
                 LookStep::ReadCluster(RereadingRecord(failure))
             }
             Err(failure) if matches!(failure.meaning(), Meaning::Refused | Meaning::Forbidden) => {
-                let times = before.map_or(0, |before| before.times);
-                let wait_s = doubled(RECORD_RETRY_S, times, RECORD_LONGEST_S);
+                let times = before.map_or(0, |before| before.times).saturating_add(1);
+                let wait_s = RECORD_REFUSED.wait_s(times);
                 state.refused = Some(RefusedRecord {
                     failure: failure.clone(),
-                    times: times.saturating_add(1),
+                    times,
                     until: self.at + wait_s,
                 });
                 let why = LookReason::RecordNotWritten(failure);

@@ -24,7 +24,7 @@ use crate::reconcile::observed::cadence;
 use crate::reconcile::ownership::handover::HandoverStep;
 use crate::reconcile::round::Round;
 use crate::reconcile::settings::RoundSettings;
-use crate::seconds::doubled;
+use crate::seconds::Retry;
 use crate::snapshot::Snapshot;
 
 /// The wait, in seconds, while the first list of pods is incomplete, since a pod that is not known
@@ -34,9 +34,12 @@ const LISTING_S: f64 = 0.1;
 /// The wait after a failed write of the hand-over record, in seconds.
 const RECORD_RETRY_S: f64 = 1.0;
 
-/// The longest wait after the hand-over record was refused, by a webhook or for lack of a permission: each
-/// refusal doubles it, because that stays as it is until somebody changes it.
-const RECORD_LONGEST_S: f64 = 60.0;
+/// The waits after the hand-over record was refused, by a webhook or for lack of a permission: that stays as it is
+/// until somebody changes it.
+const RECORD_REFUSED: Retry = Retry {
+    first_s: RECORD_RETRY_S,
+    longest_s: 60.0,
+};
 
 /// The wait for a Ray cluster that has not started, in seconds.
 const STARTING_S: f64 = 1.0;
@@ -229,8 +232,9 @@ async fn own<H: LookHost>(state: &mut LookState, host: &mut H) -> Option<LookEnd
         // The RayCluster has changed since it was read, as it does all the time while KubeRay creates it.
         Meaning::Stale => host.read_cluster().await,
         Meaning::Refused | Meaning::Forbidden => {
-            wait_s = doubled(RECORD_RETRY_S, refusals, RECORD_LONGEST_S);
-            state.refused = Some((refusals.saturating_add(1), now + wait_s));
+            let refusals = refusals.saturating_add(1);
+            wait_s = RECORD_REFUSED.wait_s(refusals);
+            state.refused = Some((refusals, now + wait_s));
         }
         _ => {}
     }

@@ -20,7 +20,7 @@ use super::owners::Owners;
 use super::shutdown::{Phase, Shutdown};
 use super::{ConnectionTimeouts, facts, probes};
 use crate::admission::new_pods::{OwnerReadLimits, OwnerReads};
-use crate::admission::{Admission, AdmissionLimits, Engine};
+use crate::admission::{Admission, AdmissionLimits};
 use crate::apiserver::ApiServer;
 use crate::apiserver::client::is_no_pod;
 use crate::controller;
@@ -137,13 +137,12 @@ async fn serve(
     let _certifying = certify(&options, &certificates, cluster.clone(), supervisor);
     let serving = if options.webhooks {
         let owners = OwnerReads::new(Arc::new(Owners(cluster)), OwnerReadLimits::default());
-        let admission = Admission::with(
+        let admission = Admission::new(
             in_force.policy.clone(),
             health.metrics.clone(),
-            Engine::default(),
             options.limits,
+            owners,
         );
-        let admission = admission.with_owners(owners);
         let serving =
             serve_webhooks(&options, certificates, admission, &health, supervisor).await?;
         health.listening.store(true, Ordering::Release);

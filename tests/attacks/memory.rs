@@ -114,6 +114,34 @@ fn ten_thousand_workers_that_leave_are_kept() {
     assert!(store.texts(&demo()).is_some());
 }
 
+/// Four hundred RayClusters of nearly the most that is kept of one, in one namespace: it gets its share and no more, and
+/// what goes makes room again.
+#[test]
+fn a_namespace_of_large_ray_clusters_takes_no_more_than_its_share() {
+    let mut large = cluster(Some("central"));
+    large["spec"]["workerGroupSpecs"] = groups(4_000);
+    let mut put = |store: &mut Store, namespace: &str, name: &str| {
+        large["metadata"]["namespace"] = namespace.into();
+        large["metadata"]["name"] = name.into();
+        large["metadata"]["uid"] = name.into();
+        store.put_cluster(&KeptObject::of(WatchedKind::RayClusters, &large));
+        store.texts(&Key::new(namespace, name).unwrap()).is_some()
+    };
+    let mut store = Store::default();
+    let used = measure(|| {
+        let kept = (0..400).filter(|number| put(&mut store, "team-a", &format!("c{number}")));
+        assert!((100..400).contains(&kept.count()));
+    });
+    let kept = u64::try_from(used.bytes_current).unwrap();
+    assert!(kept < 66 << 20, "{} MiB", kept >> 20);
+    assert!(!put(&mut store, "team-a", "late") && put(&mut store, "team-b", "late"));
+    for number in 0..2 {
+        let key = Key::new("team-a", &format!("c{number}")).unwrap();
+        store.remove_cluster(&key, None);
+    }
+    assert!(put(&mut store, "team-a", "late"));
+}
+
 #[test]
 fn the_limits_of_webhooks_take_half_of_their_memory() {
     let limits = AdmissionLimits::default();

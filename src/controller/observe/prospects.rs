@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::awaiting::{Awaiting, AwaitingPods};
-use super::store::{Key, Store};
+use super::key::Key;
+use super::store::Store;
 use crate::ray::ReconcileMode;
 use crate::snapshot::node_prospect::NodeProspect;
 use crate::snapshot::pod_object::PodObject;

@@ -1,17 +1,15 @@
 //! The store: the objects as they were last seen, indexed by cluster and by Kubernetes node.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt;
 use std::sync::Arc;
-
-use kube::api::ObjectMeta;
 
 use super::awaiting::Awaiting;
 use super::kept::{KeptObject, WatchedKind, mode_of};
+use super::key::Key;
 use super::texts::ClusterTexts;
 use super::tombstones::Tombstones;
 use crate::apiserver::ObjectName;
-use crate::dns_name::{DnsName, NotADnsName};
+use crate::dns_name::DnsName;
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 use crate::ray::{ReconcileMode, ippr, reconcile};
 use crate::reconcile::ownership::handover;
@@ -22,40 +20,6 @@ use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::PodObject;
 use crate::snapshot::prospect_reader::AwaitingPod;
 use crate::snapshot::{KubeNode, NodeLoads};
-
-/// The namespace and name of an object.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
-    /// Its namespace.
-    pub namespace: DnsName,
-    /// Its name.
-    pub name: DnsName,
-}
-
-impl Key {
-    /// The key of a namespace and a name.
-    ///
-    /// # Errors
-    ///
-    /// No object can have one of them.
-    pub fn new(namespace: &str, name: &str) -> Result<Self, NotADnsName> {
-        Ok(Self {
-            namespace: DnsName::parse(namespace)?,
-            name: DnsName::parse(name)?,
-        })
-    }
-
-    /// The key of an object; `None` if it has no namespace or no name.
-    pub fn of(meta: &ObjectMeta) -> Option<Self> {
-        Self::new(meta.namespace.as_deref()?, meta.name.as_deref()?).ok()
-    }
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
 
 /// A RayCluster as it is kept in the store.
 #[derive(Debug, Clone)]
@@ -93,11 +57,18 @@ impl PodEntry {
     }
 }
 
+/// The most that is kept of all RayClusters of one namespace, in bytes: an eighth of the controller's memory, and sixty
+/// times what a hundred RayClusters of ten groups take. Without it, a namespace with many large RayClusters ends the
+/// controller, for everybody and again after each restart.
+const SHARE: usize = 64 << 20;
+
 /// All objects that were seen.
 #[derive(Default)]
 pub struct Store {
     pub(super) clusters: HashMap<Key, ClusterEntry>,
     pub(super) pods: HashMap<Key, PodEntry>,
+    /// The bytes of the texts in `clusters`, by namespace.
+    cluster_bytes: HashMap<DnsName, usize>,
     by_cluster: HashMap<Key, BTreeSet<DnsName>>,
     by_node: HashMap<Arc<str>, BTreeSet<Key>>,
     nodes: HashMap<Arc<str>, Arc<[u8]>>,
@@ -173,12 +144,17 @@ impl Store {
         let key = Key::of(&kept.meta)?;
         let annotation = |name: &str| kept.meta.annotations.as_ref()?.get(name);
         let mode = mode_of(annotation(reconcile::ANNOTATION).map(String::as_str));
-        let is_kept = !kept.json.is_empty();
+        let others = self.cluster_bytes.get(&key.namespace).copied().unwrap_or(0)
+            - self.clusters.get(&key).map_or(0, |known| known.json.len());
+        let has_share = others + kept.json.len() <= SHARE;
+        let is_kept = !kept.json.is_empty() && has_share;
         if mode.is_ours() && !is_kept {
-            tracing::warn!(
-                cluster = %key,
-                "not scaled: its labels and annotations have more than 64 KiB, or what Rayfit reads of it more than 512 KiB"
-            );
+            let reason = if has_share {
+                "its labels and annotations have more than 64 KiB, or what Rayfit reads of it more than 512 KiB"
+            } else {
+                "what Rayfit reads of the RayClusters in its namespace has more than 64 MiB: divide them among several namespaces"
+            };
+            tracing::warn!(cluster = %key, "not scaled: {reason}");
         }
         let entry = ClusterEntry {
             uid: kept.meta.uid.as_deref().unwrap_or_default().into(),
@@ -188,7 +164,12 @@ impl Store {
                 .filter(|_| is_kept)
                 .map(|record| record.as_str().into()),
             grows: annotation(ippr::ANNOTATION).is_some(),
-            json: kept.json.clone().into(),
+            json: kept
+                .json
+                .get(..)
+                .filter(|_| is_kept)
+                .unwrap_or_default()
+                .into(),
         };
         // Our own writes are known from their replies before the watch reports them, and the watch
         // may still report older versions. A cluster that was read again and has not changed is not
@@ -203,6 +184,8 @@ impl Store {
         if self.gone.hold(&entry.uid, &entry.version) {
             return None;
         }
+        self.cluster_bytes
+            .insert(key.namespace.clone(), others + entry.json.len());
         self.clusters.insert(key.clone(), entry);
         Some(key)
     }
@@ -220,6 +203,11 @@ impl Store {
             return None;
         }
         let entry = self.clusters.remove(key)?;
+        if let Some(bytes) = self.cluster_bytes.get_mut(&key.namespace) {
+            *bytes -= entry.json.len();
+        }
+        // Namespaces come and go under new names.
+        self.cluster_bytes.retain(|_, bytes| *bytes > 0);
         if let Some(version) = version {
             self.gone.put(entry.uid, version);
         }

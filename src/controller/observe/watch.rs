@@ -10,7 +10,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::{JoinError, JoinSet};
 
 use super::kept::{KeptObject, WatchedKind};
-use super::store::{Key, Store};
+use super::key::Key;
+use super::store::Store;
 use crate::apiserver::{Informers, ObjectName, Selection, WatchEvent};
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 use crate::snapshot::allowed_reader::AllowedCluster;

@@ -31,7 +31,7 @@ pub(crate) fn of(planned: &plan::NodeDrain, now: f64) -> Result<Drain, NotANodeI
         RemovalCause::Scattered
         | RemovalCause::NotAdmitted
         | RemovalCause::MadeTooLarge
-        | RemovalCause::NeverJoined => idle(planned.cause.describe().to_owned()),
+        | RemovalCause::NeverJoined => idle(planned.cause.to_string()),
         RemovalCause::GivesWay => idle("other demand needs its room".to_owned()),
         RemovalCause::GroupMax => bounded("its group has more nodes than its maximum"),
         RemovalCause::ClusterMax => bounded("the cluster has more nodes than its maximum"),
@@ -46,7 +46,7 @@ pub(crate) fn of(planned: &plan::NodeDrain, now: f64) -> Result<Drain, NotANodeI
                 let why = departure.reason.to_string();
                 (why, DrainKind::Until(milliseconds(at)), limit)
             } else {
-                let why = planned.cause.describe().to_owned();
+                let why = planned.cause.to_string();
                 (why, DrainKind::WhenDone, String::new())
             }
         }

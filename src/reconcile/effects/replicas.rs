@@ -11,7 +11,7 @@ use json_patch::Patch;
 use serde_json::{Value, json};
 
 use crate::path::FieldPath;
-use crate::plan::{GroupPlan, Plan, apply, check};
+use crate::plan::{self, GroupPlan, Plan, check};
 use crate::ray::initial_sizes;
 use crate::ray::reconcile::RECORD;
 use crate::reconcile::effects::effect::{ClusterPatch, GroupChange};
@@ -77,7 +77,7 @@ pub(crate) fn patch(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Optio
     // The sizes with which pods are made, if they have to be said. `ray.io/ippr` is always present then, so
     // `annotations` exists.
     let before = snapshot.ray_cluster.initial_sizes.text();
-    let after = apply::initial_sizes(snapshot, changes.iter().map(|change| change.group)).text();
+    let after = plan::initial_sizes(snapshot, changes.iter().map(|change| change.group)).text();
     let path = FieldPath::annotation(initial_sizes::ANNOTATION).pointer();
     operations.extend((before != after).then(|| match after {
         Some(text) => json!({"op": "add", "path": path, "value": text}),
@@ -245,7 +245,7 @@ impl ReplicaChange<'_> {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            format!("delete {names}{more} ({})", cause.describe())
+            format!("delete {names}{more} ({cause})")
         }));
         if parts.is_empty() {
             parts.push("deleted pods are gone, the list of pods to delete is cleared".to_owned());

@@ -1,6 +1,6 @@
 //! Events on the RayCluster, and the conditions that are worth one, as data.
 
-use crate::plan::{DemandKind, ProblemPlace, ReasonIdentity};
+use crate::plan::{DemandKind, ProblemPlace, ProblemReason};
 use crate::reconcile::effects::effect::EffectTarget;
 use crate::reconcile::events::driver_log::Message;
 
@@ -59,7 +59,7 @@ pub(crate) enum ConditionKey {
     /// A problem of the cluster's objects.
     Problem {
         at: ProblemPlace,
-        reason: ReasonIdentity,
+        reason: ProblemReason,
     },
     /// A node above a maximum that still has work.
     Excess { pod: String },

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::node_prospect::NodeProspect;
 use super::pod::Pod;
-use super::pod_object::{PodAnnotations, PodMetadata, PodObject, PodSpec, PodStatus};
+use super::pod_object::{PodMetadata, PodObject};
 use super::prospect_reader::AwaitingPod;
 
 /// The identity of a RayCluster.
@@ -78,14 +78,6 @@ pub struct OwnPods {
     pods: Vec<PodObject>,
 }
 
-/// The parts of an own pod that may change while it stays the same pod.
-#[derive(Debug)]
-pub(crate) struct PodParts<'a> {
-    pub(crate) annotations: &'a mut PodAnnotations,
-    pub(crate) spec: &'a mut PodSpec,
-    pub(crate) status: &'a mut PodStatus,
-}
-
 impl OwnPods {
     /// Divides pods into the pods of a RayCluster and the pods of others.
     pub fn divide(
@@ -144,16 +136,6 @@ impl OwnPods {
                 pod.node_prospects = prospects;
             }
         }
-    }
-
-    /// The parts of a pod that may change while it stays the same pod.
-    pub(crate) fn parts(&mut self, name: &str) -> Option<PodParts<'_>> {
-        let pod = (self.pods.iter_mut()).find(|pod| pod.metadata.name == name)?;
-        Some(PodParts {
-            annotations: &mut pod.metadata.annotations,
-            spec: &mut pod.spec,
-            status: &mut pod.status,
-        })
     }
 }
 

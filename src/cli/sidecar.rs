@@ -41,7 +41,7 @@ pub(super) struct SidecarCommand {
 impl SidecarCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let (name, namespace) = (self.cluster_name, self.cluster_namespace);
-        let key = Key { name, namespace };
+        let key = Key { namespace, name };
         let options = sidecar::options(key, self.kubeconfig);
         sidecar::start(options, self.log_format, &self.log).map(|()| Outcome::Clean)
     }

@@ -4,7 +4,7 @@
 use allocation_counter::measure;
 use rayfit::admission::limits::AdmissionLimits;
 use rayfit::controller::observe::Key;
-use rayfit::controller::observe::kept::{KeptObject, WatchedKind};
+use rayfit::controller::observe::kept::{KeptObject, StoredKind};
 use rayfit::controller::observe::store::Store;
 use rayfit::manifests::names::WEBHOOK_MEMORY;
 use rayfit::ray::ReconcileMode;
@@ -26,7 +26,7 @@ fn taken(store: &mut Store, object: &Value) -> (u64, u64) {
     let text = object.to_string();
     let used = measure(|| {
         let AllowedCluster(read) = serde_json::from_str(&text).unwrap();
-        let kept = KeptObject::of(WatchedKind::RayClusters, &read);
+        let kept = KeptObject::of(StoredKind::RayClusters, &read);
         drop(read);
         store.put_cluster(&kept);
     });
@@ -124,7 +124,7 @@ fn a_namespace_of_large_ray_clusters_takes_no_more_than_its_share() {
         large["metadata"]["namespace"] = namespace.into();
         large["metadata"]["name"] = name.into();
         large["metadata"]["uid"] = name.into();
-        store.put_cluster(&KeptObject::of(WatchedKind::RayClusters, &large));
+        store.put_cluster(&KeptObject::of(StoredKind::RayClusters, &large));
         store.texts(&Key::new(namespace, name).unwrap()).is_some()
     };
     let mut store = Store::default();

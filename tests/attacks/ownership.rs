@@ -6,7 +6,7 @@ use std::io::Read as _;
 
 use rayfit::controller::head::address::{NoHead, head};
 use rayfit::controller::observe::Key;
-use rayfit::controller::observe::kept::{KeptObject, WatchedKind};
+use rayfit::controller::observe::kept::{KeptObject, StoredKind};
 use rayfit::plan::check::{Violation, check};
 use rayfit::plan::{PlanSettings, Strategy, decide};
 use rayfit::reconcile::{Ineligible, ScalerRole, eligibility};
@@ -153,7 +153,7 @@ fn head_pod(namespace: &str, uid: &str, containers: &Value) -> Value {
 
 /// Through what is really kept of a pod that is watched.
 fn seen(pods: &[Value]) -> OwnPods {
-    let kept = (pods.iter()).map(|pod| KeptObject::of(WatchedKind::Pods, pod));
+    let kept = (pods.iter()).map(|pod| KeptObject::of(StoredKind::Pods, pod));
     let read = kept.map(|pod| serde_json::from_slice::<PodObject>(&pod.json).unwrap());
     OwnPods::divide(ClusterId::of(&cluster()), read).0
 }

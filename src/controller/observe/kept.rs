@@ -13,7 +13,7 @@ use crate::snapshot::pod_object::PodObject;
 
 /// A kind of watched objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WatchedKind {
+pub enum StoredKind {
     /// RayClusters.
     RayClusters,
     /// Pods of RayClusters.
@@ -78,11 +78,11 @@ pub struct KeptObject {
 
 impl KeptObject {
     /// Keeps the needed parts of an object.
-    pub fn of(kind: WatchedKind, object: &Value) -> Self {
+    pub fn of(kind: StoredKind, object: &Value) -> Self {
         let json = match kind {
-            WatchedKind::RayClusters => kept_cluster(object).unwrap_or_default(),
-            WatchedKind::Pods => typed::<PodObject>(object),
-            WatchedKind::Nodes => typed::<KubeNode>(object),
+            StoredKind::RayClusters => kept_cluster(object).unwrap_or_default(),
+            StoredKind::Pods => typed::<PodObject>(object),
+            StoredKind::Nodes => typed::<KubeNode>(object),
         };
         // Of the metadata, the identity is kept, and the labels and annotations of Ray and Rayfit.
         let metadata = &object["metadata"];

@@ -67,7 +67,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::controller::observe::kept::{KeptObject, WatchedKind};
+    use crate::controller::observe::kept::{KeptObject, StoredKind};
     use crate::snapshot::node_prospect::{NodeAutoscaler, NodeOutlook};
 
     fn cluster(name: &str, mode: &str) -> Value {
@@ -90,7 +90,7 @@ mod tests {
         let mut store = Store::default();
         for (name, mode) in [("demo", "central"), ("other", "sidecar")] {
             store.put_cluster(&KeptObject::of(
-                WatchedKind::RayClusters,
+                StoredKind::RayClusters,
                 &cluster(name, mode),
             ));
         }
@@ -100,7 +100,7 @@ mod tests {
             ("c", "other", None),
             ("e", "gone", None),
         ] {
-            store.put_pod(KeptObject::of(WatchedKind::Pods, &pod(name, cluster, node)));
+            store.put_pod(KeptObject::of(StoredKind::Pods, &pod(name, cluster, node)));
         }
         store
     }
@@ -155,10 +155,10 @@ mod tests {
         );
         let with = [("a".to_owned(), 1), ("b".to_owned(), 0)];
         assert_eq!(known(&store), with);
-        store.put_pod(KeptObject::of(WatchedKind::Pods, &pod("a", "demo", None)));
+        store.put_pod(KeptObject::of(StoredKind::Pods, &pod("a", "demo", None)));
         assert_eq!(known(&store), with, "the pod was stored anew");
         store.put_pod(KeptObject::of(
-            WatchedKind::Pods,
+            StoredKind::Pods,
             &pod("a", "demo", Some("n")),
         ));
         assert_eq!(known(&store)[0].1, 0);
@@ -181,7 +181,7 @@ mod tests {
         store.put_prospects("ray", &pods, said("a"));
         let mut another = pod("a", "demo", None);
         another["metadata"]["uid"] = json!("a2");
-        store.put_pod(KeptObject::of(WatchedKind::Pods, &another));
+        store.put_pod(KeptObject::of(StoredKind::Pods, &another));
         assert_eq!(known(&store)[0].1, 0);
         assert_eq!(
             store.put_prospects("ray", &pods, said("a")),

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::awaiting::Awaiting;
-use super::kept::{KeptObject, WatchedKind, mode_of};
+use super::kept::{KeptObject, StoredKind, mode_of};
 use super::key::Key;
 use super::texts::ClusterTexts;
 use super::tombstones::Tombstones;
@@ -77,28 +77,28 @@ pub struct Store {
     /// The pods that the scheduler has found no room for.
     pub(super) unscheduled: BTreeSet<Key>,
     /// The kinds, each with a namespace or `None` for all, of which a first list is complete.
-    listed: BTreeSet<(WatchedKind, Option<String>)>,
+    listed: BTreeSet<(StoredKind, Option<String>)>,
     gone: Tombstones,
 }
 
 impl Store {
     /// Takes in that all objects of a kind were listed, of one namespace or of all.
-    pub fn listed(&mut self, kind: WatchedKind, namespace: Option<&str>) {
+    pub fn listed(&mut self, kind: StoredKind, namespace: Option<&str>) {
         self.listed.insert((kind, namespace.map(str::to_owned)));
     }
 
     /// Whether the pods of a namespace are known, so that a pod that is not known does not exist.
     pub fn knows_pods(&self, namespace: &str) -> bool {
         let mut parts = [None, Some(namespace.to_owned())].into_iter();
-        parts.any(|part| self.listed.contains(&(WatchedKind::Pods, part)))
+        parts.any(|part| self.listed.contains(&(StoredKind::Pods, part)))
     }
 
     /// Takes in an object that was created or changed; returns the keys of the clusters that it concerns.
-    pub fn put(&mut self, kind: WatchedKind, object: KeptObject) -> BTreeSet<Key> {
+    pub fn put(&mut self, kind: StoredKind, object: KeptObject) -> BTreeSet<Key> {
         match kind {
-            WatchedKind::RayClusters => self.put_cluster(&object).into_iter().collect(),
-            WatchedKind::Pods => self.put_pod(object).into_iter().collect(),
-            WatchedKind::Nodes => self.put_node(object),
+            StoredKind::RayClusters => self.put_cluster(&object).into_iter().collect(),
+            StoredKind::Pods => self.put_pod(object).into_iter().collect(),
+            StoredKind::Nodes => self.put_node(object),
         }
     }
 
@@ -106,16 +106,16 @@ impl Store {
     /// Returns the keys of the clusters that it concerns.
     pub fn remove(
         &mut self,
-        kind: WatchedKind,
+        kind: StoredKind,
         name: &ObjectName,
         version: Option<&str>,
     ) -> BTreeSet<Key> {
         let namespace = name.namespace.as_deref().unwrap_or_default();
         let key = Key::new(namespace, &name.name).ok();
         let concerned = match kind {
-            WatchedKind::RayClusters => key.and_then(|key| self.remove_cluster(&key, version)),
-            WatchedKind::Pods => key.and_then(|key| self.remove_pod(&key)),
-            WatchedKind::Nodes => {
+            StoredKind::RayClusters => key.and_then(|key| self.remove_cluster(&key, version)),
+            StoredKind::Pods => key.and_then(|key| self.remove_pod(&key)),
+            StoredKind::Nodes => {
                 self.nodes.remove(name.name.as_str());
                 self.closed.remove(name.name.as_str());
                 None
@@ -125,7 +125,7 @@ impl Store {
     }
 
     /// The known objects of a kind, of one namespace or of all.
-    pub fn known(&self, kind: WatchedKind, namespace: Option<&str>) -> BTreeSet<ObjectName> {
+    pub fn known(&self, kind: StoredKind, namespace: Option<&str>) -> BTreeSet<ObjectName> {
         let named = |namespace: Option<&str>, name: &str| ObjectName {
             namespace: namespace.map(str::to_owned),
             name: name.to_owned(),
@@ -133,9 +133,9 @@ impl Store {
         let is_in = |key: &&Key| namespace.is_none_or(|namespace| **key.namespace == *namespace);
         let name = |key: &Key| named(Some(&key.namespace), &key.name);
         match kind {
-            WatchedKind::RayClusters => self.clusters.keys().filter(is_in).map(name).collect(),
-            WatchedKind::Pods => self.pods.keys().filter(is_in).map(name).collect(),
-            WatchedKind::Nodes => self.nodes.keys().map(|name| named(None, name)).collect(),
+            StoredKind::RayClusters => self.clusters.keys().filter(is_in).map(name).collect(),
+            StoredKind::Pods => self.pods.keys().filter(is_in).map(name).collect(),
+            StoredKind::Nodes => self.nodes.keys().map(|name| named(None, name)).collect(),
         }
     }
 
@@ -337,7 +337,7 @@ impl Store {
         // headroom.
         let hosts =
             || -> BTreeSet<&Arc<str>> { own.iter().filter_map(|pod| pod.node.as_ref()).collect() };
-        if cluster.grows && self.listed.contains(&(WatchedKind::Nodes, None)) {
+        if cluster.grows && self.listed.contains(&(StoredKind::Nodes, None)) {
             let hosts = hosts();
             let there = hosts.iter().filter_map(|host| self.nodes.get(*host));
             nodes = Some(there.cloned().collect());
@@ -388,7 +388,7 @@ mod tests {
 
     fn cluster(version: &str, mode: &str) -> KeptObject {
         KeptObject::of(
-            WatchedKind::RayClusters,
+            StoredKind::RayClusters,
             &json!({ "metadata": {
             "namespace": "ray", "name": "demo", "uid": "u", "resourceVersion": version,
             "annotations": { "rayfit.dev/reconcile": mode, "ray.io/ippr": "{}" }
@@ -399,7 +399,7 @@ mod tests {
     fn pod(cluster: &str, name: &str, node: &str) -> KeptObject {
         // Clusters called "demo" have the UID "u".
         let uid = if cluster == "demo" { "u" } else { "v" };
-        KeptObject::of(WatchedKind::Pods, &pod_of("ray", cluster, uid, name, node))
+        KeptObject::of(StoredKind::Pods, &pod_of("ray", cluster, uid, name, node))
     }
 
     fn pod_of(namespace: &str, cluster: &str, uid: &str, name: &str, node: &str) -> Value {
@@ -436,7 +436,7 @@ mod tests {
         }
         for name in ["n1", "n2", "n3"] {
             store.put_node(KeptObject::of(
-                WatchedKind::Nodes,
+                StoredKind::Nodes,
                 &json!({ "metadata": { "name": name } }),
             ));
         }
@@ -446,7 +446,7 @@ mod tests {
     #[test]
     fn a_scene_has_the_clusters_pods_their_nodes_and_who_else_is_there() {
         let (mut store, key) = store();
-        store.listed(WatchedKind::Nodes, None);
+        store.listed(StoredKind::Nodes, None);
         let scene = store.texts(&key).unwrap().read();
         assert_eq!(own(&scene), ["a", "b"]);
         assert_eq!(hosts(&scene), ["n1", "n2"]);
@@ -464,7 +464,7 @@ mod tests {
     #[test]
     fn pods_of_a_namesake_or_of_nobody_are_load_and_nothing_else() {
         let (mut store, key) = store();
-        store.listed(WatchedKind::Nodes, None);
+        store.listed(StoredKind::Nodes, None);
         let mut labelled = pod_of("ray", "demo", "u", "labelled", "n1");
         labelled["metadata"]["ownerReferences"] = json!([]);
         for pod in [
@@ -472,7 +472,7 @@ mod tests {
             pod_of("ray", "demo", "before", "d-before", "n2"),
             labelled,
         ] {
-            store.put_pod(KeptObject::of(WatchedKind::Pods, &pod));
+            store.put_pod(KeptObject::of(StoredKind::Pods, &pod));
         }
         let scene = store.texts(&key).unwrap().read();
         assert_eq!(own(&scene), ["a", "b"]);
@@ -486,15 +486,15 @@ mod tests {
         let plain = json!({ "metadata": {
             "namespace": "ray", "name": "demo", "uid": "u", "resourceVersion": "1",
             "annotations": { "rayfit.dev/reconcile": "central" } }, "spec": {} });
-        store.put_cluster(&KeptObject::of(WatchedKind::RayClusters, &plain));
+        store.put_cluster(&KeptObject::of(StoredKind::RayClusters, &plain));
         store.put_pod(pod("demo", "a", "n1"));
         store.put_pod(pod("other", "b", "n2"));
-        store.listed(WatchedKind::Nodes, None);
+        store.listed(StoredKind::Nodes, None);
         let key = Key::new("ray", "demo").unwrap();
         let mut put = |name: &str, cordoned: bool| {
             let node =
                 json!({ "metadata": { "name": name }, "spec": { "unschedulable": cordoned } });
-            let told = store.put_node(KeptObject::of(WatchedKind::Nodes, &node));
+            let told = store.put_node(KeptObject::of(StoredKind::Nodes, &node));
             let told: Vec<Key> = told.into_iter().collect();
             (told, own_nodes(&store.texts(&key).unwrap()))
         };
@@ -521,7 +521,7 @@ mod tests {
     #[test]
     fn a_pod_that_moves_or_goes_leaves_no_trace() {
         let (mut store, key) = store();
-        store.listed(WatchedKind::Nodes, None);
+        store.listed(StoredKind::Nodes, None);
         store.put_pod(pod("other", "c", "n3"));
         assert_eq!(
             store.remove_pod(&Key::new("ray", "b").unwrap()),
@@ -558,7 +558,7 @@ mod tests {
     #[test]
     fn texts_are_the_same_until_something_of_them_is_written_again() {
         let (mut store, key) = store();
-        store.listed(WatchedKind::Nodes, None);
+        store.listed(StoredKind::Nodes, None);
         let texts = store.texts(&key).unwrap();
         // The cluster is read again, and there are pods that are neither ours nor on our nodes.
         assert_eq!(store.put_cluster(&cluster("10", "central")), None);
@@ -571,7 +571,7 @@ mod tests {
             |store: &mut Store| drop(store.remove_pod(&Key::new("ray", "b").unwrap())),
             |store: &mut Store| {
                 store.put_node(KeptObject::of(
-                    WatchedKind::Nodes,
+                    StoredKind::Nodes,
                     &json!({ "metadata": { "name": "n1" },
                     "status": { "allocatable": { "cpu": "1" } } }),
                 ));
@@ -587,9 +587,9 @@ mod tests {
     fn pods_are_known_once_their_namespace_was_listed() {
         let mut store = Store::default();
         assert!(!store.knows_pods("ray"));
-        store.listed(WatchedKind::Pods, Some("other"));
+        store.listed(StoredKind::Pods, Some("other"));
         assert!(!store.knows_pods("ray"));
-        store.listed(WatchedKind::Pods, Some("ray"));
+        store.listed(StoredKind::Pods, Some("ray"));
         assert!(store.knows_pods("ray"));
     }
 }

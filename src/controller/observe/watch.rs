@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::{JoinError, JoinSet};
 
-use super::kept::{KeptObject, WatchedKind};
+use super::kept::{KeptObject, StoredKind};
 use super::key::Key;
 use super::store::Store;
 use crate::apiserver::{Informers, ObjectName, Selection, WatchEvent};
@@ -59,7 +59,7 @@ impl Observed {
 
     /// Takes in a RayCluster that was read or patched, since it may be newer than the watch's.
     pub fn learn(&self, cluster: &Value) {
-        let kind = WatchedKind::RayClusters;
+        let kind = StoredKind::RayClusters;
         let changed = self.write().put(kind, KeptObject::of(kind, cluster));
         self.tell(changed);
     }
@@ -78,14 +78,14 @@ impl Observed {
     /// As if all pods had been listed.
     #[cfg(test)]
     pub(crate) fn has_listed_pods(&self) {
-        self.write().listed(WatchedKind::Pods, None);
+        self.write().listed(StoredKind::Pods, None);
     }
 
     /// Watches for ever. Failures are tried again; a panic in one watch ends all of them.
     pub async fn watch(self, informers: Informers, reach: WatchScope) {
-        use WatchedKind::{Nodes, Pods, RayClusters};
+        use StoredKind::{Nodes, Pods, RayClusters};
         // Each kind with its namespace, or all of them.
-        let parts: Vec<(WatchedKind, Option<String>)> = match &reach {
+        let parts: Vec<(StoredKind, Option<String>)> = match &reach {
             WatchScope::Everything => vec![(RayClusters, None), (Pods, None), (Nodes, None)],
             WatchScope::Namespaces(names) => (names.iter())
                 .flat_map(|name| {
@@ -130,7 +130,7 @@ impl Observed {
     async fn follow(
         self,
         informers: Informers,
-        kind: WatchedKind,
+        kind: StoredKind,
         namespace: Option<String>,
         selection: Selection,
     ) {
@@ -167,7 +167,7 @@ impl Observed {
             WatchEvent::Failed(_) => {}
         };
         // Of a RayCluster, more than what is kept is not even read.
-        let reading = if kind == WatchedKind::RayClusters {
+        let reading = if kind == StoredKind::RayClusters {
             let keep = move |cluster: AllowedCluster| Some(KeptObject::of(kind, &cluster.0));
             informers.read(selection, keep, on)
         } else {

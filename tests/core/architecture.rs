@@ -276,7 +276,7 @@ fn lines_of_code(text: &str) -> usize {
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
     ("plan", 13_010),
-    ("simulate", 10_850),
+    ("simulate", 9_492),
     ("rules", 7_420),
     ("reconcile", 4_560),
     ("controller", 4_130),

@@ -17,7 +17,7 @@ use crate::plan::Strategy;
 use crate::ray::RayObject;
 use crate::report::json::pretty;
 use crate::simulate::recommend::bounds::{Bounds, SearchField};
-use crate::simulate::recommend::recommendation::{Recommendation, RecommendationGoal};
+use crate::simulate::recommend::recommendation::Recommendation;
 use crate::simulate::recommend::search::{MOST_SIMULATIONS, Search};
 use crate::simulate::recommend::space::Space;
 use crate::simulate::report::recommendation::Report;
@@ -132,11 +132,7 @@ impl RecommendCommand {
         // Its line is erased before anything else is written to the same terminal.
         drop(progress);
         let searched = searched.context("the RayCluster cannot be simulated")?;
-        let wanted = RecommendationGoal {
-            max_wait: self.max_wait,
-            max_cost: self.max_cost,
-        };
-        let recommendation = Recommendation::of(&searched, wanted);
+        let recommendation = Recommendation::of(&searched, self.max_wait, self.max_cost);
         let report = Report {
             search: &search,
             searched: &searched,

@@ -13,7 +13,7 @@ use super::shared::way::Way;
 use super::shared::workload::{self, WorldArgs};
 use crate::report::json::pretty;
 use crate::simulate::report::page;
-use crate::simulate::report::table::{StudyTable, headline, legend};
+use crate::simulate::report::table::{headline, legend, table};
 use crate::simulate::study::{MOST_SIMULATIONS, Study, StudyRow};
 use crate::simulate::vary::Variation;
 
@@ -121,7 +121,7 @@ fn written(rows: &[StudyRow]) -> Vec<Value> {
 }
 
 fn text(study: &Study, rows: &[StudyRow]) -> String {
-    let StudyTable { titles, lines } = StudyTable::of(study, rows);
+    let (titles, lines) = table(study, rows);
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     let mut table = Table::new(&titles);
     for line in lines {

@@ -1,7 +1,7 @@
 //! The frame of a page that stands alone: it has no script and loads nothing.
 
 /// The colours: light or dark as the reader's screen is, and light on paper.
-pub(crate) const COLOURS: &str = ":root{color-scheme:light dark;--text:#222;--ground:#fff;--faint:#666;\
+pub const COLOURS: &str = ":root{color-scheme:light dark;--text:#222;--ground:#fff;--faint:#666;\
     --line:#ddd;--hot:#a00;--link:#0b57b0}\
     @media screen and (prefers-color-scheme:dark){:root{--text:#e4e4e4;--ground:#16181c;\
     --faint:#a0a4ab;--line:#3a3e45;--hot:#ff8a80;--link:#8ab8f5}}";
@@ -15,7 +15,7 @@ const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;mar
     .hot{color:var(--hot);font-weight:600}code{font-size:13px}";
 
 /// A page. The title is text; `style` and `body` are markup.
-pub(crate) fn document(title: &str, style: &str, body: &str) -> String {
+pub fn document(title: &str, style: &str, body: &str) -> String {
     let title = escaped(title);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><meta name=\"viewport\" \
@@ -26,7 +26,7 @@ pub(crate) fn document(title: &str, style: &str, body: &str) -> String {
 
 /// A text as markup: whatever is in it is shown, and does nothing. Characters that a page must not
 /// have are replaced.
-pub(crate) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

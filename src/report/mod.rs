@@ -8,7 +8,7 @@ pub mod catalogue;
 pub mod diff;
 mod findings;
 pub mod github;
-pub(crate) mod html;
+pub mod html;
 mod inside;
 pub mod json;
 pub mod message;

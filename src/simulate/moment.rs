@@ -1,7 +1,5 @@
 //! Virtual time, and clocks that may be wrong.
 
-use std::time::Duration;
-
 use k8s_openapi::jiff::Timestamp;
 
 use crate::reconcile::observed::clock_skew::ClockSkew;
@@ -40,29 +38,11 @@ impl Moment {
         Self(self.0.saturating_add(later))
     }
 
-    /// The moment so many seconds later, or earlier if that is negative.
-    #[must_use]
-    pub fn shifted(self, seconds: f64) -> Self {
-        let earlier = Self(0).plus(-seconds);
-        Self(self.plus(seconds).0.saturating_sub(earlier.0))
-    }
-
     /// The seconds since the beginning.
     pub fn seconds(self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "milliseconds of some years")]
         let milliseconds = self.0 as f64;
         milliseconds / 1000.0
-    }
-
-    /// The time since the beginning.
-    pub fn as_duration(self) -> Duration {
-        Duration::from_millis(self.0)
-    }
-
-    /// The first moment at which so much time has passed since the beginning.
-    pub fn after(time: Duration) -> Self {
-        let milliseconds = time.as_nanos().div_ceil(1_000_000);
-        Self(u64::try_from(milliseconds).unwrap_or(u64::MAX))
     }
 
     /// The seconds since an earlier moment; 0 if it is later.
@@ -85,14 +65,6 @@ impl Moment {
     /// The date, as Kubernetes writes it: in whole seconds that have passed.
     pub fn timestamp(self) -> String {
         moment(self.epoch_seconds().floor())
-    }
-
-    /// The date to the millisecond, in RFC 3339.
-    pub fn precise(self) -> String {
-        #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970")]
-        let milliseconds = (self.epoch_seconds() * 1000.0).round() as i64;
-        let date = Timestamp::from_millisecond(milliseconds);
-        date.map(|date| date.to_string()).unwrap_or_default()
     }
 }
 
@@ -140,7 +112,14 @@ impl ScalerClock {
 
     /// The same, as snapshots have it.
     pub fn text(&self, now: Moment) -> String {
-        now.shifted(self.beyond_s()).precise()
+        // In whole milliseconds, as moments are.
+        let beyond_s = self.beyond_s();
+        let (ahead, behind) = (Moment::at(beyond_s), Moment::at(-beyond_s));
+        let shown = Moment((now.0 + ahead.0).saturating_sub(behind.0));
+        #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970")]
+        let milliseconds = (shown.epoch_seconds() * 1000.0).round() as i64;
+        let date = Timestamp::from_millisecond(milliseconds);
+        date.map(|date| date.to_string()).unwrap_or_default()
     }
 
     /// Seconds by which it is ahead of the API server's clock without knowing it.

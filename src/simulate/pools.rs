@@ -160,8 +160,20 @@ fn pool(written: WrittenPool) -> Result<NodePool, PoolError> {
     if written.gpus < 0 {
         return Err(fault(format!("gpus is {}: write 0 or more", written.gpus)));
     }
-    let taints = written.taints.iter().map(taint).collect::<Result<_, _>>();
-    let taints = taints.map_err(fault)?;
+    // A taint that only makes a node less liked would change nothing here.
+    let keeps_off = |taint: &WrittenTaint| matches!(&*taint.effect, "NoSchedule" | "NoExecute");
+    if let Some(taint) = written.taints.iter().find(|taint| !keeps_off(taint)) {
+        let WrittenTaint { key, effect, .. } = taint;
+        return Err(fault(format!(
+            "the effect of taint {key:?} is {effect:?}: write NoSchedule or NoExecute"
+        )));
+    }
+    let taints = written.taints.into_iter().map(|taint| NodeTaint {
+        key: taint.key,
+        value: taint.value,
+        effect: taint.effect,
+    });
+    let taints = taints.collect();
     Ok(NodePool {
         name: written.name,
         allocatable: Amounts::new(cpu, memory),
@@ -174,21 +186,6 @@ fn pool(written: WrittenPool) -> Result<NodePool, PoolError> {
         idle_s: written.idle_seconds,
         image_pull_s: written.image_pull_seconds,
         consolidate_after_s: written.consolidate_after_seconds,
-    })
-}
-
-/// A taint that keeps pods off. One that only makes a node less liked would change nothing here.
-fn taint(written: &WrittenTaint) -> Result<NodeTaint, String> {
-    let WrittenTaint { key, value, effect } = written;
-    if !matches!(effect.as_str(), "NoSchedule" | "NoExecute") {
-        return Err(format!(
-            "the effect of taint {key:?} is {effect:?}: write NoSchedule or NoExecute"
-        ));
-    }
-    Ok(NodeTaint {
-        key: key.clone(),
-        value: value.clone(),
-        effect: effect.clone(),
     })
 }
 

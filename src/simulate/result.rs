@@ -1,13 +1,14 @@
 //! The result of a simulation.
 
-use serde::Serialize;
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
 
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::jobs::{JobState, SimulatedJob};
 use crate::simulate::scaler::Scaler;
 use crate::simulate::trace::Trace;
 use crate::simulate::world::World;
-use crate::simulate::world::ledger::Integral;
+use crate::simulate::world::ledger::Capacity;
 use crate::simulate::world::ledger::curves::Point;
 
 const HOUR_S: f64 = 3600.0;
@@ -83,9 +84,8 @@ pub struct WaitSummary {
     pub longest: f64,
 }
 
-/// An amount of resource-hours.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase", into = "WrittenCost")]
+/// An amount of resource-hours. Programs read [`Cost::ratio`] beside it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cost {
     /// The amounts that worker pods held.
     pub paid: f64,
@@ -95,24 +95,14 @@ pub struct Cost {
     pub slack: f64,
 }
 
-/// A cost as programs read it.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WrittenCost {
-    paid: f64,
-    work: f64,
-    slack: f64,
-    of_work: Option<f64>,
-}
-
-impl From<Cost> for WrittenCost {
-    fn from(cost: Cost) -> Self {
-        Self {
-            paid: cost.paid,
-            work: cost.work,
-            slack: cost.slack,
-            of_work: cost.ratio(),
-        }
+impl Serialize for Cost {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Cost", 4)?;
+        fields.serialize_field("paid", &self.paid)?;
+        fields.serialize_field("work", &self.work)?;
+        fields.serialize_field("slack", &self.slack)?;
+        fields.serialize_field("ofWork", &self.ratio())?;
+        fields.end()
     }
 }
 
@@ -149,12 +139,20 @@ impl SimulationResult {
         let ledger = &world.ledger;
         let ends = jobs.iter().filter_map(|job| job.ended);
         let makespan = ends.max().map_or(0.0, |end| end.since(began));
-        let cost = |resource: &str, unit: f64, of: fn(&Integral) -> f64| Cost {
+        let cost = |resource: &str, unit: f64, of: fn(&Capacity) -> f64| Cost {
             paid: of(&ledger.integral) / unit / HOUR_S,
             work: trace.work(resource) / HOUR_S / unit,
             slack: of(&ledger.slack) / unit / HOUR_S,
         };
-        let from = began.seconds();
+        // Ten parts are equally large but for one job.
+        let parts = jobs.len().min(10);
+        let tenth = |number: usize| {
+            let part = &jobs[number * jobs.len() / parts..(number + 1) * jobs.len() / parts];
+            let waits = part.iter().filter_map(|job| waited(job, world.now));
+            let (sum, count) =
+                waits.fold((0.0, 0.0), |(sum, count), wait| (sum + wait, count + 1.0));
+            if count > 0.0 { sum / count } else { 0.0 }
+        };
         Self {
             jobs: JobCounts {
                 ended,
@@ -162,7 +160,7 @@ impl SimulationResult {
                 unfinished: jobs.len() - ended - lost,
             },
             wait: WaitSummary::of(jobs, world.now),
-            wait_by_tenth: tenths(jobs, world.now),
+            wait_by_tenth: (0..parts).map(tenth).collect(),
             makespan,
             endless_makespan: Trace::span(&trace.runs()),
             cpu_hours: cost("CPU", 1.0, |sums| sums.cpus),
@@ -177,7 +175,7 @@ impl SimulationResult {
             api_writes: ledger.api_calls,
             gcs_writes: ledger.gcs_calls,
             rounds: scaler.rounds,
-            curve: ledger.curves.points(from),
+            curve: ledger.curves.points(began.seconds()),
         }
     }
 
@@ -199,18 +197,6 @@ fn waited(job: &SimulatedJob, now: Moment) -> Option<f64> {
     let waits = job.state == JobState::Ready;
     let until = job.started.filter(|_| !waits).unwrap_or(now);
     Some(until.since(ready))
-}
-
-/// The mean waits of ten parts of the jobs that are equally large but for one job.
-fn tenths(jobs: &[SimulatedJob], now: Moment) -> Vec<f64> {
-    let parts = jobs.len().min(10);
-    let part = |number: usize| {
-        let part = &jobs[number * jobs.len() / parts..(number + 1) * jobs.len() / parts];
-        let waits = part.iter().filter_map(|job| waited(job, now));
-        let (sum, count) = waits.fold((0.0, 0.0), |(sum, count), wait| (sum + wait, count + 1.0));
-        if count > 0.0 { sum / count } else { 0.0 }
-    };
-    (0..parts).map(part).collect()
 }
 
 impl WaitSummary {

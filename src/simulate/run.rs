@@ -11,6 +11,7 @@ use crate::simulate::trace::Trace;
 use crate::simulate::world::World;
 use crate::simulate::world::group::SimulatedGroupError;
 use crate::simulate::world::queue::WorldEvent;
+use crate::snapshot::cluster_object::DEFAULT_IDLE_TIMEOUT_S;
 
 /// The longest rest between the start of the cluster and the first job, in seconds.
 const PHASE_S: f64 = 5.0;
@@ -61,15 +62,29 @@ pub fn run(
     run.scaler.spared = Spared::Looks;
     run.scaler.look_after(0.0, &mut run.world);
     let limit = Moment::at(START_S);
-    while run.world.now < limit && !run.world.is_up() && run.step() {}
+    while run.world.now < limit && !run.world.is_up() && run.step().is_some() {}
     // Ray's autoscaler looks every five seconds: at which of them the first job comes is chance.
     let phase = run.world.random.f64() * PHASE_S;
     run.pass(phase);
     let began = run.world.now;
     run.world.begin(trace);
     run.until_done(trace.jobs.len(), progress)?;
-    run.pass((run.world.longest_idle_s() + TAIL_S).max(settings.tail_s));
-    run.until_small(kept_s);
+    // Idle workers are kept for a while. A RayCluster may say any number, and the simulation goes on for so long
+    // after its last job.
+    let mut spec = run.world.cluster.spec.iter();
+    let own = spec.clone().flat_map(|spec| &spec.groups);
+    let own = own.filter_map(|group| group.idle_timeout.seconds());
+    let common = spec.find_map(|spec| spec.idle_timeout.seconds());
+    let idle_s = own.fold(common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S), f64::max);
+    run.pass((idle_s.clamp(0.0, 86_400.0) + TAIL_S).max(settings.tail_s));
+    // Small pods may be kept for longer.
+    let end = run.world.now.plus(kept_s);
+    while run.world.next_at().is_some_and(|next| next <= end)
+        && i64::try_from(run.world.workers().count()).unwrap_or(i64::MAX)
+            > run.world.least_workers()
+    {
+        run.step();
+    }
     run.world.pass_to(run.world.now);
     Ok(SimulationResult::of(trace, &run.world, &run.scaler, began))
 }
@@ -81,11 +96,9 @@ struct Run {
 }
 
 impl Run {
-    /// Lets the next thing happen. Returns whether there was one.
-    fn step(&mut self) -> bool {
-        let Some(event) = self.world.advance() else {
-            return false;
-        };
+    /// Lets the next thing happen, and returns it.
+    fn step(&mut self) -> Option<WorldEvent> {
+        let event = self.world.advance()?;
         match event {
             WorldEvent::Look { token, .. } => self.scaler.look(token, &mut self.world),
             WorldEvent::Answered { look, chain, .. } => {
@@ -96,56 +109,7 @@ impl Run {
         if self.world.wakes(event) {
             self.scaler.wake(&mut self.world);
         }
-        true
-    }
-
-    /// Goes on while there are more workers than the minima keep, for so many seconds at the most.
-    fn until_small(&mut self, seconds: f64) {
-        let end = self.world.now.plus(seconds);
-        let is_larger = |world: &World| {
-            let workers = i64::try_from(world.workers().count()).unwrap_or(i64::MAX);
-            workers > world.least_workers()
-        };
-        while is_larger(&self.world) && self.world.next_at().is_some_and(|next| next <= end) {
-            self.step();
-        }
-    }
-
-    fn until_done(
-        &mut self,
-        jobs: usize,
-        progress: &mut dyn FnMut(f64),
-    ) -> Result<(), SimulationError> {
-        let most = self.world.settings.most_rounds;
-        let mut last = self.world.now;
-        let mut reported = 0;
-        while self.world.ray.jobs.left > 0 {
-            let Some(event) = self.world.peek() else {
-                return Ok(());
-            };
-            if self.scaler.rounds > most {
-                return Err(SimulationError::TooLong(most));
-            }
-            let (is_new, before) = (
-                matches!(event, WorldEvent::Submitted(_)),
-                self.world.ray.jobs.left,
-            );
-            self.step();
-            if is_new || self.world.ray.jobs.left != before {
-                last = self.world.now;
-                let ended = jobs - self.world.ray.jobs.left;
-                if ended >= reported + jobs.div_ceil(100) {
-                    reported = ended;
-                    #[expect(clippy::cast_precision_loss, reason = "a share")]
-                    progress(ended as f64 / jobs as f64);
-                }
-            }
-            let is_stuck = self.world.now.since(last) > STUCK_S;
-            if is_stuck && !self.world.ray.is_running() && !self.world.has_submissions() {
-                return Ok(());
-            }
-        }
-        Ok(())
+        Some(event)
     }
 
     /// Lets so many seconds pass.
@@ -155,5 +119,40 @@ impl Run {
             self.step();
         }
         self.world.pass_to(end);
+    }
+
+    /// Goes on until all jobs have ended, or nothing has happened to any for so long that the others never will.
+    fn until_done(
+        &mut self,
+        jobs: usize,
+        progress: &mut dyn FnMut(f64),
+    ) -> Result<(), SimulationError> {
+        let most = self.world.settings.most_rounds;
+        let mut last = self.world.now;
+        let mut reported = 0;
+        while self.world.ray.jobs.left > 0 {
+            if self.scaler.rounds > most {
+                return Err(SimulationError::TooLong(most));
+            }
+            let before = self.world.ray.jobs.left;
+            let Some(event) = self.step() else {
+                return Ok(());
+            };
+            let left = self.world.ray.jobs.left;
+            if matches!(event, WorldEvent::Submitted(_)) || left != before {
+                last = self.world.now;
+                let ended = jobs - left;
+                if ended >= reported + jobs.div_ceil(100) {
+                    reported = ended;
+                    #[expect(clippy::cast_precision_loss, reason = "a share")]
+                    progress(ended as f64 / jobs as f64);
+                }
+            }
+            let is_stuck = self.world.now.since(last) > STUCK_S;
+            if is_stuck && !self.world.ray.is_running() && self.world.submissions == 0 {
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 }

@@ -31,9 +31,6 @@ pub struct WorldSettings {
     /// `ray start --block` ends only if a process ended with an error, and a raylet that was drained has none
     /// (`scripts.py`), so it is [`LIVENESS_S`].
     pub pod_end_s: f64,
-    /// The time from the loss of the head to the end of workers' containers that look for it
-    /// (`gcs_rpc_server_reconnect_timeout_s`, 60).
-    pub reconnect_s: f64,
     /// The time from when a kubelet admits a resize until the containers have the new size.
     pub resize_s: f64,
     /// The time from a change of an object until watchers have it.
@@ -46,8 +43,6 @@ pub struct WorldSettings {
     /// (`gcs_pull_resource_loads_period_milliseconds`, 1000). Placement groups wait in the GCS itself,
     /// which knows them at once.
     pub gcs_pull_s: f64,
-    /// Whether the webhook checks changes of the RayCluster.
-    pub is_judged: bool,
     /// The least seconds for which the simulation goes on after the last job. Simulations that are
     /// compared with each other pay for what is kept for as long.
     pub tail_s: f64,
@@ -116,13 +111,11 @@ impl Default for WorldSettings {
             pod_stop_s: 2.0,
             ray_stop_s: 1.0,
             pod_end_s: LIVENESS_S,
-            reconnect_s: 60.0,
             resize_s: 1.0,
             watch_lag_s: 0.05,
             operator_s: 0.1,
             call_s: 0.02,
             gcs_pull_s: 1.0,
-            is_judged: false,
             tail_s: 0.0,
             most_rounds: 10_000_000,
             pools: Vec::new(),

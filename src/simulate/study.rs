@@ -9,7 +9,7 @@ use crate::simulate::result::SimulationResult;
 use crate::simulate::run::{SimulationError, run};
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
-use crate::simulate::vary::{Variation, VariationError, Varied};
+use crate::simulate::vary::{Variation, VariationError};
 
 /// The most simulations of one study.
 pub const MOST_SIMULATIONS: usize = 500;
@@ -69,23 +69,24 @@ impl Study {
     ///
     /// A group of the RayCluster cannot be read, or the scaler makes too many rounds.
     pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Result<Vec<StudyRow>, SimulationError> {
-        let combinations = self.combinations();
+        // Every combination of values; one without any if nothing is varied.
+        let mut combinations: Vec<Vec<(&Variation, f64)>> = vec![Vec::new()];
+        for variation in &self.variations {
+            let longer = combinations.iter().flat_map(|set| {
+                let values = variation.values.iter();
+                values.map(move |value| [&set[..], &[(variation, *value)]].concat())
+            });
+            combinations = longer.collect();
+        }
         #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
-        let (all, mut done) = (
-            (combinations.len() * self.strategies.len()).max(1) as f64,
-            0.0,
-        );
+        let all = self.simulations().max(1) as f64;
+        let mut done = 0.0;
         let mut rows = Vec::new();
         for set in combinations {
             let (mut cluster, mut world) = (self.cluster.clone(), self.world.clone());
             let mut reconciler = self.reconciler.clone();
             for (variation, value) in &set {
-                let to = Varied {
-                    cluster: &mut cluster,
-                    world: &mut world,
-                    reconciler: &mut reconciler,
-                };
-                variation.set(*value, to);
+                variation.set(*value, &mut cluster, &mut world, &mut reconciler);
             }
             for strategy in &self.strategies {
                 let mut reconciler = reconciler.clone();
@@ -104,21 +105,5 @@ impl Study {
             }
         }
         Ok(rows)
-    }
-
-    /// Every combination of values; one without any if nothing is varied.
-    fn combinations(&self) -> Vec<Vec<(&Variation, f64)>> {
-        let mut all: Vec<Vec<(&Variation, f64)>> = vec![Vec::new()];
-        for variation in &self.variations {
-            let before = std::mem::take(&mut all);
-            for set in before {
-                for value in &variation.values {
-                    let mut set = set.clone();
-                    set.push((variation, *value));
-                    all.push(set);
-                }
-            }
-        }
-        all
     }
 }

@@ -276,7 +276,7 @@ fn lines_of_code(text: &str) -> usize {
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
     ("plan", 12_040),
-    ("simulate", 10_730),
+    ("simulate", 9_492),
     ("rules", 7_420),
     ("reconcile", 4_060),
     ("controller", 3_690),

@@ -5,7 +5,7 @@ use rayfit::policy::Settings;
 use rayfit::reconcile::RoundSettings;
 use rayfit::simulate::recommend::bounds::{Bounds, SearchField};
 use rayfit::simulate::recommend::patch::{ChoicePatch, written};
-use rayfit::simulate::recommend::recommendation::{Recommendation, RecommendationGoal, Risk};
+use rayfit::simulate::recommend::recommendation::{Recommendation, Risk};
 use rayfit::simulate::recommend::search::{Search, Searched};
 use rayfit::simulate::recommend::space::Space;
 use rayfit::simulate::report::recommendation::Report;
@@ -84,7 +84,7 @@ fn search(cluster: &Value, trace: Trace, pod_start: f64, bounds: &[&str]) -> Sea
 
 fn recommended(search: &Search) -> (Searched, Recommendation) {
     let searched = search.run(&mut |_| {}).unwrap();
-    let recommendation = Recommendation::of(&searched, RecommendationGoal::default());
+    let recommendation = Recommendation::of(&searched, None, None);
     (searched, recommendation)
 }
 
@@ -229,9 +229,7 @@ fn what_is_wanted_is_taken() {
     let today = cluster(60, &[group("cpu", 0, 10)]);
     let search = search(&today, bursts(6, 8, 200.0, 20.0), 60.0, &SIZES);
     let searched = search.run(&mut |_| {}).unwrap();
-    let of = |max_wait, max_cost| {
-        Recommendation::of(&searched, RecommendationGoal { max_wait, max_cost })
-    };
+    let of = |max_wait, max_cost| Recommendation::of(&searched, max_wait, max_cost);
     let place = |recommendation: &Recommendation| {
         let trial = recommendation.taken.map(|at| recommendation.trials[at])?;
         let trial = &searched.trials[trial];

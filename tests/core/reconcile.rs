@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use crate::faults::losses::edit;
 use crate::faults::scene::SceneGroup;
 use crate::faults::trouble::Answer;
 use rayfit::plan::{ScaleUp, Strategy};
@@ -123,9 +124,9 @@ fn remove_large(cluster: &mut Value) {
 fn tell(told: &Told, fate: impl Fn(usize) -> Fate) -> Run {
     let mut fate = |number| fate(number);
     let mut run = Run::new(told.story.clone(), &mut fate);
-    if let Some((at, edit)) = told.edit {
+    if let Some((at, change)) = told.edit {
         run.pass(at, &mut fate);
-        run.world.edit(edit);
+        edit(&mut run.world, change);
     }
     run.pass(told.lasts_s, &mut fate);
     run.settle(&mut fate);
@@ -201,7 +202,7 @@ fn pods_of_a_group_that_cannot_be_read_are_left_alone() {
     run.settle(&mut |_| Fate::Done);
     let changes = |run: &Run| -> Vec<Effect> {
         let mut snapshot = run.snapshot();
-        let mut cluster = run.world.stored_cluster().clone();
+        let mut cluster = run.world.cluster.object().clone();
         cluster["spec"]["workerGroupSpecs"][0]["rayStartParams"]["num-cpus"] = json!("many");
         snapshot.ray_cluster = cluster.into();
         let chains = run.first_round(&snapshot).chains.into_iter();
@@ -236,7 +237,7 @@ fn what_kuberay_would_not_delete_is_named() {
         ..Story::default()
     });
     run.wait(15.0);
-    run.world.edit(remove_large);
+    edit(&mut run.world, remove_large);
     run.settle(&mut |_| Fate::Done);
     let text = run.first_round(&run.snapshot()).plan.to_string();
     assert!(
@@ -316,7 +317,7 @@ fn above_its_maximum(change: impl FnOnce(&mut RoundSettings)) -> Run {
     assert_eq!(run.workers(), 3);
     // Work is stopped here that has no more time by these settings.
     run.checker = None;
-    run.world.edit(|cluster| lower(cluster, 1));
+    edit(&mut run.world, |cluster| lower(cluster, 1));
     run
 }
 
@@ -351,7 +352,7 @@ fn what_is_above_a_maximum_has_ten_minutes_to_finish() {
     }
     run.wait(61.0);
     assert_eq!(run.workers(), 1);
-    assert_eq!(run.world.groups()[1].replicas, 1);
+    assert_eq!(run.world.groups[1].replicas, 1);
     assert_eq!(stops(&run), 2, "once each");
     let calls = run.calls.len();
     run.wait(60.0);
@@ -386,9 +387,9 @@ fn without_time_what_is_above_a_maximum_is_stopped_at_once() {
 fn nothing_is_stopped_once_the_maximum_is_raised_again() {
     let mut run = above_its_maximum(|settings| settings.plan.drain_timeout_s = 60.0);
     run.wait(30.0);
-    run.world.edit(|cluster| lower(cluster, 2));
+    edit(&mut run.world, |cluster| lower(cluster, 2));
     run.wait(5.0);
-    run.world.edit(|cluster| lower(cluster, 3));
+    edit(&mut run.world, |cluster| lower(cluster, 3));
     run.wait(100.0);
     assert_eq!(run.workers(), 3, "{:?}", run.kinds());
     assert_eq!(stops(&run), 0);

@@ -45,7 +45,6 @@ fn folder() -> PathBuf {
 fn staging(plan: &FaultPlan, settings: &Settings) -> Staging {
     assert_eq!(plan.scene.settings.node_cores, settings.node_cores);
     let mut world: WorldSettings = plan.scene.world();
-    world.reconnect_s = settings.reconnect_seconds;
     for pool in &mut world.pools {
         (pool.min, pool.max) = (NODES, NODES);
     }
@@ -61,6 +60,7 @@ fn staging(plan: &FaultPlan, settings: &Settings) -> Staging {
         reconciler,
         world,
         spares_none: false,
+        reconnect_s: settings.reconnect_seconds,
     }
 }
 
@@ -114,7 +114,7 @@ impl Seen {
     }
 
     fn look_at_cluster(&mut self, world: &World) {
-        let groups = world.stored_cluster().pointer("/spec/workerGroupSpecs");
+        let groups = world.cluster.object().pointer("/spec/workerGroupSpecs");
         for group in groups.and_then(Value::as_array).into_iter().flatten() {
             let name = group["groupName"].as_str().unwrap();
             let replicas = group["replicas"].as_i64().unwrap_or_default();

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::faults::head::RECONNECT_S;
+use crate::faults::inspect::jobs_on;
 use crate::faults::plan::FaultPlan;
 use crate::faults::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
 use crate::faults::trial::{Staging, watched};
@@ -38,7 +40,7 @@ impl Seen {
         let now = world.now;
         let has_evicted = world.ledger.evicted > self.evicted;
         for pod in world.workers() {
-            if world.jobs_on(pod.name()) == 0 {
+            if jobs_on(world, pod.name()) == 0 {
                 self.busy.remove(pod.name());
                 continue;
             }
@@ -108,6 +110,7 @@ fn try_out(seed: u64, consolidate_after_s: Option<f64>, holds: bool) -> Seen {
         reconciler: plan.scene.reconciler(),
         world: plan.scene.world(),
         spares_none: false,
+        reconnect_s: RECONNECT_S,
     };
     staging.reconciler.plan.hold_busy_nodes = holds;
     staging.world.pools[0].max = 8;

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use crate::faults::draw;
+use crate::faults::head::RECONNECT_S;
 use crate::faults::plan::FaultPlan;
 use crate::faults::trial::{Failed, Staging, trial, watched};
 use rayfit::simulate::ray::jobs::JobState;
@@ -42,6 +43,7 @@ fn staging(plan: &FaultPlan) -> Staging {
         reconciler: plan.scene.reconciler(),
         world: plan.scene.world(),
         spares_none: false,
+        reconnect_s: RECONNECT_S,
     }
 }
 
@@ -198,7 +200,7 @@ fn changes(plan: &FaultPlan, spares_none: bool) -> Vec<String> {
             .workers()
             .map(|pod| (pod.name(), pod.phase(), pod.size()));
         let pods: Vec<_> = pods.collect();
-        let version = &world.stored_cluster()["metadata"]["resourceVersion"];
+        let version = &world.cluster.object()["metadata"]["resourceVersion"];
         let now = format!("{version} {pods:?}");
         if now != last {
             seen.push(format!("{:?} {now}", world.now));

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use crate::faults::draw;
+use crate::faults::head::RECONNECT_S;
 use crate::faults::neighbours::{GateRate, Neighbourhood, shared, watched};
 use crate::faults::plan::{Fault, FaultKind, FaultPlan};
 use crate::faults::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
@@ -104,6 +105,7 @@ fn on_nodes<S: FnMut(&World, Option<Moment>)>(
             reconciler: plan.scene.reconciler(),
             world,
             spares_none: false,
+            reconnect_s: RECONNECT_S,
         }
     };
     let stagings = plans.iter().map(staging).collect();

@@ -4,16 +4,21 @@ use std::fmt::Write as _;
 
 use rayfit::plan::Strategy;
 use rayfit::reconcile::RoundSettings;
-use rayfit::simulate::report::{chart, curve};
+use rayfit::simulate::report::chart::Panel;
+use rayfit::simulate::report::curve;
 use rayfit::simulate::settings::WorldSettings;
 use rayfit::simulate::study::{Study, StudyRow};
 use rayfit::simulate::trace::Trace;
 use serde_json::{Value, json};
 
 use super::made;
+use super::pictures::joined;
 use super::sets::Cluster;
 
 const WIDTH: f64 = 800.0;
+
+/// The height of the title of a chart.
+const TITLE: f64 = 26.0;
 
 /// What the pictures are between in docs/elastic.md.
 const BEGIN: &str = "<!-- pictures: make outcome SETS=none -->\n";
@@ -124,10 +129,16 @@ fn picture(rows: &[StudyRow]) -> String {
     let axes = curve::CurveAxes::of(rows, false);
     let panel = |row: &StudyRow| {
         let title = format!("{}: {}", name(row.strategy), figures(row));
-        curve::panel(title, row, &axes, WIDTH)
+        let panel = curve::panel(title, row, &axes, WIDTH, curve::MOST_POINTS);
+        let (height, body) = (panel.height + TITLE, panel.body);
+        Panel {
+            height,
+            body: format!("<g transform=\"translate(0 {TITLE})\">{body}</g>"),
+            ..panel
+        }
     };
     let panels: Vec<_> = rows.iter().map(panel).collect();
-    chart::picture(WIDTH, &panels)
+    joined(WIDTH, &panels)
 }
 
 fn name(strategy: Strategy) -> &'static str {

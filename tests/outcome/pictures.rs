@@ -1,7 +1,11 @@
 //! Pictures of a set: for each pod start the wait of both strategies against what they cost.
 
+use std::fmt::Write as _;
+
 use rayfit::plan::Strategy;
-use rayfit::simulate::report::{chart, tradeoff};
+use rayfit::report::html::{COLOURS, escaped};
+use rayfit::simulate::report::chart::{Panel, STYLE, coordinate};
+use rayfit::simulate::report::tradeoff;
 use rayfit::simulate::result::{Cost, SimulationResult, WaitSummary};
 use rayfit::simulate::study::StudyRow;
 
@@ -30,7 +34,7 @@ fn picture(set: &SetFigures) -> String {
         tradeoff::panel(&rows, &title, (WIDTH, HEIGHT))
     };
     let panels: Vec<_> = pod_starts(&set.settings).into_iter().map(panel).collect();
-    chart::picture(WIDTH, &panels)
+    joined(WIDTH, &panels)
 }
 
 /// The mean figures of a set with one pod start, as rows of a study that varies the idle timeout.
@@ -56,4 +60,28 @@ fn rows(set: &SetFigures, pod_start: u32) -> Vec<StudyRow> {
     settings
         .flat_map(|one| both.map(|strategy| row((strategy, one.idle, one.of(strategy)))))
         .collect()
+}
+
+/// A picture that is a file of its own, with its charts one under the other. It has the colours of the
+/// reader's screen.
+pub fn joined(width: f64, panels: &[Panel]) -> String {
+    let (mut body, mut top) = (String::new(), 0.0);
+    for (number, panel) in panels.iter().enumerate() {
+        let (title, description) = (escaped(&panel.title), escaped(&panel.description));
+        let _ = writeln!(
+            body,
+            "<g role=\"img\" aria-labelledby=\"title-{number} text-{number}\" transform=\"translate(0 {})\">\
+             <title id=\"title-{number}\">{title}</title><desc id=\"text-{number}\">{description}</desc>\
+             <text class=\"title\" x=\"4\" y=\"17\">{title}</text>{}</g>",
+            coordinate(top),
+            panel.body,
+        );
+        top += panel.height;
+    }
+    let (width, height) = (coordinate(width), coordinate(top));
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+         style=\"width:{width}px;height:{height}px\"><style>{COLOURS}{STYLE}svg .title{{font-weight:600}}</style>\
+         <rect width=\"{width}\" height=\"{height}\" style=\"fill:var(--ground)\"/>\n{body}</svg>\n"
+    )
 }

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::jobs::{JobPart, JobState, Jobs, Need};
+use super::jobs::{JobOutput, JobPart, JobState, Jobs, Need};
 use super::node::{RayNode, RayNodeStage};
 use super::placing;
 use super::resources::{Bundle, ResourceNames};
 use crate::simulate::moment::Moment;
 use crate::simulate::trace::Trace;
-use crate::snapshot::gcs::NodeState;
+use crate::snapshot::gcs::{NodeState, NodeStatus};
 
 /// The number of dead nodes that the GCS goes on listing. It keeps more; the newest are enough here.
 const DEAD_NODES: usize = 100;
@@ -21,23 +21,25 @@ pub struct Ray {
     /// All nodes that there ever were.
     pub nodes: Vec<RayNode>,
     /// The numbers of those that are not dead, in their order.
-    pub(super) alive: Vec<usize>,
+    pub alive: Vec<usize>,
     /// The states that the GCS lists of the nodes that died last.
-    pub(super) dead: VecDeque<NodeState>,
+    pub dead: VecDeque<NodeState>,
     /// All jobs.
     pub jobs: Jobs,
     /// The waiting tasks and actors, by shape.
-    pub(super) queues: BTreeMap<usize, VecDeque<usize>>,
+    pub queues: BTreeMap<usize, VecDeque<usize>>,
     /// The waiting placement groups.
-    pub(super) gangs: VecDeque<usize>,
+    pub gangs: VecDeque<usize>,
     /// The tasks that waited, counted by shape, when the GCS last collected that.
-    pub(super) pulled: Vec<(usize, i64)>,
+    pub pulled: Vec<(usize, i64)>,
     /// The nodes as they were then.
-    pub(super) reported: BTreeMap<usize, RayNode>,
-    /// The bundles of the driver's `request_resources()`, and their counts.
-    pub(super) requested: Vec<(Bundle, i64)>,
+    pub reported: BTreeMap<usize, RayNode>,
     /// Whether anything has changed since.
     pub has_changed: bool,
+    /// Whether agents will report the memory in use anyway.
+    pub is_report_due: bool,
+    /// Whether a node was nearly full by the last report.
+    pub is_nearly_full: bool,
     /// The version of the GCS's answer: it changes when the answer may differ, idle times aside.
     pub version: u64,
     pub(super) random: fastrand::Rng,
@@ -58,8 +60,9 @@ impl Ray {
             gangs: VecDeque::new(),
             pulled: Vec::new(),
             reported: BTreeMap::new(),
-            requested: Vec::new(),
             has_changed: false,
+            is_report_due: false,
+            is_nearly_full: false,
             version: 0,
             random: fastrand::Rng::with_seed(seed),
         }
@@ -98,7 +101,8 @@ impl Ray {
         }
     }
 
-    pub(super) fn wait(&mut self, job: usize) {
+    /// A job waits for resources.
+    pub fn wait(&mut self, job: usize) {
         self.touch();
         self.jobs.all[job].is_delayed = false;
         match &self.jobs.all[job].need {
@@ -110,17 +114,6 @@ impl Ray {
     /// Whether any job runs.
     pub fn is_running(&self) -> bool {
         self.living().any(|(_, node)| node.running > 0)
-    }
-
-    /// The shapes of tasks and actors that wait, and how many of each do.
-    pub fn waiting_shapes(&self) -> impl Iterator<Item = (&Bundle, usize)> {
-        let queues = self.queues.iter().filter(|(_, queue)| !queue.is_empty());
-        queues.map(|(shape, queue)| (&self.jobs.shapes[*shape], queue.len()))
-    }
-
-    /// The demand of each placement group that waits.
-    pub fn waiting_gangs(&self) -> impl Iterator<Item = &Need> {
-        self.gangs.iter().map(|job| &self.jobs.all[*job].need)
     }
 
     /// Starts what fits, and returns the jobs that started.
@@ -145,17 +138,17 @@ impl Ray {
         let shapes: Vec<usize> = self.queues.keys().copied().collect();
         for shape in shapes {
             let bundle = self.jobs.shapes[shape].clone();
-            while let Some(job) = self
-                .queues
-                .get(&shape)
-                .and_then(|queue| queue.front().copied())
-            {
-                let mut draw = |below: usize| self.random.usize(..below);
-                let Some(node) = placing::hybrid(&self.nodes, &self.alive, &bundle, gpu, &mut draw)
+            loop {
+                let queue = self.queues.entry(shape).or_default();
+                let Some(job) = queue.front().copied() else {
+                    break;
+                };
+                let draw = |below: usize| self.random.usize(..below);
+                let Some(node) = placing::hybrid(&self.nodes, &self.alive, &bundle, gpu, draw)
                 else {
                     break;
                 };
-                self.queues.get_mut(&shape).map(VecDeque::pop_front);
+                queue.pop_front();
                 let bundle = bundle.clone();
                 self.start(job, vec![JobPart { node, bundle }], now);
                 started.push(job);
@@ -197,22 +190,33 @@ impl Ray {
     /// A job ends, unless it was lost meanwhile and tried again.
     pub fn end(&mut self, number: usize, attempt: u32, now: Moment) {
         let job = &self.jobs.all[number];
-        if job.attempt != attempt || !matches!(job.state, JobState::Running(_)) {
+        let JobState::Running(shares) = &job.state else {
+            return;
+        };
+        if job.attempt != attempt {
             return;
         }
-        let ran_on = match &job.state {
-            JobState::Running(shares) => shares.first().map(|share| share.node),
-            _ => None,
-        };
+        let ran_on = shares.first().map(|share| share.node);
         self.give_back(number, now);
         for ready in self.jobs.end(number, now) {
             self.wait(ready);
         }
-        self.keep_output(number, ran_on);
-        self.drop_inputs(number, now);
+        // Its output stays on the node where it ran, if it is large and others wait for it.
+        let is_large = self.jobs.all[number].output == JobOutput::Large;
+        if let Some(node) = ran_on.filter(|_| is_large)
+            && self.jobs.is_needed(number)
+        {
+            self.jobs.all[number].output = JobOutput::Kept(node);
+            self.nodes[node].objects += 1;
+        }
+        // Outputs that nobody but it needed are dropped.
+        for parent in self.jobs.all[number].parents.clone() {
+            self.drop_if_unneeded(parent, now);
+        }
     }
 
-    pub(super) fn give_back(&mut self, number: usize, now: Moment) {
+    /// A job no longer runs: what it holds is free.
+    pub fn give_back(&mut self, number: usize, now: Moment) {
         self.touch();
         let job = &mut self.jobs.all[number];
         // The process of an actor ends with it, and that of a task waits for the next one.
@@ -244,7 +248,14 @@ impl Ray {
         self.touch();
         self.nodes[node].stage = RayNodeStage::Dead;
         self.alive.retain(|alive| *alive != node);
-        self.dead.push_back(self.nodes[node].dead_state());
+        let dead = &self.nodes[node];
+        self.dead.push_back(NodeState {
+            node_id: dead.id.to_string(),
+            instance_id: dead.pod_name.clone(),
+            ray_node_type_name: dead.group.clone(),
+            status: NodeStatus::Dead,
+            ..NodeState::default()
+        });
         if self.dead.len() > DEAD_NODES {
             self.dead.pop_front();
         }
@@ -272,7 +283,9 @@ impl Ray {
                 self.wait(*number);
             }
         }
-        self.drop_unneeded(now);
+        for number in 0..self.jobs.all.len() {
+            self.drop_if_unneeded(number, now);
+        }
         here.len()
     }
 
@@ -333,34 +346,23 @@ impl Ray {
             node.idle_since = now;
         }
         let total = node.total.clone();
-        (total, self.fail_infeasible(&before))
-    }
-
-    /// Fails the tasks that a node could hold before it became smaller, and that no node can now, whatever is free:
-    /// Ray takes them for wrongly queued. Actors wait in the GCS, which lets them. (`local_lease_manager.cc`,
-    /// `GrantScheduledLeasesToWorkers`.) Returns them.
-    fn fail_infeasible(&mut self, before: &Bundle) -> Vec<usize> {
-        let Self {
-            queues,
-            nodes,
-            alive,
-            jobs,
-            ..
-        } = self;
+        // Ray fails the tasks that the node could hold before it became smaller, and that no node can now,
+        // whatever is free: it takes them for wrongly queued. Actors wait in the GCS, which lets them.
+        // (`local_lease_manager.cc`, `GrantScheduledLeasesToWorkers`.)
         let mut failed = Vec::new();
-        for (shape, queue) in queues {
-            let shape = &jobs.shapes[*shape];
-            let mut living = alive.iter().map(|number| &nodes[*number]);
-            if queue.is_empty() || !shape.fits(before) || living.any(|node| shape.fits(&node.total))
-            {
+        for (shape, queue) in &mut self.queues {
+            let shape = &self.jobs.shapes[*shape];
+            let mut living = self.alive.iter().map(|number| &self.nodes[*number]);
+            if !shape.fits(&before) || living.any(|node| shape.fits(&node.total)) {
                 continue;
             }
-            failed.extend(queue.iter().copied().filter(|job| !jobs.all[*job].is_actor));
-            queue.retain(|job| jobs.all[*job].is_actor);
+            let jobs = &self.jobs.all;
+            failed.extend(queue.iter().copied().filter(|job| !jobs[*job].is_actor));
+            queue.retain(|job| jobs[*job].is_actor);
         }
         for job in &failed {
             self.jobs.lose(*job);
         }
-        failed
+        (total, failed)
     }
 }

@@ -4,12 +4,11 @@ use super::cluster::Ray;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::jobs::Need;
 use crate::simulate::ray::node::{RayNode, RayNodeStage};
-use crate::simulate::ray::resources::{Bundle, ResourceNames};
+use crate::simulate::ray::resources::Bundle;
 use crate::simulate::trace::PlacementStrategy;
 use crate::snapshot::gcs::{
-    BundleSelector, ClusterResourceConstraint, ClusterResourceState, GangResourceRequest, Label,
-    LabelSelector, NodeState, NodeStatus, PlacementConstraint, ResourceRequest,
-    ResourceRequestByCount,
+    BundleSelector, ClusterResourceState, GangResourceRequest, Label, LabelSelector, NodeState,
+    NodeStatus, PlacementConstraint, ResourceRequest, ResourceRequestByCount,
 };
 
 impl Ray {
@@ -26,41 +25,6 @@ impl Ray {
         self.pulled = queues
             .map(|(shape, queue)| (*shape, count(queue.len())))
             .collect();
-    }
-
-    /// A driver calls `request_resources()`: the GCS knows it at once.
-    pub fn request(&mut self, requested: Vec<(Bundle, i64)>) {
-        self.touch();
-        self.requested = requested;
-    }
-
-    /// The GCS has lost what it knew but for the nodes, which are free and have the amounts with which
-    /// they registered: those that `registered` gives for a group, where it knows the group.
-    pub fn forget(
-        &mut self,
-        now: Moment,
-        registered: impl Fn(&str, &mut ResourceNames) -> Option<Bundle>,
-    ) {
-        self.touch();
-        self.pulled.clear();
-        // `request_resources()` is in the memory of the GCS alone.
-        self.requested.clear();
-        self.reported = self
-            .living()
-            .map(|(number, node)| (number, node.clone()))
-            .collect();
-        for node in self.reported.values_mut() {
-            let total = registered(&node.group, &mut self.names);
-            node.total = total.unwrap_or_else(|| node.total.clone());
-            node.used = Bundle::default();
-            node.running = 0;
-            node.objects = 0;
-            node.gangs.clear();
-            node.idle_since = now;
-            if node.stage == RayNodeStage::Draining {
-                node.stage = RayNodeStage::Alive;
-            }
-        }
     }
 
     /// The answer to `GetClusterResourceState`.
@@ -97,8 +61,22 @@ impl Ray {
                     Need::Shape(_) => None,
                 })
                 .map(|(job, strategy, bundles)| {
+                    let mark = Some(Label {
+                        label_name: label(*job),
+                        label_value: String::new(),
+                    });
+                    let constraint = |together, apart| PlacementConstraint {
+                        affinity: together,
+                        anti_affinity: apart,
+                    };
+                    // `PACK` and `SPREAD` are only wishes, of which the autoscaler is not told.
+                    let constraints = match strategy {
+                        PlacementStrategy::Pack | PlacementStrategy::Spread => Vec::new(),
+                        PlacementStrategy::StrictPack => vec![constraint(mark, None)],
+                        PlacementStrategy::StrictSpread => vec![constraint(None, mark)],
+                    };
                     let bundle = |bundle| ResourceRequest {
-                        placement_constraints: constraints(*job, strategy),
+                        placement_constraints: constraints.clone(),
                         label_selectors: Vec::new(),
                         ..request(bundle)
                     };
@@ -107,35 +85,16 @@ impl Ray {
                         // The GCS lists the bundles twice: here without their label selectors, and
                         // below with them.
                         requests: requests.clone(),
-                        details: format!("{}:{}|PENDING", group_id(*job), strategy.name()),
+                        details: format!("{job:036x}:{}|PENDING", strategy.name()),
                         bundle_selectors: vec![BundleSelector {
                             resource_requests: requests,
                         }],
                     }
                 })
                 .collect(),
-            cluster_resource_constraints: self.constraints(&request),
+            cluster_resource_constraints: Vec::new(),
             users: None,
         }
-    }
-
-    /// The constraint of `request_resources()`, of which the GCS has one at most.
-    fn constraints(
-        &self,
-        request: &impl Fn(&Bundle) -> ResourceRequest,
-    ) -> Vec<ClusterResourceConstraint> {
-        let requested = self.requested.iter();
-        let resource_requests: Vec<ResourceRequestByCount> = requested
-            .map(|(bundle, count)| ResourceRequestByCount {
-                request: request(bundle),
-                count: *count,
-            })
-            .collect();
-        let is_there = !resource_requests.is_empty();
-        is_there
-            .then_some(ClusterResourceConstraint { resource_requests })
-            .into_iter()
-            .collect()
     }
 
     /// The node as it last reported itself.
@@ -168,32 +127,7 @@ impl Ray {
     }
 }
 
-fn group_id(job: usize) -> String {
-    // Ray's ids of placement groups have 18 bytes.
-    format!("{job:036x}")
-}
-
-/// The label of the nodes that have bundles of a placement group.
+/// The label of the nodes that have bundles of a placement group. Ray's ids of those have 18 bytes.
 fn label(job: usize) -> String {
-    format!("_PG_{}", group_id(job))
-}
-
-/// The placement constraints by which Ray keeps bundles together, or apart. `PACK` and `SPREAD` are only
-/// wishes, of which the autoscaler is not told.
-fn constraints(job: usize, strategy: PlacementStrategy) -> Vec<PlacementConstraint> {
-    let label = Some(Label {
-        label_name: label(job),
-        label_value: String::new(),
-    });
-    match strategy {
-        PlacementStrategy::Pack | PlacementStrategy::Spread => Vec::new(),
-        PlacementStrategy::StrictPack => vec![PlacementConstraint {
-            affinity: label,
-            anti_affinity: None,
-        }],
-        PlacementStrategy::StrictSpread => vec![PlacementConstraint {
-            affinity: None,
-            anti_affinity: label,
-        }],
-    }
+    format!("_PG_{job:036x}")
 }

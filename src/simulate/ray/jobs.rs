@@ -73,13 +73,15 @@ pub struct SimulatedJob {
     /// The place of its output.
     pub output: JobOutput,
     /// The number of events until it is ready: its own submission, and the end of each parent.
-    waits_for: usize,
+    pub waits_for: usize,
     /// Whether its process ends with it.
     pub is_actor: bool,
     /// Whether a worker process had to be started for it.
     pub is_new_process: bool,
-    parents: Vec<usize>,
-    children: Vec<usize>,
+    /// The jobs that it needs.
+    pub parents: Vec<usize>,
+    /// The jobs that need it.
+    pub children: Vec<usize>,
     /// The children before this one have ended or were lost.
     first_child_left: usize,
 }
@@ -184,9 +186,8 @@ impl Jobs {
         self.left -= 1;
         self.all[number].state = JobState::Ended;
         self.all[number].ended = Some(now);
-        let children = self.all[number].children.clone();
-        let ready = children.into_iter();
-        ready
+        let children = self.all[number].children.clone().into_iter();
+        children
             .filter(|child| self.may_be_ready(*child, now))
             .collect()
     }
@@ -204,25 +205,6 @@ impl Jobs {
         }
     }
 
-    /// A job that was lost is submitted again. Returns whether it is ready.
-    pub fn restore(&mut self, number: usize, now: Moment) -> bool {
-        self.left += 1;
-        let job = &mut self.all[number];
-        let is_ready = job.waits_for == 0;
-        job.state = if is_ready {
-            job.ready = job.ready.or(Some(now));
-            JobState::Ready
-        } else {
-            JobState::Blocked
-        };
-        is_ready
-    }
-
-    /// The jobs that a job needs.
-    pub fn parents(&self, number: usize) -> &[usize] {
-        &self.all[number].parents
-    }
-
     /// Whether a job waits, or may have to be tried again, and needs what this one returned.
     pub fn is_needed(&mut self, number: usize) -> bool {
         let job = &self.all[number];
@@ -235,19 +217,6 @@ impl Jobs {
         let first = job.first_child_left + over;
         self.all[number].first_child_left = first;
         first < self.all[number].children.len()
-    }
-
-    /// Loses the jobs that wait for an output that is gone for good. Returns those that were ready.
-    pub fn lose_children(&mut self, number: usize) -> Vec<usize> {
-        let children = self.all[number].children.clone();
-        let waiting = children
-            .into_iter()
-            .filter(|child| matches!(self.all[*child].state, JobState::Blocked | JobState::Ready));
-        let waiting: Vec<usize> = waiting.collect();
-        for child in &waiting {
-            self.lose(*child);
-        }
-        waiting
     }
 
     /// Runs an ended job again whose output is gone; jobs that need that wait for it anew. Returns

@@ -15,15 +15,6 @@ const IDLE_S: f64 = 60.0;
 /// (`task_oom_retry_delay_base_ms`, `exponential_backoff.h`.)
 const RETRY_S: (f64, f64) = (1.0, 60.0);
 
-/// A job whose process was killed because there was too little memory.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MemoryKill {
-    /// The number of the job.
-    pub job: usize,
-    /// Seconds after which it waits for resources again; `None` if it is lost.
-    pub again_s: Option<f64>,
-}
-
 impl SimulatedJob {
     /// The bytes that it uses of each node on which it has a part.
     fn bytes(&self, now: Moment) -> u64 {
@@ -50,15 +41,10 @@ impl Ray {
         i64::try_from(sum).unwrap_or(i64::MAX)
     }
 
-    /// Whether the agent of any node has memory to report.
-    pub fn reports_memory(&self, now: Moment) -> bool {
-        self.living().any(|(_, node)| reports(node, now))
-    }
-
     /// The agents of nodes report the memory in use. `total` is what the pod with a number has. Returns
-    /// whether a node is nearly full.
+    /// whether any of them will have more to report.
     pub fn report_memory(&mut self, now: Moment, total: impl Fn(usize) -> i64) -> bool {
-        let mut is_nearly_full = false;
+        self.is_nearly_full = false;
         for number in self.alive.clone() {
             if !reports(&self.nodes[number], now) {
                 continue;
@@ -67,74 +53,66 @@ impl Ray {
             let node = &mut self.nodes[number];
             let before = node.memory.as_ref();
             let known = KnownMemory::of(bytes, now.seconds(), before, now.epoch_seconds());
-            is_nearly_full |= known.is_worth_a_look(total(node.pod));
+            self.is_nearly_full |= known.is_worth_a_look(total(node.pod));
             node.memory = Some(known);
             self.version += 1;
         }
-        is_nearly_full
+        self.living().any(|(_, node)| reports(node, now))
     }
 
     /// Kills the process of a job if a node that has so much memory uses too much: the kernel does so
-    /// where more is used than there is, and Ray's memory monitor before that, if it is on.
-    pub fn relieve(&mut self, number: usize, total: i64, now: Moment) -> Option<MemoryKill> {
+    /// where more is used than there is, and Ray's memory monitor before that, if it is on. Returns the job,
+    /// and the seconds after which it waits for resources again, unless it is lost.
+    pub fn relieve(
+        &mut self,
+        number: usize,
+        total: i64,
+        now: Moment,
+    ) -> Option<(usize, Option<f64>)> {
         let in_use = self.memory_in_use(number, now);
-        if in_use > total {
-            return self.kill_largest(number, now);
-        }
         let node = &self.nodes[number];
-        let is_full = node.monitor_bytes.is_some_and(|most| in_use >= most);
-        is_full.then(|| self.kill_newest(number, now)).flatten()
-    }
-
-    /// Kills the largest process, as the kernel does; that counts as a crash of its worker.
-    fn kill_largest(&mut self, number: usize, now: Moment) -> Option<MemoryKill> {
-        let killable = self.killable(number).into_iter();
-        // The number decides between equal ones, so that equal simulations stay equal.
-        let largest = killable.max_by_key(|job| (self.jobs.all[*job].bytes(now), *job))?;
-        let is_retried = self.jobs.all[largest].retries > 0;
-        if is_retried {
-            self.jobs.all[largest].retries -= 1;
-        }
-        Some(self.kill(largest, is_retried, RETRY_S.0, now))
-    }
-
-    /// Kills the newest job that may be tried again, or else the newest, as Ray's monitor does.
-    /// (`worker_killing_policy_group_by_owner.cc`; all jobs of a trace have one owner.) What it
-    /// tries again does not count.
-    fn kill_newest(&mut self, number: usize, now: Moment) -> Option<MemoryKill> {
-        let killable = self.killable(number);
-        let may_again = |job: &&usize| self.jobs.all[**job].retries > 0;
-        let again: Vec<usize> = killable.iter().filter(may_again).copied().collect();
-        let among = if again.is_empty() { &killable } else { &again };
-        let newest = |job: &&usize| (self.jobs.all[**job].started, **job);
-        let job = *among.iter().max_by_key(newest)?;
-        // More doublings than these exceed the longest pause.
-        let kills = self.jobs.all[job].memory_kills.min(16);
-        let pause = RETRY_S.0 * f64::from(1_u32 << kills);
-        // As in Ray, the last one that may be tried again is not tried again.
-        Some(self.kill(job, again.len() > 1, pause.min(RETRY_S.1), now))
-    }
-
-    /// The jobs on a node whose processes use memory. What runs in a placement group is not known.
-    fn killable(&self, number: usize) -> Vec<usize> {
-        let jobs = self.nodes[number].with_memory.iter().copied();
+        // The processes in a placement group are not known.
+        let killable = node.with_memory.iter().copied();
         let is_process = |job: &usize| matches!(self.jobs.all[*job].need, Need::Shape(_));
-        jobs.filter(is_process).collect()
-    }
-
-    fn kill(&mut self, number: usize, is_retried: bool, pause: f64, now: Moment) -> MemoryKill {
-        self.give_back(number, now);
-        let job = &mut self.jobs.all[number];
-        job.memory_kills = job.memory_kills.saturating_add(1);
-        job.is_delayed = is_retried;
+        let killable: Vec<usize> = killable.filter(is_process).collect();
+        let (job, is_retried, pause) = if in_use > total {
+            // The kernel kills the largest process, which counts as a crash of its worker. The number decides
+            // between equal ones, so that equal simulations stay equal.
+            let size = |job: &usize| (self.jobs.all[*job].bytes(now), *job);
+            let largest = killable.into_iter().max_by_key(size)?;
+            let retries = &mut self.jobs.all[largest].retries;
+            let is_retried = *retries > 0;
+            *retries = retries.saturating_sub(1);
+            (largest, is_retried, RETRY_S.0)
+        } else if node.monitor_bytes.is_some_and(|most| in_use >= most) {
+            // The monitor kills the newest job that may be tried again, or else the newest.
+            // (`worker_killing_policy_group_by_owner.cc`; all jobs of a trace have one owner.) What it tries
+            // again does not count.
+            let may_again = |job: &&usize| self.jobs.all[**job].retries > 0;
+            let again: Vec<usize> = killable.iter().filter(may_again).copied().collect();
+            // As in Ray, the last one that may be tried again is not tried again.
+            let is_retried = again.len() > 1;
+            let among = if again.is_empty() { killable } else { again };
+            let newest = |job: &usize| (self.jobs.all[*job].started, *job);
+            let job = among.into_iter().max_by_key(newest)?;
+            // More doublings than these exceed the longest pause.
+            let kills = self.jobs.all[job].memory_kills.min(16);
+            let pause = RETRY_S.0 * f64::from(1_u32 << kills);
+            (job, is_retried, pause.min(RETRY_S.1))
+        } else {
+            return None;
+        };
+        self.give_back(job, now);
+        let killed = &mut self.jobs.all[job];
+        killed.memory_kills = killed.memory_kills.saturating_add(1);
+        killed.is_delayed = is_retried;
         if !is_retried {
-            self.jobs.lose(number);
-            self.drop_unneeded(now);
+            self.jobs.lose(job);
+            for number in 0..self.jobs.all.len() {
+                self.drop_if_unneeded(number, now);
+            }
         }
-        MemoryKill {
-            job: number,
-            again_s: is_retried.then_some(pause),
-        }
+        Some((job, is_retried.then_some(pause)))
     }
 
     /// The pause of a job is over whose process was killed.

@@ -7,7 +7,6 @@
 
 mod cluster;
 mod gcs;
-mod head;
 pub mod jobs;
 mod memory;
 pub mod node;

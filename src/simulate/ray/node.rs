@@ -4,7 +4,6 @@ use crate::reconcile::observed::memory_report::KnownMemory;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::resources::Bundle;
 use crate::snapshot::NodeId;
-use crate::snapshot::gcs::{NodeState, NodeStatus};
 
 /// A Ray node.
 #[derive(Debug, Clone)]
@@ -101,16 +100,5 @@ impl RayNode {
     /// Whether it takes this much more work.
     pub fn takes(&self, bundle: &Bundle) -> bool {
         self.stage == RayNodeStage::Alive && bundle.fits_beside(&self.used, &self.total)
-    }
-
-    /// The state that the GCS goes on listing once the node is dead.
-    pub fn dead_state(&self) -> NodeState {
-        NodeState {
-            node_id: self.id.to_string(),
-            instance_id: self.pod_name.clone(),
-            ray_node_type_name: self.group.clone(),
-            status: NodeStatus::Dead,
-            ..NodeState::default()
-        }
     }
 }

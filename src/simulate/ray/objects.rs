@@ -4,36 +4,12 @@
 //! node with objects that others need is not idle, and that with the node its objects are lost.
 
 use super::cluster::Ray;
-use super::jobs::JobOutput;
+use super::jobs::{JobOutput, JobState};
 use crate::simulate::moment::Moment;
 
 impl Ray {
-    /// Keeps the output of an ended job on the node where it ran, if it is large and others wait for it.
-    pub(super) fn keep_output(&mut self, number: usize, node: Option<usize>) {
-        if self.jobs.all[number].output == JobOutput::Large
-            && let Some(node) = node
-            && self.jobs.is_needed(number)
-        {
-            self.jobs.all[number].output = JobOutput::Kept(node);
-            self.nodes[node].objects += 1;
-        }
-    }
-
-    /// A job has ended: what nobody but it needed is dropped.
-    pub(super) fn drop_inputs(&mut self, number: usize, now: Moment) {
-        for parent in self.jobs.parents(number).to_vec() {
-            self.drop_if_unneeded(parent, now);
-        }
-    }
-
-    /// Jobs were lost: what nobody needs any more is dropped.
-    pub(super) fn drop_unneeded(&mut self, now: Moment) {
-        for number in 0..self.jobs.all.len() {
-            self.drop_if_unneeded(number, now);
-        }
-    }
-
-    fn drop_if_unneeded(&mut self, number: usize, now: Moment) {
+    /// Drops the output of a job that nobody needs any more.
+    pub(super) fn drop_if_unneeded(&mut self, number: usize, now: Moment) {
         if let JobOutput::Kept(node) = self.jobs.all[number].output
             && !self.jobs.is_needed(number)
         {
@@ -48,7 +24,7 @@ impl Ray {
 
     /// Loses the object store of a node: the jobs that filled it run again, if they have retries
     /// left. Their own inputs are assumed to exist.
-    pub(super) fn lose_objects(&mut self, node: usize) {
+    pub fn lose_objects(&mut self, node: usize) {
         if std::mem::take(&mut self.nodes[node].objects) == 0 {
             return;
         }
@@ -57,41 +33,44 @@ impl Ray {
         for number in lost.collect::<Vec<usize>>() {
             let job = &mut self.jobs.all[number];
             job.output = JobOutput::Large;
-            if job.retries == 0 {
-                for child in self.jobs.lose_children(number) {
-                    self.unqueue(child);
+            let is_again = job.retries > 0;
+            // Jobs that waited for the output are ready no more: they wait anew, or are lost.
+            let unready = if is_again {
+                job.retries -= 1;
+                self.jobs.again(number)
+            } else {
+                let jobs = &self.jobs.all;
+                let waits = |child: &usize| {
+                    matches!(jobs[*child].state, JobState::Blocked | JobState::Ready)
+                };
+                let children = jobs[number].children.iter().copied();
+                let waiting: Vec<usize> = children.filter(waits).collect();
+                for child in &waiting {
+                    self.jobs.lose(*child);
                 }
-                continue;
+                waiting
+            };
+            for queue in self.queues.values_mut().chain([&mut self.gangs]) {
+                queue.retain(|waiting| !unready.contains(waiting));
             }
-            job.retries -= 1;
-            for ready in self.jobs.again(number) {
-                self.unqueue(ready);
+            if is_again {
+                self.wait(number);
             }
-            self.wait(number);
         }
-    }
-
-    /// A job that was ready is not any more.
-    fn unqueue(&mut self, job: usize) {
-        for queue in self.queues.values_mut() {
-            queue.retain(|waiting| *waiting != job);
-        }
-        self.gangs.retain(|waiting| *waiting != job);
     }
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-    use crate::simulate::ray::jobs::JobState;
     use crate::simulate::ray::node::{RayNode, RayNodeStage};
     use crate::simulate::trace::{Job, JobDemand, JobShape, Trace};
     use crate::snapshot::NodeId;
 
-    pub(in crate::simulate::ray) const NOW: Moment = Moment::START;
+    const NOW: Moment = Moment::START;
 
     /// A job of one second on one core.
-    pub(in crate::simulate::ray) fn job(after: Vec<usize>, output: u64, retries: u32) -> Job {
+    fn job(after: Vec<usize>, output: u64, retries: u32) -> Job {
         Job {
             id: String::new(),
             name: String::new(),
@@ -106,7 +85,7 @@ pub(super) mod tests {
     }
 
     /// A node of one core joins.
-    pub(in crate::simulate::ray) fn join(ray: &mut Ray, pod: usize) {
+    fn join(ray: &mut Ray, pod: usize) {
         let total = ray.names.bundle([("CPU", 1.0)]);
         let pod = (pod, "pod", "cpu");
         ray.join(RayNode::joining(NodeId::from([0; 28]), pod, total, NOW));

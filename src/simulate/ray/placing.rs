@@ -19,7 +19,7 @@ pub(super) fn hybrid(
     alive: &[usize],
     bundle: &Bundle,
     gpu: Option<usize>,
-    draw: &mut impl FnMut(usize) -> usize,
+    mut draw: impl FnMut(usize) -> usize,
 ) -> Option<usize> {
     let mut found: Vec<(bool, f64, usize)> = Vec::new();
     for number in alive.iter().copied() {

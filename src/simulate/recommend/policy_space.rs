@@ -53,17 +53,4 @@ impl Space {
         }
         self
     }
-
-    /// The longest time for which small pods can be kept, in seconds, if that is searched.
-    pub(super) fn longest_keep_s(&self) -> f64 {
-        let is_policy = |one: &&Parameter| matches!(one.field, SearchField::Policy(_));
-        let mut searched = self.parameters.iter().filter(is_policy).peekable();
-        if searched.peek().is_none() {
-            return 0.0;
-        }
-        let keep = SearchField::Policy(PolicyField::KeepSmallSeconds);
-        let keep = searched.filter(|one| one.field == keep);
-        keep.filter_map(|one| one.values.last())
-            .fold(0.0, |most, value| value.max(most))
-    }
 }

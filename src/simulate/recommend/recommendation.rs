@@ -7,15 +7,6 @@ use super::front::{front, knee, nearest};
 use super::search::Searched;
 use super::trial::Trial;
 
-/// The goal that users have.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct RecommendationGoal {
-    /// The longest mean wait, in seconds.
-    pub max_wait: Option<f64>,
-    /// The highest cost, in hours.
-    pub max_cost: Option<f64>,
-}
-
 /// The choices that no other choice beats in wait, slowest wait and cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recommendation {
@@ -31,8 +22,8 @@ pub struct Recommendation {
 }
 
 impl Recommendation {
-    /// The front of a search.
-    pub fn of(searched: &Searched, wanted: RecommendationGoal) -> Self {
+    /// The front of a search, where users may want a longest mean wait in seconds, or a highest cost in hours.
+    pub fn of(searched: &Searched, max_wait: Option<f64>, max_cost: Option<f64>) -> Self {
         let scores = searched.scores();
         let trials = front(&scores);
         let chosen = trials.iter().map(|at| &searched.trials[*at]);
@@ -40,11 +31,10 @@ impl Recommendation {
         let knee = knee(&places);
         let is_wanted = |at: &usize| {
             let (cost, wait) = places[*at];
-            wanted.max_wait.is_none_or(|most| wait <= most)
-                && wanted.max_cost.is_none_or(|most| cost <= most)
+            max_wait.is_none_or(|most| wait <= most) && max_cost.is_none_or(|most| cost <= most)
         };
         let mut good = (0..places.len()).filter(is_wanted);
-        let taken = match (wanted.max_wait, wanted.max_cost) {
+        let taken = match (max_wait, max_cost) {
             (None, None) => {
                 let better = (0..trials.len()).filter(|at| searched.is_better(trials[*at]));
                 let today = trials.iter().position(|trial| *trial == 0);

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::bounds::SearchField;
 use super::front::{front, nearest};
 use super::patch::ChoicePatch;
 use super::seeds;
@@ -15,6 +16,8 @@ use crate::reconcile::RoundSettings;
 use crate::simulate::run::{SimulationError, TAIL_S, run};
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
+use crate::simulate::vary::PolicyField;
+use crate::snapshot::cluster_object::DEFAULT_IDLE_TIMEOUT_S;
 
 /// The most simulations of one search.
 pub const MOST_SIMULATIONS: usize = 5_000;
@@ -54,15 +57,16 @@ pub struct Searched {
     pub refused: usize,
     /// The CPU-hours for which a GPU-hour counts.
     pub gpu_weight: f64,
-    /// Whether each trial is within the bounds.
-    within: Vec<bool>,
+    /// Whether today's settings are within the bounds. All others are.
+    is_today_within: bool,
 }
 
 impl Searched {
     /// The scores of the trials; `None` for what is out of bounds.
     pub fn scores(&self) -> Vec<Option<TrialScore>> {
-        let both = self.trials.iter().zip(&self.within);
-        both.map(|(trial, within)| within.then(|| self.grain.score(trial)))
+        let all = self.trials.iter().enumerate();
+        let is_within = |at: usize| at > 0 || self.is_today_within;
+        all.map(|(at, trial)| is_within(at).then(|| self.grain.score(trial)))
             .collect()
     }
 
@@ -102,7 +106,7 @@ impl Search {
         let today = self.space.today();
         let patch = ChoicePatch::of(&self.space, &today);
         let today = self.trial(today, patch, 0, progress)?;
-        let is_within = self.space.is_within(&today.choice);
+        let is_today_within = self.space.is_within(&today.choice);
         let mut walk = Walk {
             search: self,
             tried: HashSet::from([today.choice.clone()]),
@@ -111,7 +115,7 @@ impl Search {
                 trials: vec![today],
                 refused: 0,
                 gpu_weight: self.gpu_weight,
-                within: vec![is_within],
+                is_today_within,
             },
             progress,
         };
@@ -132,14 +136,28 @@ impl Search {
     ) -> Result<Trial, SimulationError> {
         let cluster = patch.apply(&self.space.cluster);
         let mut reconciler = self.reconciler.clone();
-        patch.apply_policy(&mut reconciler);
+        for (field, value) in &patch.policy {
+            field.set(f64::from(*value), &mut reconciler);
+        }
+        let longest = |field: SearchField, least: f64| {
+            let of_field = self
+                .space
+                .parameters
+                .iter()
+                .filter(|one| one.field == field);
+            let values = of_field.filter_map(|one| one.values.last());
+            values.copied().fold(least, f64::max)
+        };
+        // All simulations go on equally long after the last job, so that pods that are kept
+        // longer are paid for in all of them alike.
+        let tail_s = longest(SearchField::IdleTimeoutSeconds, DEFAULT_IDLE_TIMEOUT_S)
+            + TAIL_S
+            + longest(SearchField::Policy(PolicyField::KeepSmallSeconds), 0.0);
         let mut by_seed = Vec::new();
         for number in 0..self.seeds.max(1) {
             let world = WorldSettings {
                 seed: self.world.seed.wrapping_add(number.into()),
-                // All simulations go on equally long after the last job, so that pods that are kept
-                // longer are paid for in all of them alike.
-                tail_s: self.space.longest_idle_s() + TAIL_S + self.space.longest_keep_s(),
+                tail_s,
                 ..self.world.clone()
             };
             #[expect(clippy::cast_precision_loss, reason = "some thousands")]
@@ -169,20 +187,34 @@ impl Search {
         (self.simulations / seeds).max(1)
     }
 
-    /// Whether admission would refuse what a choice makes of the cluster, and does not refuse today's.
+    /// Whether a choice makes no sense, or admission would refuse what it makes of the cluster, and does not refuse
+    /// today's.
     fn is_refused(&self, choice: &Choice, patch: &ChoicePatch) -> bool {
-        if !self.space.is_sensible(choice) {
+        use SearchField::{MaxReplicas, MinReplicas, PodCpus, ResizeCpus};
+        let value = |field, group: usize| {
+            let mut both = self.space.parameters.iter().zip(choice);
+            let (parameter, at) =
+                both.find(|(one, _)| one.field == field && one.group == Some(group))?;
+            parameter.values.get(*at)
+        };
+        let is_pair = |low, high, group, holds: fn(&f64, &f64) -> bool| {
+            let pair = value(low, group).zip(value(high, group));
+            pair.is_none_or(|(low, high)| holds(low, high))
+        };
+        // A group has no more replicas than it may have, and pods may grow where any may.
+        let is_sensible = (0..self.space.groups.len()).all(|group| {
+            is_pair(MinReplicas, MaxReplicas, group, f64::le)
+                && is_pair(PodCpus, ResizeCpus, group, f64::lt)
+        });
+        if !is_sensible {
             return true;
         }
         let cluster = patch.apply(&self.space.cluster);
-        let (old, new) = (
-            RayObject::parse(&self.space.cluster),
-            RayObject::parse(&cluster),
-        );
-        new.is_some_and(|new| {
+        // Beside today's object, as an update is judged: what was wrong with the cluster before
+        // is allowed to stay, and must not refuse all choices.
+        let old = RayObject::parse(&self.space.cluster);
+        RayObject::parse(&cluster).is_some_and(|new| {
             let facts = Facts::default();
-            // Beside today's object, as an update is judged: what was wrong with the cluster before
-            // is allowed to stay, and must not refuse all choices.
             !judge(&new, old.as_ref(), None, &facts, &self.admission).is_allowed()
         })
     }
@@ -215,7 +247,6 @@ impl Walk<'_> {
             && let Ok(trial) = self.search.trial(choice, patch, done, self.progress)
         {
             self.found.trials.push(trial);
-            self.found.within.push(true);
         } else {
             self.found.refused += 1;
         }
@@ -231,7 +262,8 @@ impl Walk<'_> {
         let steps = std::iter::successors(Some(1), |step: &usize| step.checked_mul(2));
         for step in steps.take_while(|step| *step < longest.unwrap_or(0)) {
             for at in 0..start.len() {
-                for choice in [up(&start, at, step, space), down(&start, at, step)] {
+                for to in [start[at].checked_add(step), start[at].checked_sub(step)] {
+                    let choice = space.with_value(&start, at, to);
                     if let Some(choice) = choice.filter(|_| self.has_left(most)) {
                         self.try_out(choice);
                     }
@@ -281,8 +313,9 @@ impl Walk<'_> {
             moves.push(both.collect());
         }
         for at in (0..from.len()).filter(|at| self.matters(*at, &start)) {
-            moves.extend(up(from, at, 1, space));
-            moves.extend(down(from, at, 1));
+            for to in [from[at].checked_add(1), from[at].checked_sub(1)] {
+                moves.extend(space.with_value(from, at, to));
+            }
         }
         moves
     }
@@ -297,27 +330,12 @@ impl Walk<'_> {
             changes: 0,
             ..self.found.grain.score(trial)
         };
-        let mut trials = self.found.trials.iter();
+        let trials = self.found.trials.iter();
         let from = trials.clone().find(|trial| trial.choice == *start);
-        let mut alone = trials.by_ref().filter(|trial| is_single(&trial.choice));
-        let Some(from) = from.map(amounts) else {
+        let mut alone = trials.filter(|trial| is_single(&trial.choice)).peekable();
+        let Some(from) = from.filter(|_| alone.peek().is_some()).map(amounts) else {
             return true;
         };
-        let Some(first) = alone.next() else {
-            return true;
-        };
-        amounts(first) != from || alone.any(|trial| amounts(trial) != from)
+        alone.any(|trial| amounts(trial) != from)
     }
-}
-
-fn up(from: &Choice, at: usize, step: usize, space: &Space) -> Option<Choice> {
-    let mut choice = from.clone();
-    choice[at] = from[at].checked_add(step)?;
-    (choice[at] < space.parameters[at].values.len()).then_some(choice)
-}
-
-fn down(from: &Choice, at: usize, step: usize) -> Option<Choice> {
-    let mut choice = from.clone();
-    choice[at] = from[at].checked_sub(step)?;
-    Some(choice)
 }

@@ -82,33 +82,33 @@ impl Space {
             .and_then(|object| object.cluster)
             .is_some_and(|cluster| cluster.uses_v2());
         let summary = Summary::of(trace);
-        let draft = Draft {
+        let cores = pools.iter().filter_map(|pool| pool.allocatable.cpu);
+        let largest = cores.map(Quantity::ceil_milli).max();
+        let mut draft = Draft {
+            parameters: Vec::new(),
             bounds,
             widest: summary.widest,
             longest_idle: summary.span / PARTS,
-            largest: largest(pools),
-            idle: common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S),
-            has_own_idle: uses_v2 && workers.len() > 1,
+            largest: largest.map(|milli| integer(i64::try_from(milli / 1000).unwrap_or(i64::MAX))),
         };
-        let mut parameters = Vec::new();
+        let idle = common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S);
         let inherits = |spec: &GroupSpec| spec.idle_timeout.seconds().is_none();
         if workers.iter().any(|(spec, _)| inherits(spec)) {
-            parameters.extend(draft.idle(None, draft.idle));
+            draft.idle(None, idle);
         }
+        let has_own_idle = uses_v2 && workers.len() > 1;
         for (at, (spec, group)) in workers.iter().enumerate() {
-            let fields = [
-                draft.own_idle(at, spec),
-                draft.min_replicas(at, spec),
-                draft.max_replicas(at, spec),
-                draft.pod_cpus(at, spec, cluster),
-                draft.resize_cpus(at, group),
-            ];
-            parameters.extend(fields.into_iter().flatten());
+            let own = spec.idle_timeout.seconds();
+            if own.is_some() || has_own_idle {
+                draft.idle(Some(at), own.unwrap_or(idle));
+            }
+            draft.replicas(at, spec);
+            draft.sizes(at, spec, group, cluster);
         }
         Self {
             cluster: cluster.clone(),
+            parameters: draft.parameters,
             groups: workers.into_iter().map(|(_, group)| group).collect(),
-            parameters,
         }
     }
 
@@ -117,12 +117,11 @@ impl Space {
         (self.parameters.iter()).map(|one| one.today).collect()
     }
 
-    /// The longest idle timeout that can be chosen or holds today, in seconds.
-    pub fn longest_idle_s(&self) -> f64 {
-        let all = self.parameters.iter();
-        let idle = all.filter(|one| one.field == SearchField::IdleTimeoutSeconds);
-        let values = idle.filter_map(|one| one.values.last());
-        values.copied().fold(DEFAULT_IDLE_TIMEOUT_S, f64::max)
+    /// A choice with another value of one parameter, if there is one.
+    pub(super) fn with_value(&self, from: &Choice, at: usize, to: Option<usize>) -> Option<Choice> {
+        let mut choice = from.clone();
+        choice[at] = to.filter(|to| *to < self.parameters[at].values.len())?;
+        Some(choice)
     }
 
     /// Today's settings, or the nearest that are within the bounds.
@@ -134,26 +133,6 @@ impl Space {
                 .unwrap_or(one.today)
         };
         self.parameters.iter().map(nearest).collect()
-    }
-
-    /// Whether no group has more replicas than it may have, or pods that may not grow where others may.
-    pub fn is_sensible(&self, choice: &Choice) -> bool {
-        use SearchField::{MaxReplicas, MinReplicas, PodCpus, ResizeCpus};
-        let value = |field, group: usize| {
-            let mut both = self.parameters.iter().zip(choice);
-            let is =
-                |(one, _): &(&Parameter, &usize)| one.field == field && one.group == Some(group);
-            let (parameter, at) = both.find(is)?;
-            parameter.values.get(*at)
-        };
-        let is_in_order = |low: Option<&f64>, high: Option<&f64>, or_equal: bool| {
-            low.zip(high)
-                .is_none_or(|(low, high)| low < high || (or_equal && low <= high))
-        };
-        (0..self.groups.len()).all(|group| {
-            is_in_order(value(MinReplicas, group), value(MaxReplicas, group), true)
-                && is_in_order(value(PodCpus, group), value(ResizeCpus, group), false)
-        })
     }
 
     /// Whether a choice is within the bounds.
@@ -207,117 +186,91 @@ impl Parameter {
 
 /// The facts by which parameters are put together.
 struct Draft<'a> {
+    parameters: Vec<Parameter>,
     bounds: &'a [Bounds],
     widest: Widest,
     longest_idle: f64,
+    /// The cores of the largest node.
     largest: Option<f64>,
-    idle: f64,
-    has_own_idle: bool,
 }
 
 impl Draft<'_> {
-    fn parameter(
-        &self,
-        (field, group): (SearchField, Option<usize>),
+    fn add(
+        &mut self,
+        of: (SearchField, Option<usize>),
         today: f64,
         range: (f64, f64),
         values: &[f64],
-    ) -> Option<Parameter> {
-        Parameter::of((field, group), today, self.bounds, range, values)
+    ) {
+        let parameter = Parameter::of(of, today, self.bounds, range, values);
+        self.parameters.extend(parameter);
     }
 
-    fn idle(&self, group: Option<usize>, today: f64) -> Option<Parameter> {
+    fn idle(&mut self, group: Option<usize>, today: f64) {
         let range = (IDLE_TIMEOUTS[0].min(today), self.longest_idle.max(today));
         let field = (SearchField::IdleTimeoutSeconds, group);
-        self.parameter(field, today, range, &IDLE_TIMEOUTS)
+        self.add(field, today, range, &IDLE_TIMEOUTS);
     }
 
-    fn own_idle(&self, at: usize, spec: &GroupSpec) -> Option<Parameter> {
-        let own = spec.idle_timeout.seconds();
-        (own.is_some() || self.has_own_idle)
-            .then(|| self.idle(Some(at), own.unwrap_or(self.idle)))?
-    }
-
-    /// The number of replicas of a group that the workload can use at once.
-    fn needed(&self, spec: &GroupSpec) -> f64 {
+    /// The least and the most replicas of a group, up to as many as the workload can use at once.
+    fn replicas(&mut self, at: usize, spec: &GroupSpec) {
         let hosts = integer(spec.hosts.unwrap_or(1).max(1));
-        let of = |resource: &str| {
-            let resources = spec.resources.as_ref().ok()?;
-            let mut amounts = resources.iter();
-            let (_, amount) = amounts.find(|(name, _)| *name == resource)?;
-            Some(integer(amount) * hosts).filter(|amount| *amount > 0.0)
+        let needed = |(resource, asked): (&str, f64)| {
+            let mut amounts = spec.resources.as_ref().ok()?.iter();
+            let (_, amount) = amounts.find(|(name, amount)| *name == resource && *amount > 0)?;
+            Some((asked / (integer(amount) * hosts)).ceil())
         };
-        let by = |asked: f64, of: Option<f64>| of.map_or(0.0, |of| (asked / of).ceil());
-        let (cpus, gpus) = (self.widest.cpus, self.widest.gpus);
-        by(cpus, of("CPU")).max(by(gpus, of("GPU"))).max(1.0)
-    }
-
-    fn min_replicas(&self, at: usize, spec: &GroupSpec) -> Option<Parameter> {
-        let today = integer(spec.min_replicas.unwrap_or(0));
-        let high = self.needed(spec).min(max_replicas(spec)).max(today);
-        let field = (SearchField::MinReplicas, Some(at));
-        let high_given = self.high(SearchField::MinReplicas).unwrap_or(high);
-        let mut values = counts(high_given);
+        let asked = [("CPU", self.widest.cpus), ("GPU", self.widest.gpus)];
+        let needed = asked.into_iter().filter_map(needed).fold(1.0, f64::max);
+        let bounds = self.bounds;
+        let high = |field, most: f64| {
+            let range = given(bounds, field).and_then(|given| given.range);
+            range.map_or(most, |(_, high)| high)
+        };
+        // KubeRay takes the largest number of 32 bits for an absent maximum.
+        let max = spec.max_replicas.map_or(f64::from(i32::MAX), integer);
+        let min = integer(spec.min_replicas.unwrap_or(0));
+        let most = needed.min(max).max(min);
+        let mut values = counts(high(SearchField::MinReplicas, most));
         values.push(0.0);
-        self.parameter(field, today, (0.0, high), &values)
-    }
-
-    fn max_replicas(&self, at: usize, spec: &GroupSpec) -> Option<Parameter> {
-        let (today, needed) = (max_replicas(spec), self.needed(spec));
+        let field = (SearchField::MinReplicas, Some(at));
+        self.add(field, min, (0.0, most), &values);
+        let values = counts(high(SearchField::MaxReplicas, needed));
         let field = (SearchField::MaxReplicas, Some(at));
-        let high = self.high(SearchField::MaxReplicas).unwrap_or(needed);
-        let values = counts(high);
-        self.parameter(
-            field,
-            today,
-            (1.0_f64.min(today), needed.max(today)),
-            &values,
-        )
+        let range = (1.0_f64.min(max), needed.max(max));
+        self.add(field, max, range, &values);
     }
 
-    /// Pods of other sizes, where the size is that of the ray container alone and nothing in it is
-    /// indivisible.
-    fn pod_cpus(&self, at: usize, spec: &GroupSpec, cluster: &Value) -> Option<Parameter> {
-        let Role::Worker { index } = spec.role else {
-            return None;
+    /// Other sizes of pods, and other limits of growth in place where a group has any.
+    fn sizes(&mut self, at: usize, spec: &GroupSpec, group: &SearchedGroup, cluster: &Value) {
+        let pod = group.size.and_then(|size| cores(size.0));
+        let largest = self.largest;
+        let high = |today: f64| largest.unwrap_or(LARGER * today).max(today);
+        // Whole numbers of cores around today's.
+        let sizes = |today: f64| -> Vec<f64> {
+            let sizes = SIZES.into_iter().map(|times| times * today);
+            sizes.filter(|cores| cores.fract() == 0.0).collect()
         };
-        let group = cluster.pointer(&format!("/spec/workerGroupSpecs/{index}"))?;
-        let sets_resources = group.get("resources").is_some_and(|set| {
-            let set = set.as_object();
-            set.is_none_or(|set| !set.is_empty())
-        });
-        let is_other = |name: &String| !matches!(name.as_str(), "cpu" | "memory");
+        // A pod's size is that of the ray container alone, and nothing in it may be indivisible.
+        let written = cluster.pointer(&group.pointer()).unwrap_or(&Value::Null);
+        let is_set = (written.get("resources"))
+            .is_some_and(|set| set.as_object().is_none_or(|set| !set.is_empty()));
         let has_others = ["limits", "requests"].into_iter().any(|kind| {
-            let amounts = group.pointer(&format!("/template/spec/containers/0/resources/{kind}"));
-            let amounts = amounts.and_then(Value::as_object);
-            amounts.is_some_and(|amounts| amounts.keys().any(is_other))
+            let amounts = written.pointer(&format!("/template/spec/containers/0/resources/{kind}"));
+            let mut amounts = amounts.and_then(Value::as_object).into_iter().flatten();
+            amounts.any(|(name, _)| !matches!(name.as_str(), "cpu" | "memory"))
         });
-        let is_fixed = sets_resources || has_others || spec.fixed_by.is_some();
-        if is_fixed || spec.hosts.unwrap_or(1) > 1 {
-            return None;
+        let is_fixed = is_set || has_others || spec.fixed_by.is_some();
+        if let Some(today) = pod.filter(|_| !is_fixed && spec.hosts.unwrap_or(1) <= 1) {
+            let field = (SearchField::PodCpus, Some(at));
+            self.add(field, today, (1.0, high(today)), &sizes(today));
         }
-        let today = cores(spec.size?.0)?;
-        let high = self.largest.unwrap_or(LARGER * today).max(today);
-        let field = (SearchField::PodCpus, Some(at));
-        self.parameter(field, today, (1.0, high), &sizes(today))
-    }
-
-    /// Other limits of growth in place, where a group has any.
-    fn resize_cpus(&self, at: usize, group: &SearchedGroup) -> Option<Parameter> {
-        let (today, least) = (cores(group.limits?.0)?, cores(group.size?.0)?);
-        let high = self.largest.unwrap_or(LARGER * today).max(today);
-        let field = (SearchField::ResizeCpus, Some(at));
-        let range = ((least + 1.0).min(today), high);
-        self.parameter(field, today, range, &sizes(today))
-    }
-
-    /// The highest value that users give for a field.
-    fn high(&self, field: SearchField) -> Option<f64> {
-        self.given(field)?.range.map(|(_, high)| high)
-    }
-
-    fn given(&self, field: SearchField) -> Option<&Bounds> {
-        given(self.bounds, field)
+        let limit = group.limits.and_then(|limits| cores(limits.0));
+        if let (Some(today), Some(least)) = (limit, pod) {
+            let field = (SearchField::ResizeCpus, Some(at));
+            let range = ((least + 1.0).min(today), high(today));
+            self.add(field, today, range, &sizes(today));
+        }
     }
 }
 
@@ -355,11 +308,6 @@ impl SearchedGroup {
     }
 }
 
-fn max_replicas(spec: &GroupSpec) -> f64 {
-    // KubeRay takes the largest number of 32 bits for an absent field.
-    spec.max_replicas.map_or(f64::from(i32::MAX), integer)
-}
-
 /// Numbers of replicas up to the highest, closer to each other where there are few.
 pub(super) fn counts(high: f64) -> Vec<f64> {
     let powers = std::iter::successors(Some(1.0), |count: &f64| Some(count * 2.0));
@@ -370,24 +318,11 @@ pub(super) fn counts(high: f64) -> Vec<f64> {
     counts
 }
 
-/// Whole numbers of cores around today's.
-fn sizes(today: f64) -> Vec<f64> {
-    let sizes = SIZES.into_iter().map(|times| times * today);
-    sizes.filter(|cores| cores.fract() == 0.0).collect()
-}
-
 /// The cores, if they are whole.
 fn cores(cpu: Quantity) -> Option<f64> {
     let milli = cpu.ceil_milli();
     let is_whole = milli > 0 && cpu == Quantity::from_milli(i64::try_from(milli).ok()?);
     (is_whole && milli % 1000 == 0).then(|| integer(i64::try_from(milli / 1000).unwrap_or(0)))
-}
-
-/// The cores of the largest node.
-fn largest(pools: &[NodePool]) -> Option<f64> {
-    let cores = pools.iter().filter_map(|pool| pool.allocatable.cpu);
-    let milli = cores.map(Quantity::ceil_milli).max()?;
-    Some(integer(i64::try_from(milli / 1000).unwrap_or(i64::MAX)))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "numbers of pods and cores")]

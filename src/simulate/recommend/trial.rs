@@ -72,6 +72,12 @@ impl Grain {
 
     /// The score of one simulation.
     pub fn score_of(&self, result: &SimulationResult, cost: f64, changes: usize) -> TrialScore {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a float is cast to the nearest number that there is"
+        )]
+        let whole = |grains: f64| grains.round() as u64;
         TrialScore {
             failed: failed(result),
             cost: whole(cost / self.cost),
@@ -92,11 +98,6 @@ impl Trial {
     pub fn place(&self) -> (f64, f64) {
         (self.cost, self.result.wait.mean)
     }
-
-    /// Jobs that never ran, were lost, or ran when their pod went.
-    pub fn failed(&self) -> u64 {
-        failed(&self.result)
-    }
 }
 
 /// The cost of a simulation, where a GPU-hour counts for so many CPU-hours.
@@ -104,7 +105,9 @@ pub fn cost(result: &SimulationResult, gpu_weight: f64) -> f64 {
     result.cpu_hours.paid + gpu_weight * result.gpu_hours.paid
 }
 
-fn failed(result: &SimulationResult) -> u64 {
+/// Jobs that never ran, were lost, or ran when their pod went, and processes for which there was too little
+/// memory.
+pub fn failed(result: &SimulationResult) -> u64 {
     let jobs = result.jobs;
     let lost = u64::try_from(jobs.lost + jobs.unfinished).unwrap_or(u64::MAX);
     lost.saturating_add(result.harmed)
@@ -128,16 +131,6 @@ impl TrialScore {
         let is_equal = own == others && self.failed == other.failed;
         is_no_worse && (!is_equal || self.changes < other.changes)
     }
-}
-
-fn whole(grains: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a float is cast to the nearest number that there is"
-    )]
-    let whole = grains.round() as u64;
-    whole
 }
 
 #[cfg(test)]

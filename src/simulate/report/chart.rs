@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::report::html::{COLOURS, escaped};
+use crate::report::html::escaped;
 use crate::simulate::report::axis::Axis;
 
 /// The colours of charts, light and dark, and how their texts look.
@@ -121,28 +121,4 @@ pub struct Panel {
     pub description: String,
     /// The drawing, as markup.
     pub body: String,
-}
-
-/// A picture that is a file of its own, with its charts one under the other. It has the colours of the
-/// reader's screen.
-pub fn picture(width: f64, panels: &[Panel]) -> String {
-    let (mut body, mut top) = (String::new(), 0.0);
-    for (number, panel) in panels.iter().enumerate() {
-        let (title, description) = (escaped(&panel.title), escaped(&panel.description));
-        let _ = writeln!(
-            body,
-            "<g role=\"img\" aria-labelledby=\"title-{number} text-{number}\" transform=\"translate(0 {})\">\
-             <title id=\"title-{number}\">{title}</title><desc id=\"text-{number}\">{description}</desc>\
-             <text class=\"title\" x=\"4\" y=\"17\">{title}</text>{}</g>",
-            coordinate(top),
-            panel.body,
-        );
-        top += panel.height;
-    }
-    let (width, height) = (coordinate(width), coordinate(top));
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
-         style=\"width:{width}px;height:{height}px\"><style>{COLOURS}{STYLE}svg .title{{font-weight:600}}</style>\
-         <rect width=\"{width}\" height=\"{height}\" style=\"fill:var(--ground)\"/>\n{body}</svg>\n"
-    )
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::simulate::report::axis::{Axis, number_of};
-use crate::simulate::report::chart::{Panel, coordinate, svg};
-use crate::simulate::report::lanes::{Lane, Lanes, Track};
+use crate::simulate::report::chart::{Panel, svg};
+use crate::simulate::report::lanes::{Lane, Track, draw};
 use crate::simulate::report::table::{duration, row_name};
 use crate::simulate::study::StudyRow;
 use crate::simulate::world::ledger::curves::{CurveLevel, Point};
@@ -87,7 +87,7 @@ fn demand(point: &Point) -> f64 {
 
 /// Up to `most` of the points. Of each stretch that with the most demand and the last one stay, so
 /// that no peak of demand is lost, and what holds at its end.
-pub fn thinned<T: Copy>(points: &[T], most: usize, demand: fn(&T) -> f64) -> Vec<T> {
+fn thinned<T: Copy>(points: &[T], most: usize, demand: fn(&T) -> f64) -> Vec<T> {
     if points.len() <= most {
         return points.to_vec();
     }
@@ -106,113 +106,87 @@ pub fn thinned<T: Copy>(points: &[T], most: usize, demand: fn(&T) -> f64) -> Vec
     kept
 }
 
-/// A lane of demand and capacity: the areas of demand lie under the lines of capacity.
-fn level_lane(
-    (title, axis, height): (&'static str, &Axis, f64),
-    levels: &[(f64, CurveLevel)],
-    unit: f64,
-) -> Lane {
-    let track = |class, name, is_area, of: fn(&CurveLevel) -> f64| Track {
-        class,
-        name,
-        is_area,
-        values: (levels.iter())
-            .map(|(at, level)| (*at, of(level) / unit))
-            .collect(),
-    };
-    Lane {
-        title,
-        axis: axis.clone(),
-        height,
-        tracks: vec![
-            track("waiting", "jobs wait for", true, |level| {
-                level.used + level.waiting
-            }),
-            track("used", "jobs use", true, |level| level.used),
-            track("cores", "worker pods have", false, |level| level.paid),
-            track("total", "Ray has", false, |level| level.total),
-        ],
-    }
-}
-
 /// The chart of a simulation. `id` is unique on its page.
 pub fn chart(id: &str, row: &StudyRow, axes: &CurveAxes, most_points: usize) -> String {
-    let (body, height) = lanes(row, axes, WIDTH, most_points).draw();
     let title = format!("Demand and capacity over time: {}", row_name(row));
-    let said = format!(
+    let panel = panel(title, row, axes, WIDTH, most_points);
+    let description = format!(
         "{} The table below the chart has its main points.",
-        description(row, axes)
+        panel.description
     );
-    svg(id, (WIDTH, height), &title, &said, &body)
+    let size = (WIDTH, panel.height);
+    svg(id, size, &panel.title, &description, &panel.body)
 }
 
-/// The height of a panel's title.
-const PANEL_TITLE: f64 = 26.0;
-
-/// The chart as a part of a picture, in a width.
-pub fn panel(title: String, row: &StudyRow, axes: &CurveAxes, width: f64) -> Panel {
-    let (body, height) = lanes(row, axes, width, MOST_POINTS).draw();
-    Panel {
-        height: height + PANEL_TITLE,
-        title,
-        description: description(row, axes),
-        body: format!(
-            "<g transform=\"translate(0 {})\">{body}</g>",
-            coordinate(PANEL_TITLE)
-        ),
-    }
-}
-
-/// The lanes of the chart: resources, jobs that wait, and Kubernetes nodes.
-fn lanes(row: &StudyRow, axes: &CurveAxes, width: f64, most_points: usize) -> Lanes {
+/// The chart in a width, with a lane for each resource, for jobs that wait, and for Kubernetes nodes.
+pub fn panel(
+    title: String,
+    row: &StudyRow,
+    axes: &CurveAxes,
+    width: f64,
+    most_points: usize,
+) -> Panel {
     let points = thinned(&row.result.curve, most_points, demand);
-    let levels = |of: fn(&Point) -> CurveLevel| -> Vec<(f64, CurveLevel)> {
-        points.iter().map(|point| (point.at, of(point))).collect()
-    };
-    let track = |class, name, is_area, of: fn(&Point) -> f64| Track {
+    let track = |class, name, is_area, of: &dyn Fn(&Point) -> f64| Track {
         class,
         name,
         is_area,
         values: points.iter().map(|point| (point.at, of(point))).collect(),
     };
+    // The areas of demand lie under the lines of capacity.
+    let level_lane = |title, axis: &Axis, height, unit: f64, of: fn(&Point) -> CurveLevel| Lane {
+        title,
+        axis: axis.clone(),
+        height,
+        tracks: vec![
+            track("waiting", "jobs wait for", true, &|point| {
+                (of(point).used + of(point).waiting) / unit
+            }),
+            track("used", "jobs use", true, &|point| of(point).used / unit),
+            track("cores", "worker pods have", false, &|point| {
+                of(point).paid / unit
+            }),
+            track("total", "Ray has", false, &|point| of(point).total / unit),
+        ],
+    };
     let count = |title, class, axis: &Axis, is_area, of: fn(&Point) -> f64| Lane {
         title,
         axis: axis.clone(),
         height: 50.0,
-        tracks: vec![track(class, "", is_area, of)],
+        tracks: vec![track(class, "", is_area, &of)],
     };
-    let mut lanes = vec![level_lane(
-        ("CPUs", &axes.cpus, 190.0),
-        &levels(cpus_of),
-        1.0,
-    )];
-    lanes.extend(
-        axes.gpus
-            .as_ref()
-            .map(|axis| level_lane(("GPUs", axis, 80.0), &levels(|point| point.gpus), 1.0)),
-    );
-    lanes.extend(axes.memory.as_ref().map(|axis| {
-        let levels = levels(|point| point.memory);
-        let mut lane = level_lane(("memory (GiB)", axis, 80.0), &levels, GIB);
+    let mut lanes = vec![level_lane("CPUs", &axes.cpus, 190.0, 1.0, cpus_of)];
+    if let Some(axis) = &axes.gpus {
+        lanes.push(level_lane("GPUs", axis, 80.0, 1.0, |point| point.gpus));
+    }
+    if let Some(axis) = &axes.memory {
+        let mut lane = level_lane("memory (GiB)", axis, 80.0, GIB, |point| point.memory);
         if axes.is_memory_known {
             let held = |point: &Point| point.memory_held / GIB;
             // It lies over what jobs have asked for, and under the lines of what there is.
-            lane.tracks
-                .insert(2, track("held", "processes hold", true, held));
+            let held = track("held", "processes hold", true, &held);
+            lane.tracks.insert(2, held);
         }
-        lane
-    }));
-    let jobs = |point: &Point| point.waiting_jobs;
-    lanes.push(count("jobs that wait", "waiting", &axes.jobs, true, jobs));
-    lanes.extend(axes.nodes.as_ref().map(|axis| {
-        count("Kubernetes nodes", "nodes", axis, false, |point| {
+        lanes.push(lane);
+    }
+    lanes.push(count(
+        "jobs that wait",
+        "waiting",
+        &axes.jobs,
+        true,
+        |point| point.waiting_jobs,
+    ));
+    if let Some(axis) = &axes.nodes {
+        lanes.push(count("Kubernetes nodes", "nodes", axis, false, |point| {
             point.nodes
-        })
-    }));
-    Lanes {
-        width,
-        time: axes.time.clone(),
-        lanes,
+        }));
+    }
+    let (body, height) = draw(width, &axes.time, &lanes);
+    Panel {
+        height,
+        title,
+        description: description(row, axes),
+        body,
     }
 }
 
@@ -227,69 +201,72 @@ fn greatest<T>(points: &[T], value: impl Fn(&T) -> f64) -> Option<&T> {
     })
 }
 
-fn description(row: &StudyRow, axes: &CurveAxes) -> String {
-    let points = &row.result.curve;
-    let mut parts: Vec<String> = Vec::new();
-    let mut add = |what: &str, unit: &str, value: fn(&Point) -> f64| {
-        if let Some(point) = greatest(points, value) {
-            let (most, at) = (number_of(value(point)), duration(point.at));
-            parts.push(format!("{what}: at most {most} {unit}, first at {at}."));
-        }
-    };
-    add("Jobs use and wait for", "CPUs", demand);
-    add("Waited for", "CPUs", |point| point.waiting);
-    add("Ray has", "CPUs", |point| point.total);
-    add("Worker pods have", "cores", |point| point.cores);
-    if axes.gpus.is_some() {
-        add("Jobs use and wait for", "GPUs", |point| {
-            point.gpus.used + point.gpus.waiting
-        });
-        add("Worker pods have", "GPUs", |point| point.gpus.paid);
-    }
-    if axes.memory.is_some() {
-        add("Jobs use and wait for", "GiB of memory", |point| {
-            (point.memory.used + point.memory.waiting) / GIB
-        });
-        add("Worker pods have", "GiB", |point| point.memory.paid / GIB);
-    }
-    if axes.is_memory_known {
-        add("Processes hold", "GiB", |point| point.memory_held / GIB);
-    }
-    add("Waiting", "jobs", |point| point.waiting_jobs);
-    if axes.nodes.is_some() {
-        add("Kubernetes nodes", "nodes", |point| point.nodes);
-    }
-    parts.join(" ")
-}
+/// A quantity over time: its name and unit in the description, its title in the table, and its value at a point.
+/// Without a name or a title it is left out there.
+type Quantity = (&'static str, &'static str, &'static str, fn(&Point) -> f64);
 
-/// A column of the table, and its value at a point.
-type Column = (&'static str, fn(&Point) -> f64);
-
-fn columns(axes: &CurveAxes) -> Vec<Column> {
-    let mut columns: Vec<Column> = vec![
-        ("Used (CPUs)", |point| point.used),
-        ("Waited for (CPUs)", |point| point.waiting),
-        ("Ray's CPUs", |point| point.total),
-        ("Cores of worker pods", |point| point.cores),
+/// The quantities of the chart.
+fn quantities(axes: &CurveAxes) -> Vec<Quantity> {
+    let mut all: Vec<Quantity> = vec![
+        ("Jobs use and wait for", "CPUs", "", demand),
+        ("", "", "Used (CPUs)", |point| point.used),
+        ("Waited for", "CPUs", "Waited for (CPUs)", |point| {
+            point.waiting
+        }),
+        ("Ray has", "CPUs", "Ray's CPUs", |point| point.total),
+        (
+            "Worker pods have",
+            "cores",
+            "Cores of worker pods",
+            |point| point.cores,
+        ),
     ];
     if axes.gpus.is_some() {
-        columns.push(("Used (GPUs)", |point| point.gpus.used));
-        columns.push(("Waited for (GPUs)", |point| point.gpus.waiting));
-        columns.push(("GPUs of worker pods", |point| point.gpus.paid));
+        all.push(("Jobs use and wait for", "GPUs", "", |point| {
+            point.gpus.used + point.gpus.waiting
+        }));
+        all.push(("", "", "Used (GPUs)", |point| point.gpus.used));
+        all.push(("", "", "Waited for (GPUs)", |point| point.gpus.waiting));
+        let title = "GPUs of worker pods";
+        all.push(("Worker pods have", "GPUs", title, |point| point.gpus.paid));
     }
     if axes.memory.is_some() {
-        columns.push(("Used (GiB)", |point| point.memory.used / GIB));
-        columns.push(("Waited for (GiB)", |point| point.memory.waiting / GIB));
-        columns.push(("GiB of worker pods", |point| point.memory.paid / GIB));
+        all.push(("Jobs use and wait for", "GiB of memory", "", |point| {
+            (point.memory.used + point.memory.waiting) / GIB
+        }));
+        all.push(("", "", "Used (GiB)", |point| point.memory.used / GIB));
+        all.push(("", "", "Waited for (GiB)", |point| {
+            point.memory.waiting / GIB
+        }));
+        all.push(("Worker pods have", "GiB", "GiB of worker pods", |point| {
+            point.memory.paid / GIB
+        }));
     }
     if axes.is_memory_known {
-        columns.push(("Held (GiB)", |point| point.memory_held / GIB));
+        all.push(("Processes hold", "GiB", "Held (GiB)", |point| {
+            point.memory_held / GIB
+        }));
     }
-    columns.push(("Jobs that wait", |point| point.waiting_jobs));
+    all.push(("Waiting", "jobs", "Jobs that wait", |point| {
+        point.waiting_jobs
+    }));
     if axes.nodes.is_some() {
-        columns.push(("Kubernetes nodes", |point| point.nodes));
+        let name = "Kubernetes nodes";
+        all.push((name, "nodes", name, |point| point.nodes));
     }
-    columns
+    all
+}
+
+fn description(row: &StudyRow, axes: &CurveAxes) -> String {
+    let named = quantities(axes)
+        .into_iter()
+        .filter(|(name, ..)| !name.is_empty());
+    let parts = named.filter_map(|(name, unit, _, value)| {
+        let point = greatest(&row.result.curve, value)?;
+        let (most, at) = (number_of(value(point)), duration(point.at));
+        Some(format!("{name}: at most {most} {unit}, first at {at}."))
+    });
+    parts.collect::<Vec<String>>().join(" ")
 }
 
 /// The main points of the chart as a table: moments at equal distances, and those with the most demand
@@ -308,14 +285,15 @@ pub fn main_points(row: &StudyRow, axes: &CurveAxes) -> String {
     let mut peak = |value: fn(&Point) -> f64, name| {
         moments.extend(greatest(points, value).map(|point| (point.at, name)));
     };
-    peak(demand, "most demand");
-    peak(|point| point.cores, "most cores");
+    peak(demand, " (most demand)");
+    peak(|point| point.cores, " (most cores)");
     moments.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let columns = columns(axes);
+    let mut columns = quantities(axes);
+    columns.retain(|(_, _, title, _)| !title.is_empty());
     let mut out = String::from(
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Main points\"><table><thead><tr><th>At</th>",
     );
-    for (name, _) in &columns {
+    for (_, _, name, _) in &columns {
         let _ = write!(out, "<th class=\"n\">{name}</th>");
     }
     out.push_str("</tr></thead><tbody>");
@@ -325,16 +303,8 @@ pub fn main_points(row: &StudyRow, axes: &CurveAxes) -> String {
         let Some(point) = points.get(number.saturating_sub(1)) else {
             continue;
         };
-        let (at, name) = (
-            duration(at),
-            if name.is_empty() {
-                String::new()
-            } else {
-                format!(" ({name})")
-            },
-        );
-        let _ = write!(out, "<tr><td>{at}{name}</td>");
-        for (_, value) in &columns {
+        let _ = write!(out, "<tr><td>{}{name}</td>", duration(at));
+        for (.., value) in &columns {
             let _ = write!(out, "<td class=\"n\">{}</td>", number_of(value(point)));
         }
         out.push_str("</tr>\n");

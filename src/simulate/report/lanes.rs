@@ -31,17 +31,6 @@ pub struct Lane {
     pub tracks: Vec<Track>,
 }
 
-/// Lanes with one axis of time.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Lanes {
-    /// The width of the chart.
-    pub width: f64,
-    /// The time since the first submission.
-    pub time: Axis,
-    /// The lanes, from above.
-    pub lanes: Vec<Lane>,
-}
-
 const LEFT: f64 = 48.0;
 const RIGHT: f64 = 16.0;
 
@@ -53,102 +42,83 @@ const LEGEND: f64 = 18.0;
 const LETTER: f64 = 6.6;
 const SAMPLE: f64 = 30.0;
 
-impl Lanes {
-    /// The chart as markup, and its height.
-    pub fn draw(&self) -> (String, f64) {
-        let (mut body, mut drawn) = (String::new(), String::new());
-        let mut top = self.legend(&mut body);
-        let first = top + TITLE;
-        for lane in &self.lanes {
-            let frame = Frame {
-                left: LEFT,
-                top: top + TITLE,
-                right: self.width - RIGHT,
-                bottom: top + TITLE + lane.height,
-            };
-            frame.draw_height(&mut body, &lane.axis, lane.title);
-            for track in &lane.tracks {
-                self.track(&mut drawn, &frame, lane, track);
-            }
-            top = frame.bottom;
+/// Draws lanes with one axis of time, one under the other. Returns the markup and its height.
+pub fn draw(width: f64, time: &Axis, lanes: &[Lane]) -> (String, f64) {
+    let (mut body, mut drawn) = (String::new(), String::new());
+    let first = legend(&mut body, width, lanes) + TITLE;
+    let mut frame = Frame {
+        left: LEFT,
+        top: first,
+        right: width - RIGHT,
+        bottom: first - TITLE,
+    };
+    for lane in lanes {
+        frame.top = frame.bottom + TITLE;
+        frame.bottom = frame.top + lane.height;
+        frame.draw_height(&mut body, &lane.axis, lane.title);
+        for track in &lane.tracks {
+            let values = track.values.iter();
+            let places =
+                values.map(|(at, value)| (frame.x(time, *at), frame.y(&lane.axis, *value)));
+            let path = steps(places, track.is_area.then_some(frame.bottom));
+            let _ = write!(drawn, "<path class=\"{}\" d=\"{path}\"/>", track.class);
         }
-        let all = Frame {
-            left: LEFT,
-            top: first,
-            right: self.width - RIGHT,
-            bottom: top,
+    }
+    frame.top = first;
+    let what = format!("time since the first submission ({})", time.unit);
+    frame.draw_width(&mut body, time, &what);
+    (body + &drawn, frame.bottom + 42.0)
+}
+
+/// Says what is drawn how, each once, and returns where that ends.
+fn legend(out: &mut String, width: f64, lanes: &[Lane]) -> f64 {
+    let mut named: Vec<&Track> = Vec::new();
+    for track in lanes.iter().flat_map(|lane| &lane.tracks) {
+        let is_known = named.iter().any(|known| known.class == track.class);
+        if !track.name.is_empty() && !is_known {
+            named.push(track);
+        }
+    }
+    let (mut x, mut y) = (LEFT, 0.0);
+    for track in named {
+        let letters = u16::try_from(track.name.chars().count()).unwrap_or(u16::MAX);
+        let room = SAMPLE + LETTER * f64::from(letters) + 10.0;
+        if x + room > width && x > LEFT {
+            (x, y) = (LEFT, y + LEGEND);
+        }
+        let (class, name) = (track.class, track.name);
+        let (from, after) = (coordinate(x), coordinate(x + SAMPLE));
+        let [upper, middle, base] = [6.0, 12.0, 16.0].map(|below| coordinate(y + below));
+        let sample = if track.is_area {
+            format!(
+                "<rect class=\"{class}\" x=\"{from}\" y=\"{upper}\" width=\"24\" height=\"12\"/>"
+            )
+        } else {
+            format!("<path class=\"{class}\" d=\"M{from} {middle}h24\"/>")
         };
-        let unit = self.time.unit;
-        all.draw_width(
-            &mut body,
-            &self.time,
-            &format!("time since the first submission ({unit})"),
+        let _ = write!(
+            out,
+            "{sample}<text x=\"{after}\" y=\"{base}\">{name}</text>"
         );
-        (body + &drawn, top + 42.0)
+        x += room;
     }
-
-    fn track(&self, out: &mut String, frame: &Frame, lane: &Lane, track: &Track) {
-        let place =
-            |(at, value): &(f64, f64)| (frame.x(&self.time, *at), frame.y(&lane.axis, *value));
-        let places = track.values.iter().map(place);
-        let path = steps(places, track.is_area.then_some(frame.bottom));
-        let _ = write!(out, "<path class=\"{}\" d=\"{path}\"/>", track.class);
-    }
-
-    /// Says what is drawn how, each once, and returns where that ends.
-    fn legend(&self, out: &mut String) -> f64 {
-        let mut named: Vec<&Track> = Vec::new();
-        for track in self.lanes.iter().flat_map(|lane| &lane.tracks) {
-            let is_known = named.iter().any(|known| known.class == track.class);
-            if !track.name.is_empty() && !is_known {
-                named.push(track);
-            }
-        }
-        let (mut x, mut y) = (LEFT, 0.0);
-        for track in named {
-            let letters = u16::try_from(track.name.chars().count()).unwrap_or(u16::MAX);
-            let width = SAMPLE + LETTER * f64::from(letters) + 10.0;
-            if x + width > self.width && x > LEFT {
-                (x, y) = (LEFT, y + LEGEND);
-            }
-            let (class, name) = (track.class, track.name);
-            let (from, after) = (coordinate(x), coordinate(x + SAMPLE));
-            let (upper, middle, base) = (
-                coordinate(y + 6.0),
-                coordinate(y + 12.0),
-                coordinate(y + 16.0),
-            );
-            let sample = if track.is_area {
-                format!(
-                    "<rect class=\"{class}\" x=\"{from}\" y=\"{upper}\" width=\"24\" height=\"12\"/>"
-                )
-            } else {
-                format!("<path class=\"{class}\" d=\"M{from} {middle}h24\"/>")
-            };
-            let _ = write!(
-                out,
-                "{sample}<text x=\"{after}\" y=\"{base}\">{name}</text>"
-            );
-            x += width;
-        }
-        y + LEGEND
-    }
+    y + LEGEND
 }
 
 /// A path on which each value holds until the next one; as an area, down to `bottom`.
 fn steps(places: impl Iterator<Item = (f64, f64)>, bottom: Option<f64>) -> String {
     let mut path = String::new();
-    let mut last: Option<(String, String)> = None;
+    // The path is drawn up to one place; the last one may be to the right of that at the same height.
     let mut drawn = String::new();
+    let mut last: Option<(String, String)> = None;
     for (x, y) in places {
         let (x, y) = (coordinate(x), coordinate(y));
         match &last {
             None => {
-                let start = bottom.map_or_else(|| y.clone(), coordinate);
-                let _ = write!(path, "M{x} {start}");
-                if bottom.is_some() {
-                    let _ = write!(path, "V{y}");
-                }
+                let _ = match bottom {
+                    Some(bottom) => write!(path, "M{x} {}V{y}", coordinate(bottom)),
+                    None => write!(path, "M{x} {y}"),
+                };
                 drawn.clone_from(&x);
             }
             Some((_, before)) if *before != y => {
@@ -203,12 +173,10 @@ mod tests {
                 track("cores", "a longer one"),
             ]
         };
-        let chart = |width| Lanes {
-            width,
-            time: Axis::of_time(60.0),
-            lanes: vec![lane(both()), lane(both())],
-        };
-        let ((wide, low), (narrow, high)) = (chart(640.0).draw(), chart(220.0).draw());
+        let lanes = [lane(both()), lane(both())];
+        let time = Axis::of_time(60.0);
+        let ((wide, low), (narrow, high)) =
+            (draw(640.0, &time, &lanes), draw(220.0, &time, &lanes));
         assert_eq!(wide.matches("a long name").count(), 1, "{wide}");
         assert!(narrow.contains("a longer one") && high > low);
     }

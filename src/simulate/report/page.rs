@@ -6,9 +6,7 @@ use crate::facts::node::NodeTaint;
 use crate::report::html::{document, escaped};
 use crate::simulate::report::axis::number_of;
 use crate::simulate::report::curve::{self, CurveAxes};
-use crate::simulate::report::table::{
-    StudyTable, duration, headline, legend, row_name, strategy_name,
-};
+use crate::simulate::report::table::{self, duration, headline, legend, row_name, strategy_name};
 use crate::simulate::report::{chart, tradeoff};
 use crate::simulate::settings::NodePool;
 use crate::simulate::study::{Study, StudyRow};
@@ -30,9 +28,21 @@ const STYLE: &str = "h2{margin-top:2.5rem}h3{margin:0 0 .3rem;font-size:1rem}\
 
 /// The page of a study: its table, cost against waiting, and the curves of each simulation.
 pub fn html(study: &Study, rows: &[StudyRow]) -> String {
+    let fields: Vec<String> = (study.variations.iter()).map(ToString::to_string).collect();
+    let labels = fields.last().map_or_else(String::new, |last| {
+        format!(
+            " The numbers beside the points are {}; lines join simulations that differ in {last} alone.",
+            fields.join(" / "),
+        )
+    });
     let mut body = String::new();
-    let _ = writeln!(body, "<p>{}</p>", escaped(&headline(study, rows)));
-    overview(&mut body, study, rows);
+    let _ = writeln!(
+        body,
+        "<p>{}</p>\n<h2>Cost against waiting</h2>\n<figure>{}<figcaption>Each point is a \
+         simulation. Further left costs less, further down waits less; an axis need not begin at 0.{labels}</figcaption></figure>",
+        escaped(&headline(study, rows)),
+        tradeoff::chart(rows),
+    );
     table(&mut body, study, rows);
     curves(&mut body, study, rows);
     settings(&mut body, study);
@@ -41,39 +51,20 @@ pub fn html(study: &Study, rows: &[StudyRow]) -> String {
     document(&title, &style, &body)
 }
 
-fn overview(out: &mut String, study: &Study, rows: &[StudyRow]) {
-    let fields: Vec<String> = (study.variations.iter()).map(ToString::to_string).collect();
-    let labels = if fields.is_empty() {
-        String::new()
-    } else {
-        format!(
-            " The numbers beside the points are {}; lines join simulations that differ in {} alone.",
-            fields.join(" / "),
-            fields.last().map_or("", String::as_str)
-        )
-    };
-    let chart = tradeoff::chart(rows);
-    let _ = writeln!(
-        out,
-        "<h2>Cost against waiting</h2>\n<figure>{chart}<figcaption>Each point is a \
-         simulation. Further left costs less, further down waits less; an axis need not begin at 0.{labels}</figcaption></figure>"
-    );
-}
-
 fn table(out: &mut String, study: &Study, rows: &[StudyRow]) {
-    let table = StudyTable::of(study, rows);
+    let (titles, lines) = table::table(study, rows);
     // The text columns come first: the fields that are varied, and the strategy.
     let named = study.variations.len();
     out.push_str(
         "<h2>All simulations</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" \
          aria-label=\"All simulations\"><table><thead><tr>",
     );
-    for (column, title) in table.titles.iter().enumerate() {
+    for (column, title) in titles.iter().enumerate() {
         let class = if column == named { "" } else { " class=\"n\"" };
         let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", escaped(title));
     }
     out.push_str("</tr></thead><tbody>\n");
-    for (number, line) in table.lines.iter().enumerate() {
+    for (number, line) in lines.iter().enumerate() {
         out.push_str("<tr>");
         for (column, cell) in line.iter().enumerate() {
             let cell = escaped(cell);

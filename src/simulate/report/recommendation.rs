@@ -5,11 +5,10 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::table::{duration, jobs, strategy_name, to_first};
-use crate::plan::Strategy;
 use crate::simulate::recommend::patch::{Change, written};
 use crate::simulate::recommend::recommendation::{Recommendation, Risk};
 use crate::simulate::recommend::search::{Search, Searched};
-use crate::simulate::recommend::trial::Trial;
+use crate::simulate::recommend::trial::{Trial, failed};
 use crate::yaml;
 
 /// The most choices that are shown to people; programs get all.
@@ -37,7 +36,7 @@ impl Report<'_> {
             "{} on {}, scaled by {}: {jobs}, {:.2} CPU-hours of work, {} if nothing ever waited{}",
             search.trace.name,
             self.place(),
-            strategy_name(self.strategy()),
+            strategy_name(search.reconciler.plan.strategy),
             today.cpu_hours.work,
             duration(today.endless_makespan),
             if search.seeds > 1 {
@@ -46,10 +45,6 @@ impl Report<'_> {
                 String::new()
             },
         )
-    }
-
-    fn strategy(&self) -> Strategy {
-        self.search.reconciler.plan.strategy
     }
 
     /// Namespace and name of the cluster.
@@ -62,35 +57,85 @@ impl Report<'_> {
 
     /// Titles of columns, and a line for each choice of the front and for today's settings.
     pub fn table(&self) -> (Vec<&'static str>, Vec<Vec<String>>) {
-        let has_gpus = self.has_gpus();
+        let (has_gpus, has_seeds) = (self.has_gpus(), self.search.seeds > 1);
         let mut titles = vec!["CHOICE", "", "WAIT", "P99", "CPU-HOURS"];
-        titles.extend(
-            has_gpus
-                .then_some(["GPU-HOURS", "COST"])
-                .into_iter()
-                .flatten(),
-        );
+        if has_gpus {
+            titles.extend(["GPU-HOURS", "COST"]);
+        }
         titles.extend(["WAIT TO TODAY", "COST TO TODAY", "WORSE IN", "BY"]);
-        titles.extend((self.search.seeds > 1).then_some("BETTER ON"));
+        if has_seeds {
+            titles.push("BETTER ON");
+        }
         titles.push("CHANGES");
+        let front = self.recommendation;
         let mut rows: Vec<(Option<usize>, usize)> = (self.shown().into_iter())
-            .map(|at| (Some(at), self.recommendation.trials[at]))
+            .map(|at| (Some(at), front.trials[at]))
             .collect();
-        if !self.recommendation.has_today() {
+        let today = self.searched.today();
+        if !front.has_today() {
             let costs = rows
                 .iter()
                 .map(|(_, trial)| self.searched.trials[*trial].cost);
-            let today = self.searched.today().cost;
-            let before = costs.take_while(|cost| *cost <= today).count();
+            let before = costs.take_while(|cost| *cost <= today.cost).count();
             rows.insert(before, (None, 0));
         }
-        let lines = rows.into_iter().map(|(at, trial)| self.cells(at, trial));
-        (titles, lines.collect())
-    }
-
-    fn simulations(&self) -> usize {
-        let trials = self.searched.trials.iter();
-        trials.map(|trial| trial.by_seed.len()).sum()
+        let lines = rows.into_iter().map(|(at, number)| {
+            let trial = &self.searched.trials[number];
+            let (wait, result) = (trial.result.wait, &trial.result);
+            let is_taken = front.taken == at && number != 0;
+            let marks = [
+                (number == 0).then_some("today"),
+                (at.is_some() && front.knee == at).then_some("knee"),
+                (at.is_some() && is_taken).then_some("taken"),
+            ];
+            let marks: Vec<&str> = marks.into_iter().flatten().collect();
+            let mut cells = vec![
+                at.map(|at| (at + 1).to_string()).unwrap_or_default(),
+                marks.join(", "),
+                format!("{:.1} s", wait.mean),
+                format!("{:.1} s", wait.p99),
+                format!("{:.2}", result.cpu_hours.paid),
+            ];
+            if has_gpus {
+                cells
+                    .extend([result.gpu_hours.paid, trial.cost].map(|hours| format!("{hours:.2}")));
+            }
+            if number == 0 {
+                // Today's settings are not compared with themselves, and change nothing.
+                cells.resize(titles.len(), String::new());
+                return cells;
+            }
+            let risk = Risk::of(self.searched, trial);
+            let by = (risk.worse_parts > 0).then(|| format!("{:.1} s", risk.worst_by));
+            let more = format!("{:+.2}", trial.cost - today.cost);
+            cells.extend([
+                format!("{:+.1} s", wait.mean - today.result.wait.mean),
+                to_first(more, trial.cost, today.cost),
+                format!("{} of {}", risk.worse_parts, risk.parts),
+                by.unwrap_or_default(),
+            ]);
+            if has_seeds {
+                cells.push(format!("{} of {} seeds", risk.better_seeds, risk.seeds));
+            }
+            // Sizes are shown by their cores alone, since memory goes with them, and a group by its name where
+            // there are several.
+            let is_alone = self.search.space.groups.len() == 1;
+            let changes = trial.patch.changes.iter().filter(|change| {
+                !change.field.starts_with("requests.") && !change.field.ends_with("memory")
+            });
+            let changes = changes.map(|change| {
+                let group = change.group.clone().filter(|_| !is_alone);
+                let change = Change {
+                    group,
+                    ..change.clone()
+                };
+                change.to_string()
+            });
+            cells.push(changes.collect::<Vec<String>>().join(", "));
+            cells
+        });
+        let lines = lines.collect();
+        (titles, lines)
     }
 
     fn has_gpus(&self) -> bool {
@@ -107,73 +152,6 @@ impl Report<'_> {
         let step = count.div_ceil(MOST_SHOWN).max(1);
         let is_shown = |at: &usize| at.is_multiple_of(step) || at + 1 == count || is_named(*at);
         (0..count).filter(is_shown).collect()
-    }
-
-    fn cells(&self, at: Option<usize>, number: usize) -> Vec<String> {
-        let (today, trial) = (self.searched.today(), &self.searched.trials[number]);
-        let (wait, result) = (trial.result.wait, &trial.result);
-        let mut cells = vec![
-            at.map(|at| (at + 1).to_string()).unwrap_or_default(),
-            self.mark(at, number),
-            format!("{:.1} s", wait.mean),
-            format!("{:.1} s", wait.p99),
-            format!("{:.2}", result.cpu_hours.paid),
-        ];
-        if self.has_gpus() {
-            cells.extend([result.gpu_hours.paid, trial.cost].map(|hours| format!("{hours:.2}")));
-        }
-        if number == 0 {
-            let empty = 5 + usize::from(self.search.seeds > 1);
-            cells.extend(std::iter::repeat_n(String::new(), empty));
-            return cells;
-        }
-        let risk = Risk::of(self.searched, trial);
-        let by = (risk.worse_parts > 0).then(|| format!("{:.1} s", risk.worst_by));
-        cells.extend([
-            format!("{:+.1} s", wait.mean - today.result.wait.mean),
-            to_first(
-                format!("{:+.2}", trial.cost - today.cost),
-                trial.cost,
-                today.cost,
-            ),
-            format!("{} of {}", risk.worse_parts, risk.parts),
-            by.unwrap_or_default(),
-        ]);
-        let seeds = format!("{} of {} seeds", risk.better_seeds, risk.seeds);
-        cells.extend((self.search.seeds > 1).then_some(seeds));
-        cells.push(self.describe(&trial.patch.changes));
-        cells
-    }
-
-    /// Changes in a cell: sizes are told by their cores alone, since memory goes with them, and a group by
-    /// its name where there are several.
-    fn describe(&self, changes: &[Change]) -> String {
-        let is_told = |change: &&Change| {
-            let field = change.field;
-            !field.starts_with("requests.") && !field.ends_with("memory")
-        };
-        let is_alone = self.search.space.groups.len() == 1;
-        let told = changes.iter().filter(is_told).map(|change| {
-            let group = change.group.clone().filter(|_| !is_alone);
-            let change = Change {
-                group,
-                ..change.clone()
-            };
-            change.to_string()
-        });
-        told.collect::<Vec<String>>().join(", ")
-    }
-
-    fn mark(&self, at: Option<usize>, number: usize) -> String {
-        let is_knee = at.is_some() && self.recommendation.knee == at;
-        let is_taken = at.is_some() && self.recommendation.taken == at;
-        let marks = [
-            (number == 0).then_some("today"),
-            is_knee.then_some("knee"),
-            (is_taken && number != 0).then_some("taken"),
-        ];
-        let marks: Vec<&str> = marks.into_iter().flatten().collect();
-        marks.join(", ")
     }
 
     /// The meaning of the columns, and conclusions.
@@ -197,55 +175,17 @@ impl Report<'_> {
             );
         }
         out.push('\n');
-        for sentence in self.sentences() {
+        for sentence in self.conclusions() {
             let _ = writeln!(out, "{sentence}");
         }
         out
     }
 
-    fn sentences(&self) -> Vec<String> {
-        let front = self.recommendation;
-        let mut said = vec![self.beside_today()];
-        let (shown, all) = (self.shown().len(), front.trials.len());
-        if shown < all {
-            said.push(format!(
-                "These are {shown} of {all} choices; -o json has them all."
-            ));
-        }
-        let first = front
-            .trials
-            .first()
-            .map(|trial| &self.searched.trials[*trial]);
-        if let Some(failed) = first.map(Trial::failed).filter(|failed| *failed > 0) {
-            said.push(format!(
-                "With every choice {failed} jobs never ran or were harmed; rayfit simulate says which."
-            ));
-        }
-        if self.searched.trials.len() >= self.search.most_choices() {
-            let count = self.search.simulations;
-            said.push(format!(
-                "All {count} simulations were used: with more (--simulations) there may be better choices."
-            ));
-        }
-        said.push(match front.knee {
-            Some(knee) => format!(
-                "Choice {} is the knee: from there on, less waiting costs much more.",
-                knee + 1
-            ),
-            None => "There is no knee: less waiting costs about as much everywhere.".to_owned(),
-        });
-        said.extend(self.is_taken());
-        said
-    }
-
-    /// The choices compared with today's settings.
-    fn beside_today(&self) -> String {
-        let front = self.recommendation;
+    fn conclusions(&self) -> Vec<String> {
+        let (front, searched) = (self.recommendation, self.searched);
         let trials = front.trials.iter();
-        let better = trials
-            .filter(|trial| self.searched.is_better(**trial))
-            .count();
-        match (front.has_today(), better) {
+        let better = trials.filter(|trial| searched.is_better(**trial)).count();
+        let mut sentences = vec![match (front.has_today(), better) {
             (true, _) if front.trials.len() == 1 => {
                 "Nothing that was tried is better than today's settings: leave them as they are."
                     .to_owned()
@@ -264,41 +204,80 @@ impl Report<'_> {
             (false, better) => {
                 format!("{better} choices are better than today's settings in waiting as in cost.")
             }
+        }];
+        let (shown, all) = (self.shown().len(), front.trials.len());
+        if shown < all {
+            sentences.push(format!(
+                "These are {shown} of {all} choices; -o json has them all."
+            ));
         }
-    }
-
-    /// The reason for the choice that is taken.
-    fn is_taken(&self) -> Option<String> {
-        let (front, searched) = (self.recommendation, self.searched);
-        let Some(taken) = front.taken else {
-            let none = "No choice is as wanted by --max-wait and --max-cost.";
-            return Some(none.to_owned());
-        };
-        let number = taken + 1;
-        if self.is_wanted {
-            return Some(format!("Choice {number} is as wanted."));
+        let first = front.trials.first();
+        let lost = first.map_or(0, |trial| failed(&searched.trials[*trial].result));
+        if lost > 0 {
+            sentences.push(format!(
+                "With every choice {lost} jobs never ran or were harmed; rayfit simulate says which."
+            ));
         }
-        let is_better = searched.is_better(front.trials[taken]);
-        (is_better && front.knee != Some(taken)).then(|| {
-            format!(
-                "Choice {number} is taken, as it is better than today's settings; --choose takes another."
-            )
-        })
+        if searched.trials.len() >= self.search.most_choices() {
+            let count = self.search.simulations;
+            sentences.push(format!(
+                "All {count} simulations were used: with more (--simulations) there may be better choices."
+            ));
+        }
+        sentences.push(match front.knee {
+            Some(knee) => format!(
+                "Choice {} is the knee: from there on, less waiting costs much more.",
+                knee + 1
+            ),
+            None => "There is no knee: less waiting costs about as much everywhere.".to_owned(),
+        });
+        match front.taken {
+            None => {
+                sentences.push("No choice is as wanted by --max-wait and --max-cost.".to_owned());
+            }
+            Some(taken) if self.is_wanted => {
+                sentences.push(format!("Choice {} is as wanted.", taken + 1));
+            }
+            Some(taken) if front.knee != Some(taken) && searched.is_better(front.trials[taken]) => {
+                sentences.push(format!(
+                    "Choice {} is taken, as it is better than today's settings; --choose takes another.",
+                    taken + 1
+                ));
+            }
+            Some(_) => {}
+        }
+        sentences
     }
 
     /// The patch of a choice, by its position in the front, with how to apply it.
     pub fn patch(&self, at: usize) -> String {
         let trial = &self.searched.trials[self.recommendation.trials[at]];
+        let number = at + 1;
         if trial.patch.changes.is_empty() {
-            return "Choice ".to_owned() + &format!("{} is what holds today.\n", at + 1);
+            return format!("Choice {number} is what holds today.\n");
         }
-        let changes = trial.patch.changes.iter();
-        let mut out = format!("Choice {} changes\n", at + 1);
-        for change in changes {
+        let mut out = format!("Choice {number} changes\n");
+        for change in &trial.patch.changes {
             let _ = writeln!(out, "  {change}");
         }
         if !trial.patch.patch.0.is_empty() {
-            self.cluster_patch(&mut out, at);
+            let cluster = &self.search.space.cluster;
+            let name = cluster["metadata"]["name"].as_str().unwrap_or("NAME");
+            let namespace = cluster["metadata"]["namespace"].as_str();
+            let namespace = namespace.map_or_else(String::new, |space| format!(" -n {space}"));
+            let _ = write!(
+                out,
+                "\nin the manifest, or on the live cluster with the patch below, which -o patch prints alone:\n  \
+                 kubectl patch raycluster {name}{namespace} --type json --patch-file patch.yaml --dry-run=server\n  \
+                 kubectl patch raycluster {name}{namespace} --type json --patch-file patch.yaml\n"
+            );
+            if cluster["spec"]["upgradeStrategy"]["type"] == "Recreate" {
+                out.push_str(
+                    "With upgradeStrategy Recreate, KubeRay replaces all pods after a change of anything but numbers \
+                     of replicas and annotations.\n",
+                );
+            }
+            let _ = write!(out, "\n{}", self.bare_patch(at));
         }
         if let Some(policy) = self.policy_patch(at) {
             let _ = write!(
@@ -310,34 +289,6 @@ impl Report<'_> {
             );
         }
         out
-    }
-
-    fn cluster_patch(&self, out: &mut String, at: usize) {
-        let text = |pointer| self.search.space.cluster.pointer(pointer)?.as_str();
-        let (name, namespace) = (text("/metadata/name"), text("/metadata/namespace"));
-        let name = name.unwrap_or("NAME");
-        let namespace = namespace.map(|space| format!(" -n {space}"));
-        let namespace = namespace.unwrap_or_default();
-        let _ = write!(
-            out,
-            "\nin the manifest, or on the live cluster with the patch below, which -o patch prints alone:\n  \
-             kubectl patch raycluster {name}{namespace} --type json --patch-file patch.yaml --dry-run=server\n  \
-             kubectl patch raycluster {name}{namespace} --type json --patch-file patch.yaml\n"
-        );
-        if self
-            .search
-            .space
-            .cluster
-            .pointer("/spec/upgradeStrategy/type")
-            == Some(&json!("Recreate"))
-        {
-            out.push_str(
-                "With upgradeStrategy Recreate, KubeRay replaces all pods after a change of anything but numbers \
-                 of replicas and annotations.\n",
-            );
-        }
-        out.push('\n');
-        out.push_str(&self.bare_patch(at));
     }
 
     /// The patch of a choice alone, as YAML.
@@ -370,11 +321,13 @@ impl Report<'_> {
             choice["betterThanToday"] = json!(is_better);
             choice
         });
+        let trials = self.searched.trials.iter();
+        let simulations: usize = trials.map(|trial| trial.by_seed.len()).sum();
         json!({
             "apiVersion": "rayfit.dev/v1alpha1", "kind": "Recommendation",
             "trace": search.trace.name, "jobs": search.trace.jobs.len(), "rayCluster": self.place(),
-            "strategy": strategy_name(self.strategy()), "gpuWeight": search.gpu_weight,
-            "simulations": self.simulations(), "seeds": search.seeds, "refused": self.searched.refused,
+            "strategy": strategy_name(search.reconciler.plan.strategy), "gpuWeight": search.gpu_weight,
+            "simulations": simulations, "seeds": search.seeds, "refused": self.searched.refused,
             "searched": parameters.collect::<Vec<Value>>(),
             "today": self.trial(self.searched.today()),
             "front": choices.collect::<Vec<Value>>(),
@@ -385,9 +338,7 @@ impl Report<'_> {
     fn trial(&self, trial: &Trial) -> Value {
         let mut result = json!(trial.result);
         if let Some(fields) = result.as_object_mut() {
-            for curves in ["curve", "groups", "pools"] {
-                fields.remove(curves);
-            }
+            fields.remove("curve");
         }
         json!({
             "changes": trial.patch.changes, "cost": trial.cost, "result": result,

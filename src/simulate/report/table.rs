@@ -31,53 +31,91 @@ const EVICTED: (&str, &str) = (
     "EVICTED: worker pods that the node autoscaler evicted, because their jobs could run on other nodes.",
 );
 
-/// Titles, and for each simulation a line of as many cells. A cell that says nothing is empty.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StudyTable {
-    /// The titles: first the fields that are varied, then the strategy.
-    pub titles: Vec<String>,
-    /// The cells, by line.
-    pub lines: Vec<Vec<String>>,
-}
+/// A cost of a simulation.
+type CostOf = fn(&SimulationResult) -> Cost;
 
-impl StudyTable {
-    /// The table of a study. Columns that say nothing about it are left out.
-    pub fn of(study: &Study, rows: &[StudyRow]) -> Self {
-        let has = Shown::of(study, rows);
-        let fields = study.variations.iter();
-        let mut titles: Vec<String> = fields.map(ToString::to_string).collect();
-        let mut add = |names: &[&str]| titles.extend(names.iter().map(|name| (*name).to_owned()));
-        add(&["STRATEGY", "WAIT", "P50", "P99", "MAKESPAN"]);
-        add(&["CPU-HOURS", "OF WORK", "SLACK"]);
-        if has.memory_work {
-            add(&["GIB-HOURS", "GIB OF WORK", "GIB SLACK"]);
+/// The table of a study: titles, first of the fields that are varied, then of the strategy; and for each
+/// simulation a line of as many cells. A cell that says nothing is empty; columns that say nothing are left out.
+pub fn table(study: &Study, rows: &[StudyRow]) -> (Vec<String>, Vec<Vec<String>>) {
+    let (mut titles, mut lines) = (Vec::new(), vec![Vec::new(); rows.len()]);
+    let mut add = |title: &str, cell: &dyn Fn(&StudyRow) -> String| {
+        titles.push(title.to_owned());
+        for (line, row) in lines.iter_mut().zip(rows) {
+            line.push(cell(row));
         }
-        if has.gpus {
-            add(&["GPU-HOURS", "GPU OF WORK", "GPU SLACK"]);
-        }
-        if has.nodes {
-            add(&["NODE-HOURS"]);
-        }
-        add(&["PODS", "RESIZES", "HARMED"]);
-        if has.evictions {
-            add(&[EVICTED.0]);
-        }
-        if has.memory_use {
-            add(&[KILLED.0]);
-        }
-        add(&["LOST", "UNFINISHED", "WAIT TO FIRST", "COST TO FIRST"]);
-        if has.gpus {
-            add(&["GPU TO FIRST"]);
-        }
-        let lines = rows.iter().map(|row| {
-            let first = rows.first().unwrap_or(row);
-            cells(row, &first.result, has)
+    };
+    for (at, field) in study.variations.iter().enumerate() {
+        add(&field.to_string(), &|row| row.set[at].1.to_string());
+    }
+    add("STRATEGY", &|row| strategy_name(row.strategy).to_owned());
+    add("WAIT", &|row| format!("{:.1} s", row.result.wait.mean));
+    add("P50", &|row| format!("{:.1} s", row.result.wait.p50));
+    add("P99", &|row| format!("{:.1} s", row.result.wait.p99));
+    add("MAKESPAN", &|row| duration(row.result.makespan));
+    // Hours that were paid for, these as a multiple of the work, and those that were not used.
+    let any = |is: fn(&SimulationResult) -> bool| rows.iter().any(|row| is(&row.result));
+    let has_memory_work = any(|result| result.gib_hours.work > 0.0);
+    let has_gpus = any(|result| result.gpu_hours.paid > 0.0);
+    let hours: [(bool, [&str; 3], CostOf); 3] = [
+        (true, ["CPU-HOURS", "OF WORK", "SLACK"], |result| {
+            result.cpu_hours
+        }),
+        (
+            has_memory_work,
+            ["GIB-HOURS", "GIB OF WORK", "GIB SLACK"],
+            |result| result.gib_hours,
+        ),
+        (
+            has_gpus,
+            ["GPU-HOURS", "GPU OF WORK", "GPU SLACK"],
+            |result| result.gpu_hours,
+        ),
+    ];
+    for (_, [paid, of_work, slack], cost) in hours.into_iter().filter(|(is_shown, ..)| *is_shown) {
+        add(paid, &|row| format!("{:.2}", cost(&row.result).paid));
+        add(of_work, &|row| {
+            let ratio = cost(&row.result).ratio();
+            ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}x"))
         });
-        Self {
-            titles,
-            lines: lines.collect(),
+        add(slack, &|row| format!("{:.2}", cost(&row.result).slack));
+    }
+    if !study.world.pools.is_empty() {
+        add("NODE-HOURS", &|row| format!("{:.2}", row.result.node_hours));
+    }
+    add("PODS", &|row| row.result.pods.to_string());
+    add("RESIZES", &|row| row.result.resizes.to_string());
+    add("HARMED", &|row| row.result.harmed.to_string());
+    if consolidates(study) {
+        add(EVICTED.0, &|row| row.result.evicted.to_string());
+    }
+    if has_memory(&study.trace) {
+        add(KILLED.0, &|row| row.result.out_of_memory.to_string());
+    }
+    add("LOST", &|row| row.result.jobs.lost.to_string());
+    add("UNFINISHED", &|row| row.result.jobs.unfinished.to_string());
+    if let Some(StudyRow { result: first, .. }) = rows.first() {
+        add("WAIT TO FIRST", &|row| {
+            let more = row.result.more_than(first).mean_wait;
+            to_first(
+                format!("{more:+.1} s"),
+                row.result.wait.mean,
+                first.wait.mean,
+            )
+        });
+        add("COST TO FIRST", &|row| {
+            let more = row.result.more_than(first).cpu_hours;
+            let (paid, before) = (row.result.cpu_hours.paid, first.cpu_hours.paid);
+            to_first(format!("{more:+.2}"), paid, before)
+        });
+        if has_gpus {
+            add("GPU TO FIRST", &|row| {
+                let more = row.result.more_than(first).gpu_hours;
+                let (paid, before) = (row.result.gpu_hours.paid, first.gpu_hours.paid);
+                to_first(format!("{more:+.2}"), paid, before)
+            });
         }
     }
+    (titles, lines)
 }
 
 /// The meaning of the columns, in sentences.
@@ -98,98 +136,16 @@ fn has_memory(trace: &Trace) -> bool {
     trace.jobs.iter().any(|job| !job.memory.is_empty())
 }
 
-/// The columns that are shown.
-#[derive(Debug, Clone, Copy)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "columns, each of which is there or not"
-)]
-struct Shown {
-    /// Jobs ask for memory.
-    memory_work: bool,
-    /// Pods have GPUs.
-    gpus: bool,
-    /// Kubernetes nodes are simulated.
-    nodes: bool,
-    /// The node autoscaler evicts pods.
-    evictions: bool,
-    /// It is known how much memory jobs use.
-    memory_use: bool,
-}
-
-impl Shown {
-    fn of(study: &Study, rows: &[StudyRow]) -> Self {
-        let any = |is: fn(&SimulationResult) -> bool| rows.iter().any(|row| is(&row.result));
-        Self {
-            memory_work: any(|result| result.gib_hours.work > 0.0),
-            gpus: any(|result| result.gpu_hours.paid > 0.0),
-            nodes: !study.world.pools.is_empty(),
-            evictions: consolidates(study),
-            memory_use: has_memory(&study.trace),
-        }
-    }
-}
-
-fn cells(row: &StudyRow, first: &SimulationResult, has: Shown) -> Vec<String> {
-    let result = &row.result;
-    let mut cells: Vec<String> = row.set.iter().map(|(_, value)| value.to_string()).collect();
-    cells.push(strategy_name(row.strategy).to_owned());
-    let wait = result.wait;
-    cells.extend([wait.mean, wait.p50, wait.p99].map(|seconds| format!("{seconds:.1} s")));
-    cells.push(duration(result.makespan));
-    cells.extend(hours(result.cpu_hours));
-    cells.extend(
-        has.memory_work
-            .then(|| hours(result.gib_hours))
-            .into_iter()
-            .flatten(),
-    );
-    cells.extend(
-        has.gpus
-            .then(|| hours(result.gpu_hours))
-            .into_iter()
-            .flatten(),
-    );
-    cells.extend(has.nodes.then(|| format!("{:.2}", result.node_hours)));
-    cells.extend([result.pods, result.resizes, result.harmed].map(|count| count.to_string()));
-    cells.extend(has.evictions.then(|| result.evicted.to_string()));
-    cells.extend(has.memory_use.then(|| result.out_of_memory.to_string()));
-    cells.extend([result.jobs.lost, result.jobs.unfinished].map(|count| count.to_string()));
-    let (more, gpus) = (result.more_than(first), first.gpu_hours.paid);
-    cells.push(to_first(
-        format!("{:+.1} s", more.mean_wait),
-        result.wait.mean,
-        first.wait.mean,
-    ));
-    let cpus = (result.cpu_hours.paid, first.cpu_hours.paid);
-    cells.push(to_first(format!("{:+.2}", more.cpu_hours), cpus.0, cpus.1));
-    let gpus = has.gpus.then(|| {
-        to_first(
-            format!("{:+.2}", more.gpu_hours),
-            result.gpu_hours.paid,
-            gpus,
-        )
-    });
-    cells.extend(gpus);
-    cells
-}
-
-/// Hours that were paid for, these as a multiple of the work, and those that were not used.
-fn hours(cost: Cost) -> [String; 3] {
-    [
-        format!("{:.2}", cost.paid),
-        times(cost),
-        format!("{:.2}", cost.slack),
-    ]
-}
-
-/// A difference as such, and in percent.
+/// A difference as such, and in percent where there is a base.
 pub(super) fn to_first(more: String, now: f64, before: f64) -> String {
-    match change(now, before) {
-        percent if percent.is_empty() => more,
-        percent if percent == SAME => percent,
-        percent => format!("{more} ({percent})"),
+    if before <= 0.0 {
+        return more;
     }
+    let percent = (now / before - 1.0) * 100.0;
+    if percent.abs() < 0.05 {
+        return "same".to_owned();
+    }
+    format!("{more} ({percent:+.1} %)")
 }
 
 /// The number of jobs of a trace, in words.
@@ -228,28 +184,6 @@ pub fn row_name(row: &StudyRow) -> String {
         let _ = write!(name, ", {field}={value}");
     }
     name
-}
-
-fn times(cost: Cost) -> String {
-    cost.ratio()
-        .map(|ratio| format!("{ratio:.2}x"))
-        .unwrap_or_default()
-}
-
-/// The word for amounts that do not differ.
-const SAME: &str = "same";
-
-/// The change in percent; empty where there is no base.
-pub(super) fn change(now: f64, before: f64) -> String {
-    if before <= 0.0 {
-        return String::new();
-    }
-    let percent = (now / before - 1.0) * 100.0;
-    if percent.abs() < 0.05 {
-        SAME.to_owned()
-    } else {
-        format!("{percent:+.1} %")
-    }
 }
 
 /// Seconds as people say them.

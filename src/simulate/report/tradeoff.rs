@@ -193,7 +193,12 @@ fn labels(
             frame.right <= within.right + 16.0
                 && frame.left >= within.left
                 && frame.bottom <= within.bottom
-                && !taken.iter().any(|other| overlap(frame, other))
+                && !taken.iter().any(|other| {
+                    frame.left < other.right
+                        && other.left < frame.right
+                        && frame.top < other.bottom
+                        && other.top < frame.bottom
+                })
         };
         if let Some(frame) = boxes.into_iter().find(is_free).filter(|_| !text.is_empty()) {
             let (x, y) = (coordinate(frame.left + 1.0), coordinate(frame.bottom - 3.0));
@@ -204,11 +209,4 @@ fn labels(
             taken.push(frame);
         }
     }
-}
-
-fn overlap(one: &Frame, other: &Frame) -> bool {
-    one.left < other.right
-        && other.left < one.right
-        && one.top < other.bottom
-        && other.top < one.bottom
 }

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, HashMap};
 use super::draft::{JobDraft, NAME_BYTES};
 use super::error::{Place, TraceError, TraceFault};
 use super::job::{Job, Trace};
-use crate::text::{nearest, shown_text};
+use crate::text::shown_text;
 
 /// Most jobs of a trace.
 const JOBS: usize = 1_000_000;
@@ -34,8 +34,21 @@ pub(super) fn assemble(name: String, mut drafts: Vec<JobDraft>) -> Result<Trace,
             }));
         }
     }
-    let parents = Ids::of(&drafts)?.parents(&drafts)?;
-    check_edges(&drafts, &parents)?;
+    let parents = parents(&drafts)?;
+    let mut edges = 0_usize;
+    for (draft, parents) in drafts.iter().zip(&parents) {
+        let copies = |named: &Named| named.copy.map_or(drafts[named.draft].count, |_| 1);
+        // Neither is above a million, nor are there more parents than fit into a line.
+        let each = parents.iter().map(copies).fold(0, usize::saturating_add);
+        edges = edges.saturating_add(each.saturating_mul(draft.count));
+        if edges > EDGES {
+            return Err(draft.place.fault(TraceFault::Many {
+                what: "pairs of a job and one that it waits for",
+                most: EDGES,
+                remedy: "let many jobs wait for one that waits for many",
+            }));
+        }
+    }
     let order = order(&mut drafts, &parents)?;
     Ok(Trace {
         name,
@@ -50,90 +63,71 @@ struct Named {
     copy: Option<usize>,
 }
 
-/// The positions of descriptions by their ids.
-struct Ids<'a>(HashMap<&'a str, usize>);
-
-impl<'a> Ids<'a> {
-    fn of(drafts: &'a [JobDraft]) -> Result<Self, TraceError> {
-        let mut ids = Self(HashMap::with_capacity(drafts.len()));
-        for (index, draft) in drafts.iter().enumerate() {
-            if copy_id(&draft.id, draft.count, draft.count - 1).len() > NAME_BYTES {
-                return Err(draft.place.fault(TraceFault::Value {
-                    what: "the id".to_owned(),
-                    value: shown_text(&draft.id),
-                    expected: "with the # and the number it has more than 256 bytes",
-                }));
-            }
-            if ids.0.insert(&draft.id, index).is_some() {
-                return Err(draft
-                    .place
-                    .fault(TraceFault::Duplicate(shown_text(&draft.id))));
-            }
+/// The positions of descriptions by their ids, which are unique.
+fn ids(drafts: &[JobDraft]) -> Result<HashMap<&str, usize>, TraceError> {
+    let mut ids = HashMap::with_capacity(drafts.len());
+    let duplicate = |draft: &JobDraft| {
+        let fault = TraceFault::Duplicate(shown_text(&draft.id));
+        draft.place.fault(fault)
+    };
+    for (index, draft) in drafts.iter().enumerate() {
+        if copy_id(&draft.id, draft.count, draft.count - 1).len() > NAME_BYTES {
+            let expected = "with the # and the number it has more than 256 bytes";
+            let id = shown_text(&draft.id);
+            return Err(draft.place.wrong("the id", id, expected));
         }
-        // An id such as `t#3` may stand in a line of its own and be the third of a line `t` with a
-        // count, which may come later: that shows only once all ids are known.
-        for draft in drafts {
-            if ids.copy(drafts, &draft.id).is_some() {
-                return Err(draft
-                    .place
-                    .fault(TraceFault::Duplicate(shown_text(&draft.id))));
-            }
+        if ids.insert(&*draft.id, index).is_some() {
+            return Err(duplicate(draft));
         }
-        Ok(ids)
     }
-
-    /// One of several equal jobs, such as `t#3`.
-    fn copy(&self, drafts: &[JobDraft], id: &str) -> Option<Named> {
-        let (base, number) = id.rsplit_once('#')?;
-        let draft = *self.0.get(base)?;
-        let count = drafts[draft].count;
-        let copy = number.parse::<usize>().ok()?.checked_sub(1)?;
-        let is_one = count > 1 && copy < count && copy_id(base, count, copy) == id;
-        is_one.then_some(Named {
-            draft,
-            copy: Some(copy),
-        })
-    }
-
-    fn find(&self, drafts: &[JobDraft], id: &str) -> Option<Named> {
-        let all = self.0.get(id).map(|draft| Named {
-            draft: *draft,
-            copy: None,
-        });
-        all.or_else(|| self.copy(drafts, id))
-    }
-
-    /// The jobs that each description waits for, in order, each once.
-    fn parents(&self, drafts: &[JobDraft]) -> Result<Vec<Vec<Named>>, TraceError> {
-        let parents = drafts.iter().map(|draft| {
-            let found = draft.after.iter().map(|id| {
-                self.find(drafts, id)
-                    .ok_or_else(|| unknown(draft, id, drafts))
-            });
-            let mut found = found.collect::<Result<Vec<Named>, TraceError>>()?;
-            found.sort_unstable();
-            // The entry for all jobs of a description comes first, and one that names a single one
-            // of them adds nothing.
-            found.dedup_by(|next, kept| {
-                next.draft == kept.draft && (kept.copy.is_none() || next.copy == kept.copy)
-            });
-            Ok(found)
-        });
-        parents.collect()
+    // An id such as `t#3` may stand in a line of its own and be the third of a line `t` with a
+    // count, which may come later: that shows only once all ids are known.
+    let mut alike = drafts.iter();
+    match alike.find(|draft| copy(&ids, drafts, &draft.id).is_some()) {
+        Some(draft) => Err(duplicate(draft)),
+        None => Ok(ids),
     }
 }
 
-fn unknown(draft: &JobDraft, id: &str, drafts: &[JobDraft]) -> TraceError {
-    let known = drafts.iter().take(LOOKED_AT).map(|draft| draft.id.as_str());
-    let remedy = match nearest(id, known) {
-        Some(near) => format!("did you mean {}?", shown_text(near)),
-        None => "after has ids of jobs of the same trace".to_owned(),
-    };
-    draft.place.fault(TraceFault::UnknownName {
-        what: "job",
-        found: shown_text(id),
-        remedy,
+/// One of several equal jobs, such as `t#3`.
+fn copy(ids: &HashMap<&str, usize>, drafts: &[JobDraft], id: &str) -> Option<Named> {
+    let (base, number) = id.rsplit_once('#')?;
+    let draft = *ids.get(base)?;
+    let count = drafts[draft].count;
+    let copy = number.parse::<usize>().ok()?.checked_sub(1)?;
+    let is_one = count > 1 && copy < count && copy_id(base, count, copy) == id;
+    is_one.then_some(Named {
+        draft,
+        copy: Some(copy),
     })
+}
+
+/// The jobs that each description waits for, in order, each once.
+fn parents(drafts: &[JobDraft]) -> Result<Vec<Vec<Named>>, TraceError> {
+    let ids = ids(drafts)?;
+    let find = |draft: &JobDraft, id: &str| {
+        let all = ids.get(id).map(|draft| Named {
+            draft: *draft,
+            copy: None,
+        });
+        all.or_else(|| copy(&ids, drafts, id)).ok_or_else(|| {
+            let known = drafts.iter().take(LOOKED_AT).map(|draft| draft.id.as_str());
+            let otherwise = || "after has ids of jobs of the same trace".to_owned();
+            draft.place.unknown("job", id, known, otherwise)
+        })
+    };
+    let parents = drafts.iter().map(|draft| {
+        let named = draft.after.iter().map(|id| find(draft, id));
+        let mut named = named.collect::<Result<Vec<Named>, TraceError>>()?;
+        named.sort_unstable();
+        // The entry for all jobs of a description comes first, and one that names a single one
+        // of them adds nothing.
+        named.dedup_by(|next, kept| {
+            next.draft == kept.draft && (kept.copy.is_none() || next.copy == kept.copy)
+        });
+        Ok(named)
+    });
+    parents.collect()
 }
 
 fn copy_id(id: &str, count: usize, copy: usize) -> String {
@@ -141,28 +135,6 @@ fn copy_id(id: &str, count: usize, copy: usize) -> String {
         1 => id.to_owned(),
         _ => format!("{id}#{}", copy + 1),
     }
-}
-
-fn copies(drafts: &[JobDraft], named: Named) -> usize {
-    named.copy.map_or(drafts[named.draft].count, |_| 1)
-}
-
-fn check_edges(drafts: &[JobDraft], parents: &[Vec<Named>]) -> Result<(), TraceError> {
-    let mut edges = 0_usize;
-    for (draft, parents) in drafts.iter().zip(parents) {
-        let each = parents.iter().map(|parent| copies(drafts, *parent));
-        // Neither is above a million, nor are there more parents than fit into a line.
-        let each = each.fold(0_usize, usize::saturating_add);
-        edges = edges.saturating_add(each.saturating_mul(draft.count));
-        if edges > EDGES {
-            return Err(draft.place.fault(TraceFault::Many {
-                what: "pairs of a job and one that it waits for",
-                most: EDGES,
-                remedy: "let many jobs wait for one that waits for many",
-            }));
-        }
-    }
-    Ok(())
 }
 
 /// The order of the trace. Sets when each was submitted, which is not before its parents.
@@ -191,25 +163,18 @@ fn order(drafts: &mut [JobDraft], parents: &[Vec<Named>]) -> Result<Vec<usize>, 
             }
         }
     }
-    match in_circle(parents, &missing) {
-        None => Ok(order),
-        // Not any job that is left over: most of those only wait for the circle, and people have to
-        // be shown a job that is in it.
-        Some(index) => Err(drafts[index].place.fault(TraceFault::Circle)),
-    }
-}
-
-/// One of the jobs that wait for themselves, if `missing` has any that are left: going from a job
-/// to a parent that is left too, again and again, leads into a circle.
-fn in_circle(parents: &[Vec<Named>], missing: &[usize]) -> Option<usize> {
-    let mut at = missing.iter().position(|missing| *missing > 0)?;
+    // Jobs that are left over wait for themselves, or for such ones. People have to be shown one in the circle:
+    // going from a job to a parent that is left too, again and again, leads there.
+    let mut at = missing.iter().position(|missing| *missing > 0);
     let mut seen = vec![false; parents.len()];
-    while !seen[at] {
-        seen[at] = true;
-        let mut above = parents[at].iter().map(|parent| parent.draft);
-        at = above.find(|parent| missing[*parent] > 0)?;
+    while let Some(index) = at {
+        if std::mem::replace(&mut seen[index], true) {
+            return Err(drafts[index].place.fault(TraceFault::Circle));
+        }
+        let mut above = parents[index].iter().map(|parent| parent.draft);
+        at = above.find(|parent| missing[*parent] > 0);
     }
-    Some(at)
+    Ok(order)
 }
 
 fn expand(

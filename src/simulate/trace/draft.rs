@@ -84,7 +84,7 @@ impl JobDraft {
         self.at = time(&place, "at", self.at)?;
         self.seconds = time(&place, "seconds", self.seconds)?;
         if self.count == 0 {
-            return Err(value(&place, "count", "0", "it is 1 or more"));
+            return Err(place.wrong("count", "0".to_owned(), "it is 1 or more"));
         }
         match &mut self.demand {
             JobDemand::Task(amounts) | JobDemand::Actor(amounts) => shape(&place, amounts)?,
@@ -99,12 +99,8 @@ impl JobDraft {
                 for bundle in bundles {
                     shape(&place, bundle)?;
                     if bundle.is_empty() {
-                        return Err(value(
-                            &place,
-                            "a bundle",
-                            "empty",
-                            "Ray refuses such a group",
-                        ));
+                        let expected = "Ray refuses such a group";
+                        return Err(place.wrong("a bundle", "empty".to_owned(), expected));
                     }
                 }
             }
@@ -115,7 +111,7 @@ impl JobDraft {
             used.at = time(&place, "a moment in memory", used.at)?;
             if last.is_some_and(|last| last >= used.at) {
                 let expected = "moments in memory are in the order of time";
-                return Err(value(&place, "a moment", &used.at.to_string(), expected));
+                return Err(place.wrong("a moment", used.at.to_string(), expected));
             }
             last = Some(used.at);
         }
@@ -127,7 +123,7 @@ impl JobDraft {
 pub(super) fn bytes(place: &Place, field: &'static str, amount: f64) -> Result<u64, TraceError> {
     if !(0.0..=MOST).contains(&amount) {
         let expected = "bytes are from 0 to 9e14";
-        return Err(value(place, field, &amount.to_string(), expected));
+        return Err(place.wrong(field, amount.to_string(), expected));
     }
     #[expect(
         clippy::cast_possible_truncation,
@@ -153,7 +149,7 @@ fn name(place: &Place, what: &str, text: &str) -> Result<(), TraceError> {
     if is_name {
         return Ok(());
     }
-    Err(value(place, what, &shown_text(text), NAME))
+    Err(place.wrong(what, shown_text(text), NAME))
 }
 
 fn time(place: &Place, what: &str, seconds: f64) -> Result<f64, TraceError> {
@@ -161,7 +157,7 @@ fn time(place: &Place, what: &str, seconds: f64) -> Result<f64, TraceError> {
         // No difference is made between 0 and -0.
         return Ok(seconds + 0.0);
     }
-    Err(value(place, what, &seconds.to_string(), TIME))
+    Err(place.wrong(what, seconds.to_string(), TIME))
 }
 
 fn shape(place: &Place, shape: &mut JobShape) -> Result<(), TraceError> {
@@ -172,7 +168,7 @@ fn shape(place: &Place, shape: &mut JobShape) -> Result<(), TraceError> {
         // Ray counts GPUs one by one as soon as there is more than a part of one.
         let is_whole = resource != "GPU" || *amount <= 1.0 || amount.fract() == 0.0;
         if !(RESOLUTION..=MOST).contains(amount) || !is_whole {
-            return Err(value(place, resource, &amount.to_string(), AMOUNT));
+            return Err(place.wrong(resource, amount.to_string(), AMOUNT));
         }
     }
     Ok(())
@@ -187,14 +183,6 @@ fn few(place: &Place, what: &'static str, count: usize, most: usize) -> Result<(
         most,
         remedy: "describe it by several jobs",
     }))
-}
-
-fn value(place: &Place, what: &str, value: &str, expected: &'static str) -> TraceError {
-    place.fault(TraceFault::Value {
-        what: what.to_owned(),
-        value: value.to_owned(),
-        expected,
-    })
 }
 
 #[cfg(test)]

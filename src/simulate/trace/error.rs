@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::text::{nearest, shown_text};
+
 /// The error of a text that is no trace.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{place}{fault}")]
@@ -31,6 +33,34 @@ impl Place {
             fault,
         }
     }
+
+    /// A name at this place that there is not, with the one that was perhaps meant, or else another remedy.
+    pub(super) fn unknown<'a>(
+        &self,
+        what: &'static str,
+        name: &str,
+        known: impl IntoIterator<Item = &'a str>,
+        otherwise: impl FnOnce() -> String,
+    ) -> TraceError {
+        let remedy = nearest(name, known).map_or_else(otherwise, |near| {
+            format!("did you mean {}?", shown_text(near))
+        });
+        let found = shown_text(name);
+        self.fault(TraceFault::UnknownName {
+            what,
+            found,
+            remedy,
+        })
+    }
+
+    /// A value that cannot be at this place.
+    pub(super) fn wrong(&self, what: &str, value: String, expected: &'static str) -> TraceError {
+        self.fault(TraceFault::Value {
+            what: what.to_owned(),
+            value,
+            expected,
+        })
+    }
 }
 
 impl fmt::Display for Place {
@@ -38,7 +68,7 @@ impl fmt::Display for Place {
         match self {
             Self::Whole => Ok(()),
             Self::Line(line) => write!(f, "line {line}: "),
-            Self::Task(id) => write!(f, "task {}: ", crate::text::shown_text(id)),
+            Self::Task(id) => write!(f, "task {}: ", shown_text(id)),
         }
     }
 }

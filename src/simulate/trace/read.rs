@@ -66,35 +66,41 @@ pub fn read(text: &str, name: &str) -> Result<Trace, TraceError> {
 /// As of [`read`].
 pub fn import(text: &str, name: &str) -> Result<Imported, TraceError> {
     let text = text.trim_start_matches('\u{feff}');
-    let form = recognize(text).ok_or_else(unknown)?;
-    let (own, drafts, losses) = match form {
-        Form::Lines => with_name(lines::read(text)?),
-        Form::Table => (None, table::read(text)?, Vec::new()),
-        Form::RayTasks => with_losses(ray_tasks::read(text)?),
+    let Some(form) = recognize(text) else {
+        let mut forms = String::new();
+        for form in FORMS {
+            let _ = writeln!(forms, "  - {form}");
+        }
+        forms.push_str("docs/traces.md has an example of each");
+        return Err(Place::Whole.fault(TraceFault::UnknownForm(forms)));
     };
-    let losses: Vec<Loss> = losses.into_iter().filter(|loss| loss.count() > 0).collect();
-    some(
-        &drafts,
-        if losses.is_empty() {
-            ""
-        } else {
-            " that has ended"
-        },
-    )?;
-    let name = own.unwrap_or_else(|| name.to_owned());
+    let (mut own_name, mut losses) = (None, Vec::new());
+    let drafts = match form {
+        Form::Lines => {
+            let (name, drafts) = lines::read(text)?;
+            own_name = name;
+            drafts
+        }
+        Form::Table => table::read(text)?,
+        Form::RayTasks => {
+            let (drafts, lost) = ray_tasks::read(text)?;
+            losses = lost;
+            drafts
+        }
+    };
+    losses.retain(|loss| loss.count() > 0);
+    let hint = if losses.is_empty() {
+        ""
+    } else {
+        " that has ended"
+    };
+    some(&drafts, hint)?;
+    let name = own_name.unwrap_or_else(|| name.to_owned());
     Ok(Imported {
         trace: assemble(as_name(&name), drafts)?,
         form,
         losses,
     })
-}
-
-fn with_name<T>((name, drafts): (Option<String>, T)) -> (Option<String>, T, Vec<Loss>) {
-    (name, drafts, Vec::new())
-}
-
-fn with_losses<T>((drafts, losses): (T, Vec<Loss>)) -> (Option<String>, T, Vec<Loss>) {
-    (None, drafts, losses)
 }
 
 /// The fields by which forms of JSON are told apart.
@@ -114,48 +120,34 @@ struct Clues {
 
 fn recognize(text: &str) -> Option<Form> {
     let text = text.trim_start();
-    if let Some(items) = text.strip_prefix('[') {
-        // An empty list has no object to tell its form by. Ray prints one where nothing ran; as
-        // that it gets the message about a trace without jobs.
-        if items.trim_start().starts_with(']') {
-            return Some(Form::RayTasks);
-        }
-        let first = first_object(items)?;
-        let is_record = [first.task_id, first.bundles, first.class_name]
-            .iter()
-            .any(Option::is_some);
+    let items = text.strip_prefix('[');
+    // An empty list has no object to tell its form by. Ray prints one where nothing ran; as
+    // that it gets the message about a trace without jobs.
+    if items.is_some_and(|items| items.trim_start().starts_with(']')) {
+        return Some(Form::RayTasks);
+    }
+    // Only the first object is read, so that a large file is not parsed twice.
+    let mut objects = Deserializer::from_str(items.unwrap_or(text)).into_iter::<Clues>();
+    let first = objects.next().and_then(Result::ok);
+    if items.is_some() {
+        let first = first?;
+        let clues = [first.task_id, first.bundles, first.class_name];
+        let is_record = clues.iter().any(Option::is_some);
         return is_record.then_some(Form::RayTasks);
     }
     let line = text.lines().next()?;
-    if text.starts_with('{') {
-        return object(first_object(text), line);
+    if !text.starts_with('{') {
+        return table::is_header(line).then_some(Form::Table);
     }
-    table::is_header(line).then_some(Form::Table)
-}
-
-fn object(first: Option<Clues>, line: &str) -> Option<Form> {
-    // A line that is cut off is told as such.
-    let Some(first) = first else {
-        return line.contains("\"Trace\"").then_some(Form::Lines);
+    let is_own = match first {
+        Some(first) => {
+            let jobs = [first.kind, first.task, first.actor, first.placement_group];
+            jobs.iter().any(Option::is_some)
+        }
+        // A line that is cut off is told as such.
+        None => line.contains("\"Trace\""),
     };
-    let jobs = [first.kind, first.task, first.actor, first.placement_group];
-    jobs.iter().any(Option::is_some).then_some(Form::Lines)
-}
-
-/// The clues in the first object of a text.
-fn first_object(text: &str) -> Option<Clues> {
-    // Only the first object is read, so that a large file is not parsed twice.
-    let mut objects = Deserializer::from_str(text).into_iter::<Clues>();
-    objects.next()?.ok()
-}
-
-fn unknown() -> TraceError {
-    let mut forms = String::new();
-    for form in FORMS {
-        let _ = writeln!(forms, "  - {form}");
-    }
-    forms.push_str("docs/traces.md has an example of each");
-    Place::Whole.fault(TraceFault::UnknownForm(forms))
+    is_own.then_some(Form::Lines)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The fields that a study can vary, and where each of them is set.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -58,14 +59,6 @@ impl PolicyField {
             Self::KeepSmallSeconds => "keepSmallSeconds",
             Self::ShrinkAfterSeconds => "shrinkAfterSeconds",
             Self::HeadroomCpus => "headroomCpus",
-        }
-    }
-
-    /// The most that a RayPolicy allows.
-    pub fn most(self) -> u32 {
-        match self {
-            Self::KeepSmallSeconds | Self::ShrinkAfterSeconds => 86_400,
-            Self::HeadroomCpus => 100_000,
         }
     }
 
@@ -131,55 +124,43 @@ impl Field {
         }
     }
 
-    /// Whether it can be set for one group alone.
-    pub fn is_of_groups(self) -> bool {
-        matches!(
-            self,
-            Self::MinReplicas | Self::MaxReplicas | Self::MaxCpu | Self::MaxMemory
-        )
-    }
-
-    /// Whether it is a resize limit.
-    pub fn is_resize_limit(self) -> bool {
-        matches!(self, Self::MaxCpu | Self::MaxMemory)
-    }
-
-    /// The values that it can have, and how to say that.
-    pub(super) fn extent(self) -> Extent {
-        let (is_whole, least, most, wanted) = match self {
+    /// The values that it can have, whether they are whole, and how to say that.
+    pub(super) fn extent(self) -> (RangeInclusive<f64>, bool, &'static str) {
+        match self {
             Self::MinReplicas | Self::MaxReplicas | Self::Policy(PolicyField::HeadroomCpus) => {
-                (true, 0.0, 100_000.0, "a whole number from 0 to 100000")
+                (0.0..=100_000.0, true, "a whole number from 0 to 100000")
             }
-            Self::MaxCpu => (false, 0.001, 100_000.0, "cores from 0.001 to 100000"),
-            Self::MaxMemory => (false, 0.001, 100_000.0, "GiB from 0.001 to 100000"),
-            Self::Policy(_) => (true, 0.0, 86_400.0, "whole seconds from 0 to 86400"),
+            Self::MaxCpu => (0.001..=100_000.0, false, "cores from 0.001 to 100000"),
+            Self::MaxMemory => (0.001..=100_000.0, false, "GiB from 0.001 to 100000"),
+            Self::Policy(_) => (0.0..=86_400.0, true, "whole seconds from 0 to 86400"),
             Self::IdleTimeoutSeconds
             | Self::PodStartSeconds
             | Self::NodeStartSeconds
-            | Self::ImagePullSeconds => (false, 0.0, 86_400.0, "seconds from 0 to 86400"),
-        };
-        Extent {
-            is_whole,
-            least,
-            most,
-            wanted,
+            | Self::ImagePullSeconds => (0.0..=86_400.0, false, "seconds from 0 to 86400"),
         }
     }
 
-    /// Sets the field, of all groups or of one.
-    pub(super) fn set(self, group: Option<&str>, value: f64, to: &mut Varied<'_>) {
+    /// Sets the field, of all groups or of one, where it is.
+    pub(super) fn set(
+        self,
+        group: Option<&str>,
+        value: f64,
+        cluster: &mut Value,
+        world: &mut WorldSettings,
+        reconciler: &mut RoundSettings,
+    ) {
         #[expect(clippy::cast_possible_truncation, reason = "checked when it was read")]
         let whole = value as i64;
         match self {
             Self::IdleTimeoutSeconds => {
-                to.cluster["spec"]["autoscalerOptions"]["idleTimeoutSeconds"] = json!(value);
-                each_group(to.cluster, None, |group| {
+                cluster["spec"]["autoscalerOptions"]["idleTimeoutSeconds"] = json!(value);
+                each_group(cluster, None, |group| {
                     if group.contains_key("idleTimeoutSeconds") {
                         group.insert("idleTimeoutSeconds".to_owned(), json!(value));
                     }
                 });
             }
-            Self::MinReplicas => each_group(to.cluster, group, |group| {
+            Self::MinReplicas => each_group(cluster, group, |group| {
                 group.insert("minReplicas".to_owned(), json!(whole));
                 let replicas = group.get("replicas").and_then(Value::as_i64);
                 group.insert(
@@ -187,47 +168,26 @@ impl Field {
                     json!(replicas.unwrap_or(0).max(whole)),
                 );
             }),
-            Self::MaxReplicas => each_group(to.cluster, group, |group| {
+            Self::MaxReplicas => each_group(cluster, group, |group| {
                 group.insert("maxReplicas".to_owned(), json!(whole));
             }),
-            Self::MaxCpu => limit(to.cluster, group, "max-cpu", &format!("{value}")),
+            Self::MaxCpu => limit(cluster, group, "max-cpu", &format!("{value}")),
             Self::MaxMemory => {
                 let bytes = format!("{:.0}", value * f64::from(1_u32 << 30));
-                limit(to.cluster, group, "max-memory", &bytes);
+                limit(cluster, group, "max-memory", &bytes);
             }
-            Self::Policy(field) => field.set(value, to.reconciler),
-            Self::PodStartSeconds => to.world.set_pod_start(value),
+            Self::Policy(field) => field.set(value, reconciler),
+            Self::PodStartSeconds => world.set_pod_start(value),
             Self::NodeStartSeconds => {
-                for pool in &mut to.world.pools {
-                    pool.start_s = value;
-                }
+                let pools = world.pools.iter_mut();
+                pools.for_each(|pool| pool.start_s = value);
             }
             Self::ImagePullSeconds => {
-                for pool in &mut to.world.pools {
-                    pool.image_pull_s = value;
-                }
+                let pools = world.pools.iter_mut();
+                pools.for_each(|pool| pool.image_pull_s = value);
             }
         }
     }
-}
-
-/// The values that a field can have.
-pub(super) struct Extent {
-    pub(super) is_whole: bool,
-    pub(super) least: f64,
-    pub(super) most: f64,
-    pub(super) wanted: &'static str,
-}
-
-/// The objects of which a field is a part.
-#[derive(Debug)]
-pub struct Varied<'a> {
-    /// The RayCluster.
-    pub cluster: &'a mut Value,
-    /// The simulated world.
-    pub world: &'a mut WorldSettings,
-    /// The settings by which the cluster is scaled.
-    pub reconciler: &'a mut RoundSettings,
 }
 
 /// Changes the worker groups that have this name; all without one.

@@ -9,13 +9,13 @@ mod field;
 use std::fmt;
 use std::str::FromStr;
 
-pub use field::{Field, PolicyField, Varied};
+pub use field::{Field, PolicyField};
 
 use serde_json::Value;
 
 use crate::plan::Strategy;
-use crate::quantity::Quantity;
-use crate::ray::{Resource, Role};
+use crate::ray::Role;
+use crate::reconcile::RoundSettings;
 use crate::simulate::settings::WorldSettings;
 use crate::snapshot::cluster_object::{ClusterObject, GroupSpec};
 use crate::text::{nearest, shown_text};
@@ -119,8 +119,15 @@ fn suggestion(name: &str) -> String {
 
 impl Variation {
     /// Sets one of the values where the field is.
-    pub fn set(&self, value: f64, mut to: Varied<'_>) {
-        self.field.set(self.group.as_deref(), value, &mut to);
+    pub fn set(
+        &self,
+        value: f64,
+        cluster: &mut Value,
+        world: &mut WorldSettings,
+        reconciler: &mut RoundSettings,
+    ) {
+        let group = self.group.as_deref();
+        self.field.set(group, value, cluster, world, reconciler);
     }
 
     /// Whether it changes anything of a simulation of this cluster.
@@ -158,51 +165,42 @@ impl Variation {
                 known: named.iter().map(|(name, _)| shown_text(name)).collect(),
             });
         }
-        if !field.is_resize_limit() {
+        if !matches!(field, Field::MaxCpu | Field::MaxMemory) {
             return Ok(());
         }
         let limited = named.into_iter().filter(|(name, _)| {
             let is_wanted = self.group.as_deref().is_none_or(|wanted| wanted == *name);
             is_wanted && object.ippr.is_well_formed() && object.ippr.lists(name)
         });
-        let limited: Vec<(&str, &GroupSpec)> = limited.collect();
-        if limited.is_empty() {
+        let mut limited = limited.peekable();
+        if limited.peek().is_none() {
             return Err(VariationError::NoLimits {
                 field,
                 group: self.group.clone(),
             });
         }
-        let sizes = limited.into_iter();
-        let mut sizes = sizes.filter_map(|(name, group)| Some((name, group.size?)));
-        sizes.try_for_each(|(name, size)| self.holds(name, size))
-    }
-
-    /// Whether no resize limit is below the size of the group's pods.
-    fn holds(
-        &self,
-        group: &str,
-        (cpu, memory): (Quantity, Quantity),
-    ) -> Result<(), VariationError> {
-        #[expect(clippy::cast_precision_loss, reason = "amounts of a pod")]
-        let (resource, size) = match self.field {
-            Field::MaxCpu => (Resource::Cpu, cpu.ceil_milli() as f64 / 1000.0),
-            _ => (
-                Resource::Memory,
-                memory.ceil_units() as f64 / f64::from(1_u32 << 30),
-            ),
-        };
-        let mut below = self.values.iter().filter(|value| **value < size);
-        below.next().map_or(Ok(()), |value| {
-            Err(VariationError::TooSmall {
-                field: self.field,
-                group: group.to_owned(),
-                value: value.to_string(),
-                size: match resource {
-                    Resource::Cpu => cpu.display_cpu(),
-                    Resource::Memory => memory.display_memory(),
-                },
-            })
-        })
+        // No resize limit may be below the size of the group's pods.
+        for (name, group) in limited {
+            let Some((cpu, memory)) = group.size else {
+                continue;
+            };
+            #[expect(clippy::cast_precision_loss, reason = "amounts of a pod")]
+            let (amount, size) = if field == Field::MaxCpu {
+                (cpu.ceil_milli() as f64 / 1000.0, cpu.display_cpu())
+            } else {
+                let gib = memory.ceil_units() as f64 / f64::from(1_u32 << 30);
+                (gib, memory.display_memory())
+            };
+            if let Some(value) = self.values.iter().find(|value| **value < amount) {
+                return Err(VariationError::TooSmall {
+                    field,
+                    group: name.to_owned(),
+                    value: value.to_string(),
+                    size,
+                });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -231,7 +229,11 @@ impl FromStr for Variation {
         let field = field.ok_or_else(|| VariationError::Field {
             field: name.to_owned(),
         })?;
-        if group.is_some() && !field.is_of_groups() {
+        let is_of_groups = matches!(
+            field,
+            Field::MinReplicas | Field::MaxReplicas | Field::MaxCpu | Field::MaxMemory
+        );
+        if group.is_some() && !is_of_groups {
             return Err(VariationError::NotOfGroups(field));
         }
         let values: Vec<&str> = values.split(',').map(str::trim).collect();
@@ -239,17 +241,16 @@ impl FromStr for Variation {
             return Err(VariationError::Many(values.len()));
         }
         let number = |text: &&str| {
-            let extent = field.extent();
-            let bare = text
-                .strip_suffix("Gi")
-                .filter(|_| field == Field::MaxMemory);
+            let (range, is_whole, wanted) = field.extent();
+            let bare = text.strip_suffix("Gi");
+            let bare = bare.filter(|_| field == Field::MaxMemory);
             let value: Option<f64> = bare.unwrap_or(text).parse().ok();
-            let value = value.filter(|value| (extent.least..=extent.most).contains(value));
-            let value = value.filter(|value| !extent.is_whole || value.fract() == 0.0);
+            let value = value.filter(|value| range.contains(value));
+            let value = value.filter(|value| !is_whole || value.fract() == 0.0);
             value.ok_or_else(|| VariationError::Value {
                 field,
                 value: (*text).to_owned(),
-                wanted: extent.wanted,
+                wanted,
             })
         };
         Ok(Self {
@@ -265,7 +266,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::reconcile::RoundSettings;
+    use crate::quantity::Quantity;
+    use crate::ray::Resource;
 
     fn read(text: &str) -> Variation {
         text.parse().unwrap()
@@ -352,12 +354,7 @@ mod tests {
             "headroomCpus=6",
         ] {
             let one = read(text);
-            let to = Varied {
-                cluster: &mut cluster,
-                world: &mut world,
-                reconciler: &mut reconciler,
-            };
-            one.set(one.values[0], to);
+            one.set(one.values[0], &mut cluster, &mut world, &mut reconciler);
         }
         assert_eq!(
             cluster,
@@ -381,12 +378,7 @@ mod tests {
         let mut reconciler = RoundSettings::default();
         for text in ["max-cpu=8", "a/max-memory=32Gi"] {
             let one = read(text);
-            let to = Varied {
-                cluster: &mut cluster,
-                world: &mut world,
-                reconciler: &mut reconciler,
-            };
-            one.set(one.values[0], to);
+            one.set(one.values[0], &mut cluster, &mut world, &mut reconciler);
         }
         let object = ClusterObject::from(cluster);
         let limits = object.ippr.resize_limits("a").unwrap();

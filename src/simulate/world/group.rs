@@ -20,6 +20,8 @@ pub struct SimulatedGroup {
     pub name: String,
     /// The wanted replicas, within the minimum and the maximum.
     pub replicas: i64,
+    /// The fewest replicas.
+    pub least: i64,
     /// The pods of each replica.
     pub hosts: i64,
     /// The pods that are to be deleted.
@@ -45,11 +47,6 @@ impl SimulatedGroup {
     pub fn is_head(&self) -> bool {
         self.name == crate::ray::group::HEAD_NAME
     }
-
-    /// The replicas that there should be now.
-    pub fn replicas_wanted(&self) -> i64 {
-        if self.is_suspended { 0 } else { self.replicas }
-    }
 }
 
 /// A group that Ray could not start from.
@@ -62,6 +59,9 @@ pub struct SimulatedGroupError {
     pub why: String,
 }
 
+/// Most pods of a group at the beginning. More would only take the memory of this machine.
+const MOST_PODS: i64 = 100_000;
+
 /// The groups of a RayCluster, the head group first.
 ///
 /// # Errors
@@ -71,9 +71,6 @@ pub fn groups(cluster: &ClusterObject) -> Result<Vec<SimulatedGroup>, SimulatedG
     let groups = cluster.spec.iter().flat_map(|spec| &spec.groups);
     groups.map(|group| read(group, cluster.object())).collect()
 }
-
-/// Most pods of a group at the beginning. More would only take the memory of this machine.
-const MOST_PODS: i64 = 100_000;
 
 fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGroupError> {
     let fault = |why: String| SimulatedGroupError {
@@ -115,16 +112,38 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGr
     let resources = (group.started.as_ref().unwrap_or(resources))
         .iter()
         .map(|(name, amount)| (name.to_owned(), amount as f64));
+    // The scheduler chooses among nodes by these fields, whatever room they have. A pod that names its node
+    // (`nodeName`) is not left to the scheduler, and is not simulated.
+    let placement = ["nodeSelector", "affinity", "tolerations"]
+        .into_iter()
+        .filter_map(|key| Some((key.to_owned(), template?.get(key)?.clone())));
+    let container = |pointer: &str| template?.pointer(&format!("/containers/0/{pointer}"));
+    // GPUs count whoever makes them.
+    let limits = container("resources/limits").and_then(Value::as_object);
+    let gpus = limits.into_iter().flatten().filter_map(|(name, amount)| {
+        let amount = amount.as_i64().or_else(|| amount.as_str()?.parse().ok());
+        amount.filter(|_| name.ends_with("/gpu"))
+    });
+    // The monitor keeps the share that it begins with, up to Ray 2.60.
+    // (`threshold_memory_monitor.cc`, `ray_config_def.h`)
+    let env = container("env").and_then(Value::as_array);
+    let variable = |name: &str| -> Option<f64> {
+        let entry = env?.iter().find(|entry| entry["name"] == name)?;
+        entry["value"].as_str()?.trim().parse().ok()
+    };
+    let is_monitored = variable(MEMORY_MONITOR) != Some(0.0);
+    let share = variable("RAY_memory_usage_threshold").unwrap_or(0.95);
     Ok(SimulatedGroup {
         name: group.name.clone().unwrap_or_default(),
         replicas: if is_head { 1 } else { replicas },
+        least: group.min_replicas.unwrap_or_default(),
         hosts,
         to_delete: group.listed().map(str::to_owned).collect(),
         is_suspended: group.suspended,
         pod,
-        placement: Rc::new(placement(template)),
-        gpus: gpus(template),
-        monitor: monitor(template),
+        placement: Rc::new(placement.collect()),
+        gpus: gpus.sum(),
+        monitor: is_monitored.then_some(share),
         resources: resources.collect(),
         labels: group.labels.clone(),
     })
@@ -141,40 +160,6 @@ fn wanted(replicas: Option<i64>, min: Option<i64>, max: Option<i64>) -> i64 {
     } else {
         replicas.min(max)
     }
-}
-
-/// The share of the memory from which on Ray's monitor kills. It keeps what it begins with, up to Ray 2.60.
-/// (`threshold_memory_monitor.cc`, `ray_config_def.h`)
-fn monitor(template: Option<&Value>) -> Option<f64> {
-    let entries = template.and_then(|spec| spec.pointer("/containers/0/env"));
-    let entries = entries.and_then(Value::as_array).into_iter().flatten();
-    let value = |name: &str| {
-        let mut entries = entries.clone();
-        let entry = entries.find(|entry| entry["name"] == name)?;
-        entry["value"].as_str()?.trim().parse().ok()
-    };
-    let is_off = value(MEMORY_MONITOR) == Some(0.0);
-    let share = value("RAY_memory_usage_threshold").unwrap_or(0.95);
-    (!is_off).then_some(share)
-}
-
-/// The fields by which the scheduler chooses among nodes, whatever room they have. A pod that names its node
-/// (`nodeName`) is not left to the scheduler, and is not simulated.
-fn placement(template: Option<&Value>) -> Fields {
-    let given = |key: &str| Some((key.to_owned(), template?.get(key)?.clone()));
-    let keys = ["nodeSelector", "affinity", "tolerations"];
-    keys.into_iter().filter_map(given).collect()
-}
-
-/// The GPUs that the limits of a pod's first container name, whoever makes them.
-fn gpus(template: Option<&Value>) -> i64 {
-    let limits = template.and_then(|spec| spec.pointer("/containers/0/resources/limits"));
-    let limits = limits.and_then(Value::as_object).into_iter().flatten();
-    let gpus = |(name, amount): (&String, &Value)| {
-        let amount = amount.as_i64().or_else(|| amount.as_str()?.parse().ok());
-        amount.filter(|_| name.ends_with("/gpu"))
-    };
-    limits.filter_map(gpus).sum()
 }
 
 #[cfg(test)]

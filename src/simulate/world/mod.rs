@@ -6,19 +6,15 @@
 //! events happen in the order of time, each at a moment that follows from the settings and the seed
 //! alone, so equal simulations are equal in everything.
 //!
-//! A [`World`] is the world around one cluster. Several of them may share their [`Machines`] (nodes, pods,
-//! quotas): each has them while something happens to it, and leaves notices for the others.
+//! A [`World`] is the world around one cluster. Several of them may share their [`Machines`] (nodes and pods):
+//! each has them while something happens to it, and leaves notices for the others. Whatever goes wrong in a
+//! world is behind its [`Disturbance`].
 
 mod api;
-pub mod disturbance;
 pub mod group;
-mod head_loss;
-mod inspect;
 mod kubelet;
 pub mod ledger;
-pub mod log;
 pub mod machines;
-mod memory_reports;
 mod nodes;
 pub mod objects;
 mod operator;
@@ -30,4 +26,4 @@ mod watch;
 
 pub use machines::Machines;
 pub use objects::WorldView;
-pub use state::World;
+pub use state::{Disturbance, World, WrongAnswer};

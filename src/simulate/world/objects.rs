@@ -5,13 +5,23 @@ use std::rc::Rc;
 
 use crate::quantity::Quantity;
 use crate::simulate::moment::Moment;
-use crate::simulate::settings::NodePool;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::cluster_object::ClusterObject;
 use crate::snapshot::pod_condition::PodCondition;
 use crate::snapshot::pod_object::{PodObject, PodSpec};
 use crate::snapshot::requests::requests;
 use crate::snapshot::{KubeNode, NodeLoads};
+
+/// The reason for which KubeRay's operator deletes a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeletionCause {
+    /// Its containers have ended.
+    Ended,
+    /// Its name is in `workersToDelete`.
+    Listed,
+    /// Another pod of its replica has ended, is listed or is missing.
+    Replica,
+}
 
 /// The objects as watchers have them.
 #[derive(Debug, Clone, Default)]
@@ -61,12 +71,8 @@ impl SimulatedPod {
 
     /// The name of its group.
     pub fn group(&self) -> &str {
-        self.object
-            .metadata
-            .labels
-            .group
-            .as_deref()
-            .unwrap_or_default()
+        let labels = &self.object.metadata.labels;
+        labels.group.as_deref().unwrap_or_default()
     }
 
     /// Whether it is asked to go.
@@ -84,39 +90,15 @@ impl SimulatedPod {
         !self.object.spec.scheduling_gates.is_empty()
     }
 
-    /// Whether it may be on nodes of the pool with a number, as far as labels and taints go.
-    pub fn is_admitted(&self, pool: usize) -> bool {
-        self.admitted.get(pool).copied().unwrap_or(true)
-    }
-
-    /// Whether an empty node of a pool, of this number, could hold it.
-    pub fn fits_in(&self, number: usize, pool: &NodePool) -> bool {
-        fits(self.requests(), pool.allocatable)
-            && self.gpus <= pool.gpus
-            && self.is_admitted(number)
-    }
-
-    /// The images of its containers.
-    pub fn images(&self) -> impl Iterator<Item = &str> {
-        let spec = &self.object.spec;
-        let containers = spec.init_containers.iter().chain(&spec.containers);
-        containers.filter_map(|container| container.image.as_deref())
-    }
-
-    /// Whether its node is not to be emptied.
-    pub fn is_held(&self) -> bool {
-        let annotations = &self.object.metadata.annotations;
-        annotations.do_not_disrupt.as_deref() == Some("true")
+    /// Whether a node of a pool with so much room, and so many GPUs, holds it.
+    pub fn fits_in(&self, pool: usize, (free, gpus): (Amounts, i64)) -> bool {
+        let is_admitted = self.admitted.get(pool).copied().unwrap_or(true);
+        is_admitted && self.gpus <= gpus && fits(self.requests(), free)
     }
 
     /// Whether its containers have ended.
     pub fn has_ended(&self) -> bool {
         matches!(self.phase(), "Succeeded" | "Failed")
-    }
-
-    /// Sets the phase.
-    pub fn set_phase(&mut self, phase: &str) {
-        self.object.status.phase = Some(phase.to_owned());
     }
 
     /// The requests that count for it on its node, as the scheduler adds them up.
@@ -224,15 +206,6 @@ impl SimulatedPod {
             && pairs.all(|(container, status)| status.resources == Some(container.resources))
     }
 
-    /// Takes in that the scheduler has found no room for the pod. Returns whether that is new.
-    pub fn refuse(&mut self) -> bool {
-        let is_new = self.object.status.conditions.is_empty();
-        if is_new {
-            self.object.status.conditions = vec![unscheduled("Unschedulable")];
-        }
-        is_new
-    }
-
     /// Replaces the conditions that tell of the pod's resize.
     pub fn set_resize(&mut self, kind: &str, reason: Option<&str>, message: Option<String>) {
         self.object.status.conditions = vec![PodCondition {
@@ -293,23 +266,16 @@ pub struct SimulatedNode {
 }
 
 impl SimulatedNode {
-    /// Whether no pod is to be bound to it, though it is there.
-    pub fn is_closed(&self) -> bool {
-        self.is_cordoned || self.disrupted.is_some()
-    }
-
-    /// Whether pods can be bound to it.
-    pub fn takes_pods(&self) -> bool {
-        self.is_ready && self.removed.is_none() && !self.is_closed()
+    /// Whether pods can be bound to it, once it is ready.
+    pub fn is_open(&self) -> bool {
+        self.removed.is_none() && !self.is_cordoned && self.disrupted.is_none()
     }
 }
 
 /// Whether one list of amounts is nowhere above the other. What has no amount is 0.
 pub fn fits(wanted: Amounts, free: Amounts) -> bool {
-    let within = |wanted: Option<Quantity>, free: Option<Quantity>| {
-        wanted.unwrap_or_default() <= free.unwrap_or_default()
-    };
-    within(wanted.cpu, free.cpu) && within(wanted.memory, free.memory)
+    wanted.cpu.unwrap_or_default() <= free.cpu.unwrap_or_default()
+        && wanted.memory.unwrap_or_default() <= free.memory.unwrap_or_default()
 }
 
 /// The amounts left; nothing goes below 0.

@@ -1,9 +1,4 @@
-//! The events to come, in the order of time.
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use crate::simulate::moment::Moment;
+//! The events that are queued in a world.
 
 /// The kinds of events that happen by themselves. Numbers of pods and nodes are positions in the
 /// world's lists; a pod or a node that has gone keeps its number.
@@ -29,8 +24,6 @@ pub enum WorldEvent {
     },
     /// Agents report the memory in use on their nodes.
     MemoryReport,
-    /// Drivers submit again what was lost with the head.
-    DriversReturn,
     /// A job is tried again whose process was killed.
     Retried(usize),
     /// KubeRay's operator looks at the RayCluster.
@@ -64,8 +57,6 @@ pub enum WorldEvent {
     Pull,
     /// Watchers get the changes of objects.
     Watched,
-    /// Watchers get the changes of objects of which they hear later than of others.
-    WatchedLate,
     /// Watchers hear what pods of other clusters take of the nodes.
     LoadsWatched,
     /// The scaler looks at the cluster, unless another look has been set since.
@@ -75,8 +66,8 @@ pub enum WorldEvent {
         /// The number of the look.
         token: u64,
     },
-    /// Something about the Leases of a replica is due.
-    Lease(usize),
+    /// Something is due that whoever plays the world has set, and gave this number.
+    Outside(usize),
     /// The next call of a chain of the scaler's round is answered.
     Answered {
         /// The number of the scaler.
@@ -86,32 +77,4 @@ pub enum WorldEvent {
         /// The number of the chain.
         chain: usize,
     },
-}
-
-/// The events to come, in the order of time; those of one moment in the order in which they were
-/// set.
-#[derive(Debug, Clone, Default)]
-pub struct EventQueue {
-    heap: BinaryHeap<Reverse<(Moment, u64, WorldEvent)>>,
-    count: u64,
-}
-
-impl EventQueue {
-    /// Adds an event.
-    pub fn add(&mut self, at: Moment, event: WorldEvent) {
-        self.count += 1;
-        self.heap.push(Reverse((at, self.count, event)));
-    }
-
-    /// The next event, and when it happens.
-    pub fn peek(&self) -> Option<(Moment, WorldEvent)> {
-        let Reverse((at, _, event)) = self.heap.peek()?;
-        Some((*at, *event))
-    }
-
-    /// Takes the next event.
-    pub fn take(&mut self) -> Option<(Moment, WorldEvent)> {
-        let Reverse((at, _, event)) = self.heap.pop()?;
-        Some((at, event))
-    }
 }

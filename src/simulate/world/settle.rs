@@ -1,161 +1,125 @@
-//! Demand and use at a moment.
+//! Consequences of a change: jobs that start, costs, and the curves of demand and use.
 
 use super::ledger::Capacity;
 use super::ledger::curves::{CurveLevel, Point};
+use super::queue::WorldEvent;
 use super::state::World;
 use crate::ray::group::HEAD_NAME;
 use crate::simulate::ray::jobs::Need;
-use crate::simulate::ray::resources::{Bundle, ResourceNames, float};
-
-/// Amounts of CPU, memory and GPUs.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Three {
-    cpus: f64,
-    memory: f64,
-    gpus: f64,
-}
-
-impl Three {
-    fn add(&mut self, other: Self) {
-        self.cpus += other.cpus;
-        self.memory += other.memory;
-        self.gpus += other.gpus;
-    }
-
-    fn times(self, count: f64) -> Self {
-        Self {
-            cpus: self.cpus * count,
-            memory: self.memory * count,
-            gpus: self.gpus * count,
-        }
-    }
-}
-
-/// The numbers by which bundles know these resources; `None` for a resource that nobody has named.
-#[derive(Debug, Clone, Copy)]
-struct Numbers([Option<usize>; 3]);
-
-impl Numbers {
-    fn of(names: &ResourceNames) -> Self {
-        Self(["CPU", "memory", "GPU"].map(|name| names.find(name)))
-    }
-
-    fn read(self, bundle: &Bundle) -> Three {
-        let [cpus, memory, gpus] = self
-            .0
-            .map(|number| number.map_or(0.0, |number| float(bundle.get(number))));
-        Three { cpus, memory, gpus }
-    }
-}
-
-/// Amounts that are waited for, used, there and paid for.
-#[derive(Debug, Clone, Default)]
-struct Sum {
-    waiting: Three,
-    used: Three,
-    total: Three,
-    paid: Three,
-}
-
-impl Sum {
-    fn level(&self, of: fn(&Three) -> f64) -> CurveLevel {
-        CurveLevel {
-            waiting: of(&self.waiting),
-            used: of(&self.used),
-            total: of(&self.total),
-            paid: of(&self.paid),
-        }
-    }
-}
+use crate::simulate::ray::resources::{Bundle, float};
+use crate::simulate::world::objects::SimulatedPod;
 
 impl World {
-    /// Something that is drawn has changed.
-    pub(super) fn draw(&mut self) {
+    /// Something about Ray has changed: what fits is started, and drained nodes without work end.
+    pub fn ray_changed(&mut self) {
+        for job in self.ray.schedule(self.now) {
+            let started = &mut self.ray.jobs.all[job];
+            let begins = if started.is_new_process {
+                self.settings.worker_start_s
+            } else {
+                0.0
+            };
+            started.started = Some(self.now.plus(begins));
+            let (seconds, attempt) = (begins + started.seconds, started.attempt);
+            self.after(seconds, WorldEvent::JobEnds { job, attempt });
+            self.follow_memory(job);
+        }
+        for pod in self.ray.ending() {
+            self.after(self.settings.ray_stop_s, WorldEvent::RayEnds(pod));
+        }
+        // The GCS pulls once a second in any case; only pulls that bring something new are events.
+        if self.ray.has_changed && !self.is_pulled {
+            self.is_pulled = true;
+            let next = self.now.next_multiple(self.settings.gcs_pull_s);
+            self.at(next, WorldEvent::Pull);
+        }
         self.ledger.is_due = true;
     }
 
+    /// Counts from now on what worker pods and nodes take now.
+    #[expect(clippy::cast_precision_loss, reason = "costs are reckoned in floats")]
+    pub(super) fn count_cost(&mut self) {
+        let mut rate = Capacity::default();
+        let pods = self.own().map(|pod| &self.machines.pods[pod]);
+        for (cpus, memory, gpus) in pods.filter_map(SimulatedPod::paid) {
+            rate.cpus += cpus;
+            rate.memory += memory;
+            rate.gpus += gpus;
+        }
+        let nodes = self.machines.nodes.iter();
+        rate.nodes = nodes.filter(|node| node.removed.is_none()).count() as f64;
+        self.ledger.set(rate, self.now);
+    }
+
     /// Nothing more happens at this moment: what it led to is drawn, and holds until the next change.
+    #[expect(clippy::cast_precision_loss, reason = "what is drawn is a float")]
     pub(super) fn settle(&mut self) {
         if !std::mem::take(&mut self.ledger.is_due) {
             return;
         }
-        let (now, rate) = (self.now, self.ledger.rate());
-        let (mut all, on_head) = self.used_in_all();
-        let waiting_jobs = self.waiting_in_all(&mut all);
+        // Amounts are of CPU, memory and GPUs, in this order. Nobody may have named one of them.
+        let numbers = ["CPU", "memory", "GPU"].map(|name| self.ray.names.find(name));
+        let read = |bundle: &Bundle| {
+            numbers.map(|number| number.map_or(0.0, |number| float(bundle.get(number))))
+        };
+        let rate = self.ledger.rate;
+        let mut levels = [rate.cpus, rate.memory, rate.gpus].map(|paid| CurveLevel {
+            paid,
+            ..CurveLevel::default()
+        });
+        let (mut on_head, mut held) = ([0.0; 3], 0_i64);
+        for (number, node) in self.ray.living() {
+            let (used, total) = (read(&node.used), read(&node.total));
+            for (at, level) in levels.iter_mut().enumerate() {
+                level.used += used[at];
+                level.total += total[at];
+                on_head[at] += if node.group == HEAD_NAME {
+                    used[at]
+                } else {
+                    0.0
+                };
+            }
+            held = held.saturating_add(self.ray.memory_in_use(number, self.now));
+        }
+        let mut waiting_jobs = 0;
+        let mut wait = |bundle: &Bundle, count: usize| {
+            for (level, amount) in levels.iter_mut().zip(read(bundle)) {
+                level.waiting += amount * count as f64;
+            }
+        };
+        for (shape, queue) in &self.ray.queues {
+            wait(&self.ray.jobs.shapes[*shape], queue.len());
+            waiting_jobs += queue.len();
+        }
+        for job in &self.ray.gangs {
+            waiting_jobs += 1;
+            if let Need::Gang { bundles, .. } = &self.ray.jobs.all[*job].need {
+                for bundle in bundles {
+                    wait(bundle, 1);
+                }
+            }
+        }
         // The head is not paid for, so what jobs use of it does not count either.
-        let less = |paid: f64, all: f64, on_head: f64| (paid - (all - on_head)).max(0.0);
+        let less = |at: usize| (levels[at].paid - (levels[at].used - on_head[at])).max(0.0);
         let unused = Capacity {
-            cpus: less(rate.cpus, all.used.cpus, on_head.cpus),
-            memory: less(rate.memory, all.used.memory, on_head.memory),
-            gpus: less(rate.gpus, all.used.gpus, on_head.gpus),
+            cpus: less(0),
+            memory: less(1),
+            gpus: less(2),
             nodes: 0.0,
         };
-        self.ledger.set_unused(unused, now);
-        all.paid = Three {
-            cpus: rate.cpus,
-            memory: rate.memory,
-            gpus: rate.gpus,
-        };
-        let at = now.seconds();
-        let cpus = all.level(|three| three.cpus);
-        let point = Point {
-            at,
+        self.ledger.set_unused(unused, self.now);
+        let [cpus, memory, gpus] = levels;
+        self.ledger.curves.add(Point {
+            at: self.now.seconds(),
             waiting: cpus.waiting,
             used: cpus.used,
             total: cpus.total,
             cores: rate.cpus,
             nodes: rate.nodes,
-            waiting_jobs,
-            memory: all.level(|three| three.memory),
-            memory_held: self.memory_held(),
-            gpus: all.level(|three| three.gpus),
-        };
-        self.ledger.curves.add(point);
-    }
-
-    /// The bytes that processes of jobs hold on all of Ray's nodes.
-    #[expect(clippy::cast_precision_loss, reason = "what is drawn is a float")]
-    fn memory_held(&self) -> f64 {
-        let nodes = self.ray.living();
-        let bytes = nodes.map(|(number, _)| self.ray.memory_in_use(number, self.now));
-        bytes.fold(0_i64, i64::saturating_add) as f64
-    }
-
-    /// The resources of Ray's nodes, and those of them that jobs use; beside it, those of the head that jobs use.
-    fn used_in_all(&self) -> (Sum, Three) {
-        let numbers = Numbers::of(&self.ray.names);
-        let (mut all, mut on_head) = (Sum::default(), Three::default());
-        for (_, node) in self.ray.living() {
-            let used = numbers.read(&node.used);
-            all.used.add(used);
-            all.total.add(numbers.read(&node.total));
-            if node.group == HEAD_NAME {
-                on_head.add(used);
-            }
-        }
-        (all, on_head)
-    }
-
-    /// Adds what jobs wait for, and returns how many do.
-    #[expect(clippy::cast_precision_loss, reason = "numbers of jobs")]
-    fn waiting_in_all(&self, all: &mut Sum) -> f64 {
-        let numbers = Numbers::of(&self.ray.names);
-        let mut waits = |bundle: &Bundle, count: usize| {
-            all.waiting.add(numbers.read(bundle).times(count as f64));
-        };
-        let mut jobs = 0;
-        for (bundle, count) in self.ray.waiting_shapes() {
-            waits(bundle, count);
-            jobs += count;
-        }
-        for need in self.ray.waiting_gangs() {
-            jobs += 1;
-            if let Need::Gang { bundles, .. } = need {
-                for bundle in bundles {
-                    waits(bundle, 1);
-                }
-            }
-        }
-        jobs as f64
+            waiting_jobs: waiting_jobs as f64,
+            memory,
+            memory_held: held as f64,
+            gpus,
+        });
     }
 }

@@ -1,24 +1,27 @@
-//! The state of the world, and what happens in it.
+//! The state of the world, what happens in it, and the seam by which tests let things go wrong.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fmt::Debug;
 use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use super::disturbance::{Disturbance, Undisturbed};
 use super::group::{SimulatedGroup, SimulatedGroupError, groups};
 use super::ledger::{Capacity, CostLedger};
-use super::log::EventLog;
 use super::machines::Machines;
-use super::memory_reports::MemoryReports;
-use super::objects::{SimulatedPod, WorldView};
-use super::queue::{EventQueue, WorldEvent};
+use super::objects::{DeletionCause, WorldView};
+use super::queue::WorldEvent;
+use crate::quantity::Quantity;
 use crate::ray::ReconcileMode;
+use crate::reconcile::{Effect, Failure, Reply};
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::Ray;
 use crate::simulate::ray::node::RayNodeStage;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
-use crate::snapshot::cluster_object::{ClusterObject, DEFAULT_IDLE_TIMEOUT_S};
+use crate::snapshot::cluster_object::ClusterObject;
+use crate::snapshot::gcs::ClusterResourceState;
 
 /// The world.
 #[derive(Debug, Clone)]
@@ -31,55 +34,125 @@ pub struct World {
     pub ledger: CostLedger,
     /// The Ray cluster.
     pub ray: Ray,
+    /// The RayCluster as it is stored.
+    pub cluster: Rc<ClusterObject>,
+    /// Its head group and its worker groups.
+    pub groups: Vec<SimulatedGroup>,
     /// The objects as watchers have them.
     pub view: WorldView,
-    /// The faults of the world now.
+    /// The faults of the world.
     pub disturbance: Rc<dyn Disturbance>,
-    /// The log of the world's changes.
-    pub log: EventLog,
     /// The source of everything random but Ray's own choices.
     pub random: fastrand::Rng,
     /// The Kubernetes nodes, and the pods on them.
     pub machines: Machines,
     /// The number of the cluster among those that share them.
     pub number: usize,
-    pub(super) queue: EventQueue,
-    pub(super) cluster: ClusterObject,
-    pub(super) version: u64,
-    pub(super) groups: Vec<SimulatedGroup>,
+    /// The number of jobs that are still to be submitted.
+    pub submissions: usize,
+    /// The events to come, by time; those of one moment in the order in which they were set.
+    events: BinaryHeap<Reverse<(Moment, u64, WorldEvent)>>,
+    /// The number of events that were ever set.
+    event_count: u64,
+    version: u64,
     /// The groups that were removed: their pods may still be there.
     pub(super) former: Vec<SimulatedGroup>,
-    /// The number of jobs that are still to be submitted.
-    pub(super) submissions: usize,
     /// Whether watchers or the GCS will act on a change anyway.
-    pub(super) is_watched: bool,
+    pub is_watched: bool,
     pub(super) is_pulled: bool,
     pub(super) are_loads_watched: bool,
-    pub(super) memory_reports: MemoryReports,
-    pub(super) lost_head: LostHead,
 }
 
-/// The consequences of the loss of a head.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct LostHead {
-    /// Whether a head was lost, and whether there is another one.
-    pub(super) head: HeadLoss,
-    /// Whether drivers start again once there is another head.
-    pub(super) returns: bool,
-    /// Whether they have not done so since the last loss.
-    pub(super) is_awaited: bool,
+/// The faults of a world, and whoever checks it. By default nothing goes wrong.
+pub trait Disturbance: Debug {
+    /// Gives a wrong answer to a call; without an effect the call writes the hand-over record.
+    fn answer(&self, _effect: Option<&Effect>) -> Option<WrongAnswer> {
+        None
+    }
+
+    /// Hears of a call of the scaler, whether it was carried out, and how it was answered.
+    fn called(
+        &self,
+        _now: Moment,
+        _effect: &Effect,
+        _done: bool,
+        _result: &Result<Reply, Failure>,
+    ) {
+    }
+
+    /// Hears how a write of the hand-over record was answered.
+    fn claimed(&self, _now: Moment, _result: &Result<(), Failure>) {}
+
+    /// Takes a request to the API server, so that it does not arrive by itself. Returns whether it did.
+    fn holds(&self, _event: WorldEvent) -> bool {
+        false
+    }
+
+    /// The webhook's reason to deny a change of the RayCluster.
+    fn denial(
+        &self,
+        _now: Moment,
+        _stored: &Value,
+        _changed: &Value,
+        _user: &str,
+    ) -> Option<String> {
+        None
+    }
+
+    /// The CPU that a quota leaves to the cluster's namespace, if there is one.
+    fn quota_left(&self, _world: &World) -> Option<Quantity> {
+        None
+    }
+
+    /// Changes what watchers hear of the stored objects.
+    fn show(&self, _before: &WorldView, stored: WorldView) -> WorldView {
+        stored
+    }
+
+    /// Answers a read of the RayCluster by itself, out of date. Returns whether it did.
+    fn answers_read(&self, _world: &mut World) -> bool {
+        false
+    }
+
+    /// Whether the GCS does not answer.
+    fn is_gcs_away(&self) -> bool {
+        false
+    }
+
+    /// Changes what the GCS says. `head` is the name of the head's pod.
+    fn falsify(&self, _state: &mut ClusterResourceState, _head: &str) {}
+
+    /// The reason for which kubelets refuse every resize, if they do not try.
+    fn resize_refusal(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Hears that KubeRay's operator deletes a pod.
+    fn pod_deleted(&self, _world: &World, _pod: usize, _cause: DeletionCause) {}
+
+    /// Hears that a pod is gone, or that its containers have ended by themselves.
+    fn pod_ended(&self, _world: &mut World, _pod: usize) {}
+
+    /// Hears that a head takes work.
+    fn head_joined(&self, _world: &mut World) {}
+
+    /// Hears that the process of a job was killed because its pod had too little memory.
+    fn memory_killed(&self, _now: Moment, _pod: &str) {}
+
+    /// Hears that Ray has failed tasks that waited, because its node that could hold them became smaller.
+    fn tasks_failed(&self, _world: &World, _pod: &str, _tasks: &[usize]) {}
 }
 
-/// Whether a head was lost.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum HeadLoss {
-    /// None ever was.
-    #[default]
-    Never,
-    /// One was, and no other has joined since.
-    Gone,
-    /// One was, and another one has joined.
-    Replaced,
+/// Nothing goes wrong, and nobody checks.
+impl Disturbance for () {}
+
+/// An answer that a call should not get.
+#[derive(Debug, Clone)]
+pub struct WrongAnswer {
+    /// The answer.
+    pub failure: Failure,
+    /// Whether the call is carried out all the same.
+    pub is_done: bool,
 }
 
 impl World {
@@ -109,44 +182,57 @@ impl World {
         settings: WorldSettings,
         mut machines: Machines,
     ) -> Result<Self, SimulatedGroupError> {
+        machines.present.push(std::collections::BTreeMap::new());
         let mut world = Self {
             now: Moment::START,
             ledger: CostLedger::default(),
             ray: Ray::new(trace, settings.seed),
+            cluster: Rc::default(),
+            groups: Vec::new(),
             view: WorldView::default(),
-            disturbance: Rc::new(Undisturbed),
-            log: EventLog::default(),
-            number: machines.join(),
+            disturbance: Rc::new(()),
+            number: machines.present.len() - 1,
             machines,
             // Another seed than Ray's, or both would draw the same numbers.
             random: fastrand::Rng::with_seed(settings.seed.wrapping_add(1)),
-            queue: EventQueue::default(),
-            cluster: ClusterObject::default(),
-            version: 0,
-            groups: Vec::new(),
-            former: Vec::new(),
             submissions: 0,
+            events: BinaryHeap::new(),
+            event_count: 0,
+            version: 0,
+            former: Vec::new(),
             is_watched: false,
             is_pulled: false,
             are_loads_watched: false,
-            memory_reports: MemoryReports::default(),
-            lost_head: LostHead::default(),
             settings,
         };
-        world.set_cluster(prepared(cluster))?;
-        let head = world
-            .groups
-            .iter()
-            .find(|group| group.name == crate::ray::group::HEAD_NAME);
-        if let Some(head) = head.cloned() {
-            world.make_head(&head);
+        // The RayCluster is as Rayfit scales it, with what the API server would add.
+        let mut cluster = cluster.clone();
+        let metadata = &mut cluster["metadata"];
+        for (key, value) in [
+            ("name", "cluster"),
+            ("namespace", "default"),
+            ("uid", "cluster"),
+        ] {
+            if !metadata[key].is_string() {
+                metadata[key] = json!(value);
+            }
+        }
+        metadata["annotations"][crate::ray::reconcile::ANNOTATION] =
+            json!(ReconcileMode::Central.name());
+        let spec = &mut cluster["spec"];
+        // Without it KubeRay deletes workers at random, and Rayfit does not scale the cluster.
+        spec["enableInTreeAutoscaling"] = json!(true);
+        spec["autoscalerOptions"]["version"] = json!("v2");
+        world.set_cluster(cluster)?;
+        if let Some(head) = world.groups.iter().find(|group| group.is_head()).cloned() {
+            world.make_replica(&head);
         }
         Ok(world)
     }
 
     /// The next thing that happens by itself, and the world at its moment.
     pub fn advance(&mut self) -> Option<WorldEvent> {
-        let (at, event) = self.queue.take()?;
+        let Reverse((at, _, event)) = self.events.pop()?;
         if at > self.now {
             self.settle();
         }
@@ -154,19 +240,10 @@ impl World {
         Some(event)
     }
 
-    /// The next event, without letting it happen.
-    pub fn peek(&self) -> Option<WorldEvent> {
-        self.queue.peek().map(|(_, event)| event)
-    }
-
     /// The time of the next event.
     pub fn next_at(&self) -> Option<Moment> {
-        self.queue.peek().map(|(at, _)| at)
-    }
-
-    /// Whether jobs are still to be submitted.
-    pub fn has_submissions(&self) -> bool {
-        self.submissions > 0 || self.awaits_drivers()
+        let Reverse((at, ..)) = self.events.peek()?;
+        Some(*at)
     }
 
     /// Goes on to a moment before which nothing happens, and adds up the costs until then.
@@ -174,19 +251,20 @@ impl World {
         self.settle();
         self.now = moment.max(self.now);
         // Nothing changes at this moment, but the curves have to reach up to it.
-        self.ledger.set(self.ledger.rate(), self.now);
-        self.draw();
+        self.ledger.set(self.ledger.rate, self.now);
         self.settle();
     }
 
     /// Sets an event so many seconds from now.
     pub fn after(&mut self, seconds: f64, event: WorldEvent) {
-        self.queue.add(self.now.plus(seconds), event);
+        self.at(self.now.plus(seconds), event);
     }
 
     /// Sets an event at a moment.
     pub fn at(&mut self, moment: Moment, event: WorldEvent) {
-        self.queue.add(moment.max(self.now), event);
+        self.event_count += 1;
+        let at = moment.max(self.now);
+        self.events.push(Reverse((at, self.event_count, event)));
     }
 
     /// Sends a call of the scaler, which arrives with that event.
@@ -210,14 +288,19 @@ impl World {
             }
             WorldEvent::MemoryStep { job, attempt, step } => self.memory_step(job, attempt, step),
             WorldEvent::MemoryReport => self.report_memory(),
-            WorldEvent::Retried(job) => self.retried(job),
-            WorldEvent::DriversReturn => self.drivers_return(),
+            WorldEvent::Retried(job) => {
+                self.ray.retry(job);
+                self.ray_changed();
+            }
             WorldEvent::Operator => self.operate(),
             WorldEvent::Scheduler => self.schedule_pods(),
             WorldEvent::PodRuns(pod) => self.pod_runs(pod),
             WorldEvent::RayJoins(pod) => self.ray_joins(pod),
             WorldEvent::RayEnds(pod) => self.ray_ends(pod),
-            WorldEvent::PodEnds(pod) => self.pod_ends(pod),
+            WorldEvent::PodEnds(pod) => {
+                Rc::clone(&self.disturbance).pod_ended(self, pod);
+                self.end_pod(pod, "Succeeded");
+            }
             WorldEvent::PodGone(pod) => self.pod_gone(pod),
             WorldEvent::Kubelet(pod) => self.kubelet(pod),
             WorldEvent::Resized { pod, generation } => self.resized(pod, generation),
@@ -227,12 +310,13 @@ impl World {
                 self.is_pulled = false;
                 self.ray.pull();
             }
-            WorldEvent::Watched => self.watched(),
+            WorldEvent::Watched => {
+                self.is_watched = false;
+                let shown = self.disturbance.show(&self.view, self.stored());
+                self.set_view(shown);
+            }
             WorldEvent::LoadsWatched => self.loads_watched(),
-            WorldEvent::Look { .. }
-            | WorldEvent::Answered { .. }
-            | WorldEvent::Lease(_)
-            | WorldEvent::WatchedLate => {}
+            WorldEvent::Look { .. } | WorldEvent::Answered { .. } | WorldEvent::Outside(_) => {}
         }
     }
 
@@ -240,11 +324,15 @@ impl World {
     pub fn is_up(&self) -> bool {
         let wanted = self.groups.iter().filter(|group| !group.is_suspended);
         let wanted: i64 = wanted.map(|group| group.replicas * group.hosts).sum();
-        let alive = self
-            .ray
-            .living()
-            .filter(|(_, node)| node.stage == RayNodeStage::Alive);
+        let living = self.ray.living();
+        let alive = living.filter(|(_, node)| node.stage == RayNodeStage::Alive);
         i64::try_from(alive.count()).is_ok_and(|alive| alive >= wanted)
+    }
+
+    /// The number of workers that the minima of all groups keep.
+    pub fn least_workers(&self) -> i64 {
+        let workers = self.groups.iter().filter(|group| !group.is_head());
+        workers.map(|group| group.least * group.hosts).sum()
     }
 
     /// The jobs are submitted, each at its time from now on, and costs are counted from now on.
@@ -253,57 +341,24 @@ impl World {
         for (number, job) in trace.jobs.iter().enumerate() {
             self.after(job.at, WorldEvent::Submitted(number));
         }
-        let rate = self.ledger.rate();
+        let rate = self.ledger.rate;
         self.ledger = CostLedger::default();
         self.ledger.set(Capacity::default(), self.now);
         self.ledger.set(rate, self.now);
-        self.draw();
     }
 
-    /// The longest time for which an idle worker is kept, in seconds.
-    pub fn longest_idle_s(&self) -> f64 {
-        let mut spec = self.cluster.spec.iter();
-        let own = spec.clone().flat_map(|spec| &spec.groups);
-        let own = own.filter_map(|group| group.idle_timeout.seconds());
-        let common = spec.find_map(|spec| spec.idle_timeout.seconds());
-        own.fold(common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S), f64::max)
-            // A RayCluster may say any number, and the simulation goes on for so long after its
-            // last job.
-            .clamp(0.0, 86_400.0)
-    }
-
-    /// The UID of the RayCluster.
-    pub fn uid(&self) -> String {
-        self.cluster_text("/metadata/uid").unwrap_or_default()
-    }
-
-    /// The name of the RayCluster.
-    pub fn name(&self) -> String {
-        self.cluster_text("/metadata/name").unwrap_or_default()
-    }
-
-    /// The namespace of the RayCluster.
-    pub fn namespace(&self) -> String {
-        self.cluster_text("/metadata/namespace").unwrap_or_default()
-    }
-
-    pub(super) fn cluster_text(&self, pointer: &str) -> Option<String> {
-        let text = self
-            .cluster
-            .object()
-            .pointer(pointer)
-            .and_then(Value::as_str);
-        text.map(str::to_owned)
-    }
-
-    /// The number of the pod that has this name now.
-    pub fn pod_named(&self, name: &str) -> Option<usize> {
-        let own = self.machines.present.get(self.number)?;
-        own.get(name).copied()
+    /// A field of the RayCluster's metadata.
+    pub fn metadata(&self, key: &str) -> String {
+        let text = self.cluster.object()["metadata"][key].as_str();
+        text.unwrap_or_default().to_owned()
     }
 
     /// Stores the RayCluster as it was changed.
-    pub(super) fn set_cluster(&mut self, mut cluster: Value) -> Result<(), SimulatedGroupError> {
+    ///
+    /// # Errors
+    ///
+    /// A group of it cannot be read.
+    pub fn set_cluster(&mut self, mut cluster: Value) -> Result<(), SimulatedGroupError> {
         cluster["metadata"]["resourceVersion"] = json!((self.version + 1).to_string());
         let before = self.cluster.object();
         // The API server raises the generation for changes of the spec alone.
@@ -318,79 +373,9 @@ impl World {
         // KubeRay goes on with the groups that are there, and does not touch pods of the others.
         self.former.extend(before.into_iter().filter(is_gone));
         self.version += 1;
-        self.cluster = cluster;
+        self.cluster = Rc::new(cluster);
         self.after(self.settings.operator_s, WorldEvent::Operator);
         self.objects_changed();
         Ok(())
     }
-
-    /// Something about Ray has changed: what fits is started, and drained nodes without work end.
-    pub(super) fn ray_changed(&mut self) {
-        for job in self.ray.schedule(self.now) {
-            let started = &mut self.ray.jobs.all[job];
-            let begins = if started.is_new_process {
-                self.settings.worker_start_s
-            } else {
-                0.0
-            };
-            started.started = Some(self.now.plus(begins));
-            let (seconds, attempt) = (begins + started.seconds, started.attempt);
-            self.after(seconds, WorldEvent::JobEnds { job, attempt });
-            self.follow_memory(job);
-        }
-        for pod in self.ray.ending() {
-            self.after(self.settings.ray_stop_s, WorldEvent::RayEnds(pod));
-        }
-        // The GCS pulls once a second in any case; only pulls that bring something new are events.
-        if self.ray.has_changed && !self.is_pulled {
-            self.is_pulled = true;
-            self.queue.add(
-                self.now.next_multiple(self.settings.gcs_pull_s),
-                WorldEvent::Pull,
-            );
-        }
-        self.draw();
-    }
-
-    /// Counts from now on what worker pods and nodes take now.
-    #[expect(clippy::cast_precision_loss, reason = "costs are reckoned in floats")]
-    pub(super) fn count_cost(&mut self) {
-        let mut rate = Capacity::default();
-        let pods = self.own().map(|pod| &self.machines.pods[pod]);
-        for (cpus, memory, gpus) in pods.filter_map(SimulatedPod::paid) {
-            rate.cpus += cpus;
-            rate.memory += memory;
-            rate.gpus += gpus;
-        }
-        rate.nodes = self
-            .machines
-            .nodes
-            .iter()
-            .filter(|node| node.removed.is_none())
-            .count() as f64;
-        self.ledger.set(rate, self.now);
-        self.draw();
-    }
-}
-
-/// The RayCluster as Rayfit scales it, with what the API server would add.
-fn prepared(cluster: &Value) -> Value {
-    let mut cluster = cluster.clone();
-    let metadata = &mut cluster["metadata"];
-    for (key, value) in [
-        ("name", "cluster"),
-        ("namespace", "default"),
-        ("uid", "cluster"),
-    ] {
-        if !metadata[key].is_string() {
-            metadata[key] = json!(value);
-        }
-    }
-    metadata["annotations"][crate::ray::reconcile::ANNOTATION] =
-        json!(ReconcileMode::Central.name());
-    let spec = &mut cluster["spec"];
-    // Without it KubeRay deletes workers at random, and Rayfit does not scale the cluster.
-    spec["enableInTreeAutoscaling"] = json!(true);
-    spec["autoscalerOptions"]["version"] = json!("v2");
-    cluster
 }

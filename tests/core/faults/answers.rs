@@ -2,18 +2,18 @@
 
 use rayfit::reconcile::Effect;
 use rayfit::simulate::world::World;
-use rayfit::simulate::world::log::LogEntry;
 use rayfit::snapshot::gcs::ClusterResourceState;
 use serde_json::{Value, json};
 
-use super::losses;
-use super::trouble::CallEvent;
+use super::head::restart_gcs;
+use super::log::LogEntry;
+use super::losses::{self, edit};
+use super::trouble::{CallEvent, Troubles};
 
 /// Lets something happen while a call is on its way.
-pub(super) fn meet(event: CallEvent, effect: &Effect, world: &mut World) {
-    world.log.add(world.now, || {
-        LogEntry::Fault(format!("while {effect} is on its way: {event:?}"))
-    });
+pub(super) fn meet(event: CallEvent, effect: &Effect, troubles: &Troubles, world: &mut World) {
+    let text = format!("while {effect} is on its way: {event:?}");
+    troubles.log(world.now, LogEntry::Fault(text));
     let pod = pod_of(effect);
     match event {
         CallEvent::PodDeleted => {
@@ -33,13 +33,16 @@ pub(super) fn meet(event: CallEvent, effect: &Effect, world: &mut World) {
         CallEvent::MaximaLowered => {
             set_all(world, "maxReplicas", |group| group["minReplicas"].clone());
         }
-        CallEvent::GcsRestarts => world.gcs_restarted(),
+        CallEvent::GcsRestarts => {
+            troubles.borrow_mut().requested = None;
+            restart_gcs(world);
+        }
     }
 }
 
 /// Somebody sets a field of all worker groups.
 fn set_all(world: &mut World, field: &str, value: impl Fn(&Value) -> Value) {
-    world.edit(|cluster| {
+    edit(world, |cluster| {
         let groups = cluster.pointer_mut("/spec/workerGroupSpecs");
         for group in groups.and_then(Value::as_array_mut).into_iter().flatten() {
             group[field] = value(group);

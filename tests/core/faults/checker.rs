@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 
 use super::harm::HarmWatch;
-use super::inspect;
+use super::inspect::{self, group_spec, newest_pod};
+use super::log::LogEntry;
 use super::scene::{Scene, SceneGroup};
+use super::trouble::Troubles;
 use super::violation::WorldViolation;
 use crate::faults::replicas::controllers::Controllers;
 use rayfit::policy::settings::RAYFIT_ACCOUNTS;
@@ -12,7 +14,6 @@ use rayfit::reconcile::Effect;
 use rayfit::reconcile::effects::effect::{ClusterPatch, PodPatch};
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::world::World;
-use rayfit::simulate::world::log::LogEntry;
 
 /// The most writes to the API server within a minute for each pod, and the least that may be: a pod may be
 /// resized up and down once in some seconds, by two writes, or by three where answers are missing.
@@ -57,11 +58,12 @@ impl Checker {
     pub(crate) fn check(
         &mut self,
         scene: &Scene,
-        world: &mut World,
+        world: &World,
+        troubles: &Troubles,
         controllers: &mut Controllers,
         is_disturbed: bool,
     ) -> Result<(), WorldViolation> {
-        while let Some((at, entry)) = world.log.take() {
+        while let Some((at, entry)) = troubles.take_entry() {
             let is_report = matches!(&entry, LogEntry::Called { effect, .. } if matches!(**effect, Effect::Report(_)));
             if !is_report {
                 if self.log.len() == KEPT_ENTRIES {
@@ -163,14 +165,14 @@ fn is_foreign(world: &World, effect: &Effect) -> bool {
         | Effect::Report(_)
         | Effect::PutError(_) => return false,
     };
-    world.pod(pod).is_none()
+    newest_pod(world, pod).is_none()
 }
 
 fn patched(scene: &Scene, world: &World, patch: &ClusterPatch) -> Result<(), WorldViolation> {
-    for group in world.groups() {
-        let is_known = |name: &str| world.groups().iter().any(|group| group.name == name);
+    for group in &world.groups {
+        let is_known = |name: &str| world.groups.iter().any(|group| group.name == name);
         let is_foreign = |name: &&String| {
-            let pod = world.pod(name);
+            let pod = newest_pod(world, name);
             !pod.is_some_and(|pod| pod.group() == group.name || !is_known(pod.group()))
         };
         if let Some(pod) = group.to_delete.iter().find(is_foreign) {
@@ -192,7 +194,7 @@ fn patched(scene: &Scene, world: &World, patch: &ClusterPatch) -> Result<(), Wor
             });
         }
     }
-    let workers = world.groups().iter().filter(|group| !group.is_head());
+    let workers = world.groups.iter().filter(|group| !group.is_head());
     let workers = workers.map(|group| group.replicas.saturating_mul(group.hosts));
     let workers = workers.fold(0, i64::saturating_add);
     let max = scene.settings.max_workers.unwrap_or(u64::MAX);
@@ -214,7 +216,7 @@ fn patched(scene: &Scene, world: &World, patch: &ClusterPatch) -> Result<(), Wor
 
 /// `maxReplicas` of a group; 0 if there is no such group.
 pub(super) fn max_replicas(world: &World, group: &str) -> i64 {
-    let group = world.group_spec(group);
+    let group = group_spec(world, group);
     group.map_or(0, |group| group.max_replicas.unwrap_or(i64::MAX))
 }
 
@@ -247,14 +249,14 @@ fn resized(
     patch: &PodPatch,
     has_lied: bool,
 ) -> Result<(), WorldViolation> {
-    let Some(pod) = world.pod(&patch.pod) else {
+    let Some(pod) = newest_pod(world, &patch.pod) else {
         return Ok(());
     };
     let known = scene.groups.iter().find(|group| group.name == pod.group());
     let Some(group) = known else {
         return Ok(());
     };
-    let mut used = world.used(&patch.pod);
+    let mut used = inspect::used(world, &patch.pod);
     if scene.settings.strategy.is_rayfit() {
         used[1] = used[1].max(inspect::reported_memory(world, &patch.pod));
     }
@@ -284,7 +286,7 @@ fn resized(
 
 /// Whether users have set a minimum above its maximum.
 fn has_faulty_group(world: &World) -> bool {
-    let spec = world.cluster_object().spec.as_ref();
+    let spec = world.cluster.spec.as_ref();
     let mut groups = spec.into_iter().flat_map(|spec| &spec.groups);
     groups.any(|group| group.min_replicas > group.max_replicas)
 }

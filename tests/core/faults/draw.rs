@@ -3,11 +3,10 @@
 use super::plan::{Fault, FaultKind, FaultPlan};
 use super::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
 use super::standby::{SceneSchedule, SceneStandby};
-use crate::faults::trouble::{Answer, CallKind, LostWatches};
+use crate::faults::trouble::{Answer, CallKind, LostWatches, ResizeRefusal};
 use rayfit::plan::Strategy;
 use rayfit::simulate::sending::Cut;
 use rayfit::simulate::trace::PlacementStrategy;
-use rayfit::simulate::world::disturbance::ResizeRefusal;
 
 /// In how many seconds from the first job on jobs are submitted and faults begin.
 pub(super) const SPAN_S: f64 = 90.0;

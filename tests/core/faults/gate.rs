@@ -62,8 +62,8 @@ impl SimulatedGate {
     fn line_up(&mut self, request: GateRequest, now: Moment, until: Moment) -> Option<Passed> {
         let flow = flow(request);
         // As in the controller, a cluster that has to wait does not do so at the front.
-        if let Some(later) = self.patience.until_of(&flow, now.as_duration()) {
-            let later = Moment::after(later).min(until);
+        if let Some(later) = self.patience.until_of(&flow, duration(now)) {
+            let later = first_after(later).min(until);
             self.patient.insert(request, (later, until));
             return None;
         }
@@ -120,7 +120,7 @@ impl SimulatedGate {
             };
             match self
                 .flows
-                .admit(&flow(request), now.as_duration(), &self.patience)
+                .admit(&flow(request), duration(now), &self.patience)
             {
                 SendDecision::Sent => {
                     self.front = None;
@@ -134,7 +134,7 @@ impl SimulatedGate {
                     passed.push(Passed::Sent(request));
                 }
                 SendDecision::NotBefore(later) => {
-                    self.front = Some((request, Moment::after(later)));
+                    self.front = Some((request, first_after(later)));
                     return passed;
                 }
                 SendDecision::WhenOneEnds => return passed,
@@ -154,8 +154,7 @@ impl SimulatedGate {
     pub(crate) fn ask_patience(&mut self, cluster: usize, now: Moment, seconds: f64) {
         let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         let flow = flow_of(cluster);
-        self.patience
-            .ask(now.as_duration(), Some(&flow), Some(time));
+        self.patience.ask(duration(now), Some(&flow), Some(time));
     }
 
     /// How many requests are under way: of all clusters, and the most of one.
@@ -176,4 +175,16 @@ fn flow((cluster, _): GateRequest) -> Flow {
 /// Each cluster has a namespace of its own.
 fn flow_of(cluster: usize) -> Flow {
     format!("{cluster}/demo").into()
+}
+
+/// The time since the beginning.
+fn duration(moment: Moment) -> Duration {
+    Duration::from_secs_f64(moment.seconds())
+}
+
+/// The first moment at which so much time has passed since the beginning.
+fn first_after(time: Duration) -> Moment {
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds of some years")]
+    let milliseconds = time.as_nanos().div_ceil(1_000_000) as f64;
+    Moment::at(milliseconds / 1000.0)
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::Value;
 
-use super::inspect;
+use super::inspect::{self, jobs_on, newest_pod};
+use super::log::LogEntry;
 use super::scene::Scene;
 use super::violation::WorldViolation;
 use rayfit::plan::{DRAIN_TIMEOUT_S, RemovalCause};
@@ -12,8 +13,7 @@ use rayfit::reconcile::Effect;
 use rayfit::reconcile::effects::effect::DrainKind;
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::world::World;
-use rayfit::simulate::world::log::{DeletionCause, LogEntry};
-use rayfit::simulate::world::objects::SimulatedPod;
+use rayfit::simulate::world::objects::{DeletionCause, SimulatedPod};
 
 /// For how many seconds after a lie of the GCS wrong effects may follow from it: the next look, and what takes
 /// its time until it is carried out.
@@ -80,7 +80,7 @@ impl HarmWatch {
         if is_disturbed {
             self.disturbed = Some(world.now);
         }
-        let busy = world.workers().filter(|pod| world.jobs_on(pod.name()) > 0);
+        let busy = world.workers().filter(|pod| jobs_on(world, pod.name()) > 0);
         let busy = busy.map(|pod| {
             let since = self.busy.get(pod.name()).copied();
             (pod.name().to_owned(), since.unwrap_or(world.now))
@@ -129,7 +129,7 @@ impl HarmWatch {
                     drained.is_unneeded &= is_unneeded;
                     drained.last = at;
                     let first = drained.first;
-                    let jobs = world.jobs_on(&drain.pod);
+                    let jobs = jobs_on(world, &drain.pod);
                     let is_due = at.since(first) >= f64::from(DRAIN_TIMEOUT_S);
                     if drain.kind == DrainKind::Stop
                         && *is_done
@@ -204,7 +204,7 @@ impl HarmWatch {
     /// heard of it: Ray cannot ask several nodes together.
     fn ended_another_of(&self, world: &World, name: &str) -> bool {
         let replica_of = |pod: &SimulatedPod| pod.object.metadata.labels.replica.clone();
-        let Some(replica) = world.pod(name).and_then(replica_of) else {
+        let Some(replica) = newest_pod(world, name).and_then(replica_of) else {
             return false;
         };
         let others = world.workers().filter(|pod| pod.name() != name);

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::losses;
+use super::head::restart_gcs;
+use super::log::LogEntry;
+use super::losses::{self, edit};
 use super::plan::FaultKind;
 use super::trial::{Dying, FaultTrial, Step};
 use super::trouble::{BadAnswer, CallEvent};
@@ -10,7 +12,6 @@ use rayfit::ray::ippr::ANNOTATION;
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::world::World;
 use rayfit::simulate::world::WorldView;
-use rayfit::simulate::world::log::LogEntry;
 
 impl FaultTrial<'_> {
     /// The process is killed, with what is under way.
@@ -31,7 +32,7 @@ impl FaultTrial<'_> {
     }
 
     pub(super) fn say(&mut self, text: String) {
-        self.world.log.add(self.world.now, || LogEntry::Fault(text));
+        self.troubles.log(self.world.now, LogEntry::Fault(text));
     }
 
     pub(super) fn carry_out(&mut self, step: Step, kind: FaultKind) {
@@ -86,7 +87,7 @@ impl FaultTrial<'_> {
                 self.set(group, "maxReplicas", json!(max));
             }
             FaultKind::GroupSuspended { group, .. } => self.set(group, "suspend", json!(true)),
-            FaultKind::GroupRemoved => world.edit(|cluster| {
+            FaultKind::GroupRemoved => edit(world, |cluster| {
                 let groups = cluster.pointer_mut("/spec/workerGroupSpecs");
                 if let Some(groups) = groups.and_then(Value::as_array_mut) {
                     groups.truncate(1);
@@ -100,9 +101,9 @@ impl FaultTrial<'_> {
             }
             FaultKind::ManifestApplied => {
                 let spec = self.manifest["spec"].clone();
-                world.edit(|cluster| cluster["spec"] = spec);
+                edit(world, |cluster| cluster["spec"] = spec);
             }
-            FaultKind::GrowthRemoved { .. } => world.edit(|cluster| {
+            FaultKind::GrowthRemoved { .. } => edit(world, |cluster| {
                 let annotations = cluster.pointer_mut("/metadata/annotations");
                 if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
                     annotations.remove(ANNOTATION);
@@ -121,10 +122,12 @@ impl FaultTrial<'_> {
             | FaultKind::DeletionsHang { .. }
             | FaultKind::InitContainersHang { .. } => self.begin_on_nodes(kind),
             FaultKind::NodesFilled { .. } => losses::fill_nodes(world),
-            FaultKind::QuotaSet { cores, .. } => world.set_quota(Some(cores)),
+            FaultKind::QuotaSet { cores, .. } => {
+                troubles.borrow_mut().quota = Some(cores);
+            }
             FaultKind::ResourcesRequested { cpu, bundles, .. } => {
-                let bundle = world.ray.names.bundle([("CPU", cpu)]);
-                world.ray.request(vec![(bundle, bundles)]);
+                troubles.borrow_mut().requested = Some((cpu, bundles));
+                world.ray.touch();
             }
             FaultKind::CallsSlow { takes, .. } => world.settings.call_s = takes,
             FaultKind::ReplicaDies { .. }
@@ -223,8 +226,11 @@ impl FaultTrial<'_> {
             }
             FaultKind::GcsAway { .. } => troubles.borrow_mut().is_gcs_away = false,
             FaultKind::GcsRestarts { .. } => {
-                troubles.borrow_mut().is_gcs_away = false;
-                world.gcs_restarted();
+                let mut trouble = troubles.borrow_mut();
+                trouble.is_gcs_away = false;
+                trouble.requested = None;
+                drop(trouble);
+                restart_gcs(world);
             }
             FaultKind::ResizesRefused { .. } => {
                 troubles.borrow_mut().resizes = None;
@@ -245,7 +251,9 @@ impl FaultTrial<'_> {
             FaultKind::GrowthRemoved { .. } => {
                 if let Some(growth) = self.manifest["metadata"]["annotations"].get(ANNOTATION) {
                     let growth = growth.clone();
-                    world.edit(|cluster| cluster["metadata"]["annotations"][ANNOTATION] = growth);
+                    edit(world, |cluster| {
+                        cluster["metadata"]["annotations"][ANNOTATION] = growth;
+                    });
                 }
             }
             FaultKind::CallsRefused { .. } => troubles.borrow_mut().refused = None,
@@ -253,8 +261,11 @@ impl FaultTrial<'_> {
             FaultKind::DemandInPart { .. } => troubles.tell_demand(None, world),
             FaultKind::NodeDrained { .. } => losses::uncordon_nodes(world),
             FaultKind::NodesFilled { .. } => losses::empty_nodes(world),
-            FaultKind::QuotaSet { .. } => world.set_quota(None),
-            FaultKind::ResourcesRequested { .. } => world.ray.request(Vec::new()),
+            FaultKind::QuotaSet { .. } => troubles.borrow_mut().quota = None,
+            FaultKind::ResourcesRequested { .. } => {
+                troubles.borrow_mut().requested = None;
+                world.ray.touch();
+            }
             FaultKind::ClockAhead { .. } => self.set_clocks(0.0),
             FaultKind::CallsSlow { .. } => world.settings.call_s = usual.call_s,
             FaultKind::ReplicaStops { replica, .. } => {
@@ -278,7 +289,7 @@ impl FaultTrial<'_> {
 
     /// Ray's own autoscaler ends with the head, since it runs in its pod.
     fn lose_head(&mut self, node: bool, again: bool) {
-        let lost = losses::lose_head(&mut self.world, node, again);
+        let lost = losses::lose_head(&mut self.world, &self.troubles, node, again);
         self.say(format!("lost with the head: {lost:?}"));
         if !self.scene.settings.strategy.is_rayfit() {
             let working = self.controllers.working();
@@ -294,7 +305,7 @@ impl FaultTrial<'_> {
 
     /// People set a field of a group, if the group is still there.
     fn set(&mut self, group: usize, field: &str, value: Value) {
-        self.world.edit(|cluster| {
+        edit(&mut self.world, |cluster| {
             let group = cluster.pointer_mut(&format!("/spec/workerGroupSpecs/{group}"));
             if let Some(group) = group.and_then(Value::as_object_mut) {
                 group.insert(field.to_owned(), value);

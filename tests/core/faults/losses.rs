@@ -1,5 +1,8 @@
 //! Pods and nodes that are lost, and objects that people change.
 
+use serde_json::Value;
+
+use super::trouble::Troubles;
 use rayfit::simulate::world::World;
 use rayfit::simulate::world::machines::Notice;
 use rayfit::simulate::world::objects::SimulatedPod;
@@ -157,9 +160,16 @@ pub(crate) fn kubelets_retry(world: &mut World) {
 /// The head pod is lost, and Ray with everything that it knows: people delete it, or its Kubernetes
 /// node vanishes, unless another cluster has its head there too. Drivers submit again what was lost, or
 /// it stays so. Returns what is gone.
-pub(crate) fn lose_head(world: &mut World, with_node: bool, returns: bool) -> Option<String> {
+pub(super) fn lose_head(
+    world: &mut World,
+    troubles: &Troubles,
+    with_node: bool,
+    returns: bool,
+) -> Option<String> {
     let head = world.own().find(|pod| world.machines.pods[*pod].is_head)?;
-    world.expect_drivers(returns);
+    let mut trouble = troubles.borrow_mut();
+    trouble.lost_head.expect_drivers(returns);
+    drop(trouble);
     let is_other_head = |pod: usize| pod != head && world.machines.pods[pod].is_head;
     let node = world.machines.pods[head].node.filter(|_| with_node);
     let alone = |node: &usize| !world.machines.pods_on(*node).any(is_other_head);
@@ -169,6 +179,17 @@ pub(crate) fn lose_head(world: &mut World, with_node: bool, returns: bool) -> Op
     }
     world.delete_pod(head);
     Some(world.machines.pods[head].name().to_owned())
+}
+
+/// People change the RayCluster. What admission refuses changes nothing.
+pub(crate) fn edit(world: &mut World, change: impl FnOnce(&mut Value)) {
+    let stored = world.cluster.object();
+    let mut edited = stored.clone();
+    change(&mut edited);
+    let disturbance = &world.disturbance;
+    if edited != *stored && (disturbance.denial(world.now, stored, &edited, "people")).is_none() {
+        let _ = world.set_cluster(edited);
+    }
 }
 
 /// Picks one of several: any number `pick` gives one, where there are any.

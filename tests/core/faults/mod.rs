@@ -14,7 +14,7 @@
 //!   those of one world share
 //! - `hangs`: kubelets that come to no end with a pod
 //! - `trouble`: what is wrong with a world now; `answers` and `losses` have what follows, `lies` what a GCS
-//!   says that is not so
+//!   says that is not so, `head` the loss of a head; `log` is what was done
 //! - [`replicas`]: several processes, and the Lease by which one of them scales the cluster
 //! - [`gate`]: the requests of several clusters on their way to one API server
 //! - [`trial`]: one simulation with faults, and what happens after the last of them; `inject` has what
@@ -29,10 +29,12 @@ mod draw_last;
 pub(crate) mod gate;
 mod hangs;
 mod harm;
+pub(crate) mod head;
 mod inject;
-mod inspect;
+pub(crate) mod inspect;
 mod lies;
-mod losses;
+mod log;
+pub(crate) mod losses;
 pub(crate) mod neighbours;
 pub(crate) mod plan;
 pub(crate) mod replicas;

@@ -108,7 +108,7 @@ fn played<S: FnMut(&World, Option<Moment>)>(
             Some(machines) => {
                 let lent = std::mem::take(machines);
                 let mut trial = FaultTrial::beside(plan, staging, lent, seen)?;
-                trial.world.exchange(machines);
+                std::mem::swap(&mut trial.world.machines, machines);
                 trial
             }
         };

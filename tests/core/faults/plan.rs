@@ -4,9 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
 use crate::faults::lies::GcsLie;
-use crate::faults::trouble::{Answer, CallEvent, CallKind, LostWatches};
+use crate::faults::trouble::{Answer, CallEvent, CallKind, LostWatches, ResizeRefusal};
 use rayfit::simulate::sending::Cut;
-use rayfit::simulate::world::disturbance::ResizeRefusal;
 
 /// What goes wrong in a simulation.
 #[derive(Debug, Clone, Default, PartialEq)]

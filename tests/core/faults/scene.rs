@@ -193,7 +193,6 @@ impl Scene {
         WorldSettings {
             seed: self.settings.seed,
             pod_end_s: self.settings.pod_end_seconds.unwrap_or(LIVENESS_S),
-            is_judged: self.settings.judged,
             pools: vec![NodePool {
                 name: "pool".to_owned(),
                 allocatable: Amounts::new(

@@ -94,7 +94,7 @@ impl FaultTrial<'_> {
         let wanted = usize::try_from(self.world.least_workers()).unwrap_or_default();
         // Ray leaves the pods of a group that was removed as they are.
         let is_rayfit = self.scene.settings.strategy.is_rayfit();
-        let counts = |of: &str| is_rayfit || self.world.group_spec(of).is_some();
+        let counts = |of: &str| is_rayfit || inspect::group_spec(&self.world, of).is_some();
         let workers = self.world.workers();
         let counts = |pod: &&SimulatedPod| {
             counts(pod.group()) && !self.hung.contains(pod.name()) && !self.is_left(pod.group())
@@ -164,7 +164,7 @@ impl FaultTrial<'_> {
             Need::Shape(shape) => (std::slice::from_ref(&ray.jobs.shapes[*shape]), one),
             Need::Gang { bundles, strategy } => (&bundles[..], *strategy),
         };
-        let workers = || self.world.groups().iter().filter(|group| !group.is_head());
+        let workers = || self.world.groups.iter().filter(|group| !group.is_head());
         // Workers that a minimum keeps may be of no use.
         let max = self.scene.settings.max_workers.unwrap_or(u64::MAX);
         let mut room = i64::try_from(max).unwrap_or(i64::MAX);

@@ -26,13 +26,16 @@ impl SharedParts {
 
     fn tell(&mut self, clusters: &mut [FaultTrial<'_>], now: Moment) {
         loop {
-            let notices = self.machines.take_notices();
+            let notices = std::mem::take(&mut self.machines.notices);
             if notices.is_empty() {
                 return;
             }
             for (number, notice) in notices {
                 if let Some(cluster) = clusters.get_mut(number) {
-                    self.lend(cluster, |cluster| cluster.world.hear(notice, now));
+                    self.lend(cluster, |FaultTrial { world, .. }| {
+                        world.pass_to(now);
+                        world.tell(number, notice);
+                    });
                 }
             }
         }
@@ -43,9 +46,9 @@ impl SharedParts {
         cluster: &mut FaultTrial<'_>,
         act: impl FnOnce(&mut FaultTrial<'_>) -> T,
     ) -> T {
-        cluster.world.exchange(&mut self.machines);
+        std::mem::swap(&mut cluster.world.machines, &mut self.machines);
         let result = act(cluster);
-        cluster.world.exchange(&mut self.machines);
+        std::mem::swap(&mut cluster.world.machines, &mut self.machines);
         result
     }
 }

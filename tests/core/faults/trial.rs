@@ -5,9 +5,10 @@ use std::collections::{BTreeSet, VecDeque};
 use serde_json::{Value, json};
 
 use super::checker::Checker;
+use super::head::{DRIVERS_RETURN, RECONNECT_S};
 use super::plan::{Fault, FaultKind, FaultPlan};
 use super::scene::{KEEP_SMALL_S, Scene, stranger};
-use super::trouble::Troubles;
+use super::trouble::{Troubles, WATCHED_LATE};
 use super::violation::WorldViolation;
 use crate::faults::replicas::controllers::Controllers;
 use rayfit::reconcile::RoundSettings;
@@ -54,6 +55,8 @@ pub(crate) struct Staging {
     pub(crate) world: WorldSettings,
     /// Whether rounds that could be spared are made all the same.
     pub(crate) spares_none: bool,
+    /// The seconds for which workers look for a head that is lost.
+    pub(crate) reconnect_s: f64,
 }
 
 impl Staging {
@@ -63,6 +66,7 @@ impl Staging {
             reconciler: plan.scene.reconciler(),
             world: plan.scene.world(),
             spares_none: false,
+            reconnect_s: RECONNECT_S,
         }
     }
 }
@@ -177,13 +181,16 @@ impl<'a> FaultTrial<'a> {
     ) -> Result<Self, SimulatedGroupError> {
         let scene = plan.scene.clone();
         let trace = scene.trace();
-        let cluster = tenant(scene.cluster(), machines.clusters());
+        let cluster = tenant(scene.cluster(), machines.present.len());
         let mut world = World::beside(&cluster, &trace, staging.world.clone(), machines)?;
-        world.log.is_kept = true;
         let troubles = Troubles::of(&mut world);
         if scene.settings.stranger {
             troubles.borrow_mut().strangers.push(stranger());
         }
+        let mut trouble = troubles.borrow_mut();
+        trouble.is_judged = scene.settings.judged;
+        trouble.lost_head.reconnect_s = staging.reconnect_s;
+        drop(trouble);
         let replicas = scene.settings.replicas.unwrap_or(1);
         let mut controllers = Controllers::new(&staging.reconciler, replicas, &mut world);
         for scaler in controllers.scalers() {
@@ -193,7 +200,7 @@ impl<'a> FaultTrial<'a> {
         }
         Ok(Self {
             usual: staging.world,
-            manifest: world.stored_cluster().clone(),
+            manifest: world.cluster.object().clone(),
             trace,
             scene,
             world,
@@ -249,7 +256,8 @@ impl<'a> FaultTrial<'a> {
                     Phase::Playing
                 }
                 Phase::Playing => {
-                    if !self.steps.is_empty() || self.world.has_submissions() {
+                    let awaits_drivers = self.troubles.borrow().lost_head.is_awaited;
+                    if !self.steps.is_empty() || self.world.submissions > 0 || awaits_drivers {
                         return self.step().map(|()| true);
                     }
                     let calm = self.world.now;
@@ -353,8 +361,9 @@ impl<'a> FaultTrial<'a> {
             self.checker.harm.lied = Some(self.world.now);
         }
         let is_disturbed = !self.ongoing.is_empty();
-        let (world, controllers) = (&mut self.world, &mut self.controllers);
-        (self.checker).check(&self.scene, world, controllers, is_disturbed)
+        let (world, controllers) = (&self.world, &mut self.controllers);
+        let troubles = &self.troubles;
+        (self.checker).check(&self.scene, world, troubles, controllers, is_disturbed)
     }
 
     fn happen(&mut self, event: WorldEvent) {
@@ -372,10 +381,11 @@ impl<'a> FaultTrial<'a> {
                 }
                 None => self.controllers.happen(event, &mut self.world),
             },
-            WorldEvent::Look { .. } | WorldEvent::Lease(_) => {
+            WorldEvent::Outside(WATCHED_LATE) => self.troubles.watched_late(&mut self.world),
+            WorldEvent::Outside(DRIVERS_RETURN) => self.troubles.drivers_return(&mut self.world),
+            WorldEvent::Look { .. } | WorldEvent::Outside(_) => {
                 self.controllers.happen(event, &mut self.world);
             }
-            WorldEvent::WatchedLate => self.troubles.watched_late(&mut self.world),
             event if self.begins_to_hang(event) => {}
             event => self.world.happen(event),
         }
@@ -386,7 +396,7 @@ impl<'a> FaultTrial<'a> {
             let view = self.world.view.clone();
             self.views.push_back((self.world.now, view));
         }
-        if self.world.wakes(event) {
+        if self.world.wakes(event) || event == WorldEvent::Outside(WATCHED_LATE) {
             self.controllers.wake(&mut self.world);
         }
     }

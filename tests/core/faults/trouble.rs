@@ -6,22 +6,37 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 use std::rc::Rc;
 
+use rayfit::facts::Facts;
+use rayfit::judge::judge;
+use rayfit::policy::Settings;
+use rayfit::quantity::Quantity;
+use rayfit::ray::{Kind, RayObject};
 use rayfit::reconcile::Reply;
 use rayfit::simulate::moment::Moment;
-use rayfit::simulate::world::World;
-use rayfit::simulate::world::WorldView;
-use rayfit::simulate::world::disturbance::{Disturbance, ResizeRefusal, WatchedKind, WrongAnswer};
+use rayfit::simulate::world::objects::{DeletionCause, SimulatedPod};
 use rayfit::simulate::world::queue::WorldEvent;
+use rayfit::simulate::world::{Disturbance, World, WorldView, WrongAnswer};
 use rayfit::snapshot::NodeId;
-use rayfit::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
+use rayfit::snapshot::amounts::Amounts;
+use rayfit::snapshot::gcs::{
+    ClusterResourceConstraint, ClusterResourceState, LabelSelector, NodeState, NodeStatus,
+    ResourceRequest, ResourceRequestByCount,
+};
 use rayfit::snapshot::pod_object::PodObject;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::answers;
+use super::head::LostHead;
+use super::log::LogEntry;
 use crate::faults::lies::GcsLie;
 use rayfit::reconcile::Effect;
 use rayfit::reconcile::effects::failure::{ApiStatus, Failure, GcsKind};
 use rayfit::snapshot::cluster_object::ClusterObject;
+
+/// The number of the event by which watchers get the changes of objects of which they hear later than of
+/// others.
+pub(crate) const WATCHED_LATE: usize = usize::MAX;
 
 /// What is wrong with a world now.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +53,16 @@ pub(crate) struct Trouble {
     pub(crate) lost: Option<LostWatches>,
     /// What kubelets say to every resize.
     pub(crate) resizes: Option<ResizeRefusal>,
+    /// Whether the webhook checks changes of the RayCluster.
+    pub(crate) is_judged: bool,
+    /// The cores that the pods of the cluster's namespace may request, where there is a quota.
+    pub(crate) quota: Option<i64>,
+    /// The CPUs of each bundle that a driver has asked for with `request_resources()`, and their count.
+    pub(crate) requested: Option<(f64, i64)>,
+    /// What follows from the loss of the head.
+    pub(crate) lost_head: LostHead,
+    /// What was done in the world and nobody has taken yet, in the order of time.
+    log: VecDeque<(Moment, LogEntry)>,
     /// The groups of which deletions of pods, and starts of pods, begin to hang.
     pub(crate) hanging: [Option<usize>; 2],
     /// What watchers hear of some objects later than of others, and when.
@@ -86,7 +111,8 @@ impl Troubles {
         trouble.slow = None;
         trouble.late_views.clear();
         drop(trouble);
-        world.watch_again();
+        world.is_watched = false;
+        world.objects_changed();
     }
 
     /// Watchers are about to hear of changes. Returns whether they do; what lags they hear later.
@@ -100,7 +126,7 @@ impl Troubles {
             drop(trouble);
             let (at, present) = (world.now.plus(lag_s), world.stored());
             self.borrow_mut().late_views.push_back((at, present));
-            world.at(at, WorldEvent::WatchedLate);
+            world.at(at, WorldEvent::Outside(WATCHED_LATE));
         }
         true
     }
@@ -110,7 +136,7 @@ impl Troubles {
         let meets = |(of, _): &mut (CallKind, CallEvent)| of.is_of(effect);
         let event = self.borrow_mut().at_call.take_if(meets);
         if let Some((_, event)) = event {
-            answers::meet(event, effect, world);
+            answers::meet(event, effect, self, world);
         }
     }
 
@@ -127,10 +153,28 @@ impl Troubles {
         let (Some((_, then)), Some((slow, _))) = (due, trouble.slow) else {
             return;
         };
+        let hears =
+            |of| slow.includes(of) && !lost.is_some_and(|which: LostWatches| which.includes(of));
+        let view = trouble.merged(&world.view, then, hears);
         drop(trouble);
-        world.take_in(then, |of| {
-            slow.includes(of) && !lost.is_some_and(|which| which.includes(of))
-        });
+        world.set_view(view);
+    }
+
+    /// Adds an entry to the log.
+    pub(crate) fn log(&self, at: Moment, entry: LogEntry) {
+        self.borrow_mut().log.push_back((at, entry));
+    }
+
+    /// Takes the oldest entry of the log.
+    pub(crate) fn take_entry(&self) -> Option<(Moment, LogEntry)> {
+        self.borrow_mut().log.pop_front()
+    }
+
+    /// Drivers submit again what was lost with the head.
+    pub(crate) fn drivers_return(&self, world: &mut World) {
+        let mut head = self.borrow().lost_head;
+        head.drivers_return(world);
+        self.borrow_mut().lost_head = head;
     }
 
     /// The GCS tells of so much of what waits, in percent and of each shape, or of all of it again: not all
@@ -153,6 +197,42 @@ impl Troubles {
     }
 }
 
+impl Trouble {
+    /// What watchers have once they hear of the stored objects that are meant. A RayCluster of an older
+    /// version is not believed.
+    fn merged(
+        &self,
+        before: &WorldView,
+        stored: WorldView,
+        hears: impl Fn(WatchedKind) -> bool,
+    ) -> WorldView {
+        let mut view = before.clone();
+        if hears(WatchedKind::RayCluster) && version(&stored.cluster) >= version(&before.cluster) {
+            view.cluster = stored.cluster;
+        }
+        if hears(WatchedKind::Pods) {
+            let own = stored.pods.iter();
+            let is_strange = |pod: &PodObject| {
+                let mut strangers = self.strangers.iter();
+                strangers.any(|one| one.metadata.uid == pod.metadata.uid)
+            };
+            let own = own.filter(|pod| !is_strange(pod));
+            view.pods = Rc::new(self.strangers.iter().chain(own).cloned().collect());
+            view.loads = stored.loads;
+        }
+        if hears(WatchedKind::Nodes) {
+            view.nodes = stored.nodes;
+        }
+        view
+    }
+}
+
+/// The version of a RayCluster. That of a world is a number.
+fn version(of: &ClusterObject) -> Option<u64> {
+    let version = of.object().pointer("/metadata/resourceVersion")?;
+    version.as_str()?.parse().ok()
+}
+
 impl Disturbance for Troubles {
     fn answer(&self, effect: Option<&Effect>) -> Option<WrongAnswer> {
         let mut trouble = self.borrow_mut();
@@ -172,12 +252,51 @@ impl Disturbance for Troubles {
         })
     }
 
-    fn answered(&self, result: &Result<Reply, Failure>) {
+    fn called(&self, now: Moment, effect: &Effect, is_done: bool, result: &Result<Reply, Failure>) {
         if let Err(Failure::Api(status)) = result
             && status.code == 429
         {
             self.borrow_mut().patience_asked = Some(status.retry_after_s.unwrap_or_default());
         }
+        let (effect, result) = (Box::new(effect.clone()), result.clone());
+        self.log(
+            now,
+            LogEntry::Called {
+                effect,
+                is_done,
+                result,
+            },
+        );
+    }
+
+    fn claimed(&self, now: Moment, result: &Result<(), Failure>) {
+        self.log(now, LogEntry::Claimed(result.clone()));
+    }
+
+    fn denial(&self, now: Moment, stored: &Value, changed: &Value, user: &str) -> Option<String> {
+        if !self.borrow().is_judged {
+            return None;
+        }
+        let object = RayObject::of_kind(Kind::RayCluster, changed.as_object()?);
+        let old = RayObject::of_kind(Kind::RayCluster, stored.as_object()?);
+        let (facts, settings) = (Facts::default(), Settings::default());
+        let verdict = judge(&object, Some(&old), Some(user), &facts, &settings);
+        let denied = verdict.denied.first()?;
+        let why = format!("{} at {}: {}", denied.rule, denied.path, denied.problem);
+        let (user, said) = (user.to_owned(), why.clone());
+        self.log(now, LogEntry::Denied { user, why: said });
+        Some(why)
+    }
+
+    fn quota_left(&self, world: &World) -> Option<Quantity> {
+        let cores = self.borrow().quota?;
+        // A quota does not count pods that have ended. (Kubernetes,
+        // `quota/v1/evaluator/core/pods.go`, `QuotaV1Pod`.)
+        let pods = world.own().map(|pod| &world.machines.pods[pod]);
+        let counted = pods.filter(|pod| !pod.has_ended());
+        let used = counted.map(SimulatedPod::wanted);
+        let used = used.fold(Amounts::default(), Amounts::plus);
+        Quantity::from_units(cores).checked_sub(used.cpu.unwrap_or_default())
     }
 
     fn holds(&self, event: WorldEvent) -> bool {
@@ -187,7 +306,8 @@ impl Disturbance for Troubles {
     }
 
     fn is_gcs_away(&self) -> bool {
-        self.borrow().is_gcs_away
+        let trouble = self.borrow();
+        trouble.is_gcs_away || trouble.lost_head.is_gone()
     }
 
     fn falsify(&self, state: &mut ClusterResourceState, head: &str) {
@@ -202,6 +322,16 @@ impl Disturbance for Troubles {
             ..NodeState::default()
         });
         state.node_states.extend(strange);
+        if let Some((cpu, count)) = trouble.requested {
+            let request = ResourceRequest {
+                resources_bundle: [("CPU".to_owned(), cpu)].into(),
+                label_selectors: vec![LabelSelector::default()],
+                ..ResourceRequest::default()
+            };
+            let resource_requests = vec![ResourceRequestByCount { request, count }];
+            let constraints = &mut state.cluster_resource_constraints;
+            constraints.push(ClusterResourceConstraint { resource_requests });
+        }
         if let Some(percent) = trouble.told_percent {
             answers::tell_in_part(state, percent);
         }
@@ -210,24 +340,96 @@ impl Disturbance for Troubles {
         }
     }
 
-    fn hears(&self, of: WatchedKind) -> bool {
+    fn show(&self, before: &WorldView, stored: WorldView) -> WorldView {
         let trouble = self.borrow();
         let slow = trouble.slow.map(|(which, _)| which);
-        let mut missed = trouble.lost.into_iter().chain(slow);
-        !missed.any(|which| which.includes(of))
+        let missed = || trouble.lost.into_iter().chain(slow);
+        trouble.merged(before, stored, |of| {
+            !missed().any(|which| which.includes(of))
+        })
     }
 
-    fn read(&self) -> Option<Rc<ClusterObject>> {
-        self.borrow().reads.clone()
+    fn answers_read(&self, world: &mut World) -> bool {
+        let Some(shown) = self.borrow().reads.clone() else {
+            return false;
+        };
+        if version(&shown) > version(&world.view.cluster) {
+            let view = WorldView {
+                cluster: shown,
+                ..world.view.clone()
+            };
+            world.set_view(view);
+        }
+        true
     }
 
-    fn resize_refusal(&self) -> Option<ResizeRefusal> {
-        self.borrow().resizes
+    fn resize_refusal(&self) -> Option<&'static str> {
+        Some(match self.borrow().resizes? {
+            ResizeRefusal::Deferred => "Deferred",
+            ResizeRefusal::Infeasible => "Infeasible",
+        })
     }
 
-    fn strangers(&self) -> Vec<PodObject> {
-        self.borrow().strangers.clone()
+    fn pod_deleted(&self, world: &World, pod: usize, cause: DeletionCause) {
+        let name = world.machines.pods[pod].name().to_owned();
+        let node = world.ray.node_of(pod);
+        let jobs = node.map_or(0, |node| world.ray.nodes[node].running);
+        self.log(world.now, LogEntry::Deleted { name, cause, jobs });
     }
+
+    fn pod_ended(&self, world: &mut World, pod: usize) {
+        let mut head = self.borrow().lost_head;
+        head.pod_ended(world, pod);
+        let mut trouble = self.borrow_mut();
+        trouble.lost_head = head;
+        if world.machines.pods[pod].is_head {
+            // What a driver has asked for is in the memory of the GCS alone.
+            trouble.requested = None;
+        }
+    }
+
+    fn head_joined(&self, world: &mut World) {
+        let mut head = self.borrow().lost_head;
+        head.head_joined(world);
+        self.borrow_mut().lost_head = head;
+    }
+
+    fn memory_killed(&self, now: Moment, pod: &str) {
+        let pod = pod.to_owned();
+        self.log(now, LogEntry::MemoryKill { pod });
+    }
+
+    fn tasks_failed(&self, world: &World, pod: &str, tasks: &[usize]) {
+        let jobs = tasks.iter().map(|job| &world.ray.jobs.all[*job]);
+        let waited = jobs.filter_map(|job| Some(world.now.since(job.ready?)));
+        let entry = LogEntry::TasksFailed {
+            pod: pod.to_owned(),
+            tasks: tasks.len(),
+            waited_s: waited.fold(0.0, f64::max),
+        };
+        self.log(world.now, entry);
+    }
+}
+
+/// The kinds of watched objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WatchedKind {
+    /// The RayCluster.
+    RayCluster,
+    /// Its pods.
+    Pods,
+    /// The Kubernetes nodes.
+    Nodes,
+}
+
+/// A kubelet's refusal of a resize.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum ResizeRefusal {
+    /// The node has no room for it now.
+    Deferred,
+    /// The node can never hold it.
+    Infeasible,
 }
 
 /// What happens at the worst moment: when a call is on its way that was decided on before.

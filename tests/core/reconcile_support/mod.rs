@@ -141,7 +141,6 @@ impl Run {
         };
         let trace = scene.trace();
         let mut world = World::new(&cluster, &trace, settings).unwrap();
-        world.log.is_kept = true;
         let troubles = Troubles::of(&mut world);
         let controllers = Controllers::new(&story.settings, 1, &mut world);
         let mut run = Self {
@@ -214,8 +213,10 @@ impl Run {
         let Some(checker) = &mut self.checker else {
             return;
         };
-        let (world, controllers) = (&mut self.world, &mut self.controllers);
-        if let Err(violation) = checker.check(&self.scene, world, controllers, is_disturbed) {
+        let (world, controllers) = (&self.world, &mut self.controllers);
+        let troubles = &self.troubles;
+        let result = checker.check(&self.scene, world, troubles, controllers, is_disturbed);
+        if let Err(violation) = result {
             panic!("{violation}, after:\n{}", checker.log().join("\n"));
         }
     }
@@ -296,7 +297,7 @@ impl Run {
             });
             let mut pods: Vec<String> = pods.collect();
             pods.sort();
-            let known = self.world.groups().iter();
+            let known = self.world.groups.iter();
             let known = known.filter(|known| known.name == group.name);
             let known = known.map(|known| (known.replicas, known.to_delete.len()));
             let told = json!({"pods": pods, "replicas and to delete": known.collect::<Vec<_>>()});

@@ -111,24 +111,6 @@ pub fn schema() -> Value {
     json!(schema_for!(Line))
 }
 
-/// The names of the fields of a line after the first.
-pub(super) fn job_fields() -> Vec<String> {
-    fields(&json!(schema_for!(JobLine)))
-}
-
-/// The names of the fields of the first line.
-pub(super) fn header_fields() -> Vec<String> {
-    fields(&json!(schema_for!(Header)))
-}
-
-fn fields(schema: &Value) -> Vec<String> {
-    let fields = schema.get("properties").and_then(Value::as_object);
-    fields
-        .into_iter()
-        .flat_map(|fields| fields.keys().cloned())
-        .collect()
-}
-
 /// The lines of a trace, first the header, without line breaks. What is read of them is the trace
 /// again.
 pub fn lines(trace: &Trace) -> impl Iterator<Item = String> {
@@ -137,17 +119,15 @@ pub fn lines(trace: &Trace) -> impl Iterator<Item = String> {
         kind: KIND.to_owned(),
         name: (!trace.name.is_empty()).then(|| trace.name.clone()),
     };
-    let jobs = trace.jobs.iter().map(|job| text(&line(job, &trace.jobs)));
-    std::iter::once(text(&header)).chain(jobs)
-}
-
-fn text(line: &impl Serialize) -> String {
     // Maps by text, numbers and texts: there is nothing that JSON does not have.
-    serde_json::to_string(line).unwrap_or_default()
+    let header = serde_json::to_string(&header).unwrap_or_default();
+    let jobs = trace.jobs.iter().map(|job| line(job, &trace.jobs));
+    let jobs = jobs.map(|job| serde_json::to_string(&job).unwrap_or_default());
+    std::iter::once(header).chain(jobs)
 }
 
 fn line(job: &Job, jobs: &[Job]) -> JobLine {
-    let id = job.id.clone();
+    let id = Some(job.id.clone());
     let after = job.after.iter().map(|index| jobs[*index].id.clone());
     let memory = job.memory.iter();
     let memory = memory.map(|used| (number(used.at), used.bytes.into()));
@@ -171,11 +151,18 @@ fn line(job: &Job, jobs: &[Job]) -> JobLine {
         retries: (job.retries != job.demand.usual_retries()).then_some(retries),
         count: None,
     };
+    let amounts = |shape: &JobShape| -> LineAmounts {
+        let amounts = shape.iter();
+        amounts
+            .map(|(name, amount)| (name.clone(), number(*amount)))
+            .collect()
+    };
+    let some = |shape: &JobShape| (!shape.is_empty()).then(|| amounts(shape));
     match &job.demand {
-        JobDemand::Task(shape) => (line.task, line.resources) = (Some(id), some(shape)),
-        JobDemand::Actor(shape) => (line.actor, line.resources) = (Some(id), some(shape)),
+        JobDemand::Task(shape) => (line.task, line.resources) = (id, some(shape)),
+        JobDemand::Actor(shape) => (line.actor, line.resources) = (id, some(shape)),
         JobDemand::PlacementGroup { strategy, bundles } => {
-            line.placement_group = Some(id);
+            line.placement_group = id;
             line.strategy = Some(*strategy);
             line.bundles = Some(bundles.iter().map(amounts).collect());
         }
@@ -183,22 +170,10 @@ fn line(job: &Job, jobs: &[Job]) -> JobLine {
     line
 }
 
-fn some(shape: &JobShape) -> Option<LineAmounts> {
-    (!shape.is_empty()).then(|| amounts(shape))
-}
-
-fn amounts(shape: &JobShape) -> LineAmounts {
-    let amounts = shape.iter();
-    amounts
-        .map(|(name, amount)| (name.clone(), number(*amount)))
-        .collect()
-}
-
-/// Below this every whole number is a number of its own.
-const EXACT: f64 = 9_007_199_254_740_992.0;
-
 /// A number without a needless `.0`.
 fn number(amount: f64) -> Number {
+    // Below this every whole number is a number of its own.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
     if amount.fract() == 0.0 && (0.0..EXACT).contains(&amount) {
         #[expect(
             clippy::cast_possible_truncation,

@@ -1,13 +1,14 @@
 //! Reading the project's own form: JSON lines.
 
+use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Number, Value};
+use serde_json::{Deserializer, Map, Number, Value, json};
 
-use super::line::{API_VERSION, Header, JobLine, KIND, LineAmounts, header_fields, job_fields};
+use super::line::{API_VERSION, Header, JobLine, KIND, LineAmounts};
 use crate::simulate::trace::draft::{JobDraft, bytes};
 use crate::simulate::trace::error::{Place, TraceError, TraceFault, reason};
 use crate::simulate::trace::job::{JobDemand, JobShape, MemoryUse, PlacementStrategy};
-use crate::text::{nearest, shown, shown_text};
+use crate::text::shown;
 
 /// Most bytes of a line: a job that waits for ten thousands of others takes as much.
 const LINE_BYTES: usize = 16 << 20;
@@ -18,16 +19,9 @@ pub(in crate::simulate::trace) fn read(
 ) -> Result<(Option<String>, Vec<JobDraft>), TraceError> {
     let lines = text.lines().enumerate();
     let mut lines = lines.filter(|(_, line)| !line.trim().is_empty());
-    let (first, header) = lines.next().unwrap_or_default();
-    let name = read_header(&Place::Line(first + 1), header)?;
-    let drafts = lines.map(|(index, line)| {
-        let place = Place::Line(index + 1);
-        draft(parse(&place, line, job_fields)?, place)
-    });
-    Ok((name, drafts.collect::<Result<Vec<JobDraft>, TraceError>>()?))
-}
-
-fn read_header(place: &Place, line: &str) -> Result<Option<String>, TraceError> {
+    let (first, line) = lines.next().unwrap_or_default();
+    let place = Place::Line(first + 1);
+    // Another version may have other fields, so the version comes before them.
     let keys: Map<String, Value> = serde_json::from_str(line)
         .map_err(|error| place.fault(TraceFault::Syntax(reason(&error))))?;
     if keys.get("kind").and_then(Value::as_str) != Some(KIND) {
@@ -40,16 +34,16 @@ fn read_header(place: &Place, line: &str) -> Result<Option<String>, TraceError> 
             remedy: "write \"apiVersion\":\"rayfit.dev/v1alpha1\", or take a newer release",
         }));
     }
-    let header: Header = parse(place, line, header_fields)?;
-    Ok(header.name)
+    let header: Header = parse(&place, line)?;
+    let drafts = lines.map(|(index, line)| {
+        let place = Place::Line(index + 1);
+        draft(parse(&place, line)?, place)
+    });
+    let drafts = drafts.collect::<Result<Vec<JobDraft>, TraceError>>()?;
+    Ok((header.name, drafts))
 }
 
-/// Reads a line. Only where that fails is it looked for what may have been meant.
-fn parse<T: DeserializeOwned>(
-    place: &Place,
-    line: &str,
-    fields: fn() -> Vec<String>,
-) -> Result<T, TraceError> {
+fn parse<T: DeserializeOwned + JsonSchema>(place: &Place, line: &str) -> Result<T, TraceError> {
     if line.len() > LINE_BYTES {
         return Err(place.fault(TraceFault::Many {
             what: "bytes in it",
@@ -57,37 +51,27 @@ fn parse<T: DeserializeOwned>(
             remedy: "let the job wait for one that waits for many",
         }));
     }
-    serde_json::from_str(line).map_err(|error| {
-        let fields = fields();
-        unknown_field(line, &fields).map_or_else(
-            || place.fault(TraceFault::Syntax(where_and_why::<T>(line, &error))),
-            |fault| place.fault(fault),
-        )
-    })
-}
-
-fn unknown_field(line: &str, fields: &[String]) -> Option<TraceFault> {
-    let keys: Map<String, Value> = serde_json::from_str(line).ok()?;
-    let unknown = keys.keys().find(|key| !fields.contains(key))?;
-    let remedy = match nearest(unknown, fields.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None => format!("there are {}", fields.join(", ")),
+    let error = match serde_json::from_str(line) {
+        Ok(read) => return Ok(read),
+        Err(error) => error,
     };
-    Some(TraceFault::UnknownName {
-        what: "field",
-        found: shown_text(unknown),
-        remedy,
-    })
-}
-
-fn where_and_why<T: DeserializeOwned>(line: &str, error: &serde_json::Error) -> String {
-    let mut parser = serde_json::Deserializer::from_str(line);
-    match serde_path_to_error::deserialize::<_, T>(&mut parser) {
+    // Only where that fails is it looked for what may have been meant.
+    let schema = json!(schema_for!(T));
+    let fields = schema["properties"].as_object().into_iter().flatten();
+    let fields: Vec<&str> = fields.map(|(name, _)| name.as_str()).collect();
+    let keys: Map<String, Value> = serde_json::from_str(line).unwrap_or_default();
+    if let Some(unknown) = keys.keys().find(|key| !fields.contains(&key.as_str())) {
+        let otherwise = || format!("there are {}", fields.join(", "));
+        return Err(place.unknown("field", unknown, fields.iter().copied(), otherwise));
+    }
+    let mut parser = Deserializer::from_str(line);
+    let text = match serde_path_to_error::deserialize::<_, T>(&mut parser) {
         Err(found) if error.is_data() && found.path().iter().next().is_some() => {
             format!("{}: {}", found.path(), reason(found.inner()))
         }
-        _ => format!("{} (column {})", reason(error), error.column()),
-    }
+        _ => format!("{} (column {})", reason(&error), error.column()),
+    };
+    Err(place.fault(TraceFault::Syntax(text)))
 }
 
 fn draft(mut line: JobLine, place: Place) -> Result<JobDraft, TraceError> {
@@ -98,15 +82,25 @@ fn draft(mut line: JobLine, place: Place) -> Result<JobDraft, TraceError> {
             bytes: bytes(&place, "memory", float(amount))?,
         })
     });
+    let memory = used.collect::<Result<Vec<MemoryUse>, TraceError>>()?;
+    let output = bytes(&place, "output", float(&line.output))?;
+    let retries = match line.retries {
+        None => demand.usual_retries(),
+        Some(-1) => u32::MAX,
+        Some(retries) => u32::try_from(retries).map_err(|_| {
+            let expected = "it is 0 or more, or -1 for no end";
+            place.wrong("retries", retries.to_string(), expected)
+        })?,
+    };
     Ok(JobDraft {
         name: line.name.unwrap_or_else(|| id.clone()),
         id,
         at: float(&line.at),
         after: line.after,
         seconds: float(&line.seconds),
-        memory: used.collect::<Result<Vec<MemoryUse>, TraceError>>()?,
-        output: bytes(&place, "output", float(&line.output))?,
-        retries: retries(&place, line.retries, &demand)?,
+        memory,
+        output,
+        retries,
         demand,
         count: line.count.unwrap_or(1),
         place,
@@ -114,6 +108,19 @@ fn draft(mut line: JobLine, place: Place) -> Result<JobDraft, TraceError> {
 }
 
 fn demand(line: &mut JobLine, place: &Place) -> Result<(String, JobDemand), TraceError> {
+    let misplaced = |found: &str, remedy: &str| {
+        place.fault(TraceFault::UnknownName {
+            what: "field",
+            found: found.to_owned(),
+            remedy: remedy.to_owned(),
+        })
+    };
+    let shape = |amounts: LineAmounts| -> JobShape {
+        let amounts = amounts.into_iter();
+        amounts
+            .map(|(name, amount)| (name, float(&amount)))
+            .collect()
+    };
     let resources = line.resources.take();
     let kind = (
         line.task.take(),
@@ -123,7 +130,7 @@ fn demand(line: &mut JobLine, place: &Place) -> Result<(String, JobDemand), Trac
     if let (None, None, Some(id)) = kind {
         if resources.is_some() {
             let found = "\"resources\" in a placement group";
-            return Err(misplaced(place, found, "write bundles"));
+            return Err(misplaced(found, "write bundles"));
         }
         let bundles = line.bundles.take().unwrap_or_default().into_iter();
         let demand = JobDemand::PlacementGroup {
@@ -134,7 +141,7 @@ fn demand(line: &mut JobLine, place: &Place) -> Result<(String, JobDemand), Trac
     }
     if line.strategy.is_some() || line.bundles.is_some() {
         let found = "\"strategy\" or \"bundles\" in a task or an actor";
-        return Err(misplaced(place, found, "write resources"));
+        return Err(misplaced(found, "write resources"));
     }
     let shape = resources.map(shape).unwrap_or_default();
     match kind {
@@ -145,35 +152,6 @@ fn demand(line: &mut JobLine, place: &Place) -> Result<(String, JobDemand), Trac
             remedy: "each line but the first has exactly one, whose value is the id",
         })),
     }
-}
-
-fn misplaced(place: &Place, found: &str, remedy: &str) -> TraceError {
-    place.fault(TraceFault::UnknownName {
-        what: "field",
-        found: found.to_owned(),
-        remedy: remedy.to_owned(),
-    })
-}
-
-fn retries(place: &Place, written: Option<i64>, demand: &JobDemand) -> Result<u32, TraceError> {
-    match written {
-        None => Ok(demand.usual_retries()),
-        Some(-1) => Ok(u32::MAX),
-        Some(retries) => u32::try_from(retries).map_err(|_| {
-            place.fault(TraceFault::Value {
-                what: "retries".to_owned(),
-                value: retries.to_string(),
-                expected: "it is 0 or more, or -1 for no end",
-            })
-        }),
-    }
-}
-
-fn shape(amounts: LineAmounts) -> JobShape {
-    let amounts = amounts.into_iter();
-    amounts
-        .map(|(name, amount)| (name, float(&amount)))
-        .collect()
 }
 
 /// NaN for a number that 64 bits do not hold: checks of amounts and times refuse that.

@@ -64,13 +64,6 @@ pub(in crate::simulate::trace) type Groups = HashMap<String, RunGroup>;
 /// is taken for the end.
 pub(in crate::simulate::trace) type ActorEnds = HashMap<String, f64>;
 
-/// A time during which something was there.
-#[derive(Debug, Clone, Copy)]
-struct Life {
-    ready: f64,
-    end: f64,
-}
-
 /// Makes descriptions of all that has run, beginning at 0.
 pub(in crate::simulate::trace) fn drafts(
     runs: Vec<Run>,
@@ -86,8 +79,14 @@ pub(in crate::simulate::trace) fn drafts(
         *count += 1;
     }
     let mut drafts = Vec::new();
-    let mut used: BTreeMap<String, Life> = BTreeMap::new();
-    let ends = task_ends(&runs);
+    // Since when each group was needed, and until when.
+    let mut used: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    // Tasks in a placement group are part of the group's job, and calls of an actor are part of the actor's.
+    let tasks = runs.iter();
+    let tasks = tasks.filter(|(run, ..)| run.kind == RunKind::Task && run.group.is_none());
+    let ends: HashMap<String, f64> = tasks
+        .map(|(run, _, end)| (run.task.clone(), *end))
+        .collect();
     for (run, start, mut end) in runs {
         if run.kind == RunKind::Call {
             continue;
@@ -99,12 +98,14 @@ pub(in crate::simulate::trace) fn drafts(
             end = ended.map_or(end, |ended| end.max(*ended));
         }
         if let Some(group) = &run.group {
-            let ready = run.ready;
-            let life = used.entry(group.clone()).or_insert(Life { ready, end });
-            life.ready = life.ready.min(ready);
-            life.end = life.end.max(end);
+            let life = used.entry(group.clone()).or_insert((run.ready, end));
+            *life = (life.0.min(run.ready), life.1.max(end));
         } else {
-            let after = parent(&run, &ends);
+            // A task that had ended came first, however long it took. One that goes on meanwhile says only
+            // when this one was submitted.
+            let parent = run.parent.clone();
+            let has_ended = |parent: &String| ends.get(parent).is_some_and(|end| *end <= run.ready);
+            let after = parent.into_iter().filter(has_ended).collect();
             let draft = draft(run, end - start);
             drafts.push(JobDraft { after, ..draft });
         }
@@ -132,25 +133,6 @@ pub(in crate::simulate::trace) fn drafts(
         draft.seconds = to_microseconds(draft.seconds).max(0.0);
     }
     Ok((drafts, losses.into()))
-}
-
-/// The ends of the tasks that become jobs. Tasks in a placement group are part of the group's job, and calls
-/// of an actor are part of the actor's.
-fn task_ends(runs: &[(Run, f64, f64)]) -> HashMap<String, f64> {
-    let tasks = runs.iter();
-    let tasks = tasks.filter(|(run, ..)| run.kind == RunKind::Task && run.group.is_none());
-    tasks
-        .map(|(run, _, end)| (run.task.clone(), *end))
-        .collect()
-}
-
-/// The task that submitted this one, if that had ended when this one was ready.
-fn parent(run: &Run, ends: &HashMap<String, f64>) -> Vec<String> {
-    let parent = run.parent.as_ref();
-    // A task that had ended came first, however long it took. One that goes on meanwhile says only
-    // when this one was submitted.
-    let parent = parent.filter(|parent| ends.get(*parent).is_some_and(|end| *end <= run.ready));
-    parent.cloned().into_iter().collect()
 }
 
 /// The last attempt of each task that ended, with the moment at which the first was ready, and how
@@ -219,7 +201,7 @@ fn draft(run: Run, seconds: f64) -> JobDraft {
     }
 }
 
-fn group(id: String, life: Life, groups: &Groups) -> Result<JobDraft, TraceError> {
+fn group(id: String, (ready, end): (f64, f64), groups: &Groups) -> Result<JobDraft, TraceError> {
     let Some(group) = groups.get(&id) else {
         return Err(Place::Whole.fault(TraceFault::UnknownName {
             what: "placement group",
@@ -234,8 +216,8 @@ fn group(id: String, life: Life, groups: &Groups) -> Result<JobDraft, TraceError
         bundles: group.bundles.clone(),
     };
     Ok(JobDraft {
-        at: life.ready,
-        seconds: life.end - life.ready,
+        at: ready,
+        seconds: end - ready,
         retries: demand.usual_retries(),
         demand,
         ..JobDraft::task(Place::Task(id.clone()), id, JobShape::new())

@@ -68,11 +68,8 @@ impl Moment {
                 let time = text.parse::<DateTime>().ok();
                 let time = time.and_then(|time| Offset::UTC.to_timestamp(time).ok());
                 let time = time.ok_or_else(|| {
-                    place.fault(TraceFault::Value {
-                        what: "a time".to_owned(),
-                        value: shown_text(text),
-                        expected: "Ray writes 2026-01-31 12:00:00.000000, or milliseconds",
-                    })
+                    let expected = "Ray writes 2026-01-31 12:00:00.000000, or milliseconds";
+                    place.wrong("a time", shown_text(text), expected)
                 })?;
                 Ok(time.as_duration().as_secs_f64())
             }
@@ -125,11 +122,9 @@ fn run(record: Record) -> Result<Option<Run>, TraceError> {
         Some("ACTOR_TASK") => RunKind::Call,
         Some("DRIVER_TASK") => return Ok(None),
         other => {
-            return Err(place.fault(TraceFault::Value {
-                what: "type".to_owned(),
-                value: shown_text(other.unwrap_or_default()),
-                expected: "Ray 2.60 has NORMAL_TASK, ACTOR_CREATION_TASK, ACTOR_TASK, DRIVER_TASK",
-            }));
+            let expected = "Ray 2.60 has NORMAL_TASK, ACTOR_CREATION_TASK, ACTOR_TASK, DRIVER_TASK";
+            let other = shown_text(other.unwrap_or_default());
+            return Err(place.wrong("type", other, expected));
         }
     };
     let seconds = |moment: Option<Moment>| moment.map(|moment| moment.seconds(&place)).transpose();

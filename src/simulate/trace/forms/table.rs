@@ -7,7 +7,7 @@ use crate::simulate::trace::assemble::some;
 use crate::simulate::trace::draft::{JobDraft, as_name};
 use crate::simulate::trace::error::{Place, TraceError, TraceFault};
 use crate::simulate::trace::job::JobShape;
-use crate::text::{nearest, shown_text};
+use crate::text::shown_text;
 
 /// The kinds of columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,19 @@ pub(in crate::simulate::trace) fn read(text: &str) -> Result<Vec<JobDraft>, Trac
         .trim(Trim::All)
         .from_reader(text.as_bytes());
     let header = reader.headers();
-    let columns = columns(header.map_err(|error| unreadable(&error, text))?)?;
+    let mut columns = Vec::new();
+    for title in header.map_err(|error| unreadable(&error, text))? {
+        let Some(column) = column(title) else {
+            let known = || TITLES.iter().map(|(known, _)| *known);
+            let otherwise = || format!("there are {}", known().collect::<Vec<_>>().join(", "));
+            return Err(Place::Line(1).unknown("column", title, known(), otherwise));
+        };
+        if columns.contains(&column) {
+            let expected = "there is one before that says the same; take one of them out";
+            return Err(Place::Line(1).wrong("the column", shown_text(title), expected));
+        }
+        columns.push(column);
+    }
     let mut drafts = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| unreadable(&error, text))?;
@@ -77,34 +89,6 @@ pub(in crate::simulate::trace) fn read(text: &str) -> Result<Vec<JobDraft>, Trac
     }
     some(&drafts, ": there are no lines below the header")?;
     Ok(drafts)
-}
-
-fn columns(header: &StringRecord) -> Result<Vec<Column>, TraceError> {
-    let mut columns = Vec::with_capacity(header.len());
-    for title in header {
-        let Some(column) = column(title) else {
-            let near = nearest(title, TITLES.iter().map(|(known, _)| *known));
-            return Err(Place::Line(1).fault(TraceFault::UnknownName {
-                what: "column",
-                found: shown_text(title),
-                remedy: near.map_or_else(known, |near| format!("did you mean \"{near}\"?")),
-            }));
-        };
-        if columns.contains(&column) {
-            return Err(Place::Line(1).fault(TraceFault::Value {
-                what: "the column".to_owned(),
-                value: shown_text(title),
-                expected: "there is one before that says the same; take one of them out",
-            }));
-        }
-        columns.push(column);
-    }
-    Ok(columns)
-}
-
-fn known() -> String {
-    let titles: Vec<&str> = TITLES.iter().map(|(known, _)| *known).collect();
-    format!("there are {}", titles.join(", "))
 }
 
 fn unreadable(error: &csv::Error, text: &str) -> TraceError {
@@ -153,11 +137,7 @@ impl<'a> Row<'a> {
     }
 
     fn wrong(&self, what: &str, cell: &str, expected: &'static str) -> TraceError {
-        self.place.fault(TraceFault::Value {
-            what: what.to_owned(),
-            value: shown_text(cell),
-            expected,
-        })
+        self.place.wrong(what, shown_text(cell), expected)
     }
 }
 
@@ -168,9 +148,8 @@ fn draft(row: &Row<'_>, number: usize) -> Result<JobDraft, TraceError> {
             remedy: "each line says how long the job takes",
         })
     })?;
-    let id = row
-        .cell(Column::Id)
-        .map_or_else(|| format!("job-{number}"), str::to_owned);
+    let id = row.cell(Column::Id);
+    let id = id.map_or_else(|| format!("job-{number}"), str::to_owned);
     let after = row.cell(Column::After).unwrap_or_default();
     // No comma: it would end the cell, unless users quote it.
     let after = after.split([' ', ';']).filter(|id| !id.is_empty());
@@ -179,18 +158,9 @@ fn draft(row: &Row<'_>, number: usize) -> Result<JobDraft, TraceError> {
         count.map_err(|_| row.wrong("count", cell, "write a whole number"))
     });
     let name = row.cell(Column::Name).map_or_else(|| id.clone(), as_name);
-    Ok(JobDraft {
-        name,
-        at: row.number(Column::At, "at")?.unwrap_or(0.0),
-        after: after.map(str::to_owned).collect(),
-        seconds,
-        count: count.transpose()?.unwrap_or(1),
-        ..JobDraft::task(row.place.clone(), id, shape(row)?)
-    })
-}
-
-/// The resources of a job; by default one CPU, as of Ray.
-fn shape(row: &Row<'_>) -> Result<JobShape, TraceError> {
+    let at = row.number(Column::At, "at")?.unwrap_or(0.0);
+    let count = count.transpose()?.unwrap_or(1);
+    // A job asks for one CPU by default, as of Ray.
     let cpus = row.number(Column::Cpus, "cpus")?.unwrap_or(1.0);
     let mut shape = JobShape::from([("CPU".to_owned(), cpus)]);
     if let Some(gpus) = row.number(Column::Gpus, "gpus")? {
@@ -205,7 +175,14 @@ fn shape(row: &Row<'_>) -> Result<JobShape, TraceError> {
         )]
         shape.insert("memory".to_owned(), bytes.ceil_units() as f64);
     }
-    Ok(shape)
+    Ok(JobDraft {
+        name,
+        at,
+        after: after.map(str::to_owned).collect(),
+        seconds,
+        count,
+        ..JobDraft::task(row.place.clone(), id, shape)
+    })
 }
 
 #[cfg(test)]

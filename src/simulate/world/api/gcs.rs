@@ -1,11 +1,12 @@
 //! The calls of a scaler to the GCS.
 
+use std::rc::Rc;
+
 use crate::reconcile::effects::effect::{Drain, DrainKind, RayletResize};
 use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::{Failure, Reply};
-use crate::simulate::ray::resources::{ResourceNames, fixed, float};
+use crate::simulate::ray::resources::{fixed, float};
 use crate::simulate::world::World;
-use crate::simulate::world::log::LogEntry;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::NodeId;
 use crate::snapshot::gcs::ClusterResourceState;
@@ -14,29 +15,17 @@ impl World {
     /// The number of what the GCS says, as of [`Ray::version`](crate::simulate::ray::Ray::version);
     /// `None` if it does not answer.
     pub fn gcs_version(&self) -> Option<u64> {
-        (!self.is_gcs_away()).then_some(self.ray.version)
+        (!self.disturbance.is_gcs_away()).then_some(self.ray.version)
     }
 
     /// The cluster state that the GCS reports; `None` if it does not answer.
     pub fn gcs_state(&self) -> Option<ClusterResourceState> {
-        (!self.is_gcs_away()).then(|| {
+        (!self.disturbance.is_gcs_away()).then(|| {
             let mut state = self.ray.state(self.now);
-            (self.disturbance).falsify(&mut state, &format!("{}-head", self.name()));
+            let head = format!("{}-head", self.metadata("name"));
+            self.disturbance.falsify(&mut state, &head);
             state
         })
-    }
-
-    /// The GCS has been started anew: it knows the nodes by what they registered with, and hears
-    /// of loads and demand only when it next collects them. (`gcs_resource_manager.cc`, `OnNodeAdd`.)
-    pub fn gcs_restarted(&mut self) {
-        let groups = &self.groups;
-        let registered = |pod_group: &str, names: &mut ResourceNames| {
-            let group = groups.iter().find(|group| group.name == pod_group)?;
-            let amounts = group.resources.iter();
-            Some(names.bundle(amounts.map(|(name, amount)| (name.as_str(), *amount))))
-        };
-        self.ray.forget(self.now, registered);
-        self.ray_changed();
     }
 
     /// The Ray node with that id, if it is alive.
@@ -65,14 +54,7 @@ impl World {
         let (total, failed) = self.ray.resize(node, &sizes, self.now);
         self.ledger.harmed += failed.len() as u64;
         if !failed.is_empty() {
-            let jobs = failed.iter().map(|job| &self.ray.jobs.all[*job]);
-            let waited = jobs.filter_map(|job| Some(self.now.since(job.ready?)));
-            let waited_s = waited.fold(0.0, f64::max);
-            self.log.add(self.now, || LogEntry::TasksFailed {
-                pod: resize.pod.clone(),
-                tasks: failed.len(),
-                waited_s,
-            });
+            Rc::clone(&self.disturbance).tasks_failed(self, &resize.pod, &failed);
         }
         let amount = |name: &str| Some(float(total.get(self.ray.names.find(name)?)));
         let reply = Reply::RayletTotals {

@@ -1,8 +1,8 @@
 //! The calls of a scaler: what the API server and the GCS make of them.
 //!
-//! Effects come in, and go out answered, or refused as by the real ones. Before the objects stand the
-//! webhook that checks RayClusters, the quota of their namespace, and what the API server itself checks
-//! of pods. Invariant: what is refused has changed nothing.
+//! Effects come in, and go out answered, or refused as by the real ones. Before the objects stands what the API
+//! server itself checks of pods; a test may put a webhook and a quota there. Invariant: what is refused has
+//! changed nothing.
 
 mod gcs;
 mod pods;
@@ -10,22 +10,11 @@ mod refusal;
 
 use std::rc::Rc;
 
-use serde_json::Value;
-
-use self::refusal::{no_answer_of_gcs, refused};
-use super::state::World;
-use crate::facts::Facts;
-use crate::judge::judge;
-use crate::policy::Settings;
+use self::refusal::refused;
+use super::state::{World, WrongAnswer};
 use crate::policy::settings::RAYFIT_ACCOUNTS;
-use crate::ray::{Kind, RayObject};
-use crate::reconcile::effects::failure::PATCH_DOES_NOT_FIT;
+use crate::reconcile::effects::failure::{GcsKind, PATCH_DOES_NOT_FIT};
 use crate::reconcile::{Effect, Failure, Reply};
-use crate::simulate::world::disturbance::WrongAnswer;
-use crate::simulate::world::log::LogEntry;
-
-/// The user who changes objects by hand.
-const PEOPLE: &str = "people";
 
 impl World {
     /// Makes a call of the scaler.
@@ -35,18 +24,17 @@ impl World {
     /// The called API refuses, as the real one would, or does not answer.
     pub fn call(&mut self, effect: &Effect) -> Result<Reply, Failure> {
         let disturbance = Rc::clone(&self.disturbance);
-        let (is_done, result) = if !effect.is_kubernetes() && self.is_gcs_away() {
-            (false, Err(no_answer_of_gcs()))
+        let (is_done, result) = if !effect.is_kubernetes() && disturbance.is_gcs_away() {
+            let failure = Failure::Gcs {
+                kind: GcsKind::Unreachable,
+                message: "played: deadline exceeded".to_owned(),
+            };
+            (false, Err(failure))
         } else {
             let wrong = disturbance.answer(Some(effect));
             self.answer(wrong, |world| world.perform(effect))
         };
-        disturbance.answered(&result);
-        self.log.add(self.now, || LogEntry::Called {
-            effect: Box::new(effect.clone()),
-            is_done,
-            result: result.clone(),
-        });
+        disturbance.called(self.now, effect, is_done, &result);
         result
     }
 
@@ -58,7 +46,7 @@ impl World {
     pub fn claim(&mut self, patch: &json_patch::Patch) -> Result<(), Failure> {
         let wrong = self.disturbance.answer(None);
         let (_, result) = self.answer(wrong, |world| world.patch_cluster(patch));
-        self.log.add(self.now, || LogEntry::Claimed(result.clone()));
+        self.disturbance.claimed(self.now, &result);
         result
     }
 
@@ -77,11 +65,7 @@ impl World {
     }
 
     /// Does what an effect asks for.
-    ///
-    /// # Errors
-    ///
-    /// The API server or the GCS refuses, as the real ones would.
-    pub fn perform(&mut self, effect: &Effect) -> Result<Reply, Failure> {
+    fn perform(&mut self, effect: &Effect) -> Result<Reply, Failure> {
         if effect.is_kubernetes() {
             self.ledger.api_calls += 1;
         }
@@ -99,56 +83,19 @@ impl World {
         }
     }
 
-    /// Patches the RayCluster.
-    ///
-    /// # Errors
-    ///
-    /// A test of the patch fails, or the groups cannot be read afterwards, which admission refuses.
-    pub fn patch_cluster(&mut self, patch: &json_patch::Patch) -> Result<(), Failure> {
-        let mut patched = self.cluster.object().clone();
+    /// Patches the RayCluster. Admission refuses a patch of which a test fails, and one after which groups
+    /// cannot be read.
+    fn patch_cluster(&mut self, patch: &json_patch::Patch) -> Result<(), Failure> {
+        let stored = self.cluster.object();
+        let mut patched = stored.clone();
         json_patch::patch(&mut patched, patch)
             .map_err(|_| refused(422, PATCH_DOES_NOT_FIT, &[]))?;
-        if let Some(why) = self.denial(&patched, RAYFIT_ACCOUNTS[0]) {
-            return Err(refused(
-                403,
-                &format!("admission webhook denied the request: {why}"),
-                &[],
-            ));
+        let user = RAYFIT_ACCOUNTS[0];
+        if let Some(why) = (self.disturbance).denial(self.now, stored, &patched, user) {
+            let message = format!("admission webhook denied the request: {why}");
+            return Err(refused(403, &message, &[]));
         }
         self.set_cluster(patched)
             .map_err(|error| refused(422, &error.to_string(), &["FieldValueInvalid"]))
-    }
-
-    /// The people's change of the RayCluster. What admission refuses changes nothing.
-    pub fn edit(&mut self, change: impl FnOnce(&mut Value)) {
-        let mut edited = self.cluster.object().clone();
-        change(&mut edited);
-        if edited != *self.cluster.object() && self.denial(&edited, PEOPLE).is_none() {
-            let _ = self.set_cluster(edited);
-        }
-    }
-
-    /// The webhook's reason to deny a change of the RayCluster by `user`, if it is there and does.
-    pub(in crate::simulate::world) fn denial(
-        &mut self,
-        changed: &Value,
-        user: &str,
-    ) -> Option<String> {
-        if !self.settings.is_judged {
-            return None;
-        }
-        let object = RayObject::of_kind(Kind::RayCluster, changed.as_object()?);
-        let stored = self.cluster.object().as_object()?;
-        let old = RayObject::of_kind(Kind::RayCluster, stored);
-        let (facts, settings) = (Facts::default(), Settings::default());
-        let verdict = judge(&object, Some(&old), Some(user), &facts, &settings);
-        let denied = verdict.denied.first()?;
-        let why = format!("{} at {}: {}", denied.rule, denied.path, denied.problem);
-        let user = user.to_owned();
-        self.log.add(self.now, || LogEntry::Denied {
-            user,
-            why: why.clone(),
-        });
-        Some(why)
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::refusal::{EXCEEDED_QUOTA, node_capacity, refused};
+use super::refusal::refused;
 use crate::quantity::Quantity;
 use crate::reconcile::effects::effect::PodPatch;
 use crate::reconcile::{Failure, Reply};
@@ -37,30 +37,23 @@ impl World {
     pub(super) fn note_pod(&mut self, patch: &PodPatch) -> Result<Reply, Failure> {
         let pod = self.patched_pod(patch)?;
         let annotations = patch.body.pointer("/metadata/annotations");
-        let note = annotations.and_then(|all| all.get(crate::plan::STATUS_ANNOTATION));
-        if let Some(note) = note {
-            let stored = &mut self.machines.pods[pod]
-                .object
-                .metadata
-                .annotations
-                .resize_status;
-            *stored = note.as_str().map(str::to_owned);
+        let stored = &mut self.machines.pods[pod].object.metadata.annotations;
+        let mut is_changed = false;
+        let mut note = |key: &str, stored: &mut Option<String>| {
+            let value = annotations.and_then(|all| all.get(key));
+            if let Some(value) = value {
+                *stored = value.as_str().map(str::to_owned);
+                is_changed = true;
+            }
+            value.is_some()
+        };
+        note(crate::plan::STATUS_ANNOTATION, &mut stored.resize_status);
+        note("rayfit.dev/holds-node", &mut stored.holds_node);
+        let is_marked = note("karpenter.sh/do-not-disrupt", &mut stored.do_not_disrupt);
+        if is_changed {
             self.objects_changed();
         }
-        if let Some(holds) = annotations.and_then(|all| all.get("rayfit.dev/holds-node")) {
-            let stored = &mut self.machines.pods[pod]
-                .object
-                .metadata
-                .annotations
-                .holds_node;
-            *stored = holds.as_str().map(str::to_owned);
-            self.objects_changed();
-        }
-        let mark = annotations.and_then(|all| all.get("karpenter.sh/do-not-disrupt"));
-        if let Some(mark) = mark {
-            let stored = &mut self.machines.pods[pod].object.metadata.annotations;
-            stored.do_not_disrupt = mark.as_str().map(str::to_owned);
-            self.objects_changed();
+        if is_marked {
             // Without the mark Karpenter may empty the node.
             self.reconsider_room();
         }
@@ -75,10 +68,7 @@ impl World {
             .pointer("/spec/containers")
             .and_then(Value::as_array);
         for change in changes.into_iter().flatten() {
-            let name = change
-                .get("name")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
+            let name = change["name"].as_str().unwrap_or_default();
             let mut containers = resized.object.spec.containers.iter_mut();
             let Some(container) = containers.find(|container| container.name == name) else {
                 return Err(refused(
@@ -101,7 +91,20 @@ impl World {
         if let Some(allocatable) = self.allocatable_of(number)
             && !fits(resized.wanted(), allocatable)
         {
-            return Err(node_capacity(resized.wanted(), allocatable));
+            let milli = |amounts: Amounts| amounts.cpu.unwrap_or_default().ceil_milli();
+            let bytes = |amounts: Amounts| amounts.memory.unwrap_or_default().ceil_units();
+            let wanted = resized.wanted();
+            let short = [
+                ("cpu", milli(wanted), milli(allocatable)),
+                ("memory", bytes(wanted), bytes(allocatable)),
+            ];
+            let short = short.into_iter().filter(|(_, wanted, most)| wanted > most);
+            let short = short.map(|(name, wanted, most)| {
+                format!("{name}, requested: {wanted}, allocatable: {most}")
+            });
+            let short = short.collect::<Vec<_>>().join("; ");
+            let message = format!("node didn't have enough allocatable resources: {short}");
+            return Err(refused(403, &message, &["NodeCapacity"]));
         }
         // The API server leaves the generation as it is then, so that the kubelet has nothing to
         // do.
@@ -110,8 +113,11 @@ impl World {
         }
         let (wanted, before) = (resized.wanted(), self.machines.pods[number].wanted());
         // A quota counts what the spec asks for, also before the kubelet has given it.
-        if wanted.cpu > before.cpu && self.exceeds_quota(left(wanted, before).cpu) {
-            return Err(refused(403, EXCEEDED_QUOTA, &[]));
+        let more = left(wanted, before).cpu.unwrap_or_default();
+        let free = self.disturbance.quota_left(self);
+        if wanted.cpu > before.cpu && free.is_some_and(|free| more > free) {
+            // (`k8s.io/apiserver`, `resourcequota/controller.go`.)
+            return Err(refused(403, "exceeded quota: cores", &[]));
         }
         let generation = resized.object.metadata.generation.unwrap_or(0) + 1;
         resized.object.metadata.generation = Some(generation);

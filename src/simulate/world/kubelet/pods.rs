@@ -1,9 +1,10 @@
 //! The kubelets: pods start, end, and get new sizes.
 
+use std::rc::Rc;
+
 use crate::simulate::ray::node::RayNode;
 use crate::simulate::world::World;
-use crate::simulate::world::disturbance::ResizeRefusal;
-use crate::simulate::world::objects::{fits, left};
+use crate::simulate::world::objects::{SimulatedPod, fits, left};
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::NodeId;
 use crate::snapshot::amounts::Amounts;
@@ -14,20 +15,25 @@ use crate::snapshot::gcs::HEAD_RESOURCE;
 /// the scaler shows the deletion, unless that watch lags.
 const RAYLET_TOLD_S: f64 = 0.1;
 
+/// Seconds after which a kubelet tries again to take memory that is in use.
+const SHRINK_AGAIN_S: f64 = 10.0;
+
 impl World {
+    /// The pod, if its containers are in this phase and nobody has asked for it to go.
+    fn pod_in(&mut self, number: usize, phase: &str) -> Option<&mut SimulatedPod> {
+        let pod = &mut self.machines.pods[number];
+        let is_there = !pod.is_gone && !pod.is_deleting();
+        (is_there && pod.phase() == phase).then_some(pod)
+    }
+
     /// The containers of a pod run.
     pub(in crate::simulate::world) fn pod_runs(&mut self, number: usize) {
-        let pod = &mut self.machines.pods[number];
-        if pod.is_gone || pod.is_deleting() || pod.phase() != "Pending" {
+        let Some(pod) = self.pod_in(number, "Pending") else {
             return;
-        }
-        pod.set_phase("Running");
-        pod.object.status.pod_ip = Some(format!(
-            "10.{}.{}.{}",
-            number >> 16 & 255,
-            number >> 8 & 255,
-            number & 255
-        ));
+        };
+        pod.object.status.phase = Some("Running".to_owned());
+        let [_, high, middle, low] = u32::try_from(number).unwrap_or_default().to_be_bytes();
+        pod.object.status.pod_ip = Some(format!("10.{high}.{middle}.{low}"));
         for status in &mut pod.object.status.container_statuses {
             status.ready = true;
         }
@@ -43,14 +49,13 @@ impl World {
 
     /// The Ray node of a pod takes work.
     pub(in crate::simulate::world) fn ray_joins(&mut self, number: usize) {
-        let pod = &self.machines.pods[number];
-        if pod.is_gone || pod.is_deleting() || pod.phase() != "Running" {
+        let Some(pod) = self.pod_in(number, "Running") else {
             return;
-        }
+        };
         let is_head = pod.is_head;
         if is_head {
-            self.head_joins();
-        } else if self.is_gcs_away() {
+            Rc::clone(&self.disturbance).head_joined(self);
+        } else if self.disturbance.is_gcs_away() {
             // It waits for the GCS.
             return self.after(self.settings.gcs_pull_s, WorldEvent::RayJoins(number));
         }
@@ -61,18 +66,20 @@ impl World {
         let Some(group) = groups.find(|group| group.name == pod.group()) else {
             return;
         };
-        let amounts = group
-            .resources
-            .iter()
-            .map(|(name, amount)| (name.as_str(), *amount));
+        let amounts = group.resources.iter();
+        let amounts = amounts.map(|(name, amount)| (name.as_str(), *amount));
         let mut total = self.ray.names.bundle(amounts);
         if is_head {
             let marks = self.ray.names.number(HEAD_RESOURCE);
             // One, in Ray's ten-thousandths: the resource by which Ray tells the node of its head.
             total.set(marks, 10_000);
         }
-        let limit = pod.memory();
-        let monitor_bytes = group.monitor.map(|share| part(limit, share));
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_precision_loss,
+            reason = "a share of an amount, in whole bytes"
+        )]
+        let monitor_bytes = (group.monitor).map(|share| (pod.memory() as f64 * share) as i64);
         // Numbered and not random, so that equal simulations have equal ids.
         let mut id = [0; 28];
         id[20..].copy_from_slice(&(self.ray.nodes.len() as u64 + 1).to_be_bytes());
@@ -95,19 +102,13 @@ impl World {
         }
     }
 
-    /// The containers of a pod have ended.
-    pub(in crate::simulate::world) fn pod_ends(&mut self, number: usize) {
-        self.ray.end_headless(number);
-        self.end_pod(number, "Succeeded");
-    }
-
     /// The containers of a pod have ended, in one phase or the other.
     pub fn end_pod(&mut self, number: usize, phase: &str) {
         let pod = &mut self.machines.pods[number];
         if pod.is_gone || pod.has_ended() {
             return;
         }
-        pod.set_phase(phase);
+        pod.object.status.phase = Some(phase.to_owned());
         let node = pod.node;
         self.capacity_was_freed(node);
         self.objects_changed();
@@ -139,21 +140,16 @@ impl World {
     pub(in crate::simulate::world) fn pod_gone(&mut self, number: usize) {
         if let Some(node) = self.ray.node_of(number) {
             self.lose_ray_node(node);
-        } else {
-            self.headless_gone(number);
         }
         let pod = &mut self.machines.pods[number];
-        if pod.is_gone {
+        if std::mem::replace(&mut pod.is_gone, true) {
             return;
         }
-        pod.is_gone = true;
-        let (name, node, is_head) = (pod.name().to_owned(), pod.node, pod.is_head);
+        let node = pod.node;
         if let Some(own) = self.machines.present.get_mut(self.number) {
-            own.remove(&name);
+            own.remove(pod.name());
         }
-        if is_head {
-            self.head_gone();
-        }
+        Rc::clone(&self.disturbance).pod_ended(self, number);
         self.capacity_was_freed(node);
         self.reconsider_nodes(node);
         self.after(self.settings.operator_s, WorldEvent::Operator);
@@ -175,14 +171,12 @@ impl World {
 
     /// The kubelet of a pod admits its new size if the node has room for it, and otherwise defers it.
     pub(in crate::simulate::world) fn kubelet(&mut self, number: usize) {
-        let pod = &self.machines.pods[number];
-        if pod.is_gone || pod.is_deleting() || pod.phase() != "Running" {
+        let Some(pod) = self.pod_in(number, "Running") else {
             return;
-        }
+        };
         if pod.is_actuated() {
             // The spec asks for what there is again: what was said of another size is over.
             if !pod.object.status.conditions.is_empty() {
-                let pod = &mut self.machines.pods[number];
                 pod.allocate();
                 pod.actuate();
                 self.objects_changed();
@@ -190,11 +184,19 @@ impl World {
             return;
         }
         let generation = pod.object.metadata.generation.unwrap_or(0);
-        let wanted = pod.wanted();
-        if let Some(refusal) = self.disturbance.resize_refusal() {
-            return self.refuse_resize(number, refusal);
+        let (wanted, node) = (pod.wanted(), pod.node);
+        let pending = |world: &mut Self, reason: &str, message: String| {
+            let pod = &mut world.machines.pods[number];
+            pod.set_resize("PodResizePending", Some(reason), Some(message));
+            world.objects_changed();
+        };
+        if let Some(reason) = self.disturbance.resize_refusal() {
+            // The kubelet looks again at what it deferred. What it calls infeasible stays so until the
+            // pod's spec is changed.
+            let message = "the kubelet of this simulation does not resize now".to_owned();
+            return pending(self, reason, message);
         }
-        if let (Some(node), Some(allocatable)) = (pod.node, self.allocatable_of(number)) {
+        if let (Some(node), Some(allocatable)) = (node, self.allocatable_of(number)) {
             let others = self.machines.pods_on(node).filter(|other| *other != number);
             // The kubelet counts what it has allocated to the other pods, not what their specs ask
             // for.
@@ -202,14 +204,7 @@ impl World {
                 sum.plus(self.machines.pods[other].allocated())
             });
             if !fits(wanted, left(allocatable, others)) {
-                let message = deferred(wanted, others, allocatable);
-                self.machines.pods[number].set_resize(
-                    "PodResizePending",
-                    Some("Deferred"),
-                    Some(message),
-                );
-                self.objects_changed();
-                return;
+                return pending(self, "Deferred", deferred(wanted, others, allocatable));
             }
         }
         let pod = &mut self.machines.pods[number];
@@ -227,29 +222,27 @@ impl World {
         self.count_cost();
     }
 
-    /// The kubelet does not resize a pod, whatever room there is.
-    fn refuse_resize(&mut self, number: usize, refusal: ResizeRefusal) {
-        // The kubelet looks again at what it deferred. What it calls infeasible stays so until the
-        // pod's spec is changed.
-        let reason = match refusal {
-            ResizeRefusal::Deferred => "Deferred",
-            ResizeRefusal::Infeasible => "Infeasible",
-        };
-        let message = "the kubelet of this simulation does not resize now".to_owned();
-        self.machines.pods[number].set_resize("PodResizePending", Some(reason), Some(message));
-        self.objects_changed();
-    }
-
     /// The containers of a pod have their new size.
     pub(in crate::simulate::world) fn resized(&mut self, number: usize, generation: i64) {
         let pod = &self.machines.pods[number];
         if pod.is_gone || pod.object.metadata.generation != Some(generation) {
             return;
         }
-        if self.is_in_use(number) {
-            return self.wait_for_memory(number, generation);
-        }
+        let in_use =
+            (self.ray.node_of(number)).map_or(0, |node| self.ray.memory_in_use(node, self.now));
         let pod = &mut self.machines.pods[number];
+        if in_use > pod.size()[1] {
+            // A kubelet does not take memory that is in use, and tries again. (`kuberuntime_manager.go`)
+            let message = "cannot decrease memory limits: attempting to set pod memory limit below current usage";
+            pod.set_resize(
+                "PodResizeInProgress",
+                Some("Error"),
+                Some(message.to_owned()),
+            );
+            let pod = number;
+            self.after(SHRINK_AGAIN_S, WorldEvent::Resized { pod, generation });
+            return self.objects_changed();
+        }
         pod.actuate();
         self.ledger.resizes += 1;
         let node = pod.node;
@@ -257,17 +250,6 @@ impl World {
         self.objects_changed();
         self.count_cost();
     }
-}
-
-/// A share of an amount of bytes, in whole bytes.
-fn part(bytes: i64, share: f64) -> i64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_precision_loss,
-        reason = "a float is cast to the nearest number that there is"
-    )]
-    let part = (bytes as f64 * share) as i64;
-    part
 }
 
 /// The kubelet's own message. (`pkg/kubelet/allocation`, and the errors of its admission.)

@@ -9,10 +9,10 @@ pub mod curves;
 use crate::simulate::moment::Moment;
 use crate::simulate::world::ledger::curves::Curves;
 
-/// Amounts that are there at one moment.
+/// Amounts that are there at one moment, or, times seconds, that were there over time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Capacity {
-    /// Cores of worker pods.
+    /// Cores of worker pods, from when they are bound until they are gone.
     pub cpus: f64,
     /// Bytes of worker pods.
     pub memory: f64,
@@ -22,26 +22,13 @@ pub struct Capacity {
     pub nodes: f64,
 }
 
-/// Amounts over time: the unit is the amount times seconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Integral {
-    /// Core-seconds of worker pods, from when they are bound until they are gone.
-    pub cpus: f64,
-    /// Byte-seconds of worker pods.
-    pub memory: f64,
-    /// GPU-seconds of worker pods.
-    pub gpus: f64,
-    /// Seconds of Kubernetes nodes.
-    pub nodes: f64,
-}
-
 /// Adds up what a simulation costs.
 #[derive(Debug, Clone, Default)]
 pub struct CostLedger {
     /// Capacity over time that was paid for so far.
-    pub integral: Integral,
+    pub integral: Capacity,
     /// The part of what was paid for that no job used.
-    pub slack: Integral,
+    pub slack: Capacity,
     /// Worker pods that were made.
     pub pods_made: u64,
     /// Resizes that kubelets carried out.
@@ -52,15 +39,14 @@ pub struct CostLedger {
     pub out_of_memory: u64,
     /// Pods that the node autoscaler has evicted.
     pub evicted: u64,
-    /// Jobs that were running on them.
-    pub evicted_jobs: u64,
     /// Calls of the API server that the scaler made.
     pub api_calls: u64,
     /// Calls of the GCS that changed something.
     pub gcs_calls: u64,
     /// The curves.
     pub curves: Curves,
-    rate: Capacity,
+    /// Capacity that is paid for now.
+    pub rate: Capacity,
     since: Moment,
     /// Capacity that is paid for and not used, and since when.
     unused: (Capacity, Moment),
@@ -74,11 +60,7 @@ impl CostLedger {
         self.integral.add(self.rate, now.since(self.since));
         self.rate = rate;
         self.since = now;
-    }
-
-    /// Capacity that is paid for now.
-    pub fn rate(&self) -> Capacity {
-        self.rate
+        self.is_due = true;
     }
 
     /// From now on no job uses this much of what is paid for.
@@ -89,8 +71,8 @@ impl CostLedger {
     }
 }
 
-impl Integral {
-    fn add(&mut self, rate: Capacity, seconds: f64) {
+impl Capacity {
+    fn add(&mut self, rate: Self, seconds: f64) {
         self.cpus += rate.cpus * seconds;
         self.memory += rate.memory * seconds;
         self.gpus += rate.gpus * seconds;

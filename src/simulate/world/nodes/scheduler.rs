@@ -2,8 +2,10 @@
 //! clusters.
 
 use crate::simulate::world::machines::Notice;
+use crate::simulate::world::objects::{left, unscheduled};
 use crate::simulate::world::queue::WorldEvent;
 use crate::simulate::world::state::World;
+use crate::snapshot::amounts::Amounts;
 
 /// The interval at which the node autoscaler looks at the nodes while there is something to do.
 /// (Cluster Autoscaler's `scan-interval`.)
@@ -12,40 +14,63 @@ pub(super) const SCAN_S: f64 = 10.0;
 impl World {
     /// Binds the pods that fit somewhere, in the order in which they were made.
     pub(in crate::simulate::world) fn schedule_pods(&mut self) {
-        let mut unbound = false;
+        let mut is_room_missing = false;
         for pod in self.machines.unbound() {
             if self.machines.pools.is_empty() {
                 self.bind(pod, None);
-            } else if let Some(node) = self.machines.best_node(pod) {
-                self.bind(pod, Some(node));
-            } else {
-                unbound = true;
-                let refused = &mut self.machines.pods[pod];
-                let cluster = refused.cluster;
-                if refused.refuse() {
-                    self.tell(cluster, Notice::Refused);
+                continue;
+            }
+            // The node with the most room that holds the pod, the first of equal ones. (`LeastAllocated`,
+            // the scheduler's default.)
+            let mut best: Option<(Amounts, usize)> = None;
+            for (number, node) in self.machines.nodes.iter().enumerate() {
+                if !node.is_ready || !node.is_open() {
+                    continue;
+                }
+                let room = self.machines.room(number);
+                if self.machines.pods[pod].fits_in(node.pool, room)
+                    && best.is_none_or(|(most, _)| room.0.cpu > most.cpu)
+                {
+                    best = Some((room.0, number));
                 }
             }
+            if let Some((_, node)) = best {
+                self.bind(pod, Some(node));
+                continue;
+            }
+            is_room_missing = true;
+            let refused = &mut self.machines.pods[pod];
+            if refused.object.status.conditions.is_empty() {
+                refused.object.status.conditions = vec![unscheduled("Unschedulable")];
+                let cluster = refused.cluster;
+                self.tell(cluster, Notice::Refused);
+            }
         }
-        if unbound {
+        if is_room_missing {
             self.scan_after(0.0);
         }
     }
 
     fn bind(&mut self, pod: usize, node: Option<usize>) {
-        let name = node.map(|node| self.machines.nodes[node].name.clone());
-        let pulled_s = node.map_or(0.0, |node| self.machines.pull(node, pod, self.now));
         let bound = &mut self.machines.pods[pod];
-        bound.object.spec.node_name = Some(name.unwrap_or_else(|| "node".to_owned()));
+        let mut name = "node".to_owned();
+        if let Some(node) = node.map(|node| &mut self.machines.nodes[node]) {
+            name.clone_from(&node.name);
+            node.empty_since = None;
+            // It pulls the images that it neither has nor pulls already, all at once.
+            let pulled = self.now.plus(self.machines.pools[node.pool].image_pull_s);
+            let spec = &bound.object.spec;
+            let containers = spec.init_containers.iter().chain(&spec.containers);
+            let images = containers.filter_map(|container| container.image.clone());
+            let ready = images.map(|image| *node.images.entry(image).or_insert(pulled));
+            bound.pulled_s = ready.max().map_or(0.0, |ready| ready.since(self.now));
+        }
+        bound.object.spec.node_name = Some(name);
         bound.node = node;
         bound.bound = Some(self.now);
-        bound.pulled_s = pulled_s;
         bound.object.status.conditions.clear();
         bound.allocate();
         let cluster = bound.cluster;
-        if let Some(node) = node {
-            self.machines.nodes[node].empty_since = None;
-        }
         self.tell(cluster, Notice::Bound(pod));
         self.tell_others(cluster, Notice::Loads);
         self.reconsider_nodes(node);
@@ -62,12 +87,29 @@ impl World {
     /// Adds nodes for pods that fit nowhere, and removes nodes that have been empty for long.
     pub(in crate::simulate::world) fn scan_nodes(&mut self) {
         self.machines.is_scanning = false;
-        for pool in self.machines.missing_nodes() {
-            let delay = self.machines.pools[pool].start_s;
-            let node = self.machines.add_node(pool, None);
-            self.after(delay, WorldEvent::NodeReady(node));
+        self.add_nodes();
+        let mut is_waiting = false;
+        for number in 0..self.machines.nodes.len() {
+            let node = &self.machines.nodes[number];
+            let pool = &self.machines.pools[node.pool];
+            let Some(since) = node.empty_since.filter(|_| node.removed.is_none()) else {
+                continue;
+            };
+            // A node that had to go goes as soon as it is empty; others stay for a while, and the pool keeps
+            // its minimum.
+            if node.disrupted.is_none() {
+                let count = self.machines.nodes_of(node.pool);
+                if u32::try_from(count).is_ok_and(|count| count <= pool.min) {
+                    continue;
+                }
+                if self.now < since.plus(pool.idle_s) {
+                    is_waiting = true;
+                    continue;
+                }
+            }
+            self.machines.nodes[number].removed = Some(self.now);
+            self.nodes_changed();
         }
-        let mut is_waiting = self.remove_nodes();
         is_waiting |= self.consolidate();
         is_waiting |= self.machines.has_waiting();
         if is_waiting {
@@ -76,33 +118,42 @@ impl World {
         self.count_cost();
     }
 
-    /// Removes nodes that have been empty for long, or are empty because they had to go. Returns whether another
-    /// one is empty and will be removed later.
-    fn remove_nodes(&mut self) -> bool {
-        let mut is_waiting = false;
-        for number in 0..self.machines.nodes.len() {
-            let node = &self.machines.nodes[number];
-            let pool = &self.machines.pools[node.pool];
-            let Some(since) = node.empty_since.filter(|_| node.removed.is_none()) else {
+    /// Puts pods that wait on the nodes that are there or on their way, and asks for as many more as the rest
+    /// needs.
+    fn add_nodes(&mut self) {
+        let machines = &self.machines;
+        let open = machines.nodes.iter().enumerate();
+        let open = open.filter(|(_, node)| node.is_open());
+        let mut planned: Vec<(usize, (Amounts, i64))> = open
+            .map(|(number, node)| (node.pool, machines.room(number)))
+            .collect();
+        let mut asked = Vec::new();
+        for pod in machines.unbound() {
+            let pod = &machines.pods[pod];
+            let take = |(free, gpus): (Amounts, i64)| (left(free, pod.requests()), gpus - pod.gpus);
+            if let Some((_, room)) =
+                (planned.iter_mut()).find(|(pool, room)| pod.fits_in(*pool, *room))
+            {
+                *room = take(*room);
                 continue;
+            }
+            let count = |pool: usize| {
+                machines.nodes_of(pool) + asked.iter().filter(|asked| **asked == pool).count()
             };
-            if node.disrupted.is_some() {
-                self.machines.nodes[number].removed = Some(self.now);
-                self.nodes_changed();
-                continue;
-            }
-            let there = self.machines.nodes_of(node.pool);
-            if u32::try_from(there).is_ok_and(|there| there <= pool.min) {
-                continue;
-            }
-            if self.now >= since.plus(pool.idle_s) {
-                self.machines.nodes[number].removed = Some(self.now);
-                self.nodes_changed();
-            } else {
-                is_waiting = true;
+            let larger = machines.pools.iter().enumerate().find(|(number, pool)| {
+                pod.fits_in(*number, (pool.allocatable, pool.gpus))
+                    && u32::try_from(count(*number)).is_ok_and(|count| count < pool.max)
+            });
+            if let Some((number, pool)) = larger {
+                planned.push((number, take((pool.allocatable, pool.gpus))));
+                asked.push(number);
             }
         }
-        is_waiting
+        for pool in asked {
+            let delay = self.machines.pools[pool].start_s;
+            let node = self.machines.add_node(pool, None);
+            self.after(delay, WorldEvent::NodeReady(node));
+        }
     }
 
     /// A Kubernetes node is ready.
@@ -126,15 +177,15 @@ impl World {
     /// A node has lost a pod: others may get its room.
     pub fn capacity_was_freed(&mut self, node: Option<usize>) {
         if let Some(node) = node {
-            if self.machines.pods_on(node).next().is_none() {
+            let pods: Vec<usize> = self.machines.pods_on(node).collect();
+            if pods.is_empty() {
                 self.machines.nodes[node].empty_since = Some(self.now);
                 self.scan_after(SCAN_S);
             }
-            let waiting: Vec<usize> = self.machines.pods_on(node).collect();
-            for pod in waiting {
-                let waiting = &self.machines.pods[pod];
-                if !waiting.is_actuated() {
-                    self.tell(waiting.cluster, Notice::Room(pod));
+            for pod in pods {
+                let resizing = &self.machines.pods[pod];
+                if !resizing.is_actuated() {
+                    self.tell(resizing.cluster, Notice::Room(pod));
                 }
             }
             self.tell_others(self.number, Notice::Loads);

@@ -38,7 +38,7 @@ impl Controllers {
         };
         for replica in &mut controllers.replicas {
             if has_lease {
-                world.after(0.0, WorldEvent::Lease(replica.scaler.number));
+                world.after(0.0, WorldEvent::Outside(replica.scaler.number));
             } else {
                 replica.scaler.look_after(0.0, world);
             }
@@ -50,7 +50,7 @@ impl Controllers {
     pub(crate) fn happen(&mut self, event: WorldEvent, world: &mut World) {
         let (number, waits) = match event {
             WorldEvent::Look { scaler, .. } => (scaler, true),
-            WorldEvent::Answered { scaler, .. } | WorldEvent::Lease(scaler) => (scaler, false),
+            WorldEvent::Answered { scaler, .. } | WorldEvent::Outside(scaler) => (scaler, false),
             _ => return,
         };
         let others = self.replicas.iter().enumerate();

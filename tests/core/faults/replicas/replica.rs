@@ -107,12 +107,12 @@ impl Replica {
                     None => world.settings.call_s / 2.0,
                     Some(_) => Terms::default().renew.as_secs_f64(),
                 };
-                return world.after(delay, WorldEvent::Lease(self.number));
+                return world.after(delay, WorldEvent::Outside(self.number));
             }
             kept @ (Call::Served(..) | Call::None) if self.is_frozen(world.now) => {
                 self.call = kept;
                 let left = self.frozen_until.since(world.now);
-                return world.after(left, WorldEvent::Lease(self.number));
+                return world.after(left, WorldEvent::Outside(self.number));
             }
             Call::Served(sent, Some(Ok(record))) => {
                 self.leadership.wrote(record, sent);
@@ -134,7 +134,7 @@ impl Replica {
             let again = self.leadership.look_again(now);
             again.saturating_sub(now).as_secs_f64()
         };
-        world.after(delay, WorldEvent::Lease(self.number));
+        world.after(delay, WorldEvent::Outside(self.number));
     }
 
     /// Begins to scale the cluster, or ends to, as the Lease says.

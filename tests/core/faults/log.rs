@@ -1,14 +1,13 @@
-//! A log of the changes of a world, for whatever checks it.
+//! What was done in a world, for whatever checks it.
 
-use std::collections::VecDeque;
 use std::fmt;
 
-use crate::reconcile::{Effect, Failure, Reply};
-use crate::simulate::moment::Moment;
+use rayfit::reconcile::{Effect, Failure, Reply};
+use rayfit::simulate::world::objects::DeletionCause;
 
 /// Something that was done.
 #[derive(Debug, Clone, PartialEq)]
-pub enum LogEntry {
+pub(crate) enum LogEntry {
     /// The scaler made a call.
     Called {
         /// The call.
@@ -54,42 +53,9 @@ pub enum LogEntry {
     Fault(String),
 }
 
-/// The reason for which KubeRay's operator deletes a pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DeletionCause {
-    /// Its containers have ended.
-    Ended,
-    /// Its name is in `workersToDelete`.
-    Listed,
-    /// Another pod of its replica has ended, is listed or is missing.
-    Replica,
-}
-
-/// The entries of a world that nobody has taken yet, in the order of time.
-#[derive(Debug, Clone, Default)]
-pub struct EventLog {
-    /// Whether entries are kept at all.
-    pub is_kept: bool,
-    kept: VecDeque<(Moment, LogEntry)>,
-}
-
-impl EventLog {
-    /// Keeps an entry, if any are kept.
-    pub fn add(&mut self, at: Moment, entry: impl FnOnce() -> LogEntry) {
-        if self.is_kept {
-            self.kept.push_back((at, entry()));
-        }
-    }
-
-    /// Takes the oldest entry.
-    pub fn take(&mut self) -> Option<(Moment, LogEntry)> {
-        self.kept.pop_front()
-    }
-}
-
 impl LogEntry {
     /// Whether the entry is a write to the API server that the scaler asked for.
-    pub fn is_api_write(&self) -> bool {
+    pub(crate) fn is_api_write(&self) -> bool {
         match self {
             Self::Called { effect, .. } => effect.is_kubernetes(),
             Self::Claimed(_) => true,

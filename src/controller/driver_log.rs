@@ -101,7 +101,7 @@ impl DriverLog {
         let lines: Vec<String> = short.take(MOST).collect();
         let log = self.clone();
         tokio::spawn(async move {
-            let ip = gcs.endpoint().address.host().to_owned();
+            let ip = gcs.endpoint.address.host.clone();
             let result = gcs.print_in_drivers(ip, lines).await;
             telling.store(false, Ordering::Relaxed);
             if let Some(error) = log.first(result) {

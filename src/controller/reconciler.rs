@@ -166,9 +166,10 @@ impl Reconciler {
         let (is_slow, worked) = (is_slow_to_read(&texts), &mut self.state.worked);
         let scene = offload_if(namespace, is_slow, worked, || texts.read()).await;
         self.tell_sidecar(&scene).await;
-        let eligibility = self.judge.eligibility(&scene.cluster, &scene.pods);
+        let cluster = scene.cluster.object();
+        let eligibility = self.judge.eligibility(cluster, &scene.pods);
         let judged = JudgedObjects {
-            cluster: &scene.cluster,
+            cluster,
             eligibility: &eligibility,
             role: &self.judge.role,
         };
@@ -180,7 +181,7 @@ impl Reconciler {
         };
         let step = self.tune(owning, &scene);
         let leader = leading_head(&scene.pods, self.state.passive.as_ref());
-        let head = head_in(&self.judge.key, &scene.cluster, leader.as_ref());
+        let head = head_in(&self.judge.key, cluster, leader.as_ref());
         self.state.observation = Some(Observation {
             head: head.map(|head| {
                 let pod = blind::head_pod(&head, &scene.pods);
@@ -197,7 +198,7 @@ impl Reconciler {
     /// Makes the settings anew, because the policies or the labels that they match may have
     /// changed.
     fn tune(&mut self, owning: step::Owning, scene: &ClusterView) -> LookStep {
-        let settings = self.tuning.of(&scene.cluster);
+        let settings = self.tuning.of(scene.cluster.object());
         if settings != self.state.look.settings {
             let cluster = self.judge.key.to_string();
             let (plan, backoff) = (&settings.plan, settings.backoff);
@@ -213,8 +214,9 @@ impl Reconciler {
         if !matches!(self.judge.role, ScalerRole::Central { .. }) || now < self.state.tell_again {
             return;
         }
-        let told = || self.tuning.for_sidecar(&scene.cluster);
-        let Some(patch) = sidecar_settings::patch(&scene.cluster, told) else {
+        let cluster = scene.cluster.object();
+        let told = || self.tuning.for_sidecar(cluster);
+        let Some(patch) = sidecar_settings::patch(cluster, told) else {
             return;
         };
         match self.writer.patch_cluster(&patch).await {

@@ -144,7 +144,7 @@ impl Reconciler {
             api_version: API_VERSION.to_owned(),
             kind: "Snapshot".to_owned(),
             time: self.clock.rfc3339(),
-            ray_cluster: scene.cluster.into(),
+            ray_cluster: scene.cluster,
             pods: scene.pods,
             nodes: scene.nodes,
             loads: scene.loads,

@@ -35,22 +35,22 @@ pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
         let Some(gap) = after.pods.find(&resize.pod).map(|pod| gap(&pod)) else {
             continue;
         };
-        if let Some(pod) = after.pods.parts(&resize.pod) {
-            keep_given(pod.spec, pod.status);
-            set_size(pod.spec, resize, gap);
-            let conditions = &mut pod.status.conditions;
+        if let Some((_, spec, status)) = after.pods.parts(&resize.pod) {
+            keep_given(spec, status);
+            set_size(spec, resize, gap);
+            let conditions = &mut status.conditions;
             // The conditions describe the resize before this one.
             conditions.retain(|condition| !condition.kind.starts_with("PodResize"));
         }
     }
     for PodNote { pod, note } in &plan.notes {
-        if let Some(pod) = after.pods.parts(pod) {
-            pod.annotations.resize_status = Some(note.text());
+        if let Some((annotations, ..)) = after.pods.parts(pod) {
+            annotations.resize_status = Some(note.text());
         }
     }
     for hold in &plan.holds {
-        if let Some(pod) = after.pods.parts(&hold.pod) {
-            pod.annotations.holds_node = hold.holds.then(String::new);
+        if let Some((annotations, ..)) = after.pods.parts(&hold.pod) {
+            annotations.holds_node = hold.holds.then(String::new);
         }
     }
     after.history = plan.remember.clone();

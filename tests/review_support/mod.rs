@@ -23,7 +23,8 @@ use rayfit::judge::Verdict;
 use rayfit::path::FieldPath;
 use rayfit::policy::{EffectivePolicy, Mode};
 use rayfit::ray::RayObject;
-use rayfit::ray::initial_sizes::{ANNOTATION, InitialSize, InitialSizes};
+use rayfit::ray::initial_sizes::{ANNOTATION, InitialSizes};
+use rayfit::ray::resource::CpuAndMemory;
 use rayfit::rule_id::RuleId;
 use rayfit::telemetry::Metrics;
 use serde_json::{Value, json};
@@ -119,7 +120,7 @@ pub fn worker() -> Value {
 /// `metadata` of that RayCluster, whose pods may grow to 4 CPUs and 8 GiB, and are now made with so many CPUs and GiB.
 pub fn owner(cores: i64, gibibytes: i64, now: f64) -> Value {
     let mut sizes = InitialSizes::default();
-    let size = InitialSize {
+    let size = CpuAndMemory {
         cpu_milli: cores * 1000,
         memory_bytes: gibibytes << 30,
     };

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::ray::{ReconcileMode, reconcile};
 use crate::reconcile::ownership::record::NOBODY;
 use crate::snapshot::KubeNode;
-use crate::snapshot::allowed::{RAY_CLUSTER, ray_cluster};
+use crate::snapshot::allowed::RAY_CLUSTER;
 use crate::snapshot::pod_object::PodObject;
 
 /// A kind of watched objects.
@@ -56,7 +56,7 @@ impl Watched for WatchedRayClusters {
         if !concerns_rayfit(object) {
             return Vec::new();
         }
-        let kept = ray_cluster(object);
+        let kept = RAY_CLUSTER.keep(object);
         let metadata = &kept["metadata"];
         let words = [&metadata["labels"], &metadata["annotations"]];
         if words.iter().any(|words| size(words) > MOST_WORDS) {

@@ -55,7 +55,7 @@ fn bundle(request: &ResourceRequest) -> String {
 /// The conditions of a selector in words. Further selectors are what the request falls back to.
 fn selector(selector: &LabelSelector) -> String {
     let conditions = selector.label_constraints.iter().map(|c| {
-        let operator = if c.operator == LabelOperator::NotIn {
+        let operator = if c.operator() == LabelOperator::NotIn {
             "not in"
         } else {
             "in"

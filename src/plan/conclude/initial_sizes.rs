@@ -13,7 +13,7 @@ use crate::plan::list::GroupIndex;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::settings::PlanSettings;
-use crate::ray::initial_sizes::InitialSize;
+use crate::ray::resource::CpuAndMemory;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod_object::Resources;
 
@@ -26,7 +26,7 @@ pub(crate) fn of_group(
     settings: &PlanSettings,
     decided: &Decided<'_>,
     number: GroupIndex,
-) -> Option<InitialSize> {
+) -> Option<CpuAndMemory> {
     let state = &decided.state;
     // Kueue admits new pods as their template asks.
     let is_queued = snapshot.ray_cluster.is_queued;
@@ -48,7 +48,7 @@ pub(crate) fn of_group(
     let needs = shapes.map(|shape| needed(state, state.shapes.get(*shape)));
     let largest = needs.fold(base, Size::max);
     let size = multiple(largest, base, limits);
-    base.is_below(size).then(|| InitialSize {
+    base.is_below(size).then(|| CpuAndMemory {
         cpu_milli: milli(size.cpu),
         memory_bytes: size.memory,
     })

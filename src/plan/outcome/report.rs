@@ -9,6 +9,7 @@ use crate::plan::outcome::display::{cpu, memory};
 use crate::plan::outcome::remark::NodeRemark;
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::outcome::unmet::{DemandKind, GroupLimit};
+pub use crate::ray::resource::CpuAndMemory;
 
 /// The reasons why the plan is as it is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -126,43 +127,6 @@ impl GroupSizes {
             has: self.has.plus(other.has),
             in_use: self.in_use.plus(other.in_use),
             up_to: self.up_to.plus(other.up_to),
-        }
-    }
-}
-
-/// Amounts of CPU and memory.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CpuAndMemory {
-    /// Thousandths of cores.
-    pub cpu_milli: i64,
-    /// Bytes of memory.
-    pub memory_bytes: i64,
-}
-
-impl CpuAndMemory {
-    /// The sum.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        self.join(other, i64::saturating_add)
-    }
-
-    /// The larger amount of each.
-    #[must_use]
-    pub fn max(self, other: Self) -> Self {
-        self.join(other, i64::max)
-    }
-
-    /// The smaller amount of each.
-    #[must_use]
-    pub fn min(self, other: Self) -> Self {
-        self.join(other, i64::min)
-    }
-
-    fn join(self, other: Self, both: fn(i64, i64) -> i64) -> Self {
-        Self {
-            cpu_milli: both(self.cpu_milli, other.cpu_milli),
-            memory_bytes: both(self.memory_bytes, other.memory_bytes),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::hash::HashMap;
 use crate::plan::list::{GroupIndex, KubeNodeIndex};
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::state::DecisionState;
-use crate::snapshot::amounts::Amounts;
+use crate::ray::resource::Amounts;
 use crate::snapshot::history::RoomMemory;
 use crate::snapshot::pod::Pod;
 

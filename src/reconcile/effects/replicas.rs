@@ -290,7 +290,7 @@ fn deletions(deletions: &[&Deletion]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ray::initial_sizes::InitialSize;
+    use crate::ray::resource::CpuAndMemory;
 
     const NOW: i64 = 1_768_392_000;
 
@@ -320,7 +320,7 @@ mod tests {
             replicas_now: Some(0),
             replicas: 1,
             launch_now: 1,
-            initial_size: cores.map(|cores| InitialSize {
+            initial_size: cores.map(|cores| CpuAndMemory {
                 cpu_milli: cores * 1000,
                 memory_bytes: 8 << 30,
             }),

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::objects::{SimulatedNode, SimulatedPod, fits, left};
 use crate::ray::Fields;
+use crate::ray::resource::Amounts;
 use crate::simulate::moment::Moment;
 use crate::simulate::settings::NodePool;
 use crate::snapshot::NodeLoads;
-use crate::snapshot::amounts::Amounts;
 use crate::snapshot::kube_node::add_loads;
 
 /// The Kubernetes nodes of a world, and the pods of all clusters in it.

@@ -78,14 +78,6 @@ pub struct OwnPods {
     pods: Vec<PodObject>,
 }
 
-/// The parts of an own pod that may change while it stays the same pod.
-#[derive(Debug)]
-pub(crate) struct PodParts<'a> {
-    pub(crate) annotations: &'a mut PodAnnotations,
-    pub(crate) spec: &'a mut PodSpec,
-    pub(crate) status: &'a mut PodStatus,
-}
-
 impl OwnPods {
     /// Divides pods into the pods of a RayCluster and the pods of others.
     pub fn divide(
@@ -147,13 +139,13 @@ impl OwnPods {
     }
 
     /// The parts of a pod that may change while it stays the same pod.
-    pub(crate) fn parts(&mut self, name: &str) -> Option<PodParts<'_>> {
+    pub(crate) fn parts(
+        &mut self,
+        name: &str,
+    ) -> Option<(&mut PodAnnotations, &mut PodSpec, &mut PodStatus)> {
         let pod = (self.pods.iter_mut()).find(|pod| pod.metadata.name == name)?;
-        Some(PodParts {
-            annotations: &mut pod.metadata.annotations,
-            spec: &mut pod.spec,
-            status: &mut pod.status,
-        })
+        let annotations = &mut pod.metadata.annotations;
+        Some((annotations, &mut pod.spec, &mut pod.status))
     }
 }
 

@@ -1,10 +1,10 @@
 //! Pods and nodes that are lost, and objects that people change.
 
+use rayfit::ray::resource::Amounts;
 use rayfit::simulate::world::World;
 use rayfit::simulate::world::machines::Notice;
 use rayfit::simulate::world::objects::SimulatedPod;
 use rayfit::simulate::world::queue::WorldEvent;
-use rayfit::snapshot::amounts::Amounts;
 
 /// People delete a worker pod; `pick` says which. Returns its name.
 pub(crate) fn remove_pod(world: &mut World, pick: usize) -> Option<String> {

@@ -1,8 +1,8 @@
 //! The API server's answers that refuse calls.
 
+use crate::ray::resource::Amounts;
 use crate::reconcile::Failure;
 use crate::reconcile::effects::failure::{ApiStatus, GcsKind};
-use crate::snapshot::amounts::Amounts;
 
 /// The message of the quota's admission. (`k8s.io/apiserver`, `resourcequota/controller.go`.)
 pub(super) const EXCEEDED_QUOTA: &str = "exceeded quota: cores";

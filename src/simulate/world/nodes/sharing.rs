@@ -3,12 +3,12 @@
 use std::rc::Rc;
 
 use crate::quantity::Quantity;
+use crate::ray::resource::Amounts;
 use crate::simulate::moment::Moment;
 use crate::simulate::world::disturbance::WatchedKind;
 use crate::simulate::world::machines::{Machines, Notice};
 use crate::simulate::world::queue::WorldEvent;
 use crate::simulate::world::state::World;
-use crate::snapshot::amounts::Amounts;
 
 impl World {
     /// The numbers of the cluster's pods that exist, in the order of their names.

@@ -7,12 +7,40 @@ use std::time::Duration;
 /// longer decides nothing.
 pub const WATCH_LAG_S: f64 = 155.0;
 
-/// The number of doublings after which any longest wait is exceeded. A shift by 32 bits would panic.
-const DOUBLINGS: u32 = 16;
+/// Waits after failures in a row, each twice as long as the one before.
+#[derive(Debug, Clone, Copy)]
+pub struct Retry {
+    /// The wait after the first failure, in seconds.
+    pub first_s: f64,
+    /// The longest wait, in seconds.
+    pub longest_s: f64,
+}
 
-/// A first wait that is doubled so many times, and the longest one at the most.
-pub fn doubled(first_s: f64, times: u32, longest_s: f64) -> f64 {
-    (first_s * f64::from(1_u32 << times.min(DOUBLINGS))).min(longest_s)
+impl Retry {
+    /// Waits from one minute up to ten, for what another object may end at any time.
+    pub const UP_TO_TEN_MINUTES: Self = Self {
+        first_s: 60.0,
+        longest_s: 600.0,
+    };
+
+    /// Waits from one minute up to an hour, for what costs something each time that it fails.
+    pub const UP_TO_AN_HOUR: Self = Self {
+        first_s: 60.0,
+        longest_s: 3600.0,
+    };
+
+    /// The wait after so many failures in a row, in seconds.
+    pub fn wait_s(self, failures: u32) -> f64 {
+        // A shift by 32 bits would panic, and 16 doublings exceed any longest wait.
+        let doublings = failures.saturating_sub(1).min(16);
+        (self.first_s * f64::from(1_u32 << doublings)).min(self.longest_s)
+    }
+}
+
+/// Whether less than `span_s` seconds have passed since a moment. One ahead of the clock, which was set back
+/// since, has passed: it would hold for as much longer.
+pub fn is_recent(moment: f64, span_s: f64, now: f64) -> bool {
+    (0.0..span_s).contains(&(now - moment))
 }
 
 /// Seconds as whole milliseconds.
@@ -53,8 +81,12 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_the_longest() {
-        let waits = [0, 1, 2, 3, u32::MAX].map(|times| doubled(60.0, times, 400.0).to_string());
-        assert_eq!(waits, ["60", "120", "240", "400", "400"]);
+        let retry = Retry {
+            first_s: 60.0,
+            longest_s: 400.0,
+        };
+        let waits = [0, 1, 2, 3, 4, u32::MAX].map(|failures| retry.wait_s(failures).to_string());
+        assert_eq!(waits, ["60", "60", "120", "240", "400", "400"]);
     }
 
     #[test]

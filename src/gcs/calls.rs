@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use prost::Message as _;
 use tonic::transport::Channel;
 
-use super::error::SAID;
+use super::error::LONGEST_MESSAGE;
 use super::wire::ray::rpc::actor_info_gcs_service_client::ActorInfoGcsServiceClient;
 use super::wire::ray::rpc::autoscaler::autoscaler_state_service_client::AutoscalerStateServiceClient;
 use super::wire::ray::rpc::autoscaler::{
@@ -361,7 +361,7 @@ impl Client {
         let fault = if message.contains("passive") {
             GcsFault::Passive
         } else {
-            let message = ForeignText(message.chars().take(SAID).collect::<String>());
+            let message = ForeignText(message.chars().take(LONGEST_MESSAGE).collect::<String>());
             GcsFault::Other(format!("status {code}: {message}"))
         };
         Err(self.error(call, fault))

@@ -131,7 +131,7 @@ impl GcsFault {
                 ("", details) => details.to_owned(),
                 (message, details) => format!("{message}: {details}"),
             };
-            ForeignText(text.chars().take(SAID).collect::<String>()).to_string()
+            ForeignText(text.chars().take(LONGEST_MESSAGE).collect::<String>()).to_string()
         };
         match status.code() {
             Code::Unauthenticated | Code::PermissionDenied => Self::Unauthenticated(message()),
@@ -182,7 +182,7 @@ impl GcsFault {
 }
 
 /// The most characters of a GCS's message that are passed on.
-pub(super) const SAID: usize = 400;
+pub(super) const LONGEST_MESSAGE: usize = 400;
 
 impl fmt::Display for Call {
     /// The name of the method.

@@ -82,7 +82,7 @@ pub struct Subscription {
     /// subscription.
     publisher: Vec<u8>,
     /// The last message that has arrived.
-    seen: i64,
+    last_sequence_id: i64,
     nodes: BTreeSet<NodeId>,
 }
 
@@ -92,7 +92,7 @@ impl Subscription {
         Self {
             id: std::array::from_fn(|_| random()),
             publisher: Vec::new(),
-            seen: 0,
+            last_sequence_id: 0,
             nodes: BTreeSet::new(),
         }
     }
@@ -149,7 +149,7 @@ impl Client {
     ) -> Result<Option<Vec<MemoryReport>>, CallError> {
         let message = GcsSubscriberPollRequest {
             subscriber_id: subscription.id.to_vec(),
-            max_processed_sequence_id: subscription.seen,
+            max_processed_sequence_id: subscription.last_sequence_id,
             publisher_id: subscription.publisher.clone(),
         };
         let (call, limit) = (Call::Reports, self.usual_answer());
@@ -171,14 +171,14 @@ impl Client {
         // `gcs_pubsub.py`.)
         if subscription.publisher != reply.publisher_id {
             subscription.publisher = reply.publisher_id;
-            subscription.seen = 0;
+            subscription.last_sequence_id = 0;
         }
         let messages = reply.pub_messages.iter();
         // The GCS repeats what it does not know to have arrived, as after an answer that was lost.
-        let new = messages.filter(|message| message.sequence_id > subscription.seen);
+        let new = messages.filter(|message| message.sequence_id > subscription.last_sequence_id);
         let reports = new.filter_map(report).collect();
         let last = reply.pub_messages.iter().map(|one| one.sequence_id).max();
-        subscription.seen = subscription.seen.max(last.unwrap_or(0));
+        subscription.last_sequence_id = subscription.last_sequence_id.max(last.unwrap_or(0));
         Ok(Some(reports))
     }
 

@@ -1,7 +1,5 @@
 //! A worker pod that is being made.
 
-use std::fmt;
-
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -28,39 +26,32 @@ pub struct NewPod {
 }
 
 /// The reason for which a pod stays as KubeRay makes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LeftAsMade {
     /// It is no worker that a RayCluster owns.
+    #[error("it is no worker pod that a RayCluster owns")]
     NoWorker,
     /// It has resources as a whole, of which its container is a part.
+    #[error("it has resources as a whole")]
     HasPodLevelResources,
     /// Another controller has it wait, and counts it as its template asks.
+    #[error("it has scheduling gates")]
     IsGated,
     /// Its ray container asks for no CPU or memory.
+    #[error("its ray container does not ask for both CPU and memory")]
     HasNoSize,
     /// The RayCluster of that name is another one, or is being deleted.
+    #[error("the RayCluster that owns it is gone or being deleted")]
     AnotherOwner,
     /// The RayCluster says no size for pods of its group that are made now.
+    #[error("nothing is said now about new pods of its group")]
     NoSizeSaid,
     /// Its group may not grow.
+    #[error("the annotation ray.io/ippr does not list its group")]
     MayNotGrow,
     /// It is as large already.
+    #[error("its template is as large as that")]
     IsLargeEnough,
-}
-
-impl fmt::Display for LeftAsMade {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoWorker => "it is no worker pod that a RayCluster owns",
-            Self::HasPodLevelResources => "it has resources as a whole",
-            Self::IsGated => "it has scheduling gates",
-            Self::HasNoSize => "its ray container does not ask for both CPU and memory",
-            Self::AnotherOwner => "the RayCluster that owns it is gone or being deleted",
-            Self::NoSizeSaid => "nothing is said now about new pods of its group",
-            Self::MayNotGrow => "the annotation ray.io/ippr does not list its group",
-            Self::IsLargeEnough => "its template is as large as that",
-        })
-    }
 }
 
 /// The longest name, in bytes: what is longer is not made by KubeRay, and would be held while the RayCluster is read.

@@ -5,13 +5,15 @@
 //! rule.
 
 use crate::hash::{HashMap, HashSet};
-use crate::plan::growth::in_use::{InUse, asked};
+use crate::plan::conclude::sizes::in_use;
+use crate::plan::growth::pod_size::gap;
 use crate::plan::growth::size::{cores, from_cores, milli};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
+use crate::plan::outcome::display::{cpu, memory};
 use crate::plan::outcome::plan::{GroupPlan, Plan, PodResize};
+use crate::plan::outcome::report::CpuAndMemory;
 use crate::quantity::Quantity;
 use crate::snapshot::Snapshot;
-use crate::snapshot::gcs::NodeState;
 use crate::snapshot::pod::{Pod, PodRole};
 
 /// A rule that a plan breaks.
@@ -114,22 +116,67 @@ pub enum Violation {
 
 /// Returns the rules that `plan`, which was made from `snapshot`, breaks.
 pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
-    let checker = Checker {
-        config: ClusterConfig::of(&snapshot.ray_cluster),
-        pods: snapshot.pods.iter().map(|pod| (pod.name, pod)).collect(),
-        nodes: snapshot.gcs.live(),
-        now: snapshot.seconds().unwrap_or_default(),
-    };
+    let config = ClusterConfig::of(&snapshot.ray_cluster);
+    let known = |name: &str| config.groups.get(config.number(name)?);
+    let pods: HashMap<&str, Pod<'_>> = snapshot.pods.iter().map(|pod| (pod.name, pod)).collect();
+    let nodes = snapshot.gcs.live();
     let mut violations = Vec::new();
-    checker.groups(plan, &mut violations);
-    let mut seen = HashSet::default();
-    for resize in &plan.resizes {
-        if !seen.insert(&resize.pod) {
-            violations.push(Violation::ResizedTwice {
-                pod: resize.pod.clone(),
+    for plan in &plan.groups {
+        let (group, replicas) = (plan.name.clone(), plan.replicas);
+        let max = known(&group).map_or(0, |known| known.max_replicas);
+        let grows = replicas > plan.replicas_now.unwrap_or(0);
+        // Above a maximum that was lowered, pods are there until they have drained: only a
+        // launch breaks the rule.
+        if grows && replicas > max && plan.launch_now > 0 {
+            violations.push(Violation::AboveMax {
+                group,
+                replicas,
+                max,
             });
         }
-        checker.resize(resize, &mut violations);
+        initial_size(plan, known(&plan.name), &mut violations);
+        for deletion in plan.deletions() {
+            let (pod, group) = (deletion.pod.clone(), plan.name.clone());
+            // A pod is deleted through the list of its own group or, if its group is gone, through
+            // the list of another group.
+            let may_go = pods.get(pod.as_str()).is_some_and(|pod| {
+                let is_of_group = pod.group == group || known(pod.group).is_none();
+                pod.role == PodRole::Worker && is_of_group
+            });
+            // KubeRay deletes the pods in `workersToDelete` at once, whatever runs in them.
+            let runs = nodes.contains_key(pod.as_str());
+            if !may_go {
+                let pod = pod.clone();
+                violations.push(Violation::DeletesForeign { pod, group });
+            }
+            if runs {
+                violations.push(Violation::DeletesRunning { pod });
+            }
+        }
+    }
+    let mut seen = HashSet::default();
+    for planned in &plan.resizes {
+        let name = planned.pod.as_str();
+        if !seen.insert(name) {
+            let pod = name.to_owned();
+            violations.push(Violation::ResizedTwice { pod });
+        }
+        let Some(pod) = pods.get(name) else {
+            let pod = name.to_owned();
+            violations.push(Violation::ResizesForeign { pod });
+            continue;
+        };
+        if let Some(group) = known(pod.group) {
+            let now = snapshot.seconds().unwrap_or_default();
+            let used = nodes.get(name).map(|ray| in_use(ray, now));
+            resize(
+                planned,
+                pod,
+                group,
+                used.unwrap_or_default(),
+                &mut violations,
+            );
+        }
     }
     violations
 }
@@ -174,193 +221,91 @@ pub(crate) fn workers_above(
     (workers > most).then_some(workers)
 }
 
-struct Checker<'a> {
-    config: ClusterConfig,
-    pods: HashMap<&'a str, Pod<'a>>,
-    nodes: HashMap<&'a str, &'a NodeState>,
-    /// Seconds since 1970.
-    now: f64,
-}
-
-impl Checker<'_> {
-    fn groups(&self, plan: &Plan, violations: &mut Vec<Violation>) {
-        for group in &plan.groups {
-            let max = self
-                .group(&group.name)
-                .map_or(0, |config| config.max_replicas);
-            let grows = group.replicas > group.replicas_now.unwrap_or(0);
-            // Above a maximum that was lowered, pods are there until they have drained: only a
-            // launch breaks the rule.
-            if grows && group.replicas > max && group.launch_now > 0 {
-                let (group, replicas) = (group.name.clone(), group.replicas);
-                violations.push(Violation::AboveMax {
-                    group,
-                    replicas,
-                    max,
-                });
-            }
-            self.initial_size(group, violations);
-            for deletion in group.deletions() {
-                if !self.may_go_by(&group.name, &deletion.pod) {
-                    violations.push(Violation::DeletesForeign {
-                        pod: deletion.pod.clone(),
-                        group: group.name.clone(),
-                    });
-                }
-                // KubeRay deletes the pods in `workersToDelete` at once, whatever runs in them.
-                if self.nodes.contains_key(deletion.pod.as_str()) {
-                    violations.push(Violation::DeletesRunning {
-                        pod: deletion.pod.clone(),
-                    });
-                }
-            }
-        }
-    }
-
-    /// The size of new pods is between that of their template and the resize limits.
-    fn initial_size(&self, group: &GroupPlan, violations: &mut Vec<Violation>) {
-        let Some(size) = group.initial_size else {
-            return;
-        };
-        let known = self.group(&group.name);
-        let base = known.and_then(|known| known.base);
-        let limits = known.and_then(|known| known.resize_limits);
-        let base = base.map_or((0, 0), |base| (milli(base.cpu), base.memory));
-        let limits = limits.map_or((0, 0), |limits| (milli(limits.cpu), limits.memory));
-        for (text, (least, then, limit)) in [
-            (
-                cpu_text as fn(i64) -> String,
-                (base.0, size.cpu_milli, limits.0),
-            ),
-            (memory_text, (base.1, size.memory_bytes, limits.1)),
-        ] {
-            // Limits may be below what the template has; then pods keep to the template.
-            if then < least || then > limit.max(least) {
-                let (what, least, limit) = (text(then), text(least), text(limit));
-                let group = group.name.clone();
-                violations.push(Violation::InitialSize {
-                    group,
-                    what,
-                    least,
-                    limit,
-                });
-            }
-        }
-    }
-
-    /// Whether a group's list may name the pod: a pod is deleted through the list of its own group
-    /// or, if its group is gone, through the list of another group.
-    fn may_go_by(&self, group: &str, pod: &str) -> bool {
-        self.pods.get(pod).is_some_and(|pod| {
-            pod.role == PodRole::Worker && (pod.group == group || self.group(pod.group).is_none())
-        })
-    }
-
-    fn group(&self, name: &str) -> Option<&GroupConfig> {
-        let number = self.config.number(name)?;
-        self.config.groups.get(number)
-    }
-
-    fn resize(&self, resize: &PodResize, violations: &mut Vec<Violation>) {
-        let pod = self.pods.get(resize.pod.as_str());
-        if pod.is_none() {
-            violations.push(Violation::ResizesForeign {
-                pod: resize.pod.clone(),
+/// The size of new pods is between that of their template and the resize limits.
+fn initial_size(plan: &GroupPlan, known: Option<&GroupConfig>, violations: &mut Vec<Violation>) {
+    let Some(size) = plan.initial_size else {
+        return;
+    };
+    let base = known.and_then(|known| known.base);
+    let limits = known.and_then(|known| known.resize_limits);
+    let base = base.map_or((0, 0), |base| (milli(base.cpu), base.memory));
+    let limits = limits.map_or((0, 0), |limits| (milli(limits.cpu), limits.memory));
+    for (text, least, then, limit) in [
+        (
+            cpu_text as fn(i64) -> String,
+            base.0,
+            size.cpu_milli,
+            limits.0,
+        ),
+        (memory_text, base.1, size.memory_bytes, limits.1),
+    ] {
+        // Limits may be below what the template has; then pods keep to the template.
+        if then < least || then > limit.max(least) {
+            violations.push(Violation::InitialSize {
+                group: plan.name.clone(),
+                what: text(then),
+                least: text(least),
+                limit: text(limit),
             });
         }
-        let Some(group) = pod.and_then(|pod| self.group(pod.group)) else {
-            return;
-        };
-        if let Some(resize_limits) = group.resize_limits {
-            let cpu = (
-                resize.cpu_milli,
-                resize.cpu_milli_now,
-                milli(resize_limits.cpu),
-            );
-            let memory = (
-                resize.memory_bytes,
-                resize.memory_bytes_now,
-                resize_limits.memory,
-            );
-            for (text, (then, now, limit)) in
-                [(cpu_text as fn(i64) -> String, cpu), (memory_text, memory)]
-            {
-                // A pod may be above the limits already, if they were lowered: only growing breaks
-                // the rule.
-                if then > now && then > limit {
-                    let (what, limit) = (text(then), text(limit));
-                    violations.push(Violation::AboveResizeLimit {
-                        pod: resize.pod.clone(),
-                        what,
-                        limit,
-                    });
-                }
-            }
-        }
-        self.shrink(resize, group, violations);
-        if let Some(pod) = pod {
-            requests(pod, resize, violations);
-        }
     }
+}
 
-    fn shrink(&self, resize: &PodResize, group: &GroupConfig, violations: &mut Vec<Violation>) {
-        let node = self.nodes.get(resize.pod.as_str());
-        let asked = node.map(|node| asked(node)).unwrap_or_default();
-        let base = group
-            .base
-            .map_or((0, 0), |base| (milli(base.cpu), base.memory));
-        let in_use = node.and_then(|node| node.memory_in_use);
-        let in_use = in_use.and_then(|told| InUse::of(told, self.now));
-        let used_memory = asked.memory.max(in_use.map_or(0, |used| used.bytes));
-        let cpu = (
-            resize.cpu_milli,
-            resize.cpu_milli_now,
-            base.0.max(milli(asked.cpu)),
-        );
-        let memory = (
-            resize.memory_bytes,
-            resize.memory_bytes_now,
-            base.1.max(used_memory),
-        );
-        for (text, (then, now, floor)) in
-            [(cpu_text as fn(i64) -> String, cpu), (memory_text, memory)]
-        {
-            // A pod that was made from an earlier template may be below today's base size already:
-            // only shrinking breaks the rule.
-            if then < now && then < floor {
-                let (what, floor) = (text(then), text(floor));
-                violations.push(Violation::Shrinks {
-                    pod: resize.pod.clone(),
-                    what,
-                    floor,
-                });
-            }
+/// A pod grows within its resize limits, keeps its base size and what is in use, and something of its requests.
+fn resize(
+    resize: &PodResize,
+    pod: &Pod<'_>,
+    group: &GroupConfig,
+    in_use: CpuAndMemory,
+    violations: &mut Vec<Violation>,
+) {
+    let base = group.base.unwrap_or_default();
+    let limits = group.resize_limits;
+    // A resize keeps the gap between limit and request.
+    let gap = gap(pod);
+    #[expect(clippy::cast_precision_loss, reason = "exact up to nine million cores")]
+    let cpu_then = from_cores(resize.cpu_milli as f64 / 1000.0);
+    let cpu_left = cpu_then.nanos() - from_cores(cores(gap.0)).nanos();
+    let memory_left = Quantity::from_units(resize.memory_bytes).nanos() - gap.1.nanos();
+    let cpu = (
+        resize.cpu_milli_now,
+        resize.cpu_milli,
+        milli(base.cpu).max(in_use.cpu_milli),
+        limits.map(|limits| milli(limits.cpu)),
+        cpu_left,
+    );
+    let memory = (
+        resize.memory_bytes_now,
+        resize.memory_bytes,
+        base.memory.max(in_use.memory_bytes),
+        limits.map(|limits| limits.memory),
+        memory_left,
+    );
+    for (resource, text, (now, then, floor, limit, left)) in [
+        ("CPU", cpu_text as fn(i64) -> String, cpu),
+        ("memory", memory_text, memory),
+    ] {
+        let (pod, what) = (resize.pod.clone(), text(then));
+        // A pod may be above the limits or below its base size already, if its template or these were changed: only
+        // growing, or only shrinking, breaks the rule.
+        if let Some(limit) = limit.filter(|limit| then > now && then > *limit) {
+            let limit = text(limit);
+            violations.push(Violation::AboveResizeLimit { pod, what, limit });
+        } else if then < now && then < floor {
+            let floor = text(floor);
+            violations.push(Violation::Shrinks { pod, what, floor });
+        }
+        if left <= 0 {
+            let pod = resize.pod.clone();
+            violations.push(Violation::LosesRequest { pod, resource });
         }
     }
 }
 
 fn cpu_text(milli: i64) -> String {
-    format!("{} CPU", Quantity::from_milli(milli).display_cpu())
+    format!("{} CPU", cpu(milli))
 }
 
 fn memory_text(bytes: i64) -> String {
-    format!("{} memory", Quantity::from_units(bytes).display_memory())
-}
-
-/// Whether something is left of the requests of a resized pod.
-fn requests(pod: &Pod<'_>, resize: &PodResize, violations: &mut Vec<Violation>) {
-    // A resize keeps the gap between limit and request.
-    let gap = crate::plan::growth::pod_size::gap(pod);
-    #[expect(clippy::cast_precision_loss, reason = "exact up to nine million cores")]
-    let cpu_left =
-        from_cores(resize.cpu_milli as f64 / 1000.0).nanos() - from_cores(cores(gap.0)).nanos();
-    let memory_left = Quantity::from_units(resize.memory_bytes).nanos() - gap.1.nanos();
-    for (resource, left) in [("CPU", cpu_left), ("memory", memory_left)] {
-        if left <= 0 {
-            violations.push(Violation::LosesRequest {
-                pod: resize.pod.clone(),
-                resource,
-            });
-        }
-    }
+    format!("{} memory", memory(bytes))
 }

@@ -14,7 +14,7 @@ use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::{Headrooms, NodeHeadroom};
 use crate::plan::list::{ByGroup, DemandIndex, List, StandbyIndex};
 use crate::plan::memory::attempts::Attempts;
-use crate::plan::memory::{at_work, availability, blocked, bursts, growth_backoff};
+use crate::plan::memory::{availability, blocked, bursts, growth_backoff};
 use crate::plan::nodes::assemble::NodeAssembly;
 use crate::plan::nodes::blocked::{Evidence, StartPatience};
 use crate::plan::nodes::departure::departures;
@@ -37,10 +37,10 @@ use crate::plan::removal::deadline::DrainingExcess;
 use crate::plan::removal::enforce::Timeouts;
 use crate::plan::removal::keep::Keep;
 use crate::plan::removal::make_room::{RoomContext, await_room, make_room};
-use crate::plan::removal::{deadline, enforce, scattered, vain, withdraw};
-use crate::plan::shrink::holders::Holders;
-use crate::plan::shrink::spare::{self, Hold};
-use crate::plan::standby::ready::{self, StandbyContext, StandbyDemand};
+use crate::plan::removal::{deadline, enforce, give_up};
+use crate::plan::shrink::{holders, spare};
+use crate::plan::standby::claims::StandbyContext;
+use crate::plan::standby::ready::{self, StandbyDemand};
 use crate::plan::standby::wanted::Wanted;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::LiveNodes;
@@ -141,12 +141,12 @@ impl<'a> Decision<'a> {
         let waiting = servable(&state, &left);
         let waits = |pod: &Pod<'_>| pod.is_unschedulable() && !only_ready.contains(pod.name);
         let demand_waits = !waiting.is_empty() || self.own.iter().any(waits);
-        let at_work = at_work::most(history, &state);
+        let at_work = bursts::at_work(history, &state);
         let learns = self.is_rayfit() && self.settings.learn_gaps;
         let bursts = learns.then(|| bursts::seen(history, &state, now));
-        withdraw::launches(&mut state);
-        scattered::give_up(&mut state, &kept_back);
-        let withdrawn = withdraw::pending_timeout(&state, history);
+        give_up::launches(&mut state);
+        give_up::scattered(&mut state, &kept_back);
+        let withdrawn = give_up::pending_timeout(&state, history);
         let makes_room = self.is_rayfit() && demand_waits && self.settings.make_room;
         let room = RoomContext::new(self.own, &leftovers, history, (config.idle_timeout_s, now));
         if makes_room {
@@ -166,16 +166,11 @@ impl<'a> Decision<'a> {
         };
         let unneeded_since = self.idle(&mut state, timeouts);
         let shrinks = self.settings.shrink_after_s.filter(|_| self.is_rayfit());
-        let hold = shrinks.map(|seconds| Hold {
-            seconds,
-            demand_waits,
-            now,
-        });
-        let holders = Holders::of(&state, &demands);
-        spare::run(&mut state, hold, &holders);
+        let holders = holders::holders(&state, &demands);
+        spare::shrink(&mut state, shrinks, demand_waits, &holders, now);
         give_back::give_back(&mut state, &holders, now);
         if self.is_rayfit() && demand_waits {
-            vain::give_up(&mut state);
+            give_up::vain(&mut state);
         }
         if makes_room {
             make_room(&mut state, &room, &waiting);
@@ -196,8 +191,8 @@ impl<'a> Decision<'a> {
             bursts,
             evidence,
             excess,
-            gangs: attempts.gangs.remembered(),
-            jump: attempts.jumps.remembered(),
+            gangs: attempts.gangs.clone(),
+            jump: attempts.jump.clone(),
             departures: self.departures.clone(),
             problems,
             now,

@@ -23,8 +23,7 @@
 //! - `outcome`: plan and report as data, and how people read them
 //!
 //! The files beside them: `serve` (the order of demands), `list` (lists with typed positions), `strategy` and `settings` (how to decide),
-//! [`check`] (what every plan must satisfy), [`apply`] (a snapshot after its plan, for replays),
-//! and [`schema`] (JSON schemas).
+//! [`check`] (what every plan must satisfy), and [`schema`] (JSON schemas).
 //!
 //! # Invariants
 //!
@@ -33,7 +32,6 @@
 //!   history is kept.
 //! - While the head does not run, no pod is created, resized or removed.
 
-pub mod apply;
 pub mod check;
 mod conclude;
 mod decide;
@@ -54,6 +52,7 @@ mod shrink;
 mod standby;
 pub(crate) mod strategy;
 
+pub(crate) use crate::plan::conclude::initial_sizes::initial_sizes;
 pub use crate::plan::conclude::launch::RAY_CONCURRENT_LAUNCHES;
 pub(crate) use crate::plan::growth::pod_size::gap;
 pub(crate) use crate::plan::memory::availability::is_overdue;
@@ -66,23 +65,21 @@ pub use crate::plan::outcome::plan::{
 };
 pub use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 pub use crate::plan::outcome::problem_reason::{
-    GroupError, ProblemReason, ReasonIdentity, ResizeError, ResizeLimitsError,
+    GroupError, ProblemReason, ResizeError, ResizeLimitsError,
 };
-pub use crate::plan::outcome::remark::{NodeRemark, ResizedResource};
+pub use crate::plan::outcome::remark::NodeRemark;
 pub use crate::plan::outcome::report::{
-    BelowLimits, CpuAndMemory, DemandReport, GroupReport, GroupSizes, NodeReport, Placed,
-    PlanReport, StandbyReport,
+    CpuAndMemory, DemandReport, GroupReport, GroupSizes, NodeReport, Placed, PlanReport,
+    StandbyReport,
 };
 pub use crate::plan::outcome::resize_note::{PodNote, ResizeNote, STATUS_ANNOTATION};
 pub use crate::plan::outcome::standby_reason::{StandbyLaunch, StandbyReason};
 pub use crate::plan::outcome::step::PlacementStep;
-pub use crate::plan::outcome::unmet::Uncounted;
-pub use crate::plan::outcome::unmet::{
-    CountedAtBase, DemandKind, GroupLimit, Shortfall, Unmet, UnmetReason,
-};
-pub use crate::plan::pressure::groups::followed_groups;
-pub use crate::plan::standby::spec::{Headroom, HeadroomRequest, ScheduledStandby};
+pub use crate::plan::outcome::unmet::{CountedAtBase, DemandKind, Shortfall, Unmet, UnmetReason};
+pub use crate::plan::pressure::relief::followed_groups;
 pub use crate::plan::strategy::Strategy;
 pub use decide::decide;
 pub use schema::PlanLine;
-pub use settings::{DRAIN_TIMEOUT_S, PlanSettings, ScaleUp};
+pub use settings::{
+    DRAIN_TIMEOUT_S, Headroom, HeadroomRequest, PlanSettings, ScaleUp, ScheduledStandby,
+};

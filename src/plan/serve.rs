@@ -17,18 +17,29 @@ pub(crate) fn serve(
         if state.work.is_over() {
             break;
         }
-        match (&demand.kind, &demand.batches) {
-            (DemandOrigin::Tasks(..), Ok(batches)) => tasks.extend(batches.iter().copied()),
+        let Ok(batches) = &demand.batches else {
+            continue;
+        };
+        let source = match demand.kind {
+            DemandOrigin::Tasks(..) => {
+                tasks.extend(batches.iter().copied());
+                continue;
+            }
             // One `request_resources()` holds at a time, so only the first one that Ray reports
             // counts.
-            (DemandOrigin::Constraint(0), Ok(batches)) => {
-                all_or_nothing(state, batches, CountedAmounts::Total, &mut left);
+            DemandOrigin::Constraint(0) => CountedAmounts::Total,
+            DemandOrigin::Constraint(_) => {
+                left.extend(batches.iter().copied());
+                continue;
             }
-            (DemandOrigin::Gang(..), Ok(batches)) => {
-                all_or_nothing(state, batches, CountedAmounts::Free, &mut left);
-            }
-            (_, Ok(batches)) => left.extend(batches.iter().copied()),
-            (_, Err(_)) => {}
+            DemandOrigin::Gang(..) => CountedAmounts::Free,
+        };
+        let packed = state.pack(batches.clone(), source);
+        if packed.left.is_empty() {
+            state.commit(packed);
+        } else {
+            // All of it is left, also what would have fitted: nothing of it was put into effect.
+            left.extend(batches.iter().copied());
         }
     }
     // Tasks and actors are packed together and last, as in Ray: whatever fits of them is placed.
@@ -36,19 +47,4 @@ pub(crate) fn serve(
     left.extend(packed.left.iter().copied());
     state.commit(packed);
     left
-}
-
-fn all_or_nothing(
-    state: &mut DecisionState,
-    batches: &[RequestBatch],
-    source: CountedAmounts,
-    left: &mut Vec<RequestBatch>,
-) {
-    let packed = state.pack(batches.to_vec(), source);
-    if packed.left.is_empty() {
-        state.commit(packed);
-    } else {
-        // All of it is left, also what would have fitted: nothing of it was put into effect.
-        left.extend(batches.iter().copied());
-    }
 }

@@ -1,9 +1,11 @@
 //! The settings of a decision, besides the snapshot.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::plan::standby::spec::{Headroom, ScheduledStandby};
 use crate::plan::strategy::Strategy;
+use crate::quantity::Quantity;
+use crate::schedule::Hours;
 
 /// The settings of a decision, besides the snapshot.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,6 +65,39 @@ pub struct ScaleUp {
     pub max_pods: u64,
     /// The time, in seconds.
     pub per_s: u32,
+}
+
+/// Room to keep free for demand to come.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Headroom {
+    /// CPUs, in percent of those in use.
+    pub share_percent: u32,
+    /// CPUs. Of the share and of these the larger number counts.
+    pub cpus: u32,
+    /// Requests for which there is to be room besides.
+    pub requests: Vec<HeadroomRequest>,
+}
+
+/// Requests for which there is to be room.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeadroomRequest {
+    /// The resources of one of them, in Ray's units.
+    pub resources: BTreeMap<String, Quantity>,
+    /// The number of them.
+    pub count: u32,
+}
+
+/// Headroom and minima that hold at certain hours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScheduledStandby {
+    /// The name that plans give as the reason.
+    pub name: String,
+    /// The hours.
+    pub hours: Hours,
+    /// The least replicas by worker group.
+    pub min_replicas: BTreeMap<String, u32>,
+    /// The headroom while the hours last.
+    pub headroom: Headroom,
 }
 
 /// Seconds for which nodes above a maximum may finish their work where no RayPolicy says

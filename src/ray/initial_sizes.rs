@@ -48,8 +48,8 @@ impl InitialSizes {
 
     /// The annotation's text, `None` if it would say nothing.
     pub fn text(&self) -> Option<String> {
-        let said = (!self.0.is_empty()).then(|| serde_json::to_string(&self.0));
-        said?.ok()
+        let text = (!self.0.is_empty()).then(|| serde_json::to_string(&self.0));
+        text?.ok()
     }
 
     /// The size that new pods of the group are made with at `now`, in seconds since 1970.

@@ -216,25 +216,9 @@ pub struct CpuAndMemory {
 }
 
 impl CpuAndMemory {
-    /// The sum.
+    /// Both amounts of both, joined by a function such as [`i64::saturating_add`].
     #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        self.join(other, i64::saturating_add)
-    }
-
-    /// The larger amount of each.
-    #[must_use]
-    pub fn max(self, other: Self) -> Self {
-        self.join(other, i64::max)
-    }
-
-    /// The smaller amount of each.
-    #[must_use]
-    pub fn min(self, other: Self) -> Self {
-        self.join(other, i64::min)
-    }
-
-    fn join(self, other: Self, both: fn(i64, i64) -> i64) -> Self {
+    pub fn join(self, other: Self, both: fn(i64, i64) -> i64) -> Self {
         Self {
             cpu_milli: both(self.cpu_milli, other.cpu_milli),
             memory_bytes: both(self.memory_bytes, other.memory_bytes),

@@ -80,15 +80,6 @@ pub fn deviations(object: &Fields, kuberay: RayVersion) -> Vec<Deviation> {
     walk.found
 }
 
-/// The numbers of KubeRay that count something, which all have 32 bits.
-const COUNTS: [&str; 5] = [
-    "replicas",
-    "minReplicas",
-    "maxReplicas",
-    "numOfHosts",
-    "idleTimeoutSeconds",
-];
-
 struct SchemaWalk<'a> {
     table: &'static FieldTable,
     kuberay: RayVersion,
@@ -110,9 +101,17 @@ impl SchemaWalk<'_> {
                 (!is_allowed && !is_placeholder(value))
                     .then(|| SchemaFault::NotAllowed(allowed.clone()))
             }
-            (SchemaType::Integer { least }, Value::Number(number)) if is_whole(number) => least
-                .filter(|least| number.as_i64().is_some_and(|number| number < *least))
-                .map(SchemaFault::TooSmall),
+            (SchemaType::Integer { least, is_short }, Value::Number(number))
+                if is_whole(number) =>
+            {
+                let is_too_large = number
+                    .as_f64()
+                    .is_some_and(|number| number.abs() > f64::from(i32::MAX));
+                least
+                    .filter(|least| number.as_i64().is_some_and(|number| number < *least))
+                    .map(SchemaFault::TooSmall)
+                    .or_else(|| (*is_short && is_too_large).then_some(SchemaFault::TooLarge))
+            }
             (SchemaType::Quantity, Value::Number(number)) if is_whole(number) => None,
             (SchemaType::List(item), Value::Array(items)) => {
                 let item = self.table.get(*item);
@@ -150,10 +149,6 @@ impl SchemaWalk<'_> {
             let place = path.clone().key(key.clone());
             match expected.field(key) {
                 Some(_) if value.is_null() => {}
-                Some(_) if COUNTS.contains(&key.as_str()) && is_too_large(value) => {
-                    let fault = SchemaFault::TooLarge;
-                    self.found.push(Deviation { path: place, fault });
-                }
                 Some(field) => self.value(self.table.get(field.value), value, place),
                 None => {
                     let fault = SchemaFault::Unknown(self.hint(key, value));
@@ -240,12 +235,6 @@ fn type_of(value: &Value) -> &'static str {
 /// Whether the API server takes the number for an integer, as it does 2.0.
 fn is_whole(number: &serde_json::Number) -> bool {
     number.as_f64().is_some_and(|number| number.fract() == 0.0)
-}
-
-/// Whether a number needs more than 32 bits.
-fn is_too_large(value: &Value) -> bool {
-    let most = f64::from(i32::MAX);
-    value.as_f64().is_some_and(|number| number.abs() > most)
 }
 
 /// Whether a text is to be replaced before the manifest is applied: `${REPLICAS}`, `{{ .replicas }}`.

@@ -2,8 +2,8 @@
 //!
 //! `tests/fields/` writes the tables from KubeRay's CRDs. A line is a type, whose number is that of the line;
 //! types refer to others by number: `object name=0 image=0!` (the exclamation mark: required), `list 3`, `map 0`,
-//! `string Always Never` (only these values), `integer 0` (the least value), `any` (not checked). The last
-//! lines name the types of whole objects.
+//! `string Always Never` (only these values), `integer 0` (the least value), `int32 0` (of 32 bits, too), `any`
+//! (not checked). The last lines name the types of whole objects.
 
 use std::sync::LazyLock;
 
@@ -18,6 +18,8 @@ pub(super) enum SchemaType {
     Text(Vec<&'static str>),
     Integer {
         least: Option<i64>,
+        /// Whether KubeRay reads it into 32 bits.
+        is_short: bool,
     },
     Number,
     Boolean,
@@ -133,8 +135,9 @@ impl SchemaType {
         let words = rest.split_ascii_whitespace();
         match word {
             "string" => Self::Text(words.collect()),
-            "integer" => Self::Integer {
+            "integer" | "int32" => Self::Integer {
                 least: rest.parse().ok(),
+                is_short: word == "int32",
             },
             "number" => Self::Number,
             "boolean" => Self::Boolean,

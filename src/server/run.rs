@@ -20,12 +20,12 @@ use super::owners::Owners;
 use super::shutdown::{Phase, Shutdown};
 use super::{ConnectionTimeouts, facts, probes};
 use crate::admission::new_pods::{OwnerReadLimits, OwnerReads};
-use crate::admission::{Admission, AdmissionLimits, Engine};
+use crate::admission::{Admission, AdmissionLimits};
 use crate::apiserver::ApiServer;
 use crate::apiserver::client::is_no_pod;
+use crate::controller;
 use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::InForce;
-use crate::controller::{self, Surroundings};
 use crate::policy::{EffectivePolicy, Settings};
 use crate::supervisor::{Supervisor, Task};
 use crate::telemetry::Metrics;
@@ -137,13 +137,12 @@ async fn serve(
     let _certifying = certify(&options, &certificates, cluster.clone(), supervisor);
     let serving = if options.webhooks {
         let owners = OwnerReads::new(Arc::new(Owners(cluster)), OwnerReadLimits::default());
-        let admission = Admission::with(
+        let admission = Admission::new(
             in_force.policy.clone(),
             health.metrics.clone(),
-            Engine::default(),
             options.limits,
+            owners,
         );
-        let admission = admission.with_owners(owners);
         let serving =
             serve_webhooks(&options, certificates, admission, &health, supervisor).await?;
         health.listening.store(true, Ordering::Release);
@@ -218,14 +217,9 @@ fn scale(
             reached = cluster.at_last() => reached.clone(),
             () = asked_to_stop(&mut stop) => return,
         };
-        let around = Surroundings {
-            api,
-            in_force,
-            metrics: metrics.scaling.clone(),
-            informers,
-            supervisor: supervisor_of,
-        };
-        controller::run(scaling, around, stop).await;
+        let metrics = metrics.scaling.clone();
+        let supervisor = supervisor_of;
+        controller::run(scaling, api, in_force, metrics, informers, supervisor, stop).await;
     }))
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::seconds::is_recent;
 pub use crate::snapshot::resize_memory::{FollowedMemory, ResizeMemory, ShrinkFailures, SpareCpu};
 
 /// The controller's memory of earlier rounds.
@@ -147,7 +148,7 @@ impl EarlyEnds {
 
     /// Whether they were seen lately.
     pub fn counts(&self, now: f64) -> bool {
-        (0.0..Self::FORGOTTEN_AFTER_S).contains(&(now - self.at))
+        is_recent(self.at, Self::FORGOTTEN_AFTER_S, now)
     }
 }
 

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::canonical::is_default;
+use crate::seconds::is_recent;
 
 /// Memory of the resizes of a pod.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -69,7 +70,7 @@ impl ShrinkFailures {
 
     /// The number of failures, or 0 if the last one was long ago.
     pub fn lately(self, now: f64) -> u32 {
-        if (0.0..Self::FORGOTTEN_AFTER_S).contains(&(now - self.at)) {
+        if is_recent(self.at, Self::FORGOTTEN_AFTER_S, now) {
             self.count
         } else {
             0

@@ -14,7 +14,7 @@ use prometheus_client::registry::{Registry, Unit};
 use super::labels::SeriesLabels;
 use super::saved::SavedInPlace;
 use super::sizes::WorkerSizes;
-use crate::plan::{BelowLimits, GroupSizes};
+use crate::plan::{CpuAndMemory, GroupSizes};
 use crate::reconcile::Effect;
 
 /// Upper bounds of the round histogram, in seconds.
@@ -251,7 +251,7 @@ impl ScalingMetrics {
     pub fn below_limits(
         &self,
         cluster: &str,
-        groups: impl Iterator<Item = BelowLimits>,
+        groups: impl Iterator<Item = CpuAndMemory>,
         now: Instant,
     ) {
         self.saved.note(cluster, groups, now);

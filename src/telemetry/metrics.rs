@@ -18,7 +18,7 @@ use prometheus_client::registry::{Registry, Unit};
 use super::audit::AuditMetrics;
 use super::controller::ScalingMetrics;
 use super::labels::SeriesLabels;
-use super::reviews::{ReviewOutcome, Reviewed};
+use super::reviews::{ReviewCount, ReviewOutcome};
 use super::watches::WatchCounts;
 use crate::apiserver::Watches;
 use crate::ray::Kind;
@@ -158,7 +158,7 @@ impl Metrics {
     }
 
     /// Counts one review. A dry run counts as a request, but its findings do not.
-    pub fn observe(&self, review: &Reviewed<'_>, took: Duration) {
+    pub fn observe(&self, review: &ReviewCount, took: Duration) {
         let webhook = review.webhook;
         let labels = [
             ("webhook", webhook),
@@ -177,14 +177,10 @@ impl Metrics {
         }
         // Nothing is stored by a dry run.
         if !review.dry_run {
-            self.count_findings(review);
-        }
-    }
-
-    fn count_findings(&self, review: &Reviewed<'_>) {
-        for (rule, mode) in review.findings {
-            let labels = [("rule", rule.to_string()), ("mode", mode.name().to_owned())];
-            self.findings.get_or_create(&labels).inc();
+            for (rule, mode) in &review.findings {
+                let labels = [("rule", rule.to_string()), ("mode", mode.name().to_owned())];
+                self.findings.get_or_create(&labels).inc();
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 
-use crate::plan::BelowLimits;
+use crate::plan::CpuAndMemory;
 
 /// A counter of amounts that are not whole.
 type Amount = Counter<f64, AtomicU64>;
@@ -42,7 +42,7 @@ impl SavedInPlace {
     pub(super) fn note(
         &self,
         cluster: &str,
-        groups: impl Iterator<Item = BelowLimits>,
+        groups: impl Iterator<Item = CpuAndMemory>,
         now: Instant,
     ) {
         #[expect(clippy::cast_precision_loss, reason = "a sum for people")]
@@ -77,7 +77,7 @@ mod tests {
         let saved = SavedInPlace::default();
         let begin = Instant::now();
         let note = |cluster: &str, cpu_milli: i64, seconds| {
-            let below = BelowLimits {
+            let below = CpuAndMemory {
                 cpu_milli,
                 memory_bytes: cpu_milli / 1000,
             };

@@ -110,7 +110,7 @@ mod tests {
             GroupSizes {
                 has,
                 in_use: CpuAndMemory::default(),
-                up_to: has.plus(has),
+                up_to: has.join(has, i64::saturating_add),
             }
         };
         sizes.note("a", [group(1500), group(500)].into_iter());

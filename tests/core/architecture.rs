@@ -275,11 +275,11 @@ fn lines_of_code(text: &str) -> usize {
 /// The most lines of code of the largest folders of `src` and of the others together, without blanks, comments and
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
-    ("plan", 13_010),
-    ("simulate", 10_850),
+    ("plan", 12_040),
+    ("simulate", 10_730),
     ("rules", 7_420),
-    ("reconcile", 4_560),
-    ("controller", 4_130),
+    ("reconcile", 4_050),
+    ("controller", 3_660),
     ("cli", 3_720),
     ("snapshot", 2_492),
     ("manifests", 1_660),

@@ -30,6 +30,7 @@ var versions = []string{"1.4.2", "1.5.1", "1.6.2", "1.7.0"}
 // A schema, with the parts of it that say what the API server refuses or prunes.
 type schema struct {
 	Type                 string
+	Format               string
 	Properties           map[string]schema
 	Items                *schema
 	AdditionalProperties *schema
@@ -91,11 +92,15 @@ func (t *table) add(s schema) string {
 			words = append(words, word)
 		}
 		return t.line(strings.Join(words, " "))
-	case s.Minimum != nil:
-		return t.line(fmt.Sprintf("%s %d", s.Type, *s.Minimum))
-	default:
-		return t.line(strings.Join(append([]string{s.Type}, s.Enum...), " "))
 	}
+	word := s.Type
+	if s.Format == "int32" {
+		word = s.Format
+	}
+	if s.Minimum != nil {
+		return t.line(fmt.Sprintf("%s %d", word, *s.Minimum))
+	}
+	return t.line(strings.Join(append([]string{word}, s.Enum...), " "))
 }
 
 func write(folder, crds string) (string, error) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rayfit::admission::{AdmissionLimits, Engine};
+use rayfit::admission::AdmissionLimits;
 use rayfit::server::{ConnectionTimeouts, Listener, Phase, Shutdown};
 use rayfit::tls::directory::Poller;
 use rayfit::tls::{CertificateDirectory, CertificateStore, server_config};
@@ -44,7 +44,7 @@ async fn start_with(
         .with_times(times);
     let address = listener.address().unwrap();
     let shutdown = Arc::new(Shutdown::default());
-    let router = crate::review_support::with(Engine::default(), limits).router;
+    let router = crate::review_support::with(limits).router;
     let served = tokio::spawn(listener.serve(router, shutdown.clone()));
     Running {
         address,

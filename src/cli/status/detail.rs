@@ -138,10 +138,7 @@ fn groups(snapshot: &Snapshot, report: &PlanReport) -> Table {
             number(|spec| spec.replicas),
             number(|spec| spec.min_replicas),
             number(|spec| spec.max_replicas),
-            group
-                .limit
-                .map(|limit| limit.to_string())
-                .unwrap_or_default(),
+            group.limit.clone().unwrap_or_default(),
         ]);
     }
     table
@@ -288,7 +285,7 @@ fn kept(report: &PlanReport) -> String {
         matches!(
             node.reason,
             NodeRemark::Kept(_)
-                | NodeRemark::Released { .. }
+                | NodeRemark::Released(_)
                 | NodeRemark::KeptSmall { .. }
                 | NodeRemark::NearlyFull { .. }
         )

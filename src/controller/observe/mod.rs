@@ -7,6 +7,7 @@
 mod ask_times;
 mod awaiting;
 pub mod kept;
+mod key;
 pub mod pod_events;
 mod prospects;
 pub mod store;
@@ -14,6 +15,6 @@ mod texts;
 mod tombstones;
 pub mod watch;
 
-pub use store::Key;
-pub use texts::{ClusterTexts, ClusterView};
+pub use key::Key;
+pub use texts::{ClusterTexts, ClusterView, MANY};
 pub use watch::{Observed, WatchScope};

@@ -6,8 +6,10 @@ use crate::plan::list::GroupIndex;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::outcome::plan::Deletion;
-use crate::snapshot::pod::PodRole;
+use crate::plan::outcome::plan::{Deletion, GroupPlan};
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
+use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::snapshot::pod::{Pod, PodRole};
 
 /// The pods to delete, by group: pending pods that are to be removed, and pods whose Ray node has
 /// stopped; of a multi-host replica neither while Ray runs in another host of it.
@@ -38,11 +40,10 @@ pub(crate) fn deletions(decided: &Decided<'_>) -> HashMap<GroupIndex, Vec<Deleti
     let stopped = stopped.iter().map(|pod| (pod, RemovalCause::Stopped));
     let never = never.iter().map(|pod| (pod, RemovalCause::NeverJoined));
     for (pod, cause) in stopped.chain(never) {
-        let Some(group) = config.number(pod.group) else {
-            continue;
-        };
-        let is_whole = pod.replica.is_none_or(|of| !busy.contains(&(group, of)));
-        if pod.role == PodRole::Worker && is_whole {
+        if pod.role == PodRole::Worker
+            && let Some(group) = config.number(pod.group)
+            && pod.replica.is_none_or(|of| !busy.contains(&(group, of)))
+        {
             delete(group, pod.name, cause);
         }
     }
@@ -55,10 +56,6 @@ fn running_replicas<'a>(decided: &'a Decided<'_>) -> HashSet<(GroupIndex, &'a st
     if !state.strategy.is_rayfit() {
         return HashSet::default();
     }
-    let is_slice = |group: &GroupIndex| {
-        let group = state.groups.get(*group);
-        group.is_some_and(|group| group.config.hosts > 1)
-    };
     // KubeRay deletes a whole replica as soon as one of its pods is to be deleted, so deletions
     // wait until Ray has stopped in all of its hosts.
     let runs = |node: &&PlannedNode| matches!(node.stage(), Stage::Running | Stage::Stopping);
@@ -67,8 +64,58 @@ fn running_replicas<'a>(decided: &'a Decided<'_>) -> HashSet<(GroupIndex, &'a st
     let draining = decided.leftovers.draining.iter();
     let draining =
         draining.filter_map(|pod| Some((decided.config.number(pod.group)?, pod.replica?)));
-    running
-        .chain(draining)
-        .filter(|(group, _)| is_slice(group))
-        .collect()
+    let is_slice = |(group, _): &(GroupIndex, &str)| state.hosts(*group) > 1;
+    running.chain(draining).filter(is_slice).collect()
+}
+
+/// Puts the pods of groups that are no longer in the RayCluster into the plan of a group through which
+/// KubeRay deletes them. If there is no such group, adds a problem for each pod.
+///
+/// KubeRay lets these pods be, because it only looks at the pods of the groups that are there. But it
+/// deletes every pod that the `workersToDelete` of a group names, whatever group that pod is of, if
+/// the group has one host per replica and is not suspended. (KubeRay 1.6, `raycluster_controller.go`,
+/// `reconcilePods`.)
+pub(crate) fn of_removed_groups(
+    decided: &Decided<'_>,
+    groups: &mut [GroupPlan],
+    problems: &mut Vec<Problem>,
+) {
+    if !decided.state.strategy.is_rayfit() {
+        return;
+    }
+    let config = &decided.config;
+    let stopped = decided.leftovers.stopped.iter();
+    let stopped: HashSet<&str> = stopped.map(|pod| pod.name).collect();
+    let listed = config.groups.iter().flat_map(|group| &group.to_delete);
+    let listed: HashSet<&str> = listed.map(String::as_str).collect();
+    // Ray does not run in them and will not: it has stopped, the pod has ended, or it never began to run.
+    let rests = |pod: &Pod<'_>| {
+        let is_pending = pod.phase == Some("Pending");
+        let is_over = pod.ended || is_pending || stopped.contains(pod.name);
+        is_over && !decided.live.contains_key(pod.name)
+    };
+    let orphans = decided.own.iter().filter(|pod| {
+        pod.role == PodRole::Worker
+            && !pod.deleting
+            && config.has_lost(pod.group)
+            && rests(pod)
+            && !listed.contains(pod.name)
+    });
+    let mut carriers = config.groups.iter();
+    let carrier = carriers.find(|group| !group.is_head && group.hosts == 1 && !group.suspended);
+    let carrier =
+        carrier.and_then(|carrier| groups.iter_mut().find(|group| group.name == carrier.name));
+    if let Some(carrier) = carrier {
+        let delete = |pod: &Pod<'_>| Deletion {
+            pod: pod.name.to_owned(),
+            cause: RemovalCause::GroupGone,
+        };
+        carrier.orphans = orphans.map(delete).collect();
+        return;
+    }
+    problems.extend(orphans.map(|pod| Problem {
+        at: ProblemPlace::Pod(pod.name.to_owned()),
+        reason: ProblemReason::RemovedGroup(pod.group.to_owned()),
+        effect: ProblemEffect::LeftToUsers(pod.name.to_owned()),
+    }));
 }

@@ -4,7 +4,7 @@ use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::outcome::unmet::amount_text;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::standby::ready::{StandbyDemand, StandbyKind};
-use crate::snapshot::gcs::{LabelOperator, LabelSelector, ResourceRequest};
+use crate::snapshot::gcs::{LabelOperator, ResourceRequest};
 
 /// Something that is kept ready, in words: `{CPU: 1} as headroom (20 % of the 40 CPUs in use)`.
 pub(crate) fn standby(state: &DecisionState, kept: &StandbyDemand) -> String {
@@ -15,11 +15,7 @@ pub(crate) fn standby(state: &DecisionState, kept: &StandbyDemand) -> String {
             let request = bundle(request);
             format!("{request} as {reason} ({percent} % of the {cpus} CPUs in use)")
         }
-        StandbyKind::Nodes(group) => {
-            let group = state.groups.get(*group);
-            let name = group.map_or("", |group| group.config.name.as_str());
-            format!("node of group {name} by {reason}")
-        }
+        StandbyKind::Nodes(group) => format!("node of group {} by {reason}", state.name(*group)),
     }
 }
 
@@ -32,39 +28,33 @@ pub(crate) fn demand(demand: &Demand<'_>) -> String {
     }
 }
 
-/// A request in words: `{CPU: 2, memory: 4Gi} where zone in [a]`.
+/// A request in words: `{CPU: 2, memory: 4Gi} where zone in [a]`. Further selectors are what it falls back to.
 fn bundle(request: &ResourceRequest) -> String {
-    let amounts: Vec<String> = request
-        .resources_bundle
-        .iter()
+    let amounts = request.resources_bundle.iter();
+    let amounts: Vec<String> = amounts
         .map(|(name, amount)| format!("{name}: {}", amount_text(name, *amount)))
         .collect();
-    let mut text = format!("{{{}}}", amounts.join(", "));
-    let selectors: Vec<String> = request.label_selectors.iter().map(selector).collect();
-    if request
-        .label_selectors
+    let text = format!("{{{}}}", amounts.join(", "));
+    let mut selectors = Vec::new();
+    for selector in &request.label_selectors {
+        let conditions = selector.label_constraints.iter().map(|one| {
+            let is_not = one.operator() == LabelOperator::NotIn;
+            let operator = if is_not { "not in" } else { "in" };
+            format!(
+                "{} {operator} [{}]",
+                one.label_key,
+                one.label_values.join(", ")
+            )
+        });
+        let conditions: Vec<String> = conditions.collect();
+        selectors.push(conditions.join(" and "));
+    }
+    if selectors.iter().all(String::is_empty) {
+        return text;
+    }
+    let selectors = selectors
         .iter()
-        .any(|one| !one.label_constraints.is_empty())
-    {
-        text.push_str(" where ");
-        text.push_str(&selectors.join(", or else "));
-    }
-    text
-}
-
-/// The conditions of a selector in words. Further selectors are what the request falls back to.
-fn selector(selector: &LabelSelector) -> String {
-    let conditions = selector.label_constraints.iter().map(|c| {
-        let operator = if c.operator() == LabelOperator::NotIn {
-            "not in"
-        } else {
-            "in"
-        };
-        format!("{} {operator} [{}]", c.label_key, c.label_values.join(", "))
-    });
-    let conditions: Vec<String> = conditions.collect();
-    if conditions.is_empty() {
-        return "anywhere".to_owned();
-    }
-    conditions.join(" and ")
+        .map(|one| if one.is_empty() { "anywhere" } else { one });
+    let selectors: Vec<&str> = selectors.collect();
+    format!("{text} where {}", selectors.join(", or else "))
 }

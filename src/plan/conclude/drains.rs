@@ -54,7 +54,7 @@ pub(crate) fn drains(
     let overdue = overdue.filter(|node| node.is_stopped(decided.now));
     let stops = overdue.map(|node| NodeDrain {
         pod: node.pod.clone(),
-        group: group_name(decided, node),
+        group: state.name(node.group).to_owned(),
         node_id: node.node_id.clone(),
         cause: RemovalCause::GroupMax,
         idle_ms: 0,
@@ -107,7 +107,7 @@ fn is_news(departure: &Departure, told: Option<&ToldDeparture>) -> bool {
 pub(crate) fn excess(settings: &PlanSettings, decided: &Decided<'_>) -> Vec<ExcessNode> {
     let node = |node: &DrainingExcess| ExcessNode {
         pod: node.pod.clone(),
-        group: group_name(decided, node),
+        group: decided.state.name(node.group).to_owned(),
         cause: RemovalCause::GroupMax,
         since: node.asked_at,
         stop_at: node.asked_at.map(|_| node.stop_at),
@@ -115,11 +115,6 @@ pub(crate) fn excess(settings: &PlanSettings, decided: &Decided<'_>) -> Vec<Exce
         holds: node.holds.clone(),
     };
     decided.excess.iter().map(node).collect()
-}
-
-fn group_name(decided: &Decided<'_>, node: &DrainingExcess) -> String {
-    let group = decided.state.groups.get(node.group);
-    group.map_or_else(String::new, |group| group.config.name.clone())
 }
 
 #[cfg(test)]

@@ -13,12 +13,12 @@ use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::nodes::standby_role::KeptReason;
 use crate::plan::outcome::plan::Plan;
-use crate::plan::outcome::remark::{NodeRemark, ResizedResource};
+use crate::plan::outcome::remark::NodeRemark;
 use crate::plan::outcome::report::{
-    BelowLimits, DemandReport, GroupReport, NodeReport, Placed, PlanReport, StandbyReport,
+    CpuAndMemory, DemandReport, GroupReport, NodeReport, Placed, PlanReport, StandbyReport,
 };
 use crate::plan::outcome::step::PlacementStep;
-use crate::plan::outcome::unmet::GroupLimit;
+use crate::plan::outcome::unmet::Shortfall;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::standby::ready::{StandbyDemand, StandbyKind};
 use crate::quantity::Quantity;
@@ -61,48 +61,46 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> (Vec<DemandReport>, Vec<Standb
             }
         }
     }
-    let unmet: HashMap<_, u64> = plan
-        .unmet
-        .iter()
-        .map(|u| ((u.kind, u.index), u.count))
+    let unmet = plan.unmet.iter();
+    let unmet: HashMap<_, u64> = unmet
+        .map(|one| ((one.kind, one.index), one.count))
         .collect();
     let report = |(demand, placed): (&Demand<'_>, Places)| {
         let (kind, index) = demand.place();
         let units = demand.batches.iter().flatten().map(|batch| batch.count);
         let units = units.fold(0, u64::saturating_add);
+        let unmet = unmet.get(&(kind, index)).copied().unwrap_or(0);
         DemandReport {
             kind,
             index,
             demand: describe::demand(demand),
             // A demand that is not tried has no batches, and is unmet as a whole.
-            count: units.max(unmet.get(&(kind, index)).copied().unwrap_or(0)),
+            count: units.max(unmet),
             placed: in_words(&decided.state, placed),
-            unmet: unmet.get(&(kind, index)).copied().unwrap_or(0),
+            unmet,
         }
     };
     let demands = decided.demands.iter().zip(placed).map(report).collect();
-    let standby = decided.standby.iter().zip(rooms);
-    let ready = standby.map(|(kept, placed)| ready(&decided.state, kept, placed));
-    (demands, ready.collect())
-}
-
-fn ready(state: &DecisionState, kept: &StandbyDemand, rooms: Places) -> StandbyReport {
-    let places = match &kept.what {
-        StandbyKind::Room(..) => rooms,
-        StandbyKind::Nodes(group) => (kept.nodes.iter())
-            .map(|(step, count)| ((*step, Some(*group)), (*count, *count)))
-            .collect(),
+    let ready = |(kept, rooms): (&StandbyDemand, Places)| {
+        let rooms = match kept.what {
+            StandbyKind::Room(..) => rooms,
+            StandbyKind::Nodes(group) => (kept.nodes.iter())
+                .map(|(step, count)| ((*step, Some(group)), (*count, *count)))
+                .collect(),
+        };
+        StandbyReport {
+            demand: describe::standby(&decided.state, kept),
+            count: kept.count,
+            placed: in_words(&decided.state, rooms),
+            unmet: kept.left,
+        }
     };
-    StandbyReport {
-        demand: describe::standby(state, kept),
-        count: kept.count,
-        placed: in_words(state, places),
-        unmet: kept.left,
-    }
+    let standby = decided.standby.iter().zip(rooms).map(ready);
+    (demands, standby.collect())
 }
 
 fn in_words(state: &DecisionState, places: Places) -> Vec<Placed> {
-    let words = |((step, group), (count, nodes))| Placed {
+    let words = |((step, group), (count, nodes)): (_, (u64, u64))| Placed {
         step,
         group: group_name(state, group),
         count,
@@ -112,8 +110,7 @@ fn in_words(state: &DecisionState, places: Places) -> Vec<Placed> {
 }
 
 fn group_name(state: &DecisionState, group: Option<GroupIndex>) -> String {
-    let group = group.and_then(|group| state.groups.get(group));
-    group.map_or_else(String::new, |group| group.config.name.clone())
+    group.map_or_else(String::new, |group| state.name(group).to_owned())
 }
 
 fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
@@ -130,13 +127,10 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
     let mut sizes = sizes::by_group(decided);
     let groups = state.groups.enumerate().map(|(number, group)| {
         let group = &group.config;
-        let (running, pending, launch) = (
-            running.count(number),
-            pending.count(number),
-            launch.count(number),
-        );
-        let full =
-            !group.is_head && running.saturating_add(pending).saturating_add(launch) >= group.max;
+        let running = running.count(number);
+        let (pending, launch) = (pending.count(number), launch.count(number));
+        let all = running.saturating_add(pending).saturating_add(launch);
+        let is_full = !group.is_head && all >= group.max;
         GroupReport {
             name: group.name.clone(),
             running,
@@ -145,7 +139,7 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
             launch,
             remove: remove.count(number),
             max: group.max,
-            limit: full.then_some(GroupLimit::MaxReplicas(group.max_replicas)),
+            limit: is_full.then(|| Shortfall::MaxReplicas(group.max_replicas).to_string()),
             below_limits: below.remove(&number),
             sizes: sizes.remove(&number),
         }
@@ -153,32 +147,25 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
     groups.collect()
 }
 
-/// Whether a pod that was resized before could grow again if it were asked to.
-fn is_small_by_choice(resize: &Resize) -> bool {
-    resize.noted.is_some() && !resize.is_in_progress() && resize.can_grow()
-}
-
 /// By the number of the group, what running pods do not take of their resize limits, if they were
-/// resized before.
-fn below_limits(state: &DecisionState) -> HashMap<GroupIndex, BelowLimits> {
-    let mut all: HashMap<GroupIndex, BelowLimits> = HashMap::default();
-    for node in state
-        .in_order()
-        .filter(|node| node.stage() == Stage::Running)
-    {
-        let resize = node.resize.as_deref();
-        let resize = resize.filter(|resize| is_small_by_choice(resize));
-        let (Some(group), Some(resize)) = (node.group(), resize) else {
+/// resized before and could grow again if they were asked to.
+fn below_limits(state: &DecisionState) -> HashMap<GroupIndex, CpuAndMemory> {
+    let mut all: HashMap<GroupIndex, CpuAndMemory> = HashMap::default();
+    let running = state.in_order();
+    for node in running.filter(|node| node.stage() == Stage::Running) {
+        let (Some(group), Some(resize)) = (node.group(), &node.resize) else {
             continue;
         };
+        let is_by_choice = resize.noted.is_some() && !resize.is_in_progress() && resize.can_grow();
         let (size, limits) = (resize.current, resize.limits.size());
-        if size.is_below(limits) {
+        if is_by_choice && size.is_below(limits) {
+            let lacking = CpuAndMemory {
+                cpu_milli: milli((limits.cpu - size.cpu).max(0.0)),
+                memory_bytes: limits.memory.saturating_sub(size.memory).max(0),
+            };
             let below = all.entry(group).or_default();
             // Limits are a user's numbers: two of several exbibytes are beyond 64 bits together.
-            let cpu = milli((limits.cpu - size.cpu).max(0.0));
-            below.cpu_milli = below.cpu_milli.saturating_add(cpu);
-            let memory = limits.memory.saturating_sub(size.memory).max(0);
-            below.memory_bytes = below.memory_bytes.saturating_add(memory);
+            *below = below.join(lacking, i64::saturating_add);
         }
     }
     all
@@ -189,27 +176,24 @@ fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
     let mut reports: Vec<NodeReport> = Vec::new();
     let mut index: HashMap<(Option<GroupIndex>, NodeRemark), usize> = HashMap::default();
     for node in decided.state.in_order() {
-        let Some(pod) = node.pod() else { continue };
-        let Some(reason) = remark(decided, node) else {
+        let Some((pod, reason)) = node.pod().zip(remark(decided, node)) else {
             continue;
         };
         let at = *index
             .entry((node.group(), reason.clone()))
-            .or_insert(reports.len());
-        if at == reports.len() {
-            let group = group_name(&decided.state, node.group());
-            reports.push(NodeReport {
-                group,
-                pods: Vec::new(),
-                count: 0,
-                reason,
+            .or_insert_with(|| {
+                reports.push(NodeReport {
+                    group: group_name(&decided.state, node.group()),
+                    pods: Vec::new(),
+                    count: 0,
+                    reason,
+                });
+                reports.len() - 1
             });
-        }
-        if let Some(report) = reports.get_mut(at) {
-            report.count += 1;
-            if report.pods.len() < NAMED {
-                report.pods.push(pod.to_owned());
-            }
+        let report = &mut reports[at];
+        report.count += 1;
+        if report.pods.len() < NAMED {
+            report.pods.push(pod.to_owned());
         }
     }
     reports
@@ -224,17 +208,14 @@ fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<NodeRemark> {
         Fate::Hold(cause) => return Some(NodeRemark::WaitsForHosts(cause)),
         Fate::Stay | Fate::Launch => {}
     }
-    match node.kept {
-        Some(KeptReason::Standby(number)) => {
-            let reason = decided.standby.get(number)?.reason.clone();
-            return Some(NodeRemark::Kept(reason));
-        }
-        Some(KeptReason::Released(since)) => {
-            let seconds = whole(decided.now - since);
-            return Some(NodeRemark::Released { seconds });
-        }
-        Some(KeptReason::AwaitsRoom) => return Some(NodeRemark::AwaitsRoom),
-        None => {}
+    if let Some(kept) = node.kept {
+        return Some(match kept {
+            KeptReason::Standby(number) => {
+                NodeRemark::Kept(decided.standby.get(number)?.reason.clone())
+            }
+            KeptReason::Released(since) => NodeRemark::Released(whole(decided.now - since)),
+            KeptReason::AwaitsRoom => NodeRemark::AwaitsRoom,
+        });
     }
     if node.stage() == Stage::Stopping {
         return Some(NodeRemark::Stopping);
@@ -260,12 +241,11 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
     if let Some(at) = resize.resizing_at {
         #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
         let since = (decided.now - at as f64).max(0.0);
-        let seconds = whole(since);
-        return Some(NodeRemark::InFlight { seconds });
+        return Some(NodeRemark::InFlight(whole(since)));
     }
     if let Some(until) = resize.barred_until {
         return Some(NodeRemark::Barred {
-            why: resize.failure.clone(),
+            why: (resize.failure.clone()).unwrap_or_else(|| "it could not be asked for".to_owned()),
             seconds: whole(until - decided.now),
         });
     }
@@ -275,11 +255,7 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
         ResizeProgress::Underway | ResizeProgress::New => return Some(NodeRemark::Underway),
         ResizeProgress::Error => return Some(NodeRemark::Failed),
     }
-    if let Some(reason) = resize
-        .failure
-        .as_ref()
-        .filter(|_| resize.failed_at.is_some())
-    {
+    if let (Some(_), Some(reason)) = (resize.failed_at, &resize.failure) {
         return Some(NodeRemark::FailedForGood(reason.clone()));
     }
     if let Some(kept) = resize.kept_for {
@@ -297,27 +273,28 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
     if !resize.current.is_below(resize.limit()) {
         return Some(NodeRemark::AtResizeLimit);
     }
-    short(decided, resize)
-}
-
-fn whole(seconds: f64) -> i64 {
-    second_of(seconds.round_ties_even())
-}
-
-/// The resource and the amount that the Kubernetes node lacks for the pod to reach its resize limits.
-fn short(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
+    // The resource that the Kubernetes node lacks for the pod to reach its resize limits.
     let headroom = resize.headroom(&decided.state.headrooms)?;
     let (limit, goal) = (resize.limit(), resize.goal(Some(headroom)));
-    let full = |resource, free: Quantity, short| NodeRemark::NodeFull {
-        node: headroom.node.clone(),
-        resource,
-        free: free.max(Quantity::ZERO),
-        short,
+    let (free, short) = if goal.cpu < limit.cpu {
+        let free = headroom.cpu.max(Quantity::ZERO);
+        let short = from_cores(limit.cpu - goal.cpu).display_cpu();
+        (format!("{} CPU", free.display_cpu()), short)
+    } else if goal.memory != limit.memory {
+        let free = headroom.memory.max(Quantity::ZERO);
+        let short = Quantity::from_units(limit.memory - goal.memory).display_memory();
+        (format!("{} memory", free.display_memory()), short)
+    } else {
+        return None;
     };
-    if goal.cpu < limit.cpu {
-        let lacking = from_cores(limit.cpu - goal.cpu);
-        return Some(full(ResizedResource::Cpu, headroom.cpu, lacking));
-    }
-    let lacking = Quantity::from_units(limit.memory - goal.memory);
-    (!lacking.is_zero()).then(|| full(ResizedResource::Memory, headroom.memory, lacking))
+    Some(NodeRemark::NodeFull {
+        node: headroom.node.clone(),
+        free,
+        short,
+    })
+}
+
+/// Seconds for people.
+fn whole(seconds: f64) -> i64 {
+    second_of(seconds.round_ties_even())
 }

@@ -7,18 +7,15 @@
 //! Several small requests do not make pods larger, because other pods serve them as well.
 
 use crate::plan::decided::Decided;
-use crate::plan::demand::shape::Shape;
-use crate::plan::growth::size::{Size, milli};
+use crate::plan::growth::size::{SAME, Size, milli};
 use crate::plan::list::GroupIndex;
 use crate::plan::nodes::node::PlannedNode;
-use crate::plan::packing::state::DecisionState;
+use crate::plan::outcome::plan::GroupPlan;
 use crate::plan::settings::PlanSettings;
+use crate::ray::initial_sizes::InitialSizes;
 use crate::ray::resource::CpuAndMemory;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod_object::Resources;
-
-/// Amounts that differ by less are the same: Ray keeps four decimals.
-const SAME: f64 = 1e-4;
 
 /// The size that new pods of a group are to be made with, where that is not the size of their template.
 pub(crate) fn of_group(
@@ -44,8 +41,21 @@ pub(crate) fn of_group(
     let is_to_come =
         |node: &&PlannedNode| node.group() == Some(number) && node.pod().is_none() && node.stays();
     let nodes = state.in_order().filter(is_to_come);
-    let shapes = nodes.flat_map(|node| node.placed.iter().flatten());
-    let needs = shapes.map(|shape| needed(state, state.shapes.get(*shape)));
+    let needs = nodes
+        .flat_map(|node| node.placed.iter().flatten())
+        .map(|shape| {
+            let shape = state.shapes.get(*shape);
+            let amount = |name| {
+                let needed = shape.positive().find(|(needed, _)| Some(*needed) == name);
+                needed.map_or(0.0, |(_, amount)| amount)
+            };
+            #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
+            let memory = amount(state.memory).ceil() as i64;
+            Size {
+                cpu: amount(state.cpu),
+                memory,
+            }
+        });
     let largest = needs.fold(base, Size::max);
     let size = multiple(largest, base, limits);
     base.is_below(size).then(|| CpuAndMemory {
@@ -54,19 +64,17 @@ pub(crate) fn of_group(
     })
 }
 
-/// The CPU and memory that one request needs.
-fn needed(state: &DecisionState, shape: &Shape) -> Size {
-    let amount = |name| {
-        let mut needs = shape.positive();
-        let needed = needs.find(|(needed, _)| Some(*needed) == name);
-        needed.map_or(0.0, |(_, amount)| amount)
-    };
-    #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
-    let memory = amount(state.memory).ceil() as i64;
-    Size {
-        cpu: amount(state.cpu),
-        memory,
+/// The sizes of new pods, as the RayCluster is to say them once these groups are as planned.
+pub(crate) fn initial_sizes<'a>(
+    snapshot: &Snapshot,
+    groups: impl Iterator<Item = &'a GroupPlan>,
+) -> InitialSizes {
+    let mut sizes = snapshot.ray_cluster.initial_sizes.clone();
+    let now = snapshot.seconds().unwrap_or_default();
+    for group in groups.filter(|group| group.launch_now > 0) {
+        sizes.set(&group.name, group.initial_size, now);
     }
+    sizes
 }
 
 /// The smallest whole multiple of the base size in each dimension that holds what is needed, within the

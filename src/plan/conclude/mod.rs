@@ -2,7 +2,8 @@
 //!
 //! This module takes the results of the phases. It gives back the plan ([`actions`], [`resizes`]) and its report
 //! ([`explain`], [`reasons`], [`sizes`]). Three things are still decided here: how many pods are
-//! asked for [at once](launch), how large these [are made](initial_sizes), and what happens to pods whose group was [removed](orphans).
+//! asked for [at once](launch), how large these [are made](initial_sizes), and what happens to pods whose group was
+//! [removed](deletions::of_removed_groups).
 
 pub(crate) mod actions;
 pub(crate) mod deletions;
@@ -12,7 +13,6 @@ pub(crate) mod explain;
 pub(crate) mod holds;
 pub(crate) mod initial_sizes;
 pub(crate) mod launch;
-pub(crate) mod orphans;
 pub(crate) mod reasons;
 pub(crate) mod resizes;
 pub(crate) mod sizes;

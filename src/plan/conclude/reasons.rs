@@ -1,6 +1,7 @@
-//! The reasons why a demand could not be met.
+//! The demands that cannot be met, with the reasons.
 
 use crate::hash::{HashMap, HashSet};
+use crate::plan::conclude::describe;
 use crate::plan::decided::Decided;
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::placement_group;
@@ -9,8 +10,9 @@ use crate::plan::demand::shape::{Shape, ShapeId};
 use crate::plan::list::{ByGroup, DemandIndex, GroupIndex};
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
-use crate::plan::outcome::unmet::{GroupLimit, Shortfall, Uncounted, UnmetReason};
-use crate::plan::packing::state::{DecisionState, PlannedGroup};
+use crate::plan::outcome::unmet::{Shortfall, Unmet, UnmetReason};
+use crate::plan::packing::fit::admits;
+use crate::plan::packing::state::PlannedGroup;
 
 /// The most demands for which the reasons are given. Nobody reads the reasons of more.
 const EXPLAINED: usize = 1_000;
@@ -18,140 +20,133 @@ const EXPLAINED: usize = 1_000;
 /// The most groups that the reasons of one demand name.
 const GROUPS: usize = 50;
 
-/// Gives the reasons, group by group, for one demand after the other.
-pub(crate) struct Reasons<'d> {
-    decided: &'d Decided<'d>,
-    /// The request batches of each demand that were not placed.
-    left: HashMap<DemandIndex, Vec<&'d RequestBatch>>,
-    /// The number of nodes of each group that stay.
-    staying: ByGroup<u64>,
-    known: HashMap<ShapeId, Vec<UnmetReason>>,
-    explained: usize,
-}
-
-impl<'d> Reasons<'d> {
-    /// Prepares the reasons for the demands of a decision.
-    pub(crate) fn of(decided: &'d Decided<'d>) -> Self {
-        let mut left: HashMap<DemandIndex, Vec<&RequestBatch>> = HashMap::default();
-        for batch in &decided.left {
-            left.entry(batch.demand).or_default().push(batch);
-        }
-        Self {
-            decided,
-            left,
-            staying: decided.state.count(PlannedNode::stays),
-            known: HashMap::default(),
-            explained: 0,
-        }
+/// The demands of which something is left, and those that are not tried at all.
+pub(crate) fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
+    let mut left: HashMap<DemandIndex, Vec<&RequestBatch>> = HashMap::default();
+    let mut order = Vec::new();
+    for batch in &decided.left {
+        let batches = left.entry(batch.demand).or_insert_with(|| {
+            order.push(batch.demand);
+            Vec::new()
+        });
+        batches.push(batch);
     }
-
-    /// The reasons why nothing more of a demand could be placed: one per group.
-    pub(crate) fn of_demand(&mut self, number: DemandIndex) -> Vec<UnmetReason> {
-        let Some(demand) = self.decided.demands.get(number) else {
-            return Vec::new();
+    let demands = decided.demands.enumerate();
+    let invalid = demands.filter(|(_, demand)| demand.batches.is_err());
+    order.extend(invalid.map(|(number, _)| number));
+    let staying = decided.state.count(PlannedNode::stays);
+    let mut known: HashMap<ShapeId, Vec<UnmetReason>> = HashMap::default();
+    let mut explained = 0;
+    let mut unmet = Vec::new();
+    for number in order {
+        let Some(demand) = decided.demands.get(number) else {
+            continue;
         };
-        let batches = match &demand.batches {
-            Ok(batches) => batches,
-            Err(reason) => return vec![reason.clone()],
-        };
-        self.explained += 1;
-        if self.explained > EXPLAINED {
-            return vec![UnmetReason::NotSaid];
-        }
+        let left = left.get(&number).map_or(&[][..], Vec::as_slice);
+        let mut count = left
+            .iter()
+            .fold(0, |sum: u64, batch| sum.saturating_add(batch.count));
         let mut reasons = Vec::new();
-        let gang = matches!(
-            demand.kind,
-            DemandOrigin::Gang(..) | DemandOrigin::Constraint(_)
-        );
-        // A gang of a single unit does not wait for other units.
-        if gang
-            && batches.len() + usize::from(batches.first().is_some_and(|batch| batch.count > 1)) > 1
-        {
-            reasons.push(UnmetReason::AllAtOnce);
-        }
-        // Reasons of equal text are given once, however little the amounts differ.
-        let mut seen: HashSet<String> = HashSet::default();
-        let shapes: Vec<ShapeId> = (self.left.get(&number).into_iter().flatten())
-            .map(|batch| batch.shape)
-            .take(EXPLAINED)
-            .collect();
-        for shape in shapes {
-            for reason in self.of_shape(shape) {
-                if seen.insert(reason.to_string()) {
-                    reasons.push(reason.clone());
+        match &demand.batches {
+            Err(reason) => {
+                // A demand that is kept back has no batches any more: it is one placement group.
+                let is_later = matches!(
+                    reason,
+                    UnmetReason::TriedAgain(_) | UnmetReason::TriedInTurn
+                );
+                count = count.max(is_later.into());
+                reasons.push(reason.clone());
+            }
+            Ok(_) if explained == EXPLAINED => reasons.push(UnmetReason::NotSaid),
+            Ok(batches) => {
+                explained += 1;
+                // A gang of a single unit does not wait for other units.
+                let is_gang = !matches!(demand.kind, DemandOrigin::Tasks(..));
+                let has_several = batches.first().is_some_and(|batch| batch.count > 1);
+                if is_gang && (has_several || batches.len() > 1) {
+                    reasons.push(UnmetReason::AllAtOnce);
+                }
+                // Reasons of equal text are given once, however little the amounts differ.
+                let mut seen: HashSet<String> = HashSet::default();
+                for batch in left.iter().take(EXPLAINED) {
+                    let of_batch = known
+                        .entry(batch.shape)
+                        .or_insert_with(|| of_shape(decided, &staying, batch.shape));
+                    let new = of_batch
+                        .iter()
+                        .filter(|reason| seen.insert(reason.to_string()));
+                    reasons.extend(new.cloned());
                 }
             }
         }
-        reasons
+        let (kind, index) = demand.place();
+        unmet.push(Unmet {
+            kind,
+            index,
+            count,
+            demand: describe::demand(demand),
+            reasons,
+        });
     }
-
-    fn of_shape(&mut self, id: ShapeId) -> &[UnmetReason] {
-        let (decided, staying) = (self.decided, &self.staying);
-        self.known.entry(id).or_insert_with(|| {
-            let shape = decided.state.shapes.get(id);
-            if let Some(tied) = tied(&decided.state, shape) {
-                return vec![tied];
-            }
-            let groups = &decided.state.groups;
-            let named = groups.enumerate().take(GROUPS);
-            let mut reasons: Vec<UnmetReason> = named
-                .map(|(number, group)| UnmetReason::Group {
-                    group: group.config.name.clone(),
-                    why: why_not(decided, number, group, shape, staying),
-                })
-                .collect();
-            let more = groups.len().saturating_sub(GROUPS);
-            if more > 0 {
-                reasons.push(UnmetReason::MoreGroups(more));
-            }
-            reasons
-        })
-    }
+    unmet
 }
 
-/// The reason that the shape waits for its placement group, if it asks for resources of one.
-fn tied(state: &DecisionState, shape: &Shape) -> Option<UnmetReason> {
-    let (name, id) = placement_group::of_shape(&state.names, shape)?;
-    Some(UnmetReason::PlacementGroup {
-        id: id.to_owned(),
-        is_placed: state.in_order().any(|node| node.amount(name).is_some()),
-    })
+/// The reasons why nothing more of a shape could be placed: one per group, or the placement group whose
+/// resources it asks for.
+fn of_shape(decided: &Decided<'_>, staying: &ByGroup<u64>, shape: ShapeId) -> Vec<UnmetReason> {
+    let state = &decided.state;
+    let shape = state.shapes.get(shape);
+    if let Some((name, id)) = placement_group::of_shape(&state.names, shape) {
+        let is_placed = state.in_order().any(|node| node.amount(name).is_some());
+        let id = id.to_owned();
+        return vec![if is_placed {
+            UnmetReason::GroupFull(id)
+        } else {
+            UnmetReason::GroupUnplaced(id)
+        }];
+    }
+    let named = state.groups.enumerate().take(GROUPS);
+    let reason = |(number, group): (GroupIndex, &PlannedGroup)| UnmetReason::Group {
+        group: group.config.name.clone(),
+        why: why_not(decided, group, staying.count(number), shape),
+    };
+    let mut reasons: Vec<UnmetReason> = named.map(reason).collect();
+    let more = state.groups.len().saturating_sub(GROUPS);
+    reasons.extend((more > 0).then_some(UnmetReason::MoreGroups(more)));
+    reasons
 }
 
-fn why_not(
-    decided: &Decided<'_>,
-    number: GroupIndex,
-    group: &PlannedGroup,
-    shape: &Shape,
-    staying: &ByGroup<u64>,
-) -> Shortfall {
+/// The reason why a group of which so many nodes stay takes no more of a shape.
+fn why_not(decided: &Decided<'_>, group: &PlannedGroup, staying: u64, shape: &Shape) -> Shortfall {
     let state = &decided.state;
     let (template, config) = (&group.template, &group.config);
-    if !crate::plan::packing::fit::admits(shape, &template.labels) {
-        return Shortfall::Labels {
-            has_any: config.is_head || !config.labels.is_empty(),
+    if !admits(shape, &template.labels) {
+        return if config.is_head || !config.labels.is_empty() {
+            Shortfall::OtherLabels
+        } else {
+            Shortfall::NoLabels
         };
     }
     for (name, needed) in shape.positive() {
-        let has = template
-            .amount(name)
-            .and_then(|amount| amount.free[CountedAmounts::Total as usize])
-            .unwrap_or(0.0);
+        let amount = template.amount(name);
+        let has = amount.and_then(|amount| amount.free[CountedAmounts::Total as usize]);
+        let has = has.unwrap_or(0.0);
         if needed > has && !state.names.is_implicit(name) {
+            let resource = state.names.text(name);
             return Shortfall::TooSmall {
-                resource: state.names.text(name).to_owned(),
+                resource: resource.to_owned(),
                 has,
                 needed,
+                uncounted: uncounted(resource, has, config),
                 at_base: group.at_base,
-                uncounted: uncounted(state.names.text(name), has, config),
             };
         }
     }
     if config.is_head {
         return Shortfall::OneHead;
     }
-    if staying.count(number).saturating_add(group.draining) >= config.max {
-        return Shortfall::Group(GroupLimit::MaxReplicas(config.max_replicas));
+    if staying.saturating_add(group.draining) >= config.max {
+        return Shortfall::MaxReplicas(config.max_replicas);
     }
     if state.is_cut {
         return Shortfall::MaxWorkers(state.max_workers);
@@ -160,7 +155,7 @@ fn why_not(
 }
 
 /// The devices of a group's pods that may be meant by a resource it lacks, with the remedy.
-fn uncounted(resource: &str, has: f64, config: &GroupConfig) -> Option<Box<Uncounted>> {
+fn uncounted(resource: &str, has: f64, config: &GroupConfig) -> Option<Box<str>> {
     let kind = match resource {
         "GPU" | "neuron_cores" => resource,
         _ => resource.split_once(':')?.0,
@@ -182,17 +177,9 @@ fn uncounted(resource: &str, has: f64, config: &GroupConfig) -> Option<Box<Uncou
         ),
         _ => return None,
     };
-    let is_meant = |device: &&String| words.iter().any(|word| device.contains(word));
-    let devices: Vec<&str> = config
-        .devices
-        .iter()
-        .filter(is_meant)
-        .map(String::as_str)
-        .collect();
-    (has == 0.0 && !devices.is_empty()).then(|| {
-        Box::new(Uncounted {
-            devices: devices.join(", "),
-            remedy,
-        })
-    })
+    let is_meant = |device: &&str| words.iter().any(|word| device.contains(word));
+    let devices = config.devices.iter().map(String::as_str);
+    let devices: Vec<&str> = devices.filter(is_meant).collect();
+    (has == 0.0 && !devices.is_empty())
+        .then(|| format!("its pods have {}: {remedy}", devices.join(", ")).into())
 }

@@ -12,6 +12,12 @@ use crate::seconds::second_of;
 
 /// The pods that are to be resized.
 pub(crate) fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturating, and never negative"
+    )]
+    let whole = |seconds: f64| seconds.round() as u32;
     let resize = |node: &PlannedNode| {
         let resize = sized(decided, node).filter(|resize| resize.is_to_send())?;
         let (now, then) = (resize.current, resize.desired);
@@ -22,7 +28,7 @@ pub(crate) fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
             cpu_milli: milli(then.cpu),
             memory_bytes: then.memory,
             raylet_first: then.is_below(now),
-            spare_seconds: resize.shrinks_for.map(whole_seconds),
+            spare_seconds: resize.shrinks_for.map(whole),
             memory_reason: resize.memory_reason,
             demand: grows_for(decided, node),
         })
@@ -35,29 +41,21 @@ fn grows_for(decided: &Decided<'_>, node: &PlannedNode) -> Option<GrowthDemand> 
     let mut served = node.takes.iter();
     let first = served.find(|take| take.step == PlacementStep::Grow)?;
     let demand = describe::demand(decided.demands.get(first.demand)?);
-    let (mut count, mut others) = (first.count, 0_u64);
+    let mut growth = GrowthDemand {
+        demand,
+        count: first.count,
+        others: 0,
+    };
     for take in served.filter(|take| take.step == PlacementStep::Grow) {
-        let sum = if take.demand == first.demand {
-            &mut count
+        let is_first = take.demand == first.demand;
+        let sum = if is_first {
+            &mut growth.count
         } else {
-            &mut others
+            &mut growth.others
         };
         *sum = sum.saturating_add(take.count);
     }
-    Some(GrowthDemand {
-        demand,
-        count,
-        others,
-    })
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "saturating, and never negative"
-)]
-fn whole_seconds(seconds: f64) -> u32 {
-    seconds.round() as u32
+    Some(growth)
 }
 
 /// The resize of a node, unless the node is to be removed: such a node keeps its size.
@@ -77,13 +75,15 @@ pub(crate) fn notes(decided: &Decided<'_>, plan: &Plan) -> Vec<PodNote> {
             // The raylet is told first. (Ray, `ippr_provider.py`, `sync_with_raylets`.)
             note.resizing_at = None;
         }
-        let noted = resize.noted.clone().unwrap_or_default();
+        let mut noted = resize.noted.clone().unwrap_or_default();
+        // Another raylet alone is not worth a write.
+        noted.raylet_id.clone_from(&note.raylet_id);
         if plan.waiting.is_some() && !resize.noted_sync {
             return None;
         }
         if resize.is_to_send() && plan.waiting.is_none() {
             note.resizing_at = Some(second_of(decided.now));
-        } else if note.learnt_the_same(&noted) && note.resizing_at == noted.resizing_at {
+        } else if note == noted {
             return None;
         }
         let pod = node.pod()?.to_owned();

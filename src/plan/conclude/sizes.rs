@@ -32,31 +32,29 @@ pub(crate) fn by_group(decided: &Decided<'_>) -> HashMap<GroupIndex, GroupSizes>
             cpu_milli: milli(limits.cpu),
             memory_bytes: limits.memory,
         });
-        let has = size(pod);
-        let ray = decided.live.get(pod.name).copied();
+        // The limits of the container in which Ray runs, as Kubernetes has given them, or else its requests.
+        let amounts = ContainerAmounts::of(pod);
+        let Amounts { cpu, memory } = amounts.given_limits.or(amounts.given_requests);
+        let has = CpuAndMemory {
+            cpu_milli: cpu.map_or(0, |cpu| milli(cores(cpu))).max(0),
+            memory_bytes: memory.map_or(0, bytes).max(0),
+        };
+        let ray = decided.live.get(pod.name);
         let used = ray.map_or_else(CpuAndMemory::default, |ray| in_use(ray, decided.now));
         let sums = all.entry(group).or_default();
-        sums.has = sums.has.plus(has);
-        // Ray may be told that a node has more than its pod, and a tenant may report anything.
-        sums.in_use = sums.in_use.plus(used.min(has));
-        sums.up_to = sums.up_to.plus(limits.unwrap_or_default().max(has));
+        *sums = sums.plus(GroupSizes {
+            has,
+            // Ray may be told that a node has more than its pod, and a tenant may report anything.
+            in_use: used.join(has, i64::min),
+            up_to: limits.unwrap_or_default().join(has, i64::max),
+        });
     }
     all
 }
 
-/// The limits of the container in which Ray runs, as Kubernetes has given them, or else its requests.
-fn size(pod: &Pod<'_>) -> CpuAndMemory {
-    let amounts = ContainerAmounts::of(pod);
-    let Amounts { cpu, memory } = amounts.given_limits.or(amounts.given_requests);
-    CpuAndMemory {
-        cpu_milli: cpu.map_or(0, |cpu| milli(cores(cpu))).max(0),
-        memory_bytes: memory.map_or(0, bytes).max(0),
-    }
-}
-
 /// The CPU and memory that work on a Ray node has asked for; the memory really in use, where that
 /// is known and more.
-fn in_use(ray: &NodeState, now: f64) -> CpuAndMemory {
+pub(crate) fn in_use(ray: &NodeState, now: f64) -> CpuAndMemory {
     let asked = asked(ray);
     // Most work asks Ray for no memory.
     let really = ray.memory_in_use.and_then(|told| InUse::of(told, now));

@@ -13,4 +13,3 @@ pub(crate) mod resize;
 pub(crate) mod size;
 pub(crate) mod suggestion;
 pub(crate) mod useful;
-pub(crate) mod wait;

@@ -6,13 +6,12 @@ use crate::plan::growth::in_use::InUse;
 use crate::plan::growth::resize::{Resize, ResizeLimits, ResizeProgress};
 use crate::plan::growth::size::{Size, bytes, cores};
 use crate::plan::growth::suggestion;
-use crate::plan::growth::wait::wait_after;
 use crate::plan::outcome::problem_reason::ResizeError;
 use crate::plan::outcome::resize_note::ResizeNote;
 use crate::plan::strategy::Strategy;
 use crate::quantity::Quantity;
 use crate::ray::resource::Amounts;
-use crate::seconds::second_of;
+use crate::seconds::{Retry, second_of};
 use crate::snapshot::history::ResizeMemory;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_condition::PodCondition;
@@ -283,7 +282,7 @@ fn wait_after_failure(resize: &mut Resize, around: Around) {
     else {
         return;
     };
-    let until = at + wait_after(around.memory.failures);
+    let until = at + Retry::UP_TO_AN_HOUR.wait_s(around.memory.failures);
     if until <= around.now {
         resize.failed_at = None;
         resize.failure = None;

@@ -199,6 +199,22 @@ impl Resize {
         self.monitored && self.in_use.is_some_and(half)
     }
 
+    /// Whether the pod has less than its resize limits allow.
+    pub(crate) fn is_below_limits(&self) -> bool {
+        self.current.is_below(self.limits.size())
+    }
+
+    /// Whether nothing else goes on with the size of the pod, so that it may shrink.
+    pub(crate) fn may_shrink(&self) -> bool {
+        self.raylet.is_some()
+            && self.progress == ResizeProgress::Finished
+            && self.resizing_at.is_none()
+            && self.failed_at.is_none()
+            && self.barred_until.is_none()
+            && !self.noted_sync
+            && self.base.cpu > 0.0
+    }
+
     /// Whether the pod may be asked to grow.
     pub(crate) fn can_grow(&self) -> bool {
         let limit = self.limit();

@@ -2,6 +2,9 @@
 
 use crate::quantity::Quantity;
 
+/// Amounts that differ by less are the same: Ray keeps four decimals.
+pub(crate) const SAME: f64 = 1e-4;
+
 /// The size of a pod.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Size {

@@ -4,14 +4,17 @@
 use crate::plan::growth::container::ContainerAmounts;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{bytes, cores};
-use crate::plan::growth::wait::wait_after;
 use crate::plan::outcome::problem_reason::ResizeError;
-use crate::plan::outcome::remark::ResizedResource;
 use crate::quantity::Quantity;
+use crate::seconds::Retry;
 use crate::snapshot::history::ResizeMemory;
 
-/// The most seconds for which a suggestion holds.
-const LONGEST_S: f64 = 600.0;
+/// A resource that can be resized in place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ResizedResource {
+    Cpu,
+    Memory,
+}
 
 /// The amounts that the message reports, in thousandths of cores or in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +56,7 @@ pub(crate) fn follow(
 /// Whether a suggestion no longer holds, because other pods may have left the node since. The first
 /// one holds for a minute, each further one in a row for twice as long.
 pub(crate) fn is_old(memory: ResizeMemory, now: f64) -> bool {
-    let lifetime = wait_after(memory.suggestions).min(LONGEST_S);
+    let lifetime = Retry::UP_TO_TEN_MINUTES.wait_s(memory.suggestions);
     memory.suggested_at.is_some_and(|at| now - at > lifetime)
 }
 

@@ -1,29 +1,43 @@
-//! Placement groups ([`gangs`](super::gangs)) and jumps ([`jumps`](super::jumps)) that did not get
-//! all they need: the part of them that is tried now, and the part that is given up.
+//! Placement groups ([`gangs`]) and jumps ([`jumps`]) that did not get all they need: the part of them that is
+//! tried now, and the part that is given up.
 
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::demand::requests::Demand;
 use crate::plan::demand::shape::ShapeId;
 use crate::plan::list::{DemandIndex, List};
-use crate::plan::memory::gangs::Gangs;
-use crate::plan::memory::jumps::Jumps;
+use crate::plan::memory::gangs::{self, Gangs};
+use crate::plan::memory::jumps;
+use crate::plan::nodes::node::Fate;
+use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::state::DecisionState;
+use crate::seconds::is_recent;
 use crate::snapshot::Snapshot;
+use crate::snapshot::history::JumpMemory;
 
 /// The placement groups and the jump of a decision.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Attempts {
     pub(crate) gangs: Gangs,
-    pub(crate) jumps: Jumps,
+    /// The last jump that was not admitted.
+    pub(crate) jump: Option<JumpMemory>,
+    /// The pods of it that are taken back in this decision, by name.
+    withdrawn: HashSet<String>,
 }
 
 impl Attempts {
-    /// The remembered ones.
+    /// The remembered ones, as far as they still count.
     pub(crate) fn of(snapshot: &Snapshot, now: f64) -> Self {
+        let pending = snapshot.gcs.pending_gang_resource_requests.iter();
+        let gangs = pending.filter_map(|gang| {
+            let (title, memory) = snapshot.history.gangs.get_key_value(gang.title())?;
+            Some((title.clone(), *memory))
+        });
+        let jump = snapshot.history.jump.clone();
         Self {
-            gangs: Gangs::of(snapshot),
-            jumps: Jumps::of(snapshot, now),
+            gangs: gangs.collect(),
+            jump: jump.filter(|jump| is_recent(jump.seen_at, jumps::FORGOTTEN_AFTER_S, now)),
+            withdrawn: HashSet::default(),
         }
     }
 
@@ -34,8 +48,14 @@ impl Attempts {
         demands: &mut List<DemandIndex, Demand<'_>>,
         now: f64,
     ) -> HashSet<ShapeId> {
-        self.jumps.withdraw(state);
-        self.gangs.keep_back(demands, now)
+        if !self.withdrawn.is_empty() {
+            for node in state.nodes.iter_mut() {
+                if node.pod().is_some_and(|pod| self.withdrawn.contains(pod)) {
+                    node.fate = Fate::Remove(RemovalCause::NotAdmitted);
+                }
+            }
+        }
+        gangs::keep_back(&self.gangs, demands, now)
     }
 
     /// Gives up what has waited for too long. Returns whether there is any, so that the decision is
@@ -46,7 +66,11 @@ impl Attempts {
         cluster: &str,
         unschedulable_s: f64,
     ) -> bool {
-        // A jump without the pods of a placement group is another one, and gets its time.
-        self.gangs.give_up(decided, cluster, unschedulable_s) || self.jumps.shrink(decided)
+        if gangs::give_up(&mut self.gangs, decided, cluster, unschedulable_s) {
+            // A jump without the pods of a placement group is another one, and gets its time.
+            return true;
+        }
+        self.withdrawn = jumps::shrink(&mut self.jump, decided);
+        !self.withdrawn.is_empty()
     }
 }

@@ -62,27 +62,18 @@ pub(crate) fn preferences(
         .values()
         .copied()
         .fold(f64::NEG_INFINITY, f64::max);
-    let of = |group: &GroupConfig| match unavailable.get(&group.name) {
-        None => Preference {
-            recoverable: 1.0,
-            priority: group.priority,
-            available: 1.0,
-        },
-        Some(at) => Preference {
-            recoverable: recovered(now - at),
-            priority: group.priority,
+    groups.map(|group| {
+        let (recoverable, available) = match unavailable.get(&group.name) {
+            None => (1.0, 1.0),
             // Ray divides times since 1970, so every group that has failed is close to 0, and the
             // last one is 0.
-            available: 1.0 - at / newest,
-        },
-    };
-    groups.map(of)
-}
-
-fn recovered(age: f64) -> f64 {
-    if age < SAFETY_FLOOR_S {
-        0.0
-    } else {
-        (age / RECOVERY_S).min(1.0)
-    }
+            Some(at) if now - at < SAFETY_FLOOR_S => (0.0, 1.0 - at / newest),
+            Some(at) => (((now - at) / RECOVERY_S).min(1.0), 1.0 - at / newest),
+        };
+        Preference {
+            recoverable,
+            priority: group.priority,
+            available,
+        }
+    })
 }

@@ -9,23 +9,20 @@ use std::collections::BTreeMap;
 
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
-use crate::plan::memory::started::Started;
+use crate::plan::memory::early_ends::{is_made_since, started};
 use crate::plan::nodes::blocked::Evidence;
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::StartProspect::{Blocked, Overdue};
+use crate::plan::nodes::node::{PlannedNode, StartProspect};
 use crate::plan::outcome::block_reason::BlockReason;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::packing::state::DecisionState;
-use crate::seconds::{doubled, second_of};
+use crate::seconds::{Retry, is_recent, second_of};
 use crate::snapshot::History;
 use crate::snapshot::history::{BlockCause, BlockMemory};
 use crate::snapshot::pod::Pod;
 
-/// Seconds for which a group stays blocked after it was last seen so, the first time in a row.
-const HOLD_S: f64 = 60.0;
-
-/// The longest hold, in seconds.
-const LONGEST_HOLD_S: f64 = 600.0;
+/// The times for which a group stays blocked after it was last seen so.
+const HOLD: Retry = Retry::UP_TO_TEN_MINUTES;
 
 /// Seconds after which the number of times that a group was blocked is forgotten.
 const FORGOTTEN_AFTER_S: f64 = 3600.0;
@@ -42,26 +39,36 @@ pub(crate) fn mark(
     own: &[Pod<'_>],
     now: f64,
 ) -> Vec<Problem> {
+    let problem = |group: &str, reason: BlockReason, effect| Problem {
+        at: ProblemPlace::Group(group.to_owned()),
+        reason: reason.into(),
+        effect,
+    };
     let mut problems = Vec::new();
-    let started = Started::of(!history.blocked.is_empty(), state, own);
+    let started = started(!history.blocked.is_empty(), state, own);
     for (group, found) in state.groups.iter_mut().zip(evidence.groups.iter()) {
         let name = &group.config.name;
         let lately = || held(name, history.blocked.get(name)?, own, &started, now);
-        let Some(reason) = found.clone().or_else(lately) else {
-            continue;
-        };
-        group.block = Some(reason.clone());
-        problems.push(Problem {
-            at: ProblemPlace::Group(name.clone()),
-            reason: reason.into(),
-            effect: ProblemEffect::OthersFirst,
-        });
+        group.block = found.clone().or_else(lately);
+        let reason = group.block.clone();
+        problems.extend(reason.map(|reason| problem(name, reason, ProblemEffect::OthersFirst)));
     }
-    problems.extend(lone(evidence));
+    // Of pods that do not start in groups that are not blocked, the first one by name stands for all of its group.
+    let mut seen: HashSet<&str> = HashSet::default();
+    for (group, reason) in evidence.lone.values() {
+        if seen.insert(group) {
+            problems.push(problem(group, reason.clone(), ProblemEffect::NotCounted));
+        }
+    }
     state.has_blocked = !problems.is_empty();
-    if problems.is_empty() {
-        return problems;
+    if !problems.is_empty() {
+        mark_pending(state, evidence, own);
     }
+    problems
+}
+
+/// Marks the pending nodes of blocked groups that would not start, and those that have not started in time.
+fn mark_pending(state: &mut DecisionState, evidence: &Evidence<'_>, own: &[Pod<'_>]) {
     let blocked = state.groups.map(|group| group.block.is_some());
     let ends = state.groups.map(|group| {
         let cause = group.block.as_ref().and_then(BlockReason::cause);
@@ -69,42 +76,31 @@ pub(crate) fn mark(
     });
     let expected = |pod: &&Pod<'_>| pod.node.is_some() || evidence.awaited.contains(pod.name);
     let expected: HashSet<&str> = (own.iter().filter(expected)).map(|pod| pod.name).collect();
-    for node in state.nodes.iter_mut() {
+    let pending = |node: &&mut PlannedNode| {
         let is_pending = matches!(
             node.stage(),
             Stage::Queued | Stage::Requested | Stage::Allocated
         );
-        let is_of_blocked = node.group().is_some_and(|group| blocked.holds(group));
-        // A pod that is about to start ends like those before it.
-        let ends = node.group().is_some_and(|group| ends.holds(group));
+        is_pending && !node.head
+    };
+    for node in state.nodes.iter_mut().filter(pending) {
+        let (pod, group) = (node.pod(), node.group());
+        let is_lone = pod.is_some_and(|pod| evidence.lone.contains_key(pod));
         // A pod that was scheduled, or whose Kubernetes node is on its way, and that reports no
-        // trouble is about to start, whatever the other pods of its group do.
-        let starts =
-            |pod: &str| !ends && expected.contains(pod) && !evidence.pods.contains_key(pod);
-        let is_lone = node
-            .pod()
-            .is_some_and(|pod| evidence.lone.contains_key(pod));
-        let said = node.pod().and_then(|pod| evidence.pods.get(pod));
-        let is_overdue = is_lone || matches!(said, Some(BlockReason::NotInTime { .. }));
-        let is_late = is_lone || is_of_blocked && !node.pod().is_some_and(starts);
-        if is_pending && is_late && !node.head {
-            node.start = if is_overdue { Overdue } else { Blocked };
+        // trouble is about to start, whatever the other pods of its group do; but where they end again, it ends
+        // like those before it.
+        let starts = pod.is_some_and(|pod| {
+            let is_well = expected.contains(pod) && !evidence.pods.contains_key(pod);
+            is_well && !group.is_some_and(|group| ends.holds(group))
+        });
+        let is_of_blocked = group.is_some_and(|group| blocked.holds(group));
+        let reason = pod.and_then(|pod| evidence.pods.get(pod));
+        if is_lone || is_of_blocked && matches!(reason, Some(BlockReason::NotInTime { .. })) {
+            node.start = StartProspect::Overdue;
+        } else if is_of_blocked && !starts {
+            node.start = StartProspect::Blocked;
         }
     }
-    problems
-}
-
-/// Problems of pods that do not start in groups that are not blocked.
-fn lone(evidence: &Evidence<'_>) -> impl Iterator<Item = Problem> {
-    // The first pod by name stands for all of its group.
-    let mut seen: HashSet<&str> = HashSet::default();
-    let lone = evidence.lone.values();
-    let first = lone.filter(move |(group, _)| seen.insert(group));
-    first.map(|(group, reason)| Problem {
-        at: ProblemPlace::Group((*group).to_owned()),
-        reason: reason.clone().into(),
-        effect: ProblemEffect::NotCounted,
-    })
 }
 
 /// The reason for a block that still holds though the objects no longer say so.
@@ -112,29 +108,29 @@ fn held(
     group: &str,
     memory: &BlockMemory,
     own: &[Pod<'_>],
-    started: &Started<'_>,
+    started: &[&Pod<'_>],
     now: f64,
 ) -> Option<BlockReason> {
-    let until = memory.seen_at + hold(memory.times);
-    // A time ahead of the clock, which was set back since, holds nothing.
-    let is_held = !is_over(group, memory, own, started) && (memory.seen_at..until).contains(&now);
-    let until = second_of(until.ceil());
-    let cause = memory.cause;
-    is_held.then_some(BlockReason::Lately { cause, until })
+    let hold_s = HOLD.wait_s(memory.times);
+    let is_held = is_recent(memory.seen_at, hold_s, now) && !is_over(group, memory, own, started);
+    is_held.then(|| BlockReason::Lately {
+        cause: memory.cause,
+        until: second_of((memory.seen_at + hold_s).ceil()),
+    })
 }
 
 /// Whether a group can be served again for sure.
-fn is_over(group: &str, memory: &BlockMemory, own: &[Pod<'_>], started: &Started<'_>) -> bool {
-    if memory.cause.is_some_and(ends_again) {
-        return memory.is_over
-            || started.in_one_of(&memory.pods)
-            || started.since(group, memory.seen_at);
+fn is_over(group: &str, memory: &BlockMemory, own: &[Pod<'_>], started: &[&Pod<'_>]) -> bool {
+    let showed = |pod: &Pod<'_>| memory.pods.iter().any(|name| name == pod.name);
+    if memory.is_over {
+        return true;
     }
-    let begins = |pod: &Pod<'_>| {
-        let showed = memory.pods.iter().any(|name| name == pod.name);
-        showed && pod.node.is_some() && !pod.deleting && !pod.ended
-    };
-    memory.is_over || memory.by_gate || own.iter().any(begins)
+    if memory.cause.is_some_and(ends_again) {
+        return started.iter().any(|pod| showed(pod))
+            || is_made_since(started, group, memory.seen_at);
+    }
+    let begins = |pod: &Pod<'_>| pod.node.is_some() && !pod.deleting && !pod.ended;
+    memory.by_gate || own.iter().any(|pod| showed(pod) && begins(pod))
 }
 
 /// Whether pods of such a group start, and end then, or never become Ray nodes.
@@ -145,38 +141,26 @@ fn ends_again(cause: BlockCause) -> bool {
     )
 }
 
-fn hold(times: u32) -> f64 {
-    doubled(HOLD_S, times.saturating_sub(1), LONGEST_HOLD_S)
-}
-
 /// Memory of blocked groups after a decision.
 pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, BlockMemory> {
-    let now = decided.now;
+    let (now, evidence) = (decided.now, &decided.evidence);
     let mut after = history.blocked.clone();
-    let started = Started::of(!after.is_empty(), &decided.state, decided.own);
-    // A time ahead of the clock, which was set back since, would be remembered for as much longer.
-    after.retain(|_, memory| (0.0..FORGOTTEN_AFTER_S).contains(&(now - memory.seen_at)));
-    for (group, found) in decided
-        .config
-        .groups
-        .iter()
-        .zip(decided.evidence.groups.iter())
-    {
-        let before = after.get(&group.name);
+    let started = started(!after.is_empty(), &decided.state, decided.own);
+    after.retain(|_, memory| is_recent(memory.seen_at, FORGOTTEN_AFTER_S, now));
+    for (group, found) in decided.config.groups.iter().zip(evidence.groups.iter()) {
+        let before = after.get_mut(&group.name);
         let Some(reason) = found else {
-            let over =
-                before.is_some_and(|memory| is_over(&group.name, memory, decided.own, &started));
-            if let Some(memory) = after.get_mut(&group.name) {
-                memory.is_over = over;
+            if let Some(memory) = before {
+                memory.is_over = is_over(&group.name, memory, decided.own, &started);
             }
             continue;
         };
-        let goes_on =
-            |memory: &BlockMemory| !memory.is_over && now < memory.seen_at + hold(memory.times);
-        let times = before.map_or(0, |memory| memory.times);
-        let begins = !before.is_some_and(goes_on);
+        let (times, goes_on) = before.map_or((0, false), |memory| {
+            let until = memory.seen_at + HOLD.wait_s(memory.times);
+            (memory.times, !memory.is_over && now < until)
+        });
         let mut pods: Vec<String> = (decided.own.iter())
-            .filter(|pod| pod.group == group.name && decided.evidence.pods.contains_key(pod.name))
+            .filter(|pod| pod.group == group.name && evidence.pods.contains_key(pod.name))
             .map(|pod| pod.name.to_owned())
             .collect();
         // The order of pods in a snapshot is not to decide which of them are remembered.
@@ -184,7 +168,7 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
         pods.truncate(PODS);
         let memory = BlockMemory {
             seen_at: now,
-            times: times.saturating_add(begins.into()),
+            times: times.saturating_add((!goes_on).into()),
             pods,
             is_over: false,
             by_gate: matches!(reason, BlockReason::ScaleGate(_)),
@@ -199,7 +183,7 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
 mod tests {
     use serde_json::{Value, json};
 
-    use crate::plan::{BlockReason, Plan, PlanSettings, ProblemReason, Strategy, apply, decide};
+    use crate::plan::{BlockReason, Plan, PlanSettings, ProblemReason, Strategy, decide};
     use crate::snapshot::Snapshot;
 
     /// Seconds since 1970 of the first round.
@@ -655,7 +639,7 @@ mod tests {
             } else if !is_made {
                 (created, made) = (Some(later), made + 1);
             }
-            history = apply::sent(&now, &plan).history;
+            history = plan.remember.clone();
             // A launch of the second group takes its task, and is forgotten here.
             let is_first = |one: &crate::snapshot::history::Instance| one.group == "first";
             history

@@ -1,4 +1,5 @@
-//! Bursts of work of groups, and the number of pods that they needed.
+//! Work that groups have had: bursts of it with the number of pods that they needed, and the pods that each group
+//! had when it last had work for all of them.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use crate::plan::decided::Decided;
 use crate::plan::list::ByGroup;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::PlannedNode;
-use crate::plan::packing::state::DecisionState;
+use crate::plan::packing::state::{DecisionState, PlannedGroup};
 use crate::snapshot::History;
 use crate::snapshot::history::BurstMemory;
 
@@ -17,39 +18,56 @@ const MOST: usize = 32;
 /// gaps.
 const APART_S: f64 = 10.0;
 
+/// The number of pods that each group had when it last had work for all of them.
+pub(crate) fn at_work(history: &History, state: &DecisionState) -> ByGroup<u64> {
+    let running = state.count(|node| node.stage() == Stage::Running && !node.head);
+    let idle = state.count(PlannedNode::is_idle_worker);
+    let most = |((group, running), idle): ((&PlannedGroup, u64), u64)| {
+        // While none is idle, or none is there, what runs now is the number: older ones say
+        // nothing more.
+        match history.at_work.get(&group.config.name) {
+            Some(before) if idle > 0 && running > 0 => running.max(*before),
+            _ => running,
+        }
+    };
+    (state.groups.iter().zip(running).zip(idle))
+        .map(most)
+        .collect()
+}
+
 /// The bursts of each group whose pods can be resized, with the one of now.
 pub(crate) fn seen(
     history: &History,
     state: &DecisionState,
     now: f64,
 ) -> ByGroup<Vec<BurstMemory>> {
-    let needed = state.count(is_needed);
-    let groups = state.groups.iter().zip(needed);
-    groups
-        .map(|(group, needed)| {
-            if group.config.resize_limits.is_none() {
-                return Vec::new();
-            }
-            let before = history.bursts.get(&group.config.name);
-            with(before.cloned().unwrap_or_default(), needed, now)
-        })
-        .collect()
+    // A node has work, or is on its way for some.
+    let needed = state.count(|node| {
+        let has_work = node.stage() == Stage::Running && node.idle_ms == 0;
+        !node.head && node.stays() && (has_work || !node.is_unneeded())
+    });
+    let bursts = |(group, needed): (&PlannedGroup, u64)| {
+        if group.config.resize_limits.is_none() {
+            return Vec::new();
+        }
+        let before = history.bursts.get(&group.config.name);
+        with(before.cloned().unwrap_or_default(), needed, now)
+    };
+    state.groups.iter().zip(needed).map(bursts).collect()
 }
 
-/// The bursts to remember after a decision.
-pub(crate) fn after(decided: &Decided<'_>) -> BTreeMap<String, Vec<BurstMemory>> {
-    let bursts = decided.bursts.iter().flat_map(ByGroup::iter);
-    let groups = decided.state.groups.iter().zip(bursts);
-    groups
+/// The pods and the bursts to remember after a decision, of groups whose pods can be resized.
+pub(crate) fn after(
+    decided: &Decided<'_>,
+) -> (BTreeMap<String, u64>, BTreeMap<String, Vec<BurstMemory>>) {
+    let groups = decided.state.groups.iter();
+    let at_work = (groups.clone().zip(decided.at_work.iter()))
+        .filter(|(group, most)| **most > 0 && group.config.resize_limits.is_some())
+        .map(|(group, most)| (group.config.name.clone(), *most));
+    let bursts = (groups.zip(decided.bursts.iter().flat_map(ByGroup::iter)))
         .filter(|(_, bursts)| !bursts.is_empty())
-        .map(|(group, bursts)| (group.config.name.clone(), bursts.clone()))
-        .collect()
-}
-
-/// Whether a node has work, or is on its way for some.
-fn is_needed(node: &PlannedNode) -> bool {
-    let has_work = node.stage() == Stage::Running && node.idle_ms == 0;
-    !node.head && node.stays() && (has_work || !node.is_unneeded())
+        .map(|(group, bursts)| (group.config.name.clone(), bursts.clone()));
+    (at_work.collect(), bursts.collect())
 }
 
 fn with(mut bursts: Vec<BurstMemory>, needed: u64, now: f64) -> Vec<BurstMemory> {

@@ -5,9 +5,16 @@
 
 use std::collections::BTreeMap;
 
+use crate::hash::HashSet;
 use crate::plan::decided::Decided;
-use crate::plan::memory::started::Started;
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::PlannedNode;
+use crate::plan::packing::state::DecisionState;
 use crate::snapshot::history::{EarlyEnds, History};
+use crate::snapshot::pod::Pod;
+
+/// Seconds by which a pod may seem older than it is: Kubernetes writes whole seconds.
+const ROUNDED_S: f64 = 1.0;
 
 /// The most pods that are remembered of each group: enough to tell one from another that was seen
 /// before.
@@ -31,7 +38,34 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
             ends.pods.drain(..surplus);
         }
     }
-    let started = Started::of(!after.is_empty(), &decided.state, decided.own);
-    after.retain(|group, ends| ends.counts(decided.now) && !started.since(group, ends.at));
+    let started = started(!after.is_empty(), &decided.state, decided.own);
     after
+        .retain(|group, ends| ends.counts(decided.now) && !is_made_since(&started, group, ends.at));
+    after
+}
+
+/// The worker pods in which Ray runs, which is the only proof that pods of their group come up; none if nothing
+/// is `remembered` that they could prove wrong.
+pub(super) fn started<'a>(
+    remembered: bool,
+    state: &DecisionState,
+    own: &'a [Pod<'a>],
+) -> Vec<&'a Pod<'a>> {
+    // Most clusters have no such group, and to find these pods all pods are gone through.
+    if !remembered {
+        return Vec::new();
+    }
+    let nodes = state.nodes.iter();
+    let running = nodes.filter(|node| node.stage() == Stage::Running && !node.head);
+    let running: HashSet<&str> = running.filter_map(PlannedNode::pod).collect();
+    (own.iter())
+        .filter(|pod| running.contains(pod.name))
+        .collect()
+}
+
+/// Whether one of these pods is of the group, and was made since then.
+pub(super) fn is_made_since(pods: &[&Pod<'_>], group: &str, since: f64) -> bool {
+    let is_new = |created: f64| created + ROUNDED_S >= since;
+    let mut of_group = pods.iter().filter(|pod| pod.group == group);
+    of_group.any(|pod| pod.created().is_some_and(is_new))
 }

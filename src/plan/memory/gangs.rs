@@ -18,15 +18,11 @@ use crate::plan::list::{DemandIndex, List};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::outcome::unmet::UnmetReason;
-use crate::seconds::doubled;
-use crate::snapshot::Snapshot;
+use crate::seconds::Retry;
 use crate::snapshot::history::GangMemory;
 
-/// Seconds after which a placement group is tried again, the first time.
-const FIRST_S: f64 = 60.0;
-
-/// The longest such time, in seconds.
-const LONGEST_S: f64 = 600.0;
+/// The times after which a placement group is tried again, on average.
+const RETRY: Retry = Retry::UP_TO_TEN_MINUTES;
 
 /// The shortest time for which pods may look for a Kubernetes node, in seconds.
 const LEAST_S: f64 = 5.0;
@@ -34,132 +30,105 @@ const LEAST_S: f64 = 5.0;
 /// The most placement groups that are remembered.
 const MOST: usize = 200;
 
-/// The placement groups that have been given up, by their titles.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Gangs {
-    known: BTreeMap<String, GangMemory>,
+/// The placement groups that have been given up and still wait, by their titles.
+pub(super) type Gangs = BTreeMap<String, GangMemory>;
+
+/// Keeps those demands back that are not to be tried now. Returns the shapes of their bundles:
+/// what could hold one is to make room.
+pub(super) fn keep_back(
+    known: &Gangs,
+    demands: &mut List<DemandIndex, Demand<'_>>,
+    now: f64,
+) -> HashSet<ShapeId> {
+    let mut shapes = HashSet::default();
+    let due = known.iter().filter(|(_, memory)| memory.retry_at <= now);
+    let tried = due.min_by(|(one, is), (other, was)| {
+        (is.retry_at.total_cmp(&was.retry_at)).then_with(|| one.cmp(other))
+    });
+    let tried = tried.map(|(title, _)| title.as_str());
+    for demand in demands.iter_mut() {
+        let DemandOrigin::Gang(_, gang) = demand.kind else {
+            continue;
+        };
+        let title = gang.title();
+        let Some(memory) = known.get(title).filter(|_| tried != Some(title)) else {
+            continue;
+        };
+        let why = if memory.retry_at > now {
+            UnmetReason::TriedAgain(memory.retry_at)
+        } else {
+            UnmetReason::TriedInTurn
+        };
+        if let Ok(batches) = std::mem::replace(&mut demand.batches, Err(why)) {
+            shapes.extend(batches.iter().map(|batch| batch.shape));
+        }
+    }
+    shapes
 }
 
-impl Gangs {
-    /// The remembered placement groups that still wait.
-    pub(crate) fn of(snapshot: &Snapshot) -> Self {
-        let pending = &snapshot.gcs.pending_gang_resource_requests;
-        let remembered = &snapshot.history.gangs;
-        let known = pending.iter().filter_map(|gang| {
-            let (title, memory) = remembered.get_key_value(gang.title())?;
-            Some((title.clone(), *memory))
-        });
-        Self {
-            known: known.collect(),
-        }
-    }
-
-    /// Memory for the next round.
-    pub(crate) fn remembered(&self) -> BTreeMap<String, GangMemory> {
-        self.known.clone()
-    }
-
-    /// Keeps those demands back that are not to be tried now. Returns the shapes of their bundles:
-    /// what could hold one is to make room.
-    pub(crate) fn keep_back(
-        &self,
-        demands: &mut List<DemandIndex, Demand<'_>>,
-        now: f64,
-    ) -> HashSet<ShapeId> {
-        let mut shapes = HashSet::default();
-        let due = self.known.iter();
-        let due = due.filter(|(_, memory)| memory.retry_at <= now);
-        let tried = due.min_by(|(one, is), (other, was)| {
-            (is.retry_at.total_cmp(&was.retry_at)).then_with(|| one.cmp(other))
-        });
-        let tried = tried.map(|(title, _)| title.as_str());
-        for demand in demands.iter_mut() {
-            let DemandOrigin::Gang(_, gang) = demand.kind else {
-                continue;
-            };
-            let title = gang.title();
-            let memory = self.known.get(title).filter(|_| tried != Some(title));
-            let Some(memory) = memory else { continue };
-            let why = if memory.retry_at > now {
-                UnmetReason::TriedAgain {
-                    at: memory.retry_at,
-                }
+/// Gives up the placement groups of which a pod has been without a Kubernetes node for too long:
+/// longer than `unschedulable_s` seconds, with none on its way, or with scheduling gates and in the
+/// way of others. Returns whether there are any.
+pub(super) fn give_up(
+    known: &mut Gangs,
+    decided: &Decided<'_>,
+    cluster: &str,
+    unschedulable_s: f64,
+) -> bool {
+    let (state, now) = (&decided.state, decided.now);
+    let awaited = &decided.evidence.awaited;
+    let mut is_any = false;
+    for (number, demand) in decided.demands.enumerate() {
+        let (DemandOrigin::Gang(_, gang), Ok(batches)) = (demand.kind, &demand.batches) else {
+            continue;
+        };
+        let units: u64 = batches
+            .iter()
+            .map(|batch| batch.count)
+            .fold(0, u64::saturating_add);
+        let title = gang.title();
+        let times = known.get(title).map_or(0, |memory| memory.times);
+        let patience = unschedulable_s.max(LEAST_S) * (1.0 + 0.5 * spread(cluster, title, times));
+        let is_for_it = |node: &PlannedNode| node.takes.iter().any(|take| take.demand == number);
+        let for_long = |waits: Option<f64>| waits.is_some_and(|waits| waits >= patience);
+        let finds_no_node = |node: &PlannedNode| {
+            let is_awaited = node.pod().is_some_and(|pod| awaited.contains(pod));
+            !is_awaited && is_for_it(node) && for_long(node.unschedulable_s)
+        };
+        // Pods with scheduling gates take nothing from anybody, and are admitted as soon as all of
+        // them can be. They only are in the way of what was asked for together with them, and for
+        // them others may hold room.
+        let is_gated = |node: &PlannedNode| is_for_it(node) && for_long(node.gated_s);
+        let is_hindered = |node: &PlannedNode| {
+            if is_for_it(node) {
+                node.stage() == Stage::Running
             } else {
-                UnmetReason::TriedInTurn
-            };
-            if let Ok(batches) = std::mem::replace(&mut demand.batches, Err(why)) {
-                shapes.extend(batches.iter().map(|batch| batch.shape));
+                node.gated_s.is_some() && node.stays()
             }
+        };
+        let waits = || {
+            state.in_order().any(finds_no_node)
+                || state.in_order().any(is_gated) && state.in_order().any(is_hindered)
+        };
+        // A single bundle is there or is not, and holds nothing while it waits for others.
+        if units < 2 || title.is_empty() || !waits() {
+            continue;
         }
-        shapes
-    }
-
-    /// Gives up the placement groups of which a pod has been without a Kubernetes node for too long:
-    /// longer than `unschedulable_s` seconds, with none on its way, or with scheduling gates and in the
-    /// way of others. Returns whether there are any.
-    pub(crate) fn give_up(
-        &mut self,
-        decided: &Decided<'_>,
-        cluster: &str,
-        unschedulable_s: f64,
-    ) -> bool {
-        let (state, now) = (&decided.state, decided.now);
-        let awaited = &decided.evidence.awaited;
-        let mut is_any = false;
-        for (number, demand) in decided.demands.enumerate() {
-            let (DemandOrigin::Gang(_, gang), Ok(batches)) = (demand.kind, &demand.batches) else {
-                continue;
-            };
-            let units: u64 = batches
-                .iter()
-                .map(|batch| batch.count)
-                .fold(0, u64::saturating_add);
-            let title = gang.title();
-            let times = self.known.get(title).map_or(0, |memory| memory.times);
-            let patience =
-                unschedulable_s.max(LEAST_S) * (1.0 + 0.5 * spread(cluster, title, times));
-            let is_for_it =
-                |node: &PlannedNode| node.takes.iter().any(|take| take.demand == number);
-            let for_long = |waits: Option<f64>| waits.is_some_and(|waits| waits >= patience);
-            let finds_no_node = |node: &PlannedNode| {
-                let is_awaited = node.pod().is_some_and(|pod| awaited.contains(pod));
-                !is_awaited && is_for_it(node) && for_long(node.unschedulable_s)
-            };
-            // Pods with scheduling gates take nothing from anybody, and are admitted as soon as all of
-            // them can be. They only are in the way of what was asked for together with them, and for
-            // them others may hold room.
-            let is_gated = |node: &PlannedNode| is_for_it(node) && for_long(node.gated_s);
-            let is_hindered = |node: &PlannedNode| {
-                if is_for_it(node) {
-                    node.stage() == Stage::Running
-                } else {
-                    node.gated_s.is_some() && node.stays()
-                }
-            };
-            let waits = || {
-                state.in_order().any(finds_no_node)
-                    || state.in_order().any(is_gated) && state.in_order().any(is_hindered)
-            };
-            // A single bundle is there or is not, and holds nothing while it waits for others.
-            if units < 2 || title.is_empty() || !waits() {
-                continue;
-            }
-            // A tenant may make any number of placement groups. Those that are known are still
-            // tried again.
-            if times == 0 && self.known.len() >= MOST {
-                continue;
-            }
-            let pause_s = doubled(FIRST_S, times, LONGEST_S);
-            let later = pause_s * (0.5 + spread(cluster, title, times + 1));
-            let memory = GangMemory {
-                times: times.saturating_add(1),
-                retry_at: now + later,
-            };
-            self.known.insert(title.to_owned(), memory);
-            is_any = true;
+        // A tenant may make any number of placement groups. Those that are known are still
+        // tried again.
+        if times == 0 && known.len() >= MOST {
+            continue;
         }
-        is_any
+        let times = times.saturating_add(1);
+        let later = RETRY.wait_s(times) * (0.5 + spread(cluster, title, times));
+        let memory = GangMemory {
+            times,
+            retry_at: now + later,
+        };
+        known.insert(title.to_owned(), memory);
+        is_any = true;
     }
+    is_any
 }
 
 /// A number from 0 up to 1 that is the same whenever it is asked for, and another one for each

@@ -58,42 +58,41 @@ impl<'d> Jump<'d> {
         if !state.strategy.is_rayfit() || memory.is_none() && !is_any() {
             return None;
         }
-        let newest = newest_admitted(decided);
-        // If younger pods of its group were admitted, its gate is not about what is asked for.
-        let is_gated = |node: &PlannedNode| {
-            let newest = node.group().and_then(|group| *newest.get(group)?);
-            let is_passed_over =
-                |gated: f64| newest.is_some_and(|newest| newest > now - gated + ROUNDED_S);
-            node.stays() && node.gated_s.is_some_and(|gated| !is_passed_over(gated))
-        };
-        let is_listed = |node: &PlannedNode| {
-            let pod = node.pod().unwrap_or_default();
-            decided.config.is_listed(state.group_name(node), pod)
-        };
-        let is_of_gang = of_gangs(decided);
-        let gated: Vec<&PlannedNode> = (state.in_order())
-            .filter(|node| is_gated(node) && !is_listed(node))
-            .collect();
-        let remembered = |number: GroupIndex| {
-            memory.is_some_and(|memory| memory.groups.contains_key(name(state, number)))
-        };
-        let mut concerned: ByGroup<bool> = (state.groups.enumerate())
-            .map(|(number, _)| remembered(number))
-            .collect();
-        for group in gated.iter().filter_map(|node| node.group()) {
-            if let Some(concerned) = concerned.get_mut(group) {
-                *concerned = true;
+        // By group, when the newest pod without scheduling gates was made, in seconds since 1970.
+        let mut newest: HashMap<&str, f64> = HashMap::default();
+        for pod in decided.own {
+            if pod.role == PodRole::Worker && !pod.deleting && !pod.is_gated() {
+                let newest = newest.entry(pod.group).or_insert(f64::MIN);
+                *newest = newest.max(pod.created().unwrap_or(f64::MIN));
             }
         }
-        let youngest = gated
-            .iter()
-            .filter_map(|node| node.gated_s)
-            .reduce(f64::min);
+        // If younger pods of its group were admitted, its gate is not about what is asked for.
+        let is_gated = |node: &PlannedNode| {
+            let (group, pod) = (state.group_name(node), node.pod().unwrap_or_default());
+            let newest = node.group().and_then(|_| newest.get(group)).copied();
+            let is_passed_over =
+                |gated: f64| newest.is_some_and(|newest| newest > now - gated + ROUNDED_S);
+            let is_gated = node.gated_s.is_some_and(|gated| !is_passed_over(gated));
+            is_gated && node.stays() && !decided.config.is_listed(group, pod)
+        };
+        let is_of_gang = of_gangs(decided);
+        let gated: Vec<&PlannedNode> = state.in_order().filter(|node| is_gated(node)).collect();
+        let turn = |group: GroupIndex| {
+            let memory = memory?;
+            memory.groups.get(state.name(group))
+        };
+        let mut concerned = state.count(is_gated);
+        for (number, _) in state.groups.enumerate() {
+            concerned[number] += u64::from(turn(number).is_some());
+        }
+        let concerned = concerned.map(|count| *count > 0);
+        let youngest = gated.iter().filter_map(|node| node.gated_s);
+        let youngest = youngest.reduce(f64::min);
         let lasts = |seconds: f64| seconds >= PATIENCE_S;
         let replicas = |nodes: &ByGroup<u64>| -> ByGroup<u64> {
             let of = |(number, count): (GroupIndex, &u64)| {
                 let counts = concerned.holds(number);
-                count.div_ceil(hosts(state, number)) * u64::from(counts)
+                count.div_ceil(state.hosts(number)) * u64::from(counts)
             };
             nodes.enumerate().map(of).collect()
         };
@@ -108,9 +107,7 @@ impl<'d> Jump<'d> {
                 && memory.is_none_or(|memory| lasts(now - memory.at)),
             admitted: sum(&replicas(&admitted)),
             pending: replicas(&requested),
-            is_less: state
-                .in_order()
-                .any(|node| node.gated_s.is_some() && node.is_deleted()),
+            is_less: (state.in_order()).any(|node| node.gated_s.is_some() && node.is_deleted()),
             needed: state.count(|node| node.is_to_launch() && !is_of_gang(node)),
             of_gangs: state.count(|node| node.is_to_launch() && is_of_gang(node)),
             replicas: whole_replicas(state, &gated, &is_of_gang),
@@ -122,10 +119,7 @@ impl<'d> Jump<'d> {
             }
         }
         jump.is_refused &= !jump.replicas.is_empty();
-        let times = |group: GroupIndex| {
-            let turn = memory.and_then(|memory| memory.groups.get(name(state, group)));
-            turn.map_or(0, |turn| turn.times)
-        };
+        let times = |group: GroupIndex| turn(group).map_or(0, |turn| turn.times);
         // Taken back are first what nothing needs, then what has made way before, then the last one.
         jump.replicas.sort_by(|one, other| {
             let by_need = one.is_needed.cmp(&other.is_needed);
@@ -143,11 +137,8 @@ impl<'d> Jump<'d> {
 
     /// Its groups.
     pub(super) fn groups(&self) -> impl Iterator<Item = GroupIndex> {
-        let concerned = self
-            .concerned
-            .enumerate()
-            .filter(|(_, concerned)| **concerned);
-        concerned.map(|(number, _)| number)
+        let groups = self.concerned.enumerate();
+        groups.filter_map(|(number, is_concerned)| is_concerned.then_some(number))
     }
 }
 
@@ -166,7 +157,7 @@ fn whole_replicas<'d>(
     let mut unnamed: HashMap<GroupIndex, Vec<&'d PlannedNode>> = HashMap::default();
     for node in gated {
         let Some(group) = node.group() else { continue };
-        match node.replica().filter(|_| hosts(state, group) > 1) {
+        match node.replica().filter(|_| state.hosts(group) > 1) {
             Some(replica) => named.entry((group, replica)).or_default().push(node),
             None => unnamed.entry(group).or_default().push(node),
         }
@@ -184,12 +175,9 @@ fn whole_replicas<'d>(
         }
     }
     for (group, nodes) in unnamed {
-        let hosts = usize::try_from(hosts(state, group)).unwrap_or(usize::MAX);
-        found.extend(
-            nodes
-                .chunks_exact(hosts)
-                .map(|nodes| (group, nodes.to_vec())),
-        );
+        let hosts = usize::try_from(state.hosts(group)).unwrap_or(usize::MAX);
+        let whole = nodes.chunks_exact(hosts);
+        found.extend(whole.map(|nodes| (group, nodes.to_vec())));
     }
     found.retain(|(_, nodes)| !nodes.iter().any(|node| is_of_gang(node)));
     let is_needed = |node: &PlannedNode| !node.is_unneeded() || state.is_on_standby(node);
@@ -205,46 +193,15 @@ fn whole_replicas<'d>(
     found.into_iter().map(replica).collect()
 }
 
-/// By group, when the newest pod without scheduling gates was made, in seconds since 1970.
-fn newest_admitted(decided: &Decided<'_>) -> ByGroup<Option<f64>> {
-    let mut newest = decided.state.groups.map(|_| None);
-    let own = decided.own.iter();
-    for pod in own.filter(|pod| pod.role == PodRole::Worker && !pod.deleting && !pod.is_gated()) {
-        let number = decided.config.number(pod.group);
-        if let Some(newest) = number.and_then(|number| newest.get_mut(number)) {
-            *newest = f64::max(
-                newest.unwrap_or(f64::MIN),
-                pod.created().unwrap_or(f64::MIN),
-            )
-            .into();
-        }
-    }
-    newest
-}
-
 /// Whether a node is for a placement group of several bundles.
 fn of_gangs(decided: &Decided<'_>) -> impl Fn(&PlannedNode) -> bool {
     let gangs: List<DemandIndex, bool> = decided.demands.map(|demand| {
-        let batches = demand.batches.iter().flatten();
-        let units = batches
-            .map(|batch| batch.count)
-            .fold(0, u64::saturating_add);
+        let counts = demand.batches.iter().flatten().map(|batch| batch.count);
+        let units = counts.fold(0, u64::saturating_add);
         matches!(demand.kind, DemandOrigin::Gang(..)) && units > 1
     });
     move |node| {
         let mut takes = node.takes.iter();
         takes.any(|take| gangs.get(take.demand).copied().unwrap_or(false))
     }
-}
-
-/// The name of a group.
-pub(super) fn name(state: &DecisionState, group: GroupIndex) -> &str {
-    let group = state.groups.get(group);
-    group.map_or("", |group| group.config.name.as_str())
-}
-
-/// The number of nodes of a replica of a group.
-pub(super) fn hosts(state: &DecisionState, group: GroupIndex) -> u64 {
-    let group = state.groups.get(group);
-    group.map_or(1, |group| group.config.hosts.max(1))
 }

@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
-use crate::plan::growth::wait::wait_after;
 use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
@@ -23,23 +22,32 @@ use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::unmet::CountedAtBase;
 use crate::plan::packing::fit::FitTrial;
-use crate::plan::packing::state::DecisionState;
+use crate::seconds::Retry;
 use crate::snapshot::History;
 use crate::snapshot::history::GrowthBackoff;
 
-/// The number of the longest waits after which a failure is forgotten.
-const FORGOTTEN_AFTER: f64 = 2.0;
+/// The times for which a group stays in back-off.
+const RETRY: Retry = Retry::UP_TO_AN_HOUR;
+
+/// Seconds after which a failure is forgotten: twice the longest wait.
+const FORGOTTEN_AFTER_S: f64 = 2.0 * RETRY.longest_s;
 
 /// The reason why new pods of the group count at their base size, by a growth back-off that is
 /// remembered.
 fn remembered(history: &History, group: &str, now: f64) -> Option<CountedAtBase> {
     let backoff = history.growth_backoffs.get(group)?;
-    let until = backoff.at + wait_after(backoff.failures);
+    let until = backoff.at + RETRY.wait_s(backoff.failures);
     (until > now).then_some(if backoff.at_start {
         CountedAtBase::FullNode { until }
     } else {
         CountedAtBase::GrowthBackoff { until }
     })
+}
+
+/// The number of failures in a row, including one more.
+fn failures(history: &History, group: &str) -> u32 {
+    let before = history.growth_backoffs.get(group);
+    before.map_or(1, |backoff| backoff.failures.saturating_add(1))
 }
 
 /// The reason why new pods of each group count at their base size, if the group is in growth
@@ -56,87 +64,61 @@ pub(crate) fn of_groups(
         return groups.map(|_| None);
     };
     let at_base = |((number, group), lacks_room): ((GroupIndex, &GroupConfig), bool)| {
-        let until = || now + wait_after(failures(history, &group.name));
-        let known = remembered(history, &group.name, now);
-        let begins = || {
+        remembered(history, &group.name, now).or_else(|| {
+            let until = now + RETRY.wait_s(failures(history, &group.name));
             if too_large.holds(number) {
-                return Some(CountedAtBase::GrowthBackoff { until: until() });
+                return Some(CountedAtBase::GrowthBackoff { until });
             }
-            lacks_room.then(|| CountedAtBase::FullNode { until: until() })
-        };
-        known.or_else(begins)
+            lacks_room.then_some(CountedAtBase::FullNode { until })
+        })
     };
     groups.enumerate().zip(starting()).map(at_base).collect()
-}
-
-/// The number of failures in a row, including one more.
-fn failures(history: &History, group: &str) -> u32 {
-    let before = history.growth_backoffs.get(group);
-    before.map_or(1, |backoff| backoff.failures.saturating_add(1))
 }
 
 /// The growth back-offs to remember after a decision.
 pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, GrowthBackoff> {
     let (state, now) = (&decided.state, decided.now);
     let mut growth_backoffs = history.growth_backoffs.clone();
-    growth_backoffs.retain(|_, backoff| now - backoff.at < FORGOTTEN_AFTER * wait_after(u32::MAX));
-    let (grown, small) = (state.count(has_grown), state.count(goes_small));
+    growth_backoffs.retain(|_, backoff| now - backoff.at < FORGOTTEN_AFTER_S);
+    // A resize of these has just reached the resize limits.
+    let grown = state.count(|node| {
+        let resize = node.resize.as_deref();
+        resize.is_some_and(|resize| resize.has_come_through() && !resize.is_below_limits())
+    });
+    // These are idle and go, and have not grown up to their resize limits.
+    let small = state.count(|node| {
+        let causes = [RemovalCause::Idle, RemovalCause::GivesWay];
+        let goes = node.removal().is_some_and(|cause| causes.contains(&cause));
+        let resize = node.resize.as_deref();
+        goes && node.stage() == Stage::Running && resize.is_some_and(Resize::is_below_limits)
+    });
+    let launched = state.count(|node| node.fate == Fate::Launch);
     for (number, group) in state.groups.enumerate() {
-        let group = &group.config;
+        let name = &group.config.name;
         let too_large = decided.evidence.has_too_large.holds(number);
         if grown.count(number) > 0 && !too_large {
             // A pod that has grown shows that the Kubernetes nodes have room again.
-            growth_backoffs.remove(&group.name);
-        } else if state.strategy.is_rayfit()
-            // During a back-off pods are launched for their base size, so that one that stays small
-            // is no new failure.
-            && remembered(history, &group.name, now).is_none()
-        {
-            // A pod that starts has no room, and others were launched for their base size.
-            let at_start = starts_on_full_node(state, number) && is_launched(state, number);
-            if at_start || too_large || small.count(number) > 0 && is_wanted(decided, number) {
-                let backoff = GrowthBackoff {
-                    at: now,
-                    failures: failures(history, &group.name),
-                    at_start,
-                };
-                growth_backoffs.insert(group.name.clone(), backoff);
-            }
+            growth_backoffs.remove(name);
+            continue;
+        }
+        // During a back-off pods are launched for their base size, so that one that stays small
+        // is no new failure.
+        if !state.strategy.is_rayfit() || remembered(history, name, now).is_some() {
+            continue;
+        }
+        // A pod that starts has no room, and others were launched for their base size.
+        let is_full = matches!(group.at_base, Some(CountedAtBase::FullNode { .. }));
+        let at_start = is_full && launched.count(number) > 0;
+        if at_start || too_large || small.count(number) > 0 && is_wanted(decided, number) {
+            let backoff = GrowthBackoff {
+                at: now,
+                failures: failures(history, name),
+                at_start,
+            };
+            growth_backoffs.insert(name.clone(), backoff);
         }
     }
     growth_backoffs
-}
-
-/// Whether new nodes of the group count at their base size because one that starts cannot grow.
-fn starts_on_full_node(state: &DecisionState, group: GroupIndex) -> bool {
-    let at_base = state.groups.get(group).and_then(|group| group.at_base);
-    matches!(at_base, Some(CountedAtBase::FullNode { .. }))
-}
-
-/// Whether nodes of the group are launched.
-fn is_launched(state: &DecisionState, group: GroupIndex) -> bool {
-    let launched = |node: &PlannedNode| node.group() == Some(group) && node.fate == Fate::Launch;
-    state.in_order().any(launched)
-}
-
-/// Whether a resize of the node has just reached the resize limits.
-fn has_grown(node: &PlannedNode) -> bool {
-    let resize = node.resize.as_deref();
-    resize.is_some_and(|resize| resize.has_come_through() && !is_small(resize))
-}
-
-/// Whether the node is idle and goes, and has not grown up to its resize limits.
-fn goes_small(node: &PlannedNode) -> bool {
-    node.stage() == Stage::Running
-        && matches!(
-            node.removal(),
-            Some(RemovalCause::Idle | RemovalCause::GivesWay)
-        )
-        && node.resize.as_deref().is_some_and(is_small)
-}
-
-fn is_small(resize: &Resize) -> bool {
-    resize.current.is_below(resize.limits.size())
 }
 
 /// Whether some demand waits that a pod of the group could take at its resize limits: another pod

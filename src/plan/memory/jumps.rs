@@ -14,33 +14,17 @@
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::list::{ByGroup, GroupIndex};
-use crate::plan::memory::gated::{GatedReplica, Jump, hosts, name, sum};
+use crate::plan::memory::gated::{GatedReplica, Jump, sum};
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{Fate, PlannedNode};
-use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
-use crate::plan::outcome::problem_reason::ProblemReason;
-use crate::plan::packing::state::DecisionState;
-use crate::seconds::doubled;
-use crate::snapshot::Snapshot;
+use crate::plan::nodes::node::PlannedNode;
+use crate::seconds::Retry;
 use crate::snapshot::history::JumpMemory;
 
-/// Seconds for which a step is no larger than what is known to be left, the first time.
-const FIRST_S: f64 = 60.0;
-
-/// The longest such time, in seconds.
-const LONGEST_S: f64 = 600.0;
+/// The times for which a step is no larger than what is known to be left.
+const RETRY: Retry = Retry::UP_TO_TEN_MINUTES;
 
 /// Seconds without scheduling gates after which a jump is forgotten.
-const FORGOTTEN_AFTER_S: f64 = 3600.0;
-
-/// The last jump that was not admitted, and what is taken back of it in this decision.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Jumps {
-    memory: Option<JumpMemory>,
-    /// The pods that are taken back, by name.
-    withdrawn: HashSet<String>,
-}
+pub(super) const FORGOTTEN_AFTER_S: f64 = 3600.0;
 
 /// The number of nodes that may be launched now beside what has not been admitted.
 #[derive(Debug)]
@@ -51,138 +35,102 @@ pub(crate) struct JumpRoom {
     pub(crate) is_short: bool,
 }
 
-impl JumpRoom {
-    /// The problem that less is asked for than is needed, if it is.
-    pub(crate) fn problem(&self) -> Option<Problem> {
-        self.is_short.then_some(Problem {
-            at: ProblemPlace::Workers,
-            reason: ProblemReason::JumpRefused,
-            effect: ProblemEffect::FewerAtOnce,
-        })
+/// Takes back a part of the jump, if it was not admitted. Returns its pods, by name.
+pub(super) fn shrink(memory: &mut Option<JumpMemory>, decided: &Decided<'_>) -> HashSet<String> {
+    let mut withdrawn = HashSet::default();
+    let (state, now) = (&decided.state, decided.now);
+    let mut nodes = state.in_order();
+    // While the head does not run, nothing is done.
+    let acts = nodes.any(|node| node.head && node.stage() == Stage::Running);
+    let Some(jump) = Jump::of(decided, memory.as_ref()) else {
+        return withdrawn;
+    };
+    if !jump.is_refused || !acts || state.is_left_alone() || state.work.is_over() {
+        return withdrawn;
     }
+    let all = jump.replicas.len();
+    let vain = jump.replicas.iter().filter(|one| !one.is_needed).count();
+    let makes_way = (memory.as_ref()).and_then(|memory| makes_way(memory, &jump, decided));
+    let goal = match vain {
+        0 if all > 1 => all - all / 2,
+        0 => usize::from(makes_way.is_some()),
+        // They go by themselves once their time is over.
+        _ if vain == all => 0,
+        _ => vain,
+    };
+    let is_asked = |node: &PlannedNode| node.pod().is_some() || node.stage() == Stage::Requested;
+    let mut left = state.count(|node| node.stays() && is_asked(node));
+    // KubeRay makes what a group's minimum needs again.
+    let may_go = |one: &&GatedReplica<'_>| {
+        let min = state.groups.get(one.group).map_or(0, |of| of.config.min);
+        let rest = left.count(one.group).checked_sub(one.pods.len() as u64);
+        let rest = rest.filter(|rest| *rest >= min);
+        if let (Some(left), Some(rest)) = (left.get_mut(one.group), rest) {
+            *left = rest;
+        }
+        rest.is_some()
+    };
+    for one in jump.replicas.iter().filter(may_go).take(goal) {
+        withdrawn.extend(one.pods.iter().map(|pod| (*pod).to_owned()));
+    }
+    if withdrawn.is_empty() {
+        return withdrawn;
+    }
+    let memory = memory.get_or_insert_default();
+    if now - memory.at >= FORGOTTEN_AFTER_S {
+        memory.times = 0;
+    }
+    if now >= larger_at(memory) {
+        memory.times = memory.times.saturating_add(1);
+    }
+    memory.refused = makes_way.is_none().then(|| jump.all());
+    (memory.at, memory.seen_at, memory.admitted) = (now, now, jump.admitted);
+    for number in jump.groups() {
+        let name = state.name(number).to_owned();
+        memory.groups.entry(name).or_default();
+    }
+    let turn = makes_way.and_then(|group| memory.groups.get_mut(state.name(group)));
+    if let Some(turn) = turn {
+        turn.times = turn.times.saturating_add(1);
+        turn.until = now + RETRY.wait_s(turn.times);
+    }
+    withdrawn
 }
 
-impl Jumps {
-    /// The remembered jump, if it still counts.
-    pub(crate) fn of(snapshot: &Snapshot, now: f64) -> Self {
-        let remembered = snapshot.history.jump.clone();
-        // A time ahead of the clock, which was set back since, would count for as much longer.
-        let counts = |jump: &JumpMemory| (0.0..FORGOTTEN_AFTER_S).contains(&(now - jump.seen_at));
-        Self {
-            memory: remembered.filter(counts),
-            withdrawn: HashSet::default(),
-        }
-    }
-
-    /// Marks the pods that are taken back.
-    pub(crate) fn withdraw(&self, state: &mut DecisionState) {
-        if self.withdrawn.is_empty() {
-            return;
-        }
-        for node in state.nodes.iter_mut() {
-            if node.pod().is_some_and(|pod| self.withdrawn.contains(pod)) {
-                node.fate = Fate::Remove(RemovalCause::NotAdmitted);
-            }
-        }
-    }
-
-    /// Takes back a part of the jump, if it was not admitted. Returns whether anything is.
-    pub(crate) fn shrink(&mut self, decided: &Decided<'_>) -> bool {
-        let (state, now) = (&decided.state, decided.now);
-        let mut nodes = state.in_order();
-        // While the head does not run, nothing is done.
-        let acts = nodes.any(|node| node.head && node.stage() == Stage::Running);
-        let Some(jump) = Jump::of(decided, self.memory.as_ref()) else {
-            return false;
-        };
-        if !jump.is_refused || !acts || state.is_left_alone() || state.work.is_over() {
-            return false;
-        }
-        let all = jump.replicas.len();
-        let vain = jump.replicas.iter().filter(|one| !one.is_needed).count();
-        let makes_way = self.makes_way(&jump, decided);
-        let goal = match vain {
-            0 if all > 1 => all - all / 2,
-            0 => usize::from(makes_way.is_some()),
-            // They go by themselves once their time is over.
-            _ if vain == all => 0,
-            _ => vain,
-        };
-        let is_asked =
-            |node: &PlannedNode| node.pod().is_some() || node.stage() == Stage::Requested;
-        let mut left = state.count(|node| node.stays() && is_asked(node));
-        // KubeRay makes what a group's minimum needs again.
-        let may_go = |one: &&GatedReplica<'_>| {
-            let min = state.groups.get(one.group).map_or(0, |of| of.config.min);
-            let rest = left.count(one.group).checked_sub(one.pods.len() as u64);
-            let rest = rest.filter(|rest| *rest >= min);
-            if let (Some(left), Some(rest)) = (left.get_mut(one.group), rest) {
-                *left = rest;
-            }
-            rest.is_some()
-        };
-        for one in jump.replicas.iter().filter(may_go).take(goal) {
-            let pods = one.pods.iter().map(|pod| (*pod).to_owned());
-            self.withdrawn.extend(pods);
-        }
-        if self.withdrawn.is_empty() {
-            return false;
-        }
-        let memory = self.memory.get_or_insert_default();
-        if now - memory.at >= FORGOTTEN_AFTER_S {
-            memory.times = 0;
-        }
-        if now >= larger_at(memory) {
-            memory.times = memory.times.saturating_add(1);
-        }
-        memory.refused = makes_way.is_none().then(|| jump.all());
-        (memory.at, memory.seen_at, memory.admitted) = (now, now, jump.admitted);
-        for number in jump.groups() {
-            memory
-                .groups
-                .entry(name(state, number).to_owned())
-                .or_default();
-        }
-        let turn = makes_way.and_then(|group| memory.groups.get_mut(name(state, group)));
-        if let Some(turn) = turn {
-            turn.until = now + doubled(FIRST_S, turn.times, LONGEST_S);
-            turn.times = turn.times.saturating_add(1);
-        }
-        true
-    }
-
-    /// The group whose last replica makes way for another group of the jump.
-    fn makes_way(&self, jump: &Jump<'_>, decided: &Decided<'_>) -> Option<GroupIndex> {
-        let (memory, [last]) = (self.memory.as_ref()?, jump.replicas.as_slice()) else {
-            return None;
-        };
-        let waits = |(number, needed): (GroupIndex, &u64)| {
-            let turn = memory.groups.get(name(&decided.state, number));
-            number != last.group
-                && *needed > 0
-                && turn.is_some_and(|turn| turn.until <= decided.now)
-        };
-        jump.needed.enumerate().any(waits).then_some(last.group)
-    }
-
-    /// The remembered jump, with the changes of this decision.
-    pub(crate) fn remembered(&self) -> Option<JumpMemory> {
-        self.memory.clone()
-    }
+/// The group whose last replica makes way for another group of the jump.
+fn makes_way(memory: &JumpMemory, jump: &Jump<'_>, decided: &Decided<'_>) -> Option<GroupIndex> {
+    let [last] = jump.replicas.as_slice() else {
+        return None;
+    };
+    let waits = |(number, needed): (GroupIndex, &u64)| {
+        let turn = memory.groups.get(decided.state.name(number));
+        let is_due = turn.is_some_and(|turn| turn.until <= decided.now);
+        number != last.group && *needed > 0 && is_due
+    };
+    jump.needed.enumerate().any(waits).then_some(last.group)
 }
 
 /// The launches allowed now; `None` if there is no bound.
 pub(crate) fn room(decided: &Decided<'_>) -> Option<JumpRoom> {
     let (state, now) = (&decided.state, decided.now);
     let jump = Jump::of(decided, decided.jump.as_ref())?;
-    let step = match &decided.jump {
+    let mut left = match &decided.jump {
         _ if jump.is_refused => 0,
         None => return None,
-        Some(memory) => step(memory, jump.admitted, now).saturating_sub(sum(&jump.pending)),
+        Some(memory) => {
+            let step = match memory.refused {
+                // The quota that is left is known to be less than that.
+                Some(refused) if now < larger_at(memory) => {
+                    refused.saturating_sub(jump.admitted) / 2
+                }
+                _ => jump.admitted.saturating_sub(memory.admitted),
+            };
+            step.max(1).saturating_sub(sum(&jump.pending))
+        }
     };
     let turn = |number: GroupIndex| {
         let memory = decided.jump.as_ref()?;
-        memory.groups.get(name(state, number)).copied()
+        memory.groups.get(state.name(number)).copied()
     };
     let mut concerned: Vec<(u32, GroupIndex)> = jump
         .groups()
@@ -194,9 +142,8 @@ pub(crate) fn room(decided: &Decided<'_>) -> Option<JumpRoom> {
         limits: state.groups.map(|_| None),
         is_short: false,
     };
-    let mut left = step;
     for (times, number) in concerned {
-        let hosts = hosts(state, number);
+        let hosts = state.hosts(number);
         let needed = jump.needed.count(number).div_ceil(hosts);
         let makes_way = turn(number).is_some_and(|turn| turn.until > now);
         let most = match times {
@@ -250,19 +197,9 @@ pub(crate) fn after(decided: &Decided<'_>) -> Option<JumpMemory> {
     Some(memory)
 }
 
-/// The number of replicas that are asked for at once.
-fn step(memory: &JumpMemory, admitted: u64, now: f64) -> u64 {
-    let step = match memory.refused {
-        // The quota that is left is known to be less than that.
-        Some(refused) if now < larger_at(memory) => refused.saturating_sub(admitted) / 2,
-        _ => admitted.saturating_sub(memory.admitted),
-    };
-    step.max(1)
-}
-
 /// The time at which a larger step is tried again, in seconds since 1970.
 fn larger_at(memory: &JumpMemory) -> f64 {
-    memory.at + doubled(FIRST_S, memory.times.saturating_sub(1), LONGEST_S)
+    memory.at + RETRY.wait_s(memory.times)
 }
 
 #[cfg(test)]
@@ -271,9 +208,7 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use crate::plan::{
-        Plan, PlanSettings, ProblemReason, RemovalCause, Strategy, apply, check, decide,
-    };
+    use crate::plan::{Plan, PlanSettings, ProblemReason, RemovalCause, Strategy, check, decide};
     use crate::snapshot::Snapshot;
     use crate::snapshot::history::{History, InstanceStatus};
 
@@ -425,12 +360,25 @@ mod tests {
             let snapshot = self.snapshot(later);
             let (plan, _) = decide(&snapshot, &self.settings);
             assert_eq!(check::check(&snapshot, &plan), []);
-            let (again, _) = decide(&apply::sent(&snapshot, &plan), &self.settings);
-            assert!(again.is_quiet(), "{plan}\nand again:\n{again}");
             let groups = plan.groups.iter();
             let gone: BTreeSet<&str> = groups
                 .flat_map(|group| group.deletions().map(|deletion| deletion.pod.as_str()))
                 .collect();
+            // KubeRay has taken note of the plan, and has not acted yet.
+            let mut sent = snapshot.clone();
+            sent.history = plan.remember.clone();
+            sent.pods.retain(|pod| !gone.contains(pod.name));
+            sent.ray_cluster.edit(|cluster| {
+                for (at, group) in plan.groups.iter().enumerate() {
+                    let spec = &mut cluster["spec"]["workerGroupSpecs"][at];
+                    let listed = group.deletions().map(|deletion| &deletion.pod);
+                    let listed = listed.collect::<Vec<_>>();
+                    spec["replicas"] = json!(group.replicas);
+                    spec["scaleStrategy"] = json!({ "workersToDelete": listed });
+                }
+            });
+            let (again, _) = decide(&sent, &self.settings);
+            assert!(again.is_quiet(), "{plan}\nand again:\n{again}");
             self.pods.retain(|pod| !gone.contains(pod.name.as_str()));
             self.changes += u32::from(!plan.is_quiet());
             for (group, planned) in self.groups.iter().zip(&plan.groups) {

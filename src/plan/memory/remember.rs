@@ -4,25 +4,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
-use crate::plan::growth::resize::Resize;
 use crate::plan::growth::suggestion;
-use crate::plan::memory::{
-    at_work, availability, blocked, bursts, early_ends, excess, growth_backoff, jumps,
-};
+use crate::plan::memory::{availability, blocked, bursts, early_ends, growth_backoff, jumps};
 use crate::plan::nodes::life::{NodeLife, RayInPod, Stage};
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::nodes::standby_role::StandbyRole;
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::outcome::plan::{NodeDrain, Plan};
+use crate::plan::outcome::plan::Plan;
 use crate::snapshot::Snapshot;
 use crate::snapshot::history::{
-    History, Instance, InstanceStatus, ResizeMemory, StandbyMemory, ToldDeparture,
+    ExcessMemory, History, Instance, InstanceStatus, ResizeMemory, StandbyMemory, ToldDeparture,
 };
 
 /// Returns the history after a plan.
 pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -> History {
     let before = &snapshot.history;
     let instances = instances(before, decided, plan);
+    let (at_work, bursts) = bursts::after(decided);
     let mut unavailable = before.unavailable.clone();
     for (group, at) in availability::failures(decided, &instances) {
         let last = unavailable.entry(group.to_owned()).or_insert(at);
@@ -43,8 +41,8 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
     History {
         instances,
         growth_backoffs: growth_backoff::after(before, decided),
-        at_work: at_work::after(decided),
-        bursts: bursts::after(decided),
+        at_work,
+        bursts,
         // Groups come and go under any name: what is not forgotten with them would add up.
         launch_limits: (before.launch_limits.iter())
             .filter(|(group, _)| decided.config.number(group).is_some())
@@ -52,7 +50,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
             .collect(),
         blocked: blocked::after(before, decided),
         early_ends: early_ends::after(before, decided),
-        excess: excess::after(before, decided, plan),
+        excess: excess(before, decided, plan),
         gangs: decided.gangs.clone(),
         jump: jumps::after(decided),
         // The caller fills it in: `idle_end` decides on it once the plan is made.
@@ -64,44 +62,75 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
         unavailable,
         unneeded_since: decided.unneeded_since.clone(),
         rooms: decided.state.rooms.clone(),
-        resizes: decided
-            .state
-            .in_order()
+        resizes: (decided.state.in_order())
             .filter_map(|node| Some((node.pod()?.to_owned(), resize(snapshot, decided, node)?)))
             .collect(),
-        standby: decided
-            .state
-            .in_order()
-            .filter_map(|node| Some((node.pod()?.to_owned(), standby(node)?)))
+        // Idle nodes that are, or were, needed for headroom.
+        standby: (decided.state.in_order())
+            .filter(|node| node.is_idle() && node.stays() && node.standby != StandbyRole::None)
+            .filter_map(|node| {
+                let released_at = node.standby.released_at();
+                Some((node.pod()?.to_owned(), StandbyMemory { released_at }))
+            })
             .collect(),
     }
 }
 
 /// Departures that have been announced to Ray nodes that are about to leave.
 fn told(before: &History, decided: &Decided<'_>, plan: &Plan) -> BTreeMap<String, ToldDeparture> {
-    let leaves = |pod: &String| decided.departures.contains_key(pod);
-    let known = before.told.iter().filter(|(pod, _)| leaves(pod));
-    let known = known.map(|(pod, told)| (pod.clone(), *told));
-    let leaving = |drain: &&NodeDrain| drain.cause == RemovalCause::NodeLeaves;
-    let drains = plan.drains.iter().filter(leaving);
-    let now = drains.filter_map(|drain| {
-        let departure = drain.departure.as_ref()?;
-        let told = ToldDeparture {
-            gone_at: departure.gone_at,
-            is_known: departure.is_known,
-        };
-        Some((drain.pod.clone(), told))
-    });
-    known.chain(now).collect()
+    let known = before.told.iter();
+    let known = known.filter(|(pod, _)| decided.departures.contains_key(*pod));
+    let mut told: BTreeMap<String, ToldDeparture> =
+        known.map(|(pod, told)| (pod.clone(), *told)).collect();
+    for drain in &plan.drains {
+        if drain.cause == RemovalCause::NodeLeaves
+            && let Some(departure) = &drain.departure
+        {
+            let departure = ToldDeparture {
+                gone_at: departure.gone_at,
+                is_known: departure.is_known,
+            };
+            told.insert(drain.pod.clone(), departure);
+        }
+    }
+    told
 }
 
-/// Memory of an idle node that is, or was, needed for headroom.
-fn standby(node: &PlannedNode) -> Option<StandbyMemory> {
-    let is_idle = node.is_idle() && node.stays();
-    let is_known = node.standby != StandbyRole::None;
-    (is_idle && is_known).then_some(StandbyMemory {
-        released_at: node.standby.released_at(),
-    })
+/// Memory of the nodes above a maximum, after a plan, so that their time ends when it was said to. A node that was
+/// asked to leave and does not drain yet is remembered for as long as its stop is awaited.
+fn excess(history: &History, decided: &Decided<'_>, plan: &Plan) -> BTreeMap<String, ExcessMemory> {
+    let (before, now) = (&history.excess, decided.now);
+    let mut after: BTreeMap<String, ExcessMemory> = BTreeMap::new();
+    for node in decided.state.in_order() {
+        if node.removal() == Some(RemovalCause::StopRequested)
+            && let Some((pod, memory)) = node.pod().and_then(|pod| before.get_key_value(pod))
+        {
+            after.insert(pod.clone(), *memory);
+        }
+    }
+    for node in &decided.excess {
+        let memory = ExcessMemory {
+            since: node.since,
+            stopped_at: node.stopped_at,
+        };
+        after.insert(node.pod.clone(), memory);
+    }
+    for drain in &plan.drains {
+        let Some(stop_at) = drain.stop_at.filter(|_| plan.strategy.is_rayfit()) else {
+            continue;
+        };
+        let before = before.get(&drain.pod).copied();
+        let fresh = ExcessMemory {
+            since: now,
+            stopped_at: None,
+        };
+        let mut memory = before.unwrap_or(fresh);
+        if stop_at <= now {
+            memory.stopped_at = Some(now);
+        }
+        after.insert(drain.pod.clone(), memory);
+    }
+    after
 }
 
 /// The launches that have no pod yet, and the pods whose Ray node was asked to stop; with strategy `Ray`
@@ -148,57 +177,47 @@ fn instances(before: &History, decided: &Decided<'_>, plan: &Plan) -> Vec<Instan
                     *asked -= now;
                     now
                 });
-                let launch = |status, count| Instance {
-                    group: group.clone(),
-                    pod: None,
-                    status,
-                    since: Some(decided.now),
-                    count,
-                };
-                add(&mut instances, launch(InstanceStatus::Requested, now));
-                add(
-                    &mut instances,
-                    launch(InstanceStatus::Queued, node.count - now),
-                );
+                for (status, count) in [
+                    (InstanceStatus::Requested, now),
+                    (InstanceStatus::Queued, node.count - now),
+                ] {
+                    let launch = Instance {
+                        group: group.clone(),
+                        pod: None,
+                        status,
+                        since: Some(decided.now),
+                        count,
+                    };
+                    add(&mut instances, launch);
+                }
                 continue;
             }
             _ => continue,
         };
-        let pod = node.pod().map(str::to_owned);
-        let count = node.count;
-        add(
-            &mut instances,
-            Instance {
-                group,
-                pod,
-                status,
-                since,
-                count,
-            },
-        );
+        let instance = Instance {
+            group,
+            pod: node.pod().map(str::to_owned),
+            status,
+            since,
+            count: node.count,
+        };
+        add(&mut instances, instance);
     }
-    instances.extend(leaving(before, decided));
-    instances
-}
-
-/// The pods that no longer count as nodes because their Ray node was asked to stop, until they are
-/// gone.
-fn leaving(before: &History, decided: &Decided<'_>) -> Vec<Instance> {
     if before.instances.is_empty() {
-        return Vec::new();
+        return instances;
     }
-    let left = &decided.leftovers;
-    let pods = left.stopped.iter().chain(&left.draining);
+    // Pods no longer count as nodes once their Ray node was asked to stop, and are remembered until they are gone. The
+    // next GCS may never have heard of the Ray node, and the container of a raylet that was drained goes on until
+    // somebody deletes the pod, because such a raylet ends without an error. (Ray, `scripts.py`, `start`.)
+    let pods = (decided.leftovers.stopped.iter()).chain(&decided.leftovers.draining);
     let pods: HashSet<&str> = pods.map(|pod| pod.name).collect();
-    // The next GCS may never have heard of the Ray node, and the container of a raylet that was
-    // drained goes on until somebody deletes the pod, because such a raylet ends without an error.
-    // (Ray, `scripts.py`, `start`.)
     let stops = before.instances.iter().filter(|instance| {
         let pod = instance.pod.as_deref();
         instance.status == InstanceStatus::StopRequested
             && pod.is_some_and(|pod| pods.contains(pod))
     });
-    stops.cloned().collect()
+    instances.extend(stops.cloned());
+    instances
 }
 
 /// Adds an instance. Equal launches, one after the other, become one entry.
@@ -221,51 +240,40 @@ fn add(instances: &mut Vec<Instance>, instance: Instance) {
 
 fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &PlannedNode) -> Option<ResizeMemory> {
     let resize = node.resize.as_deref()?;
-    let before = snapshot
-        .history
-        .resizes
-        .get(node.pod()?)
-        .copied()
-        .unwrap_or_default();
-    let (suggested, done) = (is_suggested(resize), resize.has_come_through());
-    let known = before
-        .suggested_at
-        .filter(|_| !suggestion::is_old(before, decided.now));
-    let in_a_row = |so_far: u32, one_more: bool| so_far.saturating_add(one_more.into());
+    let before = snapshot.history.resizes.get(node.pod()?);
+    let before = before.copied().unwrap_or_default();
+    let has_failed = resize.failed_at.is_some();
+    let is_done = resize.has_come_through();
+    let is_suggested = resize.suggested_cpu.is_some() || resize.suggested_memory.is_some();
+    let is_old = suggestion::is_old(before, decided.now);
+    let known = before.suggested_at.filter(|_| !is_old);
+    // A failure of this round is one that the note on the pod does not have yet.
+    let noted = resize.noted.as_ref();
+    let is_noted = noted.is_some_and(|note| note.last_failed_at.is_some());
+    let one_more = |before: u32, is_one: bool| before.saturating_add(is_one.into());
     let memory = ResizeMemory {
-        failures: if done {
+        failures: if is_done {
             0
         } else {
-            in_a_row(before.failures, has_just_failed(resize))
+            one_more(before.failures, has_failed && !is_noted)
         },
-        suggested_at: suggested.then(|| known.unwrap_or(decided.now)),
-        suggestions: if done && !suggested {
+        suggested_at: is_suggested.then(|| known.unwrap_or(decided.now)),
+        suggestions: if is_done && !is_suggested {
             0
         } else {
-            in_a_row(before.suggestions, suggested && known.is_none())
+            one_more(before.suggestions, is_suggested && known.is_none())
         },
-        failed_at: before.failed_at.filter(|_| !done),
+        failed_at: before.failed_at.filter(|_| !is_done),
         spare: resize.spare,
         shrink_failures: resize.shrink_failures,
         followed: resize.followed,
     };
-    let grown =
-        resize.failed_at.is_none() && !resize.base.is_below(resize.current) && before.failures == 0;
-    (!grown
+    let is_grown = !has_failed && !resize.base.is_below(resize.current) && before.failures == 0;
+    let is_worth_it = !is_grown
         || memory.suggested_at.is_some()
         || memory.failures > 0
         || memory.spare.is_some()
         || memory.followed.is_some()
-        || memory.shrink_failures.lately(decided.now) > 0)
-        .then_some(memory)
-}
-
-/// Whether the resize failed in this round, so that the note on the pod does not say so yet.
-fn has_just_failed(resize: &Resize) -> bool {
-    let noted = resize.noted.as_ref();
-    resize.failed_at.is_some() && noted.is_none_or(|note| note.last_failed_at.is_none())
-}
-
-fn is_suggested(resize: &Resize) -> bool {
-    resize.suggested_cpu.is_some() || resize.suggested_memory.is_some()
+        || memory.shrink_failures.lately(decided.now) > 0;
+    is_worth_it.then_some(memory)
 }

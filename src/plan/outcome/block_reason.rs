@@ -1,7 +1,5 @@
 //! Reasons why a group cannot be served now.
 
-use std::fmt;
-
 use crate::snapshot::history::BlockCause;
 use crate::snapshot::node_prospect::NodeAutoscaler;
 use crate::snapshot::whole_moment;
@@ -27,7 +25,7 @@ pub enum BlockReason {
         pod: String,
     },
     /// A node autoscaler says that it can make no Kubernetes node for a pod.
-    #[error("no Kubernetes node takes pod {pod}, and {} says that none comes{}", by.name(), Words(message))]
+    #[error("no Kubernetes node takes pod {pod}, and {} says that none comes{}", by.name(), in_words(message))]
     NoNodeComes {
         /// The name of the pod.
         pod: String,
@@ -86,7 +84,7 @@ pub enum BlockReason {
     NotCreated,
     /// It could not be served a short while ago, and is not tried again before that time, in whole
     /// seconds since 1970.
-    #[error("its pods could not start{}; it is tried again at {}", Because(*.cause), whole_moment(*.until))]
+    #[error("its pods could not start{}; it is tried again at {}", because(*.cause), whole_moment(*.until))]
     Lately {
         /// The cause, if that is remembered.
         cause: Option<BlockCause>,
@@ -187,37 +185,29 @@ impl BlockReason {
     }
 }
 
-/// The words of a node autoscaler, as the end of a sentence.
-struct Words<'a>(&'a str);
-
-impl fmt::Display for Words<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            "" => Ok(()),
-            // Quoted and escaped: whoever may create Events in the namespace chose them.
-            words => write!(f, ": {words:?}"),
-        }
+/// The words of a node autoscaler, as the end of a sentence. They are quoted and escaped: whoever may create Events in
+/// the namespace chose them.
+fn in_words(message: &str) -> String {
+    if message.is_empty() {
+        return String::new();
     }
+    format!(": {message:?}")
 }
 
 /// The cause why pods could not start, as the rest of a sentence.
-struct Because(Option<BlockCause>);
-
-impl fmt::Display for Because {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            None => "",
-            Some(BlockCause::Gated) => ", because scheduling gates were not removed",
-            Some(BlockCause::Unschedulable) => ", because no Kubernetes node took them",
-            Some(BlockCause::NoImage) => ", because an image could not be pulled",
-            Some(BlockCause::NoContainer) => ", because a container could not be made",
-            Some(BlockCause::Crashes) => ", because a container ended again and again",
-            Some(BlockCause::EndsAtStart) => ", because they ended before Ray ran in them",
-            Some(BlockCause::NotInTime) => ", because they did not become Ray nodes in time",
-            Some(BlockCause::NotCreated) => {
-                ", because KubeRay could not make them (its Event \
-                 FailedToCreateWorkerPod on the RayCluster says why)"
-            }
-        })
+fn because(cause: Option<BlockCause>) -> &'static str {
+    match cause {
+        None => "",
+        Some(BlockCause::Gated) => ", because scheduling gates were not removed",
+        Some(BlockCause::Unschedulable) => ", because no Kubernetes node took them",
+        Some(BlockCause::NoImage) => ", because an image could not be pulled",
+        Some(BlockCause::NoContainer) => ", because a container could not be made",
+        Some(BlockCause::Crashes) => ", because a container ended again and again",
+        Some(BlockCause::EndsAtStart) => ", because they ended before Ray ran in them",
+        Some(BlockCause::NotInTime) => ", because they did not become Ray nodes in time",
+        Some(BlockCause::NotCreated) => {
+            ", because KubeRay could not make them (its Event \
+             FailedToCreateWorkerPod on the RayCluster says why)"
+        }
     }
 }

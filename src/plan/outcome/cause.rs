@@ -9,76 +9,77 @@ use crate::plan::outcome::json_text::text_in_json;
 use crate::snapshot::moment;
 
 /// The cause of the removal of a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    JsonSchema,
+    thiserror::Error,
+)]
 #[serde(rename_all = "camelCase")]
 pub enum RemovalCause {
     /// Its group has more nodes than its maximum.
+    #[error("its group is above maxReplicas")]
     GroupMax,
     /// The cluster has more nodes than its maximum.
+    #[error("the cluster is above its maximum")]
     ClusterMax,
     /// It has been idle for longer than the timeout, or was pending for longer without any demand
     /// that needs it.
+    #[error("idle")]
     Idle,
     /// It is idle, and demand needs its room.
+    #[error("it is idle, and demand needs its room")]
     GivesWay,
     /// The scheduler finds no room for it, and demand needs larger nodes than it could become.
+    #[error("it finds no Kubernetes node, and demand needs larger ones than it could become")]
     Unschedulable,
     /// It was made larger than its template, and the scheduler finds no room for it.
+    #[error("it was made larger than its template, and finds no Kubernetes node")]
     MadeTooLarge,
     /// Its raylet never joined the Ray cluster.
+    #[error("its raylet never joined the Ray cluster")]
     NeverJoined,
     /// Its Kubernetes node is about to leave, or its pod is evicted.
+    #[error("its Kubernetes node is about to leave")]
     NodeLeaves,
     /// It was for a placement group of which not all pods got a Kubernetes node.
+    #[error(
+        "Kubernetes has no room for all pods of its placement group, and others may need \
+         its room"
+    )]
     Scattered,
     /// Its scheduling gates were not removed, and fewer pods at once may be admitted.
+    #[error("its scheduling gate was not removed, and fewer pods at once may be admitted")]
     NotAdmitted,
     /// Its group is no longer in the RayCluster.
+    #[error("its group was removed")]
     GroupGone,
     /// It was asked to stop in an earlier round.
+    #[error("it was asked to stop")]
     StopRequested,
     /// Its Ray node has stopped; only the pod is left.
+    #[error("Ray has stopped in it")]
     Stopped,
 }
 
-impl RemovalCause {
-    /// The cause in words, for people.
-    pub fn describe(self) -> &'static str {
-        match self {
-            Self::GroupMax => "its group is above maxReplicas",
-            Self::ClusterMax => "the cluster is above its maximum",
-            Self::Idle => "idle",
-            Self::GivesWay => "it is idle, and demand needs its room",
-            Self::Unschedulable => {
-                "it finds no Kubernetes node, and demand needs larger ones than it could become"
-            }
-            Self::MadeTooLarge => {
-                "it was made larger than its template, and finds no Kubernetes node"
-            }
-            Self::NeverJoined => "its raylet never joined the Ray cluster",
-            Self::NodeLeaves => "its Kubernetes node is about to leave",
-            Self::Scattered => {
-                "Kubernetes has no room for all pods of its placement group, and others may need \
-                 its room"
-            }
-            Self::NotAdmitted => {
-                "its scheduling gate was not removed, and fewer pods at once may be admitted"
-            }
-            Self::GroupGone => "its group was removed",
-            Self::StopRequested => "it was asked to stop",
-            Self::Stopped => "Ray has stopped in it",
-        }
-    }
-}
-
 /// The sign that a pod is about to leave against its autoscaler's will.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DepartureReason {
     /// Its Kubernetes node is being deleted.
+    #[error("Kubernetes node {0} is being deleted")]
     NodeDeleted(String),
     /// Its Kubernetes node is cordoned.
+    #[error("Kubernetes node {0} is cordoned")]
     NodeCordoned(String),
     /// Its Kubernetes node has a taint that says so.
+    #[error("Kubernetes node {node} has the taint {key}")]
     NodeTainted {
         /// The name of the node.
         node: String,
@@ -86,6 +87,7 @@ pub enum DepartureReason {
         key: String,
     },
     /// The pod has the condition `DisruptionTarget`, with that reason.
+    #[error("the pod is evicted ({0})")]
     Disrupted(String),
 }
 
@@ -109,19 +111,6 @@ pub struct Departure {
     /// when the pod has been leaving: the next look from a workstation gives another one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counts_from_now: bool,
-}
-
-impl fmt::Display for DepartureReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NodeDeleted(node) => write!(f, "Kubernetes node {node} is being deleted"),
-            Self::NodeCordoned(node) => write!(f, "Kubernetes node {node} is cordoned"),
-            Self::NodeTainted { node, key } => {
-                write!(f, "Kubernetes node {node} has the taint {key}")
-            }
-            Self::Disrupted(reason) => write!(f, "the pod is evicted ({reason})"),
-        }
-    }
 }
 
 impl Departure {

@@ -34,7 +34,7 @@ impl fmt::Display for Plan {
             writeln!(f, "  tell the raylet of {}: {}", sync.pod, sync.size())?;
         }
         for drain in &self.drains {
-            let (pod, why) = (&drain.pod, drain.cause.describe());
+            let (pod, why) = (&drain.pod, drain.cause);
             let idle = drain.idle_ms / 1000;
             write!(f, "  drain {pod} ({why}, idle for {idle} s)")?;
             match drain.stop_at {
@@ -112,27 +112,15 @@ fn write_group(f: &mut fmt::Formatter<'_>, group: &GroupPlan) -> fmt::Result {
         let why = format!("{}{}", group.initial_size_text(), group.standby_reasons());
         match (launch, launch_now) {
             (0, 0) => writeln!(f)?,
-            (launch, now) if now >= launch => writeln!(f, " ({}{why})", new_nodes(*now))?,
+            (_, 1) if *launch <= 1 => writeln!(f, " (1 new node{why})")?,
+            (launch, now) if now >= launch => writeln!(f, " ({now} new nodes{why})")?,
             (launch, now) => writeln!(f, " ({now} of {launch} new nodes in this round{why})")?,
         }
     }
     for deletion in group.deletions() {
-        writeln!(
-            f,
-            "  delete {} ({})",
-            deletion.pod,
-            deletion.cause.describe()
-        )?;
+        writeln!(f, "  delete {} ({})", deletion.pod, deletion.cause)?;
     }
     Ok(())
-}
-
-fn new_nodes(count: u64) -> String {
-    if count == 1 {
-        "1 new node".to_owned()
-    } else {
-        format!("{count} new nodes")
-    }
 }
 
 impl GroupPlan {
@@ -146,7 +134,8 @@ impl GroupPlan {
     /// The number of new nodes that no demand needs, and the reasons for them, in words for people;
     /// empty if there are none.
     pub fn standby_reasons(&self) -> String {
-        let reasons = self.standby.iter().map(|launch| format!(", {launch}"));
+        let reasons = self.standby.iter();
+        let reasons = reasons.map(|launch| format!(", {} for {}", launch.nodes, launch.reason));
         reasons.collect()
     }
 }
@@ -157,15 +146,14 @@ impl PodResize {
         let (from, to) = (cpu(self.cpu_milli_now), cpu(self.cpu_milli));
         let (less, more) = (memory(self.memory_bytes_now), memory(self.memory_bytes));
         if self.is_rollback() {
-            format!("back to {to} CPU, {more}")
-        } else {
-            let sizes = format!("{from} -> {to} CPU, {less} -> {more}");
-            match (self.spare_seconds, self.memory_reason, &self.demand) {
-                (Some(seconds), ..) => format!("{sizes} (the rest was spare for {seconds} s)"),
-                (None, Some(reason), _) => format!("{sizes} ({reason})"),
-                (None, None, Some(demand)) => format!("{sizes} ({demand})"),
-                (None, None, None) => sizes,
-            }
+            return format!("back to {to} CPU, {more}");
+        }
+        let sizes = format!("{from} -> {to} CPU, {less} -> {more}");
+        match (self.spare_seconds, self.memory_reason, &self.demand) {
+            (Some(seconds), ..) => format!("{sizes} (the rest was spare for {seconds} s)"),
+            (None, Some(reason), _) => format!("{sizes} ({reason})"),
+            (None, None, Some(demand)) => format!("{sizes} ({demand})"),
+            (None, None, None) => sizes,
         }
     }
 
@@ -219,7 +207,9 @@ pub(crate) fn mebibytes(bytes: i64) -> String {
 
 impl fmt::Display for ExcessNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pod, group, .. } = self;
+        let Self {
+            pod, group, cause, ..
+        } = self;
         let holds = self.holds.iter();
         let holds: Vec<String> = holds
             .take(HELD)
@@ -230,7 +220,6 @@ impl fmt::Display for ExcessNode {
         } else {
             format!("work that holds {{{}}}", holds.join(", "))
         };
-        let cause = self.cause.describe();
         write!(
             f,
             "pod {pod} of group {group} ({cause}) takes no new work and waits for {work}; it is \

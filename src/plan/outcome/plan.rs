@@ -1,7 +1,6 @@
 //! The plan: what a decision says is to be done.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -294,25 +293,18 @@ pub enum ClusterEndPolicy {
 }
 
 /// The reason for doing nothing at all.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanWait {
     /// The head does not run.
+    #[error("the head does not run yet")]
     NoHead,
     /// The decision took more steps than it may. It would be given up again, as long as nothing
     /// changes.
+    #[error("{}", ProblemReason::TooMuchWork)]
     GivenUp,
     /// The cluster cannot be observed, for a reason in words.
+    #[error("{0}")]
     Blind(String),
-}
-
-impl fmt::Display for PlanWait {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoHead => f.write_str("the head does not run yet"),
-            Self::GivenUp => ProblemReason::TooMuchWork.fmt(f),
-            Self::Blind(why) => f.write_str(why),
-        }
-    }
 }
 
 text_in_json!(PlanWait);

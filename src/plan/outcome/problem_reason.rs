@@ -157,14 +157,11 @@ pub enum ResizeError {
     NoteNotJson(String),
 }
 
-/// The identity of a reason: the same as long as the same is wrong, whatever the text says. It lacks
-/// the numbers and the words of others that may change meanwhile.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ReasonIdentity(ProblemReason);
-
 impl ProblemReason {
-    /// The identity of the reason.
-    pub fn identity(&self) -> ReasonIdentity {
+    /// The identity of the reason: the same as long as the same is wrong, whatever the text says. It lacks
+    /// the numbers and the words of others that may change meanwhile.
+    #[must_use]
+    pub fn identity(&self) -> Self {
         // Every kind of reason is listed, so that nobody adds one without deciding what it is known
         // by.
         let mut reason = self.clone();
@@ -202,7 +199,7 @@ impl ProblemReason {
             | Self::JumpRefused
             | Self::TooMuchWork => {}
         }
-        ReasonIdentity(reason)
+        reason
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::plan::outcome::display::{cpu, memory};
 use crate::plan::outcome::remark::NodeRemark;
 use crate::plan::outcome::step::PlacementStep;
-use crate::plan::outcome::unmet::{DemandKind, GroupLimit};
+use crate::plan::outcome::unmet::DemandKind;
 pub use crate::ray::resource::CpuAndMemory;
 
 /// The reasons why the plan is as it is.
@@ -94,11 +94,11 @@ pub struct GroupReport {
     pub max: u64,
     /// The reason why the group cannot get more nodes; absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<GroupLimit>,
+    pub limit: Option<String>,
     /// The part of their resize limits that running pods which were resized before do not take now;
     /// absent if that is nothing. Ray's autoscaler would leave these pods at their limits.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub below_limits: Option<BelowLimits>,
+    pub below_limits: Option<CpuAndMemory>,
     /// The sizes of its pods; absent if none of them has a Kubernetes node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sizes: Option<GroupSizes>,
@@ -124,21 +124,11 @@ impl GroupSizes {
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
-            has: self.has.plus(other.has),
-            in_use: self.in_use.plus(other.in_use),
-            up_to: self.up_to.plus(other.up_to),
+            has: self.has.join(other.has, i64::saturating_add),
+            in_use: self.in_use.join(other.in_use, i64::saturating_add),
+            up_to: self.up_to.join(other.up_to, i64::saturating_add),
         }
     }
-}
-
-/// The part of their resize limits that pods do not take.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct BelowLimits {
-    /// Thousandths of cores.
-    pub cpu_milli: i64,
-    /// Bytes of memory.
-    pub memory_bytes: i64,
 }
 
 /// Nodes of one group for which the same reason holds.
@@ -155,119 +145,59 @@ pub struct NodeReport {
     pub reason: NodeRemark,
 }
 
-impl PlacementStep {
-    /// The step in words, for people.
-    pub fn describe(self) -> &'static str {
-        match self {
-            Self::Free => "free resources",
-            Self::InFlight => "a resize in progress",
-            Self::Grow => "growing pods",
-            Self::RoomToGrow => "room to grow in place, which costs nothing",
-            Self::Pending => "pending nodes",
-            Self::Launch => "new nodes",
-        }
-    }
-}
-
 impl fmt::Display for Placed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            step,
-            group,
-            count,
-            nodes,
-        } = self;
-        write!(
-            f,
-            "{count} on {} (nodes of {group}: {nodes})",
-            step.describe()
-        )
-    }
-}
-
-impl fmt::Display for BelowLimits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (cpu, memory) = (cpu(self.cpu_milli), memory(self.memory_bytes));
-        write!(f, "{cpu} CPU and {memory} below their resize limits")
+        let place = match self.step {
+            PlacementStep::Free => "free resources",
+            PlacementStep::InFlight => "a resize in progress",
+            PlacementStep::Grow => "growing pods",
+            PlacementStep::RoomToGrow => "room to grow in place, which costs nothing",
+            PlacementStep::Pending => "pending nodes",
+            PlacementStep::Launch => "new nodes",
+        };
+        let (count, group, nodes) = (self.count, &self.group, self.nodes);
+        write!(f, "{count} on {place} (nodes of {group}: {nodes})")
     }
 }
 
 impl fmt::Display for PlanReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for demand in &self.demands {
-            write_demand(
-                f,
-                &demand.demand,
-                demand.count,
-                &demand.placed,
-                demand.unmet,
-            )?;
-        }
-        for kept in &self.standby {
-            write_demand(f, &kept.demand, kept.count, &kept.placed, kept.unmet)?;
+        let demands = self.demands.iter();
+        let demands = demands.map(|one| (&one.demand, one.count, &one.placed, one.unmet));
+        let standby = self.standby.iter();
+        let standby = standby.map(|one| (&one.demand, one.count, &one.placed, one.unmet));
+        for (demand, count, placed, unmet) in demands.chain(standby) {
+            writeln!(f, "  {count} x {demand}")?;
+            for placed in placed {
+                writeln!(f, "    {placed}")?;
+            }
+            if unmet > 0 {
+                writeln!(f, "    {unmet} not met")?;
+            }
         }
         for group in &self.groups {
-            let GroupReport {
-                name,
-                running,
-                pending,
-                terminating,
-                launch,
-                remove,
-                max,
-                limit,
-                below_limits,
-                sizes: _,
-            } = group;
             write!(
                 f,
-                "  group {name}: {running} running, {pending} pending, {launch} new, {remove} to be removed, at most {max}"
+                "  group {}: {} running, {} pending, {} new, {} to be removed, at most {}",
+                group.name, group.running, group.pending, group.launch, group.remove, group.max
             )?;
-            if *terminating > 0 {
-                write!(f, "; {terminating} terminating")?;
+            if group.terminating > 0 {
+                write!(f, "; {} terminating", group.terminating)?;
             }
-            writeln!(
-                f,
-                "{}{}",
-                limit
-                    .as_ref()
-                    .map(|limit| format!("; {limit}"))
-                    .unwrap_or_default(),
-                below_limits
-                    .map(|below| format!("; {below}"))
-                    .unwrap_or_default()
-            )?;
+            if let Some(limit) = &group.limit {
+                write!(f, "; {limit}")?;
+            }
+            if let Some(below) = group.below_limits {
+                let (cpu, memory) = (cpu(below.cpu_milli), memory(below.memory_bytes));
+                write!(f, "; {cpu} CPU and {memory} below their resize limits")?;
+            }
+            writeln!(f)?;
         }
         for node in &self.nodes {
             writeln!(f, "  {node}")?;
         }
         Ok(())
     }
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature that serde calls"
-)]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
-fn write_demand(
-    f: &mut fmt::Formatter<'_>,
-    demand: &str,
-    count: u64,
-    placed: &[Placed],
-    unmet: u64,
-) -> fmt::Result {
-    writeln!(f, "  {count} x {demand}")?;
-    for placed in placed {
-        writeln!(f, "    {placed}")?;
-    }
-    if unmet > 0 {
-        writeln!(f, "    {unmet} not met")?;
-    }
-    Ok(())
 }
 
 impl fmt::Display for NodeReport {
@@ -279,4 +209,12 @@ impl fmt::Display for NodeReport {
         }
         write!(f, ": {}", self.reason)
     }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -69,14 +69,6 @@ impl ResizeNote {
         })
         .to_string()
     }
-
-    /// Whether both notes say the same about failures and about how much the node can give.
-    pub(crate) fn learnt_the_same(&self, other: &Self) -> bool {
-        self.suggested_max_cpu == other.suggested_max_cpu
-            && self.suggested_max_memory == other.suggested_max_memory
-            && self.last_failed_at == other.last_failed_at
-            && self.last_failed_reason == other.last_failed_reason
-    }
 }
 
 #[cfg(test)]

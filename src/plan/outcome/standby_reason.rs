@@ -1,7 +1,5 @@
 //! Reasons for standby: why nodes are kept ready though no demand needs them.
 
-use std::fmt;
-
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,16 +7,22 @@ use serde::Serialize;
 use crate::plan::outcome::json_text::text_in_json;
 
 /// The reason why nodes are kept ready though no demand needs them.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum StandbyReason {
     /// A RayPolicy asks for headroom.
+    #[error("headroom")]
     Headroom,
     /// The work of a Ray node that is about to leave with its Kubernetes node.
+    #[error("the work of {pod}, which is about to leave")]
     Replaces {
         /// The name of its pod.
         pod: String,
     },
     /// The hours of a schedule.
+    #[error(
+        "schedule {name}{}",
+        if *until == Timestamp::MAX { String::new() } else { format!(" until {until}") }
+    )]
     Schedule {
         /// The name of the schedule.
         name: String,
@@ -35,25 +39,6 @@ pub struct StandbyLaunch {
     pub nodes: u64,
     /// The reason for them.
     pub reason: StandbyReason,
-}
-
-impl fmt::Display for StandbyReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Headroom => f.write_str("headroom"),
-            Self::Replaces { pod } => write!(f, "the work of {pod}, which is about to leave"),
-            Self::Schedule { name, until } if *until == Timestamp::MAX => {
-                write!(f, "schedule {name}")
-            }
-            Self::Schedule { name, until } => write!(f, "schedule {name} until {until}"),
-        }
-    }
-}
-
-impl fmt::Display for StandbyLaunch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} for {}", self.nodes, self.reason)
-    }
 }
 
 text_in_json!(StandbyReason);

@@ -48,27 +48,40 @@ pub enum DemandKind {
 }
 
 /// A reason why a demand cannot be met.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// No text says for how many seconds it still holds, because Ray is sent each text whenever it changes.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum UnmetReason {
     /// A bundle of the placement group has several placement constraints, which Ray cannot place.
+    #[error("a bundle has more than one placement constraint")]
     SeveralPlacementConstraints,
-    /// Not all pods of the placement group got a Kubernetes node, so they were given up.
-    TriedAgain {
-        /// The time at which it is tried again, in seconds since 1970.
-        at: f64,
-    },
-    /// The same, and it is time to try it again, but another placement group is tried first.
+    /// Not all pods of the placement group got a Kubernetes node, so they were given up; it is tried again at
+    /// that time, in seconds since 1970.
+    #[error(
+        "Kubernetes has no room for all of its pods at once, so they were given up; it is \
+         tried again at {}",
+        moment(*.0)
+    )]
+    TriedAgain(f64),
+    /// The same, and it is time to try it again, but another placement group is tried first. Nobody knows when
+    /// that is done.
+    #[error(
+        "Kubernetes has no room for all of its pods at once, so they were given up; it is \
+         tried again after another placement group, which is tried now"
+    )]
     TriedInTurn,
-    /// It asks for resources of a placement group, which no growth and no new node adds to.
-    PlacementGroup {
-        /// The id of the placement group.
-        id: String,
-        /// Whether a node has them, so that the placement group is placed and has no room left.
-        is_placed: bool,
-    },
+    /// It asks for resources of a placement group, by its id, that no node has yet. No growth and no new node adds to
+    /// them.
+    #[error("it waits for placement group {0}, which is not placed yet")]
+    GroupUnplaced(String),
+    /// The same of a placement group that is placed and has no room left.
+    #[error("it waits for room in placement group {0}")]
+    GroupFull(String),
     /// All of the demand is placed, or nothing of it.
+    #[error("all of it must fit at once")]
     AllAtOnce,
     /// The nodes of a group do not take it.
+    #[error("group {group}: {why}")]
     Group {
         /// The name of the group.
         group: String,
@@ -76,20 +89,27 @@ pub enum UnmetReason {
         why: Shortfall,
     },
     /// So many more groups do not take it either.
+    #[error("and {0} more groups")]
     MoreGroups(usize),
     /// More demands cannot be met than reasons are given for.
+    #[error("so much demand waits that reasons are given for the first demands only")]
     NotSaid,
 }
 
 /// The reason why a group's nodes do not take a request.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Shortfall {
     /// The request asks for other labels.
-    Labels {
-        /// Whether the group has any.
-        has_any: bool,
-    },
+    #[error("its labels do not match")]
+    OtherLabels,
+    /// The request asks for labels, and the group has none.
+    #[error("it has no labels: write those that its nodes have under labels of the group")]
+    NoLabels,
     /// A node has less of a resource than the request needs.
+    #[error(
+        "a node has {resource} {}, {} is needed{}{}",
+        amount_text(resource, *has), amount_text(resource, *needed), in_brackets(uncounted.as_ref()), in_brackets(at_base.as_ref())
+    )]
     TooSmall {
         /// The name of the resource.
         resource: String,
@@ -97,145 +117,56 @@ pub enum Shortfall {
         has: f64,
         /// The amount that the request needs, in Ray's unit.
         needed: f64,
+        /// The devices that Ray does not count as the resource unless the group says so, with the remedy, in words.
+        uncounted: Option<Box<str>>,
         /// The reason why new nodes count at their base size, if they do.
         at_base: Option<CountedAtBase>,
-        /// The devices that Ray does not count, with the remedy.
-        uncounted: Option<Box<Uncounted>>,
     },
     /// The group is the head group, of which there is one node.
+    #[error("there is one head")]
     OneHead,
-    /// The group has as many replicas as it may have.
-    Group(GroupLimit),
+    /// The group has as many replicas as its `maxReplicas` allows.
+    #[error("at maxReplicas {0}")]
+    MaxReplicas(i64),
     /// The cluster has as many workers as it may have.
+    #[error("the cluster has the {0} workers that it may have")]
     MaxWorkers(u64),
     /// Every node is full, and the cluster has as many as it may have.
+    #[error("its nodes are full, and the cluster is at its maximum")]
     Full,
 }
 
-/// Devices of pods that Ray does not count as the resource that is asked for, unless the group says so.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Uncounted {
-    /// The devices, as the container lists them.
-    pub devices: String,
-    /// The change to make to the group, in words.
-    pub remedy: String,
-}
-
 /// The reason why new nodes of a group count at their base size, and not at their resize limits.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum CountedAtBase {
     /// Others could not grow.
+    #[error("new ones could not grow; they count at their first size until {}", moment(*until))]
     GrowthBackoff {
         /// The end of the back-off, in seconds since 1970.
         until: f64,
     },
     /// One that starts is on a Kubernetes node without room to grow.
+    #[error(
+        "the Kubernetes node of one that starts has no room to grow; new ones count at \
+         their first size until {}",
+        moment(*until)
+    )]
     FullNode {
         /// The end of the back-off, in seconds since 1970.
         until: f64,
     },
     /// The scheduler has had no room for others for long.
+    #[error(
+        "pods of it find no Kubernetes node; until they do, new ones count at their first size"
+    )]
     Unschedulable,
 }
 
-/// The reason why a group cannot get more nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GroupLimit {
-    /// It has as many nodes as its `maxReplicas` allows.
-    MaxReplicas(i64),
-}
-
-impl fmt::Display for UnmetReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::SeveralPlacementConstraints => {
-                f.write_str("a bundle has more than one placement constraint")
-            }
-            Self::TriedAgain { at } => write!(
-                f,
-                "Kubernetes has no room for all of its pods at once, so they were given up; it is \
-                 tried again at {}",
-                moment(*at)
-            ),
-            // No time, because nobody knows when the other one is done: the text is sent to Ray
-            // whenever it changes.
-            Self::TriedInTurn => f.write_str(
-                "Kubernetes has no room for all of its pods at once, so they were given up; it is \
-                 tried again after another placement group, which is tried now",
-            ),
-            Self::PlacementGroup { id, is_placed } => match is_placed {
-                false => write!(
-                    f,
-                    "it waits for placement group {id}, which is not placed yet"
-                ),
-                true => write!(f, "it waits for room in placement group {id}"),
-            },
-            Self::AllAtOnce => f.write_str("all of it must fit at once"),
-            Self::Group { group, why } => write!(f, "group {group}: {why}"),
-            Self::MoreGroups(count) => write!(f, "and {count} more groups"),
-            Self::NotSaid => f.write_str(
-                "so much demand waits that reasons are given for the first demands only",
-            ),
-        }
-    }
-}
-
-impl fmt::Display for Shortfall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Labels { has_any: true } => f.write_str("its labels do not match"),
-            Self::Labels { has_any: false } => f.write_str(
-                "it has no labels: write those that its nodes have under labels of the group",
-            ),
-            Self::TooSmall {
-                resource,
-                has,
-                needed,
-                at_base,
-                uncounted,
-            } => {
-                let (has, needed) = (amount_text(resource, *has), amount_text(resource, *needed));
-                write!(f, "a node has {resource} {has}, {needed} is needed")?;
-                if let Some(uncounted) = uncounted {
-                    let Uncounted { devices, remedy } = &**uncounted;
-                    write!(f, " (its pods have {devices}: {remedy})")?;
-                }
-                match at_base {
-                    None => Ok(()),
-                    // The text names a moment and not the seconds until it, because the text is
-                    // sent to Ray whenever it changes.
-                    Some(CountedAtBase::GrowthBackoff { until }) => write!(
-                        f,
-                        " (new ones could not grow; they count at their first size until {})",
-                        moment(*until)
-                    ),
-                    Some(CountedAtBase::FullNode { until }) => write!(
-                        f,
-                        " (the Kubernetes node of one that starts has no room to grow; new ones count at \
-                         their first size until {})",
-                        moment(*until)
-                    ),
-                    Some(CountedAtBase::Unschedulable) => f.write_str(
-                        " (pods of it find no Kubernetes node; until they do, new ones count at \
-                         their first size)",
-                    ),
-                }
-            }
-            Self::OneHead => f.write_str("there is one head"),
-            Self::Group(limit) => limit.fmt(f),
-            Self::MaxWorkers(most) => {
-                write!(f, "the cluster has the {most} workers that it may have")
-            }
-            Self::Full => f.write_str("its nodes are full, and the cluster is at its maximum"),
-        }
-    }
-}
-
-impl fmt::Display for GroupLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::MaxReplicas(most) = self;
-        write!(f, "at maxReplicas {most}")
-    }
+/// A remark at the end of a sentence, if there is one.
+fn in_brackets(remark: Option<&impl fmt::Display>) -> String {
+    remark
+        .map(|remark| format!(" ({remark})"))
+        .unwrap_or_default()
 }
 
 /// An amount of a resource in words, for people.
@@ -249,4 +180,4 @@ pub(crate) fn amount_text(name: &str, amount: f64) -> String {
     }
 }
 
-text_in_json!(UnmetReason, GroupLimit);
+text_in_json!(UnmetReason);

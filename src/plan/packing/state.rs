@@ -96,12 +96,21 @@ impl DecisionState {
     /// The name of a node's group.
     pub(crate) fn group_name<'a>(&'a self, node: &'a PlannedNode) -> &'a str {
         match &node.group {
-            NodeGroup::Known(number) => {
-                let group = self.groups.get(*number);
-                group.map_or("", |group| group.config.name.as_str())
-            }
+            NodeGroup::Known(number) => self.name(*number),
             NodeGroup::Gone(name) => name,
         }
+    }
+
+    /// The name of a group.
+    pub(crate) fn name(&self, group: GroupIndex) -> &str {
+        let group = self.groups.get(group);
+        group.map_or("", |group| group.config.name.as_str())
+    }
+
+    /// The number of nodes of a replica of a group.
+    pub(crate) fn hosts(&self, group: GroupIndex) -> u64 {
+        let group = self.groups.get(group);
+        group.map_or(1, |group| group.config.hosts.max(1))
     }
 
     /// A node's group, unless that is gone.

@@ -11,5 +11,4 @@
 //! Invariant: a pod never gets less memory than is in use in it, nor more than its resize limits.
 
 pub(crate) mod give_back;
-pub(crate) mod groups;
 pub(crate) mod relief;

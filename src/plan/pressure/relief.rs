@@ -1,15 +1,19 @@
 //! Growing a pod whose memory is nearly full.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use crate::plan::growth::in_use::{InUse, fitting};
-use crate::plan::growth::resize::{Resize, ResizeProgress};
+use crate::plan::growth::resize::ResizeProgress;
 use crate::plan::growth::size::Size;
 use crate::plan::list::NodeIndex;
+use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::nodes::node::Fate;
 use crate::plan::outcome::plan::MemoryReason;
 use crate::plan::packing::state::DecisionState;
+use crate::plan::settings::PlanSettings;
+use crate::snapshot::cluster_object::ClusterObject;
 use crate::snapshot::history::FollowedMemory;
 
 /// The memory that a pod is to get because what it has is nearly full.
@@ -21,64 +25,75 @@ pub(crate) struct Relief {
     memory: i64,
 }
 
+/// The groups of a cluster whose memory in use counts, by name: those whose resize limits have more
+/// memory than their template.
+pub fn followed_groups(cluster: &ClusterObject, settings: &PlanSettings) -> BTreeSet<String> {
+    let follows = settings.follow_memory && settings.strategy.is_rayfit();
+    let config = follows.then(|| ClusterConfig::of(cluster));
+    let groups = config.iter().flat_map(|config| config.groups.iter());
+    let grows = groups.filter(|group| {
+        let sizes = group.resize_limits.zip(group.base);
+        sizes.is_some_and(|(limits, base)| limits.memory > base.memory)
+    });
+    grows.map(|group| group.name.clone()).collect()
+}
+
 /// Takes the memory that pods are to get off what their Kubernetes nodes have left,
 /// before demand takes it. The fullest pods come first.
 pub(crate) fn reserve(state: &mut DecisionState) -> Vec<Relief> {
-    let nodes = state.order.iter().copied();
-    let mut full: Vec<(NodeIndex, InUse)> = nodes
-        .filter_map(|number| Some((number, pressed(state.nodes.get(number)?)?)))
-        .collect();
-    full.sort_by_key(|(number, in_use)| {
-        let node = state.nodes.get(*number);
-        let has = node.and_then(|node| node.resize.as_deref());
-        let has = has.map_or(1, |resize| resize.current.memory.max(1));
-        // Whole thousandths, because floats have no order of their own. A tenant may report any
-        // number of bytes, and a thousand times as many are beyond 64 bits.
-        Reverse(i128::from(in_use.soon) * 1000 / i128::from(has))
-    });
-    let mut reliefs = Vec::new();
-    for (node, in_use) in full {
-        if let Some(memory) = take(state, node, in_use) {
-            reliefs.push(Relief {
-                node,
-                in_use,
-                memory,
-            });
+    let mut full: Vec<(i128, NodeIndex, InUse)> = Vec::new();
+    for number in &state.order {
+        let Some(node) = state.nodes.get(*number) else {
+            continue;
+        };
+        let has_work = node.stage() == Stage::Running && !node.is_idle() && node.stays();
+        let resize = node.resize.as_deref();
+        let Some(resize) = resize.filter(|resize| has_work && resize.can_grow()) else {
+            continue;
+        };
+        let Some(in_use) = resize.in_use else {
+            continue;
+        };
+        if in_use.fills(resize.current.memory) {
+            // Whole thousandths, because floats have no order of their own. A tenant may report any
+            // number of bytes, and a thousand times as many are beyond 64 bits.
+            let has = i128::from(resize.current.memory.max(1));
+            full.push((i128::from(in_use.soon) * 1000 / has, *number, in_use));
         }
     }
+    full.sort_by_key(|(share, ..)| Reverse(*share));
+    let mut reliefs = Vec::new();
+    for (_, number, in_use) in full {
+        let node = state.nodes.get(number);
+        let Some(resize) = node.and_then(|node| node.resize.as_deref()) else {
+            continue;
+        };
+        let (now, limit) = (resize.current, resize.limit().memory);
+        let room = resize.headroom(&state.headrooms);
+        let wanted = Size {
+            cpu: now.cpu,
+            memory: in_use.right(resize.base.memory).min(limit),
+        };
+        let most = room.map_or(wanted, |room| room.bound(now, wanted)).memory;
+        let memory = fitting(wanted.memory, most, (resize.base.memory, limit));
+        if memory <= now.memory {
+            continue;
+        }
+        let then = Size {
+            cpu: now.cpu,
+            memory,
+        };
+        let kube_node = resize.kube_node;
+        if let Some(headroom) = kube_node.and_then(|at| state.headrooms.get_mut(at)) {
+            headroom.give(now, then);
+        }
+        reliefs.push(Relief {
+            node: number,
+            in_use,
+            memory,
+        });
+    }
     reliefs
-}
-
-/// The memory in use of a node that has work and is nearly full.
-fn pressed(node: &PlannedNode) -> Option<InUse> {
-    let resize = node.resize.as_deref().filter(|resize| resize.can_grow())?;
-    let has_work = node.stage() == Stage::Running && !node.is_idle();
-    let in_use = resize.in_use.filter(|_| has_work && node.stays())?;
-    in_use.fills(resize.current.memory).then_some(in_use)
-}
-
-fn take(state: &mut DecisionState, number: NodeIndex, in_use: InUse) -> Option<i64> {
-    let resize = state.nodes.get(number)?.resize.as_deref()?;
-    let (now, limit) = (resize.current, resize.limit().memory);
-    let room = resize.headroom(&state.headrooms);
-    let wanted = Size {
-        cpu: now.cpu,
-        memory: in_use.right(resize.base.memory).min(limit),
-    };
-    let most = room.map_or(wanted, |room| room.bound(now, wanted)).memory;
-    let memory = fitting(wanted.memory, most, (resize.base.memory, limit));
-    if memory <= now.memory {
-        return None;
-    }
-    let then = Size {
-        cpu: now.cpu,
-        memory,
-    };
-    let kube_node = resize.kube_node;
-    if let Some(headroom) = kube_node.and_then(|at| state.headrooms.get_mut(at)) {
-        headroom.give(now, then);
-    }
-    Some(memory)
 }
 
 /// Asks the pods to grow.
@@ -103,22 +118,18 @@ pub(crate) fn grant(state: &mut DecisionState, reliefs: &[Relief], now: f64) {
             resize.memory_reason = Some(MemoryReason::NearlyFull {
                 bytes: relief.in_use.bytes,
             });
-            remember(resize, now);
+            let before = resize.followed;
+            resize.followed = Some(FollowedMemory {
+                // The pod does not come down below what it has before it grows, or of several times had before the
+                // first one.
+                from: before.map_or(resize.current.memory, |before| before.from),
+                since: now,
+                most: 0,
+                times: before.map_or(0, |before| {
+                    before.times.saturating_add(u32::from(before.gave_back))
+                }),
+                gave_back: false,
+            });
         }
     }
-}
-
-/// Remembers the memory that the pod has before it grows, below which it does not come down later.
-fn remember(resize: &mut Resize, now: f64) {
-    let before = resize.followed;
-    resize.followed = Some(FollowedMemory {
-        // A pod that grows several times comes down to what it had before the first time.
-        from: before.map_or(resize.current.memory, |before| before.from),
-        since: now,
-        most: 0,
-        times: before.map_or(0, |before| {
-            before.times.saturating_add(u32::from(before.gave_back))
-        }),
-        gave_back: false,
-    });
 }

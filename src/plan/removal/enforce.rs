@@ -12,9 +12,9 @@ use crate::plan::nodes::standby_role::KeptReason;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
-use crate::plan::packing::state::{DecisionState, Floor, with_parts};
+use crate::plan::packing::state::{DecisionState, with_parts};
+use crate::plan::removal::give_up::PartialRemoval;
 use crate::plan::removal::keep::{Keep, keep_small};
-use crate::plan::removal::parts::PartialRemoval;
 
 /// The most pods of a group of which it is remembered since when no demand has needed them.
 const REMEMBERED: usize = 100_000;
@@ -90,7 +90,7 @@ fn split(state: &DecisionState) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
     state.order.iter().partition(|number| goes(number))
 }
 
-/// Removes the first nodes of `numbers`, in [`removal_order`], until `max` are left. The head is
+/// Removes the first nodes of `numbers`, in the order of removal, until `max` are left. The head is
 /// never removed, and moves to the end.
 fn take_out(
     state: &mut DecisionState,
@@ -105,10 +105,8 @@ fn take_out(
     let before = numbers.clone();
     sort_for_removal(state, &mut numbers);
     let is_head = |number: &NodeIndex| state.nodes.get(*number).is_some_and(|node| node.head);
-    let head = numbers
-        .iter()
-        .position(is_head)
-        .map(|at| numbers.remove(at));
+    let head = numbers.iter().position(is_head);
+    let head = head.map(|at| numbers.remove(at));
     let (mut gone, mut stays) = (Vec::new(), Vec::new());
     for number in numbers {
         let count = state.size(number);
@@ -137,29 +135,21 @@ fn take_out(
     (gone, stays)
 }
 
+/// Sorts nodes in the order of removal: those in which Ray does not run first, then those that have been idle
+/// for longest, then those that are least in use.
 fn sort_for_removal(state: &DecisionState, numbers: &mut [NodeIndex]) {
     // Once for each node, because sorting compares each of them many times.
     let uses = state.nodes.map(PlannedNode::mean_use);
-    let by = |left: &NodeIndex, right: &NodeIndex| match (
-        state.nodes.get(*left),
-        state.nodes.get(*right),
-    ) {
-        (Some(one), Some(other)) => removal_order(one, other).then_with(|| {
-            let share = |number: &NodeIndex| uses.get(*number).copied().unwrap_or(0.0);
-            share(left).total_cmp(&share(right))
-        }),
-        _ => Ordering::Equal,
-    };
-    numbers.sort_by(by);
-}
-
-/// The order of removal: nodes in which Ray does not run first, then the node that has been idle
-/// for longest.
-fn removal_order(one: &PlannedNode, other: &PlannedNode) -> Ordering {
-    let running = |node: &PlannedNode| node.ray_id().is_some();
-    running(one)
-        .cmp(&running(other))
-        .then(other.idle_ms.cmp(&one.idle_ms))
+    numbers.sort_by(|left, right| {
+        let nodes = state.nodes.get(*left).zip(state.nodes.get(*right));
+        let shares = uses.get(*left).zip(uses.get(*right));
+        let (Some((one, other)), Some((share, other_share))) = (nodes, shares) else {
+            return Ordering::Equal;
+        };
+        (one.ray_id().is_some().cmp(&other.ray_id().is_some()))
+            .then(other.idle_ms.cmp(&one.idle_ms))
+            .then_with(|| share.total_cmp(other_share))
+    });
 }
 
 /// The timeouts after which idle nodes are removed, in seconds.
@@ -191,12 +181,21 @@ pub(crate) fn enforce_idle(state: &mut DecisionState, timeouts: Timeouts<'_>) {
         let Some((group, floor)) = state.group(node).map(|of| (&of.config, of.floor)) else {
             continue;
         };
-        let timeout = timeout(node, group.idle_timeout_s, timeouts);
+        let kept_for = node.resize.as_deref().and_then(|resize| resize.kept_for);
+        // A requested launch is left out, as by Ray. It has been idle for no time, so it never goes for
+        // that.
+        let timeout = if matches!(node.stage(), Stage::Queued | Stage::Allocated) {
+            timeouts.pending
+        } else {
+            (kept_for.or(group.idle_timeout_s)).or(Some(timeouts.cluster))
+        };
+        #[expect(clippy::cast_precision_loss, reason = "Ray does so, too")]
+        let is_idle_for = |timeout: f64| node.idle_ms as f64 > timeout * 1000.0;
         let counted = node.group().map_or(0, |group| removal.left(group));
         let min = group.min;
         if node.fate != Fate::Stay
             || node.head
-            || !timeout.is_some_and(|timeout| is_idle_for(node, timeout))
+            || !timeout.is_some_and(is_idle_for)
             || !node.is_unneeded()
             || node.kept == Some(KeptReason::AwaitsRoom)
             || counted <= min
@@ -204,54 +203,20 @@ pub(crate) fn enforce_idle(state: &mut DecisionState, timeouts: Timeouts<'_>) {
             continue;
         }
         let least = floor.map_or(min, |floor| min.max(floor.nodes));
-        let kept = kept(node, counted, floor, timeout.unwrap_or(0.0), timeouts.now);
-        if kept.is_some() {
-            if let Some(node) = state.nodes.get_mut(number) {
-                node.kept = kept;
-            }
-            continue;
+        let of_floor = floor.filter(|floor| counted <= floor.nodes);
+        let needed_for = of_floor
+            .map(|floor| floor.standby)
+            .or(node.standby.needed_for());
+        let is_lately = |at: &f64| timeouts.now - at <= timeout.unwrap_or(0.0);
+        let released = node.standby.released_at().filter(is_lately);
+        let kept = (needed_for.map(KeptReason::Standby)).or(released.map(KeptReason::Released));
+        if kept.is_none() {
+            removal.remove(state, number, least, RemovalCause::Idle);
+        } else if let Some(node) = state.nodes.get_mut(number) {
+            node.kept = kept;
         }
-        removal.remove(state, number, least, RemovalCause::Idle);
     }
     removal.end(state);
-}
-
-/// The reason why a node that has been idle for long enough is kept, if it is.
-fn kept(
-    node: &PlannedNode,
-    counted: u64,
-    floor: Option<Floor>,
-    timeout: f64,
-    now: f64,
-) -> Option<KeptReason> {
-    let of_floor = floor.filter(|floor| counted <= floor.nodes);
-    let standby = of_floor
-        .map(|floor| floor.standby)
-        .or(node.standby.needed_for());
-    let is_late = |released: &f64| now - released <= timeout;
-    let released = || {
-        node.standby
-            .released_at()
-            .filter(is_late)
-            .map(KeptReason::Released)
-    };
-    standby.map(KeptReason::Standby).or_else(released)
-}
-
-fn timeout(node: &PlannedNode, of_group: Option<f64>, timeouts: Timeouts<'_>) -> Option<f64> {
-    // A requested launch is left out, as by Ray. It has been idle for no time, so it never goes for
-    // that.
-    if matches!(node.stage(), Stage::Queued | Stage::Allocated) {
-        timeouts.pending
-    } else {
-        let kept = node.resize.as_deref().and_then(|resize| resize.kept_for);
-        kept.or(of_group).or(Some(timeouts.cluster))
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "Ray does so, too")]
-fn is_idle_for(node: &PlannedNode, timeout: f64) -> bool {
-    node.idle_ms as f64 > timeout * 1000.0
 }
 
 /// Gives pending nodes that no demand needs the times since when that has been so: queued launches
@@ -281,12 +246,8 @@ pub(crate) fn note_unneeded(
             continue;
         };
         let name = group.config.name.clone();
-        numbers.sort_by_key(|number| {
-            state
-                .nodes
-                .get(*number)
-                .map(|node| node.stage() == Stage::Allocated)
-        });
+        let has_pod = |node: &PlannedNode| node.stage() == Stage::Allocated;
+        numbers.sort_by_key(|number| state.nodes.get(*number).map(has_pod));
         let mut since = remembered.get(&name).cloned().unwrap_or_default();
         let count = usize::try_from(state.sum(&numbers)).unwrap_or(usize::MAX);
         // Ray does not remember by node either: where fewer nodes wait than before, the oldest
@@ -314,10 +275,10 @@ fn note_since(
     loop {
         let count = state.size(number);
         let since = times.first().copied().unwrap_or(now);
-        let same = times
-            .iter()
-            .take_while(|time| time.total_cmp(&since).is_eq());
-        let same = same.count();
+        let same = times.iter();
+        let same = same
+            .take_while(|time| time.total_cmp(&since).is_eq())
+            .count();
         let is_last = same == times.len() || same as u64 >= count;
         let part = if is_last {
             Some(number)

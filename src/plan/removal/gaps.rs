@@ -44,13 +44,32 @@ pub(crate) fn keep(
     if choices.is_empty() {
         return None;
     }
-    // Money goes where it lets most gaps end for what it costs, step by step.
+    // Money goes where it lets most gaps end for what it costs, step by step: from what is chosen to something longer
+    // that is worth most for what it costs more.
     let mut chosen: Vec<Option<Choice>> = vec![None; choices.len()];
-    while let Some((place, better)) = best_step(&choices, &chosen, money) {
-        if let Some(now) = chosen.get_mut(place) {
-            money -= better.cost - now.map_or(0.0, |now| now.cost);
-            *now = Some(better);
+    loop {
+        let mut best: Option<(&mut Option<Choice>, Choice, f64)> = None;
+        let mut of_best = f64::NEG_INFINITY;
+        for (choices, now) in choices.iter().zip(&mut chosen) {
+            let (found, cost) = now.map_or((0.0, 0.0), |now| (now.found, now.cost));
+            let mut step = None;
+            for choice in choices.iter().filter(|choice| choice.found > found) {
+                let more = choice.cost - cost;
+                // A choice that costs nothing more is worth the most, and not a division by zero.
+                let worth = (choice.found - found) / more.max(f64::MIN_POSITIVE);
+                if more <= money && worth > of_best {
+                    (of_best, step) = (worth, Some((*choice, more)));
+                }
+            }
+            if let Some((choice, more)) = step {
+                best = Some((now, choice, more));
+            }
         }
+        let Some((now, choice, more)) = best else {
+            break;
+        };
+        money -= more;
+        *now = Some(choice);
     }
     let mut kept: Vec<LearntKeep> = chosen.into_iter().flatten().map(|one| one.keep).collect();
     kept.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
@@ -65,28 +84,6 @@ struct Choice {
     found: f64,
     /// Seconds for which the pod is kept beyond the timeout, on average.
     cost: f64,
-}
-
-/// The step from what is chosen to something longer that is worth most for what it costs more.
-fn best_step(
-    choices: &[Vec<Choice>],
-    chosen: &[Option<Choice>],
-    money: f64,
-) -> Option<(usize, Choice)> {
-    let mut best: Option<(usize, Choice, f64)> = None;
-    for (place, (choices, now)) in choices.iter().zip(chosen).enumerate() {
-        let (found, cost) = now.map_or((0.0, 0.0), |now| (now.found, now.cost));
-        for choice in choices.iter().filter(|choice| choice.found > found) {
-            let more = choice.cost - cost;
-            // A choice that costs nothing more is worth the most, and not a division by zero.
-            let worth = (choice.found - found) / more.max(f64::MIN_POSITIVE);
-            let is_better = best.is_none_or(|(_, _, of_best)| worth > of_best);
-            if more <= money && is_better {
-                best = Some((place, *choice, worth));
-            }
-        }
-    }
-    best.map(|(place, choice, _)| (place, choice))
 }
 
 /// The times between bursts that needed at least so many pods, in seconds.

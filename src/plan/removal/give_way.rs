@@ -12,23 +12,18 @@ use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::state::DecisionState;
 
-/// The idle nodes that are only kept ready, those first that have been idle for longest.
-fn only_ready(state: &DecisionState) -> Vec<NodeIndex> {
-    let mut numbers: Vec<NodeIndex> = state.order.clone();
-    let is_only_ready = |node: &PlannedNode| {
-        node.fate == Fate::Stay && node.is_idle_worker() && state.is_on_standby(node)
-    };
-    numbers.retain(|number| state.nodes.get(*number).is_some_and(is_only_ready));
-    numbers.sort_by_key(|number| state.nodes.get(*number).map(|node| Reverse(node.idle_ms)));
-    numbers
-}
-
 /// Removes idle nodes that are only kept ready, until so many cores are free: those first that have
 /// been idle for longest.
 pub(crate) fn give_way(state: &mut DecisionState, cores: f64) {
+    let is_only_ready = |node: &PlannedNode| {
+        node.fate == Fate::Stay && node.is_idle_worker() && state.is_on_standby(node)
+    };
+    let mut only_ready: Vec<NodeIndex> = state.order.clone();
+    only_ready.retain(|number| state.nodes.get(*number).is_some_and(is_only_ready));
+    only_ready.sort_by_key(|number| state.nodes.get(*number).map(|node| Reverse(node.idle_ms)));
     let mut left = state.count(PlannedNode::stays);
     let mut missing = cores;
-    for number in only_ready(state) {
+    for number in only_ready {
         let Some(node) = state.nodes.get(number).filter(|_| missing > 0.0) else {
             return;
         };
@@ -38,10 +33,7 @@ pub(crate) fn give_way(state: &mut DecisionState, cores: f64) {
             continue;
         };
         *counted -= 1;
-        missing -= state
-            .cpu
-            .and_then(|cpu| node.amount(cpu)?.total)
-            .unwrap_or(0.0);
+        missing -= state.cpu.and_then(|cpu| node.total(cpu)).unwrap_or(0.0);
         if let Some(node) = state.nodes.get_mut(number) {
             node.fate = Fate::Remove(RemovalCause::GivesWay);
         }

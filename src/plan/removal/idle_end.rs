@@ -28,9 +28,27 @@ pub(crate) fn decide(
         return (None, None);
     };
     let mut memory = snapshot.history.unused.clone().unwrap_or_default();
-    observe(&mut memory, head(snapshot), now);
+    // The cluster is observed now. What was known before counts only if it is of the same head, and not from too long
+    // ago.
+    let head = leading_head(&snapshot.pods, None);
+    let head = head.filter(|pod| !pod.deleting && !pod.ended);
+    let head = head.map(|pod| pod.uid());
+    let age = memory.known_at.map_or(0.0, |at| now - at);
+    let is_same_head = memory.known_at.is_none() || memory.head.as_deref() == head;
+    if !is_same_head || !(0.0..=LONGEST_GAP_S).contains(&age) {
+        memory.since = None;
+        memory.known_at = None;
+    }
+    if memory.known_at.is_none_or(|at| now - at >= NOTED_S) {
+        memory.known_at = Some(now);
+    }
+    memory.head = head.map(str::to_owned);
     let counted = CountedUsers::of(strategy);
-    let users = snapshot.gcs.users.filter(|users| !is_used(users, counted));
+    let is_used = |users: &RayUsers| {
+        let counts_actors = counted == CountedUsers::DriversAndDetachedActors;
+        users.drivers > 0 || counts_actors && users.detached_actors > 0
+    };
+    let users = snapshot.gcs.users.filter(|users| !is_used(users));
     // The end of a cluster in use loses work, so what is not known counts as use.
     let Some(users) = users else {
         memory.since = None;
@@ -57,38 +75,6 @@ pub(crate) fn decide(
         counted,
     });
     (end, Some(memory))
-}
-
-/// Remembers that the cluster is observed now. What was known before counts only if it is of the same
-/// head, and not from too long ago.
-fn observe(memory: &mut UnusedMemory, head: Option<&str>, now: f64) {
-    let age = memory.known_at.map_or(0.0, |at| now - at);
-    let is_same_head = memory.known_at.is_none() || memory.head.as_deref() == head;
-    if !is_same_head || !(0.0..=LONGEST_GAP_S).contains(&age) {
-        memory.since = None;
-        memory.known_at = None;
-    }
-    if memory.known_at.is_none_or(|at| now - at >= NOTED_S) {
-        memory.known_at = Some(now);
-    }
-    if memory.head.as_deref() != head {
-        memory.head = head.map(str::to_owned);
-    }
-}
-
-/// The UID of the head pod.
-fn head(snapshot: &Snapshot) -> Option<&str> {
-    let head = leading_head(&snapshot.pods, None);
-    let head = head.filter(|pod| !pod.deleting && !pod.ended);
-    head.map(|pod| pod.uid())
-}
-
-fn is_used(users: &RayUsers, counted: CountedUsers) -> bool {
-    let actors = match counted {
-        CountedUsers::Drivers => 0,
-        CountedUsers::DriversAndDetachedActors => users.detached_actors,
-    };
-    users.drivers > 0 || actors > 0
 }
 
 #[cfg(test)]

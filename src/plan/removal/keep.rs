@@ -9,13 +9,11 @@
 //! had, `gaps` says how the money is spent.
 
 use crate::hash::HashMap;
-use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
 use crate::plan::list::{ByGroup, GroupIndex, NodeIndex};
-use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::nodes::node::Fate;
 use crate::plan::packing::state::DecisionState;
-use crate::plan::removal::gaps;
-use crate::plan::removal::gaps::LearntKeep;
+use crate::plan::removal::gaps::{self, LearntKeep};
 use crate::snapshot::history::BurstMemory;
 
 /// The part of what small pods cost less that is spent on keeping them. (Of the parts that were
@@ -55,28 +53,34 @@ pub(crate) fn keep_small(
     let mut places: HashMap<Option<GroupIndex>, u64> = HashMap::default();
     let mut learnt: HashMap<Option<GroupIndex>, Option<Vec<LearntKeep>>> = HashMap::default();
     for number in order.iter().rev() {
-        let Some(node) = state.nodes.get_mut(*number).filter(|node| is_small(node)) else {
+        let Some(node) = state.nodes.get_mut(*number) else {
             continue;
         };
-        let group = node.group();
+        let (group, is_idle) = (
+            node.group(),
+            node.fate == Fate::Stay && node.is_idle_worker(),
+        );
+        let resize = node.resize.as_deref_mut();
+        let Some(resize) = resize.filter(|resize| is_idle && resize.is_below_limits()) else {
+            continue;
+        };
         let own = group.and_then(|group| state.groups.get(group)?.config.idle_timeout_s);
         let timeout = own.unwrap_or(timeout);
         let place = places.entry(group).or_default();
         *place += 1;
         // More pods may be idle than ever had work at once.
         let most = group.map_or(0, |group| keep.most.count(group)).max(*place);
-        let Some(resize) = &mut node.resize else {
-            continue;
-        };
-        let ratio = cost_ratio(resize);
+        // The cost of the pod at its resize limits, as a multiple of its present cost.
+        #[expect(clippy::cast_precision_loss, reason = "a ratio")]
+        let cost = |size: Size| size.cpu + size.memory as f64 / MEMORY_OF_A_CORE;
+        let now = cost(resize.current).max(f64::MIN_POSITIVE);
+        let ratio = (cost(resize.limits.size()) / now).max(1.0);
         let by_gaps = learnt.entry(group).or_insert_with(|| {
             let bursts = keep.bursts?.get(group?)?;
-            gaps::keep(
-                bursts,
-                (timeout, keep.longest),
-                most,
-                money(ratio, timeout, most),
-            )
+            // Seconds of small pods that are spent on a gap beyond the idle timeout.
+            #[expect(clippy::cast_precision_loss, reason = "numbers of pods")]
+            let money = most as f64 * timeout * SPENT_BY_GAPS * (ratio - 1.0);
+            gaps::keep(bursts, (timeout, keep.longest), most, money)
         });
         if let Some(by_gaps) = by_gaps {
             let place = usize::try_from(*place - 1).ok();
@@ -90,43 +94,16 @@ pub(crate) fn keep_small(
     }
 }
 
-/// The seconds of small pods that are spent on a gap beyond the idle timeout, for `most` pods that
-/// would cost `ratio` times as much at their resize limits.
-#[expect(clippy::cast_precision_loss, reason = "numbers of pods")]
-fn money(ratio: f64, timeout: f64, most: u64) -> f64 {
-    most as f64 * timeout * SPENT_BY_GAPS * (ratio - 1.0)
-}
-
 /// The multiple of the idle timeout for which the pod at `place` of `most` is kept, if it would
 /// cost `ratio` times as much at its resize limits.
 #[expect(clippy::cast_precision_loss, reason = "numbers of pods")]
 fn times(ratio: f64, place: u64, most: u64) -> f64 {
-    let (place, most) = (place as f64, most as f64);
-    1.0 + SPENT * (ratio - 1.0) * most / (place * harmonic(most))
-}
-
-/// Whether a node is idle and below its resize limits.
-fn is_small(node: &PlannedNode) -> bool {
-    node.fate == Fate::Stay
-        && node.is_idle_worker()
-        && (node.resize.as_deref())
-            .is_some_and(|resize| resize.current.is_below(resize.limits.size()))
-}
-
-/// The cost of the pod at its resize limits, as a multiple of its present cost.
-fn cost_ratio(resize: &Resize) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "a ratio")]
-    let cost = |size: Size| size.cpu + size.memory as f64 / MEMORY_OF_A_CORE;
-    let now = cost(resize.current).max(f64::MIN_POSITIVE);
-    (cost(resize.limits.size()) / now).max(1.0)
-}
-
-/// The sum of 1, 1/2, 1/3 and so on, to the nearest percent.
-fn harmonic(count: f64) -> f64 {
-    /// Euler's constant, by which the sum differs from the logarithm.
+    /// Euler's constant, by which a sum of 1, 1/2, 1/3 and so on differs from the logarithm.
     const EULER: f64 = 0.577_215_664_9;
-    // A formula, because each idle pod asks for it: adding up would make that quadratic.
-    count.ln() + EULER + 0.5 / count - 1.0 / (12.0 * count * count)
+    let (place, most) = (place as f64, most as f64);
+    // A formula, because each idle pod asks for the sum: adding up would make that quadratic.
+    let sum = most.ln() + EULER + 0.5 / most - 1.0 / (12.0 * most * most);
+    1.0 + SPENT * (ratio - 1.0) * most / (place * sum)
 }
 
 #[cfg(test)]

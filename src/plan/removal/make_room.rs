@@ -9,6 +9,7 @@
 //! one goes for what will fit in that, and an idle node that will grow into it stays until then.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use crate::hash::{HashMap, HashSet};
 use crate::plan::demand::batch::RequestBatch;
@@ -23,7 +24,7 @@ use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::fit::FitTrial;
 use crate::plan::packing::placing::show_size;
 use crate::plan::packing::state::DecisionState;
-use crate::plan::removal::unplaced::{UnplacedPod, has_room, is_refused, suits, unscheduled};
+use crate::plan::removal::unplaced::{UnplacedPod, is_refused, suits, unscheduled};
 use crate::plan::shrink::spare::about_to_go;
 use crate::ray::resource::Amounts;
 use crate::snapshot::history::{History, RoomMemory};
@@ -40,6 +41,10 @@ const STEPS: u64 = 1_000_000;
 /// The same, of looking for idle nodes that wait for room. Few do, and those that are not found go a moment
 /// too early.
 const WAITING_STEPS: u64 = 10_000;
+
+/// For so many Kubernetes nodes it is remembered at the most that they have room. Of any further one, room counts for
+/// as long as it is there.
+const MOST: usize = 1000;
 
 /// The pods and memory that making room needs besides the nodes.
 pub(crate) struct RoomContext<'a> {
@@ -210,7 +215,7 @@ impl Rooms {
                 continue;
             };
             rooms.groups[at].extend(node.group());
-            if !runs_on(node) {
+            if node.fate != Fate::Stay || node.stage() != Stage::Running || node.head {
                 continue;
             }
             if let Some(resize) = &node.resize {
@@ -249,12 +254,21 @@ impl Rooms {
             if !groups.insert(*group) {
                 continue;
             }
+            let name = state.name(*group).to_owned();
+            let before = context.rooms.get(&name);
             for (at, room) in self.left.enumerate() {
-                if room.holds(*asked, 0.0)
-                    && !self.is_left.contains(&at)
-                    && self.may_run(state, *group, at)
+                if !room.holds(*asked, 0.0)
+                    || self.is_left.contains(&at)
+                    || !self.may_run(state, *group, at)
                 {
-                    has_room(state, (*group, at), context.rooms, context.now);
+                    continue;
+                }
+                let since = before.and_then(|nodes| nodes.get(&room.node));
+                // The clock may have been set back.
+                let since = since.map_or(context.now, |since| since.min(context.now));
+                if state.rooms.values().map(BTreeMap::len).sum::<usize>() < MOST {
+                    let nodes = state.rooms.entry(name.clone()).or_default();
+                    nodes.insert(room.node.clone(), since);
                 }
             }
         }
@@ -356,10 +370,6 @@ impl Rooms {
             }
         }
     }
-}
-
-fn runs_on(node: &PlannedNode) -> bool {
-    node.fate == Fate::Stay && node.stage() == Stage::Running && !node.head
 }
 
 /// Whether an idle node may go before its idle timeout.

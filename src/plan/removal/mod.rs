@@ -6,9 +6,8 @@
 //! - [`keep`] and [`gaps`]: the time for which small idle pods stay, by the gaps between bursts
 //! - [`give_way`] and [`make_room`], with [`unplaced`]: idle nodes that go sooner because demand needs
 //!   their room
-//! - [`vain`], [`scattered`] and [`withdraw`], with [`spare`]: pods and launches that are given up,
-//!   because they do not come, or because a placement group did not become whole
-//! - [`parts`]: entries of several launches, of which a minimum may need some
+//! - [`give_up`]: pods and launches that are given up, because they do not come, or because a placement
+//!   group did not become whole
 //! - [`idle_end`]: the whole cluster ends, because nobody uses it
 //!
 //! The hosts of one replica are removed together or not at all. Nodes that leave against the
@@ -22,13 +21,9 @@
 pub(crate) mod deadline;
 pub(crate) mod enforce;
 pub(crate) mod gaps;
+pub(crate) mod give_up;
 pub(crate) mod give_way;
 pub(crate) mod idle_end;
 pub(crate) mod keep;
 pub(crate) mod make_room;
-mod parts;
-pub(crate) mod scattered;
-mod spare;
 mod unplaced;
-pub(crate) mod vain;
-pub(crate) mod withdraw;

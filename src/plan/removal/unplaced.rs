@@ -5,24 +5,17 @@
 //! pod may need more than CPU and memory. So room counts as long as the scheduler may not have seen
 //! it yet.
 
-use std::collections::BTreeMap;
-
 use crate::hash::HashMap;
 use crate::plan::list::{GroupIndex, KubeNodeIndex};
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::state::DecisionState;
 use crate::ray::resource::Amounts;
-use crate::snapshot::history::RoomMemory;
 use crate::snapshot::pod::Pod;
 
 /// Seconds for which the scheduler may leave room that a pod fits into: it tries a pod again ten
 /// seconds after it was refused, at the latest, and a watch tells of that. (Kubernetes,
 /// `KubeSchedulerConfiguration.podMaxBackoffSeconds`.)
 const TAKEN_S: f64 = 20.0;
-
-/// For so many Kubernetes nodes it is remembered at the most. Of any further one, room counts for as long as it is
-/// there.
-const MOST: usize = 1000;
 
 /// A pod that the scheduler cannot place: its group, and what it asks for.
 pub(crate) type UnplacedPod = (GroupIndex, Amounts);
@@ -32,24 +25,23 @@ pub(crate) fn unscheduled(
     state: &DecisionState,
     pods: &HashMap<&str, &Pod<'_>>,
 ) -> Vec<UnplacedPod> {
+    // The pod may lack nothing but CPU and memory, as far as the scheduler says what it lacks.
+    // (Kubernetes, `framework/plugins/noderesources/fit.go`: `Insufficient cpu`.)
+    let lacks_size = |pod: &&&Pod<'_>| {
+        let condition = pod.condition("PodScheduled");
+        let message = condition.and_then(|condition| condition.message.as_deref());
+        let names = |what: &str| message.is_none_or(|message| message.contains(what));
+        names("Insufficient cpu") || names("Insufficient memory")
+    };
     let required = state.required();
     let numbers = state.order.iter().filter(|number| required.holds(**number));
     let nodes = numbers.filter_map(|number| state.nodes.get(*number));
     let waiting = nodes.filter(|node| node.unschedulable_s.is_some());
     let asked = |node: &PlannedNode| {
-        let pod = pods.get(node.pod()?).filter(|pod| lacks_size(pod))?;
+        let pod = pods.get(node.pod()?).filter(lacks_size)?;
         Some((node.group()?, pod.requests()))
     };
     waiting.filter_map(asked).collect()
-}
-
-/// Whether the pod may lack nothing but CPU and memory, as far as the scheduler says what it lacks.
-/// (Kubernetes, `framework/plugins/noderesources/fit.go`: `Insufficient cpu`.)
-fn lacks_size(pod: &Pod<'_>) -> bool {
-    let condition = pod.condition("PodScheduled");
-    let message = condition.and_then(|condition| condition.message.as_deref());
-    let names = |what: &str| message.is_none_or(|message| message.contains(what));
-    names("Insufficient cpu") || names("Insufficient memory")
 }
 
 /// Whether a pod of one group can run where a pod of the other one runs, as far as is known.
@@ -59,36 +51,13 @@ pub(crate) fn suits(state: &DecisionState, group: GroupIndex, there: Option<Grou
     configs.is_some_and(|(group, there)| group.suits_room_of(there))
 }
 
-/// Remembers that a Kubernetes node has room for a pod of the group.
-pub(crate) fn has_room(
-    state: &mut DecisionState,
-    (group, at): (GroupIndex, KubeNodeIndex),
-    before: &RoomMemory,
-    now: f64,
-) {
-    let (Some(group), Some(node)) = (state.groups.get(group), state.headrooms.get(at)) else {
-        return;
-    };
-    let (group, node) = (&group.config.name, &node.node);
-    let since = before.get(group).and_then(|nodes| nodes.get(node));
-    // The clock may have been set back.
-    let since = since.map_or(now, |since| since.min(now));
-    if state.rooms.values().map(BTreeMap::len).sum::<usize>() < MOST {
-        let nodes = state.rooms.entry(group.clone()).or_default();
-        nodes.insert(node.clone(), since);
-    }
-}
-
 /// Whether the scheduler has had the time to put a pod of the group onto the Kubernetes node, and has not.
 pub(crate) fn is_refused(
     state: &DecisionState,
     (group, at): (GroupIndex, KubeNodeIndex),
     now: f64,
 ) -> bool {
-    let (Some(group), Some(node)) = (state.groups.get(group), state.headrooms.get(at)) else {
-        return false;
-    };
-    let nodes = state.rooms.get(&group.config.name);
-    let since = nodes.and_then(|nodes| nodes.get(&node.node));
+    let nodes = state.rooms.get(state.name(group));
+    let since = nodes.and_then(|nodes| nodes.get(&state.headrooms[at].node));
     since.is_some_and(|since| now >= since + TAKEN_S)
 }

@@ -13,87 +13,70 @@ use crate::plan::demand::placement_group;
 use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::demand::shape::Shape;
 use crate::plan::growth::resize::Resize;
-use crate::plan::growth::size::counted;
+use crate::plan::growth::size::{SAME, counted};
 use crate::plan::list::{DemandIndex, List, NodeIndex};
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::servable::could_hold;
 use crate::plan::packing::state::DecisionState;
-use crate::plan::shrink::needs::{SAME, may_shrink};
 
 /// The most steps for finding out. If they are not enough, no pod becomes smaller.
 const STEPS: u64 = 1_000_000;
 
-/// The nodes whose pods are not to become smaller.
-#[derive(Debug)]
-pub(crate) enum Holders {
-    /// All nodes.
-    All,
-    /// These.
-    Some(HashSet<NodeIndex>),
-}
-
-impl Holders {
-    /// The holders of what waits.
-    pub(crate) fn of(state: &DecisionState, demands: &List<DemandIndex, Demand<'_>>) -> Self {
-        let mut kept = HashSet::default();
-        let nodes = state.nodes.iter();
-        let mut resizes = nodes.filter_map(|node| node.resize.as_deref());
-        if !state.strategy.is_rayfit() || !resizes.any(is_grown) {
-            return Self::Some(kept);
-        }
-        let work = WorkBudget::new(STEPS);
-        let tasks = demands
-            .iter()
-            .filter(|demand| matches!(demand.kind, DemandOrigin::Tasks(..)));
-        let batches = tasks
-            .filter_map(|demand| demand.batches.as_ref().ok())
-            .flatten();
-        for batch in batches.filter(|batch| batch.count > 0) {
-            let shape = state.shapes.get(batch.shape);
-            // Resources of a placement group stay, whatever the size of its nodes.
-            if placement_group::of_shape(&state.names, shape).is_some() {
-                continue;
-            }
-            let mut holders: Vec<(NodeIndex, &PlannedNode)> = Vec::new();
-            for (number, node) in state.nodes.enumerate() {
-                if !work.spend(shape.steps) {
-                    return Self::All;
-                }
-                if holds(state, node, shape) {
-                    holders.push((number, node));
-                }
-            }
-            let stays = |(number, node): &(NodeIndex, &PlannedNode)| {
-                kept.contains(number) || stays_large(state, node, shape)
-            };
-            if holders.iter().any(stays) {
-                continue;
-            }
-            // The one with the most in use has the least to give up.
-            let in_use =
-                |node: &PlannedNode| state.cpu.and_then(|cpu| node.taken(cpu)).unwrap_or(0.0);
-            let most = holders
-                .into_iter()
-                .rev()
-                .max_by(|(_, one), (_, other)| in_use(one).total_cmp(&in_use(other)));
-            kept.extend(most.map(|(number, _)| number));
-        }
-        Self::Some(kept)
+/// The nodes whose pods are not to become smaller, for what waits.
+pub(crate) fn holders(
+    state: &DecisionState,
+    demands: &List<DemandIndex, Demand<'_>>,
+) -> HashSet<NodeIndex> {
+    let mut kept = HashSet::default();
+    let is_grown = |resize: &Resize| resize.base.is_below(resize.current);
+    let mut resizes = state.nodes.iter().filter_map(|node| node.resize.as_deref());
+    if !state.strategy.is_rayfit() || !resizes.any(is_grown) {
+        return kept;
     }
-
-    /// Whether the pod of a node is not to become smaller.
-    pub(crate) fn has(&self, node: NodeIndex) -> bool {
-        match self {
-            Self::All => true,
-            Self::Some(kept) => kept.contains(&node),
+    let work = WorkBudget::new(STEPS);
+    let tasks = demands
+        .iter()
+        .filter(|demand| matches!(demand.kind, DemandOrigin::Tasks(..)));
+    let batches = tasks.flat_map(|demand| demand.batches.iter().flatten());
+    for batch in batches.filter(|batch| batch.count > 0) {
+        let shape = state.shapes.get(batch.shape);
+        // Resources of a placement group stay, whatever the size of its nodes.
+        if placement_group::of_shape(&state.names, shape).is_some() {
+            continue;
         }
+        let mut holders: Vec<(NodeIndex, &PlannedNode)> = Vec::new();
+        for (number, node) in state.nodes.enumerate() {
+            if !work.spend(shape.steps) {
+                return state.nodes.positions().collect();
+            }
+            if holds(state, node, shape) {
+                holders.push((number, node));
+            }
+        }
+        // A node may also hold it after its pod has become as small as it may.
+        let stays_large = |node: &PlannedNode| {
+            let resize = node.resize.as_deref();
+            resize
+                .filter(|resize| resize.may_shrink())
+                .is_none_or(|resize| {
+                    let base = (resize.base.cpu, counted(resize.base.memory));
+                    shape.positive().all(|(name, needed)| {
+                        sized(state, base, name).is_none_or(|base| base + SAME >= needed)
+                    })
+                })
+        };
+        let mut all = holders.iter();
+        if all.any(|(number, node)| kept.contains(number) || stays_large(node)) {
+            continue;
+        }
+        // The one with the most in use has the least to give up.
+        let in_use = |node: &PlannedNode| state.cpu.and_then(|cpu| node.taken(cpu)).unwrap_or(0.0);
+        let most = (holders.into_iter().rev())
+            .max_by(|(_, one), (_, other)| in_use(one).total_cmp(&in_use(other)));
+        kept.extend(most.map(|(number, _)| number));
     }
-}
-
-/// Whether the pod has anything beyond its base size.
-fn is_grown(resize: &Resize) -> bool {
-    resize.base.is_below(resize.current)
+    kept
 }
 
 /// Whether the Ray node could hold a unit of the shape if nothing else ran on it, at the size that its raylet has
@@ -112,16 +95,6 @@ fn holds(state: &DecisionState, node: &PlannedNode, shape: &Shape) -> bool {
         let has = sized(state, (cpu, memory), name).or_else(|| node.total(name));
         has.unwrap_or(0.0) + SAME
     })
-}
-
-/// Whether the node could hold it also after its pod has become as small as it may.
-fn stays_large(state: &DecisionState, node: &PlannedNode, shape: &Shape) -> bool {
-    let Some(resize) = node.resize.as_deref().filter(|resize| may_shrink(resize)) else {
-        return true;
-    };
-    let base = (resize.base.cpu, counted(resize.base.memory));
-    let mut needs = shape.positive();
-    needs.all(|(name, needed)| sized(state, base, name).is_none_or(|base| base + SAME >= needed))
 }
 
 /// The amount of a resource at a size, if the size decides on that.

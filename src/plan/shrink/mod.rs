@@ -2,7 +2,6 @@
 //!
 //! - [`spare`]: CPU that a pod has not needed for a while
 //! - [`holders`]: pods that keep their size, because a task waits for it
-//! - [`needs`]: what a pod needs of its size
 //!
 //! (Memory that a pod was given because its own was nearly full comes down in `pressure`.)
 //!
@@ -10,5 +9,4 @@
 //! resizes of those that give up something.
 
 pub(crate) mod holders;
-pub(crate) mod needs;
 pub(crate) mod spare;

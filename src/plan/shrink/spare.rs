@@ -7,86 +7,70 @@
 //! The kubelet refuses it if the pod uses more. (What a pod was given because its memory was nearly
 //! full comes down in `pressure`.)
 
+use crate::hash::HashSet;
 use crate::plan::growth::resize::Resize;
-use crate::plan::growth::size::Size;
+use crate::plan::growth::size::{SAME, Size};
+use crate::plan::list::NodeIndex;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::packing::state::DecisionState;
-use crate::plan::shrink::holders::Holders;
-use crate::plan::shrink::needs::{SAME, may_shrink};
 use crate::snapshot::history::SpareCpu;
 
 /// Seconds for which CPU must have been spare while other demand waits for room.
 const WHILE_DEMAND_WAITS_S: f64 = 10.0;
 
-/// The time for which CPU must have been spare before a pod shrinks.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Hold {
-    /// The seconds that the settings ask for.
-    pub(crate) seconds: f64,
-    /// Whether some demand waits for room, so that pods shrink sooner.
-    pub(crate) demand_waits: bool,
-    /// The time of the decision, in seconds since 1970.
-    pub(crate) now: f64,
-}
-
-impl Hold {
-    fn seconds(self) -> f64 {
-        if self.demand_waits {
-            self.seconds.min(WHILE_DEMAND_WAITS_S)
-        } else {
-            self.seconds
-        }
-    }
-
-    /// Whether half of the hold has passed since then.
-    fn half_is_over(self, since: f64) -> bool {
-        self.now - since >= self.seconds() / 2.0
-    }
-}
-
-/// Shrinks, or forgets what pods had to spare, where pods do not shrink.
-pub(crate) fn run(state: &mut DecisionState, hold: Option<Hold>, holders: &Holders) {
-    match hold {
-        Some(hold) => shrink(state, hold, holders),
-        None => forget(state),
-    }
-}
-
 /// Notes how much CPU each pod has to spare, and asks the pods to shrink whose CPU has been spare
-/// for long enough.
-///
-/// The hold is watched in two halves.
-fn shrink(state: &mut DecisionState, hold: Hold, holders: &Holders) {
+/// for long enough, but for the `holders`; without seconds to hold it, forgets what pods had to spare. The hold is
+/// watched in two halves.
+pub(crate) fn shrink(
+    state: &mut DecisionState,
+    hold_s: Option<f64>,
+    demand_waits: bool,
+    holders: &HashSet<NodeIndex>,
+    now: f64,
+) {
+    let Some(hold_s) = hold_s else {
+        let resizes = state.nodes.iter_mut();
+        for resize in resizes.filter_map(|node| node.resize.as_deref_mut()) {
+            resize.spare = None;
+        }
+        return;
+    };
+    let hold_s = if demand_waits {
+        hold_s.min(WHILE_DEMAND_WAITS_S)
+    } else {
+        hold_s
+    };
     let Some(cpu) = state.cpu else { return };
     for number in state.nodes.positions() {
         let Some(node) = state.nodes.get_mut(number) else {
             continue;
         };
-        let spare = spare(node, node.taken(cpu).unwrap_or(0.0), hold);
+        let spare = spare(node, node.taken(cpu).unwrap_or(0.0), now);
         let Some(resize) = &mut node.resize else {
             continue;
         };
         resize.spare = spare;
-        let Some(spare) = spare.filter(|spare| hold.half_is_over(spare.since)) else {
+        let is_half_over = |spare: &SpareCpu| now - spare.since >= hold_s / 2.0;
+        let Some(spare) = spare.filter(is_half_over) else {
             continue;
         };
         // It may once nothing waits for its size any more, without another hold.
-        if holders.has(number) {
+        if holders.contains(&number) {
             continue;
         }
-        let size = smallest(resize, spare.most, hold.now);
+        let size = smallest(resize, spare.most, now);
         match spare.earlier {
-            Some(earlier) if !size.is_below(smallest(resize, earlier, hold.now)) => {
+            Some(earlier) if !size.is_below(smallest(resize, earlier, now)) => {
                 resize.ask(Some(size.cpu), Some(size.memory));
-                resize.shrinks_for = Some(hold.seconds());
+                resize.shrinks_for = Some(hold_s);
                 // A pod that is still seen at its old size later on shrinks after another hold
                 // only.
                 resize.spare = None;
             }
             _ => {
                 resize.spare = Some(SpareCpu {
-                    since: hold.now,
+                    since: now,
                     most: 0.0,
                     // A pod whose need was higher in the first half than in the second waits for
                     // one half more, so that it shrinks once instead of step by step.
@@ -97,16 +81,12 @@ fn shrink(state: &mut DecisionState, hold: Hold, holders: &Holders) {
     }
 }
 
-fn forget(state: &mut DecisionState) {
-    let resizes = state.nodes.iter_mut();
-    for resize in resizes.filter_map(|node| node.resize.as_deref_mut()) {
-        resize.spare = None;
-    }
-}
-
 /// The CPU that the pod has had to spare, if it has any to spare now.
-fn spare(node: &PlannedNode, needed: f64, hold: Hold) -> Option<SpareCpu> {
-    let resize = node.resize.as_deref().filter(|resize| may_shrink(resize))?;
+fn spare(node: &PlannedNode, needed: f64, now: f64) -> Option<SpareCpu> {
+    let resize = node
+        .resize
+        .as_deref()
+        .filter(|resize| resize.may_shrink())?;
     // Actors that ask for no CPU keep a node busy without using any of it in Ray's books. How much
     // they really use is not known, and demand that is placed here may want memory only.
     let uses_unknown = needed < SAME && (node.idle_ms == 0 || !node.is_unneeded());
@@ -114,14 +94,14 @@ fn spare(node: &PlannedNode, needed: f64, hold: Hold) -> Option<SpareCpu> {
         return None;
     }
     let mut spare = resize.spare.unwrap_or(SpareCpu {
-        since: hold.now,
+        since: now,
         most: 0.0,
         earlier: None,
     });
     // The clock may have been set back.
-    spare.since = spare.since.min(hold.now);
+    spare.since = spare.since.min(now);
     spare.most = spare.most.max(needed);
-    let size = smallest(resize, spare.peak(), hold.now);
+    let size = smallest(resize, spare.peak(), now);
     size.is_below(resize.current).then_some(spare)
 }
 

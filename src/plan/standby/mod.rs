@@ -1,5 +1,5 @@
-//! Standby: what is kept ready though no demand needs it yet, which is [headroom](spec::Headroom)
-//! and the minima of [schedules](spec::ScheduledStandby).
+//! Standby: what is kept ready though no demand needs it yet, which is [headroom](crate::plan::Headroom)
+//! and the minima of [schedules](crate::plan::ScheduledStandby).
 //!
 //! It is demand of least priority. It is placed when all other demand has been; it takes no node, no
 //! launch and no growth from that demand, and gives way to it. No pod grows because of it: room to
@@ -10,5 +10,4 @@
 
 pub(crate) mod claims;
 pub(crate) mod ready;
-pub(crate) mod spec;
 pub(crate) mod wanted;

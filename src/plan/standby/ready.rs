@@ -18,11 +18,9 @@ use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::standby::StandbyNodes;
 use crate::plan::packing::state::{DecisionState, Floor, PlannedGroup};
 use crate::plan::removal::give_way;
-use crate::plan::standby::claims::Claims;
+use crate::plan::standby::claims::{StandbyContext, claims};
 use crate::plan::standby::wanted::Wanted;
 use crate::snapshot::gcs::ResourceRequest;
-use crate::snapshot::history::History;
-use crate::snapshot::pod::Pod;
 
 /// The most steps for finding room for standby. They never count towards the work budget of the
 /// decision about demand.
@@ -50,19 +48,6 @@ pub(crate) enum StandbyKind {
     Nodes(GroupIndex),
 }
 
-/// The parts of a decision that finding room needs besides the nodes.
-pub(crate) struct StandbyContext<'a> {
-    pub(crate) own: &'a [Pod<'a>],
-    /// The pods whose Ray node is draining.
-    pub(crate) draining: &'a [&'a Pod<'a>],
-    /// The history of earlier rounds: among it standby nodes, and nodes above a maximum.
-    pub(crate) history: &'a History,
-    /// The demands; what is kept ready is numbered after them.
-    pub(crate) demands: &'a List<DemandIndex, Demand<'a>>,
-    /// The time of the decision, in seconds since 1970.
-    pub(crate) now: f64,
-}
-
 /// Finds nodes for what is wanted, when all demand has been served, and gives up what that demand
 /// needs more. Returns what was wanted, `None` if finding nodes takes too many steps, and the pods on
 /// their way that are for that alone.
@@ -71,17 +56,18 @@ pub(crate) fn keep_ready(
     wanted: &Wanted,
     context: &StandbyContext<'_>,
 ) -> (Option<List<StandbyIndex, StandbyDemand>>, HashSet<String>) {
-    let claims = Claims::of(
-        state,
-        context.own,
-        context.draining,
-        context.history,
-        context.now,
-    );
-    let launch = claims.cores_short.is_none() && !claims.begins;
+    let (cores_short, begins) = claims(state, context);
+    let launch = cores_short.is_none() && !begins;
     let kept = place(state, wanted, context.demands, launch);
-    let only_ready = pending_pods(state);
-    if let Some(cores) = claims.cores_short {
+    let required = state.required();
+    let only_ready = state.order.iter().filter_map(|number| {
+        let is_required = required.holds(*number);
+        let node = state.nodes.get(*number)?;
+        let is_one = state.is_on_standby(node) && !is_required && node.stage() != Stage::Running;
+        node.pod().filter(|_| is_one).map(str::to_owned)
+    });
+    let only_ready = only_ready.collect();
+    if let Some(cores) = cores_short {
         give_way::give_way(state, cores);
         for node in state.nodes.iter_mut() {
             node.standby = StandbyRole::None;
@@ -89,8 +75,17 @@ pub(crate) fn keep_ready(
         for group in state.groups.iter_mut() {
             group.floor = None;
         }
-    } else {
-        remember(state, context);
+        return (kept, only_ready);
+    }
+    // Idle nodes that are not needed on standby any more remember since when that has been so.
+    for node in state.nodes.iter_mut() {
+        let known = node.pod().and_then(|pod| context.history.standby.get(pod));
+        let is_free = node.is_idle() && node.fate == Fate::Stay;
+        if let Some(memory) = known.filter(|_| is_free && node.standby.needed_for().is_none()) {
+            // The need goes up and down with demand, and nodes should not come and go with it.
+            let released = memory.released_at.unwrap_or(context.now);
+            node.standby = StandbyRole::Released(released.min(context.now));
+        }
     }
     (kept, only_ready)
 }
@@ -130,7 +125,23 @@ fn place(
         state.groups.iter_mut().for_each(|group| group.floor = None);
         return None;
     }
-    take_back(state, &before, demands);
+    // The nodes are as they were, apart from what was launched, and it is noted which of them have room
+    // that is kept ready.
+    for number in state.nodes.positions() {
+        let node = &mut state.nodes[number];
+        let (takes, count) = (std::mem::take(&mut node.takes), node.count);
+        let standby = takes.iter().find_map(|take| demands.behind(take.demand));
+        let standby = (node.standby.needed_for()).or(standby.map(StandbyIndex::at));
+        let is_launched = if let Some(was) = before.get(number).or_else(|| before.get(node.born)) {
+            node.clone_from(was);
+            matches!(was.standby, StandbyRole::Launched(_))
+        } else {
+            node.placed = [Vec::new(), Vec::new()];
+            true
+        };
+        (node.takes, node.count) = (takes, count);
+        node.standby = StandbyRole::of(standby, is_launched);
+    }
     Some(kept)
 }
 
@@ -161,9 +172,8 @@ fn minima(
         let places = state.launchable().count(number);
         let places = places.min(state.places()).min(state.nodes_left());
         let launched = if launch { lacking.min(places) } else { 0 };
-        if let Some(entry) = (launched > 0)
-            .then(|| state.launch(number, launched))
-            .flatten()
+        if launched > 0
+            && let Some(entry) = state.launch(number, launched)
         {
             state.nodes[entry].standby = StandbyRole::Needed(kept.upcoming(0));
             state.order.push(entry);
@@ -303,54 +313,4 @@ fn room(
         left: 0,
         nodes: Vec::new(),
     }
-}
-
-/// Leaves the nodes as they were, apart from what was launched, and notes which of them have room
-/// that is kept ready.
-fn take_back(
-    state: &mut DecisionState,
-    before: &List<NodeIndex, PlannedNode>,
-    demands: &List<DemandIndex, Demand<'_>>,
-) {
-    for number in state.nodes.positions() {
-        let node = &mut state.nodes[number];
-        let (takes, count) = (std::mem::take(&mut node.takes), node.count);
-        let standby = takes.iter().find_map(|take| demands.behind(take.demand));
-        let standby = (node.standby.needed_for()).or(standby.map(StandbyIndex::at));
-        let is_launched = if let Some(was) = before.get(number).or_else(|| before.get(node.born)) {
-            node.clone_from(was);
-            matches!(was.standby, StandbyRole::Launched(_))
-        } else {
-            node.placed = [Vec::new(), Vec::new()];
-            true
-        };
-        (node.takes, node.count) = (takes, count);
-        node.standby = StandbyRole::of(standby, is_launched);
-    }
-}
-
-/// Notes for idle nodes that are not needed on standby any more since when that has been so.
-fn remember(state: &mut DecisionState, context: &StandbyContext<'_>) {
-    for node in state.nodes.iter_mut() {
-        let known = node.pod().and_then(|pod| context.history.standby.get(pod));
-        let is_free = node.is_idle() && node.fate == Fate::Stay;
-        if let Some(memory) = known.filter(|_| is_free && node.standby.needed_for().is_none()) {
-            // The need goes up and down with demand, and nodes should not come and go with it.
-            let released = memory.released_at.unwrap_or(context.now);
-            node.standby = StandbyRole::Released(released.min(context.now));
-        }
-    }
-}
-
-/// The pods that are on their way and that only standby needs.
-fn pending_pods(state: &DecisionState) -> HashSet<String> {
-    let required = state.required();
-    let numbers = state.order.iter();
-    let pods = numbers.filter_map(|number| {
-        let is_required = required.holds(*number);
-        let node = state.nodes.get(*number)?;
-        let is_one = state.is_on_standby(node) && !is_required && node.stage() != Stage::Running;
-        node.pod().filter(|_| is_one).map(str::to_owned)
-    });
-    pods.collect()
 }

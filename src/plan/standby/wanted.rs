@@ -6,8 +6,7 @@ use jiff::Timestamp;
 
 use crate::plan::outcome::cause::Departure;
 use crate::plan::outcome::standby_reason::StandbyReason;
-use crate::plan::standby::spec::{Headroom, ScheduledStandby};
-use crate::quantity::Quantity;
+use crate::plan::settings::{Headroom, ScheduledStandby};
 use crate::seconds::second_of;
 use crate::snapshot::gcs::{LiveNodes, ResourceRequest};
 
@@ -62,19 +61,18 @@ impl Wanted {
         live: &LiveNodes<'_>,
     ) {
         for departure in departures.take(REPLACED) {
-            let Some(ray) = live.get(departure.pod.as_str()) else {
+            let ray = live.get(departure.pod.as_str());
+            let held = ray.map(|ray| ray.held()).unwrap_or_default();
+            if held.is_empty() {
                 continue;
-            };
+            }
             let asked = ResourceRequest {
-                resources_bundle: ray.held(),
+                resources_bundle: held,
                 ..ResourceRequest::default()
             };
-            if !asked.resources_bundle.is_empty() {
-                let reason = StandbyReason::Replaces {
-                    pod: departure.pod.clone(),
-                };
-                self.requests.push((asked, 1, reason));
-            }
+            let pod = departure.pod.clone();
+            self.requests
+                .push((asked, 1, StandbyReason::Replaces { pod }));
         }
     }
 
@@ -98,14 +96,13 @@ impl Wanted {
         raise(&mut self.cpus, headroom.cpus, reason);
         for request in &headroom.requests {
             let amounts = request.resources.iter();
+            #[expect(clippy::cast_precision_loss, reason = "Ray counts in f64 too")]
+            let amounts = amounts.map(|(name, one)| (name.clone(), one.nanos() as f64 / 1e9));
             let asked = ResourceRequest {
-                resources_bundle: amounts
-                    .map(|(name, one)| (name.clone(), units(*one)))
-                    .collect(),
+                resources_bundle: amounts.collect(),
                 ..ResourceRequest::default()
             };
-            let same = self.requests.iter_mut().find(|(known, ..)| *known == asked);
-            match same {
+            match self.requests.iter_mut().find(|(known, ..)| *known == asked) {
                 Some((_, count, why)) if request.count > *count => {
                     (*count, *why) = (request.count, reason.clone());
                 }
@@ -120,9 +117,4 @@ fn raise(most: &mut Option<(u32, StandbyReason)>, value: u32, reason: &StandbyRe
     if value > most.as_ref().map_or(0, |(value, _)| *value) {
         *most = Some((value, reason.clone()));
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "Ray counts in f64 too")]
-fn units(amount: Quantity) -> f64 {
-    amount.nanos() as f64 / 1e9
 }

@@ -1,6 +1,6 @@
 //! Events on the RayCluster, and the conditions that are worth one, as data.
 
-use crate::plan::{DemandKind, ProblemPlace, ReasonIdentity};
+use crate::plan::{DemandKind, ProblemPlace, ProblemReason};
 use crate::reconcile::effects::effect::EffectTarget;
 use crate::reconcile::events::driver_log::Message;
 
@@ -59,7 +59,7 @@ pub(crate) enum ConditionKey {
     /// A problem of the cluster's objects.
     Problem {
         at: ProblemPlace,
-        reason: ReasonIdentity,
+        reason: ProblemReason,
     },
     /// A node above a maximum that still has work.
     Excess { pod: String },
@@ -81,25 +81,24 @@ pub(crate) enum ConditionKey {
 
 impl ClusterEvent {
     pub(crate) fn normal(reason: &'static str, action: &'static str, message: String) -> Self {
-        Self::new(EventType::Normal, reason, action, message)
+        Self {
+            reason,
+            kind: EventType::Normal,
+            message,
+            action,
+            pod: None,
+        }
     }
 
     pub(crate) fn warning(reason: &'static str, action: &'static str, message: String) -> Self {
-        Self::new(EventType::Warning, reason, action, message)
+        Self {
+            kind: EventType::Warning,
+            ..Self::normal(reason, action, message)
+        }
     }
 
     pub(crate) fn on(mut self, pod: &str) -> Self {
         self.pod = Some(pod.to_owned());
         self
-    }
-
-    fn new(kind: EventType, reason: &'static str, action: &'static str, message: String) -> Self {
-        Self {
-            reason,
-            kind,
-            message,
-            action,
-            pod: None,
-        }
     }
 }

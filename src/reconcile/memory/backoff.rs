@@ -6,7 +6,7 @@ use std::mem::{Discriminant, discriminant};
 use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget};
 use crate::reconcile::effects::failure::Meaning;
 use crate::reconcile::settings::BackoffSettings;
-use crate::seconds::doubled;
+use crate::seconds::Retry;
 
 /// The most back-offs that are kept; beyond that, those that end first are forgotten.
 const KEPT: usize = 4096;
@@ -75,9 +75,13 @@ impl Waits {
         } else {
             0
         };
+        let retry = Retry {
+            first_s: first,
+            longest_s: settings.longest_s,
+        };
         let whole_s = match failures.saturating_sub(free) {
             0 => 0.0,
-            counted => doubled(first, counted - 1, settings.longest_s),
+            counted => retry.wait_s(counted),
         };
         // A thousand clusters must not try again at the same moment.
         let spread = 1.0 + SPREAD * (2.0 * failed.jitter.clamp(0.0, 1.0) - 1.0);

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::node_prospect::NodeProspect;
 use super::pod::Pod;
-use super::pod_object::{PodAnnotations, PodMetadata, PodObject, PodSpec, PodStatus};
+use super::pod_object::{PodMetadata, PodObject};
 use super::prospect_reader::AwaitingPod;
 
 /// The identity of a RayCluster.
@@ -136,16 +136,6 @@ impl OwnPods {
                 pod.node_prospects = prospects;
             }
         }
-    }
-
-    /// The parts of a pod that may change while it stays the same pod.
-    pub(crate) fn parts(
-        &mut self,
-        name: &str,
-    ) -> Option<(&mut PodAnnotations, &mut PodSpec, &mut PodStatus)> {
-        let pod = (self.pods.iter_mut()).find(|pod| pod.metadata.name == name)?;
-        let annotations = &mut pod.metadata.annotations;
-        Some((annotations, &mut pod.spec, &mut pod.status))
     }
 }
 

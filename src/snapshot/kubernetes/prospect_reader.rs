@@ -51,12 +51,12 @@ impl AwaitingPod {
 #[derive(Debug)]
 pub struct ProspectReader {
     namespace: String,
-    pods: HashMap<String, (AwaitingPod, Vec<Said>)>,
+    pods: HashMap<String, (AwaitingPod, Vec<Statement>)>,
 }
 
 /// The content of one Event.
 #[derive(Debug)]
-struct Said {
+struct Statement {
     by: NodeAutoscaler,
     node: NodeOutlook,
     first: f64,
@@ -88,23 +88,23 @@ impl ProspectReader {
             return;
         }
         let name = about.name.as_deref().unwrap_or_default();
-        let Some((pod, said)) = self.pods.get_mut(name) else {
+        let Some((pod, statements)) = self.pods.get_mut(name) else {
             return;
         };
         if pod.uid.is_empty() || !is(&about.uid, &pod.uid) {
             return;
         }
-        said.extend(event.said().filter(|one| one.last.0 >= pod.created));
-        if said.len() > EVENTS {
-            said.sort_by(|one, other| other.at_last(one));
-            said.truncate(EVENTS);
+        statements.extend(event.statement().filter(|one| one.last.0 >= pod.created));
+        if statements.len() > EVENTS {
+            statements.sort_by(|one, other| other.at_last(one));
+            statements.truncate(EVENTS);
         }
     }
 
     /// The prospects of each pod, by name: the latest word of each node autoscaler. Pods without any are
     /// left out.
     pub fn prospects(self) -> HashMap<String, Vec<NodeProspect>> {
-        let latest = |all: &[Said], by: NodeAutoscaler| {
+        let latest = |all: &[Statement], by: NodeAutoscaler| {
             let of = || all.iter().filter(move |one| one.by == by);
             let latest = of().max_by(|one, other| one.at_last(other))?;
             let contrary = of().filter(|one| one.node != latest.node);
@@ -122,9 +122,9 @@ impl ProspectReader {
                 message: latest.message.clone(),
             })
         };
-        let pods = self.pods.into_iter().map(|(name, (_, said))| {
+        let pods = self.pods.into_iter().map(|(name, (_, statements))| {
             let all = NodeAutoscaler::ALL.into_iter();
-            let prospects: Vec<_> = all.filter_map(|by| latest(&said, by)).collect();
+            let prospects: Vec<_> = all.filter_map(|by| latest(&statements, by)).collect();
             (name, prospects)
         });
         pods.filter(|(_, prospects)| !prospects.is_empty())
@@ -132,7 +132,7 @@ impl ProspectReader {
     }
 }
 
-impl Said {
+impl Statement {
     fn at_last(&self, other: &Self) -> std::cmp::Ordering {
         let (time, version) = self.last;
         time.total_cmp(&other.last.0)
@@ -173,7 +173,7 @@ struct Metadata {
 }
 
 impl Event {
-    fn said(self) -> Option<Said> {
+    fn statement(self) -> Option<Statement> {
         // Events of the old API have a source, those of the new one a reporting component, and
         // those of client-go today both.
         let source = self
@@ -193,7 +193,7 @@ impl Event {
         let last = observed.or_else(|| time(&self.last_timestamp));
         let mut message = self.message;
         message.truncate(message.floor_char_boundary(MESSAGE));
-        Some(Said {
+        Some(Statement {
             by,
             node,
             first,

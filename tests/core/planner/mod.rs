@@ -4,4 +4,5 @@
 mod idle_end;
 mod memory_in_use;
 mod properties;
+mod sent;
 mod stories;

@@ -17,7 +17,7 @@ use jiff::SignedDuration;
 use rayfit::plan::check::{Violation, check};
 use rayfit::plan::{
     DemandKind, GroupPlan, GroupReport, Headroom, HeadroomRequest, Plan, PlanSettings,
-    RemovalCause, ScheduledStandby, Strategy, apply, decide,
+    RemovalCause, ScheduledStandby, Strategy, decide,
 };
 use rayfit::quantity::Quantity;
 use rayfit::schedule::{self, CronExpression, Hours, HoursEnd};
@@ -27,6 +27,7 @@ use rayfit::snapshot::gcs::{
 };
 use serde_json::{Value, json};
 
+use super::sent::sent;
 use crate::settings::part_of;
 
 const HEAD: &str = "headgroup";
@@ -340,7 +341,7 @@ fn launches_are_needed(snapshot: &Snapshot, settings: &PlanSettings) -> Result<(
 /// A plan that was sent leaves nothing to do, though no pod or node has moved yet. Only where it
 /// took a resize back is the raylet told in the next round: Kubernetes has to agree first.
 fn settles(snapshot: &Snapshot, plan: &Plan, settings: &PlanSettings) -> Result<(), String> {
-    let after = apply::sent(snapshot, plan);
+    let after = sent(snapshot, plan);
     asks_no_more(&after, plan, settings)
 }
 
@@ -355,7 +356,7 @@ fn settles_when_made(
     if snapshot.pods.len() > ready {
         return Ok(());
     }
-    let mut after = apply::sent(snapshot, plan);
+    let mut after = sent(snapshot, plan);
     let groups = after.ray_cluster.object()["spec"]["workerGroupSpecs"].clone();
     let mut made = Vec::new();
     for group in groups.as_array().unwrap() {

@@ -15,6 +15,28 @@ const PROTOS: &[&str] = &[
     "pubsub.proto",
 ];
 
+/// Messages of Ray that are types of a snapshot, and the names of these.
+const SHARED: &[(&str, &str)] = &[
+    ("autoscaler.AffinityConstraint", "Label"),
+    ("autoscaler.AntiAffinityConstraint", "Label"),
+    ("autoscaler.BundleSelector", "BundleSelector"),
+    (
+        "autoscaler.ClusterResourceConstraint",
+        "ClusterResourceConstraint",
+    ),
+    ("autoscaler.GangResourceRequest", "GangResourceRequest"),
+    ("autoscaler.NodeStatus", "NodeStatus"),
+    ("autoscaler.PlacementConstraint", "PlacementConstraint"),
+    ("autoscaler.ResourceRequest", "ResourceRequest"),
+    (
+        "autoscaler.ResourceRequestByCount",
+        "ResourceRequestByCount",
+    ),
+    ("LabelSelector", "LabelSelector"),
+    ("LabelSelectorConstraint", "LabelConstraint"),
+    ("LabelSelectorOperator", "LabelOperator"),
+];
+
 #[expect(
     clippy::disallowed_methods,
     reason = "Cargo tells build scripts so where to write"
@@ -34,7 +56,13 @@ fn generate(folder: &Path, is_client: bool) -> Result<(), Box<dyn Error>> {
     } else {
         "tonic_prost::ProstCodec"
     };
-    tonic_prost_build::configure()
+    let mut config = tonic_prost_build::configure();
+    // The client's requests are the snapshot's own types.
+    for (message, name) in SHARED.iter().filter(|_| is_client) {
+        let path = format!("crate::snapshot::gcs::{name}");
+        config = config.extern_path(format!(".ray.rpc.{message}"), path);
+    }
+    config
         .codec_path(codec)
         .build_client(is_client)
         .build_server(!is_client)

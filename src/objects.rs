@@ -68,45 +68,32 @@ pub fn items(document: &Value) -> Vec<Item<'_>> {
 const DEEPEST_LIST: usize = 8;
 
 fn unfold<'a>(pointer: String, object: Cow<'a, Value>, found: &mut Vec<Item<'a>>, depth: usize) {
-    let listed = match &object {
-        Cow::Borrowed(value) if depth < DEEPEST_LIST => list(value),
-        _ => None,
-    };
-    match listed {
-        Some((items, implied)) => {
-            for (index, item) in items.iter().enumerate() {
-                let item = complete(item, implied);
-                unfold(format!("{pointer}/items/{index}"), item, found, depth + 1);
-            }
-        }
-        None if object.is_null() => {}
-        None => found.push(Item { pointer, object }),
+    if object.is_null() {
+        return;
     }
-}
-
-/// The `apiVersion` and kind that items of a typed list need not repeat.
-type Implied<'a> = (&'a str, &'a str);
-
-/// The items of a list, with the `apiVersion` and kind that they need not repeat.
-fn list(value: &Value) -> Option<(&[Value], Option<Implied<'_>>)> {
-    let kind = value.get("kind")?.as_str()?.strip_suffix("List")?;
-    let items = value.get("items")?.as_array()?;
-    let implied = match value.get("apiVersion").and_then(Value::as_str) {
-        Some(version) if !kind.is_empty() => Some((version, kind)),
-        _ => None,
+    let value = match object {
+        Cow::Borrowed(value) if depth < DEEPEST_LIST => value,
+        _ => return found.push(Item { pointer, object }),
     };
-    Some((items, implied))
-}
-
-fn complete<'a>(item: &'a Value, implied: Option<Implied<'_>>) -> Cow<'a, Value> {
-    match (item, implied) {
-        (Value::Object(fields), Some((version, kind))) if !fields.contains_key("kind") => {
-            let mut fields = fields.clone();
-            fields.insert("apiVersion".to_owned(), version.into());
-            fields.insert("kind".to_owned(), kind.into());
-            Cow::Owned(Value::Object(fields))
-        }
-        _ => Cow::Borrowed(item),
+    let text = |key| value.get(key).and_then(Value::as_str);
+    let kind = text("kind").and_then(|kind| kind.strip_suffix("List"));
+    let items = value.get("items").and_then(Value::as_array);
+    let Some((kind, items)) = kind.zip(items) else {
+        return found.push(Item { pointer, object });
+    };
+    // Items of a typed list need not repeat its `apiVersion` and kind.
+    let implied = text("apiVersion").filter(|_| !kind.is_empty());
+    for (index, item) in items.iter().enumerate() {
+        let item = match (item, implied) {
+            (Value::Object(fields), Some(version)) if !fields.contains_key("kind") => {
+                let mut fields = fields.clone();
+                fields.insert("apiVersion".to_owned(), version.into());
+                fields.insert("kind".to_owned(), kind.into());
+                Cow::Owned(Value::Object(fields))
+            }
+            _ => Cow::Borrowed(item),
+        };
+        unfold(format!("{pointer}/items/{index}"), item, found, depth + 1);
     }
 }
 

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::text::{ForeignText, shown_text};
+
 /// One step of a [`FieldPath`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Segment {
@@ -100,14 +102,19 @@ impl FieldPath {
     pub fn field(&self) -> String {
         let mut field = String::new();
         for segment in &self.0 {
-            match segment {
-                Segment::Key(key) => push_field(&mut field, key),
-                Segment::Inside(key) => push_field(&mut field, key),
+            let key: &str = match segment {
+                Segment::Key(key) => key,
+                Segment::Inside(key) => key,
                 Segment::Item { index, .. } => {
-                    field.push('[');
-                    field.push_str(&index.to_string());
-                    field.push(']');
+                    field.extend(["[", &index.to_string(), "]"]);
+                    continue;
                 }
+            };
+            if is_plain(key) {
+                let dot = if field.is_empty() { "" } else { "." };
+                field.extend([dot, key]);
+            } else {
+                field.extend(["[", key, "]"]);
             }
         }
         field
@@ -130,13 +137,25 @@ impl FieldPath {
 impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, segment) in self.0.iter().enumerate() {
-            match segment {
-                Segment::Key(key) => write_key(f, key, position == 0)?,
-                Segment::Inside(key) => write_key(f, key, false)?,
+            let key: &str = match segment {
+                Segment::Key(key) => key,
+                Segment::Inside(key) => key,
                 Segment::Item {
                     name: Some(name), ..
-                } => write!(f, "[name={}]", crate::text::ForeignText(name))?,
-                Segment::Item { index, name: None } => write!(f, "[{index}]")?,
+                } => {
+                    write!(f, "[name={}]", ForeignText(name))?;
+                    continue;
+                }
+                Segment::Item { index, name: None } => {
+                    write!(f, "[{index}]")?;
+                    continue;
+                }
+            };
+            let is_first = position == 0 && matches!(segment, Segment::Key(_));
+            match (is_plain(key), is_first) {
+                (true, true) => f.write_str(key)?,
+                (true, false) => write!(f, ".{key}")?,
+                (false, _) => write!(f, "[{}]", shown_text(key))?,
             }
         }
         Ok(())
@@ -147,25 +166,6 @@ impl fmt::Display for FieldPath {
 fn is_plain(key: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     !key.is_empty() && key.bytes().all(plain)
-}
-
-fn push_field(field: &mut String, key: &str) {
-    if !is_plain(key) {
-        field.extend(["[", key, "]"]);
-        return;
-    }
-    if !field.is_empty() {
-        field.push('.');
-    }
-    field.push_str(key);
-}
-
-fn write_key(f: &mut fmt::Formatter<'_>, key: &str, first: bool) -> fmt::Result {
-    match (is_plain(key), first) {
-        (true, true) => f.write_str(key),
-        (true, false) => write!(f, ".{key}"),
-        (false, _) => write!(f, "[{}]", crate::text::shown_text(key)),
-    }
 }
 
 #[cfg(test)]

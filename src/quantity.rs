@@ -78,7 +78,29 @@ impl Quantity {
             .find(|c: char| !(c.is_ascii_digit() || c == '.'))
             .unwrap_or(unsigned.len());
         let (number, suffix) = unsigned.split_at(end);
-        let magnitude = Scale::parse(suffix)?.apply(number)?;
+        let (kibi, exponent) = scale(suffix)?;
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+            return Err(QuantityError::Syntax);
+        }
+        let fraction = fraction.trim_end_matches('0');
+        let digits = format!("{whole}{fraction}");
+        let digits = digits.trim_start_matches('0');
+        if digits.is_empty() {
+            return Ok(Self::ZERO);
+        }
+        // A number of so few digits fits into an i128.
+        if digits.len() > 36 {
+            return Err(QuantityError::TooLarge);
+        }
+        let mantissa: i128 = digits.parse().map_err(|_| QuantityError::Syntax)?;
+        let scaled = mantissa.checked_mul(1024_i128.pow(kibi));
+        let places = i32::try_from(fraction.len()).map_err(|_| QuantityError::TooLarge)?;
+        let power = exponent.saturating_add(9).saturating_sub(places);
+        let magnitude = shift(scaled.ok_or(QuantityError::TooLarge)?, power)?;
+        if magnitude / NANOS >= MAX_WHOLE {
+            return Err(QuantityError::TooLarge);
+        }
         Ok(Self(if negative { -magnitude } else { magnitude }))
     }
 
@@ -165,82 +187,36 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// The factor of a suffix.
-enum Scale {
-    Binary(u32),
-    Decimal(i32),
-}
-
-impl Scale {
-    fn parse(suffix: &str) -> Result<Self, QuantityError> {
-        Ok(match suffix {
-            "" => Self::Decimal(0),
-            "n" => Self::Decimal(-9),
-            "u" => Self::Decimal(-6),
-            "m" => Self::Decimal(-3),
-            "k" => Self::Decimal(3),
-            "M" => Self::Decimal(6),
-            "G" => Self::Decimal(9),
-            "T" => Self::Decimal(12),
-            "P" => Self::Decimal(15),
-            // Alone it is a suffix; before digits it begins an exponent.
-            "E" => Self::Decimal(18),
-            "Ki" => Self::Binary(1),
-            "Mi" => Self::Binary(2),
-            "Gi" => Self::Binary(3),
-            "Ti" => Self::Binary(4),
-            "Pi" => Self::Binary(5),
-            "Ei" => Self::Binary(6),
-            _ => Self::Decimal(Self::exponent(suffix)?),
-        })
-    }
-
-    fn exponent(suffix: &str) -> Result<i32, QuantityError> {
-        let digits = suffix
-            .strip_prefix(['e', 'E'])
-            .ok_or(QuantityError::Syntax)?;
-        let unsigned = digits.strip_prefix(['+', '-']).unwrap_or(digits);
-        if unsigned.is_empty() || !unsigned.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(QuantityError::Syntax);
-        }
-        digits.parse().map_err(|_| QuantityError::TooLarge)
-    }
-
-    /// The nanos of `number` at this scale.
-    fn apply(&self, number: &str) -> Result<i128, QuantityError> {
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
-            return Err(QuantityError::Syntax);
-        }
-        let fraction = fraction.trim_end_matches('0');
-        let digits = format!("{}{fraction}", whole.trim_start_matches('0'));
-        let digits = digits.trim_start_matches('0');
-        if digits.is_empty() {
-            return Ok(0);
-        }
-        let places = i32::try_from(fraction.len()).map_err(|_| QuantityError::TooLarge)?;
-        // A number of so few digits fits into an i128.
-        if digits.len() > 36 {
-            return Err(QuantityError::TooLarge);
-        }
-        let mantissa: i128 = digits.parse().map_err(|_| QuantityError::Syntax)?;
-        let nanos = match *self {
-            Self::Binary(power) => {
-                let scaled = mantissa
-                    .checked_mul(1024_i128.pow(power))
-                    .ok_or(QuantityError::TooLarge)?;
-                shift(scaled, 9 - places)?
+/// The factor of a suffix, as powers of 1024 and of ten.
+fn scale(suffix: &str) -> Result<(u32, i32), QuantityError> {
+    Ok(match suffix {
+        "" => (0, 0),
+        "n" => (0, -9),
+        "u" => (0, -6),
+        "m" => (0, -3),
+        "k" => (0, 3),
+        "M" => (0, 6),
+        "G" => (0, 9),
+        "T" => (0, 12),
+        "P" => (0, 15),
+        // Alone it is a suffix; before digits it begins an exponent.
+        "E" => (0, 18),
+        "Ki" => (1, 0),
+        "Mi" => (2, 0),
+        "Gi" => (3, 0),
+        "Ti" => (4, 0),
+        "Pi" => (5, 0),
+        "Ei" => (6, 0),
+        _ => {
+            let digits = suffix.strip_prefix(['e', 'E']);
+            let digits = digits.ok_or(QuantityError::Syntax)?;
+            let unsigned = digits.strip_prefix(['+', '-']).unwrap_or(digits);
+            if unsigned.is_empty() || !unsigned.bytes().all(|b| b.is_ascii_digit()) {
+                return Err(QuantityError::Syntax);
             }
-            Self::Decimal(exponent) => {
-                shift(mantissa, exponent.saturating_add(9).saturating_sub(places))?
-            }
-        };
-        if nanos / NANOS >= MAX_WHOLE {
-            Err(QuantityError::TooLarge)
-        } else {
-            Ok(nanos)
+            (0, digits.parse().map_err(|_| QuantityError::TooLarge)?)
         }
-    }
+    })
 }
 
 /// `value * 10^power`, rounded up.

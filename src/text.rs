@@ -22,6 +22,15 @@ pub fn shown_text(text: &str) -> String {
     format!("{:?}", head + "…")
 }
 
+/// Bytes in lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    // Formatting each byte by itself would take most of the time of a long simulation.
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let mut text = String::with_capacity(2 * bytes.len());
+    text.extend(digits.map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])));
+    text
+}
+
 /// Whether terminals and pages obey a character instead of showing it: control characters, those that
 /// end a line, and those that turn the direction of text.
 pub fn is_obeyed(char: char) -> bool {
@@ -50,19 +59,18 @@ impl<T: AsRef<str>> std::fmt::Display for ForeignText<T> {
 
 /// The candidate most similar to `typo`, if one is similar enough.
 pub fn nearest<'a>(typo: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Case is no difference, and texts of strangers may be long.
+    let bounded = |text: &str| text.chars().take(SHOWN).collect::<String>().to_lowercase();
     let limit = 1 + typo.chars().count() / 4;
     candidates
         .into_iter()
-        .map(|candidate| (distance(typo, candidate), candidate))
+        .map(|candidate| {
+            let distance = strsim::levenshtein(&bounded(typo), &bounded(candidate));
+            (distance, candidate)
+        })
         .filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
-}
-
-/// The edit distance, ignoring case, of texts of bounded length.
-fn distance(left: &str, right: &str) -> usize {
-    let bounded = |text: &str| text.chars().take(SHOWN).collect::<String>().to_lowercase();
-    strsim::levenshtein(&bounded(left), &bounded(right))
 }
 
 #[cfg(test)]

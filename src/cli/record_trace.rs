@@ -74,8 +74,8 @@ pub(super) fn record(
     args: &RecordingArgs,
 ) -> anyhow::Result<Trace> {
     let recording = live::block_on(async {
-        let gcs = live.gcs(cluster).await?.with_limits(LIMITS);
-        follow(&gcs, args).await
+        let endpoint = live.gcs(cluster).await?.endpoint;
+        follow(&Client::new(endpoint.as_ref().clone(), LIMITS), args).await
     })?;
     #[expect(
         clippy::disallowed_methods,

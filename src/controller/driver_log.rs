@@ -99,7 +99,7 @@ impl DriverLog {
                 let (log, gcs, telling) = (self.clone(), gcs.clone(), Arc::clone(telling));
                 // In the background, since a GCS may take its time, and no round waits for it.
                 tokio::spawn(async move {
-                    let ip = gcs.endpoint().address.host().to_owned();
+                    let ip = gcs.endpoint.address.host.clone();
                     let result = gcs.print_in_drivers(ip, lines).await;
                     telling.store(false, Ordering::Relaxed);
                     if let Some(error) = log.first(result) {

@@ -65,11 +65,11 @@ impl LookHost for Reconciler {
         let namespace = &self.judge.key.namespace;
         let read = || texts.read();
         let scene = offload_if(namespace, texts.is_slow(), worked, read).await;
-        self.write_sidecar_settings(&scene.cluster).await;
-        let eligibility = self.judge.eligibility(&scene.cluster, &scene.pods);
+        self.write_sidecar_settings(scene.cluster.object()).await;
+        let eligibility = self.judge.eligibility(scene.cluster.object(), &scene.pods);
         let (role, now) = (&self.judge.role, self.clock.steady());
         let handover = &mut self.state.permission.get_mut().handover;
-        let step = handover.step(&scene.cluster, eligibility.is_ok(), role, now);
+        let step = handover.step(scene.cluster.object(), eligibility.is_ok(), role, now);
         match &step {
             HandoverStep::Act => {}
             HandoverStep::Claim(_) | HandoverStep::Release(_) => return (step, now),
@@ -88,14 +88,14 @@ impl LookHost for Reconciler {
                 return (step, now);
             }
         }
-        let settings = self.tuning.of(&scene.cluster);
+        let settings = self.tuning.of(scene.cluster.object());
         if settings != look.settings {
             let (plan, backoff) = (&settings.plan, settings.backoff);
             tracing::info!(cluster = %self.judge.key, ?plan, ?backoff, "scaled by new settings");
             look.settings = settings;
         }
         let leader = leading_head(&scene.pods, self.state.passive.as_ref());
-        let head = head_in(&self.judge.key, &scene.cluster, leader.as_ref());
+        let head = head_in(&self.judge.key, scene.cluster.object(), leader.as_ref());
         self.state.head = Some(head.map(|head| {
             let pod = blind::head_pod(&head, &scene.pods);
             (head, pod)
@@ -179,7 +179,7 @@ impl LookHost for Reconciler {
                 api_version: API_VERSION.to_owned(),
                 kind: KIND.to_owned(),
                 time: self.clock.rfc3339(),
-                ray_cluster: scene.cluster.into(),
+                ray_cluster: scene.cluster,
                 pods: scene.pods,
                 nodes: scene.nodes,
                 loads: scene.loads,

@@ -4,49 +4,18 @@ use serde_json::Value;
 
 use super::metadata::metadata_text;
 use crate::quantity::Quantity;
-use crate::ray::{Fields, Resource, list_at, object_at, text_at};
+use crate::ray::resource::{Amounts, Resource};
+use crate::ray::{Fields, list_at, object_at, text_at};
 
-/// CPU and memory, each if it is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LimitAmounts {
-    /// CPU, in cores.
-    pub cpu: Option<Quantity>,
-    /// Memory, in bytes.
-    pub memory: Option<Quantity>,
-}
-
-impl LimitAmounts {
-    fn read(map: &Fields, key: impl Fn(Resource) -> String) -> Self {
-        let amount = |resource| Quantity::from_json(map.get(&key(resource))?).ok();
-        Self {
-            cpu: amount(Resource::Cpu),
-            memory: amount(Resource::Memory),
-        }
-    }
-
-    /// The amount of one resource.
-    pub fn of(&self, resource: Resource) -> Option<Quantity> {
-        match resource {
-            Resource::Cpu => self.cpu,
-            Resource::Memory => self.memory,
-        }
-    }
-
-    /// The larger of two amounts of each resource; an absent amount is the smaller one.
-    fn looser(self, other: Self) -> Self {
-        Self {
-            cpu: self.cpu.max(other.cpu),
-            memory: self.memory.max(other.memory),
-        }
-    }
-
-    /// The smaller of two amounts of each resource; an absent amount limits nothing.
-    fn tighter(self, other: Self) -> Self {
-        let tighter = |left: Option<Quantity>, right| left.into_iter().chain(right).min();
-        Self {
-            cpu: tighter(self.cpu, other.cpu),
-            memory: tighter(self.memory, other.memory),
-        }
+/// The amounts of a resource list whose names begin with `prefix`; an absent amount limits nothing.
+fn amounts_of(list: &Fields, prefix: &str) -> Amounts {
+    let amount = |resource: Resource| {
+        let name = format!("{prefix}{}", resource.name());
+        Quantity::from_json(list.get(&name)?).ok()
+    };
+    Amounts {
+        cpu: amount(Resource::Cpu),
+        memory: amount(Resource::Memory),
     }
 }
 
@@ -56,11 +25,11 @@ pub struct LimitRange {
     /// Its name.
     pub name: String,
     /// The most that a container's limit may be.
-    pub container_max: LimitAmounts,
+    pub container_max: Amounts,
     /// The limits that a container gets if it names none itself.
-    pub container_default: LimitAmounts,
+    pub container_default: Amounts,
     /// The most that all limits of a pod may be together.
-    pub pod_max: LimitAmounts,
+    pub pod_max: Amounts,
 }
 
 impl LimitRange {
@@ -73,17 +42,16 @@ impl LimitRange {
                 .filter_map(Value::as_object)
                 .filter(move |item| text_at(item, "type") == Some(kind))
                 .filter_map(move |item| object_at(item, key))
-                .map(|map| LimitAmounts::read(map, |resource| resource.name().to_owned()))
+                .map(|map| amounts_of(map, ""))
         };
-        let max_of =
-            |kind| amounts(kind, "max").fold(LimitAmounts::default(), LimitAmounts::tighter);
+        let max_of = |kind| amounts(kind, "max").fold(Amounts::default(), Amounts::min);
         Self {
             name: metadata_text(object, "name").unwrap_or_default().to_owned(),
             container_max: max_of("Container"),
             // Kubernetes does not promise which of several defaults a container gets; rules ask for
             // the most that it may use.
             container_default: amounts("Container", "default")
-                .fold(LimitAmounts::default(), LimitAmounts::looser),
+                .fold(Amounts::default(), Amounts::max),
             pod_max: max_of("Pod"),
         }
     }
@@ -95,9 +63,9 @@ pub struct ResourceQuota {
     /// Its name.
     pub name: String,
     /// The most that all requests may be together.
-    pub requests: LimitAmounts,
+    pub requests: Amounts,
     /// The most that all limits may be together.
-    pub limits: LimitAmounts,
+    pub limits: Amounts,
     /// Whether the quota counts only some pods; which ones depends on more than their size.
     pub is_scoped: bool,
 }
@@ -107,15 +75,11 @@ impl ResourceQuota {
     pub fn read(object: &Fields) -> Self {
         let spec = object_at(object, "spec");
         let hard = spec.and_then(|spec| object_at(spec, "hard"));
-        let amounts = |prefix: &str| {
-            let key = |resource: Resource| format!("{prefix}{}", resource.name());
-            hard.map(|hard| LimitAmounts::read(hard, key))
-                .unwrap_or_default()
-        };
+        let amounts = |prefix| hard.map_or_else(Amounts::default, |hard| amounts_of(hard, prefix));
         Self {
             name: metadata_text(object, "name").unwrap_or_default().to_owned(),
             // `cpu` is short for `requests.cpu`.
-            requests: amounts("requests.").tighter(amounts("")),
+            requests: amounts("requests.").min(amounts("")),
             limits: amounts("limits."),
             is_scoped: spec.is_some_and(is_scoped),
         }

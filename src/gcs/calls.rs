@@ -1,10 +1,12 @@
 //! The calls, with Rayfit's own types.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use prost::Message as _;
 use tonic::transport::Channel;
 
+use super::error::LONGEST_MESSAGE;
 use super::wire::ray::rpc::actor_info_gcs_service_client::ActorInfoGcsServiceClient;
 use super::wire::ray::rpc::autoscaler::autoscaler_state_service_client::AutoscalerStateServiceClient;
 use super::wire::ray::rpc::autoscaler::{
@@ -27,6 +29,7 @@ use crate::simulate::trace::{RayGroup, RayHistory, RayRun};
 use crate::snapshot::NodeId;
 use crate::snapshot::autoscaling_state::AutoscalingState;
 use crate::snapshot::gcs::{ClusterResourceState, RayUsers};
+use crate::text::ForeignText;
 
 /// Ray's code for a key that does not exist.
 const NO_SUCH_KEY: i32 = 17;
@@ -41,15 +44,6 @@ pub enum DrainCall {
     Rejected(String),
 }
 
-/// The new total resources of a raylet; `None` leaves an amount unchanged.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RayletSize {
-    /// CPU in thousandths.
-    pub cpu_milli: Option<u64>,
-    /// Memory in bytes.
-    pub memory_bytes: Option<u64>,
-}
-
 impl Client {
     /// The nodes and the demand. Ray gathers them about once a second.
     pub async fn cluster_resource_state(&self) -> Result<ClusterResourceState, CallError> {
@@ -61,18 +55,21 @@ impl Client {
     pub async fn whole_state(
         &self,
     ) -> Result<(ClusterResourceState, Option<ClientPlace>), CallError> {
-        let place = self.place(false).await;
-        let limit = match &place {
-            Some(_) => self.largest_answer(),
-            None => self.usual_answer(),
-        };
+        let mut place = None;
+        if self.is_large.load(Ordering::Relaxed) {
+            place = Some(self.place().await);
+        }
+        let (limit, largest) = (self.limit(place.as_ref()), self.limits.answer);
         match self.state_within(limit).await {
             // gRPC announces the size of a message, so little of the refused answer has been
             // received.
-            Err(error) if is_too_large(&error) && limit < self.largest_answer() => {
-                let place = self.place(true).await;
-                let state = self.state_within(self.largest_answer()).await?;
-                Ok((state, place))
+            Err(CallError {
+                fault: GcsFault::TooLarge(_),
+                ..
+            }) if limit < largest => {
+                self.is_large.store(true, Ordering::Relaxed);
+                let place = self.place().await;
+                Ok((self.state_within(largest).await?, Some(place)))
             }
             result => Ok((result?, place)),
         }
@@ -96,7 +93,7 @@ impl Client {
         // Only half of the limit counts as usual again, so that a cluster whose answers are about
         // as large as the limit is not asked twice each time.
         if reply.encoded_len() <= self.usual_answer() / 2 {
-            self.was_usual();
+            self.is_large.store(false, Ordering::Relaxed);
         }
         let state = reply.cluster_resource_state.unwrap_or_default();
         let state = ClusterResourceState::from(state);
@@ -120,39 +117,27 @@ impl Client {
         Ok(())
     }
 
-    /// Asks a node to drain because it is idle. Its raylet refuses if it no longer is.
-    pub async fn drain_idle(&self, node: NodeId, why: &str) -> Result<DrainCall, CallError> {
-        self.drain(node, DrainNodeReason::IdleTermination, why, 0)
-            .await
-    }
-
-    /// Asks a node to drain when its work is done. It accepts even with work, and takes no more.
+    /// Asks a node to drain.
     ///
-    /// `deadline_ms` is when the node will be stopped in any case, in milliseconds since 1970. Ray
-    /// shows it to the work on the node and does not enforce it. 0 stands for none.
-    pub async fn drain_preempt(
+    /// With `stopped_at_ms` it drains when its work is done: it accepts even with work, and takes no more.
+    /// At that time, in milliseconds since 1970, it will be stopped in any case. Ray shows it to the work
+    /// on the node and does not enforce it; 0 stands for none. Without it, the node drains because it is
+    /// idle, and its raylet refuses if it no longer is.
+    pub async fn drain(
         &self,
         node: NodeId,
         why: &str,
-        deadline_ms: u64,
+        stopped_at_ms: Option<u64>,
     ) -> Result<DrainCall, CallError> {
-        let deadline_ms = i64::try_from(deadline_ms).unwrap_or(i64::MAX);
-        self.drain(node, DrainNodeReason::Preemption, why, deadline_ms)
-            .await
-    }
-
-    async fn drain(
-        &self,
-        node: NodeId,
-        reason: DrainNodeReason,
-        why: &str,
-        deadline_timestamp_ms: i64,
-    ) -> Result<DrainCall, CallError> {
+        let reason = match stopped_at_ms {
+            Some(_) => DrainNodeReason::Preemption,
+            None => DrainNodeReason::IdleTermination,
+        };
         let message = DrainNodeRequest {
             node_id: node.as_bytes().to_vec(),
             reason: reason.into(),
             reason_message: why.to_owned(),
-            deadline_timestamp_ms,
+            deadline_timestamp_ms: i64::try_from(stopped_at_ms.unwrap_or(0)).unwrap_or(i64::MAX),
         };
         let reply = self
             .call(Call::Drain, message, |channel, request| async move {
@@ -182,16 +167,24 @@ impl Client {
         self.checked(Call::Stop, reply.status)
     }
 
-    /// Gives a raylet another size and returns all its totals, by resource. The cluster's state
-    /// shows them one or two seconds later.
+    /// Gives a raylet another size, where `None` leaves an amount unchanged, and returns all its totals, by
+    /// resource. The cluster's state shows them one or two seconds later.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "Ray counts in doubles; memory is exact to 8 PiB"
+    )]
     pub async fn resize_raylet(
         &self,
         node: NodeId,
-        size: RayletSize,
+        cpu_milli: Option<u64>,
+        memory_bytes: Option<u64>,
     ) -> Result<BTreeMap<String, f64>, CallError> {
+        // Ray's units are whole CPUs and bytes.
+        let cpu = cpu_milli.map(|milli| ("CPU".to_owned(), milli as f64 / 1000.0));
+        let memory = memory_bytes.map(|bytes| ("memory".to_owned(), bytes as f64));
         let message = ResizeRayletResourceInstancesRequest {
             node_id: node.as_bytes().to_vec(),
-            resources: size.resources(),
+            resources: cpu.into_iter().chain(memory).collect(),
         };
         let reply = self
             .call(Call::Resize, message, |channel, request| async move {
@@ -256,7 +249,7 @@ impl Client {
     /// Attempts of tasks, ends of actors, and placement groups. A GCS keeps a hundred thousand
     /// attempts (`task_events_max_num_task_in_gcs`), and gives them whole.
     pub async fn history(&self) -> Result<RayHistory, CallError> {
-        let limit = self.largest_answer();
+        let limit = self.limits.answer;
         let call = Call::TaskEvents;
         let tasks = self
             .call(
@@ -300,15 +293,15 @@ impl Client {
     /// The users of the cluster: its drivers, and detached actors. `place` is the permit that is kept for the
     /// cluster's state, if there is one.
     pub async fn users(&self, place: Option<&ClientPlace>) -> Result<RayUsers, CallError> {
-        let limit = match place {
-            Some(_) => self.largest_answer(),
-            None => self.usual_answer(),
-        };
+        let (limit, largest) = (self.limit(place), self.limits.answer);
         match self.users_within(limit).await {
-            Err(error) if is_too_large(&error) && limit < self.largest_answer() => {
+            Err(CallError {
+                fault: GcsFault::TooLarge(_),
+                ..
+            }) if limit < largest => {
                 // The answers are counted and dropped here, so the permit is not needed for longer.
-                let _place = self.place_for_one().await;
-                self.users_within(self.largest_answer()).await
+                let _place = self.place().await;
+                self.users_within(largest).await
             }
             result => result,
         }
@@ -362,37 +355,23 @@ impl Client {
 
     /// The status inside an answer: absent or 0 means success.
     pub(super) fn checked(&self, call: Call, status: Option<GcsStatus>) -> Result<(), CallError> {
-        match status {
-            Some(status) if status.code != 0 => Err(self.error(call, GcsFault::from_gcs(&status))),
-            _ => Ok(()),
-        }
+        let Some(GcsStatus { code, message }) = status.filter(|status| status.code != 0) else {
+            return Ok(());
+        };
+        let fault = if message.contains("passive") {
+            GcsFault::Passive
+        } else {
+            let message = ForeignText(message.chars().take(LONGEST_MESSAGE).collect::<String>());
+            GcsFault::Other(format!("status {code}: {message}"))
+        };
+        Err(self.error(call, fault))
     }
 
     fn autoscaler(&self, channel: Channel) -> AutoscalerStateServiceClient<Channel> {
-        AutoscalerStateServiceClient::new(channel).max_decoding_message_size(self.largest_answer())
+        AutoscalerStateServiceClient::new(channel).max_decoding_message_size(self.limits.answer)
     }
 
     fn kv(&self, channel: Channel) -> InternalKvGcsServiceClient<Channel> {
-        InternalKvGcsServiceClient::new(channel).max_decoding_message_size(self.largest_answer())
-    }
-}
-
-fn is_too_large(error: &CallError) -> bool {
-    matches!(error.fault, GcsFault::TooLarge(_))
-}
-
-impl RayletSize {
-    /// The size with Ray's names and units: whole CPUs, bytes.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "Ray counts in doubles; memory is exact to 8 PiB"
-    )]
-    fn resources(self) -> BTreeMap<String, f64> {
-        let cpu = self.cpu_milli.map(|milli| ("CPU", milli as f64 / 1000.0));
-        let memory = self.memory_bytes.map(|bytes| ("memory", bytes as f64));
-        let given = cpu.into_iter().chain(memory);
-        given
-            .map(|(name, amount)| (name.to_owned(), amount))
-            .collect()
+        InternalKvGcsServiceClient::new(channel).max_decoding_message_size(self.limits.answer)
     }
 }

@@ -1,7 +1,7 @@
 //! The client: one shared connection, a deadline for each call, and classified errors.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -51,13 +51,14 @@ impl Default for GcsLimits {
 /// Calls are never retried automatically: the caller decides again with the state that it has then.
 #[derive(Clone)]
 pub struct Client {
-    endpoint: Arc<Endpoint>,
+    /// The endpoint.
+    pub endpoint: Arc<Endpoint>,
     link: Arc<Mutex<Link>>,
-    limits: GcsLimits,
+    pub(super) limits: GcsLimits,
     /// The namespace in whose turn it waits for a permit.
     namespace: Arc<str>,
     /// Whether the last answer was larger than usual.
-    is_large: Arc<AtomicBool>,
+    pub(super) is_large: Arc<AtomicBool>,
 }
 
 impl Client {
@@ -82,11 +83,6 @@ impl Client {
         }
     }
 
-    /// The endpoint.
-    pub fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
     /// The same connection with another deadline.
     #[must_use]
     pub fn with_deadline(&self, deadline: Duration) -> Self {
@@ -95,45 +91,20 @@ impl Client {
         other
     }
 
-    /// The same connection with other limits.
-    #[must_use]
-    pub fn with_limits(&self, limits: GcsLimits) -> Self {
-        Self {
-            limits,
-            ..self.clone()
-        }
-    }
-
     /// The most bytes of an answer without a permit.
     pub(super) fn usual_answer(&self) -> usize {
         self.limits.answer.min(USUAL_ANSWER)
     }
 
-    /// The most bytes of an answer.
-    pub(super) fn largest_answer(&self) -> usize {
-        self.limits.answer
-    }
-
-    /// A permit for a large answer, if the answer is likely to be large. Waits until one is free.
-    pub(super) async fn place(&self, is_known: bool) -> Option<ClientPlace> {
-        if is_known {
-            self.is_large.store(true, Ordering::Relaxed);
-        }
-        if !self.is_large.load(Ordering::Relaxed) {
-            return None;
-        }
-        Some(self.place_for_one().await)
-    }
-
-    /// A permit for one answer that is larger than usual. Waits until one is free, so nobody may wait for
+    /// The permit for one answer that is larger than usual. Waits until one is free, so nobody may wait for
     /// it who has one.
-    pub(super) async fn place_for_one(&self) -> ClientPlace {
+    pub(super) async fn place(&self) -> ClientPlace {
         ClientPlace(LARGE_ANSWERS.acquire(&self.namespace).await)
     }
 
-    /// Records that an answer was not large after all.
-    pub(super) fn was_usual(&self) {
-        self.is_large.store(false, Ordering::Relaxed);
+    /// The most bytes of an answer for which there may be a permit.
+    pub(super) fn limit(&self, place: Option<&ClientPlace>) -> usize {
+        place.map_or_else(|| self.usual_answer(), |_| self.limits.answer)
     }
 
     /// An error of `call`.
@@ -146,7 +117,7 @@ impl Client {
         }
     }
 
-    /// Sends `message` through `run` and waits for the answer, at most until the deadline.
+    /// Sends `message` once through `run` and waits for the answer, at most until the deadline.
     pub(super) async fn call<Q, R, F>(
         &self,
         call: Call,
@@ -156,74 +127,37 @@ impl Client {
     where
         F: Future<Output = Result<Response<R>, Status>>,
     {
-        self.attempt(message, |_| false, run)
-            .await
-            .map_err(|fault| self.error(call, fault))
-    }
-
-    /// Sends `message`, to which there is an answer only once there is something to say; `None` if
-    /// there is nothing until the deadline.
-    pub(super) async fn wait<Q, R, F>(
-        &self,
-        call: Call,
-        message: Q,
-        run: impl FnOnce(Channel, Request<Q>) -> F,
-    ) -> Result<Option<R>, CallError>
-    where
-        F: Future<Output = Result<Response<R>, Status>>,
-    {
-        let silent = |fault: &GcsFault| matches!(fault, GcsFault::Deadline(_));
-        match self.attempt(message, silent, run).await {
-            Ok(reply) => Ok(Some(reply)),
-            Err(fault) if silent(&fault) => Ok(None),
-            Err(fault) => Err(self.error(call, fault)),
-        }
-    }
-
-    /// Sends `message` once. From faults that are `expected`, nothing is concluded about the
-    /// connection.
-    async fn attempt<Q, R, F>(
-        &self,
-        message: Q,
-        expected: impl Fn(&GcsFault) -> bool,
-        run: impl FnOnce(Channel, Request<Q>) -> F,
-    ) -> Result<R, GcsFault>
-    where
-        F: Future<Output = Result<Response<R>, Status>>,
-    {
-        let request = self.request(message)?;
-        let opened = self.link().channel(Instant::now());
-        let (channel, generation) = opened.map_err(GcsFault::BackingOff)?;
         let deadline = self.limits.deadline;
-        // tonic's own limit neither includes connecting nor receiving the body of the answer.
-        let answer = tokio::time::timeout(deadline, run(channel, request)).await;
-        let result = match answer {
-            Ok(Ok(response)) => Ok(response.into_inner()),
-            Ok(Err(status)) => Err(GcsFault::from_status(&status, deadline)),
-            Err(_) => Err(GcsFault::Deadline(deadline)),
-        };
-        match &result {
-            Err(fault) if expected(fault) => {}
-            Err(fault) if fault.is_unanswered() => self.link().failed(generation, Instant::now()),
-            _ => self.link().answered(generation),
-        }
-        result
-    }
-
-    /// The request with the token, if the GCS requires one.
-    fn request<Q>(&self, message: Q) -> Result<Request<Q>, GcsFault> {
         let mut request = Request::new(message);
         // So that the GCS does not continue with a call for which nobody waits.
-        request.set_timeout(self.limits.deadline);
-        if let Some(source) = &self.endpoint.token {
-            let token = source
-                .token()
-                .map_err(|fault| GcsFault::Credentials(fault.to_string()))?;
-            request
-                .metadata_mut()
-                .insert("authorization", token.header());
+        request.set_timeout(deadline);
+        if let Some(token) = &self.endpoint.token {
+            let header = token.header();
+            let header = header.map_err(|fault| self.error(call, GcsFault::Credentials(fault)))?;
+            request.metadata_mut().insert("authorization", header);
         }
-        Ok(request)
+        let opened = self.link().channel(Instant::now());
+        let (channel, generation) =
+            opened.map_err(|wait| self.error(call, GcsFault::BackingOff(wait)))?;
+        // tonic's own limit neither includes connecting nor receiving the body of the answer.
+        let answer = tokio::time::timeout(deadline, run(channel, request)).await;
+        let fault = match answer {
+            Ok(Ok(response)) => {
+                self.link().answered(generation);
+                return Ok(response.into_inner());
+            }
+            Ok(Err(status)) => GcsFault::from_status(&status, deadline),
+            Err(_) => GcsFault::Deadline(deadline),
+        };
+        match fault {
+            // A GCS with nothing to report is silent, so nothing is concluded about the connection.
+            GcsFault::Deadline(_) if call == Call::Reports => {}
+            GcsFault::Unreachable(_) | GcsFault::Deadline(_) | GcsFault::Tls(_) => {
+                self.link().failed(generation, Instant::now());
+            }
+            _ => self.link().answered(generation),
+        }
+        Err(self.error(call, fault))
     }
 
     fn link(&self) -> MutexGuard<'_, Link> {

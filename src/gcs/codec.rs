@@ -52,8 +52,7 @@ impl<A: Message + GcsAnswer + Default> Decoder for BoundedDecoder<A> {
     fn decode(&mut self, bytes: &mut DecodeBuf<'_>) -> Result<Option<A>, Status> {
         aside(bytes.remaining() > LARGE, || {
             let answer = bytes.copy_to_bytes(bytes.remaining());
-            bounds::check_within(&answer, A::SHAPE, A::MEMORY)
-                .map_err(|excess| Status::from_error(Box::new(excess)))?;
+            bounds::check::<A>(&answer).map_err(|excess| Status::from_error(Box::new(excess)))?;
             let decoded = A::decode(answer);
             decoded
                 .map(Some)

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use tonic::{Code, Status};
 
-use super::connect::ConnectError;
-use super::wire::ray::rpc::GcsStatus;
+use super::link::ConnectError;
 use super::{Address, Excess, Unusable};
 use crate::text::ForeignText;
 
@@ -116,14 +115,6 @@ pub enum GcsFault {
 }
 
 impl GcsFault {
-    /// Whether there was no answer, so that the effect of the call is unknown.
-    pub fn is_unanswered(&self) -> bool {
-        matches!(
-            self,
-            Self::Unreachable(_) | Self::Deadline(_) | Self::Tls(_)
-        )
-    }
-
     /// The error of the transport or the server.
     pub(super) fn from_status(status: &Status, deadline: Duration) -> Self {
         // The client's side makes statuses of its own errors too, whose code says less than the
@@ -131,7 +122,17 @@ impl GcsFault {
         if let Some(source) = status.source() {
             return Self::from_transport(source, deadline);
         }
-        let message = || said(status);
+        let message = || {
+            // gRPC in C++ sends details beside the message.
+            let details = String::from_utf8_lossy(status.details());
+            let text = match (status.message(), details.trim()) {
+                ("", "") => status.code().to_string(),
+                (message, "") => message.to_owned(),
+                ("", details) => details.to_owned(),
+                (message, details) => format!("{message}: {details}"),
+            };
+            ForeignText(text.chars().take(LONGEST_MESSAGE).collect::<String>()).to_string()
+        };
         match status.code() {
             Code::Unauthenticated | Code::PermissionDenied => Self::Unauthenticated(message()),
             // tonic calls a call that took too long cancelled, gRPC in C++ says that the deadline
@@ -153,17 +154,9 @@ impl GcsFault {
         }
     }
 
-    /// A status inside of an answer.
-    pub(super) fn from_gcs(status: &GcsStatus) -> Self {
-        if status.message.contains("passive") {
-            return Self::Passive;
-        }
-        let message: String = status.message.chars().take(SAID).collect();
-        Self::Other(format!("status {}: {}", status.code, ForeignText(message)))
-    }
-
     fn from_transport(source: &(dyn StdError + 'static), deadline: Duration) -> Self {
-        for error in chain(source) {
+        let causes = || std::iter::successors(Some(source), |&error| error.source());
+        for error in causes() {
             if error.is::<tonic::TimeoutExpired>() {
                 return Self::Deadline(deadline);
             }
@@ -171,13 +164,13 @@ impl GcsFault {
                 return Self::Unusable(Unusable::Excess(*excess));
             }
             match error.downcast_ref::<ConnectError>() {
-                Some(ConnectError::Material(fault)) => return Self::Credentials(fault.to_string()),
+                Some(ConnectError::Material(fault)) => return Self::Credentials(fault.clone()),
                 Some(ConnectError::Handshake(fault)) => return Self::Tls(fault.to_string()),
                 Some(ConnectError::Tcp(fault)) => return Self::Unreachable(fault.to_string()),
                 None => {}
             }
         }
-        let innermost = chain(source).last().map(ToString::to_string);
+        let innermost = causes().last().map(ToString::to_string);
         let reason = innermost.unwrap_or_default();
         // With TLS 1.3 a server refuses our certificate after the handshake, when HTTP/2 already
         // reads from the connection; that passes on the text alone.
@@ -188,32 +181,13 @@ impl GcsFault {
     }
 }
 
-/// An error and what caused it, outermost first.
-fn chain<'a>(
-    error: &'a (dyn StdError + 'static),
-) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |&error| error.source())
-}
-
 /// The most characters of a GCS's message that are passed on.
-const SAID: usize = 400;
+pub(super) const LONGEST_MESSAGE: usize = 400;
 
-/// The message, with the details that gRPC in C++ sends beside it.
-fn said(status: &Status) -> String {
-    let details = String::from_utf8_lossy(status.details());
-    let text = match (status.message(), details.trim()) {
-        ("", "") => status.code().to_string(),
-        (message, "") => message.to_owned(),
-        ("", details) => details.to_owned(),
-        (message, details) => format!("{message}: {details}"),
-    };
-    ForeignText(text.chars().take(SAID).collect::<String>()).to_string()
-}
-
-impl Call {
+impl fmt::Display for Call {
     /// The name of the method.
-    pub fn name(self) -> &'static str {
-        match self {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Self::ClusterState => "GetClusterResourceState",
             Self::Report => "ReportAutoscalingState",
             Self::Drain => "DrainNode",
@@ -229,12 +203,6 @@ impl Call {
             Self::Subscribe => "GcsSubscriberCommandBatch",
             Self::Reports => "GcsSubscriberPoll",
             Self::Publish => "GcsPublish",
-        }
-    }
-}
-
-impl fmt::Display for Call {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        })
     }
 }

@@ -1,13 +1,23 @@
-//! The connection of a client, and when it may try to connect again.
+//! The connection of a client: TCP, and TLS where it is required; and when it may try to connect again.
 
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio::time::Instant;
+use tokio_rustls::TlsConnector;
+use tonic::codegen::http::Uri;
 use tonic::transport::{Channel, Endpoint as Transport};
+use tower::Service;
 
 use super::Endpoint;
-use super::connect::Connector;
 
 /// The longest wait between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
@@ -42,9 +52,14 @@ impl Link {
         if let Some(wait) = wait.filter(|wait| !wait.is_zero()) {
             return Err(wait);
         }
-        let endpoint = &self.endpoint;
-        let channel = self.channel.get_or_insert_with(|| open(endpoint)).clone();
-        Ok((channel, self.generation))
+        let channel = self.channel.get_or_insert_with(|| {
+            // It connects when it is first used, and again when the connection was closed. The
+            // connector decides where to; the address here only sets `:authority`.
+            Transport::from_static("http://gcs")
+                .buffer_size(8)
+                .connect_with_connector_lazy(Connector(Arc::clone(&self.endpoint)))
+        });
+        Ok((channel.clone(), self.generation))
     }
 
     /// The GCS answered, even if with an error.
@@ -64,26 +79,72 @@ impl Link {
         // gRPC servers disconnect clients that ping them.
         self.channel = None;
         self.generation += 1;
-        self.not_before = Some(now + wait(self.failures));
+        let pause = match self.failures {
+            // The first failure may be a connection that a restart of the GCS has cut.
+            0 => Duration::ZERO,
+            earlier => Duration::from_secs(1 << (earlier - 1).min(5)).min(LONGEST_PAUSE),
+        };
+        self.not_before = Some(now + pause);
         self.failures = self.failures.saturating_add(1);
     }
 }
 
-/// The pause after one more failure than `earlier`.
-fn wait(earlier: u32) -> Duration {
-    match earlier {
-        // The first failure may be a connection that a restart of the GCS has cut.
-        0 => Duration::ZERO,
-        more => Duration::from_secs(1 << (more - 1).min(5)).min(LONGEST_PAUSE),
-    }
+/// The error of a connection that failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ConnectError {
+    /// A certificate or key of this side is missing.
+    #[error("{0}")]
+    Material(String),
+    /// No TCP connection.
+    #[error("{0}")]
+    Tcp(io::Error),
+    /// No agreement on TLS.
+    #[error("{0}")]
+    Handshake(io::Error),
 }
 
-/// A channel that connects when it is first used, and again when the connection was closed.
-fn open(endpoint: &Arc<Endpoint>) -> Channel {
-    // The connector decides where to connect; the address here only sets `:authority`.
-    Transport::from_static("http://gcs")
-        .buffer_size(8)
-        .connect_with_connector_lazy(Connector(Arc::clone(endpoint)))
+/// Opens connections to one GCS, whatever address is requested.
+#[derive(Clone)]
+struct Connector(Arc<Endpoint>);
+
+/// A byte stream in both directions.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<Box<dyn Stream>>;
+    type Error = ConnectError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, ConnectError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let endpoint = Arc::clone(&self.0);
+        Box::pin(async move {
+            let Endpoint { address, tls, .. } = &*endpoint;
+            let stream = TcpStream::connect((address.host.as_str(), address.port))
+                .await
+                .map_err(ConnectError::Tcp)?;
+            // As tonic's own connector does: a small request must not wait for the acknowledgement
+            // of another.
+            stream.set_nodelay(true).map_err(ConnectError::Tcp)?;
+            let Some(tls) = tls else {
+                return Ok(TokioIo::new(Box::new(stream) as Box<dyn Stream>));
+            };
+            let connector = TlsConnector::from(tls.config().map_err(ConnectError::Material)?);
+            let wanted = tls.server_name.as_ref().unwrap_or(&address.host);
+            let name = ServerName::try_from(wanted.clone()).map_err(|_| {
+                let why = format!("{wanted:?} is not a name that a certificate could have");
+                ConnectError::Material(why)
+            })?;
+            let secured = connector.connect(name, stream).await;
+            let secured = secured.map_err(ConnectError::Handshake)?;
+            Ok(TokioIo::new(Box::new(secured) as Box<dyn Stream>))
+        })
+    }
 }
 
 #[cfg(test)]

@@ -12,34 +12,23 @@
 //! In: an endpoint with its credentials, and what is to be asked or told. Out: Rayfit's own types, or a [`CallError`].
 //! Invariant: no answer costs more memory or time than its bounds, whatever the other side sends.
 
-mod address;
 mod calls;
 mod client;
 mod codec;
-mod connect;
+mod credentials;
 mod endpoint;
-mod environment;
 mod error;
-mod excess;
 mod link;
-mod material;
 mod pubsub;
-mod tls;
-mod token;
 mod validate;
 mod wire;
 
-pub use address::{Address, DEFAULT_PORT, NotAnAddress};
-pub use calls::{DrainCall, RayletSize};
+pub use calls::DrainCall;
 pub use client::{Client, ClientPlace, GcsLimits};
 pub(crate) use codec::aside;
-pub use endpoint::Endpoint;
-pub use environment::{EnvironmentError, from_environment};
+pub use credentials::{Material, Tls, TokenSource};
+pub use endpoint::{Address, DEFAULT_PORT, Endpoint, MissingTlsFile, NotAnAddress};
 pub use error::{Call, CallError, GcsFault};
-pub use excess::{Counted, Excess};
-pub use material::Material;
 pub use pubsub::{MemoryReport, Subscription};
-pub use tls::Tls;
-pub use token::{Token, TokenSource};
-pub use validate::Unusable;
+pub use validate::{Counted, Excess, Unusable};
 pub use wire::read_state;

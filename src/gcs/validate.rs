@@ -1,8 +1,81 @@
-//! Validating the state that a GCS reports.
+//! The limits on the content of an answer, and on the state that a GCS reports.
 
-use super::excess::Excess;
-use crate::snapshot::ObeyedName;
-use crate::snapshot::gcs::{ClusterResourceState, ResourceRequest};
+use std::collections::BTreeMap;
+
+use crate::snapshot::gcs::ClusterResourceState;
+use crate::text::{ForeignText, is_obeyed};
+
+/// The memory that an answer may take, by a generous estimate. 10,000 nodes with ten resources and
+/// six labels each take 60 MiB.
+pub(super) const MEMORY: usize = 96 << 20;
+
+/// The same of an answer with tasks, of which a GCS keeps a hundred thousand. Only a person's command
+/// asks for these.
+pub(super) const RECORDED_MEMORY: usize = 768 << 20;
+
+/// The longest name, label or text.
+pub(super) const TEXT: usize = 4_096;
+
+/// The most resources or labels of one node or request. (A placement group adds about six to each
+/// node that it is on.)
+pub(super) const ENTRIES: usize = 10_000;
+
+/// The reason not to decode an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Excess {
+    /// More of something than any Ray cluster has.
+    #[error("it has more than {} {}", .0.most().0, .0.most().1)]
+    Many(Counted),
+    /// A text that is too long, or more entries of one node or request than any has.
+    #[error(
+        "a text in it is longer than {TEXT} bytes, or a node or request has more than {ENTRIES} \
+         resources or labels"
+    )]
+    Long,
+    /// More memory than an answer may take.
+    #[error("it would take more memory than an answer may")]
+    Memory,
+    /// The answer is not a message of the requested kind.
+    #[error("it is not a message in Ray's format")]
+    Malformed,
+}
+
+/// The kinds of things that are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// Ray nodes.
+    Nodes,
+    /// Kinds of tasks and actors.
+    Requests,
+    /// Placement groups.
+    Gangs,
+    /// Bundles, selectors and other parts of requests.
+    Parts,
+    /// Attempts of tasks, or actors.
+    Tasks,
+}
+
+impl Counted {
+    /// Everything that is counted.
+    pub(super) const ALL: [Self; 5] = [
+        Self::Nodes,
+        Self::Requests,
+        Self::Gangs,
+        Self::Parts,
+        Self::Tasks,
+    ];
+
+    /// The most of it that an answer may have, and how messages call it.
+    pub(super) fn most(self) -> (usize, &'static str) {
+        match self {
+            Self::Nodes => (20_000, "nodes"),
+            Self::Requests => (50_000, "different requests"),
+            Self::Gangs => (50_000, "placement groups"),
+            Self::Parts => (400_000, "bundles and selectors"),
+            Self::Tasks => (200_000, "tasks or actors"),
+        }
+    }
+}
 
 /// Ray's unit of resources: it keeps four decimals.
 const RESOLUTION: f64 = 1e-4;
@@ -16,9 +89,12 @@ pub enum Unusable {
     /// The answer exceeds the limits.
     #[error(transparent)]
     Excess(#[from] Excess),
-    /// A name that would be obeyed where it is shown.
-    #[error(transparent)]
-    Name(#[from] ObeyedName),
+    /// A name that a terminal or a page would obey where it is shown.
+    #[error(
+        "a name in Ray's answer, {0}, has control characters or ones that turn text around: rename the resource, \
+         label or group, and nothing is done until then"
+    )]
+    Name(ForeignText<String>),
     /// A request for an amount that Ray does not have.
     #[error(
         "a request names {amount} of {resource}: amounts are 0, or from 0.0001 to 1e18; look for the \
@@ -44,8 +120,44 @@ pub enum Unusable {
 
 /// Checks every name and amount.
 pub(super) fn check(state: &ClusterResourceState) -> Result<(), Unusable> {
-    state.check_names()?;
-    for node in &state.node_states {
+    let gangs = &state.pending_gang_resource_requests;
+    let constraints = state.cluster_resource_constraints.iter();
+    let counted = (state.pending_resource_requests.iter())
+        .chain(constraints.flat_map(|constraint| &constraint.resource_requests));
+    let selected = gangs.iter().flat_map(|gang| &gang.bundle_selectors);
+    let requests = counted
+        .map(|counted| &counted.request)
+        .chain(gangs.iter().flat_map(|gang| &gang.requests))
+        .chain(selected.flat_map(|selector| &selector.resource_requests));
+    let nodes = state.node_states.iter();
+
+    // The names of pods, groups, resources and labels.
+    let of_nodes = nodes.clone().flat_map(|node| {
+        let amounts = [&node.total_resources, &node.available_resources];
+        let labels = [&node.labels, &node.dynamic_labels].into_iter().flatten();
+        [&node.instance_id, &node.ray_node_type_name]
+            .into_iter()
+            .chain(amounts.into_iter().flat_map(BTreeMap::keys))
+            .chain(labels.flat_map(|(key, value)| [key, value]))
+    });
+    let of_requests = requests.clone().flat_map(|request| {
+        let placed = request.placement_constraints.iter();
+        let placed = placed.flat_map(|placed| placed.anti_affinity.iter().chain(&placed.affinity));
+        let selectors = request.label_selectors.iter();
+        let selected = selectors.flat_map(|selector| &selector.label_constraints);
+        (request.resources_bundle.keys())
+            .chain(placed.flat_map(|label| [&label.label_name, &label.label_value]))
+            .chain(selected.flat_map(|one| [&one.label_key].into_iter().chain(&one.label_values)))
+    });
+    let names = of_nodes.chain(gangs.iter().map(|gang| &gang.details));
+    if let Some(name) = names
+        .chain(of_requests)
+        .find(|name| name.contains(is_obeyed))
+    {
+        return Err(Unusable::Name(ForeignText(shown(name))));
+    }
+
+    for node in nodes {
         // Free resources may be negative, because a task that continues takes its CPUs back.
         let total = node
             .total_resources
@@ -61,33 +173,17 @@ pub(super) fn check(state: &ClusterResourceState) -> Result<(), Unusable> {
             });
         }
     }
-    let constraints = state.cluster_resource_constraints.iter();
-    let counted = (state.pending_resource_requests.iter())
-        .chain(constraints.flat_map(|constraint| &constraint.resource_requests));
-    let gangs = state.pending_gang_resource_requests.iter();
-    let bundles = gangs.flat_map(|gang| {
-        let selected = gang.bundle_selectors.iter();
-        (gang.requests.iter()).chain(selected.flat_map(|selector| &selector.resource_requests))
-    });
-    counted
-        .map(|counted| &counted.request)
-        .chain(bundles)
-        .try_for_each(request)
-}
 
-fn request(request: &ResourceRequest) -> Result<(), Unusable> {
     // Half a unit below, so that rounding errors do not count.
     let is_amount = |amount: f64| amount == 0.0 || (RESOLUTION / 2.0..=MOST).contains(&amount);
-    let wrong = request
-        .resources_bundle
-        .iter()
-        .find(|(_, amount)| !is_amount(**amount));
-    wrong.map_or(Ok(()), |(resource, amount)| {
-        Err(Unusable::Requested {
+    let mut requested = requests.flat_map(|request| &request.resources_bundle);
+    match requested.find(|(_, amount)| !is_amount(**amount)) {
+        Some((resource, amount)) => Err(Unusable::Requested {
             resource: shown(resource),
             amount: amount.to_string(),
-        })
-    })
+        }),
+        None => Ok(()),
+    }
 }
 
 /// The beginning of a text from the GCS, as long as people need.
@@ -98,7 +194,7 @@ fn shown(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::gcs::{NodeState, ResourceRequestByCount};
+    use crate::snapshot::gcs::{NodeState, ResourceRequest, ResourceRequestByCount};
 
     fn asked(amount: f64) -> Result<(), Unusable> {
         check(&ClusterResourceState {

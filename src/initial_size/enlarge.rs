@@ -8,8 +8,9 @@ use crate::initial_size::new_pod::{LeftAsMade, NewPod};
 use crate::quantity::Quantity;
 use crate::ray::Ippr;
 use crate::ray::container::gap;
-use crate::ray::initial_sizes::{InitialSize, InitialSizes};
+use crate::ray::initial_sizes::InitialSizes;
 use crate::ray::ippr::GroupResizeLimits;
+use crate::ray::resource::CpuAndMemory;
 use crate::snapshot::pod_object::Resources;
 
 /// The fields of a RayCluster's `metadata` that size the pods it owns. All else there is skipped
@@ -36,7 +37,7 @@ pub struct Enlarged {
     /// The patch of the pod.
     pub patch: Patch,
     /// The size that it gets.
-    pub size: InitialSize,
+    pub size: CpuAndMemory,
 }
 
 /// The enlarged pod, as it is made at `now`, in seconds since 1970.
@@ -71,7 +72,7 @@ pub fn enlarged(pod: &NewPod, cluster: &OwnerCluster, now: f64) -> Result<Enlarg
     Ok(Enlarged {
         patch: serde_json::from_value(Value::Array(operations))
             .map_err(|_| LeftAsMade::HasNoSize)?,
-        size: InitialSize {
+        size: CpuAndMemory {
             cpu_milli: whole(size.cpu.map(Quantity::ceil_milli)).unwrap_or_default(),
             memory_bytes: whole(size.memory.map(Quantity::ceil_units)).unwrap_or_default(),
         },
@@ -83,7 +84,7 @@ pub fn enlarged(pod: &NewPod, cluster: &OwnerCluster, now: f64) -> Result<Enlarg
 pub(crate) fn resized(
     container: Resources,
     group: &str,
-    size: InitialSize,
+    size: CpuAndMemory,
     ippr: &Ippr,
 ) -> Result<Resources, LeftAsMade> {
     let limits = ippr.resize_limits(group).filter(|_| ippr.is_well_formed());
@@ -141,7 +142,7 @@ mod tests {
     }
 
     fn sizes(cores: i64, gibibytes: i64) -> String {
-        let size = InitialSize {
+        let size = CpuAndMemory {
             cpu_milli: cores * 1000,
             memory_bytes: gibibytes << 30,
         };

@@ -26,7 +26,7 @@ impl Scope {
     /// Whether the RayJob or RayService for which KubeRay created `cluster` is one of them. Such a
     /// cluster has the labels of that object.
     pub fn contains_maker(&self, cluster: &RayObject<'_>, facts: &Facts) -> bool {
-        let maker = cluster.ray_owner_and_name();
+        let maker = cluster.ray_owner();
         maker.is_some_and(|(kind, name)| self.contains_as(kind, name, cluster, facts))
     }
 

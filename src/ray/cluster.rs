@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{Fields, Group, Kind, RayVersion, Role, list_at, object_at, text_at};
+use super::{Fields, Group, Kind, RayVersion, Role, is_true, list_at, object_at, text_at};
 use crate::path::FieldPath;
 
 /// The environment variable by which a head container itself chooses the version of the autoscaler.
@@ -86,10 +86,7 @@ impl<'a> Cluster<'a> {
 
     /// Whether `enableInTreeAutoscaling` is true.
     pub fn autoscaling(&self) -> bool {
-        self.spec
-            .get("enableInTreeAutoscaling")
-            .and_then(Value::as_bool)
-            == Some(true)
+        is_true(self.spec, "enableInTreeAutoscaling")
     }
 
     /// `autoscalerOptions`, if it is there.
@@ -168,15 +165,16 @@ impl RaySource {
     /// The version by `rayVersion`, or else by the tag of an official image in the head's ray
     /// container.
     pub fn of(cluster: &Cluster<'_>) -> Option<Self> {
-        let Some(text) = written(cluster) else {
-            return Self::of_head(cluster);
+        // YAML makes a number of a version such as 2.9.
+        let text = match cluster.spec.get("rayVersion") {
+            Some(Value::String(text)) if !text.is_empty() => text.clone(),
+            Some(Value::Number(number)) => number.to_string(),
+            _ => return Self::of_head(cluster),
         };
-        let version = text.parse().ok()?;
-        let path = cluster.path().key("rayVersion");
         Some(Self {
-            path,
+            version: text.parse().ok()?,
+            path: cluster.path().key("rayVersion"),
             text,
-            version,
         })
     }
 
@@ -205,14 +203,5 @@ impl RaySource {
             text: image.to_owned(),
             version: RayVersion::of_official_image(image)?,
         })
-    }
-}
-
-/// `rayVersion`, also where YAML made a number of it.
-fn written(cluster: &Cluster<'_>) -> Option<String> {
-    match cluster.spec.get("rayVersion")? {
-        Value::String(text) if !text.is_empty() => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
     }
 }

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Fields, Resource, list_at, object_at, text_at};
+use super::resource::{Amounts, Resource};
+use super::{Fields, list_at, object_at, text_at};
 use crate::quantity::Quantity;
 
 /// The environment variable that says how often Ray's memory monitor looks, in milliseconds. At 0 it is off.
@@ -18,24 +19,8 @@ pub struct Container<'a> {
     // These are looked up once, because most rules ask for them.
     limits: Option<&'a Fields>,
     requests: Option<&'a Fields>,
-    cpu: Amounts,
-    memory: Amounts,
-}
-
-/// The limit and request of a container for one resource, which are read once.
-#[derive(Debug, Clone, Copy)]
-struct Amounts {
-    limit: Option<Quantity>,
-    request: Option<Quantity>,
-}
-
-impl Amounts {
-    fn of(resource: &str, limits: Option<&Fields>, requests: Option<&Fields>) -> Self {
-        Self {
-            limit: quantity_at(limits, resource),
-            request: quantity_at(requests, resource),
-        }
-    }
+    limit_amounts: Amounts,
+    request_amounts: Amounts,
 }
 
 /// A quantity of a resource list. A value that is not a quantity reads as absent.
@@ -50,13 +35,17 @@ impl<'a> Container<'a> {
         let resources = object_at(spec, "resources");
         let limits = resources.and_then(|resources| object_at(resources, "limits"));
         let requests = resources.and_then(|resources| object_at(resources, "requests"));
+        let amounts = |list| Amounts {
+            cpu: quantity_at(list, "cpu"),
+            memory: quantity_at(list, "memory"),
+        };
         Self {
             index,
             spec,
             limits,
             requests,
-            cpu: Amounts::of("cpu", limits, requests),
-            memory: Amounts::of("memory", limits, requests),
+            limit_amounts: amounts(limits),
+            request_amounts: amounts(requests),
         }
     }
 
@@ -83,20 +72,14 @@ impl<'a> Container<'a> {
     /// The limit of a resource. A value that is not a quantity reads as absent (the API server
     /// refuses such a template itself).
     pub fn limit(&self, resource: &str) -> Option<Quantity> {
-        match resource {
-            "cpu" => self.cpu.limit,
-            "memory" => self.memory.limit,
-            other => quantity_at(self.limits, other),
-        }
+        let known = self.limit_amounts.get(resource);
+        known.or_else(|| quantity_at(self.limits, resource))
     }
 
     /// The request of a resource, which is read like [`Self::limit`].
     pub fn request(&self, resource: &str) -> Option<Quantity> {
-        match resource {
-            "cpu" => self.cpu.request,
-            "memory" => self.memory.request,
-            other => quantity_at(self.requests, other),
-        }
+        let known = self.request_amounts.get(resource);
+        known.or_else(|| quantity_at(self.requests, resource))
     }
 
     /// The size of the container for Ray: the limit, or else the request.

@@ -149,11 +149,6 @@ impl<'a> Group<'a> {
         all.filter_map(Value::as_str)
     }
 
-    /// Whether the ray container starts Ray itself, so that KubeRay does not (KubeRay, `BuildPod`).
-    pub fn has_own_command(&self) -> bool {
-        self.command().any(|word| word.contains("ray start"))
-    }
-
     /// The path of a container of the template. The ray container is the first one, whatever its name is.
     pub fn container_path(&self, container: &Container<'_>) -> FieldPath {
         match container.index {

@@ -1,11 +1,10 @@
 //! The annotation of a RayCluster that says how large new pods of its groups are made.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::resource::CpuAndMemory;
 use crate::quantity::Quantity;
 
 /// The annotation of the RayCluster.
@@ -22,29 +21,11 @@ pub const MOST_GROUPS: usize = 64;
 /// The longest annotation that is read, in bytes: a name of a group has 63 at the most.
 const LONGEST: usize = MOST_GROUPS * 256;
 
-/// The size that new pods of a group are made with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct InitialSize {
-    /// The CPU limit, or the request where there is no limit, in thousandths of cores.
-    pub cpu_milli: i64,
-    /// The memory limit, or the request where there is no limit, in bytes.
-    pub memory_bytes: i64,
-}
-
-impl fmt::Display for InitialSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cpu = Quantity::from_milli(self.cpu_milli).display_cpu();
-        let memory = Quantity::from_units(self.memory_bytes).display_memory();
-        write!(f, "{cpu} CPU and {memory}")
-    }
-}
-
 /// The sizes of new pods, by group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InitialSizes(BTreeMap<String, HeldSize>);
 
-/// A size, and until when it holds.
+/// A size, as limits or, without limits, as requests, and until when it holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct HeldSize {
     cpu: String,
@@ -67,41 +48,38 @@ impl InitialSizes {
 
     /// The annotation's text, `None` if it would say nothing.
     pub fn text(&self) -> Option<String> {
-        let said = (!self.0.is_empty()).then(|| serde_json::to_string(&self.0));
-        said?.ok()
+        let text = (!self.0.is_empty()).then(|| serde_json::to_string(&self.0));
+        text?.ok()
     }
 
     /// The size that new pods of the group are made with at `now`, in seconds since 1970.
-    pub fn of_group(&self, group: &str, now: f64) -> Option<InitialSize> {
+    pub fn of_group(&self, group: &str, now: f64) -> Option<CpuAndMemory> {
         let size = self.0.get(group)?;
         size.holds(now).then(|| size.read()).flatten()
     }
 
     /// Sets the size of a group from `now` on, or takes it away. Sizes that do not hold any more go
     /// too. Above [`MOST_GROUPS`] groups, another one gets none.
-    pub fn set(&mut self, group: &str, size: Option<InitialSize>, now: f64) {
+    pub fn set(&mut self, group: &str, size: Option<CpuAndMemory>, now: f64) {
         self.0.retain(|name, size| name != group && size.holds(now));
         if let Some(size) = size.filter(|_| self.0.len() < MOST_GROUPS) {
-            self.0.insert(group.to_owned(), HeldSize::of(size, now));
+            #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
+            let until = (now + HELD_S).ceil() as i64;
+            let held = HeldSize {
+                cpu: Quantity::from_milli(size.cpu_milli).to_string(),
+                memory: Quantity::from_units(size.memory_bytes).to_string(),
+                until,
+            };
+            self.0.insert(group.to_owned(), held);
         }
     }
 }
 
 impl HeldSize {
-    fn of(size: InitialSize, now: f64) -> Self {
-        #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
-        let until = (now + HELD_S).ceil() as i64;
-        Self {
-            cpu: Quantity::from_milli(size.cpu_milli).to_string(),
-            memory: Quantity::from_units(size.memory_bytes).to_string(),
-            until,
-        }
-    }
-
-    fn read(&self) -> Option<InitialSize> {
+    fn read(&self) -> Option<CpuAndMemory> {
         let cpu = Quantity::parse(&self.cpu).ok()?.ceil_milli();
         let memory = Quantity::parse(&self.memory).ok()?.ceil_units();
-        Some(InitialSize {
+        Some(CpuAndMemory {
             cpu_milli: i64::try_from(cpu).ok().filter(|cpu| *cpu > 0)?,
             memory_bytes: i64::try_from(memory).ok().filter(|memory| *memory > 0)?,
         })
@@ -122,8 +100,8 @@ mod tests {
 
     const NOW: f64 = 1_764_243_000.0;
 
-    fn size(cores: i64) -> InitialSize {
-        InitialSize {
+    fn size(cores: i64) -> CpuAndMemory {
+        CpuAndMemory {
             cpu_milli: cores * 1000,
             memory_bytes: cores << 30,
         }

@@ -26,18 +26,13 @@ const MAX_PREFIX: usize = 253;
 
 /// Whether `text` may be the key of a label: a name, or a DNS subdomain, a slash and a name.
 pub fn is_key(text: &str) -> bool {
-    match text.split_once('/') {
-        None => is_name(text),
-        Some((prefix, name)) => is_prefix(prefix) && is_name(name),
-    }
-}
-
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && is_value(text)
-}
-
-fn is_prefix(text: &str) -> bool {
-    text.len() <= MAX_PREFIX && text.split('.').all(is_dns_label)
+    let is_prefix =
+        |prefix: &str| prefix.len() <= MAX_PREFIX && prefix.split('.').all(is_dns_label);
+    let (prefix, name) = match text.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, text),
+    };
+    prefix.is_none_or(is_prefix) && !name.is_empty() && is_value(name)
 }
 
 /// Whether `text` is a DNS-1123 label: at most 63 lower-case letters, digits and inner dashes.

@@ -67,9 +67,8 @@ impl<'a> RayObject<'a> {
     /// Reads `root` as the given kind, as the API server names it beside the object.
     pub fn of_kind(kind: Kind, root: &'a Fields) -> Self {
         let cluster = object_in(root, kind.cluster_path()).map(|spec| Cluster::parse(kind, spec));
-        let annotation = object_at(root, "metadata")
-            .and_then(|metadata| object_at(metadata, "annotations"))
-            .and_then(|annotations| text_at(annotations, super::ippr::ANNOTATION));
+        let annotations = object_in(root, &["metadata", "annotations"]);
+        let annotation = annotations.and_then(|all| text_at(all, ippr::ANNOTATION));
         Self {
             kind,
             root,
@@ -191,13 +190,8 @@ impl<'a> RayObject<'a> {
         FieldPath::of(self.kind.cluster_path())
     }
 
-    /// The kind of the controlling owner, if it is a Ray object: KubeRay made this object from it.
-    pub fn ray_owner(&self) -> Option<Kind> {
-        self.ray_owner_and_name().map(|(kind, _)| kind)
-    }
-
-    /// The kind and the name of the controlling owner, if it is a Ray object.
-    pub fn ray_owner_and_name(&self) -> Option<(Kind, &'a str)> {
+    /// The kind and the name of the controlling owner, if it is a Ray object: KubeRay made this object from it.
+    pub fn ray_owner(&self) -> Option<(Kind, &'a str)> {
         list_at(self.metadata()?, "ownerReferences")
             .iter()
             .filter_map(Value::as_object)

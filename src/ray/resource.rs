@@ -1,4 +1,14 @@
-//! The two resources of which a pod can get more in place.
+//! The two resources of which a pod can get more in place, and amounts of both: as `requests`, `limits` and
+//! `allocatable` have them, and in whole units.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 use crate::quantity::Quantity;
 
@@ -75,9 +85,182 @@ impl Resource {
     }
 }
 
+/// The CPU and memory of a resource list. Every other resource is left out, because no decision
+/// about a pod that exists reads it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Amounts {
+    /// `cpu`, in cores; `None` if it is absent or is not a quantity.
+    pub cpu: Option<Quantity>,
+    /// `memory`, in bytes; `None` if it is absent or is not a quantity.
+    pub memory: Option<Quantity>,
+}
+
+impl Amounts {
+    /// A list of both amounts.
+    pub fn new(cpu: Quantity, memory: Quantity) -> Self {
+        Self {
+            cpu: Some(cpu),
+            memory: Some(memory),
+        }
+    }
+
+    /// Whether the list has neither amount.
+    pub fn is_empty(&self) -> bool {
+        self.cpu.is_none() && self.memory.is_none()
+    }
+
+    /// The amount of `cpu` or `memory`.
+    pub fn get(&self, resource: &str) -> Option<Quantity> {
+        match resource {
+            "cpu" => self.cpu,
+            "memory" => self.memory,
+            _ => None,
+        }
+    }
+
+    /// Sets the amount of `cpu` or `memory`. There is no other.
+    pub fn set(&mut self, resource: &str, amount: Option<Quantity>) {
+        match resource {
+            "cpu" => self.cpu = amount,
+            "memory" => self.memory = amount,
+            _ => {}
+        }
+    }
+
+    /// The amounts of this list, and those of the other list where this one has none.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            cpu: self.cpu.or(other.cpu),
+            memory: self.memory.or(other.memory),
+        }
+    }
+
+    /// The sum of both lists. Where a sum cannot be represented, the larger amount stands for it.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.join(other, |one, two| {
+            one.checked_add(two).unwrap_or(one.max(two))
+        })
+    }
+
+    /// The larger amount of each resource.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        self.join(other, Ord::max)
+    }
+
+    /// The smaller amount of each resource.
+    #[must_use]
+    pub fn min(self, other: Self) -> Self {
+        self.join(other, Ord::min)
+    }
+
+    fn join(self, other: Self, both: impl Fn(Quantity, Quantity) -> Quantity) -> Self {
+        let one = |this: Option<Quantity>, other: Option<Quantity>| match (this, other) {
+            (Some(this), Some(other)) => Some(both(this, other)),
+            (this, other) => this.or(other),
+        };
+        Self {
+            cpu: one(self.cpu, other.cpu),
+            memory: one(self.memory, other.memory),
+        }
+    }
+}
+
+impl Serialize for Amounts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (name, amount) in [("cpu", self.cpu), ("memory", self.memory)] {
+            if let Some(amount) = amount {
+                map.serialize_entry(name, &amount.to_string())?;
+            }
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Amounts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let all = Option::<BTreeMap<String, Value>>::deserialize(deserializer)?.unwrap_or_default();
+        let read = |name: &str| Quantity::from_json(all.get(name)?).ok();
+        Ok(Self {
+            cpu: read("cpu"),
+            memory: read("memory"),
+        })
+    }
+}
+
+impl JsonSchema for Amounts {
+    fn schema_name() -> Cow<'static, str> {
+        "Amounts".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({
+            "description": "Amounts of resources as Kubernetes writes them; cpu and memory are read.",
+            "type": ["object", "null"],
+            "additionalProperties": { "type": ["string", "number"] }
+        })
+    }
+}
+
+/// Amounts of CPU and memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CpuAndMemory {
+    /// Thousandths of cores.
+    pub cpu_milli: i64,
+    /// Bytes of memory.
+    pub memory_bytes: i64,
+}
+
+impl CpuAndMemory {
+    /// Both amounts of both, joined by a function such as [`i64::saturating_add`].
+    #[must_use]
+    pub fn join(self, other: Self, both: fn(i64, i64) -> i64) -> Self {
+        Self {
+            cpu_milli: both(self.cpu_milli, other.cpu_milli),
+            memory_bytes: both(self.memory_bytes, other.memory_bytes),
+        }
+    }
+}
+
+impl fmt::Display for CpuAndMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cpu = Quantity::from_milli(self.cpu_milli).display_cpu();
+        let memory = Quantity::from_units(self.memory_bytes).display_memory();
+        write!(f, "{cpu} CPU and {memory}")
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    fn amounts(value: Value) -> Amounts {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn what_is_no_quantity_is_absent_and_what_is_read_is_written_again() {
+        let read = amounts(json!({"cpu": "1500m", "memory": 1024, "nvidia.com/gpu": "1"}));
+        assert_eq!(json!(read), json!({"cpu": "1.5", "memory": "1024"}));
+        assert_eq!(amounts(json!(read)), read);
+        assert!(amounts(json!({"cpu": "many", "memory": []})).is_empty());
+        assert!(amounts(Value::Null).is_empty());
+    }
+
+    #[test]
+    fn sums_and_maxima_keep_what_only_one_side_has() {
+        let one = amounts(json!({"cpu": "1"}));
+        let two = amounts(json!({"cpu": "2", "memory": "1Gi"}));
+        assert_eq!(one.plus(two), amounts(json!({"cpu": "3", "memory": "1Gi"})));
+        assert_eq!(one.max(two), two);
+        assert_eq!(one.or(two), amounts(json!({"cpu": "1", "memory": "1Gi"})));
+    }
 
     #[test]
     fn proposals_are_whole_mebibytes_and_never_more() {

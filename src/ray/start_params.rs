@@ -14,11 +14,21 @@ use super::Fields;
 pub fn python_int(text: &str) -> Option<i64> {
     // Python takes the second ones for blanks too, and Rust does not.
     let separates = |c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c);
-    let latin: String = text
-        .trim_matches(separates)
-        .chars()
-        .map(latin_digit)
-        .collect();
+    let is_decimal = |c: char| get_general_category(c) == GeneralCategory::DecimalNumber;
+    let latin = |c: char| {
+        if c.is_ascii() || !is_decimal(c) {
+            return c;
+        }
+        // Each script has its ten digits in a row, so the first digit of a row tells the values of
+        // the others (Unicode, category Nd). Rows of digits that touch each other begin at multiples
+        // of ten from the first digit.
+        let code = u32::from(c);
+        let is_digit = |code: &u32| char::from_u32(*code).is_some_and(is_decimal);
+        let first = (0..=code).rev().take_while(is_digit).last();
+        let value = (code - first.unwrap_or(code)) % 10;
+        char::from_digit(value, 10).unwrap_or(c)
+    };
+    let latin: String = text.trim_matches(separates).chars().map(latin).collect();
     let trimmed = latin.as_str();
     let (negative, digits) = match trimmed.as_bytes().first()? {
         b'-' => (true, &trimmed[1..]),
@@ -33,25 +43,6 @@ pub fn python_int(text: &str) -> Option<i64> {
     }
     let magnitude: i64 = digits.replace('_', "").parse().unwrap_or(i64::MAX);
     Some(if negative { -magnitude } else { magnitude })
-}
-
-/// A decimal digit of any script as one of 0 to 9; any other character as it is.
-///
-/// Each script has its ten digits in a row, so the first digit of a row tells the values of the
-/// others (Unicode, category Nd).
-fn latin_digit(c: char) -> char {
-    if c.is_ascii() || get_general_category(c) != GeneralCategory::DecimalNumber {
-        return c;
-    }
-    let code = u32::from(c);
-    let is_digit = |code: u32| {
-        char::from_u32(code)
-            .is_some_and(|c| get_general_category(c) == GeneralCategory::DecimalNumber)
-    };
-    // Rows of digits that touch each other begin at multiples of ten from the first digit.
-    let first = (0..=code).rev().take_while(|code| is_digit(*code)).last();
-    let value = (code - first.unwrap_or(code)) % 10;
-    char::from_digit(value, 10).unwrap_or(c)
 }
 
 /// Reads a value of `rayStartParams` that Ray passes to `int()`. A JSON number stands for the text
@@ -113,29 +104,24 @@ pub fn start_resources_object(text: &str) -> Result<Fields, StartResourcesError>
     characters.next();
     characters.next_back();
     let unquoted: String = characters.filter(|character| *character != '\\').collect();
-    match serde_json::from_str(&unquoted) {
-        Ok(Value::Object(mut map)) => {
-            mend_negative_zeros(&unquoted, &mut map);
-            Ok(map)
-        }
-        Ok(_) => Err(StartResourcesError::NotAnObject),
-        Err(error) => Err(StartResourcesError::NotQuotedJson(error.to_string())),
-    }
-}
-
-/// Turns `-0` into a whole number, which it is for Python's JSON, although it is a fraction for
-/// `serde_json`.
-fn mend_negative_zeros(text: &str, map: &mut Fields) {
-    let zero = |value: &Value| value.is_f64() && value.as_f64() == Some(0.0);
-    if !map.values().any(zero) {
-        return;
-    }
-    let written: HashMap<String, &RawValue> = serde_json::from_str(text).unwrap_or_default();
-    for (key, value) in map.iter_mut() {
-        if zero(value) && written.get(key).is_some_and(|raw| raw.get() == "-0") {
+    let mut object = match serde_json::from_str(&unquoted) {
+        Ok(Value::Object(object)) => object,
+        Ok(_) => return Err(StartResourcesError::NotAnObject),
+        Err(error) => return Err(StartResourcesError::NotQuotedJson(error.to_string())),
+    };
+    // `-0` is a whole number for Python's JSON, and a fraction for `serde_json`.
+    let is_zero = |value: &Value| value.is_f64() && value.as_f64() == Some(0.0);
+    if object.values().any(is_zero) {
+        let written: HashMap<String, &RawValue> =
+            serde_json::from_str(&unquoted).unwrap_or_default();
+        let zeros = object.iter_mut().filter(|(_, value)| is_zero(value));
+        for (_, value) in
+            zeros.filter(|(key, _)| written.get(*key).is_some_and(|raw| raw.get() == "-0"))
+        {
             *value = 0.into();
         }
     }
+    Ok(object)
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::facts::node::NodeTaint;
 use crate::quantity::Quantity;
+use crate::ray::resource::Amounts;
 use crate::simulate::settings::NodePool;
 use crate::simulate::world::group::{SimulatedGroup, groups};
-use crate::snapshot::amounts::Amounts;
 use crate::snapshot::cluster_object::ClusterObject;
 
 /// The most nodes of a pool.

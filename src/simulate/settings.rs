@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::facts::node::{Node, NodeTaint};
 use crate::facts::scheduling::Demands;
 use crate::ray::Fields;
-use crate::snapshot::amounts::Amounts;
+use crate::ray::resource::Amounts;
 
 /// Seconds from the end of a worker's raylet until its liveness probe ends the container: KubeRay's fails 120
 /// times, five seconds apart. (KubeRay, `utils/constant.go`.)

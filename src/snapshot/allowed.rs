@@ -6,6 +6,10 @@
 //! `tests/attacks/record.rs` tests both sides: decisions on what is kept are those on the whole
 //! object, and nothing that was planted beside the list comes through.
 
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::ray::container::MEMORY_MONITOR;
@@ -175,76 +179,111 @@ const STATUS: Allowed = Keys(&[
     ),
 ]);
 
-/// Returns what is kept of a RayCluster.
-pub fn ray_cluster(object: &Value) -> Value {
-    RAY_CLUSTER.keep(object)
-}
+/// The fields of an environment variable that are kept.
+const VARIABLE: Allowed = Keys(&[("name", Plain), ("value", Plain)]);
 
 impl Allowed {
     /// Returns what is kept of a value. A value of another type than the list expects is left
     /// empty, so that it is still read as the mistake that it is.
     pub fn keep(&self, value: &Value) -> Value {
-        match (self, value) {
-            (Keys(keys), Value::Object(fields)) => {
-                let kept = keys.iter().filter_map(|(key, allowed)| {
-                    Some(((*key).to_owned(), allowed.keep(fields.get(*key)?)))
-                });
-                Value::Object(kept.collect())
-            }
-            (AnyKey(allowed), Value::Object(fields)) => {
-                let kept = fields.iter();
-                kept.map(|(key, value)| (key.clone(), allowed.keep(value)))
-                    .collect::<Map<_, _>>()
-                    .into()
-            }
-            (Each(allowed), Value::Array(items)) => {
-                items.iter().map(|item| allowed.keep(item)).collect()
-            }
-            (Env(_), Value::Array(entries)) => {
-                let entries = entries.iter().map(|entry| VARIABLE.keep(entry));
-                entries.filter(|entry| self.has_item(entry)).collect()
-            }
-            (Plain, Value::String(_)) | (_, Value::Null | Value::Bool(_) | Value::Number(_)) => {
-                value.clone()
-            }
-            (_, Value::String(_)) => Value::String(String::new()),
-            (_, Value::Array(_)) => Value::Array(Vec::new()),
-            (_, Value::Object(_)) => Value::Object(Map::new()),
-        }
+        // Whatever the value is, it can be read.
+        self.deserialize(value).unwrap_or_default()
     }
 }
 
-/// The fields of an environment variable that are kept.
-const VARIABLE: Allowed = Keys(&[("name", Plain), ("value", Plain)]);
+/// A RayCluster in an answer, reduced to what is kept of it.
+#[derive(Debug)]
+pub struct AllowedCluster(pub Value);
 
-impl Allowed {
-    /// The fields that are kept at a key of an object; `None` if the key is not kept.
-    pub(super) fn below(&self, key: &str) -> Option<&Self> {
-        match self {
-            Keys(keys) => {
-                let mut keys = keys.iter();
-                keys.find(|(name, _)| *name == key)
-                    .map(|(_, allowed)| allowed)
+impl<'de> Deserialize<'de> for AllowedCluster {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        RAY_CLUSTER.deserialize(deserializer).map(Self)
+    }
+}
+
+/// Reads what is kept directly from a text. Nothing is built of the rest, which a stranger can make as large as the
+/// API server allows.
+impl<'de> DeserializeSeed<'de> for &Allowed {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &Allowed {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut kept = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let allowed = match self {
+                Keys(keys) => keys
+                    .iter()
+                    .find(|(name, _)| *name == key)
+                    .map(|(_, below)| below),
+                AnyKey(below) => Some(*below),
+                _ => None,
+            };
+            if let Some(allowed) = allowed {
+                kept.insert(key, entries.next_value_seed(allowed)?);
+            } else {
+                entries.next_value::<IgnoredAny>()?;
             }
-            AnyKey(allowed) => Some(allowed),
-            _ => None,
         }
+        Ok(kept.into())
     }
 
-    /// The fields that are kept of the items of a list; `None` if no item is kept.
-    pub(super) fn item(&self) -> Option<&Self> {
-        match self {
-            Each(allowed) => Some(allowed),
-            Env(_) => Some(&VARIABLE),
-            _ => None,
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let allowed = match self {
+            Each(allowed) => *allowed,
+            Env(_) => &VARIABLE,
+            _ => {
+                while items.next_element::<IgnoredAny>()?.is_some() {}
+                return Ok(Value::Array(Vec::new()));
+            }
+        };
+        let mut kept = Vec::new();
+        while let Some(item) = items.next_element_seed(allowed)? {
+            let name = item.get("name").and_then(Value::as_str);
+            let is_kept = match self {
+                Env(names) => name.is_some_and(|name| names.contains(&name)),
+                _ => true,
+            };
+            if is_kept {
+                kept.push(item);
+            }
         }
+        Ok(kept.into())
     }
 
-    /// Whether an item of a list, reduced to what is kept of it, is kept.
-    pub(super) fn has_item(&self, item: &Value) -> bool {
-        let Env(names) = self else { return true };
-        let name = item.get("name").and_then(Value::as_str);
-        name.is_some_and(|name| names.contains(&name))
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        let is_kept = matches!(self, Allowed::Plain);
+        Ok(if is_kept { value } else { "" }.into())
     }
 }
 
@@ -265,7 +304,7 @@ mod tests {
 
     #[test]
     fn what_is_on_the_list_is_kept_in_its_place() {
-        let kept = ray_cluster(&json!({
+        let kept = RAY_CLUSTER.keep(&json!({
             "apiVersion": "ray.io/v1", "kind": "RayCluster",
             "metadata": { "name": "demo", "resourceVersion": "7", "managedFields": [{}],
                 "labels": { "kueue.x-k8s.io/queue-name": "q" },
@@ -300,8 +339,8 @@ mod tests {
             "status": "none"});
         let text = object.to_string();
         let mut reader = serde_json::Deserializer::from_str(&text);
-        let read = serde::de::DeserializeSeed::deserialize(&RAY_CLUSTER, &mut reader);
-        assert_eq!(read.unwrap(), ray_cluster(&object));
+        let read = RAY_CLUSTER.deserialize(&mut reader);
+        assert_eq!(read.unwrap(), RAY_CLUSTER.keep(&object));
     }
 
     #[test]
@@ -318,9 +357,9 @@ mod tests {
     fn annotations_of_others_leave_an_empty_map() {
         // Without the empty map, a patch that adds an annotation of Rayfit would replace the
         // annotations of others.
-        let kept = ray_cluster(&json!({ "metadata": { "annotations": { "a": "b" } } }));
+        let kept = RAY_CLUSTER.keep(&json!({ "metadata": { "annotations": { "a": "b" } } }));
         assert_eq!(kept["metadata"]["annotations"], json!({}));
-        let none = ray_cluster(&json!({ "metadata": {} }));
+        let none = RAY_CLUSTER.keep(&json!({ "metadata": {} }));
         assert!(none["metadata"].get("annotations").is_none());
     }
 
@@ -328,7 +367,7 @@ mod tests {
     fn what_has_another_form_is_left_empty() {
         let group = json!({ "rayStartParams": { "num-cpus": { "a": "s3cret" } },
             "template": "s3cret", "labels": { "a": ["s3cret"] }, "scaleStrategy": ["s3cret"] });
-        let kept = ray_cluster(&json!({ "spec": { "headGroupSpec": group } }));
+        let kept = RAY_CLUSTER.keep(&json!({ "spec": { "headGroupSpec": group } }));
         let expected = json!({ "rayStartParams": { "num-cpus": {} }, "template": "",
             "labels": { "a": [] }, "scaleStrategy": [] });
         assert_eq!(kept["spec"]["headGroupSpec"]["labels"], expected["labels"]);

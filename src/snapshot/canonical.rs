@@ -19,6 +19,11 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
+/// Whether a value need not be written.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// An integer as canonical JSON writes it, in schemas.
 #[derive(JsonSchema)]
 #[serde(untagged)]
@@ -33,7 +38,13 @@ pub(super) fn integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64,
     let value = Value::deserialize(deserializer)?;
     let read = match &value {
         Value::Null => Some(0),
-        Value::Number(number) => number.as_i64().or_else(|| whole(number.as_f64()?)),
+        Value::Number(number) => number.as_i64().or_else(|| {
+            // Below two to the 53rd, up to which a double is every whole number.
+            let double = number.as_f64()?;
+            let is_whole = double.fract() == 0.0 && double.abs() < 9e15;
+            #[expect(clippy::cast_possible_truncation, reason = "whole and bounded")]
+            is_whole.then_some(double as i64)
+        }),
         Value::String(text) => text.parse().ok(),
         _ => None,
     };
@@ -53,12 +64,7 @@ pub(super) fn hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, 
     let bytes = GeneralPurpose::new(&alphabet, config)
         .decode(&text)
         .map_err(|error| D::Error::custom(format!("{text:?} is not base64: {error}")))?;
-    Ok(bytes.iter().fold(String::new(), |mut text, byte| {
-        text.extend(
-            [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16).unwrap_or('0')),
-        );
-        text
-    }))
+    Ok(crate::text::hex(&bytes))
 }
 
 /// Writes an id in hexadecimal as base64.
@@ -95,24 +101,17 @@ pub(super) fn amounts<'de, D: Deserializer<'de>>(
 pub(super) fn enumerated<'de, D: Deserializer<'de>>(
     deserializer: D,
     names: &[&str],
-) -> Result<usize, D::Error> {
+) -> Result<i32, D::Error> {
     let value = Value::deserialize(deserializer)?;
-    let number = match &value {
+    let number: Option<i32> = match &value {
         Value::Null => Some(0),
-        Value::String(text) => names.iter().position(|name| name == text),
+        Value::String(text) => (0..)
+            .zip(names)
+            .find_map(|(at, name)| (name == text).then_some(at)),
         Value::Number(number) => number.as_u64().and_then(|number| number.try_into().ok()),
         _ => None,
     };
     number
-        .filter(|number| *number < names.len())
+        .filter(|number| usize::try_from(*number).is_ok_and(|number| number < names.len()))
         .ok_or_else(|| D::Error::custom(format!("{value} is none of {}", names.join(", "))))
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "whole and bounded, as checked"
-)]
-fn whole(number: f64) -> Option<i64> {
-    // Below two to the 53rd, up to which a double is every whole number.
-    (number.fract() == 0.0 && number.abs() < 9e15).then_some(number as i64)
 }

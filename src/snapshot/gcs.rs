@@ -2,15 +2,15 @@
 //!
 //! Fields are read by their name in canonical JSON and by their original name in Ray's
 //! `autoscaler.proto` (`pendingResourceRequests`, `pending_resource_requests`). Fields that no
-//! decision needs are skipped.
+//! decision needs are skipped. Requests and their parts are Ray's messages themselves, with the
+//! field numbers of `proto/`, because a report to Ray repeats them.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::de::Deserializer;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::canonical::{Integer, amounts, base64, enumerated, hex, integer, nullable};
+use super::canonical::{Integer, amounts, base64, enumerated, hex, integer, is_default, nullable};
 use crate::hash::HashMap;
 
 /// The state of the Ray cluster as its GCS knows it.
@@ -98,186 +98,199 @@ pub struct MemoryInUse {
     pub bytes: i64,
     /// The bytes by which it has grown a second since the report before; 0 if it has not, or if
     /// there was none.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub rise_per_s: i64,
     /// The time at which Rayfit was told, in seconds since 1970.
     pub at: f64,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature that serde calls"
-)]
-fn is_zero(count: &i64) -> bool {
-    *count == 0
-}
-
 /// The status of a Ray node.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, prost::Enumeration, Serialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
+#[repr(i32)]
 pub enum NodeStatus {
     /// Ray does not say.
-    #[default]
-    Unspecified,
+    Unspecified = 0,
     /// The node has work.
-    Running,
+    Running = 1,
     /// The node is gone.
-    Dead,
+    Dead = 2,
     /// The node has no work.
-    Idle,
+    Idle = 3,
     /// The node takes no new work and is about to stop.
-    Draining,
+    Draining = 4,
 }
 
 impl<'de> Deserialize<'de> for NodeStatus {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let names = ["UNSPECIFIED", "RUNNING", "DEAD", "IDLE", "DRAINING"];
-        Ok(match enumerated(deserializer, &names)? {
-            1 => Self::Running,
-            2 => Self::Dead,
-            3 => Self::Idle,
-            4 => Self::Draining,
-            _ => Self::Unspecified,
-        })
+        let number = enumerated(deserializer, &names)?;
+        Ok(Self::try_from(number).unwrap_or_default())
     }
 }
 
 /// A request, and how many units of it are wanted.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, prost::Message, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct ResourceRequestByCount {
     /// The request of one unit.
+    #[prost(message, required, tag = "1")]
     #[serde(deserialize_with = "nullable")]
     pub request: ResourceRequest,
     /// The number of wanted units.
+    #[prost(int64, tag = "2")]
     #[serde(deserialize_with = "integer")]
     #[schemars(with = "Integer")]
     pub count: i64,
 }
 
 /// The resources and labels that one task, actor or bundle needs of a node.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, prost::Message, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ResourceRequest {
     /// The amounts by resource.
+    #[prost(btree_map = "string, double", tag = "1")]
     #[serde(alias = "resources_bundle", deserialize_with = "amounts")]
     pub resources_bundle: BTreeMap<String, f64>,
     /// Whether the request must be placed together with, or apart from, others.
+    #[prost(message, repeated, tag = "2")]
     #[serde(alias = "placement_constraints", deserialize_with = "nullable")]
     pub placement_constraints: Vec<PlacementConstraint>,
     /// The nodes on which the request may be placed: the first label selector that a node satisfies
     /// counts.
+    #[prost(message, repeated, tag = "3")]
     #[serde(alias = "label_selectors", deserialize_with = "nullable")]
     pub label_selectors: Vec<LabelSelector>,
 }
 
 /// A constraint to be placed together with, or apart from, whatever has a label.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, prost::Message, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PlacementConstraint {
     /// Apart from whatever has this label.
+    #[prost(message, optional, tag = "1")]
     #[serde(alias = "anti_affinity", skip_serializing_if = "Option::is_none")]
     pub anti_affinity: Option<Label>,
     /// Together with whatever has this label.
+    #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Label>,
 }
 
 /// A label of a placement group.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Hash, prost::Message, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Label {
     /// The name of the label.
+    #[prost(string, tag = "1")]
     #[serde(alias = "label_name", deserialize_with = "nullable")]
     pub label_name: String,
     /// The value of the label.
+    #[prost(string, tag = "2")]
     #[serde(alias = "label_value", deserialize_with = "nullable")]
     pub label_value: String,
 }
 
 /// A label selector: label constraints that must all hold.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Hash, prost::Message, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LabelSelector {
     /// The label constraints.
+    #[prost(message, repeated, tag = "1")]
     #[serde(alias = "label_constraints", deserialize_with = "nullable")]
     pub label_constraints: Vec<LabelConstraint>,
 }
 
 /// One label, with the values that it must have or must not have.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Hash, prost::Message, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LabelConstraint {
     /// The key of the label.
+    #[prost(string, tag = "1")]
     #[serde(alias = "label_key", deserialize_with = "nullable")]
     pub label_key: String,
     /// Whether the label must have one of the values or none of them.
-    #[serde(deserialize_with = "nullable")]
-    pub operator: LabelOperator,
+    #[prost(enumeration = "LabelOperator", tag = "2")]
+    #[serde(deserialize_with = "operator", serialize_with = "operator_name")]
+    #[schemars(with = "LabelOperator")]
+    pub operator: i32,
     /// The values that the operator is about.
+    #[prost(string, repeated, tag = "3")]
     #[serde(alias = "label_values", deserialize_with = "nullable")]
     pub label_values: Vec<String>,
 }
 
 /// The operator of a label constraint.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, prost::Enumeration, JsonSchema)]
+#[repr(i32)]
 pub enum LabelOperator {
     /// Ray does not say; the constraint is never satisfied.
-    #[default]
     #[serde(rename = "LABEL_OPERATOR_UNSPECIFIED")]
-    Unspecified,
+    Unspecified = 0,
     /// The label is there and has one of the values.
     #[serde(rename = "LABEL_OPERATOR_IN")]
-    In,
+    In = 1,
     /// The label is missing or has none of the values.
     #[serde(rename = "LABEL_OPERATOR_NOT_IN")]
-    NotIn,
+    NotIn = 2,
 }
 
-impl<'de> Deserialize<'de> for LabelOperator {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let names = [
-            "LABEL_OPERATOR_UNSPECIFIED",
-            "LABEL_OPERATOR_IN",
-            "LABEL_OPERATOR_NOT_IN",
-        ];
-        Ok(match enumerated(deserializer, &names)? {
-            1 => Self::In,
-            2 => Self::NotIn,
-            _ => Self::Unspecified,
-        })
-    }
+/// The names of the operators, by their numbers.
+const OPERATORS: [&str; 3] = [
+    "LABEL_OPERATOR_UNSPECIFIED",
+    "LABEL_OPERATOR_IN",
+    "LABEL_OPERATOR_NOT_IN",
+];
+
+fn operator<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i32, D::Error> {
+    enumerated(deserializer, &OPERATORS)
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
+fn operator_name<S: Serializer>(operator: &i32, serializer: S) -> Result<S::Ok, S::Error> {
+    // An operator of a later Ray counts as unspecified.
+    let known = usize::try_from(*operator).ok();
+    let name = known.and_then(|number| OPERATORS.get(number));
+    serializer.serialize_str(name.unwrap_or(&OPERATORS[0]))
 }
 
 /// A placement group, which is placed as a whole or not at all.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, prost::Message, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GangResourceRequest {
     /// The bundles, as older versions of Ray report them.
+    #[prost(message, repeated, tag = "1")]
     #[serde(deserialize_with = "nullable")]
     pub requests: Vec<ResourceRequest>,
     /// The id, the strategy and the state: `<placement group id>:<STRATEGY>|<STATE>`.
+    #[prost(string, tag = "2")]
     #[serde(deserialize_with = "nullable")]
     pub details: String,
     /// The bundles with their label selectors. Only the first entry counts.
+    #[prost(message, repeated, tag = "3")]
     #[serde(alias = "bundle_selectors", deserialize_with = "nullable")]
     pub bundle_selectors: Vec<BundleSelector>,
 }
 
 /// One way to place a placement group.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, prost::Message, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BundleSelector {
     /// The bundles.
+    #[prost(message, repeated, tag = "1")]
     #[serde(alias = "resource_requests", deserialize_with = "nullable")]
     pub resource_requests: Vec<ResourceRequest>,
 }
 
 /// The demand of `request_resources()`.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, prost::Message, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterResourceConstraint {
     /// The requests, with how many units of each are wanted.
+    #[prost(message, repeated, tag = "1")]
     #[serde(alias = "resource_requests", deserialize_with = "nullable")]
     pub resource_requests: Vec<ResourceRequestByCount>,
 }
@@ -306,9 +319,9 @@ impl ClusterResourceState {
 
     /// The pod of the head, where the live heads that Ray reports are all in other pods than `pod`.
     pub fn head_elsewhere(&self, pod: &str) -> Option<&str> {
-        let is_head = |node: &&NodeState| node.total_resources.contains_key(HEAD_RESOURCE);
-        let heads = self.node_states.iter().filter(|node| node.is_alive());
-        let mut pods = heads.filter(is_head).map(|node| node.instance_id.as_str());
+        let nodes = self.node_states.iter();
+        let heads = nodes.filter(|node| node.is_alive() && node.is_head());
+        let mut pods = heads.map(|node| node.instance_id.as_str());
         let first = pods.next()?;
         let is_other = |named: &str| !named.is_empty() && named != pod;
         // A GCS reports its own head as soon as that has joined, so this one is another cluster's,

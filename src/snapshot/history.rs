@@ -150,11 +150,6 @@ impl EarlyEnds {
     pub fn counts(&self, now: f64) -> bool {
         is_recent(self.at, Self::FORGOTTEN_AFTER_S, now)
     }
-
-    /// Whether another pod than this one was seen to end so lately.
-    pub fn have_another(&self, pod: &str, now: f64) -> bool {
-        self.counts(now) && self.pods.iter().any(|one| one != pod)
-    }
 }
 
 /// The time since which nobody has used a cluster.

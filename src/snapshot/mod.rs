@@ -6,25 +6,20 @@
 //! use it. Which RayCluster a pod belongs to is decided once, when a snapshot is made.
 //!
 //! Reading order: `whole`, [`allowed`] (what is kept of a RayCluster),
-//! [`cluster_object`] (a RayCluster as decisions see it), [`idle_end`] (what becomes of it when
-//! nobody uses it), [`pod_object`] (what is
+//! [`cluster_object`] (a RayCluster as decisions see it), [`pod_object`] (what is
 //! kept of a pod), [`ownership`] (which RayCluster a pod belongs to), [`pod`] (a pod as decisions
-//! see it), [`node_prospect`] and [`prospect_reader`] (what node autoscalers say about it), [`amounts`], [`requests`] and [`kube_node`] (what a pod takes of its Kubernetes node), [`taint`] and
+//! see it), [`node_prospect`] and [`prospect_reader`] (what node autoscalers say about it), [`requests`] and [`kube_node`] (what a pod takes of its Kubernetes node), [`taint`] and
 //! [`toleration`] (what says that the node goes, and which pods that does not concern),
 //! [`gcs`] (what Ray reports), [`history`] and [`resize_memory`] (what is remembered), [`autoscaling_state`] (what Ray is
 //! told in turn).
 
 pub mod allowed;
-pub mod allowed_reader;
-pub mod amounts;
 pub mod autoscaling_state;
 mod canonical;
-mod file;
 pub mod gcs;
 pub mod history;
 pub mod kubernetes;
 mod moment;
-mod names;
 mod node_id;
 mod read;
 pub mod resize_memory;
@@ -36,11 +31,10 @@ pub use kubernetes::kube_node::{KubeNode, NodeLoads};
 pub use kubernetes::leading_head::{HeadSight, leading_head};
 pub use kubernetes::ownership::{ClusterId, OwnPods};
 pub use kubernetes::{
-    cluster_object, idle_end, kube_node, node_prospect, ownership, pod, pod_condition, pod_object,
+    cluster_object, kube_node, node_prospect, ownership, pod, pod_condition, pod_object,
     prospect_reader, requests, taint, toleration,
 };
 pub use moment::{moment, whole_moment};
-pub use names::ObeyedName;
 pub use node_id::{NodeId, NotANodeId};
 pub use read::{SnapshotError, read_all};
 pub use whole::{API_VERSION, KIND, Snapshot};

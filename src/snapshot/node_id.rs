@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::text::hex;
+
 /// The number of bytes of a node id.
 const LENGTH: usize = 28;
 
@@ -54,13 +56,7 @@ impl FromStr for NodeId {
 
 impl fmt::Display for NodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Formatting each byte by itself would take most of the time of a long simulation.
-        let digits = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        let mut text = [0; 2 * LENGTH];
-        for (letter, digit) in text.iter_mut().zip(digits) {
-            *letter = b"0123456789abcdef"[usize::from(digit)];
-        }
-        f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
+        f.write_str(&hex(&self.0))
     }
 }
 

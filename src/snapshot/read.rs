@@ -29,59 +29,46 @@ pub enum SnapshotError {
         found: String,
     },
     /// A field of the snapshot has another form than it should.
-    #[error("line {line}: {}{reason}", at(path))]
+    #[error("line {line}: {place}{reason}")]
     Form {
         /// The first line of the document, counted from 1.
         line: usize,
-        /// The path of the fault.
-        path: String,
+        /// The path of the fault, as messages begin with it; empty for the whole document.
+        place: String,
         /// The fault.
         reason: String,
     },
 }
 
-/// The path in words; nothing for the document itself, whose path is `.`.
-fn at(path: &str) -> String {
-    match path {
-        "." => String::new(),
-        path => format!("at {path}: "),
-    }
-}
-
 /// Reads every snapshot in a text: JSON lines (each line is an object of its own), or one document.
 pub fn read_all(text: &str) -> Vec<Result<Snapshot, SnapshotError>> {
-    if is_json_lines(text) {
-        let lines = text.lines().enumerate();
-        return lines
-            .filter(|(_, line)| !line.trim().is_empty())
-            .map(|(index, line)| json(line, index + 1).and_then(|value| form(value, index + 1)))
+    let json = |text: &str, line| {
+        serde_json::from_str(text).map_err(|error| SnapshotError::Syntax {
+            line,
+            reason: error.to_string(),
+        })
+    };
+    let lines = || {
+        (1..)
+            .zip(text.lines().map(str::trim))
+            .filter(|(_, line)| !line.is_empty())
+    };
+    let first = lines().next().map_or("", |(_, line)| line);
+    let has_more = lines().nth(1).is_some();
+    if has_more && first.starts_with('{') && first.ends_with('}') {
+        return lines()
+            .map(|(number, line)| json(line, number).and_then(|value| form(value, number)))
             .collect();
     }
-    vec![document(text).and_then(|value| form(value, 1))]
-}
-
-/// Whether the text has more than one line and the first one is a whole object.
-fn is_json_lines(text: &str) -> bool {
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    let first = lines.next().unwrap_or_default().trim();
-    first.starts_with('{') && first.ends_with('}') && lines.next().is_some()
-}
-
-fn json(line: &str, number: usize) -> Result<Value, SnapshotError> {
-    serde_json::from_str(line).map_err(|error| SnapshotError::Syntax {
-        line: number,
-        reason: error.to_string(),
-    })
-}
-
-fn document(text: &str) -> Result<Value, SnapshotError> {
-    if text.trim_start().starts_with('{') {
-        return json(text, 1);
-    }
-    serde_saphyr::from_str(text).map_err(|error| SnapshotError::Syntax {
-        line: 1,
-        reason: error.to_string(),
-    })
+    let document = if first.starts_with('{') {
+        json(text, 1)
+    } else {
+        serde_saphyr::from_str(text).map_err(|error| SnapshotError::Syntax {
+            line: 1,
+            reason: error.to_string(),
+        })
+    };
+    vec![document.and_then(|value| form(value, 1))]
 }
 
 /// The first text in a value that would be obeyed where it is shown. Only arguments, environments,
@@ -104,7 +91,14 @@ fn obeyed<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
 }
 
 fn form(value: Value, line: usize) -> Result<Snapshot, SnapshotError> {
-    let fault = |path: String, reason: String| SnapshotError::Form { line, path, reason };
+    let fault = |path: &str, reason: String| SnapshotError::Form {
+        line,
+        place: match path {
+            "." => String::new(),
+            path => format!("at {path}: "),
+        },
+        reason,
+    };
     let text = |key| value.get(key).and_then(Value::as_str).unwrap_or("nothing");
     let (version, kind) = (text("apiVersion"), text("kind"));
     if (version, kind) != (API_VERSION, KIND) {
@@ -116,20 +110,20 @@ fn form(value: Value, line: usize) -> Result<Snapshot, SnapshotError> {
             "{} has control characters or ones that turn text around: remove them",
             shown_text(name)
         );
-        return Err(fault(".".to_owned(), reason));
+        return Err(fault(".", reason));
     }
     let snapshot: Snapshot = serde_path_to_error::deserialize(value)
-        .map_err(|error| fault(error.path().to_string(), error.inner().to_string()))?;
+        .map_err(|error| fault(&error.path().to_string(), error.inner().to_string()))?;
     if snapshot.seconds().is_none() {
         let reason = format!(
             "{:?} is not an RFC 3339 time such as 2026-01-31T12:00:00Z",
             snapshot.time
         );
-        return Err(fault("time".to_owned(), reason));
+        return Err(fault("time", reason));
     }
     if snapshot.ray_cluster.spec.is_none() {
         let reason = "there is no RayCluster with a spec".to_owned();
-        return Err(fault("rayCluster.spec".to_owned(), reason));
+        return Err(fault("rayCluster.spec", reason));
     }
     Ok(snapshot)
 }

@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::canonical::is_default;
 use crate::seconds::is_recent;
 
 /// Memory of the resizes of a pod.
@@ -17,7 +18,7 @@ pub struct ResizeMemory {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggested_at: Option<f64>,
     /// The number of times in a row that the kubelet said that.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub suggestions: u32,
     /// The time at which asking Kubernetes for a resize last failed, in seconds since 1970. (A
     /// resize that was asked for and then failed is noted on the pod.)
@@ -27,7 +28,7 @@ pub struct ResizeMemory {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spare: Option<SpareCpu>,
     /// Failures to make the pod smaller.
-    #[serde(skip_serializing_if = "ShrinkFailures::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub shrink_failures: ShrinkFailures,
     /// The memory that the pod was given because its own was nearly full; absent an hour after it
     /// has given that back.
@@ -46,7 +47,7 @@ pub struct FollowedMemory {
     /// The most that it has used since then, in bytes.
     pub most: i64,
     /// The number of times that it has needed more again after it had given memory back.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub times: u32,
     /// Whether it has given memory back since it grew.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -84,10 +85,6 @@ impl ShrinkFailures {
             at: now,
         }
     }
-
-    fn is_none(&self) -> bool {
-        self.count == 0
-    }
 }
 
 /// The CPU that a pod has needed while it had some to spare.
@@ -108,12 +105,4 @@ impl SpareCpu {
     pub fn peak(self) -> f64 {
         self.most.max(self.earlier.unwrap_or(0.0))
     }
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature that serde calls"
-)]
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }

@@ -1,12 +1,19 @@
-//! The snapshot, as decisions take it.
+//! The snapshot, as decisions take it, and as it is written in a file: there with pods as the API server returns them,
+//! whoever owns them.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::gcs;
 use super::history::History;
 use super::kubernetes::cluster_object::ClusterObject;
-use super::kubernetes::kube_node::{KubeNode, NodeLoads};
-use super::kubernetes::ownership::OwnPods;
+use super::kubernetes::kube_node::{KubeNode, NodeLoads, add_loads};
+use super::kubernetes::ownership::{ClusterId, OwnPods};
+use super::kubernetes::pod_object::PodObject;
+use super::moment::seconds;
 
 /// The `apiVersion` of a snapshot.
 pub const API_VERSION: &str = "rayfit.dev/v1alpha1";
@@ -15,8 +22,8 @@ pub const API_VERSION: &str = "rayfit.dev/v1alpha1";
 pub const KIND: &str = "Snapshot";
 
 /// The state of one RayCluster at one moment.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", from = "SnapshotFile")]
 pub struct Snapshot {
     /// The version of the format, `rayfit.dev/v1alpha1`.
     pub api_version: String,
@@ -44,8 +51,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// The time in seconds since 1970, or `None` if it is not RFC 3339.
     pub fn seconds(&self) -> Option<f64> {
-        let time: k8s_openapi::jiff::Timestamp = self.time.parse().ok()?;
-        Some(time.as_duration().as_secs_f64())
+        seconds(&self.time)
     }
 
     /// The name of the RayCluster; empty if it has none.
@@ -58,6 +64,70 @@ impl Snapshot {
         match &self.pods.cluster().namespace {
             Some(namespace) => format!("{namespace}/{}", self.cluster_name()),
             None => self.cluster_name().to_owned(),
+        }
+    }
+}
+
+/// The state of one RayCluster at one moment.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Snapshot")]
+struct SnapshotFile {
+    /// The version of the format, `rayfit.dev/v1alpha1`.
+    api_version: String,
+    /// The kind of the object, `Snapshot`.
+    kind: String,
+    /// The time of the snapshot, in RFC 3339.
+    time: String,
+    /// The RayCluster as the API server returns it.
+    ray_cluster: Value,
+    /// The pods of the RayCluster, as the API server returns them. A pod belongs to the RayCluster
+    /// if it is in its namespace, has its label ray.io/cluster and is controlled by it. Where the
+    /// RayCluster has no UID, the owner is not compared. Pods of others may be in the list: they
+    /// only count as load on their node.
+    #[serde(default)]
+    pods: Vec<PodObject>,
+    /// The Kubernetes nodes that its pods run on, or could run on. Without them no resize is
+    /// checked for node headroom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    nodes: Option<Vec<KubeNode>>,
+    /// The requests of other pods on these nodes, by the name of the node.
+    #[serde(default, skip_serializing_if = "NodeLoads::is_empty")]
+    loads: NodeLoads,
+    /// Ray's report: `ray.rpc.autoscaler.ClusterResourceState` in protobuf's canonical JSON.
+    #[serde(default)]
+    gcs: gcs::ClusterResourceState,
+    /// The controller's memory of earlier rounds. A decision without it is safe too.
+    #[serde(default)]
+    history: History,
+}
+
+impl JsonSchema for Snapshot {
+    fn schema_name() -> Cow<'static, str> {
+        SnapshotFile::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        SnapshotFile::json_schema(generator)
+    }
+}
+
+impl From<SnapshotFile> for Snapshot {
+    fn from(file: SnapshotFile) -> Self {
+        let cluster = ClusterId::of(&file.ray_cluster);
+        let (pods, others) = OwnPods::divide(cluster, file.pods);
+        let mut loads = file.loads;
+        add_loads(&mut loads, &others);
+        Self {
+            api_version: file.api_version,
+            kind: file.kind,
+            time: file.time,
+            ray_cluster: file.ray_cluster.into(),
+            pods,
+            nodes: file.nodes,
+            loads,
+            gcs: file.gcs,
+            history: file.history,
         }
     }
 }

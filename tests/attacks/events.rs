@@ -197,8 +197,8 @@ pub(crate) async fn is_served(api: &PlayedApi, namespace: &str, gcs: &PlayedGcs)
 async fn a_flood_of_demands_floods_no_events() {
     let api = PlayedApi::default();
     let (flooding, neighbour) = (gcs(&[]).await, gcs(&[]).await);
-    put_cluster(&api, "attacker", flooding.address().port());
-    put_cluster(&api, "victim", neighbour.address().port());
+    put_cluster(&api, "attacker", flooding.address().port);
+    put_cluster(&api, "victim", neighbour.address().port);
     let controller = Controller::start(&api);
     until("the attacker is told something", || {
         flooding.played().state = state(&[(1000.0, 1)]);
@@ -223,8 +223,8 @@ async fn a_flood_of_demands_floods_no_events() {
 async fn a_head_that_crashes_again_and_again_causes_few_events_and_little_load() {
     let api = PlayedApi::default();
     let (crashing, neighbour) = (gcs(&[]).await, gcs(&[]).await);
-    put_cluster(&api, "attacker", crashing.address().port());
-    put_cluster(&api, "victim", neighbour.address().port());
+    put_cluster(&api, "attacker", crashing.address().port);
+    put_cluster(&api, "victim", neighbour.address().port);
     let _place = crashing.kill().await;
     let controller = Controller::start(&api);
     until("the cluster is looked at", || {

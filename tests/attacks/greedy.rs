@@ -18,8 +18,8 @@ async fn beside_a_neighbour(
     let api = PlayedApi::default();
     let (greedy, neighbour) = (gcs(&[]).await, gcs(&[]).await);
     greedy.played().state = said;
-    put_cluster(&api, "attacker", greedy.address().port());
-    put_cluster(&api, "victim", neighbour.address().port());
+    put_cluster(&api, "attacker", greedy.address().port);
+    put_cluster(&api, "victim", neighbour.address().port);
     if let Some(groups) = groups {
         api.change(&cluster_path("attacker"), |cluster| {
             cluster["spec"]["workerGroupSpecs"] = json!(groups);
@@ -76,7 +76,7 @@ async fn a_token_that_is_refused_is_read_ever_more_rarely() {
     let api = PlayedApi::default();
     let head = gcs(&[(1.0, 3)]).await;
     head.played().token = Some("old".to_owned());
-    put_cluster(&api, "attacker", head.address().port());
+    put_cluster(&api, "attacker", head.address().port);
     api.change(&cluster_path("attacker"), |cluster| {
         cluster["spec"]["authOptions"] = json!({"mode": "token"});
     });

@@ -68,7 +68,7 @@ fn readings(api: &PlayedApi, namespace: &str) -> usize {
 /// A cluster whose task has a pod of the first group, for which there is no room.
 async fn waits(api: &PlayedApi, namespace: &str, pod: &str) -> crate::play_gcs::PlayedGcs {
     let gcs = gcs(&[]).await;
-    put_two_groups(api, namespace, gcs.address().port());
+    put_two_groups(api, namespace, gcs.address().port);
     gcs.played().state = state(&[(1.0, 1)]);
     until("the first group is asked", || {
         asked(api, namespace) == [1, 0]
@@ -131,7 +131,7 @@ async fn events_are_read_only_where_a_pod_waits() {
     let api = PlayedApi::default();
     let controller = Controller::start(&api);
     let quiet = gcs(&[]).await;
-    put_two_groups(&api, "quiet", quiet.address().port());
+    put_two_groups(&api, "quiet", quiet.address().port);
     quiet.played().state = state(&[(1.0, 1)]);
     until("the quiet one is scaled", || asked(&api, "quiet") == [1, 0]).await;
     let _waiting = waits(&api, "waiting", "w").await;

@@ -8,7 +8,7 @@ use flate2::read::GzDecoder;
 use rayfit::plan::{self, Strategy, decide};
 use rayfit::reconcile::{Handover, RoundMemory, RoundSettings, ScalerRole, eligibility, round};
 use rayfit::snapshot::Snapshot;
-use rayfit::snapshot::allowed::ray_cluster;
+use rayfit::snapshot::allowed::RAY_CLUSTER;
 use serde_json::{Map, Value, json};
 
 const SECRET: &str = "s3cret";
@@ -53,7 +53,7 @@ fn read(snapshot: &Snapshot) -> Vec<String> {
 
 fn assert_same(snapshot: &Snapshot, of: &str) {
     let mut kept = snapshot.clone();
-    kept.ray_cluster = ray_cluster(snapshot.ray_cluster.object()).into();
+    kept.ray_cluster = RAY_CLUSTER.keep(snapshot.ray_cluster.object()).into();
     for (whole, kept) in read(snapshot).iter().zip(read(&kept)) {
         assert_eq!(*whole, kept, "{of}");
     }
@@ -295,7 +295,7 @@ fn on_the_list() -> BTreeSet<String> {
 #[test]
 fn no_secret_leaves_but_in_a_field_on_the_list() {
     let mut found = BTreeSet::new();
-    secrets(&ray_cluster(&planted(&full())), "", &mut found);
+    secrets(&RAY_CLUSTER.keep(&planted(&full())), "", &mut found);
     assert_eq!(found, on_the_list());
 }
 
@@ -312,6 +312,6 @@ fn nor_in_the_place_of_a_number_or_below_a_field_on_the_list() {
             _ => json!({ "value": SECRET, "list": [SECRET] }),
         }
     }
-    let kept = ray_cluster(&bent(&full()));
+    let kept = RAY_CLUSTER.keep(&bent(&full()));
     assert!(!kept.to_string().contains(SECRET), "{kept}");
 }

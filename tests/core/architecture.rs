@@ -281,9 +281,9 @@ const BUDGETS: [(&str, usize); 9] = [
     ("reconcile", 4_060),
     ("controller", 3_690),
     ("cli", 3_720),
-    ("snapshot", 2_850),
+    ("snapshot", 2_492),
     ("manifests", 1_660),
-    ("", 22_350),
+    ("", 21_694),
 ];
 
 #[test]

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use rayfit::plan::{Headroom, PlanSettings, Strategy};
 use rayfit::quantity::Quantity;
+use rayfit::ray::resource::Amounts;
 use rayfit::reconcile::RoundSettings;
 use rayfit::simulate::result::SimulationResult;
 use rayfit::simulate::run::{SimulationError, run};
 use rayfit::simulate::settings::{NodePool, WorldSettings};
 use rayfit::simulate::trace::{self, Job, JobDemand, JobShape, MemoryUse, Trace};
-use rayfit::snapshot::amounts::Amounts;
 use serde_json::{Value, json};
 
 use crate::settings::part_of;

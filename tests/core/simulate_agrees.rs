@@ -13,12 +13,12 @@ use crate::faults::plan::FaultPlan;
 use crate::faults::scene::SceneJob;
 use crate::faults::trial::{Staging, watched};
 use rayfit::policy::settings::ReconcileSettings;
+use rayfit::ray::resource::Amounts;
 use rayfit::reconcile::RoundSettings;
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::ray::jobs::JobState;
 use rayfit::simulate::settings::WorldSettings;
 use rayfit::simulate::world::World;
-use rayfit::snapshot::amounts::Amounts;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rayfit::facts::node::NodeTaint;
 use rayfit::plan::{PlanSettings, Strategy};
 use rayfit::quantity::Quantity;
+use rayfit::ray::resource::Amounts;
 use rayfit::reconcile::RoundSettings;
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::result::SimulationResult;
@@ -12,7 +13,6 @@ use rayfit::simulate::run::run;
 use rayfit::simulate::settings::{NodePool, WorldSettings};
 use rayfit::simulate::trace::{Job, JobDemand, JobShape, Trace};
 use rayfit::simulate::world::World;
-use rayfit::snapshot::amounts::Amounts;
 use serde_json::{Value, json};
 
 /// A pool of nodes of four cores.

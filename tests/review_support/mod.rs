@@ -23,7 +23,8 @@ use rayfit::admission::new_pods::{
 use rayfit::admission::{Admission, AdmissionLimits, router};
 use rayfit::initial_size::OwnerCluster;
 use rayfit::policy::EffectivePolicy;
-use rayfit::ray::initial_sizes::{ANNOTATION, InitialSize, InitialSizes};
+use rayfit::ray::initial_sizes::{ANNOTATION, InitialSizes};
+use rayfit::ray::resource::CpuAndMemory;
 use rayfit::telemetry::Metrics;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -126,7 +127,7 @@ pub fn worker() -> Value {
 /// `metadata` of that RayCluster, whose pods may grow to 4 CPUs and 8 GiB, and are now made with so many CPUs and GiB.
 pub fn owner(cores: i64, gibibytes: i64, now: f64) -> Value {
     let mut sizes = InitialSizes::default();
-    let size = InitialSize {
+    let size = CpuAndMemory {
         cpu_milli: cores * 1000,
         memory_bytes: gibibytes << 30,
     };

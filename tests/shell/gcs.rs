@@ -10,7 +10,7 @@ use rayfit::controller::clock::Clock;
 use rayfit::controller::head::memory_watch::fill_once;
 use rayfit::gcs::{
     Address, Call, CallError, Client, DrainCall, Endpoint, GcsFault, GcsLimits, Material,
-    RayletSize, Subscription, TokenSource,
+    Subscription, TokenSource,
 };
 use rayfit::snapshot::NodeId;
 use rayfit::snapshot::autoscaling_state::{AutoscalingState, PendingRequest};
@@ -122,18 +122,14 @@ async fn sends_what_is_asked() {
     let client = client(gcs.address(), PATIENT);
     let node = node_id(7);
 
-    let drained = client.drain_idle(node, "idle for 60 s").await.unwrap();
+    let drained = client.drain(node, "idle for 60 s", None).await.unwrap();
     assert_eq!(drained, DrainCall::Accepted);
     client
-        .drain_preempt(node, "above maxReplicas", 1234)
+        .drain(node, "above maxReplicas", Some(1234))
         .await
         .unwrap();
     client.stop_node(node).await.unwrap();
-    let size = RayletSize {
-        cpu_milli: Some(2500),
-        memory_bytes: None,
-    };
-    let totals = client.resize_raylet(node, size).await.unwrap();
+    let totals = client.resize_raylet(node, Some(2500), None).await.unwrap();
     client
         .report(AutoscalingState {
             version: 1_700_000_000_000,
@@ -194,7 +190,7 @@ async fn a_rejected_drain_is_an_answer() {
     })
     .await;
     let client = client(gcs.address(), PATIENT);
-    let drained = client.drain_idle(node_id(1), "idle").await.unwrap();
+    let drained = client.drain(node_id(1), "idle", None).await.unwrap();
     assert_eq!(drained, DrainCall::Rejected(busy.to_owned()));
 }
 
@@ -434,7 +430,7 @@ async fn a_token_is_shown_where_it_is_asked_for() {
         matches!(error.fault, GcsFault::Unauthenticated(_)),
         "{error}"
     );
-    let shown = format!("{error} {error:?} {:?}", with.endpoint());
+    let shown = format!("{error} {error:?} {:?}", with.endpoint);
     assert!(!shown.contains("s3cret"), "{shown}");
     // The token in the file is replaced: no new client is needed.
     std::fs::write(&file, "right\n").unwrap();

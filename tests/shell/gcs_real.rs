@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::process_support::PATIENCE;
 use crate::real_ray::{HEAD, Ray, TURN, client_with};
-use rayfit::gcs::{Client, DrainCall, Endpoint, GcsFault, RayletSize, Subscription, TokenSource};
+use rayfit::gcs::{Client, DrainCall, Endpoint, GcsFault, Subscription, TokenSource};
 use rayfit::snapshot::NodeId;
 use rayfit::snapshot::autoscaling_state::{
     AutoscalingState, FailedRequest, PendingInstance, PendingRequest,
@@ -79,11 +79,8 @@ async fn every_call_does_what_it_says() {
 }
 
 async fn resizes(client: &Client, node: NodeId) {
-    let grown = RayletSize {
-        cpu_milli: Some(3500),
-        memory_bytes: Some(3 << 30),
-    };
-    let totals = client.resize_raylet(node, grown).await.unwrap();
+    let grown = client.resize_raylet(node, Some(3500), Some(3 << 30));
+    let totals = grown.await.unwrap();
     assert_eq!(totals["CPU"].to_string(), "3.5", "{totals:?}");
     assert_eq!(totals["memory"].to_string(), (3_u64 << 30).to_string());
     let state = until(client, "3.5 CPUs", |state| is_all(head(state), "CPU", 3.5)).await;
@@ -92,11 +89,8 @@ async fn resizes(client: &Client, node: NodeId) {
         "memory",
         f64::from(3 << 10) * 1_048_576.0
     ));
-    let only_cpu = RayletSize {
-        cpu_milli: Some(2000),
-        memory_bytes: None,
-    };
-    let totals = client.resize_raylet(node, only_cpu).await.unwrap();
+    let only_cpu = client.resize_raylet(node, Some(2000), None);
+    let totals = only_cpu.await.unwrap();
     assert_eq!(totals["memory"].to_string(), (3_u64 << 30).to_string());
     until(client, "2 CPUs", |state| is_all(head(state), "CPU", 2.0)).await;
 }
@@ -173,15 +167,12 @@ async fn reports(client: &Client, ray: &Ray) {
 
 async fn faults(client: &Client, node: NodeId) {
     let nobody = NodeId::from([1; 28]);
-    let size = RayletSize {
-        cpu_milli: Some(1000),
-        memory_bytes: None,
-    };
-    let fault = client.resize_raylet(nobody, size).await.unwrap_err().fault;
+    let resized = client.resize_raylet(nobody, Some(1000), None).await;
+    let fault = resized.unwrap_err().fault;
     assert!(matches!(fault, GcsFault::NotFound(_)), "{fault}");
-    let nothing = client.resize_raylet(node, RayletSize::default()).await;
+    let nothing = client.resize_raylet(node, None, None).await;
     assert_eq!(nothing.unwrap()["CPU"].to_string(), "2");
-    let drained = client.drain_idle(nobody, "idle").await.unwrap();
+    let drained = client.drain(nobody, "idle", None).await.unwrap();
     assert_eq!(
         drained,
         DrainCall::Accepted,
@@ -205,7 +196,7 @@ async fn drains(client: &Client, ray: &Ray) {
     };
     let state = until(client, "a busy worker", busy).await;
     let node = id(worker(&state).unwrap());
-    let drained = client.drain_idle(node, "idle for 60 s").await.unwrap();
+    let drained = client.drain(node, "idle for 60 s", None).await.unwrap();
     assert!(
         matches!(&drained, DrainCall::Rejected(why) if why.contains("no longer idle")),
         "{drained:?}"
@@ -215,7 +206,7 @@ async fn drains(client: &Client, ray: &Ray) {
         worker(state).is_some_and(|node| node.status == NodeStatus::Idle)
     };
     until(client, "an idle worker", idle).await;
-    let drained = client.drain_idle(node, "idle for 60 s").await.unwrap();
+    let drained = client.drain(node, "idle for 60 s", None).await.unwrap();
     assert_eq!(drained, DrainCall::Accepted);
     let gone = |state: &ClusterResourceState| {
         let mut nodes = state.node_states.iter();
@@ -223,7 +214,7 @@ async fn drains(client: &Client, ray: &Ray) {
     };
     until(client, "the worker's end", gone).await;
     // So that the next steps find a node that is there.
-    let drained = client.drain_preempt(node, "gone already", 0).await.unwrap();
+    let drained = client.drain(node, "gone already", Some(0)).await.unwrap();
     assert_eq!(drained, DrainCall::Accepted);
 }
 
@@ -293,7 +284,7 @@ async fn certificates_are_needed_where_ray_has_them() {
     assert!(matches!(fault, GcsFault::Unreachable(_)), "{fault}");
 
     let stranger = crate::tls_support::issue_for(&crate::tls_support::ca(1), &["localhost"], 1);
-    let mut endpoint = client.endpoint().clone();
+    let mut endpoint = client.endpoint.as_ref().clone();
     if let Some(tls) = &mut endpoint.tls {
         tls.certificate = stranger.chain.into_bytes().into();
         tls.key = stranger.key.into_bytes().into();

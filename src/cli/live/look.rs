@@ -28,7 +28,7 @@ use crate::gcs::{self, Address};
 use crate::plan::PlanSettings;
 use crate::ray::{Kind, RayObject, ippr};
 use crate::reconcile::effects::effect::ERROR_KEY;
-use crate::snapshot::allowed::ray_cluster;
+use crate::snapshot::allowed::RAY_CLUSTER;
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::kube_node::add_loads;
 use crate::snapshot::pod_object::PodObject;
@@ -86,7 +86,7 @@ pub(crate) async fn look(
         api_version: API_VERSION.to_owned(),
         kind: "Snapshot".to_owned(),
         time: Clock::timestamp().to_string(),
-        ray_cluster: ray_cluster(&cluster).into(),
+        ray_cluster: RAY_CLUSTER.keep(&cluster).into(),
         pods,
         nodes,
         loads,
@@ -200,7 +200,7 @@ async fn ask(
     if cluster["spec"]["idleTerminationOptions"].is_object() {
         state.users = gcs.users(None).await.ok();
     }
-    let extras = Extras::of(cluster, &PlanSettings::default());
+    let extras = Extras::of(&cluster.clone().into(), &PlanSettings::default());
     memory_watch::fill_once(&gcs, &extras.follows, &mut state, &Clock::default()).await;
     let error = gcs.kv_get("", ERROR_KEY).await?.unwrap_or_default();
     Ok((state, String::from_utf8_lossy(&error).into_owned()))
@@ -219,7 +219,7 @@ async fn connect(
         address
     } else {
         let api = Api::namespaced(client.clone(), &key.namespace);
-        forward(api, head.pod.clone(), head.address.port()).await?
+        forward(api, head.pod.clone(), head.address.port).await?
     };
     let head = Head { address, ..head };
     // These requests belong to one observation, and no other requests wait for them.

@@ -82,7 +82,7 @@ pub(super) fn is_resizing(pod: &Pod<'_>) -> bool {
 
 /// The conditions that a pod has while a resize is not complete.
 pub(super) fn resize_conditions<'a>(pod: &Pod<'a>) -> impl Iterator<Item = &'a PodCondition> {
-    let conditions = pod.conditions().iter();
+    let conditions = pod.object.status.conditions.iter();
     conditions.filter(|one| one.kind.starts_with("PodResize") && one.is_true())
 }
 

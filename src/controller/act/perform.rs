@@ -14,7 +14,7 @@ use crate::controller::act::writer;
 use crate::controller::act::writer::Writer;
 use crate::controller::clock::Clock;
 use crate::controller::eligibility::EligibilityCheck;
-use crate::gcs::{self, CallError, GcsFault, RayletSize};
+use crate::gcs::{self, CallError, GcsFault};
 use crate::reconcile::effects::effect::{Drain, DrainKind, ERROR_KEY, RayletResize};
 use crate::reconcile::effects::failure::{Failure, GcsKind};
 use crate::reconcile::ownership::handover::PERMISSION_S;
@@ -223,12 +223,8 @@ impl Performer<'_> {
             ));
         };
         let gcs = self.gcs.with_deadline(longest);
-        let size = RayletSize {
-            cpu_milli,
-            memory_bytes,
-        };
         let totals = gcs
-            .resize_raylet(resize.node_id, size)
+            .resize_raylet(resize.node_id, cpu_milli, memory_bytes)
             .await
             .map_err(|error| gcs_failure(&error))?;
         let total = |name: &str| totals.get(name).copied();
@@ -241,9 +237,9 @@ impl Performer<'_> {
     async fn drain(&self, drain: &Drain, longest: Duration) -> Result<Reply, Failure> {
         let gcs = self.gcs.with_deadline(longest);
         let answer = match drain.kind {
-            DrainKind::Idle => gcs.drain_idle(drain.node_id, &drain.message).await,
-            DrainKind::WhenDone => gcs.drain_preempt(drain.node_id, &drain.message, 0).await,
-            DrainKind::Until(by) => gcs.drain_preempt(drain.node_id, &drain.message, by).await,
+            DrainKind::Idle => gcs.drain(drain.node_id, &drain.message, None).await,
+            DrainKind::WhenDone => gcs.drain(drain.node_id, &drain.message, Some(0)).await,
+            DrainKind::Until(by) => gcs.drain(drain.node_id, &drain.message, Some(by)).await,
             DrainKind::Stop => {
                 let stopped = gcs.stop_node(drain.node_id).await;
                 stopped.map(|()| gcs::DrainCall::Accepted)

@@ -19,7 +19,7 @@ use crate::flow_control::queue::{Flow, LAST};
 use crate::reconcile::effects::effect::PodPatch;
 use crate::reconcile::effects::failure::{ApiStatus, Failure};
 use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
-use crate::snapshot::allowed_reader::AllowedCluster;
+use crate::snapshot::allowed::AllowedCluster;
 
 /// The name of Rayfit's writes in managed fields and audit logs.
 pub const MANAGER: &str = "rayfit";

@@ -57,7 +57,7 @@ pub enum CredentialsError {
     },
     /// The environment is incomplete.
     #[error(transparent)]
-    Environment(#[from] gcs::EnvironmentError),
+    Environment(#[from] gcs::MissingTlsFile),
 }
 
 impl Credentials {
@@ -75,8 +75,8 @@ impl Credentials {
         let endpoint = match self {
             Self::Environment(variable) => {
                 // KubeRay's certificates of heads name this address, too.
-                let beside = gcs::Address::new("127.0.0.1", head.address.port());
-                gcs::from_environment(beside, variable)?
+                let beside = gcs::Address::new("127.0.0.1", head.address.port);
+                gcs::Endpoint::from_environment(beside, variable)?
             }
             Self::Secrets(secrets) => secrets.endpoint_unless_failed(key, head).await?,
         };

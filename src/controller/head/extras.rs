@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use crate::plan::{PlanSettings, followed_groups};
 use crate::ray::ippr;
+use crate::snapshot::ClusterObject;
 
 /// Optional GCS queries, for settings of the cluster that need them.
 #[derive(Debug, Default)]
@@ -18,11 +17,12 @@ pub struct Extras {
 
 impl Extras {
     /// Derives them from the RayCluster and the settings by which it is scaled.
-    pub fn of(cluster: &Value, settings: &PlanSettings) -> Self {
-        let grows = cluster["metadata"]["annotations"].get(ippr::ANNOTATION);
-        let follows = grows.map(|_| followed_groups(&cluster.clone().into(), settings));
+    pub fn of(cluster: &ClusterObject, settings: &PlanSettings) -> Self {
+        let object = cluster.object();
+        let grows = object["metadata"]["annotations"].get(ippr::ANNOTATION);
+        let follows = grows.map(|_| followed_groups(cluster, settings));
         Self {
-            ends_unused: cluster["spec"]["idleTerminationOptions"].is_object(),
+            ends_unused: object["spec"]["idleTerminationOptions"].is_object(),
             follows: follows.unwrap_or_default(),
         }
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::ray::{ReconcileMode, reconcile};
 use crate::reconcile::ownership::record::NOBODY;
 use crate::snapshot::KubeNode;
-use crate::snapshot::allowed::ray_cluster;
+use crate::snapshot::allowed::RAY_CLUSTER;
 use crate::snapshot::pod_object::PodObject;
 
 /// A kind of watched objects.
@@ -40,7 +40,7 @@ fn kept_cluster(object: &Value) -> Option<Vec<u8>> {
     if !is_asked && record.is_none_or(|record| record == NOBODY) {
         return None;
     }
-    let kept = ray_cluster(object);
+    let kept = RAY_CLUSTER.keep(object);
     let size = |words: &Value| -> usize {
         let words = words.as_object().into_iter().flatten();
         words

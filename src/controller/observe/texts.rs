@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::snapshot::pod_object::PodObject;
-use crate::snapshot::{ClusterId, KubeNode, NodeLoads, OwnPods};
+use crate::snapshot::{ClusterId, ClusterObject, KubeNode, NodeLoads, OwnPods};
 
 /// From this number of pods, Ray nodes, requests and so on, a decision may take so long that other
 /// tasks must not wait for it.
@@ -16,7 +16,7 @@ pub const MANY: usize = 100;
 #[derive(Debug, Clone)]
 pub struct ClusterView {
     /// The RayCluster.
-    pub cluster: Value,
+    pub cluster: ClusterObject,
     /// The cluster's own pods.
     pub pods: OwnPods,
     /// The Kubernetes nodes of pods that may be resized; of other clusters those that are about to
@@ -76,7 +76,7 @@ impl ClusterTexts {
                 .collect()
         });
         ClusterView {
-            cluster,
+            cluster: cluster.into(),
             pods,
             nodes,
             loads: self.loads.clone(),

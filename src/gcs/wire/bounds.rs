@@ -9,7 +9,8 @@ use std::mem::size_of;
 
 use super::generated::ray::rpc;
 use super::generated::ray::rpc::autoscaler as wire;
-use crate::gcs::excess::{Counted, ENTRIES, Excess, MEMORY, RECORDED_MEMORY, TEXT};
+use crate::gcs::validate::{Counted, ENTRIES, Excess, MEMORY, RECORDED_MEMORY, TEXT};
+use crate::snapshot::gcs;
 
 /// A kind of message: what one takes in memory, and which fields take more.
 pub(in crate::gcs) struct MessageShape {
@@ -27,12 +28,21 @@ enum Field {
     Texts,
 }
 
-/// An answer whose shape is known.
+/// An answer whose shape is known. One takes no more memory than its bytes where nothing else is said.
 pub(in crate::gcs) trait GcsAnswer {
     /// The shape of the answer.
-    const SHAPE: &'static MessageShape;
+    const SHAPE: &'static MessageShape = &single(&[]);
     /// The memory that it may take.
     const MEMORY: usize = MEMORY;
+}
+
+/// A message of which there is one, with no size of its own.
+const fn single(fields: &'static [(u64, Field)]) -> MessageShape {
+    MessageShape {
+        size: 0,
+        counted: None,
+        fields,
+    }
 }
 
 /// Messages in lists, which have capacity for twice as many in the worst case.
@@ -48,28 +58,19 @@ const fn listed(size: usize, counted: Counted, fields: &'static [(u64, Field)]) 
 const AMOUNT: Field = Field::Entry(size_of::<(String, f64)>());
 const LABEL: Field = Field::Entry(size_of::<(String, String)>());
 
-const PLAIN: MessageShape = MessageShape {
-    size: 0,
-    counted: None,
-    fields: &[],
-};
-const NAMED: MessageShape = MessageShape {
-    size: 0,
-    counted: None,
-    fields: &[(1, Field::Text), (2, Field::Text)],
-};
+const NAMED: MessageShape = single(&[(1, Field::Text), (2, Field::Text)]);
 const CONDITION: MessageShape = listed(
-    size_of::<rpc::LabelSelectorConstraint>(),
+    size_of::<gcs::LabelConstraint>(),
     Counted::Parts,
     &[(1, Field::Text), (3, Field::Texts)],
 );
 const SELECTOR: MessageShape = listed(
-    size_of::<rpc::LabelSelector>(),
+    size_of::<gcs::LabelSelector>(),
     Counted::Parts,
     &[(1, Field::Message(&CONDITION))],
 );
 const PLACEMENT: MessageShape = listed(
-    size_of::<wire::PlacementConstraint>(),
+    size_of::<gcs::PlacementConstraint>(),
     Counted::Parts,
     &[(1, Field::Message(&NAMED)), (2, Field::Message(&NAMED))],
 );
@@ -79,27 +80,23 @@ const REQUEST_FIELDS: &[(u64, Field)] = &[
     (3, Field::Message(&SELECTOR)),
 ];
 const BUNDLE: MessageShape = listed(
-    size_of::<wire::ResourceRequest>(),
+    size_of::<gcs::ResourceRequest>(),
     Counted::Parts,
     REQUEST_FIELDS,
 );
-const REQUEST: MessageShape = MessageShape {
-    size: 0,
-    counted: None,
-    fields: REQUEST_FIELDS,
-};
+const REQUEST: MessageShape = single(REQUEST_FIELDS);
 const BY_COUNT: MessageShape = listed(
-    size_of::<wire::ResourceRequestByCount>(),
+    size_of::<gcs::ResourceRequestByCount>(),
     Counted::Requests,
     &[(1, Field::Message(&REQUEST))],
 );
 const WAY: MessageShape = listed(
-    size_of::<wire::BundleSelector>(),
+    size_of::<gcs::BundleSelector>(),
     Counted::Parts,
     &[(1, Field::Message(&BUNDLE))],
 );
 const GANG: MessageShape = listed(
-    size_of::<wire::GangResourceRequest>(),
+    size_of::<gcs::GangResourceRequest>(),
     Counted::Gangs,
     &[
         (1, Field::Message(&BUNDLE)),
@@ -108,7 +105,7 @@ const GANG: MessageShape = listed(
     ],
 );
 const CONSTRAINT: MessageShape = listed(
-    size_of::<wire::ClusterResourceConstraint>(),
+    size_of::<gcs::ClusterResourceConstraint>(),
     Counted::Gangs,
     &[(1, Field::Message(&BY_COUNT))],
 );
@@ -125,42 +122,26 @@ const NODE: MessageShape = listed(
         (13, LABEL),
     ],
 );
-const STATE: MessageShape = MessageShape {
-    size: 0,
-    counted: None,
-    fields: &[
-        (3, Field::Message(&NODE)),
-        (4, Field::Message(&BY_COUNT)),
-        (5, Field::Message(&GANG)),
-        (6, Field::Message(&CONSTRAINT)),
-    ],
-};
+const STATE: MessageShape = single(&[
+    (3, Field::Message(&NODE)),
+    (4, Field::Message(&BY_COUNT)),
+    (5, Field::Message(&GANG)),
+    (6, Field::Message(&CONSTRAINT)),
+]);
 
 impl GcsAnswer for wire::GetClusterResourceStateReply {
-    const SHAPE: &'static MessageShape = &MessageShape {
-        size: 0,
-        counted: None,
-        fields: &[(1, Field::Message(&STATE))],
-    };
+    const SHAPE: &'static MessageShape = &single(&[(1, Field::Message(&STATE))]);
 }
 
-const TASK_INFO: MessageShape = MessageShape {
-    size: 0,
-    counted: None,
-    fields: &[
-        (2, Field::Text),
-        (4, Field::Text),
-        (8, Field::Text),
-        (13, AMOUNT),
-        (25, Field::Text),
-        (26, Field::Text),
-    ],
-};
-const TASK_STATES: MessageShape = MessageShape {
-    size: 0,
-    counted: None,
-    fields: &[(14, Field::Entry(size_of::<(i32, i64)>()))],
-};
+const TASK_INFO: MessageShape = single(&[
+    (2, Field::Text),
+    (4, Field::Text),
+    (8, Field::Text),
+    (13, AMOUNT),
+    (25, Field::Text),
+    (26, Field::Text),
+]);
+const TASK_STATES: MessageShape = single(&[(14, Field::Entry(size_of::<(i32, i64)>()))]);
 const TASK: MessageShape = listed(
     size_of::<rpc::TaskEvents>(),
     Counted::Tasks,
@@ -193,36 +174,20 @@ const GROUP: MessageShape = listed(
 );
 
 impl GcsAnswer for rpc::GetTaskEventsReply {
-    const SHAPE: &'static MessageShape = &MessageShape {
-        size: 0,
-        counted: None,
-        fields: &[(2, Field::Message(&TASK))],
-    };
+    const SHAPE: &'static MessageShape = &single(&[(2, Field::Message(&TASK))]);
     const MEMORY: usize = RECORDED_MEMORY;
 }
 
 impl GcsAnswer for rpc::GetAllActorInfoReply {
-    const SHAPE: &'static MessageShape = &MessageShape {
-        size: 0,
-        counted: None,
-        fields: &[(2, Field::Message(&ACTOR))],
-    };
+    const SHAPE: &'static MessageShape = &single(&[(2, Field::Message(&ACTOR))]);
 }
 
 impl GcsAnswer for rpc::GetAllJobInfoReply {
-    const SHAPE: &'static MessageShape = &MessageShape {
-        size: 0,
-        counted: None,
-        fields: &[(2, Field::Message(&JOB))],
-    };
+    const SHAPE: &'static MessageShape = &single(&[(2, Field::Message(&JOB))]);
 }
 
 impl GcsAnswer for rpc::GetAllPlacementGroupReply {
-    const SHAPE: &'static MessageShape = &MessageShape {
-        size: 0,
-        counted: None,
-        fields: &[(2, Field::Message(&GROUP))],
-    };
+    const SHAPE: &'static MessageShape = &single(&[(2, Field::Message(&GROUP))]);
 }
 
 /// The text of a report takes no more memory than its bytes, which are bounded.
@@ -233,57 +198,30 @@ const PUBLISHED: MessageShape = listed(
 );
 
 impl GcsAnswer for rpc::GcsSubscriberPollReply {
-    const SHAPE: &'static MessageShape = &MessageShape {
-        size: 0,
-        counted: None,
-        fields: &[(1, Field::Message(&PUBLISHED)), (2, Field::Text)],
-    };
+    const SHAPE: &'static MessageShape =
+        &single(&[(1, Field::Message(&PUBLISHED)), (2, Field::Text)]);
 }
 
 impl GcsAnswer for wire::ResizeRayletResourceInstancesReply {
-    const SHAPE: &'static MessageShape = &MessageShape {
-        size: 0,
-        counted: None,
-        fields: &[(1, AMOUNT)],
-    };
+    const SHAPE: &'static MessageShape = &single(&[(1, AMOUNT)]);
 }
 
-/// Answers that take no more memory than their bytes.
-macro_rules! plain {
-    ($($answer:ty),*) => {
-        $(impl GcsAnswer for $answer {
-            const SHAPE: &'static MessageShape = &PLAIN;
-        })*
-    };
-}
+impl GcsAnswer for wire::ReportAutoscalingStateReply {}
+impl GcsAnswer for wire::DrainNodeReply {}
+impl GcsAnswer for rpc::DrainNodeReply {}
+impl GcsAnswer for rpc::InternalKvGetReply {}
+impl GcsAnswer for rpc::InternalKvPutReply {}
+impl GcsAnswer for rpc::InternalKvDelReply {}
+impl GcsAnswer for rpc::GcsSubscriberCommandBatchReply {}
+impl GcsAnswer for rpc::GcsPublishReply {}
 
-plain!(
-    wire::ReportAutoscalingStateReply,
-    wire::DrainNodeReply,
-    rpc::DrainNodeReply,
-    rpc::InternalKvGetReply,
-    rpc::InternalKvPutReply,
-    rpc::InternalKvDelReply,
-    rpc::GcsSubscriberCommandBatchReply,
-    rpc::GcsPublishReply
-);
-
-/// Whether an answer of this shape may be decoded.
-pub(in crate::gcs) fn check(bytes: &[u8], shape: &MessageShape) -> Result<(), Excess> {
-    check_within(bytes, shape, MEMORY)
-}
-
-/// Whether an answer of this shape may be decoded into so much memory.
-pub(in crate::gcs) fn check_within(
-    bytes: &[u8],
-    shape: &MessageShape,
-    memory: usize,
-) -> Result<(), Excess> {
+/// Whether an answer of this kind may be decoded.
+pub(in crate::gcs) fn check<A: GcsAnswer>(bytes: &[u8]) -> Result<(), Excess> {
     let mut scan = Scan {
-        memory,
-        left: Counted::ALL.map(Counted::most),
+        memory: A::MEMORY,
+        left: Counted::ALL.map(|counted| counted.most().0),
     };
-    scan.message(bytes, shape)
+    scan.message(bytes, A::SHAPE)
 }
 
 struct Scan {
@@ -298,31 +236,31 @@ impl Scan {
         if let Some(counted) = shape.counted {
             self.count(counted)?;
         }
+        let varint = |bytes: &mut &[u8]| {
+            prost::encoding::decode_varint(bytes).map_err(|_| Excess::Malformed)
+        };
         let mut entries = 0;
         while !bytes.is_empty() {
             let key = varint(&mut bytes)?;
             // The wire types of protobuf: 0 is a varint, 1 eight bytes, 2 a length and as many
-            // bytes, 5 four bytes.
-            let content = match key & 7 {
+            // bytes, 5 four bytes. Groups (3 and 4) are not in proto3, and skipping them would
+            // need recursion.
+            let length = match key & 7 {
                 0 => {
                     varint(&mut bytes)?;
                     continue;
                 }
-                1 => {
-                    take(&mut bytes, 8)?;
-                    continue;
-                }
-                5 => {
-                    take(&mut bytes, 4)?;
-                    continue;
-                }
-                2 => {
-                    let length = varint(&mut bytes)?;
-                    take(&mut bytes, length)?
-                }
-                // Groups (3 and 4) are not in proto3, and skipping them would need recursion.
+                1 => 8,
+                2 => varint(&mut bytes)?,
+                5 => 4,
                 _ => return Err(Excess::Malformed),
             };
+            let length = usize::try_from(length).map_err(|_| Excess::Malformed)?;
+            let (content, rest) = bytes.split_at_checked(length).ok_or(Excess::Malformed)?;
+            bytes = rest;
+            if key & 7 != 2 {
+                continue;
+            }
             let known = shape.fields.iter().find(|(number, _)| *number == key >> 3);
             match known {
                 // The decoder drops fields that it does not know.
@@ -336,7 +274,13 @@ impl Scan {
                 Some((_, Field::Message(inner))) => self.message(content, inner)?,
                 Some((_, Field::Entry(size))) => {
                     entries += 1;
-                    self.entry(content, *size, entries)?;
+                    if entries > ENTRIES || content.len() > 2 * TEXT {
+                        return Err(Excess::Long);
+                    }
+                    // A node of a B-tree map has capacity for eleven entries, and in the worst
+                    // case contains five. The first entry of a map allocates a whole node.
+                    let nodes = if entries <= 2 { 11 } else { 3 };
+                    self.take(nodes * size + 32 + content.len())?;
                 }
             }
         }
@@ -348,16 +292,6 @@ impl Scan {
             *left = left.checked_sub(1).ok_or(Excess::Many(counted))?;
         }
         Ok(())
-    }
-
-    fn entry(&mut self, bytes: &[u8], size: usize, entries: usize) -> Result<(), Excess> {
-        if entries > ENTRIES || bytes.len() > 2 * TEXT {
-            return Err(Excess::Long);
-        }
-        // A node of a B-tree map has capacity for eleven entries, and in the worst case contains
-        // five. The first entry of a map allocates a whole node.
-        let nodes = if entries <= 2 { 11 } else { 3 };
-        self.take(nodes * size + 32 + bytes.len())
     }
 
     fn text(&mut self, bytes: &[u8]) -> Result<(), Excess> {
@@ -373,17 +307,6 @@ impl Scan {
     }
 }
 
-fn varint(bytes: &mut &[u8]) -> Result<u64, Excess> {
-    prost::encoding::decode_varint(bytes).map_err(|_| Excess::Malformed)
-}
-
-fn take<'a>(bytes: &mut &'a [u8], length: u64) -> Result<&'a [u8], Excess> {
-    let length = usize::try_from(length).map_err(|_| Excess::Malformed)?;
-    let (content, rest) = bytes.split_at_checked(length).ok_or(Excess::Malformed)?;
-    *bytes = rest;
-    Ok(content)
-}
-
 #[cfg(test)]
 mod tests {
     use prost::Message as _;
@@ -394,8 +317,7 @@ mod tests {
         let reply = wire::GetClusterResourceStateReply {
             cluster_resource_state: Some(state),
         };
-        let shape = wire::GetClusterResourceStateReply::SHAPE;
-        check(&reply.encode_to_vec(), shape).err()
+        check::<wire::GetClusterResourceStateReply>(&reply.encode_to_vec()).err()
     }
 
     #[test]
@@ -410,18 +332,18 @@ mod tests {
             labels: labels().collect(),
             ..Default::default()
         };
-        let request = wire::ResourceRequestByCount {
-            request: Some(wire::ResourceRequest {
+        let request = gcs::ResourceRequestByCount {
+            request: gcs::ResourceRequest {
                 resources_bundle: amounts(),
                 ..Default::default()
-            }),
+            },
             count: 2_000,
         };
-        let bundle = wire::ResourceRequest {
+        let bundle = gcs::ResourceRequest {
             resources_bundle: [("CPU".to_owned(), 1.0)].into(),
             ..Default::default()
         };
-        let gang = wire::GangResourceRequest {
+        let gang = gcs::GangResourceRequest {
             requests: vec![bundle; 100],
             ..Default::default()
         };
@@ -444,12 +366,12 @@ mod tests {
         };
         assert_eq!(refused(many), Some(Excess::Many(Counted::Nodes)));
         let gangs = wire::ClusterResourceState {
-            pending_gang_resource_requests: vec![wire::GangResourceRequest::default(); 50_001],
+            pending_gang_resource_requests: vec![gcs::GangResourceRequest::default(); 50_001],
             ..empty()
         };
         assert_eq!(refused(gangs), Some(Excess::Many(Counted::Gangs)));
-        let bundles = wire::GangResourceRequest {
-            requests: vec![wire::ResourceRequest::default(); 400_001],
+        let bundles = gcs::GangResourceRequest {
+            requests: vec![gcs::ResourceRequest::default(); 400_001],
             ..Default::default()
         };
         let bundles = wire::ClusterResourceState {
@@ -478,15 +400,15 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_message_are_refused() {
-        let shape = wire::GetClusterResourceStateReply::SHAPE;
+        let check = check::<wire::GetClusterResourceStateReply>;
         for bytes in [
             &[0x0a, 5, 1][..],
             &[0x0b],
             &[0xff; 12],
             &[0x0a, 0xff, 0xff, 0xff, 0x7f],
         ] {
-            assert_eq!(check(bytes, shape), Err(Excess::Malformed), "{bytes:?}");
+            assert_eq!(check(bytes), Err(Excess::Malformed), "{bytes:?}");
         }
-        assert_eq!(check(&[], shape), Ok(()));
+        assert_eq!(check(&[]), Ok(()));
     }
 }

@@ -6,24 +6,22 @@
 //! Invariant: a message that is within the bounds always becomes a value, and one that is not becomes an error
 //! before it takes memory.
 
-mod autoscaling_state;
 pub(super) mod bounds;
-mod cluster_state;
 mod generated;
+mod states;
 mod tasks;
 pub(super) mod users;
 
 pub(super) use generated::ray;
 
-use super::excess::Excess;
-use super::validate::{self, Unusable};
+use super::validate::{self, Excess, Unusable};
 use crate::snapshot::gcs::ClusterResourceState;
 use prost::Message as _;
 
 /// The state in an answer, checked and decoded like that of a GCS.
 pub fn read_state(bytes: &[u8]) -> Result<ClusterResourceState, Unusable> {
     use ray::rpc::autoscaler::GetClusterResourceStateReply as Reply;
-    bounds::check(bytes, <Reply as bounds::GcsAnswer>::SHAPE)?;
+    bounds::check::<Reply>(bytes)?;
     let reply = Reply::decode(bytes).map_err(|_| Excess::Malformed)?;
     let state = reply.cluster_resource_state.unwrap_or_default().into();
     validate::check(&state)?;

@@ -2,6 +2,7 @@
 
 use super::ray::rpc;
 use crate::simulate::trace::{PlacementStrategy, RayGroup, RayKind, RayRun};
+use crate::text::hex;
 
 /// Seconds of a nanosecond, and of a millisecond.
 const NANO: f64 = 1e-9;
@@ -71,13 +72,4 @@ impl From<rpc::PlacementGroupTableData> for (String, RayGroup) {
         };
         (hex(&group.placement_group_id), group_of)
     }
-}
-
-fn hex(id: &[u8]) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::with_capacity(2 * id.len());
-    for byte in id {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }

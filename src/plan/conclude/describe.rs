@@ -38,7 +38,7 @@ fn bundle(request: &ResourceRequest) -> String {
     let mut selectors = Vec::new();
     for selector in &request.label_selectors {
         let conditions = selector.label_constraints.iter().map(|one| {
-            let is_not = one.operator == LabelOperator::NotIn;
+            let is_not = one.operator() == LabelOperator::NotIn;
             let operator = if is_not { "not in" } else { "in" };
             format!(
                 "{} {operator} [{}]",

@@ -12,7 +12,8 @@ use crate::plan::list::GroupIndex;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::outcome::plan::GroupPlan;
 use crate::plan::settings::PlanSettings;
-use crate::ray::initial_sizes::{InitialSize, InitialSizes};
+use crate::ray::initial_sizes::InitialSizes;
+use crate::ray::resource::CpuAndMemory;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod_object::Resources;
 
@@ -22,7 +23,7 @@ pub(crate) fn of_group(
     settings: &PlanSettings,
     decided: &Decided<'_>,
     number: GroupIndex,
-) -> Option<InitialSize> {
+) -> Option<CpuAndMemory> {
     let state = &decided.state;
     // Kueue admits new pods as their template asks.
     let is_queued = snapshot.ray_cluster.is_queued;
@@ -57,7 +58,7 @@ pub(crate) fn of_group(
         });
     let largest = needs.fold(base, Size::max);
     let size = multiple(largest, base, limits);
-    base.is_below(size).then(|| InitialSize {
+    base.is_below(size).then(|| CpuAndMemory {
         cpu_milli: milli(size.cpu),
         memory_bytes: size.memory,
     })

@@ -9,7 +9,7 @@ use crate::plan::growth::size::{bytes, cores, milli};
 use crate::plan::list::GroupIndex;
 use crate::plan::outcome::report::{CpuAndMemory, GroupSizes};
 use crate::ray::group::HEAD_NAME;
-use crate::snapshot::amounts::Amounts;
+use crate::ray::resource::Amounts;
 use crate::snapshot::gcs::NodeState;
 use crate::snapshot::pod::{Pod, PodRole};
 

@@ -62,7 +62,7 @@ impl Shape {
             conditions
                 .map(|constraint| LabelCondition {
                     label: known(&constraint.label_key),
-                    operator: constraint.operator,
+                    operator: constraint.operator(),
                     values: constraint.label_values.iter().map(|v| known(v)).collect(),
                 })
                 .collect()

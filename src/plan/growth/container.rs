@@ -1,6 +1,6 @@
 //! The requests and limits by which the size of a pod is known.
 
-use crate::snapshot::amounts::Amounts;
+use crate::ray::resource::Amounts;
 use crate::snapshot::pod::Pod;
 
 /// The amounts of the Ray container, which is the first one, and of the other containers.

@@ -4,7 +4,7 @@ use crate::hash::HashMap;
 use crate::plan::growth::size::{Size, bytes, cores, from_cores};
 use crate::plan::list::{KubeNodeIndex, List};
 use crate::quantity::Quantity;
-use crate::snapshot::amounts::Amounts;
+use crate::ray::resource::Amounts;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::{KubeNode, NodeLoads};
 

@@ -10,8 +10,8 @@ use crate::plan::outcome::problem_reason::ResizeError;
 use crate::plan::outcome::resize_note::ResizeNote;
 use crate::plan::strategy::Strategy;
 use crate::quantity::Quantity;
+use crate::ray::resource::Amounts;
 use crate::seconds::{Retry, second_of};
-use crate::snapshot::amounts::Amounts;
 use crate::snapshot::history::ResizeMemory;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_condition::PodCondition;
@@ -156,7 +156,13 @@ fn read_conditions(
 ) -> Result<(), ResizeError> {
     // Kubernetes may set both conditions at once. The first one in the list counts, as it does for
     // Ray.
-    for condition in pod.conditions().iter().filter(|one| one.is_true()) {
+    for condition in pod
+        .object
+        .status
+        .conditions
+        .iter()
+        .filter(|one| one.is_true())
+    {
         let message = condition.message.clone();
         match condition.kind.as_str() {
             "PodResizePending" => {

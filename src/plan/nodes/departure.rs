@@ -13,7 +13,7 @@ use crate::plan::outcome::cause::{Departure, DepartureReason};
 use crate::snapshot::KubeNode;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::{Pod, PodRole};
-use crate::snapshot::taint::{Taint, TaintMeaning};
+use crate::snapshot::taint::{CORDON, Taint, TaintMeaning};
 use crate::snapshot::toleration::UNANSWERED_S;
 
 /// Seconds for which a kubelet may be silent before its node counts as leaving: a restart takes
@@ -192,7 +192,7 @@ fn by_taint(node: &KubeNode, taint: &Taint, pod: &Pod<'_>, now: f64) -> Option<E
         // there again. Where somebody does evict it, the pod says so.
         (TaintMeaning::Leaves(None), _) if pod.stays_beside(taint) => None,
         (TaintMeaning::Leaves(seconds), since) => Some(ExpectedDeparture {
-            reason: if taint.is_cordon() {
+            reason: if taint.key == CORDON {
                 DepartureReason::NodeCordoned(name.clone())
             } else {
                 tainted()
@@ -231,8 +231,8 @@ fn tolerated_s(pod: &Pod<'_>, taint: &Taint) -> Option<f64> {
 fn comes_back(node: &KubeNode, pod: &Pod<'_>) -> bool {
     let is_let_in = || {
         let mut taints = node.spec.taints.iter();
-        let is_open = !node.spec.unschedulable || pod.tolerates(&Taint::cordon());
-        is_open && taints.all(|taint| pod.tolerates(taint))
+        let is_open = !node.spec.unschedulable || pod.toleration(&Taint::cordon()).is_some();
+        is_open && taints.all(|taint| pod.toleration(taint).is_some())
     };
     let is_later = || {
         let times = node.deleted_at().zip(pod.created());

@@ -10,8 +10,8 @@ use crate::plan::outcome::problem_reason::{GroupError, ProblemReason, ResizeLimi
 use crate::plan::strategy::Strategy;
 use crate::ray::group::HEAD_NAME;
 use crate::ray::node_resources::NodeResources;
+use crate::ray::resource::Amounts;
 use crate::ray::{Ippr, Role};
-use crate::snapshot::amounts::Amounts;
 use crate::snapshot::cluster_object::{
     ClusterObject, ClusterSpec, DEFAULT_IDLE_TIMEOUT_S, GroupSpec,
 };
@@ -194,7 +194,7 @@ impl ClusterConfig {
             };
             // Not below the base size, with which a pod starts whatever the pod as a whole may
             // have.
-            let [cpu, memory] = group.within_pod;
+            let Amounts { cpu, memory } = group.within_pod;
             if let Some(cpu) = cpu {
                 limits.cpu = limits.cpu.min(cores(cpu).max(base.cpu));
             }

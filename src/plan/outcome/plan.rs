@@ -13,7 +13,7 @@ use crate::plan::outcome::resize_note::PodNote;
 use crate::plan::outcome::standby_reason::StandbyLaunch;
 use crate::plan::outcome::unmet::Unmet;
 use crate::plan::strategy::Strategy;
-use crate::ray::initial_sizes::InitialSize;
+use crate::ray::resource::CpuAndMemory;
 use crate::snapshot::History;
 
 /// A plan: what is to be done about a RayCluster now.
@@ -78,7 +78,7 @@ pub struct GroupPlan {
     /// The size that the pods of these are to be made with; absent where that is the size of their
     /// template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub initial_size: Option<InitialSize>,
+    pub initial_size: Option<CpuAndMemory>,
     /// The new nodes that no demand needs, with the reasons for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub standby: Vec<StandbyLaunch>,

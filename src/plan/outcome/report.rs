@@ -9,6 +9,7 @@ use crate::plan::outcome::display::{cpu, memory};
 use crate::plan::outcome::remark::NodeRemark;
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::outcome::unmet::DemandKind;
+pub use crate::ray::resource::CpuAndMemory;
 
 /// The reasons why the plan is as it is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -126,27 +127,6 @@ impl GroupSizes {
             has: self.has.join(other.has, i64::saturating_add),
             in_use: self.in_use.join(other.in_use, i64::saturating_add),
             up_to: self.up_to.join(other.up_to, i64::saturating_add),
-        }
-    }
-}
-
-/// Amounts of CPU and memory.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CpuAndMemory {
-    /// Thousandths of cores.
-    pub cpu_milli: i64,
-    /// Bytes of memory.
-    pub memory_bytes: i64,
-}
-
-impl CpuAndMemory {
-    /// Both amounts of both, joined by a function such as [`i64::saturating_add`].
-    #[must_use]
-    pub fn join(self, other: Self, both: fn(i64, i64) -> i64) -> Self {
-        Self {
-            cpu_milli: both(self.cpu_milli, other.cpu_milli),
-            memory_bytes: both(self.memory_bytes, other.memory_bytes),
         }
     }
 }

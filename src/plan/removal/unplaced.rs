@@ -9,7 +9,7 @@ use crate::hash::HashMap;
 use crate::plan::list::{GroupIndex, KubeNodeIndex};
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::state::DecisionState;
-use crate::snapshot::amounts::Amounts;
+use crate::ray::resource::Amounts;
 use crate::snapshot::pod::Pod;
 
 /// Seconds for which the scheduler may leave room that a pod fits into: it tries a pod again ten

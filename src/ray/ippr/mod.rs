@@ -4,20 +4,16 @@
 //! all three required) and aborts its whole loop on any fault. Here a fault becomes a [`IpprProblem`]
 //! and everything else is still read, so that rules can report all of it.
 
-mod group_limits;
 mod json;
-mod key_place;
-mod resize_limit;
+mod limits;
 
-pub use group_limits::GroupResizeLimits;
-pub use key_place::{ANNOTATION, KeyPlace};
-pub use resize_limit::{ResizeLimit, ResizeLimitFault};
+pub use limits::{ANNOTATION, GroupResizeLimits, KeyPlace, ResizeLimit, ResizeLimitFault};
 
 use std::collections::HashMap;
 
-use group_limits::LimitsEntry;
-use json::{Json, Object};
-use key_place::place;
+use json::{Object, integer, shown};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::text::shown_text;
 
@@ -107,10 +103,35 @@ impl Ippr {
             ippr.fault(IpprProblem::NotJson("it is longer than 256 KiB".to_owned()));
             return ippr;
         }
-        match serde_json::from_str(text) {
-            Ok(Json::Object(root)) => ippr.read_root(&root),
-            Ok(_) => ippr.fault(IpprProblem::NotAnObject),
-            Err(error) => ippr.fault(IpprProblem::NotJson(error.to_string())),
+        let root = match Object::parse(text) {
+            Ok(Some(root)) => root,
+            Ok(None) => {
+                ippr.fault(IpprProblem::NotAnObject);
+                return ippr;
+            }
+            Err(error) => {
+                ippr.fault(IpprProblem::NotJson(error.to_string()));
+                return ippr;
+            }
+        };
+        ippr.note_duplicates(&root, &[]);
+        if !root.entries.is_empty() && !root.has("groups") {
+            ippr.fault(IpprProblem::NoGroups);
+        }
+        for (key, value) in &root.entries {
+            if key != "groups" {
+                ippr.unknown(place(&[], key));
+                continue;
+            }
+            let Some(groups) = ippr.object(value, &[], key) else {
+                continue;
+            };
+            ippr.note_duplicates(&groups, &["groups"]);
+            for (name, value) in &groups.entries {
+                if let Some(entry) = ippr.object(value, &["groups"], name) {
+                    ippr.read_group(name, &entry);
+                }
+            }
         }
         ippr
     }
@@ -148,43 +169,60 @@ impl Ippr {
         }
     }
 
-    fn read_root(&mut self, root: &Object) {
-        self.note_duplicates(root, &[]);
-        if !root.entries.is_empty() && !root.has("groups") {
-            self.fault(IpprProblem::NoGroups);
-        }
-        for (key, value) in &root.entries {
-            match (key.as_str(), value) {
-                ("groups", Json::Object(groups)) => self.read_groups(groups),
-                ("groups", other) => self.fault(not_an_object(place(&[], key), other)),
-                (other, _) => self.unknown(place(&[], other)),
-            }
+    fn note_duplicates(&mut self, object: &Object, parents: &[&str]) {
+        for key in &object.twice {
+            self.fault(IpprProblem::Duplicate(place(parents, key)));
         }
     }
 
-    fn read_groups(&mut self, groups: &Object) {
-        self.note_duplicates(groups, &["groups"]);
-        for (name, value) in &groups.entries {
-            match value {
-                Json::Object(entry) => self.read_group(name, entry),
-                other => self.fault(not_an_object(place(&["groups"], name), other)),
-            }
+    /// The object at a key, where only an object can be.
+    fn object(&mut self, value: &RawValue, parents: &[&str], key: &str) -> Option<Object> {
+        if let Ok(Some(object)) = Object::parse(value.get()) {
+            return Some(object);
         }
+        self.fault(IpprProblem::NotAnObjectAt {
+            place: place(parents, key),
+            found: shown(&parsed(value)),
+        });
+        None
     }
 
     fn read_group(&mut self, name: &str, entry: &Object) {
         self.note_duplicates(entry, &["groups", name]);
-        let mut resize_limits = GroupResizeLimits::of(name);
+        let mut limits = GroupResizeLimits {
+            name: name.to_owned(),
+            ..GroupResizeLimits::default()
+        };
         for (key, value) in &entry.entries {
-            match resize_limits.read(key, value) {
-                LimitsEntry::Fine => {}
-                LimitsEntry::Unknown => self.unknown(place(&["groups", name], key)),
-                LimitsEntry::WrongType(key, wanted) => self.fault(IpprProblem::WrongType {
+            let Some(key) = GROUP_KEYS.into_iter().find(|known| *known == key.as_str()) else {
+                self.unknown(place(&["groups", name], key));
+                continue;
+            };
+            let value = parsed(value);
+            let (is_read, wanted) = match key {
+                "max-cpu" => {
+                    limits.max_cpu = ResizeLimit::read(&value);
+                    (limits.max_cpu.is_some(), "a string or a number")
+                }
+                "max-memory" => {
+                    // Ray's `IPPRSpecsSchema` takes any number for CPU, but only integers for memory.
+                    let is_fraction = value.is_number() && integer(&value).is_none();
+                    limits.max_memory = ResizeLimit::read(&value).filter(|_| !is_fraction);
+                    (limits.max_memory.is_some(), "a string or an integer")
+                }
+                _ => {
+                    limits.resize_timeout = integer(&value);
+                    let is_read = limits.resize_timeout.is_some();
+                    (is_read, "an integer number of seconds")
+                }
+            };
+            if !is_read {
+                self.fault(IpprProblem::WrongType {
                     group: name.to_owned(),
                     key,
-                    found: value.to_string(),
+                    found: shown(&value),
                     wanted,
-                }),
+                });
             }
         }
         for key in GROUP_KEYS.into_iter().filter(|key| !entry.has(key)) {
@@ -192,19 +230,21 @@ impl Ippr {
             self.fault(IpprProblem::Missing { group, key });
         }
         self.positions.insert(name.to_owned(), self.groups.len());
-        self.groups.push(resize_limits);
-    }
-
-    fn note_duplicates(&mut self, object: &Object, parents: &[&str]) {
-        for key in &object.twice {
-            self.fault(IpprProblem::Duplicate(place(parents, key)));
-        }
+        self.groups.push(limits);
     }
 }
 
-fn not_an_object(place: KeyPlace, found: &Json) -> IpprProblem {
-    let found = found.to_string();
-    IpprProblem::NotAnObjectAt { place, found }
+/// The value of a key. One that is nested too deeply to be read counts as an object.
+fn parsed(value: &RawValue) -> Value {
+    serde_json::from_str(value.get()).unwrap_or_else(|_| Value::Object(serde_json::Map::new()))
+}
+
+/// The place of a key below `parents`.
+fn place(parents: &[&str], key: &str) -> KeyPlace {
+    KeyPlace {
+        parents: parents.iter().map(ToString::to_string).collect(),
+        key: key.to_owned(),
+    }
 }
 
 #[cfg(test)]

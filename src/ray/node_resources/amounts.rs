@@ -1,70 +1,86 @@
-//! One amount of a group's node: in which places, and in which order, Ray looks for it.
+//! The amounts of a group's node: in which places, and in which order, Ray looks for each of them; and the errors
+//! that keep it from deriving them.
 
 use serde_json::Value;
 
-use super::ResourceError;
-use crate::quantity::Quantity;
-use crate::ray::start_params::{start_integer, start_resources};
+use crate::quantity::{Quantity, QuantityError};
+use crate::ray::start_params::{StartResourcesError, start_integer, start_resources};
 use crate::ray::{Fields, Group};
 
 /// The keys of a group's `resources` that are not custom resources. They are compared exactly:
 /// `cpu` is a custom resource.
 const STANDARD: [&str; 4] = ["CPU", "GPU", "TPU", "memory"];
 
-/// The source of an amount.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AmountSource {
-    /// The group's own `resources`.
-    GroupResources,
-    /// `rayStartParams`.
-    StartParam,
-    /// `resources.limits` of the ray container.
-    Limit,
-    /// `resources.requests` of the ray container.
-    Request,
+/// The error of a group whose resources Ray cannot derive.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum ResourceError {
+    /// The template has no container, or its first one is not an object.
+    #[error("the template has no container: add the ray container as its first")]
+    NoContainer,
+    /// No source says how many CPUs there are, and Ray insists on knowing.
+    #[error("no CPU count can be derived: set a CPU limit on the ray container")]
+    CpuUnknown,
+    /// A start parameter is not an integer.
+    #[error("rayStartParams.{key} is not an integer: write a whole number in quotes")]
+    NotAnInteger {
+        /// The name of the parameter.
+        key: &'static str,
+    },
+    /// A value is not a quantity.
+    #[error("the amount of {resource} is not a quantity: {error}")]
+    NotAQuantity {
+        /// The name of the resource.
+        resource: String,
+        /// The error of the value.
+        error: QuantityError,
+    },
+    /// `rayStartParams.resources` cannot be read.
+    #[error("rayStartParams.resources: {0}")]
+    StartResources(#[from] StartResourcesError),
+    /// The topology of the pod's TPUs is not numbers joined by `x`.
+    #[error("the TPU topology {0:?} is not numbers joined by x: write it like 2x2x2")]
+    Topology(String),
+    /// The amount of a resource is negative.
+    #[error("the amount of {0} is negative: write 0 or more")]
+    Negative(String),
 }
 
-/// An amount, and where it was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Derived {
-    /// The amount in whole units (cores, bytes, pieces), rounded up.
-    pub amount: i64,
-    /// Its source.
-    pub source: AmountSource,
+/// The CPUs of a node in whole cores, rounded up: from the group's `resources`, else from `num-cpus`,
+/// else from the container's limit, else from its request. `None` if none of them says, which Ray does
+/// not accept.
+pub fn cpu(group: &Group<'_>) -> Result<Option<i64>, ResourceError> {
+    cpu_or_memory(group, ("CPU", "num-cpus", "cpu"))
 }
 
-/// The CPUs of a node: from the group's `resources`, else from `num-cpus`, else from the
-/// container's limit, else from its request. `None` if none of them says, which Ray does not
-/// accept.
-pub fn cpu(group: &Group<'_>) -> Result<Option<Derived>, ResourceError> {
-    match declared(group, "CPU", "num-cpus")? {
-        Some(declared) => Ok(Some(declared)),
-        None => of_container(group, "cpu"),
+/// CPUs, or the memory in bytes, by the names that each has in the group's `resources`, among the start
+/// parameters and in the container.
+pub(super) fn cpu_or_memory(
+    group: &Group<'_>,
+    (resource, param, name): (&str, &'static str, &str),
+) -> Result<Option<i64>, ResourceError> {
+    if let Some(amount) = declared(group, resource, param)? {
+        return Ok(Some(amount));
     }
-}
-
-/// The memory of a node in bytes, from the same sources as [`cpu`]. `None` if none of them says.
-pub fn memory(group: &Group<'_>) -> Result<Option<Derived>, ResourceError> {
-    match declared(group, "memory", "memory")? {
-        Some(declared) => Ok(Some(declared)),
-        None => of_container(group, "memory"),
+    for amounts in container_amounts(group)? {
+        if let Some(value) = present(amounts, name) {
+            return whole(name, value).map(Some);
+        }
     }
+    Ok(None)
 }
 
 /// The GPUs of a node: from the group's `resources`, else from `num-gpus`, else from the first
 /// entry of the container's limits, then requests, whose name ends in `gpu` and that is above zero.
-pub fn gpu(group: &Group<'_>) -> Result<Option<Derived>, ResourceError> {
-    if let Some(declared) = declared(group, "GPU", "num-gpus")? {
-        return Ok(Some(declared));
+pub fn gpu(group: &Group<'_>) -> Result<Option<i64>, ResourceError> {
+    if let Some(amount) = declared(group, "GPU", "num-gpus")? {
+        return Ok(Some(amount));
     }
-    for (source, amounts) in container_amounts(group)? {
-        for (resource, value) in amounts {
-            if resource.ends_with("gpu") {
-                let amount = whole(resource, value)?;
-                // Ray goes on past a zero and takes the first kind of GPU that is there.
-                if amount > 0 {
-                    return Ok(Some(Derived { amount, source }));
-                }
+    for (resource, value) in container_amounts(group)?.flatten() {
+        if resource.ends_with("gpu") {
+            let amount = whole(resource, value)?;
+            // Ray goes on past a zero and takes the first kind of GPU that is there.
+            if amount > 0 {
+                return Ok(Some(amount));
             }
         }
     }
@@ -73,7 +89,7 @@ pub fn gpu(group: &Group<'_>) -> Result<Option<Derived>, ResourceError> {
 
 /// The custom resources of a node: every non-standard key of the group's `resources`, if the group
 /// has any `resources`, else the keys of `rayStartParams.resources`.
-pub fn custom(group: &Group<'_>) -> Result<Vec<(String, i64)>, ResourceError> {
+pub(super) fn custom(group: &Group<'_>) -> Result<Vec<(String, i64)>, ResourceError> {
     match group.resources() {
         Some(resources) => resources
             .iter()
@@ -96,7 +112,7 @@ pub(super) fn tpu(group: &Group<'_>, listed: Option<i64>) -> Result<Option<i64>,
     if listed.is_some() {
         return Ok(listed);
     }
-    for (_, amounts) in container_amounts(group)? {
+    for amounts in container_amounts(group)? {
         if let Some(value) = present(amounts, "google.com/tpu") {
             let amount = whole("google.com/tpu", value)?;
             // A zero in the limits counts as absent for Ray, which then looks at the requests.
@@ -113,39 +129,23 @@ fn declared(
     group: &Group<'_>,
     resource: &str,
     param: &'static str,
-) -> Result<Option<Derived>, ResourceError> {
+) -> Result<Option<i64>, ResourceError> {
     if let Some(value) = group.resources().and_then(|map| present(map, resource)) {
-        let amount = whole(resource, value)?;
-        let source = AmountSource::GroupResources;
-        return Ok(Some(Derived { amount, source }));
+        return whole(resource, value).map(Some);
     }
     let Some(value) = group.start_param(param).filter(|value| !value.is_null()) else {
         return Ok(None);
     };
     let amount = start_integer(value).ok_or(ResourceError::NotAnInteger { key: param })?;
-    let source = AmountSource::StartParam;
-    Ok(Some(Derived { amount, source }))
-}
-
-/// An amount that the ray container has: its limit, else its request.
-fn of_container(group: &Group<'_>, resource: &str) -> Result<Option<Derived>, ResourceError> {
-    for (source, amounts) in container_amounts(group)? {
-        if let Some(value) = present(amounts, resource) {
-            let amount = whole(resource, value)?;
-            return Ok(Some(Derived { amount, source }));
-        }
-    }
-    Ok(None)
+    Ok(Some(amount))
 }
 
 /// The limits of the ray container, then its requests.
 fn container_amounts<'a>(
     group: &Group<'a>,
-) -> Result<impl Iterator<Item = (AmountSource, &'a Fields)>, ResourceError> {
+) -> Result<impl Iterator<Item = &'a Fields>, ResourceError> {
     let container = group.ray_container().ok_or(ResourceError::NoContainer)?;
-    let limits = container.limits().map(|map| (AmountSource::Limit, map));
-    let requests = container.requests().map(|map| (AmountSource::Request, map));
-    Ok(limits.into_iter().chain(requests))
+    Ok(container.limits().into_iter().chain(container.requests()))
 }
 
 /// The value of a key. A null counts as absent.
@@ -154,7 +154,7 @@ fn present<'a>(map: &'a Fields, key: &str) -> Option<&'a Value> {
     map.get(key).filter(|value| !value.is_null())
 }
 
-/// A quantity in whole units, rounded up.
+/// A quantity in whole units, rounded up, within the bounds of 64 bits.
 pub(super) fn whole(resource: &str, value: &Value) -> Result<i64, ResourceError> {
     let quantity = match value {
         // Python's `Decimal` accepts blanks around a number, and Ray accepts a capital K for a
@@ -165,16 +165,14 @@ pub(super) fn whole(resource: &str, value: &Value) -> Result<i64, ResourceError>
         },
         other => Quantity::from_json(other),
     };
-    match quantity {
-        Ok(quantity) => Ok(saturated(quantity.ceil_units())),
-        Err(error) => Err(ResourceError::NotAQuantity {
-            resource: resource.to_owned(),
-            error,
-        }),
-    }
-}
-
-fn saturated(amount: i128) -> i64 {
-    let bound = if amount < 0 { i64::MIN } else { i64::MAX };
-    i64::try_from(amount).unwrap_or(bound)
+    let quantity = quantity.map_err(|error| ResourceError::NotAQuantity {
+        resource: resource.to_owned(),
+        error,
+    })?;
+    let bound = if quantity.is_negative() {
+        i64::MIN
+    } else {
+        i64::MAX
+    };
+    Ok(i64::try_from(quantity.ceil_units()).unwrap_or(bound))
 }

@@ -7,11 +7,9 @@
 //! return a [`ResourceError`].
 
 mod amounts;
-mod error;
 pub mod tpu;
 
-pub use amounts::{AmountSource, Derived, cpu, custom, gpu, memory};
-pub use error::ResourceError;
+pub use amounts::{ResourceError, cpu, gpu};
 
 use std::collections::HashMap;
 
@@ -27,18 +25,38 @@ pub struct NodeResources(Vec<(String, i64)>);
 impl NodeResources {
     /// Derives what a node of `group` has.
     pub fn of(group: &Group<'_>) -> Result<Self, ResourceError> {
-        let custom = custom(group)?;
+        let custom = amounts::custom(group)?;
         let mut derived = Self::default();
-        let cpu = cpu(group)?.ok_or(ResourceError::CpuUnknown)?;
-        derived.set("CPU", cpu.amount);
+        derived.set("CPU", cpu(group)?.ok_or(ResourceError::CpuUnknown)?);
         if let Some(gpu) = gpu(group)? {
-            derived.set("GPU", gpu.amount);
+            derived.set("GPU", gpu);
         }
-        derived.add_tpu(group, &custom)?;
-        if let Some(memory) = memory(group)? {
-            derived.set("memory", memory.amount);
+        let listed = custom.iter().find(|(resource, _)| resource == "TPU");
+        if let Some(tpu) = amounts::tpu(group, listed.map(|(_, amount)| *amount))? {
+            // A `TPU` among the custom resources is added with these, after the memory, as Ray does it.
+            if listed.is_none() {
+                derived.set("TPU", tpu);
+            }
+            if let Some(head) = tpu::head_resource(group)? {
+                derived.set(&head, 1);
+            }
         }
-        derived.extend(&custom);
+        let memory = ("memory", "memory", "memory");
+        if let Some(memory) = amounts::cpu_or_memory(group, memory)? {
+            derived.set("memory", memory);
+        }
+        // Not one by one, as there may be very many of them.
+        let places = derived.0.iter().enumerate();
+        let mut places: HashMap<String, usize> =
+            places.map(|(at, (name, _))| (name.clone(), at)).collect();
+        for (resource, amount) in custom {
+            if let Some(entry) = places.get(&resource).and_then(|at| derived.0.get_mut(*at)) {
+                entry.1 = amount;
+            } else {
+                places.insert(resource.clone(), derived.0.len());
+                derived.0.push((resource, amount));
+            }
+        }
         // Ray checks the resulting configuration against `ray-schema.json`, which allows no
         // negative amount.
         match derived.0.iter().find(|(_, amount)| *amount < 0) {
@@ -47,15 +65,10 @@ impl NodeResources {
         }
     }
 
-    /// The resources with which KubeRay starts a node of `group`, if they can be read and are not these,
-    /// which Ray's autoscaler derives. (KubeRay, `common/pod.go`, `updateRayStartParamsResources` and
+    /// The resources with which KubeRay starts a node of `group`, for which Ray's autoscaler derives these.
+    /// (KubeRay, `common/pod.go`, `updateRayStartParamsResources` and
     /// `addWellKnownAcceleratorResources`.)
-    pub fn started(&self, group: &Group<'_>) -> Option<Self> {
-        let started = self.as_started(group).ok();
-        started.filter(|started| started != self)
-    }
-
-    fn as_started(&self, group: &Group<'_>) -> Result<Self, ResourceError> {
+    pub fn started(&self, group: &Group<'_>) -> Result<Self, ResourceError> {
         let mut started = self.clone();
         for (name, value) in group.resources().into_iter().flatten() {
             // KubeRay reads these names in any case; for Ray they are custom resources.
@@ -114,40 +127,6 @@ impl NodeResources {
             Some(entry) => entry.1 = amount,
             None => self.0.push((resource.to_owned(), amount)),
         }
-    }
-
-    /// Sets many amounts in the same way, without looking through all resources for each of them.
-    fn extend(&mut self, custom: &[(String, i64)]) {
-        let places = self.0.iter().enumerate();
-        let mut places: HashMap<String, usize> =
-            places.map(|(at, (name, _))| (name.clone(), at)).collect();
-        for (resource, amount) in custom {
-            if let Some(entry) = places.get(resource).and_then(|at| self.0.get_mut(*at)) {
-                entry.1 = *amount;
-            } else {
-                places.insert(resource.clone(), self.0.len());
-                self.0.push((resource.clone(), *amount));
-            }
-        }
-    }
-
-    fn add_tpu(
-        &mut self,
-        group: &Group<'_>,
-        custom: &[(String, i64)],
-    ) -> Result<(), ResourceError> {
-        let listed = custom.iter().find(|(resource, _)| resource == "TPU");
-        let Some(amount) = amounts::tpu(group, listed.map(|(_, amount)| *amount))? else {
-            return Ok(());
-        };
-        // A `TPU` among the custom resources is added with these, after the memory, as Ray does it.
-        if listed.is_none() {
-            self.set("TPU", amount);
-        }
-        if let Some(head) = tpu::head_resource(group)? {
-            self.set(&head, 1);
-        }
-        Ok(())
     }
 }
 
@@ -302,7 +281,7 @@ mod tests {
         let spec = group.as_object().unwrap();
         let group = Group::parse(Kind::RayCluster, Role::Worker { index: 0 }, spec);
         let derived = NodeResources::of(&group).unwrap();
-        derived.as_started(&group).unwrap().0
+        derived.started(&group).unwrap().0
     }
 
     #[test]

@@ -2,27 +2,23 @@
 //!
 //! (Ray, `autoscaler/_private/kuberay/utils.py`, `tpu_node_selectors_to_type`.)
 
+use super::amounts::ResourceError;
 use crate::ray::start_params::python_int;
 use crate::ray::{Group, object_at, text_at};
 
 /// The node selector of a slice's topology.
 pub const TOPOLOGY: &str = "cloud.google.com/gke-tpu-topology";
 
-/// A TPU topology that is not numbers joined by `x`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-#[error("the TPU topology {0:?} is not numbers joined by x: write it like 2x2x2")]
-pub struct BadTopology(pub String);
-
 /// The resource of a slice's first host, such as `TPU-v4-16-head`, from the node selectors of the
 /// group's pods. `None` if one of the two selectors is missing, or names a TPU that Ray does not
 /// know.
-pub fn head_resource(group: &Group<'_>) -> Result<Option<String>, BadTopology> {
+pub fn head_resource(group: &Group<'_>) -> Result<Option<String>, ResourceError> {
     let (topology, accelerator) = selectors(group);
     match generation(accelerator) {
         Some((name, per_chip)) if !topology.is_empty() => chips(topology)
             .and_then(|chips| chips.checked_mul(per_chip))
             .map(|cores| Some(format!("TPU-{name}-{cores}-head")))
-            .ok_or_else(|| BadTopology(topology.to_owned())),
+            .ok_or_else(|| ResourceError::Topology(topology.to_owned())),
         _ => Ok(None),
     }
 }

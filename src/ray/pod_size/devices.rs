@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::most::{PodSum, SizePart};
+use super::parts::{PodSum, SizePart};
 use crate::quantity::Quantity;
-use crate::ray::{Cluster, Container, Group};
+use crate::ray::{Cluster, Group};
 
 /// Whether a resource counts as GPUs: a GPU, a slice or a share of one, or an accelerator of
 /// another kind. Each piece that is handed out counts as one. Resources that measure GPUs (their
@@ -44,7 +44,7 @@ pub fn is_gpu(resource: &str) -> bool {
 pub fn gpus(cluster: &Cluster<'_>, group: &Group<'_>) -> i128 {
     // Each container is looked at for its own names only: there is room for ten thousands of both.
     let mut by_name: BTreeMap<&str, PodSum> = BTreeMap::new();
-    for part in SizePart::of(cluster, group) {
+    for part in SizePart::all(cluster, group) {
         let Some(container) = part.container else {
             continue;
         };
@@ -57,20 +57,15 @@ pub fn gpus(cluster: &Cluster<'_>, group: &Group<'_>) -> i128 {
             .filter(|name| is_gpu(name))
             .collect();
         for name in names {
-            let sum = by_name.entry(name).or_default();
-            sum.add(&part, pieces(&container, name));
+            // Limit and request are the same for devices, but only once the API server has seen to
+            // that.
+            let pieces = container.limit(name).max(container.request(name));
+            let pieces = pieces.unwrap_or_default().max(Quantity::ZERO);
+            by_name.entry(name).or_default().add(part.role, pieces);
         }
     }
     let sums = by_name.values();
     sums.map(|sum| sum.total().ceil_units()).sum()
-}
-
-/// The number of pieces of a container. The larger of limit and request counts.
-fn pieces(container: &Container<'_>, name: &str) -> Quantity {
-    // They are the same for devices, but only once the API server has seen to that.
-    let amounts = [container.limit(name), container.request(name)];
-    let most = amounts.into_iter().flatten().max();
-    most.unwrap_or_default().max(Quantity::ZERO)
 }
 
 #[cfg(test)]

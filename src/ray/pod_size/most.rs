@@ -6,107 +6,11 @@
 //! limit may take what its node has. Kubernetes' own check of a pod's maximum says so too
 //! (admission plugin `LimitRanger`: "No limit is specified").
 
-use serde_json::Value;
-
+use super::parts::{PartRole, PodSum, SizePart, kuberays, plus};
 use crate::path::FieldPath;
 use crate::quantity::Quantity;
-use crate::ray::{Cluster, Container, Group, Resource, list_at, object_at, text_at};
-
-/// A container of a pod, with the role that Kubernetes gives it.
-#[derive(Debug)]
-pub struct SizePart<'a> {
-    /// The container; `None` for an autoscaler's container with the size that KubeRay gives it.
-    pub container: Option<Container<'a>>,
-    role: Role,
-    path: FieldPath,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// The first container, which grows in place.
-    Ray,
-    /// A container that runs as long as the pod.
-    Beside,
-    /// An init container that runs before the others and ends.
-    Init,
-    /// An init container that starts before the others and goes on running.
-    Sidecar,
-}
-
-impl<'a> SizePart<'a> {
-    /// The containers of a pod of `group`. Init containers are in their order. An autoscaled head
-    /// also has the autoscaler's container, which KubeRay adds.
-    pub fn of(cluster: &Cluster<'a>, group: &Group<'a>) -> impl Iterator<Item = Self> {
-        let init = group
-            .pod_spec()
-            .map_or(&[][..], |pod| list_at(pod, "initContainers"))
-            .iter()
-            .enumerate()
-            .filter_map(|(index, spec)| Some((index, spec.as_object()?)));
-        let before = init.map(|(index, spec)| Self {
-            container: Some(Container::new(index, spec)),
-            role: match text_at(spec, "restartPolicy") {
-                Some("Always") => Role::Sidecar,
-                _ => Role::Init,
-            },
-            path: group.init_container_path(index, spec),
-        });
-        let running = group.containers().map(|container| Self {
-            container: Some(container),
-            role: if container.index == 0 {
-                Role::Ray
-            } else {
-                Role::Beside
-            },
-            path: group.container_path(&container),
-        });
-        let autoscaler = (group.is_head() && cluster.autoscaling()).then(|| Self {
-            container: cluster
-                .autoscaler_options()
-                .filter(|options| object_at(options, "resources").is_some())
-                .map(|options| Container::new(0, options)),
-            role: Role::Beside,
-            path: cluster.path().key("autoscalerOptions"),
-        });
-        let parts: Vec<Self> = before.chain(running).chain(autoscaler).collect();
-        parts.into_iter()
-    }
-
-    /// The name by which messages call the container.
-    fn title(&self) -> String {
-        let container = self.container.as_ref();
-        match container.and_then(Container::name) {
-            Some(name) => format!("container {}", crate::text::shown_text(name)),
-            None if self.role == Role::Beside => "the autoscaler's container".to_owned(),
-            None => "a container".to_owned(),
-        }
-    }
-}
-
-/// Amounts of a pod's containers, added up in their order as Kubernetes does: containers that run at
-/// the same time are added up, and a container that ends before counts only where it takes more.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct PodSum {
-    sidecars: Quantity,
-    running: Quantity,
-    peak: Quantity,
-}
-
-impl PodSum {
-    /// Adds what a container takes. One that takes nothing need not be added.
-    pub fn add(&mut self, part: &SizePart<'_>, amount: Quantity) {
-        match part.role {
-            Role::Ray | Role::Beside => self.running = plus(self.running, amount),
-            Role::Sidecar => self.sidecars = plus(self.sidecars, amount),
-            Role::Init => self.peak = self.peak.max(plus(self.sidecars, amount)),
-        }
-    }
-
-    /// The amount that the pod takes.
-    pub fn total(self) -> Quantity {
-        plus(self.running, self.sidecars).max(self.peak)
-    }
-}
+use crate::ray::{Cluster, Container, Group, Resource, object_at};
+use crate::text::shown_text;
 
 /// The most that a pod may take of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -143,119 +47,62 @@ impl PodMost {
         limit: Option<Quantity>,
         bounds: ContainerBounds,
     ) -> Self {
-        let parts: Vec<SizePart<'_>> = SizePart::of(cluster, group).collect();
-        let mut sum = PodSum::default();
-        for part in &parts {
-            let most = match &part.container {
-                Some(container) => size(container, resource).or_default(bounds.default).most,
-                None => kuberays(resource),
-            };
-            let most = match part.role {
-                Role::Ray => most.max(limit.unwrap_or_default()),
-                _ => most,
-            };
-            sum.add(part, most);
-        }
-        let whole = PodLevel::of(group, resource);
-        let bounded = bounds.pod_level && whole.limit.is_some_and(is_some_of_it);
-        let unbounded = parts.iter().filter_map(|part| {
-            let container = part.container.as_ref()?;
-            let limited = size(container, resource).or_default(bounds.default).limited;
-            (!limited && !bounded).then(|| Unbounded {
-                title: part.title(),
-                path: (part.path.clone())
-                    .key("resources")
-                    .key("limits")
-                    .key(resource.name()),
-            })
-        });
-        let whole_most = whole.limit.max(whole.request).unwrap_or_default();
-        Self {
-            written: plus(sum.total().max(whole_most), whole.overhead),
-            unbounded: unbounded.collect(),
-        }
-    }
-}
-
-/// The most that a container may take, and whether a limit says so.
-#[derive(Debug, Clone, Copy)]
-struct Size {
-    most: Quantity,
-    limited: bool,
-}
-
-impl Size {
-    fn or_default(self, default: Option<Quantity>) -> Self {
-        match default.filter(|default| !self.limited && is_some_of_it(*default)) {
-            Some(default) => Self {
-                most: self.most.max(default),
-                limited: true,
-            },
-            None => self,
-        }
-    }
-}
-
-fn size(container: &Container<'_>, resource: Resource) -> Size {
-    let limit = container.limit(resource.name());
-    let request = container.request(resource.name());
-    Size {
-        most: limit.max(request).unwrap_or_default().max(Quantity::ZERO),
-        limited: limit.is_some_and(is_some_of_it),
-    }
-}
-
-/// Whether a limit bounds anything.
-fn is_some_of_it(limit: Quantity) -> bool {
-    // The kubelet sets no bound for a limit of zero.
-    limit > Quantity::ZERO
-}
-
-/// The amount that KubeRay gives the autoscaler's container, as request and limit (KubeRay,
-/// `BuildAutoscalerContainer`).
-const fn kuberays(resource: Resource) -> Quantity {
-    match resource {
-        Resource::Cpu => Quantity::from_milli(500),
-        Resource::Memory => Quantity::from_units(512 << 20),
-    }
-}
-
-/// The limit, request and overhead that a pod's spec gives the pod as a whole.
-#[derive(Debug, Default)]
-struct PodLevel {
-    limit: Option<Quantity>,
-    request: Option<Quantity>,
-    overhead: Quantity,
-}
-
-impl PodLevel {
-    fn of(group: &Group<'_>, resource: Resource) -> Self {
-        let Some(pod) = group.pod_spec() else {
-            return Self::default();
-        };
-        let overhead = object_at(pod, "overhead").and_then(|map| map.get(resource.name()));
+        // The kubelet sets no bound for a limit of zero.
+        let is_bound = |limit: &Quantity| *limit > Quantity::ZERO;
+        let pod = group.pod_spec();
         // The `resources` of a pod have the same form as those of a container.
-        let whole = Container::new(0, pod);
+        let whole = pod.map(|pod| Container::new(0, pod));
+        let whole_limit = whole.and_then(|whole| whole.limit(resource.name()));
+        let whole_request = whole.and_then(|whole| whole.request(resource.name()));
+        let is_bounded = bounds.pod_level && whole_limit.as_ref().is_some_and(is_bound);
+
+        let mut sum = PodSum::default();
+        let mut unbounded = Vec::new();
+        for SizePart { container, role } in SizePart::all(cluster, group) {
+            let Some(container) = container else {
+                sum.add(role, kuberays(resource));
+                continue;
+            };
+            let written = container.limit(resource.name());
+            let own = written.filter(is_bound).or(bounds.default.filter(is_bound));
+            let most = own.max(written).max(container.request(resource.name()));
+            let most = most.unwrap_or_default().max(Quantity::ZERO);
+            let grown = limit.filter(|_| role == PartRole::Ray);
+            sum.add(role, most.max(grown.unwrap_or_default()));
+            if own.is_some() || is_bounded {
+                continue;
+            }
+            let path = match role {
+                PartRole::Autoscaler => cluster.path().key("autoscalerOptions"),
+                PartRole::Init | PartRole::Sidecar => {
+                    group.init_container_path(container.index, container.spec)
+                }
+                PartRole::Ray | PartRole::Beside => group.container_path(&container),
+            };
+            unbounded.push(Unbounded {
+                title: match container.name() {
+                    Some(name) => format!("container {}", shown_text(name)),
+                    None if role == PartRole::Autoscaler => "the autoscaler's container".to_owned(),
+                    None => "a container".to_owned(),
+                },
+                path: path.key("resources").key("limits").key(resource.name()),
+            });
+        }
+
+        let overhead = pod.and_then(|pod| object_at(pod, "overhead"));
+        let overhead = overhead.and_then(|map| Quantity::from_json(map.get(resource.name())?).ok());
+        let overhead = overhead.filter(|overhead| !overhead.is_negative());
+        let whole_most = whole_limit.max(whole_request).unwrap_or_default();
         Self {
-            limit: whole.limit(resource.name()),
-            request: whole.request(resource.name()),
-            overhead: overhead.and_then(amount).unwrap_or_default(),
+            written: plus(sum.total().max(whole_most), overhead.unwrap_or_default()),
+            unbounded,
         }
     }
-}
-
-fn amount(value: &Value) -> Option<Quantity> {
-    Quantity::from_json(value).ok().filter(|q| !q.is_negative())
-}
-
-/// The sum, or the larger side where the sum cannot be represented.
-fn plus(left: Quantity, right: Quantity) -> Quantity {
-    left.checked_add(right).unwrap_or(left.max(right))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::ray::{Fields, Kind};

@@ -2,9 +2,9 @@
 //! grow: where a resize leaves them as they are, as Ray's does, and where it raises the pod's request along
 //! with the container's, as Rayfit's does.
 
-use super::BesideRay;
+use super::parts::BesideRay;
 use crate::quantity::Quantity;
-use crate::ray::{Cluster, Fields, Group, Resource, object_at};
+use crate::ray::{Cluster, Container, Group, ReconcileMode, Resource, object_at};
 
 /// The most that a ray container may have within its pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,86 +32,53 @@ pub enum PodLevelAmount {
 }
 
 impl PodLevelBound {
-    /// The bound of a group's ray container where a resize leaves the pod's own amounts as they are, if
-    /// there are any. (Kubernetes, `validation.go`, `validatePodResourceConsistency`.)
-    pub fn kept(cluster: &Cluster<'_>, group: &Group<'_>, resource: Resource) -> Option<Self> {
-        let pod = PodLevel::of(cluster, group, resource)?;
-        let by_limit = pod.limit.map(Self::by_limit);
-        let by_request = match pod.request {
-            Some(request) => pod.by_sum(PodLevelAmount::Request, request),
-            None => {
-                (pod.filled_in).and_then(|request| pod.by_sum(PodLevelAmount::FilledIn, request))
-            }
+    /// The bound of a group's ray container, if there is one. Ray leaves the pod's own amounts as they are.
+    /// Rayfit raises the pod's request as far as it must: only the pod's limit bounds that, which its request
+    /// may not exceed either. (Kubernetes, `validation.go`, `validatePodResourceConsistency`.)
+    pub fn of(
+        cluster: &Cluster<'_>,
+        group: &Group<'_>,
+        resource: Resource,
+        mode: ReconcileMode,
+    ) -> Option<Self> {
+        let spec = group.pod_spec()?;
+        object_at(spec, "resources")?;
+        // The `resources` of a pod have the same form as those of a container.
+        let pod = Container::new(0, spec);
+        let container = group.ray_container()?;
+        let name = resource.name();
+        let beside = BesideRay::of(cluster, group, resource).requests;
+        // The requests of all containers together may not exceed the amount.
+        let by_sum = |by, amount: Quantity| {
+            let left = amount.checked_sub(beside)?;
+            Some(Self {
+                highest: left.checked_add(container.gap(resource))?,
+                by,
+                amount,
+                beside,
+            })
         };
-        let bounds = by_limit.into_iter().chain(by_request);
-        bounds.min_by_key(|bound| bound.highest)
-    }
-
-    /// The bound of a group's ray container where a resize raises the pod's request as far as it must:
-    /// only the pod's limit bounds it, which its request may not exceed either.
-    pub fn raised(cluster: &Cluster<'_>, group: &Group<'_>, resource: Resource) -> Option<Self> {
-        let pod = PodLevel::of(cluster, group, resource)?;
-        let limit = pod.limit?;
-        let by_request = pod.by_sum(PodLevelAmount::Limit, limit);
-        let bounds = std::iter::once(Self::by_limit(limit)).chain(by_request);
-        bounds.min_by_key(|bound| bound.highest)
-    }
-
-    fn by_limit(limit: Quantity) -> Self {
-        Self {
+        let limit = pod.limit(name);
+        let by_limit = limit.map(|limit| Self {
             highest: limit,
             by: PodLevelAmount::Limit,
             amount: limit,
             beside: Quantity::ZERO,
-        }
+        });
+        let by_request = if mode.is_ours() {
+            limit.and_then(|limit| by_sum(PodLevelAmount::Limit, limit))
+        } else if let Some(request) = pod.request(name) {
+            by_sum(PodLevelAmount::Request, request)
+        } else if pod.limits().is_some_and(|limits| !limits.is_empty()) {
+            // Kubernetes, `defaults.go`, `defaultPodRequests`.
+            let own = container.request(name).or_else(|| container.limit(name));
+            own.and_then(|own| by_sum(PodLevelAmount::FilledIn, own.checked_add(beside)?))
+        } else {
+            None
+        };
+        let bounds = by_limit.into_iter().chain(by_request);
+        bounds.min_by_key(|bound| bound.highest)
     }
-}
-
-/// The pod-level amounts of a group's template for one resource.
-struct PodLevel {
-    limit: Option<Quantity>,
-    request: Option<Quantity>,
-    /// The request that the API server fills in where there is none. (Kubernetes, `defaults.go`,
-    /// `defaultPodRequests`.)
-    filled_in: Option<Quantity>,
-    /// The requests of the pod's other containers.
-    beside: Quantity,
-    /// The amount by which the ray container's limit is above its request.
-    gap: Quantity,
-}
-
-impl PodLevel {
-    fn of(cluster: &Cluster<'_>, group: &Group<'_>, resource: Resource) -> Option<Self> {
-        let resources = object_at(group.pod_spec()?, "resources")?;
-        let container = group.ray_container()?;
-        let beside = BesideRay::of(cluster, group, resource).requests;
-        let limits = object_at(resources, "limits");
-        let own = (container.request(resource.name())).or_else(|| container.limit(resource.name()));
-        let sum = own.and_then(|own| own.checked_add(beside));
-        Some(Self {
-            limit: amount(resources, "limits", resource),
-            request: amount(resources, "requests", resource),
-            filled_in: sum.filter(|_| limits.is_some_and(|limits| !limits.is_empty())),
-            beside,
-            gap: container.gap(resource),
-        })
-    }
-
-    /// The bound where the requests of all containers together may not exceed `amount`.
-    fn by_sum(&self, by: PodLevelAmount, amount: Quantity) -> Option<PodLevelBound> {
-        let left = amount.checked_sub(self.beside)?;
-        Some(PodLevelBound {
-            highest: left.checked_add(self.gap)?,
-            by,
-            amount,
-            beside: self.beside,
-        })
-    }
-}
-
-fn amount(resources: &Fields, kind: &str, resource: Resource) -> Option<Quantity> {
-    let amounts = object_at(resources, kind)?;
-    Quantity::from_json(amounts.get(resource.name())?).ok()
 }
 
 #[cfg(test)]
@@ -129,8 +96,8 @@ mod tests {
         ]}}}]});
         let cluster = Cluster::parse(Kind::RayCluster, spec.as_object().unwrap());
         let group = cluster.groups().next().unwrap();
-        [PodLevelBound::kept, PodLevelBound::raised].map(|bound| {
-            let bound = bound(&cluster, group, resource)?;
+        [ReconcileMode::Ray, ReconcileMode::Central].map(|mode| {
+            let bound = PodLevelBound::of(&cluster, group, resource, mode)?;
             Some(resource.show(bound.highest))
         })
     }

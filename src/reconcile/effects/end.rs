@@ -11,7 +11,10 @@ use crate::plan::ClusterEndPolicy;
 use crate::reconcile::effects::effect::{ClusterPatch, Effect};
 use crate::reconcile::effects::replicas::tested;
 use crate::snapshot::Snapshot;
-use crate::snapshot::idle_end::{CLEANUP_FINALIZER, CleanupFinalizer};
+
+/// The finalizer that is put on a RayCluster before it is deleted because nobody uses it, so that
+/// KubeRay can clean up. (Ray, `cloud_provider.py`, `IDLE_TERMINATION_CLEANUP_FINALIZER`.)
+const CLEANUP_FINALIZER: &str = "ray.io/idle-termination-cleanup-finalizer";
 
 /// The next call that ends the cluster; `None` if its object says too little to be sure that it is
 /// this one.
@@ -25,18 +28,21 @@ pub(crate) fn effect(snapshot: &Snapshot, policy: ClusterEndPolicy) -> Option<Ef
             changes: Vec::new(),
         }))
     };
-    match (policy, cluster.cleanup) {
+    let finalizers = cluster.object().pointer("/metadata/finalizers");
+    match (policy, finalizers.and_then(Value::as_array)) {
         (ClusterEndPolicy::Suspend, _) => {
             patch(json!({"op": "add", "path": "/spec/idleSuspend", "value": true}))
         }
         // JSON Patch appends to a list, but does not create it.
-        (ClusterEndPolicy::Delete, CleanupFinalizer::NoList) => patch(json!({
+        (ClusterEndPolicy::Delete, None) => patch(json!({
             "op": "add", "path": "/metadata/finalizers", "value": [CLEANUP_FINALIZER],
         })),
-        (ClusterEndPolicy::Delete, CleanupFinalizer::Absent) => patch(json!({
-            "op": "add", "path": "/metadata/finalizers/-", "value": CLEANUP_FINALIZER,
-        })),
-        (ClusterEndPolicy::Delete, CleanupFinalizer::Present) => {
+        (ClusterEndPolicy::Delete, Some(list)) if !list.contains(&json!(CLEANUP_FINALIZER)) => {
+            patch(json!({
+                "op": "add", "path": "/metadata/finalizers/-", "value": CLEANUP_FINALIZER,
+            }))
+        }
+        (ClusterEndPolicy::Delete, Some(_)) => {
             let uid = cluster.object().pointer("/metadata/uid")?.as_str()?;
             Some(Effect::DeleteCluster {
                 uid: uid.to_owned(),

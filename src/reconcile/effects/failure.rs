@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::quantity::Quantity;
+use crate::ray::resource::Amounts;
 use crate::reconcile::effects::effect::Effect;
-use crate::snapshot::amounts::Amounts;
 
 /// A call that failed, as the shell saw it.
 #[derive(Debug, Clone, PartialEq)]

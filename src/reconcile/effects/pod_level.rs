@@ -9,10 +9,10 @@
 use serde_json::{Map, Value};
 
 use crate::quantity::Quantity;
-use crate::snapshot::amounts::Amounts;
+use crate::ray::resource::Amounts;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::Resources;
-use crate::snapshot::requests::Beside;
+use crate::snapshot::requests::{ContainerSums, wanted};
 
 /// The amount by which the request of the ray container is left below what it would be, if the pod
 /// would otherwise change its quality-of-service class: a thousandth of a core, or a mebibyte.
@@ -29,8 +29,8 @@ pub(crate) struct PodLevel {
     now: Resources,
     /// The pod-level resources of the pod template.
     template: Resources,
-    requests: Beside,
-    limits: Beside,
+    requests: ContainerSums,
+    limits: ContainerSums,
 }
 
 impl PodLevel {
@@ -40,8 +40,10 @@ impl PodLevel {
         (!now.is_empty()).then(|| Self {
             now,
             template,
-            requests: Beside::requests(pod.object),
-            limits: Beside::limits(pod.object),
+            requests: ContainerSums::beside_ray(&pod.object.spec, wanted),
+            limits: ContainerSums::beside_ray(&pod.object.spec, |container| {
+                container.resources.limits
+            }),
         })
     }
 
@@ -142,8 +144,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use crate::quantity::Quantity;
-    use crate::reconcile::effects::size::{PodSize, WantedSize};
-    use crate::snapshot::amounts::Amounts;
+    use crate::ray::resource::{Amounts, CpuAndMemory};
+    use crate::reconcile::effects::size::PodSize;
     use crate::snapshot::pod::Pod;
     use crate::snapshot::pod_object::{PodObject, Resources};
 
@@ -168,7 +170,7 @@ mod tests {
     fn asked(pod: &Value, template: &Value, cpu_milli: i64, memory_gi: i64) -> (Value, Value) {
         let pod: PodObject = serde_json::from_value(pod.clone()).unwrap();
         let size = PodSize::of(Pod::of(&pod), resources(template.clone())).unwrap();
-        let mut patch = size.patch(WantedSize {
+        let mut patch = size.patch(CpuAndMemory {
             cpu_milli,
             memory_bytes: memory_gi << 30,
         });

@@ -257,7 +257,7 @@ impl ReplicaChange<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ray::initial_sizes::InitialSize;
+    use crate::ray::resource::CpuAndMemory;
 
     const NOW: i64 = 1_768_392_000;
 
@@ -287,7 +287,7 @@ mod tests {
             replicas_now: Some(0),
             replicas: 1,
             launch_now: 1,
-            initial_size: cores.map(|cores| InitialSize {
+            initial_size: cores.map(|cores| CpuAndMemory {
                 cpu_milli: cores * 1000,
                 memory_bytes: 8 << 30,
             }),

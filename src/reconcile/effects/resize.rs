@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use serde_json::json;
 
 use crate::plan::{PodResize, RayletSync, ResizeNote, STATUS_ANNOTATION};
+use crate::ray::resource::CpuAndMemory;
 use crate::reconcile::effects::effect::{Effect, PodPatch, RayletResize, Reply};
 use crate::reconcile::effects::failure::{Failure, Meaning};
-use crate::reconcile::effects::size::{PodSize, WantedSize};
+use crate::reconcile::effects::size::PodSize;
 use crate::seconds::second_of;
 use crate::snapshot::NodeId;
 
@@ -28,7 +29,7 @@ enum ResizeCall {
     Shrink(RayletResize),
     Note(ResizeNote),
     Resize {
-        wanted: WantedSize,
+        wanted: CpuAndMemory,
         note: ResizeNote,
         /// Whether the plan only gives something up.
         only_shrinks: bool,
@@ -80,7 +81,7 @@ impl PodSteps {
         calls.extend(planned.note.cloned().map(ResizeCall::Note));
         if let Some(resize) = planned.resize {
             calls.push_back(ResizeCall::Resize {
-                wanted: WantedSize {
+                wanted: CpuAndMemory {
                     cpu_milli: resize.cpu_milli,
                     memory_bytes: resize.memory_bytes,
                 },

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::plan::ResizeNote;
 use crate::quantity::Quantity;
+use crate::ray::resource::{Amounts, CpuAndMemory};
 use crate::reconcile::effects::pod_level::{PodLevel, written};
-use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::Resources;
 
@@ -19,13 +19,6 @@ pub(crate) struct PodSize {
     memory: AppliedAmount,
     /// The pod as a whole, if it has resources of its own.
     pod_level: Option<PodLevel>,
-}
-
-/// The size to ask for: the limit, or the request where there is no limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct WantedSize {
-    pub(crate) cpu_milli: i64,
-    pub(crate) memory_bytes: i64,
 }
 
 /// One resource of the ray container, as the pod's spec has it.
@@ -82,7 +75,7 @@ impl PodSize {
 
     /// The strategic-merge patch of the subresource `resize`. Resources that already have the
     /// wanted size are left out.
-    pub(crate) fn patch(&self, wanted: WantedSize) -> Value {
+    pub(crate) fn patch(&self, wanted: CpuAndMemory) -> Value {
         let (cpu, memory) = (&self.cpu, &self.memory);
         let mut ray = Resources {
             requests: Amounts {
@@ -121,8 +114,8 @@ impl PodSize {
         body
     }
 
-    /// Whether the pod's spec differs from the wanted size.
-    pub(crate) fn differs(&self, wanted: WantedSize) -> bool {
+    /// Whether the pod's spec differs from the wanted size: the limit, or the request where there is no limit.
+    pub(crate) fn differs(&self, wanted: CpuAndMemory) -> bool {
         self.sizes(wanted)
             .into_iter()
             .any(|(_, amount, size)| amount.differs(size))
@@ -131,16 +124,16 @@ impl PodSize {
     /// The wanted size, raised to what the raylet has kept in each resource that was to shrink.
     pub(crate) fn at_least(
         &self,
-        wanted: WantedSize,
+        wanted: CpuAndMemory,
         cpu: Option<f64>,
         memory: Option<f64>,
-    ) -> WantedSize {
+    ) -> CpuAndMemory {
         #[expect(clippy::cast_possible_truncation, reason = "rounded, saturating")]
         let raise = |wanted: i64, kept: Option<f64>, unit: f64, now: i64| match kept {
             Some(kept) if wanted < now => wanted.max((kept * unit).ceil() as i64).min(now),
             _ => wanted,
         };
-        WantedSize {
+        CpuAndMemory {
             cpu_milli: raise(wanted.cpu_milli, cpu, 1000.0, milli(self.cpu.size())),
             memory_bytes: raise(wanted.memory_bytes, memory, 1.0, units(self.memory.size())),
         }
@@ -169,7 +162,7 @@ impl PodSize {
         cpu.is_some() || memory.is_some()
     }
 
-    fn sizes(&self, wanted: WantedSize) -> [(&'static str, &AppliedAmount, Quantity); 2] {
+    fn sizes(&self, wanted: CpuAndMemory) -> [(&'static str, &AppliedAmount, Quantity); 2] {
         let cpu = Quantity::from_milli(wanted.cpu_milli);
         let memory = Quantity::from_units(wanted.memory_bytes);
         [("cpu", &self.cpu, cpu), ("memory", &self.memory, memory)]
@@ -216,7 +209,7 @@ mod tests {
                     {"name": "ray", "resources": {"limits": amounts, "requests": amounts}}]},
             }))
             .unwrap();
-            let wanted = WantedSize {
+            let wanted = CpuAndMemory {
                 cpu_milli: 2000,
                 memory_bytes: 1 << 30,
             };

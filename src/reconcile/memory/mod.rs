@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use super::round::Round;
 use super::settings::RoundSettings;
 use crate::plan::Strategy;
+use crate::ray::resource::Amounts;
 use crate::reconcile::effects::chain::Done;
 use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget, Reply};
 use crate::reconcile::effects::failure::{Failure, Meaning};
@@ -22,7 +23,6 @@ use crate::reconcile::memory::unobserved::Unobserved;
 use crate::reconcile::observed::outage::Outage;
 use crate::reconcile::observed::stabilisation::Stabilisation;
 use crate::reconcile::recorder::EventRecorder;
-use crate::snapshot::amounts::Amounts;
 use crate::snapshot::history::InstanceStatus;
 use crate::snapshot::{History, Snapshot};
 

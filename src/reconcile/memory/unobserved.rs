@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use serde::Deserialize as _;
 
 use crate::plan::STATUS_ANNOTATION;
+use crate::ray::resource::Amounts;
 use crate::reconcile::effects::chain::Done;
 use crate::reconcile::effects::effect::{Effect, PodPatch, RayletResize};
 use crate::reconcile::effects::hold::HOLDS;
 use crate::reconcile::memory::backoff::SKEW_S;
 use crate::seconds::WATCH_LAG_S;
-use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::PodContainer;
 

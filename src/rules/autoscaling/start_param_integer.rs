@@ -70,7 +70,9 @@ const OPTIONS: [&str; 13] = [
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let autoscaled = subject.autoscaled().is_some();
     for group in subject.groups() {
-        let started = !group.has_own_command() && !subject.object.overwrites_commands();
+        // KubeRay does not start Ray where the ray container does. (KubeRay, `BuildPod`.)
+        let starts_itself = group.command().any(|word| word.contains("ray start"));
+        let started = !starts_itself && !subject.object.overwrites_commands();
         for (param, resource) in SIZES {
             let overridden = group.resources().is_some_and(|r| r.contains_key(resource));
             if !overridden && (autoscaled || started) {

@@ -46,7 +46,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             continue;
         };
         let path = group.pod_spec_path().key("nodeSelector").key(tpu::TOPOLOGY);
-        let shown = shown_text(&topology.0);
+        let shown = shown_text(&topology);
         let problem = format!("{shown} is not numbers joined by x");
         let fix = "Write the topology of the slice, like 2x2x2.";
         findings.add(RULE.finding(path, problem, fix).valued(shown));

@@ -32,15 +32,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject.autoscaled() else {
         return;
     };
-    // Rayfit raises the request of the pod along with its container's, and Ray leaves it as it is.
-    let bound = if subject.reconcile_mode().is_ours() {
-        PodLevelBound::raised
-    } else {
-        PodLevelBound::kept
-    };
+    let mode = subject.reconcile_mode();
     for (group, resize_limits) in subject.resized_groups() {
         for resource in Resource::ALL {
-            let bound = bound(cluster, group, resource);
+            let bound = PodLevelBound::of(cluster, group, resource, mode);
             let pair = resize_limits.amount(resource).zip(bound);
             if let Some((limit, bound)) = pair.filter(|(limit, bound)| *limit > bound.highest) {
                 findings.add(finding(resize_limits, resource, limit, bound));

@@ -124,11 +124,15 @@ fn by_range(
     };
     [
         highest(
-            range.container_max.of(resource),
+            range.container_max.get(resource.name()),
             Quantity::ZERO,
             Limit::Container,
         ),
-        highest(range.pod_max.of(resource), beside.limits, Limit::Pod),
+        highest(
+            range.pod_max.get(resource.name()),
+            beside.limits,
+            Limit::Pod,
+        ),
     ]
 }
 
@@ -149,7 +153,10 @@ fn by_quota<'a>(
     };
     // A quota for requests leaves room for the gap between limit and request, which a resize keeps.
     let gap = container.gap(resource);
-    let (limits, requests) = (quota.limits.of(resource), quota.requests.of(resource));
+    let (limits, requests) = (
+        quota.limits.get(resource.name()),
+        quota.requests.get(resource.name()),
+    );
     [
         highest(limits, beside.limits, Quantity::ZERO, Limit::AllLimits),
         highest(requests, beside.requests, gap, Limit::AllRequests),

@@ -75,7 +75,7 @@ pub(super) fn most_of_pod(
     let ranges = subject.facts.limit_ranges_in(namespace).iter();
     let bounds = ContainerBounds {
         default: ranges
-            .filter_map(|range| range.container_default.of(resource))
+            .filter_map(|range| range.container_default.get(resource.name()))
             .max(),
         pod_level: subject
             .facts

@@ -84,7 +84,7 @@ pub(super) fn sum<'c>(cluster: &'c Cluster<'_>) -> Result<i64, &'c Group<'c>> {
 /// report what Ray cannot read.
 fn gpus(cluster: &Cluster<'_>, group: &Group<'_>) -> i64 {
     let derived = node_resources::gpu(group).ok().flatten();
-    let by_ray = derived.map_or(0, |derived| derived.amount.max(0));
+    let by_ray = derived.map_or(0, |gpus| gpus.max(0));
     let handed_out = i64::try_from(devices::gpus(cluster, group)).unwrap_or(i64::MAX);
     by_ray.max(handed_out)
 }

@@ -1,12 +1,12 @@
 //! Machines that the clusters of one world share: Kubernetes nodes with the pods on them.
 
+use crate::ray::resource::Amounts;
 use std::collections::BTreeMap;
 
 use super::objects::{SimulatedNode, SimulatedPod, left};
 use crate::simulate::moment::Moment;
 use crate::simulate::settings::NodePool;
 use crate::snapshot::NodeLoads;
-use crate::snapshot::amounts::Amounts;
 use crate::snapshot::kube_node::add_loads;
 
 /// The Kubernetes nodes of a world, and the pods of all clusters in it.

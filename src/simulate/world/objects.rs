@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::quantity::Quantity;
+use crate::ray::resource::Amounts;
+use crate::ray::resource::Amounts;
 use crate::simulate::moment::Moment;
-use crate::snapshot::amounts::Amounts;
 use crate::snapshot::cluster_object::ClusterObject;
 use crate::snapshot::pod_condition::PodCondition;
 use crate::snapshot::pod_object::{PodObject, PodSpec};

@@ -1,7 +1,7 @@
 //! The resources of a pod as a whole (`spec.resources`), as the API server fills them in and checks them.
 
 use crate::quantity::Quantity;
-use crate::snapshot::amounts::Amounts;
+use crate::ray::resource::Amounts;
 use crate::snapshot::pod_object::{PodSpec, Resources};
 use crate::snapshot::requests::containers_want;
 

@@ -16,11 +16,11 @@ use crate::ray::ippr::ANNOTATION;
 use crate::ray::kueue::QUEUE;
 use crate::ray::node_resources::{NodeResources, ResourceError};
 use crate::ray::pod_size::PodLevelBound;
+use crate::ray::resource::Amounts;
 use crate::ray::{
-    Cluster, Fields, Group, Ippr, Kind, Resource, Role, label, list_at, object_at, text_at,
+    Cluster, Fields, Group, Ippr, Kind, ReconcileMode, Resource, Role, is_true, label, list_at,
+    object_at, text_at,
 };
-use crate::snapshot::amounts::Amounts;
-use crate::snapshot::idle_end::{CleanupFinalizer, IdleEnd};
 
 /// A RayCluster.
 #[derive(Debug, Clone)]
@@ -29,8 +29,6 @@ pub struct ClusterObject {
     object: Value,
     /// `metadata.resourceVersion`, if it is there.
     pub resource_version: Option<String>,
-    /// Whether KubeRay cleans up before the object goes, if it is deleted because nobody uses it.
-    pub cleanup: CleanupFinalizer,
     /// The annotation `ray.io/ippr`.
     pub ippr: Ippr,
     /// The annotation `rayfit.dev/initial-sizes`.
@@ -94,9 +92,9 @@ pub struct GroupSpec {
     /// The CPU and memory with which its ray containers start: their limits, or else their
     /// requests; `None` without requests.
     pub size: Option<(Quantity, Quantity)>,
-    /// The most CPU and memory that its ray containers may have within their pods, where the pods
-    /// have limits of their own.
-    pub within_pod: [Option<Quantity>; 2],
+    /// The most that its ray containers may have within their pods, where the pods have limits of
+    /// their own.
+    pub within_pod: Amounts,
     /// The resources of one of its pods as a whole, as the template has them.
     pub pod_level: Resources,
     /// Requests of all containers of one of its pods, or else their limits.
@@ -118,16 +116,6 @@ pub struct GroupSpec {
     pub scale_gates: Vec<String>,
 }
 
-fn devices(group: &Group<'_>) -> Vec<String> {
-    let limits = group
-        .ray_container()
-        .and_then(|container| container.limits());
-    let named = limits.into_iter().flat_map(|limits| limits.keys());
-    let mut devices: Vec<String> = named.filter(|name| name.contains('/')).cloned().collect();
-    devices.sort();
-    devices
-}
-
 /// The reason of KubeRay's condition for worker pods that could not be made.
 const CREATE_FAILED: &str = "FailedCreateWorkerPod";
 
@@ -136,6 +124,17 @@ const SCALE_GATES: usize = 8;
 
 /// The default idle timeout of nodes, in seconds (Ray's `kuberay_provider`).
 pub const DEFAULT_IDLE_TIMEOUT_S: f64 = 60.0;
+
+/// The end of a cluster when nobody uses it (`idleTerminationOptions`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdleEnd {
+    /// `timeoutSeconds`
+    pub timeout: Number,
+    /// `policy`; `Suspend` if it is absent.
+    pub policy: String,
+    /// Whether it is suspended already (`idleSuspend`).
+    pub is_suspended: bool,
+}
 
 /// The idle timeout of nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,14 +164,21 @@ impl From<Value> for ClusterObject {
         let labels = metadata.and_then(|metadata| object_at(metadata, "labels"));
         let queue = labels.and_then(|labels| text_at(labels, QUEUE));
         let version = metadata.and_then(|metadata| text_at(metadata, "resourceVersion"));
+        // KubeRay removes the condition as soon as it has made all pods. (KubeRay, `ReplicaFailure`
+        // in `raycluster_types.go`.)
+        let conditions = part("status").map_or(&[][..], |status| list_at(status, "conditions"));
+        let mut conditions = conditions.iter().filter_map(Value::as_object);
+        let fails_to_create = conditions.any(|condition| {
+            let is = |key, value| text_at(condition, key) == Some(value);
+            is("type", "ReplicaFailure") && is("status", "True") && is("reason", CREATE_FAILED)
+        });
         Self {
             resource_version: version.map(str::to_owned),
-            cleanup: metadata.map(CleanupFinalizer::of).unwrap_or_default(),
             ippr: Ippr::parse(ippr.unwrap_or_default()),
             initial_sizes: sizes.map(InitialSizes::parse).unwrap_or_default(),
             is_queued: queue.is_some_and(|queue| !queue.is_empty()),
             spec: part("spec").map(ClusterSpec::of),
-            fails_to_create: part("status").is_some_and(fails_to_create),
+            fails_to_create,
             object,
         }
     }
@@ -202,6 +208,15 @@ impl ClusterSpec {
     fn of(spec: &Fields) -> Self {
         let cluster = Cluster::parse(Kind::RayCluster, spec);
         let upscaling = cluster.autoscaler_option("upscalingMode");
+        // Without `timeoutSeconds` a cluster does not end. (Ray, `cloud_provider.py`,
+        // `_refresh_idle_termination_config`.)
+        let end = object_at(spec, "idleTerminationOptions");
+        let timeout = end.and_then(|end| end.get("timeoutSeconds")?.as_number());
+        let idle_end = end.zip(timeout).map(|(end, timeout)| IdleEnd {
+            timeout: timeout.clone(),
+            policy: text_at(end, "policy").unwrap_or("Suspend").to_owned(),
+            is_suspended: is_true(spec, "idleSuspend"),
+        });
         Self {
             groups: (cluster.groups())
                 .map(|group| GroupSpec::of(&cluster, group))
@@ -212,7 +227,7 @@ impl ClusterSpec {
             has_null_options: spec.get("autoscalerOptions").is_some_and(Value::is_null),
             conservative: upscaling.and_then(Value::as_str) == Some("Conservative"),
             idle_timeout: IdleTimeout::of(cluster.autoscaler_options()),
-            idle_end: IdleEnd::of(spec),
+            idle_end,
         }
     }
 
@@ -234,8 +249,16 @@ impl GroupSpec {
     }
 
     fn of(cluster: &Cluster<'_>, group: &Group<'_>) -> Self {
-        let within_pod = |resource| PodLevelBound::raised(cluster, group, resource);
-        let pod = pod_spec(group);
+        let template = object_at(group.spec, "template").and_then(|template| template.get("spec"));
+        let pod = template.and_then(|spec| PodSpec::deserialize(spec).ok());
+        let pod = PodObject {
+            spec: pod.unwrap_or_default(),
+            ..PodObject::default()
+        };
+        let within_pod = |resource| {
+            let mode = ReconcileMode::Central;
+            Some(PodLevelBound::of(cluster, group, resource, mode)?.highest)
+        };
         let labels = || object_at(group.spec, "labels").into_iter().flatten();
         let is_good = |(key, value): &(&String, &Value)| {
             label::is_key(key) && value.as_str().is_some_and(label::is_value)
@@ -243,16 +266,22 @@ impl GroupSpec {
         let strategy = object_at(group.spec, "scaleStrategy");
         let to_delete = strategy.map(|strategy| list_at(strategy, "workersToDelete").iter());
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        let selector = || {
-            let template = object_at(group.spec, "template");
-            let spec = template.and_then(|template| object_at(template, "spec"));
-            let selector = spec.and_then(|spec| object_at(spec, "nodeSelector"));
-            let mut selector: Vec<(String, String)> = (selector.into_iter().flatten())
-                .map(|(key, value)| (key.clone(), text(value).unwrap_or_default()))
-                .collect();
-            selector.sort();
-            selector
-        };
+        let texts =
+            |(key, value): (&String, &Value)| (key.clone(), text(value).unwrap_or_default());
+        let selector = group
+            .pod_spec()
+            .and_then(|spec| object_at(spec, "nodeSelector"));
+        let mut node_selector: Vec<_> = selector.into_iter().flatten().map(texts).collect();
+        node_selector.sort();
+        let limits = group
+            .ray_container()
+            .and_then(|container| container.limits());
+        let names = limits.into_iter().flat_map(|limits| limits.keys());
+        let mut devices: Vec<_> = names.filter(|name| name.contains('/')).cloned().collect();
+        devices.sort();
+        let gates = strategy.map_or(&[][..], |strategy| list_at(strategy, "scaleGate"));
+        let gates = gates.iter().take(SCALE_GATES);
+        let gates = gates.filter_map(|gate| text_at(gate.as_object()?, "name"));
         let resources = NodeResources::of(group);
         Self {
             role: group.role,
@@ -262,30 +291,34 @@ impl GroupSpec {
             max_replicas: group.integer("maxReplicas"),
             hosts: group.integer("numOfHosts"),
             priority: group.integer("priority"),
-            suspended: group.spec.get("suspend").and_then(Value::as_bool) == Some(true),
+            suspended: is_true(group.spec, "suspend"),
             idle_timeout: IdleTimeout::of(Some(group.spec)),
-            labels: labels()
-                .map(|(key, value)| (key.clone(), text(value).unwrap_or_default()))
-                .collect(),
+            labels: labels().map(texts).collect(),
             bad_label: labels()
                 .find(|label| !is_good(label))
                 .map(|(key, _)| key.clone()),
-            node_selector: selector(),
-            devices: devices(group),
-            started: resources.iter().find_map(|derived| derived.started(group)),
+            node_selector,
+            devices,
+            started: resources.as_ref().ok().and_then(|derived| {
+                let started = derived.started(group).ok();
+                started.filter(|started| started != derived)
+            }),
             resources,
             size: size(group),
-            within_pod: [Resource::Cpu, Resource::Memory]
-                .map(|resource| within_pod(resource).map(|bound| bound.highest)),
-            pod_level: pod.resources,
-            pod_requests: pod_requests(pod),
+            within_pod: Amounts {
+                cpu: within_pod(Resource::Cpu),
+                memory: within_pod(Resource::Memory),
+            },
+            pod_level: pod.spec.resources,
+            // As the scheduler counts the pod that is made from the template.
+            pod_requests: requests(&pod),
             fixed_by: ["num-cpus", "memory"]
                 .into_iter()
                 .find(|param| group.start_param(param).is_some()),
             restarts: restarts(group),
             memory_monitor: memory_monitor(group),
             to_delete: to_delete.map(|pods| pods.map(text).collect()),
-            scale_gates: strategy.map(scale_gates).unwrap_or_default(),
+            scale_gates: gates.map(str::to_owned).collect(),
         }
     }
 
@@ -318,22 +351,6 @@ impl IdleTimeout {
     }
 }
 
-fn scale_gates(strategy: &Fields) -> Vec<String> {
-    let gates = list_at(strategy, "scaleGate").iter().take(SCALE_GATES);
-    let names = gates.filter_map(|gate| text_at(gate.as_object()?, "name"));
-    names.map(str::to_owned).collect()
-}
-
-/// Whether KubeRay could not make a pod. (KubeRay, `ReplicaFailure` in `raycluster_types.go`.)
-fn fails_to_create(status: &Fields) -> bool {
-    // KubeRay removes the condition as soon as it has made all pods.
-    let conditions = list_at(status, "conditions").iter();
-    conditions.filter_map(Value::as_object).any(|condition| {
-        let is = |key, value| text_at(condition, key) == Some(value);
-        is("type", "ReplicaFailure") && is("status", "True") && is("reason", CREATE_FAILED)
-    })
-}
-
 fn size(group: &Group<'_>) -> Option<(Quantity, Quantity)> {
     let container = group.ray_container()?;
     let requests = container.requests()?;
@@ -344,21 +361,6 @@ fn size(group: &Group<'_>) -> Option<(Quantity, Quantity)> {
         container.size(resource)
     };
     Some((size("cpu")?, size("memory")?))
-}
-
-fn pod_spec(group: &Group<'_>) -> PodSpec {
-    let template = object_at(group.spec, "template");
-    let spec = template.and_then(|template| template.get("spec"));
-    let spec = spec.and_then(|spec| PodSpec::deserialize(spec).ok());
-    spec.unwrap_or_default()
-}
-
-fn pod_requests(spec: PodSpec) -> Amounts {
-    // As the scheduler counts the pod that is made from the template.
-    requests(&PodObject {
-        spec,
-        ..PodObject::default()
-    })
 }
 
 fn restarts(group: &Group<'_>) -> bool {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::pod_object::PodObject;
 use super::requests::requests;
 use super::taint::{self, Taint};
-use crate::snapshot::amounts::Amounts;
-use crate::snapshot::canonical::nullable;
+use crate::ray::resource::Amounts;
+use crate::snapshot::canonical::{is_default, nullable};
 use crate::snapshot::moment::seconds;
 
 /// A Kubernetes node: its name, its allocatable amounts, and whether it is about to leave.
@@ -20,10 +20,7 @@ pub struct KubeNode {
     #[serde(deserialize_with = "nullable")]
     pub metadata: NodeMetadata,
     /// The spec of the node.
-    #[serde(
-        deserialize_with = "nullable",
-        skip_serializing_if = "KubeNodeSpec::is_empty"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_default")]
     pub spec: KubeNodeSpec,
     /// The status of the node.
     #[serde(deserialize_with = "nullable")]
@@ -58,12 +55,6 @@ pub struct KubeNodeSpec {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub taints: Vec<Taint>,
-}
-
-impl KubeNodeSpec {
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 impl KubeNode {

@@ -11,7 +11,7 @@ use super::ownership::OwnPods;
 use super::pod::{Pod, PodRole};
 use super::pod_condition::PodCondition;
 
-/// A head pod as it was seen at one moment.
+/// A head pod as it was seen at one moment. It is seen otherwise once it has become ready since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeadSight {
     uid: String,
@@ -26,11 +26,6 @@ impl HeadSight {
             ready_since: ready_since(pod).map(str::to_owned),
         }
     }
-
-    /// Whether the pod is still seen so: it has not become ready since.
-    fn is(&self, pod: &Pod<'_>) -> bool {
-        self.uid == pod.uid() && self.ready_since.as_deref() == ready_since(pod)
-    }
 }
 
 /// The head pod that leads, or is most likely to. One that has not ended goes before one that has, and
@@ -39,7 +34,7 @@ impl HeadSight {
 pub fn leading_head<'a>(pods: &'a OwnPods, passive: Option<&HeadSight>) -> Option<Pod<'a>> {
     let heads = pods.iter().filter(|pod| pod.role == PodRole::Head);
     heads.min_by_key(|pod| {
-        let stands_by = passive.is_some_and(|sight| sight.is(pod));
+        let stands_by = passive.is_some_and(|sight| *sight == HeadSight::of(pod));
         let since = ready_since(pod);
         let created = pod.object.metadata.creation_timestamp.as_deref();
         (

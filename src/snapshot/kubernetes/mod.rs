@@ -4,7 +4,6 @@
 //! is kept decides as the whole object does.
 
 pub mod cluster_object;
-pub mod idle_end;
 pub mod kube_node;
 pub mod leading_head;
 pub mod node_prospect;

@@ -5,7 +5,7 @@ use super::pod_object::{ContainerStatus, PodContainer, PodObject};
 use super::requests::requests;
 use super::taint::Taint;
 use super::toleration::PodToleration;
-use crate::snapshot::amounts::Amounts;
+use crate::ray::resource::Amounts;
 use crate::snapshot::moment::seconds;
 
 /// The exit code of a process that was asked to end, by SIGTERM.
@@ -141,12 +141,8 @@ impl<'a> Pod<'a> {
 
     /// The first condition of a type.
     pub fn condition(&self, kind: &str) -> Option<&'a PodCondition> {
-        self.conditions().iter().find(|one| one.kind == kind)
-    }
-
-    /// The conditions, as far as they are kept.
-    pub fn conditions(&self) -> &'a [PodCondition] {
-        &self.object.status.conditions
+        let mut conditions = self.object.status.conditions.iter();
+        conditions.find(|one| one.kind == kind)
     }
 
     /// Whether the scheduler has found no room for the pod on any Kubernetes node.
@@ -164,16 +160,11 @@ impl<'a> Pod<'a> {
         !gates.is_empty() && self.node.is_none() && !self.ended && !self.deleting
     }
 
-    /// The pod's toleration for a taint: the first that is about it, as for Kubernetes.
-    /// (Kubernetes, `component-helpers/scheduling/corev1/helpers.go`.)
+    /// The pod's toleration for a taint: the first that is about it, as for Kubernetes. With one, the scheduler
+    /// puts the pod on nodes with the taint. (Kubernetes, `component-helpers/scheduling/corev1/helpers.go`.)
     pub fn toleration(&self, taint: &Taint) -> Option<&'a PodToleration> {
         let mut tolerations = self.object.spec.tolerations.iter();
         tolerations.find(|toleration| toleration.covers(taint))
-    }
-
-    /// Whether the scheduler puts the pod on nodes with this taint.
-    pub fn tolerates(&self, taint: &Taint) -> bool {
-        self.toleration(taint).is_some()
     }
 
     /// Whether the taint never evicts the pod.

@@ -39,10 +39,7 @@ pub struct PodCondition {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The reason in words, for people. Of a very long message only the beginning is kept.
-    #[serde(
-        deserialize_with = "short_text",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The generation of the spec that the condition is about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,20 +66,15 @@ impl PodCondition {
 pub(super) fn read<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<PodCondition>, D::Error> {
-    let mut all = Option::<Vec<PodCondition>>::deserialize(deserializer)?.unwrap_or_default();
+    let mut all: Vec<PodCondition> = nullable(deserializer)?;
     all.retain(|condition| CONDITIONS.contains(&condition.kind.as_str()));
     for condition in &mut all {
         if !matches!(condition.kind.as_str(), SCHEDULED | READY) {
             condition.last_transition_time = None;
         }
+        if let Some(message) = &mut condition.message {
+            message.truncate(message.floor_char_boundary(MESSAGE));
+        }
     }
     Ok(all)
-}
-
-fn short_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let text = Option::<String>::deserialize(deserializer)?;
-    Ok(text.map(|mut text| {
-        text.truncate(text.floor_char_boundary(MESSAGE));
-        text
-    }))
 }

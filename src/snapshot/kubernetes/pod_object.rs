@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::node_prospect::NodeProspect;
 use super::pod_condition::{self, PodCondition};
 use super::toleration::{self, PodToleration};
-use crate::snapshot::amounts::Amounts;
-use crate::snapshot::canonical::nullable;
+use crate::ray::resource::Amounts;
+use crate::snapshot::canonical::{is_default, nullable};
 
 /// The word in a container's command by which Ray's autoscaler is recognised, whatever the
 /// container is called. (KubeRay, `common/pod.go`: `ray kuberay-autoscaler`.)
@@ -66,10 +66,7 @@ pub struct PodMetadata {
     #[serde(deserialize_with = "nullable")]
     pub labels: PodLabels,
     /// The annotations of the autoscalers.
-    #[serde(
-        deserialize_with = "nullable",
-        skip_serializing_if = "PodAnnotations::is_empty"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_default")]
     pub annotations: PodAnnotations,
     /// The owners of the pod.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
@@ -130,12 +127,6 @@ pub struct PodAnnotations {
     pub safe_to_evict: Option<String>,
 }
 
-impl PodAnnotations {
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// An owner of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -175,10 +166,7 @@ pub struct PodSpec {
     #[serde(skip_serializing_if = "Amounts::is_empty")]
     pub overhead: Amounts,
     /// The resources of the pod as a whole.
-    #[serde(
-        deserialize_with = "nullable",
-        skip_serializing_if = "Resources::is_empty"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_default")]
     pub resources: Resources,
     /// The containers. Ray runs in the first one.
     #[serde(deserialize_with = "nullable")]
@@ -211,10 +199,7 @@ pub struct PodContainer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart_policy: Option<String>,
     /// The requests and limits of the container.
-    #[serde(
-        deserialize_with = "nullable",
-        skip_serializing_if = "Resources::is_empty"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_default")]
     pub resources: Resources,
     /// The command of the container, of which only the word that shows Ray's autoscaler is kept.
     #[serde(
@@ -355,16 +340,10 @@ pub struct Terminated {
 /// Reads only the words by which Ray's autoscaler is recognised. The rest of a command line may
 /// hold secrets.
 fn autoscaler_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let words = Option::<Vec<Value>>::deserialize(deserializer)?.unwrap_or_default();
-    let telling = |word: &Value| {
-        word.as_str()
-            .is_some_and(|word| word.contains(AUTOSCALER_COMMAND))
-    };
-    Ok(words
-        .iter()
-        .filter(|word| telling(word))
-        .map(|_| AUTOSCALER_COMMAND.to_owned())
-        .collect())
+    let words: Vec<Value> = nullable(deserializer)?;
+    let texts = words.iter().filter_map(Value::as_str);
+    let telling = texts.filter(|word| word.contains(AUTOSCALER_COMMAND));
+    Ok(telling.map(|_| AUTOSCALER_COMMAND.to_owned()).collect())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use k8s_openapi::api::core::v1::{EventSeries, EventSource, ObjectReference};
 use serde::Deserialize;
 
 use super::node_prospect::{NodeAutoscaler, NodeOutlook, NodeProspect};
@@ -50,12 +51,12 @@ impl AwaitingPod {
 #[derive(Debug)]
 pub struct ProspectReader {
     namespace: String,
-    pods: HashMap<String, (AwaitingPod, Vec<Said>)>,
+    pods: HashMap<String, (AwaitingPod, Vec<Statement>)>,
 }
 
 /// The content of one Event.
 #[derive(Debug)]
-struct Said {
+struct Statement {
     by: NodeAutoscaler,
     node: NodeOutlook,
     first: f64,
@@ -82,61 +83,61 @@ impl ProspectReader {
             return;
         };
         let about = &event.involved_object;
-        if about.kind != "Pod" || about.namespace != self.namespace {
+        let is = |text: &Option<String>, wanted: &str| text.as_deref() == Some(wanted);
+        if !is(&about.kind, "Pod") || !is(&about.namespace, &self.namespace) {
             return;
         }
-        let Some((pod, said)) = self.pods.get_mut(&about.name) else {
+        let name = about.name.as_deref().unwrap_or_default();
+        let Some((pod, statements)) = self.pods.get_mut(name) else {
             return;
         };
-        if pod.uid.is_empty() || about.uid != pod.uid {
+        if pod.uid.is_empty() || !is(&about.uid, &pod.uid) {
             return;
         }
-        said.extend(event.said().filter(|one| one.last.0 >= pod.created));
-        if said.len() > EVENTS {
-            said.sort_by(|one, other| other.at_last(one));
-            said.truncate(EVENTS);
+        statements.extend(event.statement().filter(|one| one.last.0 >= pod.created));
+        if statements.len() > EVENTS {
+            statements.sort_by(|one, other| other.at_last(one));
+            statements.truncate(EVENTS);
         }
     }
 
-    /// The prospects of each pod, by name. Pods without any are left out.
+    /// The prospects of each pod, by name: the latest word of each node autoscaler. Pods without any are
+    /// left out.
     pub fn prospects(self) -> HashMap<String, Vec<NodeProspect>> {
-        let pods = self.pods.into_iter();
-        let pods = pods.map(|(name, (_, said))| (name, by_autoscaler(&said)));
+        let latest = |all: &[Statement], by: NodeAutoscaler| {
+            let of = || all.iter().filter(move |one| one.by == by);
+            let latest = of().max_by(|one, other| one.at_last(other))?;
+            let contrary = of().filter(|one| one.node != latest.node);
+            let contrary = contrary.map(|one| one.last.0).reduce(f64::max);
+            // An Event that is repeated says when it was said first and last. Between, it may have
+            // been contradicted: then it counts from the last time on.
+            let agreeing = of().filter(|one| one.node == latest.node);
+            let firsts = agreeing.map(|one| one.first);
+            let firsts = firsts.filter(|first| contrary.is_none_or(|contrary| *first >= contrary));
+            let since = firsts.reduce(f64::min).unwrap_or(latest.last.0);
+            Some(NodeProspect {
+                by,
+                node: latest.node,
+                since: moment(since),
+                message: latest.message.clone(),
+            })
+        };
+        let pods = self.pods.into_iter().map(|(name, (_, statements))| {
+            let all = NodeAutoscaler::ALL.into_iter();
+            let prospects: Vec<_> = all.filter_map(|by| latest(&statements, by)).collect();
+            (name, prospects)
+        });
         pods.filter(|(_, prospects)| !prospects.is_empty())
             .collect()
     }
 }
 
-impl Said {
+impl Statement {
     fn at_last(&self, other: &Self) -> std::cmp::Ordering {
         let (time, version) = self.last;
         time.total_cmp(&other.last.0)
             .then(version.cmp(&other.last.1))
     }
-}
-
-/// The latest word of each node autoscaler.
-fn by_autoscaler(said: &[Said]) -> Vec<NodeProspect> {
-    let latest = |by: NodeAutoscaler| {
-        let of = || said.iter().filter(move |one| one.by == by);
-        let latest = of().max_by(|one, other| one.at_last(other))?;
-        let contrary = of().filter(|one| one.node != latest.node);
-        let contrary = contrary.map(|one| one.last.0).reduce(f64::max);
-        // An Event that is repeated says when it was said first and last. Between, it may have been
-        // contradicted: then it counts from the last time on.
-        let firsts = of()
-            .filter(|one| one.node == latest.node)
-            .map(|one| one.first);
-        let firsts = firsts.filter(|first| contrary.is_none_or(|contrary| *first >= contrary));
-        let since = firsts.reduce(f64::min).unwrap_or(latest.last.0);
-        Some(NodeProspect {
-            by,
-            node: latest.node,
-            since: moment(since),
-            message: latest.message.clone(),
-        })
-    };
-    NodeAutoscaler::ALL.into_iter().filter_map(latest).collect()
 }
 
 /// A core/v1 Event, as far as it is read.
@@ -146,22 +147,23 @@ struct Event {
     #[serde(deserialize_with = "nullable")]
     metadata: Metadata,
     #[serde(deserialize_with = "nullable")]
-    involved_object: InvolvedObject,
+    involved_object: ObjectReference,
     #[serde(deserialize_with = "nullable")]
     reason: String,
     #[serde(deserialize_with = "nullable")]
     message: String,
     #[serde(deserialize_with = "nullable")]
-    source: Source,
+    source: EventSource,
     #[serde(deserialize_with = "nullable")]
     reporting_component: String,
     first_timestamp: Option<String>,
     last_timestamp: Option<String>,
     #[serde(rename = "eventTime")]
     occurred: Option<String>,
-    series: Option<Series>,
+    series: Option<EventSeries>,
 }
 
+/// The metadata of an Event without its managed fields, which a stranger can make very large.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Metadata {
@@ -170,40 +172,15 @@ struct Metadata {
     resource_version: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct InvolvedObject {
-    #[serde(deserialize_with = "nullable")]
-    kind: String,
-    #[serde(deserialize_with = "nullable")]
-    namespace: String,
-    #[serde(deserialize_with = "nullable")]
-    name: String,
-    #[serde(deserialize_with = "nullable")]
-    uid: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Source {
-    #[serde(deserialize_with = "nullable")]
-    component: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Series {
-    last_observed_time: Option<String>,
-}
-
 impl Event {
-    fn said(mut self) -> Option<Said> {
+    fn statement(self) -> Option<Statement> {
         // Events of the old API have a source, those of the new one a reporting component, and
         // those of client-go today both.
-        let component = match self.source.component.as_str() {
-            "" => self.reporting_component.as_str(),
-            component => component,
-        };
+        let source = self
+            .source
+            .component
+            .filter(|component| !component.is_empty());
+        let component = source.unwrap_or(self.reporting_component);
         let mut known = NodeAutoscaler::ALL.into_iter();
         let by = known.find(|one| one.name() == component)?;
         let node = by.outlook(&self.reason)?;
@@ -211,12 +188,12 @@ impl Event {
         let created = time(&self.metadata.creation_timestamp);
         let first = time(&self.first_timestamp).or_else(|| time(&self.occurred));
         let first = first.or(created)?;
-        let observed = self.series.as_ref();
-        let observed = observed.and_then(|series| time(&series.last_observed_time));
+        let observed = self.series.and_then(|series| series.last_observed_time);
+        let observed = observed.map(|observed| observed.0.as_duration().as_secs_f64());
         let last = observed.or_else(|| time(&self.last_timestamp));
-        let mut message = std::mem::take(&mut self.message);
+        let mut message = self.message;
         message.truncate(message.floor_char_boundary(MESSAGE));
-        Some(Said {
+        Some(Statement {
             by,
             node,
             first,

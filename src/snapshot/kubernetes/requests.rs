@@ -2,175 +2,122 @@
 //! them. (Kubernetes 1.37, `component-helpers`, `resource.PodRequests` with the status taken into
 //! account.)
 
-use super::pod_object::{ContainerStatus, PodContainer, PodObject, PodSpec};
-use crate::snapshot::amounts::Amounts;
+use super::pod_object::{PodContainer, PodObject, PodSpec};
+use crate::ray::resource::Amounts;
 
 /// The requests of a pod: the largest of what its spec wants, what the kubelet has allocated and
 /// what its containers were given, because a resize that is under way holds all three. A resize
 /// that the node can never hold counts for nothing.
 pub fn requests(pod: &PodObject) -> Amounts {
-    let infeasible = is_resize_infeasible(pod);
-    let wanted = containers_want(&pod.spec);
-    let (promised, given) = pod_status(pod).unwrap_or_else(|| {
-        (
-            aggregate(pod, |container, status| {
-                promised(container, status, infeasible)
-            }),
-            aggregate(pod, |container, status| {
-                given(container, status, infeasible)
-            }),
-        )
-    });
-    let held = promised.max(given);
-    let containers = if infeasible { held } else { held.max(wanted) };
-    pod_level(pod, infeasible)
-        .or(containers)
-        .plus(pod.spec.overhead)
-}
-
-/// The amounts that the kubelet has allocated to the pod as a whole, and those that the pod was given.
-fn pod_status(pod: &PodObject) -> Option<(Amounts, Amounts)> {
-    // Only from 1.37 on Kubernetes reports both for the pod as a whole.
-    let given = pod.status.resources?.requests;
-    let promised = pod.status.allocated_resources?;
-    (!given.is_empty()).then_some((promised, given))
-}
-
-/// The requests of the pod as a whole, which take precedence over those of its containers.
-fn pod_level(pod: &PodObject, infeasible: bool) -> Amounts {
-    let wanted = pod.spec.resources.requests;
-    if wanted.is_empty() {
-        return wanted;
-    }
-    let Some(given) = pod.status.resources else {
-        return wanted;
-    };
-    let held = given
-        .requests
-        .max(pod.status.allocated_resources.unwrap_or_default());
-    if infeasible { held } else { held.max(wanted) }
-}
-
-/// Whether the kubelet says that the resize can never be.
-fn is_resize_infeasible(pod: &PodObject) -> bool {
+    let PodObject { spec, status, .. } = pod;
     // The first condition of the type decides, whatever its status says: Kubernetes removes a
     // condition that does not hold.
-    let pending = (pod.status.conditions.iter()).find(|one| one.kind == "PodResizePending");
-    pending.is_some_and(|one| one.reason.as_deref() == Some("Infeasible"))
-}
+    let pending = (status.conditions.iter()).find(|one| one.kind == "PodResizePending");
+    let infeasible = pending.is_some_and(|one| one.reason.as_deref() == Some("Infeasible"));
+    let unless_infeasible = |wanted| {
+        if infeasible {
+            Amounts::default()
+        } else {
+            wanted
+        }
+    };
 
-/// The requests of a pod's containers together, by its spec.
-pub(crate) fn containers_want(spec: &PodSpec) -> Amounts {
-    sum(spec, wanted)
+    // The containers' own amounts.
+    let status_of = |container: &PodContainer| {
+        let statuses = &status.container_statuses;
+        let mut all = statuses.iter().chain(&status.init_container_statuses);
+        all.find(|status| status.name == container.name)
+    };
+    let promised = |container: &PodContainer| {
+        let allocated = status_of(container).and_then(|status| status.allocated_resources);
+        allocated.unwrap_or_else(|| unless_infeasible(wanted(container)))
+    };
+    let given = |container: &PodContainer| {
+        let given = status_of(container).and_then(|status| status.resources);
+        let given = given.map(|given| given.requests);
+        given
+            .filter(|given| !given.is_empty())
+            .unwrap_or_else(|| promised(container))
+    };
+    let of_pod = status.resources.unwrap_or_default().requests;
+    let held = match status.allocated_resources {
+        // Only from 1.37 on Kubernetes reports both for the pod as a whole.
+        Some(allocated) if !of_pod.is_empty() => allocated.max(of_pod),
+        _ => ContainerSums::of(spec, promised)
+            .most()
+            .max(ContainerSums::of(spec, given).most()),
+    };
+    let containers = held.max(unless_infeasible(containers_want(spec)));
+
+    // The requests of the pod as a whole take precedence over those of its containers.
+    let pod_level = match status.resources {
+        _ if spec.resources.requests.is_empty() => Amounts::default(),
+        None => spec.resources.requests,
+        Some(_) => of_pod
+            .max(status.allocated_resources.unwrap_or_default())
+            .max(unless_infeasible(spec.resources.requests)),
+    };
+    pod_level.or(containers).plus(spec.overhead)
 }
 
 /// The requests in the spec of a container.
-fn wanted(container: &PodContainer) -> Amounts {
+pub(crate) fn wanted(container: &PodContainer) -> Amounts {
     // The API server fills in a request that is absent from the limit.
     container.resources.requests.or(container.resources.limits)
 }
 
-fn promised(
-    container: &PodContainer,
-    status: Option<&ContainerStatus>,
-    infeasible: bool,
-) -> Amounts {
-    let told = status.and_then(|status| status.allocated_resources);
-    told.unwrap_or_else(|| spec_unless(infeasible, container))
+/// The requests of a pod's containers together, by its spec.
+pub(crate) fn containers_want(spec: &PodSpec) -> Amounts {
+    ContainerSums::of(spec, wanted).most()
 }
 
-fn given(container: &PodContainer, status: Option<&ContainerStatus>, infeasible: bool) -> Amounts {
-    let actual = status.and_then(|status| status.resources);
-    let actual = actual.map(|actual| actual.requests);
-    let told = actual
-        .filter(|requests| !requests.is_empty())
-        .or_else(|| status.and_then(|status| status.allocated_resources));
-    told.unwrap_or_else(|| spec_unless(infeasible, container))
-}
-
-fn spec_unless(infeasible: bool, container: &PodContainer) -> Amounts {
-    if infeasible {
-        Amounts::default()
-    } else {
-        wanted(container)
-    }
-}
-
-/// Adds up the amounts of a pod's containers.
-fn aggregate(
-    pod: &PodObject,
-    of: impl Fn(&PodContainer, Option<&ContainerStatus>) -> Amounts,
-) -> Amounts {
-    let status = |container: &PodContainer| {
-        let statuses = &pod.status.container_statuses;
-        let mut all = statuses.iter().chain(&pod.status.init_container_statuses);
-        all.find(|status| status.name == container.name)
-    };
-    sum(&pod.spec, |container| of(container, status(container)))
-}
-
-fn sum(spec: &PodSpec, of: impl Fn(&PodContainer) -> Amounts) -> Amounts {
-    let (running, starting) = phases(spec, of);
-    running.max(starting)
-}
-
-/// The amounts that a pod's containers take besides its ray container, which is the first one.
+/// The amounts that containers of a pod take while they run, and the most that they take before. Containers
+/// run together with the init containers that go on running. The other init containers run before
+/// them, one after the other, each beside the ones that were started before it and go on running.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Beside {
-    /// The amounts of containers that run beside it.
+pub(crate) struct ContainerSums {
     running: Amounts,
-    /// The most that the init containers take which run before it.
     starting: Amounts,
 }
 
-impl Beside {
-    /// The requests of the other containers, by their specs.
-    pub(crate) fn requests(pod: &PodObject) -> Self {
-        Self::of(pod, wanted)
+impl ContainerSums {
+    fn of(spec: &PodSpec, amounts: impl Fn(&PodContainer) -> Amounts) -> Self {
+        let mut sums = Self::default();
+        let mut started = Amounts::default();
+        for container in &spec.init_containers {
+            let amount = amounts(container);
+            if container.restart_policy.as_deref() == Some("Always") {
+                started = started.plus(amount);
+                sums.starting = sums.starting.max(started);
+            } else {
+                sums.starting = sums.starting.max(started.plus(amount));
+            }
+        }
+        let running = spec.containers.iter().map(amounts);
+        sums.running = running.fold(started, Amounts::plus);
+        sums
     }
 
-    /// The limits of the other containers.
-    pub(crate) fn limits(pod: &PodObject) -> Self {
-        Self::of(pod, |container| container.resources.limits)
-    }
-
-    fn of(pod: &PodObject, amounts: impl Fn(&PodContainer) -> Amounts) -> Self {
-        let ray = pod.spec.containers.first().map(|ray| ray.name.as_str());
-        let (running, starting) = phases(&pod.spec, |container| {
+    /// The sums over all containers but the ray container, which is the first one.
+    pub(crate) fn beside_ray(spec: &PodSpec, amounts: fn(&PodContainer) -> Amounts) -> Self {
+        let ray = spec.containers.first().map(|ray| ray.name.as_str());
+        Self::of(spec, |container| {
             if ray == Some(container.name.as_str()) {
                 Amounts::default()
             } else {
                 amounts(container)
             }
-        });
-        Self { running, starting }
+        })
     }
 
-    /// The sum over the containers of the pod, where the ray container has so much.
+    /// The amounts that the pod takes, where the ray container has so much.
     pub(crate) fn with(self, ray: Amounts) -> Amounts {
         self.running.plus(ray).max(self.starting)
     }
-}
 
-/// The amounts that a pod's containers take while they run, and the most before that. Containers
-/// run together with the init containers that go on running. The other init containers run before
-/// them, one after the other, each beside the ones that were started before it and go on running.
-fn phases(spec: &PodSpec, of: impl Fn(&PodContainer) -> Amounts) -> (Amounts, Amounts) {
-    let mut running = (spec.containers.iter())
-        .map(&of)
-        .fold(Amounts::default(), Amounts::plus);
-    let (mut started, mut starting) = (Amounts::default(), Amounts::default());
-    for container in &spec.init_containers {
-        let amount = of(container);
-        if container.restart_policy.as_deref() == Some("Always") {
-            running = running.plus(amount);
-            started = started.plus(amount);
-            starting = starting.max(started);
-        } else {
-            starting = starting.max(started.plus(amount));
-        }
+    fn most(self) -> Amounts {
+        self.running.max(self.starting)
     }
-    (running, starting)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::snapshot::moment::seconds;
 const TAINTS: usize = 16;
 
 /// The key of the taint that a cordon stands for.
-const CORDON: &str = "node.kubernetes.io/unschedulable";
+pub const CORDON: &str = "node.kubernetes.io/unschedulable";
 
 /// A taint of a Kubernetes node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -82,11 +82,6 @@ impl Taint {
             effect: "NoSchedule".to_owned(),
             ..Self::default()
         }
-    }
-
-    /// Whether it is the taint of a cordon.
-    pub fn is_cordon(&self) -> bool {
-        self.key == CORDON
     }
 
     /// The meaning of the taint for the future of its node, if known of its key.

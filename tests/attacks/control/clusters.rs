@@ -175,7 +175,7 @@ impl Cluster {
     }
 
     fn object(&self) -> Value {
-        let port = self.gcs.address().port().to_string();
+        let port = self.gcs.address().port.to_string();
         let size = json!({ "cpu": "1", "memory": "2Gi" });
         let pod = json!({ "spec": { "containers": [
             { "name": "ray", "image": "ray:2.60.0", "resources": { "limits": size, "requests": size } }

@@ -1,5 +1,6 @@
 //! Pods and nodes that are lost, and objects that people change.
 
+use rayfit::ray::resource::Amounts;
 use serde_json::Value;
 
 use super::trouble::Troubles;
@@ -7,7 +8,6 @@ use rayfit::simulate::world::World;
 use rayfit::simulate::world::machines::Notice;
 use rayfit::simulate::world::objects::SimulatedPod;
 use rayfit::simulate::world::queue::WorldEvent;
-use rayfit::snapshot::amounts::Amounts;
 
 /// People delete a worker pod; `pick` says which. Returns its name.
 pub(crate) fn remove_pod(world: &mut World, pick: usize) -> Option<String> {

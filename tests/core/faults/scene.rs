@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::standby::SceneStandby;
 use rayfit::plan;
 use rayfit::quantity::Quantity;
+use rayfit::ray::resource::Amounts;
 use rayfit::reconcile::RoundSettings;
 use rayfit::reconcile::settings::{BackoffSettings, Pace};
 use rayfit::simulate::settings::{LIVENESS_S, NodePool, WorldSettings};
 use rayfit::simulate::trace::{Job, JobDemand, JobShape, MemoryUse, PlacementStrategy, Trace};
-use rayfit::snapshot::amounts::Amounts;
 use rayfit::snapshot::pod_object::{OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus};
 
 /// For how many seconds small pods are kept at the most.

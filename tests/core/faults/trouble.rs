@@ -10,6 +10,7 @@ use rayfit::facts::Facts;
 use rayfit::judge::judge;
 use rayfit::policy::Settings;
 use rayfit::quantity::Quantity;
+use rayfit::ray::resource::Amounts;
 use rayfit::ray::{Kind, RayObject};
 use rayfit::reconcile::Reply;
 use rayfit::simulate::moment::Moment;
@@ -17,7 +18,6 @@ use rayfit::simulate::world::objects::{DeletionCause, SimulatedPod};
 use rayfit::simulate::world::queue::WorldEvent;
 use rayfit::simulate::world::{Disturbance, World, WorldView, WrongAnswer};
 use rayfit::snapshot::NodeId;
-use rayfit::snapshot::amounts::Amounts;
 use rayfit::snapshot::gcs::{
     ClusterResourceConstraint, ClusterResourceState, LabelSelector, NodeState, NodeStatus,
     ResourceRequest, ResourceRequestByCount,

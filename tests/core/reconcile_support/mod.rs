@@ -7,6 +7,7 @@ use crate::faults::replicas::controllers::Controllers;
 use crate::faults::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
 use crate::faults::trouble::{Answer, BadAnswer, Troubles};
 use rayfit::quantity::Quantity;
+use rayfit::ray::resource::Amounts;
 use rayfit::reconcile::{Effect, Round, RoundMemory, RoundSettings, round};
 use rayfit::simulate::moment::{Moment, ScalerClock};
 use rayfit::simulate::observed;
@@ -14,7 +15,6 @@ use rayfit::simulate::ray::jobs::JobState;
 use rayfit::simulate::settings::{LIVENESS_S, NodePool, WorldSettings};
 use rayfit::simulate::world::World;
 use rayfit::simulate::world::queue::WorldEvent;
-use rayfit::snapshot::amounts::Amounts;
 use rayfit::snapshot::{History, Snapshot};
 use serde_json::{Map, Value, json};
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
 
-use rayfit::gcs::{Address, Client, Endpoint, GcsLimits, from_environment};
+use rayfit::gcs::{Address, Client, Endpoint, GcsLimits};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::sync::Mutex;
@@ -88,7 +88,7 @@ impl Ray {
 
     /// A client with the credentials that the cluster's own environment names.
     pub fn client(&self) -> Client {
-        client_with(from_environment(self.address(), |name| self.variable(name)).unwrap())
+        client_with(Endpoint::from_environment(self.address(), |name| self.variable(name)).unwrap())
     }
 
     /// What `ray ARGS` prints.

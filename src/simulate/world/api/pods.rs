@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::refusal::refused;
 use crate::quantity::Quantity;
+use crate::ray::resource::Amounts;
 use crate::reconcile::effects::effect::PodPatch;
 use crate::reconcile::{Failure, Reply};
 use crate::simulate::world::World;
@@ -11,7 +12,6 @@ use crate::simulate::world::machines::Notice;
 use crate::simulate::world::objects::{fits, left};
 use crate::simulate::world::pod_level;
 use crate::simulate::world::queue::WorldEvent;
-use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod_object::Resources;
 
 impl World {

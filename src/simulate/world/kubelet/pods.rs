@@ -1,5 +1,6 @@
 //! The kubelets: pods start, end, and get new sizes.
 
+use crate::ray::resource::Amounts;
 use std::rc::Rc;
 
 use crate::simulate::ray::node::RayNode;
@@ -7,7 +8,6 @@ use crate::simulate::world::World;
 use crate::simulate::world::objects::{SimulatedPod, fits, left};
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::NodeId;
-use crate::snapshot::amounts::Amounts;
 use crate::snapshot::gcs::HEAD_RESOURCE;
 
 /// Seconds from a worker's deletion to the end of its raylet. The kubelet hears of the deletion by a watch,

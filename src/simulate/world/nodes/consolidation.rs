@@ -7,8 +7,8 @@
 
 use super::super::machines::{Machines, Notice};
 use super::super::objects::left;
+use crate::ray::resource::Amounts;
 use crate::simulate::world::state::World;
-use crate::snapshot::amounts::Amounts;
 
 /// Seconds from the choice of a node until it goes, if it then still may. (Karpenter's `consolidationTTL`.)
 const VALIDATED_S: f64 = 15.0;

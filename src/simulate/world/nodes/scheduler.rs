@@ -1,11 +1,11 @@
 //! The scheduler, and the node autoscaler beside it: there is one of each, whatever the number of
 //! clusters.
 
+use crate::ray::resource::Amounts;
 use crate::simulate::world::machines::Notice;
 use crate::simulate::world::objects::{left, unscheduled};
 use crate::simulate::world::queue::WorldEvent;
 use crate::simulate::world::state::World;
-use crate::snapshot::amounts::Amounts;
 
 /// The interval at which the node autoscaler looks at the nodes while there is something to do.
 /// (Cluster Autoscaler's `scan-interval`.)

@@ -117,13 +117,13 @@ pub enum Violation {
 /// Returns the rules that `plan`, which was made from `snapshot`, breaks.
 pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     let config = ClusterConfig::of(&snapshot.ray_cluster);
-    let known = |name: &str| config.groups.get(config.number(name)?);
+    let group_of = |name: &str| config.groups.get(config.number(name)?);
     let pods: HashMap<&str, Pod<'_>> = snapshot.pods.iter().map(|pod| (pod.name, pod)).collect();
     let nodes = snapshot.gcs.live();
     let mut violations = Vec::new();
     for plan in &plan.groups {
         let (group, replicas) = (plan.name.clone(), plan.replicas);
-        let max = known(&group).map_or(0, |known| known.max_replicas);
+        let max = group_of(&group).map_or(0, |group| group.max_replicas);
         let grows = replicas > plan.replicas_now.unwrap_or(0);
         // Above a maximum that was lowered, pods are there until they have drained: only a
         // launch breaks the rule.
@@ -134,13 +134,13 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
                 max,
             });
         }
-        initial_size(plan, known(&plan.name), &mut violations);
+        initial_size(plan, group_of(&plan.name), &mut violations);
         for deletion in plan.deletions() {
             let (pod, group) = (deletion.pod.clone(), plan.name.clone());
             // A pod is deleted through the list of its own group or, if its group is gone, through
             // the list of another group.
             let may_go = pods.get(pod.as_str()).is_some_and(|pod| {
-                let is_of_group = pod.group == group || known(pod.group).is_none();
+                let is_of_group = pod.group == group || group_of(pod.group).is_none();
                 pod.role == PodRole::Worker && is_of_group
             });
             // KubeRay deletes the pods in `workersToDelete` at once, whatever runs in them.
@@ -166,7 +166,7 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
             violations.push(Violation::ResizesForeign { pod });
             continue;
         };
-        if let Some(group) = known(pod.group) {
+        if let Some(group) = group_of(pod.group) {
             let now = snapshot.seconds().unwrap_or_default();
             let used = nodes.get(name).map(|ray| in_use(ray, now));
             resize(
@@ -222,12 +222,12 @@ pub(crate) fn workers_above(
 }
 
 /// The size of new pods is between that of their template and the resize limits.
-fn initial_size(plan: &GroupPlan, known: Option<&GroupConfig>, violations: &mut Vec<Violation>) {
+fn initial_size(plan: &GroupPlan, group: Option<&GroupConfig>, violations: &mut Vec<Violation>) {
     let Some(size) = plan.initial_size else {
         return;
     };
-    let base = known.and_then(|known| known.base);
-    let limits = known.and_then(|known| known.resize_limits);
+    let base = group.and_then(|group| group.base);
+    let limits = group.and_then(|group| group.resize_limits);
     let base = base.map_or((0, 0), |base| (milli(base.cpu), base.memory));
     let limits = limits.map_or((0, 0), |limits| (milli(limits.cpu), limits.memory));
     for (text, least, then, limit) in [

@@ -32,13 +32,13 @@ use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::servable::servable;
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
-use crate::plan::pressure::{give_back, relief};
+use crate::plan::pressure;
 use crate::plan::removal::deadline::DrainingExcess;
 use crate::plan::removal::enforce::Timeouts;
 use crate::plan::removal::keep::Keep;
 use crate::plan::removal::make_room::{RoomContext, await_room, make_room};
 use crate::plan::removal::{deadline, enforce, give_up};
-use crate::plan::shrink::{holders, spare};
+use crate::plan::shrink::{holders, shrink};
 use crate::plan::standby::claims::StandbyContext;
 use crate::plan::standby::ready::{self, StandbyDemand};
 use crate::plan::standby::wanted::Wanted;
@@ -133,9 +133,9 @@ impl<'a> Decision<'a> {
         enforce::enforce_group_maxima(&mut state);
         enforce::enforce_cluster_maximum(&mut state);
         let excess = self.excess(&state, &config, &leftovers, now);
-        let reliefs = relief::reserve(&mut state);
+        let reliefs = pressure::reserve(&mut state);
         let left = serve(&mut state, &demands);
-        relief::grant(&mut state, &reliefs, now);
+        pressure::grant(&mut state, &reliefs, now);
         let (standby, only_ready) = self.standby(&mut state, &demands, &leftovers, now);
         problems.extend(standby.is_none().then(ready::given_up));
         let waiting = servable(&state, &left);
@@ -166,9 +166,9 @@ impl<'a> Decision<'a> {
         };
         let unneeded_since = self.idle(&mut state, timeouts);
         let shrinks = self.settings.shrink_after_s.filter(|_| self.is_rayfit());
-        let holders = holders::holders(&state, &demands);
-        spare::shrink(&mut state, shrinks, demand_waits, &holders, now);
-        give_back::give_back(&mut state, &holders, now);
+        let holders = holders(&state, &demands);
+        shrink(&mut state, shrinks, demand_waits, &holders, now);
+        pressure::give_back(&mut state, &holders, now);
         if self.is_rayfit() && demand_waits {
             give_up::vain(&mut state);
         }

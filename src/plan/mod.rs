@@ -76,7 +76,7 @@ pub use crate::plan::outcome::resize_note::{PodNote, ResizeNote, STATUS_ANNOTATI
 pub use crate::plan::outcome::standby_reason::{StandbyLaunch, StandbyReason};
 pub use crate::plan::outcome::step::PlacementStep;
 pub use crate::plan::outcome::unmet::{CountedAtBase, DemandKind, Shortfall, Unmet, UnmetReason};
-pub use crate::plan::pressure::relief::followed_groups;
+pub use crate::plan::pressure::followed_groups;
 pub use crate::plan::strategy::Strategy;
 pub use decide::decide;
 pub use schema::PlanLine;

@@ -45,7 +45,8 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
     let running = |node: &PlannedNode| node.head && node.stage() == Stage::Running;
     if decided.state.in_order().any(running) {
         plan.drains = drains::drains(snapshot, settings, decided);
-        plan.excess = drains::excess(settings, decided);
+        let excess = decided.excess.iter().map(|excess| &excess.node);
+        plan.excess = excess.cloned().collect();
         plan.holds = holds::holds(settings, decided);
         plan.resizes = resizes(decided);
         let jump = jumps::room(decided);

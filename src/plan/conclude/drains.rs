@@ -1,11 +1,10 @@
-//! From nodes that are to be removed to drain requests, and to the nodes that drain for longer.
+//! From nodes that are to be removed to drain requests.
 
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::cause::{Departure, RemovalCause};
-use crate::plan::outcome::plan::{ExcessNode, NodeDrain};
-use crate::plan::removal::deadline::DrainingExcess;
+use crate::plan::outcome::plan::NodeDrain;
 use crate::plan::settings::PlanSettings;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::NodeStatus;
@@ -52,13 +51,13 @@ pub(crate) fn drains(
     };
     let overdue = decided.excess.iter();
     let overdue = overdue.filter(|node| node.is_stopped(decided.now));
-    let stops = overdue.map(|node| NodeDrain {
-        pod: node.pod.clone(),
-        group: state.name(node.group).to_owned(),
-        node_id: node.node_id.clone(),
+    let stops = overdue.map(|excess| NodeDrain {
+        pod: excess.node.pod.clone(),
+        group: excess.node.group.clone(),
+        node_id: excess.node_id.clone(),
         cause: RemovalCause::GroupMax,
         idle_ms: 0,
-        stop_at: Some(node.stop_at),
+        stop_at: Some(excess.stop_at),
         departure: None,
     });
     let mut drains: Vec<NodeDrain> = state.in_order().filter_map(drain).chain(stops).collect();
@@ -101,20 +100,6 @@ fn is_news(departure: &Departure, told: Option<&ToldDeparture>) -> bool {
         earlier_s >= NOTABLY_S || !told.is_known && earlier_s <= -NOTABLY_S
     };
     departure.is_known && told.is_none_or(differs)
-}
-
-/// The nodes above a maximum that drain.
-pub(crate) fn excess(settings: &PlanSettings, decided: &Decided<'_>) -> Vec<ExcessNode> {
-    let node = |node: &DrainingExcess| ExcessNode {
-        pod: node.pod.clone(),
-        group: decided.state.name(node.group).to_owned(),
-        cause: RemovalCause::GroupMax,
-        since: node.asked_at,
-        stop_at: node.asked_at.map(|_| node.stop_at),
-        longest_s: settings.drain_timeout_s,
-        holds: node.holds.clone(),
-    };
-    decided.excess.iter().map(node).collect()
 }
 
 #[cfg(test)]

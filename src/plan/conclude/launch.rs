@@ -56,10 +56,14 @@ pub(crate) fn now(
         }
         // Pods that have not been admitted add nothing to what others of their group have to wait
         // for, and more of them would make what is asked for at once larger and larger.
-        let left = left_at_once.saturating_sub(gated.get(name).copied().unwrap_or(0));
+        let allowed = left_at_once.saturating_sub(gated.get(name).copied().unwrap_or(0));
         // A replica of more hosts than may be launched at once comes when nothing else has come.
-        let is_first = most_at_once == Some(left);
-        count = count.min(if is_first { left.max(hosts) } else { left });
+        let is_first = most_at_once == Some(allowed);
+        count = count.min(if is_first {
+            allowed.max(hosts)
+        } else {
+            allowed
+        });
         if let Some(limit) = jump.and_then(|jump| *jump.limits.get(number)?) {
             count = count.min(limit);
         }

@@ -22,10 +22,10 @@ const GROUPS: usize = 50;
 
 /// The demands of which something is left, and those that are not tried at all.
 pub(crate) fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
-    let mut left: HashMap<DemandIndex, Vec<&RequestBatch>> = HashMap::default();
+    let mut batches_left: HashMap<DemandIndex, Vec<&RequestBatch>> = HashMap::default();
     let mut order = Vec::new();
     for batch in &decided.left {
-        let batches = left.entry(batch.demand).or_insert_with(|| {
+        let batches = batches_left.entry(batch.demand).or_insert_with(|| {
             order.push(batch.demand);
             Vec::new()
         });
@@ -35,15 +35,15 @@ pub(crate) fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
     let invalid = demands.filter(|(_, demand)| demand.batches.is_err());
     order.extend(invalid.map(|(number, _)| number));
     let staying = decided.state.count(PlannedNode::stays);
-    let mut known: HashMap<ShapeId, Vec<UnmetReason>> = HashMap::default();
+    let mut by_shape: HashMap<ShapeId, Vec<UnmetReason>> = HashMap::default();
     let mut explained = 0;
     let mut unmet = Vec::new();
     for number in order {
         let Some(demand) = decided.demands.get(number) else {
             continue;
         };
-        let left = left.get(&number).map_or(&[][..], Vec::as_slice);
-        let mut count = left
+        let remaining = batches_left.get(&number).map_or(&[][..], Vec::as_slice);
+        let mut count = remaining
             .iter()
             .fold(0, |sum: u64, batch| sum.saturating_add(batch.count));
         let mut reasons = Vec::new();
@@ -68,8 +68,8 @@ pub(crate) fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
                 }
                 // Reasons of equal text are given once, however little the amounts differ.
                 let mut seen: HashSet<String> = HashSet::default();
-                for batch in left.iter().take(EXPLAINED) {
-                    let of_batch = known
+                for batch in remaining.iter().take(EXPLAINED) {
+                    let of_batch = by_shape
                         .entry(batch.shape)
                         .or_insert_with(|| of_shape(decided, &staying, batch.shape));
                     let new = of_batch

@@ -36,12 +36,12 @@ pub(super) type Gangs = BTreeMap<String, GangMemory>;
 /// Keeps those demands back that are not to be tried now. Returns the shapes of their bundles:
 /// what could hold one is to make room.
 pub(super) fn keep_back(
-    known: &Gangs,
+    waiting: &Gangs,
     demands: &mut List<DemandIndex, Demand<'_>>,
     now: f64,
 ) -> HashSet<ShapeId> {
     let mut shapes = HashSet::default();
-    let due = known.iter().filter(|(_, memory)| memory.retry_at <= now);
+    let due = waiting.iter().filter(|(_, memory)| memory.retry_at <= now);
     let tried = due.min_by(|(one, is), (other, was)| {
         (is.retry_at.total_cmp(&was.retry_at)).then_with(|| one.cmp(other))
     });
@@ -51,7 +51,7 @@ pub(super) fn keep_back(
             continue;
         };
         let title = gang.title();
-        let Some(memory) = known.get(title).filter(|_| tried != Some(title)) else {
+        let Some(memory) = waiting.get(title).filter(|_| tried != Some(title)) else {
             continue;
         };
         let why = if memory.retry_at > now {
@@ -70,7 +70,7 @@ pub(super) fn keep_back(
 /// longer than `unschedulable_s` seconds, with none on its way, or with scheduling gates and in the
 /// way of others. Returns whether there are any.
 pub(super) fn give_up(
-    known: &mut Gangs,
+    waiting: &mut Gangs,
     decided: &Decided<'_>,
     cluster: &str,
     unschedulable_s: f64,
@@ -87,7 +87,7 @@ pub(super) fn give_up(
             .map(|batch| batch.count)
             .fold(0, u64::saturating_add);
         let title = gang.title();
-        let times = known.get(title).map_or(0, |memory| memory.times);
+        let times = waiting.get(title).map_or(0, |memory| memory.times);
         let patience = unschedulable_s.max(LEAST_S) * (1.0 + 0.5 * spread(cluster, title, times));
         let is_for_it = |node: &PlannedNode| node.takes.iter().any(|take| take.demand == number);
         let for_long = |waits: Option<f64>| waits.is_some_and(|waits| waits >= patience);
@@ -116,7 +116,7 @@ pub(super) fn give_up(
         }
         // A tenant may make any number of placement groups. Those that are known are still
         // tried again.
-        if times == 0 && known.len() >= MOST {
+        if times == 0 && waiting.len() >= MOST {
             continue;
         }
         let times = times.saturating_add(1);
@@ -125,7 +125,7 @@ pub(super) fn give_up(
             times,
             retry_at: now + later,
         };
-        known.insert(title.to_owned(), memory);
+        waiting.insert(title.to_owned(), memory);
         is_any = true;
     }
     is_any

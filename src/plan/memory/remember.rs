@@ -78,10 +78,10 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
 
 /// Departures that have been announced to Ray nodes that are about to leave.
 fn told(before: &History, decided: &Decided<'_>, plan: &Plan) -> BTreeMap<String, ToldDeparture> {
-    let known = before.told.iter();
-    let known = known.filter(|(pod, _)| decided.departures.contains_key(*pod));
-    let mut told: BTreeMap<String, ToldDeparture> =
-        known.map(|(pod, told)| (pod.clone(), *told)).collect();
+    let announced = before.told.iter();
+    let announced = announced.filter(|(pod, _)| decided.departures.contains_key(*pod));
+    let mut after: BTreeMap<String, ToldDeparture> =
+        announced.map(|(pod, told)| (pod.clone(), *told)).collect();
     for drain in &plan.drains {
         if drain.cause == RemovalCause::NodeLeaves
             && let Some(departure) = &drain.departure
@@ -90,10 +90,10 @@ fn told(before: &History, decided: &Decided<'_>, plan: &Plan) -> BTreeMap<String
                 gone_at: departure.gone_at,
                 is_known: departure.is_known,
             };
-            told.insert(drain.pod.clone(), departure);
+            after.insert(drain.pod.clone(), departure);
         }
     }
-    told
+    after
 }
 
 /// Memory of the nodes above a maximum, after a plan, so that their time ends when it was said to. A node that was
@@ -108,12 +108,8 @@ fn excess(history: &History, decided: &Decided<'_>, plan: &Plan) -> BTreeMap<Str
             after.insert(pod.clone(), *memory);
         }
     }
-    for node in &decided.excess {
-        let memory = ExcessMemory {
-            since: node.since,
-            stopped_at: node.stopped_at,
-        };
-        after.insert(node.pod.clone(), memory);
+    for excess in &decided.excess {
+        after.insert(excess.node.pod.clone(), excess.memory);
     }
     for drain in &plan.drains {
         let Some(stop_at) = drain.stop_at.filter(|_| plan.strategy.is_rayfit()) else {
@@ -246,7 +242,7 @@ fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &PlannedNode) -> Opt
     let is_done = resize.has_come_through();
     let is_suggested = resize.suggested_cpu.is_some() || resize.suggested_memory.is_some();
     let is_old = suggestion::is_old(before, decided.now);
-    let known = before.suggested_at.filter(|_| !is_old);
+    let suggested_at = before.suggested_at.filter(|_| !is_old);
     // A failure of this round is one that the note on the pod does not have yet.
     let noted = resize.noted.as_ref();
     let is_noted = noted.is_some_and(|note| note.last_failed_at.is_some());
@@ -257,11 +253,11 @@ fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &PlannedNode) -> Opt
         } else {
             one_more(before.failures, has_failed && !is_noted)
         },
-        suggested_at: is_suggested.then(|| known.unwrap_or(decided.now)),
+        suggested_at: is_suggested.then(|| suggested_at.unwrap_or(decided.now)),
         suggestions: if is_done && !is_suggested {
             0
         } else {
-            one_more(before.suggestions, is_suggested && known.is_none())
+            one_more(before.suggestions, is_suggested && suggested_at.is_none())
         },
         failed_at: before.failed_at.filter(|_| !is_done),
         spare: resize.spare,

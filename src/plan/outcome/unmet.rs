@@ -108,7 +108,8 @@ pub enum Shortfall {
     /// A node has less of a resource than the request needs.
     #[error(
         "a node has {resource} {}, {} is needed{}{}",
-        amount_text(resource, *has), amount_text(resource, *needed), in_brackets(uncounted.as_ref()), in_brackets(at_base.as_ref())
+        amount_text(resource, *has), amount_text(resource, *needed),
+        in_brackets(uncounted.as_ref()), in_brackets(at_base.as_ref())
     )]
     TooSmall {
         /// The name of the resource.

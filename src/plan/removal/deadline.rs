@@ -10,6 +10,8 @@ use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::nodes::rows::Leftovers;
+use crate::plan::outcome::cause::RemovalCause;
+use crate::plan::outcome::plan::ExcessNode;
 use crate::plan::packing::state::DecisionState;
 use crate::snapshot::gcs::LiveNodes;
 use crate::snapshot::history::ExcessMemory;
@@ -22,25 +24,19 @@ const STOP_AGAIN_S: f64 = 60.0;
 /// A draining node of a group that is above its maximum.
 #[derive(Debug)]
 pub(crate) struct DrainingExcess {
-    pub(crate) pod: String,
+    pub(crate) node: ExcessNode,
     pub(crate) group: GroupIndex,
     pub(crate) node_id: String,
-    /// The time at which it was asked to leave, in seconds since 1970, if that is remembered.
-    pub(crate) asked_at: Option<f64>,
-    /// The time since which its time counts, in seconds since 1970: from now on where that is not
-    /// remembered.
-    pub(crate) since: f64,
+    /// Memory of it, as of now where nothing is remembered.
+    pub(crate) memory: ExcessMemory,
     pub(crate) stop_at: f64,
-    pub(crate) stopped_at: Option<f64>,
-    /// Amounts that its work holds of each resource.
-    pub(crate) holds: BTreeMap<String, f64>,
 }
 
 impl DrainingExcess {
     /// Whether the node is to be stopped now.
     pub(crate) fn is_stopped(&self, now: f64) -> bool {
         let again = |at: f64| now - at >= STOP_AGAIN_S;
-        now >= self.stop_at && self.stopped_at.is_none_or(again)
+        now >= self.stop_at && self.memory.stopped_at.is_none_or(again)
     }
 }
 
@@ -64,25 +60,35 @@ pub(crate) fn excess_nodes(
     let of = |pod: &&Pod<'_>| {
         let group = config.number(pod.group)?;
         let ray = live.get(pod.name)?;
-        let memory = remembered.get(pod.name).copied();
+        let before = remembered.get(pod.name).copied();
+        let mut memory = before.unwrap_or(ExcessMemory {
+            since: now,
+            stopped_at: None,
+        });
         // The clock may have been set back, and would let the node stay for as much longer.
-        let asked_at = memory.map(|memory| memory.since.min(now));
-        let since = asked_at.unwrap_or(now);
+        memory.since = memory.since.min(now);
+        let stop_at = memory.since + timeout;
         let is_above = excess.count(group) > 0 && !config.is_listed(pod.group, pod.name);
         is_above.then(|| DrainingExcess {
-            pod: pod.name.to_owned(),
+            node: ExcessNode {
+                pod: pod.name.to_owned(),
+                group: pod.group.to_owned(),
+                cause: RemovalCause::GroupMax,
+                since: before.map(|_| memory.since),
+                stop_at: before.map(|_| stop_at),
+                longest_s: timeout,
+                holds: ray.held(),
+            },
             group,
             node_id: ray.node_id.clone(),
-            asked_at,
-            since,
-            stop_at: since + timeout,
-            stopped_at: memory.and_then(|memory| memory.stopped_at),
-            holds: ray.held(),
+            memory,
+            stop_at,
         })
     };
     let mut excess_nodes: Vec<DrainingExcess> = leftovers.draining.iter().filter_map(of).collect();
     excess_nodes.sort_by(|one, other| {
-        (one.since.total_cmp(&other.since)).then_with(|| one.pod.cmp(&other.pod))
+        let by_time = one.memory.since.total_cmp(&other.memory.since);
+        by_time.then_with(|| one.node.pod.cmp(&other.node.pod))
     });
     excess_nodes.retain(|node| {
         let left = excess.get_mut(node.group);

@@ -25,7 +25,7 @@ use crate::plan::packing::fit::FitTrial;
 use crate::plan::packing::placing::show_size;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::removal::unplaced::{UnplacedPod, is_refused, suits, unscheduled};
-use crate::plan::shrink::spare::about_to_go;
+use crate::plan::shrink::about_to_go;
 use crate::ray::resource::Amounts;
 use crate::snapshot::history::{History, RoomMemory};
 use crate::snapshot::pod::Pod;

@@ -3,7 +3,7 @@
 //! - [`enforce`]: nodes above a maximum go before packing, and idle ones after it; beside that,
 //!   what Ray enforces with it: nodes up to a minimum are launched
 //! - [`deadline`]: the time in which nodes above a maximum may finish their work
-//! - [`keep`] and [`gaps`]: the time for which small idle pods stay, by the gaps between bursts
+//! - [`keep`]: the time for which small idle pods stay, by the gaps between bursts
 //! - [`give_way`] and [`make_room`], with [`unplaced`]: idle nodes that go sooner because demand needs
 //!   their room
 //! - [`give_up`]: pods and launches that are given up, because they do not come, or because a placement
@@ -20,7 +20,6 @@
 
 pub(crate) mod deadline;
 pub(crate) mod enforce;
-pub(crate) mod gaps;
 pub(crate) mod give_up;
 pub(crate) mod give_way;
 pub(crate) mod idle_end;

@@ -1,17 +1,124 @@
-//! The initial size of a pod.
+//! New pods that are made larger than the template of their group.
+//!
+//! A pod that is resized in place starts with the size of its template, and grows once it runs. Where
+//! Kubernetes nodes have little room, the scheduler puts the small pod where it fits, and there it
+//! cannot grow to what a single large request asks for. So what scales the cluster can say how large
+//! new pods of a group are to be made: with `replicas` it writes the annotation
+//! [`ANNOTATION`](crate::ray::initial_sizes::ANNOTATION), and a
+//! mutating webhook gives pods that size as KubeRay makes them.
+//!
+//! # Invariants
+//!
+//! - A pod is never made smaller than its template, nor larger than `ray.io/ippr` lets its group grow.
+//! - The gap between limits and requests stays, and with it the quality-of-service class.
+//! - Whatever is not as expected leaves the pod as it is.
 
 use json_patch::Patch;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::initial_size::new_pod::{LeftAsMade, NewPod};
 use crate::quantity::Quantity;
-use crate::ray::Ippr;
 use crate::ray::container::gap;
 use crate::ray::initial_sizes::InitialSizes;
 use crate::ray::ippr::GroupResizeLimits;
 use crate::ray::resource::CpuAndMemory;
+use crate::ray::{Fields, Ippr, Kind, list_at, object_at, text_at};
 use crate::snapshot::pod_object::Resources;
+
+/// The label by which KubeRay says what a pod is for.
+const NODE_TYPE: &str = "ray.io/node-type";
+
+/// The label by which KubeRay says which group a pod is of.
+const GROUP: &str = "ray.io/group";
+
+/// A worker pod that is being made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewPod {
+    /// The name of the RayCluster that owns it.
+    pub cluster: String,
+    /// The UID of that.
+    pub cluster_uid: String,
+    /// The name of its group.
+    pub group: String,
+    /// The resources of its ray container.
+    resources: Resources,
+}
+
+/// The reason for which a pod stays as KubeRay makes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LeftAsMade {
+    /// It is no worker that a RayCluster owns.
+    #[error("it is no worker pod that a RayCluster owns")]
+    NoWorker,
+    /// It has resources as a whole, of which its container is a part.
+    #[error("it has resources as a whole")]
+    HasPodLevelResources,
+    /// Another controller has it wait, and counts it as its template asks.
+    #[error("it has scheduling gates")]
+    IsGated,
+    /// Its ray container asks for no CPU or memory.
+    #[error("its ray container does not ask for both CPU and memory")]
+    HasNoSize,
+    /// The RayCluster of that name is another one, or is being deleted.
+    #[error("the RayCluster that owns it is gone or being deleted")]
+    AnotherOwner,
+    /// The RayCluster says no size for pods of its group that are made now.
+    #[error("nothing is said now about new pods of its group")]
+    NoSizeSaid,
+    /// Its group may not grow.
+    #[error("the annotation ray.io/ippr does not list its group")]
+    MayNotGrow,
+    /// It is as large already.
+    #[error("its template is as large as that")]
+    IsLargeEnough,
+}
+
+/// The longest name, in bytes: what is longer is not made by KubeRay, and would be held while the RayCluster is read.
+const LONGEST_NAME: usize = 253;
+
+impl NewPod {
+    /// Reads a pod that is being made.
+    pub fn read(pod: &Fields) -> Result<Self, LeftAsMade> {
+        let metadata = object_at(pod, "metadata").ok_or(LeftAsMade::NoWorker)?;
+        let (cluster, cluster_uid) = owner(metadata).ok_or(LeftAsMade::NoWorker)?;
+        let labels = object_at(metadata, "labels").ok_or(LeftAsMade::NoWorker)?;
+        let is_worker = text_at(labels, NODE_TYPE) == Some("worker");
+        let group = text_at(labels, GROUP).filter(|_| is_worker);
+        let group = group.ok_or(LeftAsMade::NoWorker)?;
+        let spec = object_at(pod, "spec").ok_or(LeftAsMade::HasNoSize)?;
+        if spec.get("resources").is_some_and(|all| !all.is_null()) {
+            return Err(LeftAsMade::HasPodLevelResources);
+        }
+        if !list_at(spec, "schedulingGates").is_empty() {
+            return Err(LeftAsMade::IsGated);
+        }
+        // KubeRay takes the first container for Ray's.
+        let container = list_at(spec, "containers").first();
+        let resources = container.and_then(|container| container.get("resources"));
+        let resources = resources.and_then(|all| Resources::deserialize(all).ok());
+        let mut names = [cluster, cluster_uid, group].into_iter();
+        if names.any(|name| name.len() > LONGEST_NAME) {
+            return Err(LeftAsMade::NoWorker);
+        }
+        Ok(Self {
+            cluster: cluster.to_owned(),
+            cluster_uid: cluster_uid.to_owned(),
+            group: group.to_owned(),
+            resources: resources.ok_or(LeftAsMade::HasNoSize)?,
+        })
+    }
+}
+
+/// The name and UID of the RayCluster that controls an object.
+fn owner(metadata: &Fields) -> Option<(&str, &str)> {
+    let owners = list_at(metadata, "ownerReferences").iter();
+    let mut owners = owners.filter_map(Value::as_object);
+    let owner = owners.find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
+    let is_cluster = text_at(owner, "kind") == Some(Kind::RayCluster.name())
+        && text_at(owner, "apiVersion").is_some_and(|version| version.starts_with("ray.io/"));
+    let named = text_at(owner, "name").zip(text_at(owner, "uid"));
+    named.filter(|_| is_cluster)
+}
 
 /// The fields of a RayCluster's `metadata` that size the pods it owns. All else there is skipped
 /// and never held.
@@ -111,7 +218,6 @@ pub(crate) fn resized(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ray::Fields;
     use crate::ray::initial_sizes::ANNOTATION;
     use crate::ray::ippr;
 

@@ -8,13 +8,10 @@
 
 pub(crate) mod budget;
 pub(crate) mod candidates;
-pub(crate) mod classes;
 pub(crate) mod fit;
 pub(crate) mod grow;
 pub(crate) mod launch;
 pub(crate) mod pack;
-pub(crate) mod placing;
-pub(crate) mod rank;
 pub(crate) mod servable;
 pub(crate) mod standby;
 pub(crate) mod state;

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use super::Outcome;
+use crate::controller::observe::Key;
 use crate::dns_name::DnsName;
-use crate::sidecar::{self, Autoscaler};
+use crate::sidecar;
 use crate::telemetry::logs::LogFormat;
 
 /// Scale one cluster from its head pod, in place of Ray's autoscaler
@@ -39,11 +40,9 @@ pub(super) struct SidecarCommand {
 
 impl SidecarCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let asked = Autoscaler {
-            cluster: self.cluster_name,
-            namespace: self.cluster_namespace,
-        };
-        let options = sidecar::options(asked, self.kubeconfig);
+        let (name, namespace) = (self.cluster_name, self.cluster_namespace);
+        let key = Key { name, namespace };
+        let options = sidecar::options(key, self.kubeconfig);
         sidecar::start(options, self.log_format, &self.log).map(|()| Outcome::Clean)
     }
 }

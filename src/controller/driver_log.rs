@@ -49,20 +49,20 @@ enum LogPlace {
 impl DriverLog {
     /// Gives the messages to the GCS that is asked about the cluster.
     pub fn of_gcs(clock: Clock) -> Self {
-        let telling = Arc::default();
-        Self::new(LogPlace::Gcs { telling }, clock)
+        Self {
+            place: LogPlace::Gcs {
+                telling: Arc::default(),
+            },
+            clock,
+            failing: Arc::default(),
+        }
     }
 
     /// Writes into the folder of Ray's session, as the process on `host`.
     pub fn of_session(session: PathBuf, host: String, clock: Clock) -> Self {
-        Self::new(LogPlace::File { session, host }, clock)
-    }
-
-    fn new(place: LogPlace, clock: Clock) -> Self {
         Self {
-            place,
-            clock,
-            failing: Arc::default(),
+            place: LogPlace::File { session, host },
+            ..Self::of_gcs(clock)
         }
     }
 
@@ -73,7 +73,11 @@ impl DriverLog {
         }
         match (&self.place, gcs) {
             (LogPlace::File { session, host }, _) => {
-                let result = self.append(session, host, messages);
+                let lines = messages.iter().map(|message| self.line(message, host));
+                let lines: String = lines.map(|line| line + "\n").collect();
+                // Opened each time, because session_latest is another folder once Ray has begun anew in the
+                // head.
+                let result = opened(session).and_then(|mut file| file.write_all(lines.as_bytes()));
                 if let Some(error) = self.first(result) {
                     // Scaling goes on, and the messages are in Rayfit's own log too, so once is
                     // enough.
@@ -86,28 +90,25 @@ impl DriverLog {
                 }
             }
             (LogPlace::Gcs { telling }, Some(gcs)) => {
-                if !telling.swap(true, Ordering::Relaxed) {
-                    self.tell(messages, gcs.clone(), Arc::clone(telling));
+                if telling.swap(true, Ordering::Relaxed) {
+                    return;
                 }
+                let lines = messages.iter().map(|message| self.line(message, OUTSIDE));
+                let short = lines.filter(|line| line.len() <= LONGEST);
+                let lines: Vec<String> = short.take(MOST).collect();
+                let (log, gcs, telling) = (self.clone(), gcs.clone(), Arc::clone(telling));
+                // In the background, since a GCS may take its time, and no round waits for it.
+                tokio::spawn(async move {
+                    let ip = gcs.endpoint().address.host().to_owned();
+                    let result = gcs.print_in_drivers(ip, lines).await;
+                    telling.store(false, Ordering::Relaxed);
+                    if let Some(error) = log.first(result) {
+                        tracing::info!(%error, "drivers do not print what is scaled");
+                    }
+                });
             }
             (LogPlace::Gcs { .. }, None) => {}
         }
-    }
-
-    /// Tells a GCS in the background, since it may take its time, and no round waits for it.
-    fn tell(&self, messages: &[Message], gcs: gcs::Client, telling: Arc<AtomicBool>) {
-        let lines = messages.iter().map(|message| self.line(message, OUTSIDE));
-        let short = lines.filter(|line| line.len() <= LONGEST);
-        let lines: Vec<String> = short.take(MOST).collect();
-        let log = self.clone();
-        tokio::spawn(async move {
-            let ip = gcs.endpoint().address.host().to_owned();
-            let result = gcs.print_in_drivers(ip, lines).await;
-            telling.store(false, Ordering::Relaxed);
-            if let Some(error) = log.first(result) {
-                tracing::info!(%error, "drivers do not print what is scaled");
-            }
-        });
     }
 
     /// The error of an attempt, unless the one before has failed, too.
@@ -116,19 +117,12 @@ impl DriverLog {
         result.err().filter(|_| !failed_before)
     }
 
-    fn append(&self, session: &Path, host: &str, messages: &[Message]) -> io::Result<()> {
-        // Opened each time, because session_latest is another folder once Ray has begun anew in the
-        // head.
-        let mut file = opened(session)?;
-        let lines = messages.iter().map(|message| self.line(message, host));
-        let lines: String = lines.map(|line| line + "\n").collect();
-        file.write_all(lines.as_bytes())
-    }
-
     fn line(&self, message: &Message, host: &str) -> String {
         #[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
         let seconds = self.clock.wall() as i64;
-        message.line(&id(), host, std::process::id(), seconds)
+        // 36 hexadecimal digits, as Ray's events have them.
+        let id = format!("{:032x}{:04x}", fastrand::u128(..), fastrand::u16(..));
+        message.line(&id, host, std::process::id(), seconds)
     }
 }
 
@@ -148,11 +142,6 @@ fn opened(session: &Path) -> io::Result<File> {
         return Ok(file);
     }
     Err(io::Error::other("it is not a regular file"))
-}
-
-/// An identifier of 36 hexadecimal digits, as Ray's events have it.
-fn id() -> String {
-    format!("{:032x}{:04x}", fastrand::u128(..), fastrand::u16(..))
 }
 
 #[cfg(test)]

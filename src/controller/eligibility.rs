@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::controller::observe::{Key, Observed};
-use crate::reconcile::{Eligibility, ScalerRole, eligibility};
+use crate::reconcile::{Ineligible, ScalerRole, eligibility};
 use crate::snapshot::OwnPods;
 
 /// Tells Rayfit's images from others.
@@ -26,14 +26,9 @@ pub struct EligibilityCheck {
 
 impl EligibilityCheck {
     /// Whether this process may scale `cluster`, given the pods that were observed.
-    pub fn eligibility(&self, cluster: &Value, pods: &OwnPods) -> Eligibility {
+    pub fn eligibility(&self, cluster: &Value, pods: &OwnPods) -> Result<(), Ineligible> {
         let is_ours = &self.is_ours;
         eligibility(cluster, pods, &self.role, |image| is_ours(image))
-    }
-
-    /// Takes in a RayCluster that was read or patched, since it may be newer than the watch's.
-    pub fn learn(&self, cluster: &Value) {
-        self.observed.learn(cluster);
     }
 }
 

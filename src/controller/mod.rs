@@ -16,20 +16,19 @@
 //! - [`events`]: publishing Events, within budgets and after everything else
 //!
 //! The files beside them, in the order of a round: [`worker_pool`] (a task for each cluster),
-//! [`reconciler`] (one look at one cluster: observe, decide, act, remember) with `ask` (asking its GCS) and
-//! `round` (what follows then), [`eligibility`] (whether this process may scale it), [`tuning`] (by which settings), [`offload`] (slow work beside the async tasks),
-//! [`requeue`] and [`busy_count`] (when to look again), [`driver_log`] and [`metrics`] (what people
+//! [`reconciler`] (one look at one cluster: observe, decide, act, remember) with `look_host` (how a look observes and
+//! asks), [`eligibility`] (whether this process may scale it), [`tuning`] (by which settings), [`offload`] (slow work beside the async tasks),
+//! [`busy_count`] (how soon to look again), [`driver_log`] and [`metrics`] (what people
 //! see). [`mod@run`], [`stop`] and [`clock`] belong to the process.
 //!
 //! # Invariants
 //!
-//! - A write about a cluster starts only if it will end before the Lease of its shard expires. In a head
+//! - A write about a cluster starts only if it will end before the Lease expires. In a head
 //!   pod there is no Lease, because nobody else scales from there.
-//! - A change of pods or Ray nodes is sent only with a [permission](act::permission) that is seconds old.
+//! - A change of pods or Ray nodes is sent only with a [permission](act::perform) that is seconds old.
 //! - A bug that one cluster triggers costs only that cluster a round.
 
 pub mod act;
-mod ask;
 pub mod busy_count;
 pub mod clock;
 pub mod driver_log;
@@ -37,15 +36,14 @@ pub mod eligibility;
 pub mod events;
 pub mod head;
 pub mod lease;
+mod look_host;
 pub mod metrics;
 pub mod observe;
 pub mod offload;
 pub mod reconciler;
-pub mod requeue;
-mod round;
 pub mod run;
 pub mod stop;
 pub mod tuning;
 pub mod worker_pool;
 
-pub use run::{ControllerOptions, Surroundings, run};
+pub use run::{ControllerOptions, run};

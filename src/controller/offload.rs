@@ -3,37 +3,16 @@
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use crate::controller::observe::ClusterTexts;
 use crate::fair_semaphore::FairSemaphore;
 use crate::gcs::aside;
 use crate::snapshot::gcs::ClusterResourceState;
 
-/// From this number of pods, Ray nodes, requests and so on, a decision may take so long that other
-/// tasks must not wait for it.
-const MANY: usize = 100;
-
-/// The number of such pieces of work that run at the same time. Further ones wait for a
+/// The number of slow pieces of work that run at the same time. Further ones wait for a
 /// permit; small pieces of work need none and wait for nothing.
 static PERMITS: LazyLock<FairSemaphore> = LazyLock::new(|| FairSemaphore::new(2));
 
-/// Whether reading these objects takes so long that other tasks must not wait for it.
-pub fn is_slow_to_read(texts: &ClusterTexts) -> bool {
-    texts.pods() >= MANY || texts.is_long()
-}
-
-/// Whether deciding on these objects takes so long.
-pub fn is_slow_to_plan(texts: &ClusterTexts, state: &ClusterResourceState) -> bool {
-    is_slow_to_read(texts) || said(state) >= MANY
-}
-
-/// Whether comparing this state with another one takes so long. Of nodes and requests that are not very
-/// many, it takes less than the wait for a permit.
-pub fn is_slow_to_compare(state: &ClusterResourceState) -> bool {
-    said(state) >= 10 * MANY
-}
-
 /// The number of nodes, requests and parts of requests of a state.
-fn said(state: &ClusterResourceState) -> usize {
+pub fn parts(state: &ClusterResourceState) -> usize {
     let gangs = state.pending_gang_resource_requests.iter();
     let bundles = gangs.map(|gang| 1 + gang.requests.len() + gang.bundle_selectors.len());
     let constraints = state.cluster_resource_constraints.iter();

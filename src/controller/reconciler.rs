@@ -1,39 +1,34 @@
 //! The reconciler of one RayCluster: observe, decide, act, remember. Which of these follows on which is said by
-//! [`look`](crate::reconcile::look); here, and in `round`, its steps are performed.
+//! [`look`](crate::reconcile::look); what it needs of a live cluster is in `look_host`.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
-use crate::controller::act::permission::PermissionState;
+use crate::controller::act::perform::{Performer, PermissionState};
 use crate::controller::act::writer::Writer;
 use crate::controller::busy_count::BusyPlace;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
 use crate::controller::eligibility::EligibilityCheck;
 use crate::controller::events::{About, Announcer};
-use crate::controller::head::address::{Head, NoHead, head_in};
-use crate::controller::head::blind;
+use crate::controller::head::address::{Head, NoHead};
 use crate::controller::head::credentials::{Credentials, Refusals};
 use crate::controller::head::extras::Extras;
 use crate::controller::head::memory_watch::MemoryWatch;
-use crate::controller::metrics::RoundMetrics;
-use crate::controller::observe::{ClusterTexts, ClusterView};
-use crate::controller::offload::{is_slow_to_read, offload_if};
-use crate::controller::requeue::Requeue;
+use crate::controller::observe::ClusterTexts;
 use crate::controller::tuning::{Basis, Tuning};
 use crate::gcs;
-use crate::reconcile::look::{
-    Finishing, JudgedObjects, LookEnd, LookReason, LookState, LookStep, Oriented, Rest,
-    SeenObjects, step,
-};
+use crate::reconcile::look::{LookEnd, LookState, Looked, look, remember};
 use crate::reconcile::observed::users::LastUsers;
-use crate::reconcile::ownership::sidecar_settings;
-use crate::reconcile::{HeadPod, Meaning, Round, ScalerRole, UnchangedCheck};
-use crate::snapshot::{HeadSight, Snapshot, leading_head};
+use crate::reconcile::{Chain, Done, HeadPod, UnchangedCheck};
+use crate::snapshot::pod::PodRole;
+use crate::snapshot::{HeadSight, OwnPods};
+use crate::telemetry::controller::ScalingMetrics;
 
-/// The wait after settings could not be written for a sidecar, in seconds.
-const TELL_AGAIN_S: f64 = 60.0;
+/// The wait where a time cannot be expressed.
+const OTHERWISE: Duration = Duration::from_secs(1);
 
 /// Reconciles one cluster.
 pub struct Reconciler {
@@ -52,7 +47,7 @@ pub struct Reconciler {
     /// Writes messages for Ray's drivers.
     pub driver_log: DriverLog,
     /// The metrics.
-    pub metrics: RoundMetrics,
+    pub metrics: Arc<ScalingMetrics>,
     /// The clock.
     pub clock: Clock,
     /// The cluster's part in the busy count, as its last look left it.
@@ -61,257 +56,103 @@ pub struct Reconciler {
     pub state: ReconcilerState,
 }
 
-/// Memory of the cluster from look to look. All of it may be lost at any time.
+/// Knowledge of the cluster from look to look, beside the [`LookState`]. All of it may be lost at any
+/// time. What follows from the objects is kept while these are unchanged and this process owns the cluster.
 #[derive(Default)]
 pub struct ReconcilerState {
     pub(super) permission: Mutex<PermissionState>,
-    pub(super) look: LookState,
-    pub(super) observation: Option<Observation>,
-    pub(super) gcs: Option<(Head, gcs::Client)>,
-    pub(super) refusals: Refusals,
-    pub(super) users: LastUsers,
+    /// The objects that were judged last, as JSON texts, because the parsed trees of a thousand clusters that wait
+    /// for an answer were most of the process's memory.
+    pub(super) texts: ClusterTexts,
+    /// The sources of the settings.
+    pub(super) basis: Basis,
+    pub(super) head: Option<Result<(Head, HeadPod), NoHead>>,
+    /// The head pod that is asked.
+    pub(super) sight: Option<HeadSight>,
     /// The head pod whose GCS was the last to say that it is passive, as it was seen then. A sidecar
     /// asks no GCS but that of its own pod.
     pub(super) passive: Option<HeadSight>,
+    /// Optional queries of Ray.
+    pub(super) extras: Extras,
+    pub(super) gcs: Option<(Head, gcs::Client)>,
+    /// The permit for a large answer, until the answer has been used up.
+    pub(super) answer_place: Option<gcs::ClientPlace>,
+    pub(super) refusals: Refusals,
+    pub(super) users: LastUsers,
     /// The memory in use in its pods.
     pub(super) memory_watch: MemoryWatch,
-    /// The sources of the settings.
-    basis: Basis,
+    pub(super) unchanged: Option<UnchangedCheck>,
+    /// Whether deciding takes so long that other tasks must not wait for it.
+    pub(super) is_slow: bool,
     /// The time from which settings may be written for the sidecar again, by the steady clock.
-    tell_again: f64,
+    pub(super) tell_again: f64,
     /// The last logged reason why the cluster is not scaled.
     logged_reason: String,
-    /// See [`Reconciler::worked`].
+    /// The time at which the last look asked the GCS.
+    pub(super) asked: Option<Instant>,
+    /// The time for which the last look has computed, without its waits.
     pub(super) worked: Duration,
 }
 
-/// Facts derived from the objects; they are kept while these are unchanged and this process owns
-/// the cluster. Objects are kept as JSON texts, because the parsed trees of a thousand clusters
-/// that wait for an answer were most of the process's memory.
-pub(super) struct Observation {
-    pub(super) texts: ClusterTexts,
-    pub(super) head: Result<(Head, HeadPod), NoHead>,
-    /// The head pod that is asked.
-    pub(super) sight: Option<HeadSight>,
-    pub(super) unchanged: Option<UnchangedCheck>,
-    /// Optional queries of Ray.
-    pub(super) extras: Extras,
-}
-
 impl Reconciler {
-    /// Waits until a pod is nearly full, so that it is looked at soon.
-    pub async fn nearly_full(&self) {
-        self.state.memory_watch.nearly_full().await;
-    }
-
-    /// The time for which the last look has computed, without its waits.
-    pub fn worked(&self) -> Duration {
-        self.state.worked
-    }
-
-    /// Looks at the cluster once, and acts on what it finds. What follows on what is decided by
-    /// [`look`](crate::reconcile::look); here the steps are performed.
-    pub async fn look(&mut self) -> Requeue {
-        self.state.worked = Duration::ZERO;
-        let (seen, mut texts) = self.seen();
-        let mut step = LookStep::begin(&mut self.state.look, seen);
-        loop {
-            step = match step {
-                LookStep::Judge(judging) => match texts.take() {
-                    Some(texts) => self.orient(judging, texts).await,
-                    None => return Requeue::UntilChanged,
-                },
-                LookStep::WriteRecord(writing) => {
-                    let written = self.writer.patch_cluster(&writing.patch).await;
-                    let written = written.map(|cluster| self.judge.learn(&cluster));
-                    writing.wrote(&mut self.state.look, written)
-                }
-                LookStep::Ask(asking) => return self.act(asking).await,
-                LookStep::ReadCluster(rereading) => {
-                    self.look_up().await;
-                    rereading.read()
-                }
-                LookStep::Rest(rest) => return self.rest(rest),
+    /// Looks at the cluster once, and acts on what it finds. Returns after how long to look again if nothing changes
+    /// before, and for how long the look has computed, without its waits.
+    pub async fn look(&mut self, state: &mut LookState) -> (Option<Duration>, Duration) {
+        (self.state.worked, self.state.asked) = (Duration::ZERO, None);
+        let end = match look(state, self).await {
+            Looked::Rest(end) => end,
+            Looked::Effects(mut round, snapshot) => {
+                let chains = std::mem::take(&mut round.chains);
+                let done = self.perform(chains, snapshot.pods).await;
+                remember(state, self, *round, &done, None).await
             }
+        };
+        self.state.answer_place = None;
+        if let Some(asked) = self.state.asked {
+            self.metrics.round(asked.elapsed());
         }
-    }
-
-    /// Freshness of the objects, and the objects themselves, if there are any.
-    fn seen(&mut self) -> (SeenObjects, Option<ClusterTexts>) {
-        let key = &self.judge.key;
-        let texts = {
-            let store = self.judge.observed.read();
-            if !store.knows_pods(&key.namespace) || !self.tuning.is_known() {
-                return (SeenObjects::NotListed, None);
+        // A time that cannot be expressed is a negative one, or is not a number.
+        let after = |seconds| Duration::try_from_secs_f64(seconds).unwrap_or(OTHERWISE);
+        let requeue = match end {
+            LookEnd::AtOnce => Some(Duration::ZERO),
+            LookEnd::After(seconds) => Some(after(seconds)),
+            LookEnd::UntilChanged => None,
+            LookEnd::Paced { busy } => {
+                let busy = busy.then_some(self.place.note(busy));
+                Some(after(state.interval_s(busy, self.clock.wall())))
             }
-            store.texts(key)
         };
-        let Some(texts) = texts else {
-            return (SeenObjects::Gone, None);
-        };
-        let retuned = self.tuning.has_changed(&mut self.state.basis);
-        let known = |observation: &Observation| !retuned && observation.texts.are(&texts);
-        let seen = if self.state.observation.as_ref().is_some_and(known) {
-            SeenObjects::Same
-        } else {
-            SeenObjects::Changed
-        };
-        (seen, Some(texts))
+        (requeue, self.state.worked)
     }
 
-    /// Finds out whether this process owns the cluster, and where its GCS is.
-    async fn orient(&mut self, judging: step::Judging, texts: ClusterTexts) -> LookStep {
-        self.state.observation = None;
-        let namespace = &self.judge.key.namespace;
-        let (is_slow, worked) = (is_slow_to_read(&texts), &mut self.state.worked);
-        let scene = offload_if(namespace, is_slow, worked, || texts.read()).await;
-        self.tell_sidecar(&scene).await;
-        let eligibility = self.judge.eligibility(&scene.cluster, &scene.pods);
-        let judged = JudgedObjects {
-            cluster: &scene.cluster,
-            eligibility: &eligibility,
-            role: &self.judge.role,
+    async fn perform(&mut self, chains: Vec<Chain>, mut pods: OwnPods) -> Vec<Done> {
+        // The answer has been used up, and effects may wait long at the gate: the permit for a large answer goes
+        // to the next cluster.
+        self.state.answer_place = None;
+        // The judgement on who may scale the cluster needs its heads alone, so ten thousand workers need not be
+        // kept until the last effect is done.
+        pods.retain(|pod| pod.role == PodRole::Head);
+        let Some((_, gcs)) = &self.state.gcs else {
+            return Vec::new();
         };
-        let handover = &mut self.state.permission.get_mut().handover;
-        let now = self.clock.steady();
-        let owning = match judging.judged(&mut self.state.look, handover, judged, now) {
-            Oriented::Owns(owning) => owning,
-            Oriented::Not(step) => return step,
+        let performer = Performer {
+            writer: &self.writer,
+            gcs,
+            permission: &self.state.permission,
+            judge: &self.judge,
+            pods: &pods,
+            clock: &self.clock,
         };
-        let step = self.tune(owning, &scene);
-        let leader = leading_head(&scene.pods, self.state.passive.as_ref());
-        let head = head_in(&self.judge.key, &scene.cluster, leader.as_ref());
-        self.state.observation = Some(Observation {
-            head: head.map(|head| {
-                let pod = blind::head_pod(&head, &scene.pods);
-                (head, pod)
-            }),
-            sight: leader.as_ref().map(HeadSight::of),
-            texts,
-            unchanged: None,
-            extras: Extras::of(&scene.cluster, &self.state.look.settings.plan),
-        });
-        step
-    }
-
-    /// Makes the settings anew, because the policies or the labels that they match may have
-    /// changed.
-    fn tune(&mut self, owning: step::Owning, scene: &ClusterView) -> LookStep {
-        let settings = self.tuning.of(&scene.cluster);
-        if settings != self.state.look.settings {
-            let cluster = self.judge.key.to_string();
-            let (plan, backoff) = (&settings.plan, settings.backoff);
-            tracing::info!(cluster, ?plan, ?backoff, "scaled by new settings");
-        }
-        owning.owns(&mut self.state.look, settings)
-    }
-
-    /// Writes the settings for a sidecar on the RayCluster, where they have changed. It has no effect but on
-    /// that sidecar, so whether it succeeds changes nothing for this look; a refusal waits for a while.
-    async fn tell_sidecar(&mut self, scene: &ClusterView) {
-        let now = self.clock.steady();
-        if !matches!(self.judge.role, ScalerRole::Central { .. }) || now < self.state.tell_again {
-            return;
-        }
-        let told = || self.tuning.for_sidecar(&scene.cluster);
-        let Some(patch) = sidecar_settings::patch(&scene.cluster, told) else {
-            return;
-        };
-        match self.writer.patch_cluster(&patch).await {
-            Ok(cluster) => {
-                self.judge.learn(&cluster);
-                tracing::info!(cluster = %self.judge.key, "its settings were written for its sidecar");
-            }
-            // It is tried again with the object as it is by then.
-            Err(failure) if failure.meaning() == Meaning::Stale => {}
-            Err(failure) => {
-                self.state.tell_again = now + TELL_AGAIN_S;
-                tracing::warn!(?failure, cluster = %self.judge.key, "its settings cannot be written for its sidecar");
-            }
-        }
+        performer.all(chains).await
     }
 
     /// Logs why the cluster is not scaled, when the reason changes.
     pub(super) fn log_reason(&mut self, why: String) {
         if self.state.logged_reason != why {
-            let cluster = self.judge.key.to_string();
             if !why.is_empty() {
-                tracing::info!(cluster, why, "not scaled");
+                tracing::info!(cluster = %self.judge.key, why, "not scaled");
             }
             self.state.logged_reason = why;
         }
-    }
-
-    /// Reads the RayCluster again.
-    pub(super) async fn look_up(&self) {
-        // A watch may lag, and a sidecar has none for the RayCluster.
-        match self.writer.get_cluster().await {
-            Ok(cluster) => self.judge.learn(&cluster),
-            Err(failure) => tracing::debug!(?failure, cluster = %self.judge.key, "not read"),
-        }
-    }
-
-    /// Remembers the round, announces it, and says when to look again. Also returns the round and the
-    /// state that it is made of, if it found nothing to do.
-    pub(super) fn finish(
-        &mut self,
-        finishing: Finishing,
-    ) -> (Requeue, Option<(Round, Box<Snapshot>)>) {
-        self.metrics.done(finishing.done());
-        self.metrics.decided(&self.about.uid, finishing.round());
-        let now = self.clock.wall();
-        let finished = finishing.finish(&mut self.state.look, now, fastrand::f64);
-        let announcements = finished.announcements;
-        self.announcer.announce(&self.about, &announcements.events);
-        let gcs = self.state.gcs.as_ref().map(|(_, client)| client);
-        self.driver_log.write(&announcements.messages, gcs);
-        (self.rest(finished.rest), finished.idle)
-    }
-
-    /// The end of a look: what it ended for is logged, and when to look again.
-    pub(super) fn rest(&mut self, rest: Rest) -> Requeue {
-        match rest.why {
-            LookReason::NotOurs(reason) => {
-                self.forget();
-                self.log_reason(reason.to_string());
-            }
-            LookReason::NoRecord => self.forget(),
-            LookReason::Waits(why) => self.log_reason(why),
-            LookReason::RecordWritten { is_claim } => {
-                let cluster = self.judge.key.to_string();
-                tracing::info!(
-                    cluster,
-                    claimed = is_claim,
-                    "the hand-over record rayfit.dev/scaled-by was written"
-                );
-            }
-            LookReason::RecordOutdated(failure) => {
-                tracing::debug!(?failure, cluster = %self.judge.key, "the hand-over record is written again");
-            }
-            LookReason::RecordNotWritten(failure) => self.log_reason(format!(
-                "the hand-over record cannot be written: {failure:?}"
-            )),
-            LookReason::NotListed
-            | LookReason::Gone
-            | LookReason::Unchanged
-            | LookReason::RoundMade => {}
-        }
-        match rest.end {
-            LookEnd::After(seconds) => Requeue::seconds(seconds),
-            LookEnd::UntilChanged => Requeue::UntilChanged,
-            LookEnd::Paced { busy } => {
-                let busy = busy.then_some(self.place.note(busy));
-                let now = self.clock.wall();
-                Requeue::seconds(self.state.look.interval_s(busy, now))
-            }
-        }
-    }
-
-    /// Forgets what concerns a cluster that is not scaled here.
-    fn forget(&mut self) {
-        self.metrics.forget(&self.about.uid);
-        self.place.note(false);
-        self.state.gcs = None;
-        self.state.memory_watch = MemoryWatch::default();
     }
 }

@@ -15,7 +15,6 @@ use crate::controller::clock::Clock;
 use crate::controller::eligibility;
 use crate::controller::events::Announcer;
 use crate::controller::head::credentials::Credentials;
-use crate::controller::metrics::RoundMetrics;
 use crate::controller::worker_pool::WorkerPool;
 use crate::reconcile::ownership::lease::record::Terms;
 use crate::supervisor::Supervisor;
@@ -43,43 +42,28 @@ pub struct ControllerOptions {
     pub image: String,
 }
 
-/// The parts of the process that the controller uses.
-#[derive(Clone)]
-pub struct Surroundings {
-    /// The API server.
-    pub api: ApiServer,
-    /// The policies in force.
-    pub in_force: InForce,
-    /// The metrics.
-    pub metrics: Arc<ScalingMetrics>,
-    /// The watches of the process.
-    pub informers: Informers,
-    /// The supervisor of background tasks.
-    pub supervisor: Supervisor,
-}
-
 /// Scales clusters as the policies in force say until `stop` is true; then lets the writes that are
 /// under way end, and gives the Lease back.
-pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::Receiver<bool>) {
-    let Surroundings {
-        api,
-        in_force,
-        metrics,
-        informers,
-        supervisor,
-    } = around;
+pub async fn run(
+    options: ControllerOptions,
+    api: ApiServer,
+    in_force: InForce,
+    metrics: Arc<ScalingMetrics>,
+    informers: Informers,
+    supervisor: Supervisor,
+    stop: watch::Receiver<bool>,
+) {
     let client = api.client();
     let (tell, changes) = mpsc::unbounded_channel();
     let observed = Observed::new(tell);
     let fence = Fence::default();
-    let measures = RoundMetrics::new(metrics);
     let gate = Gate::new(options.rate, options.burst, api.patience());
     let requests = Requests::new(client.clone(), gate.clone());
     let (announcer, publishing) = Announcer::publishing(
         requests.clone(),
         options.rate / EVENTS_SHARE,
         options.replica.clone(),
-        measures.clone(),
+        metrics.clone(),
     );
     let tuning = Tuning::Policies(in_force);
     let pool = WorkerPool {
@@ -92,7 +76,7 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
         tuning: tuning.clone(),
         announcer,
         clock: Clock::of_server(api.time()),
-        metrics: measures.clone(),
+        metrics: metrics.clone(),
         busy_count: BusyCount::default(),
     };
     tracing::info!(replica = options.replica, reach = ?options.reach, "taking part in scaling clusters in mode central");
@@ -112,7 +96,7 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
     let _reading = supervisor.spawn("Events about pods", pod_events.follow());
     let _watching = supervisor.spawn("watches of RayClusters, pods and nodes", watching);
     let (release, released) = watch::channel(false);
-    let keeping = keeper::keep(lease, informers, fence, measures, released);
+    let keeping = keeper::keep(lease, informers, fence, metrics, released);
     let mut keeping = supervisor.spawn("the Lease", keeping);
     pool.run(changes, stop).await;
     // The Lease is given back only now, because the writes that have just ended relied on it.

@@ -17,15 +17,16 @@ use crate::controller::eligibility::{EligibilityCheck, IsOurs};
 use crate::controller::events::{About, Announcer};
 use crate::controller::head::credentials::Credentials;
 use crate::controller::lease::Fence;
-use crate::controller::metrics::RoundMetrics;
 use crate::controller::observe::store::ClusterEntry;
 use crate::controller::observe::{Key, Observed};
 use crate::controller::reconciler::{Reconciler, ReconcilerState};
-use crate::controller::requeue::{Requeue, together};
 use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::{Basis, Tuning};
 use crate::ray::ReconcileMode;
 use crate::reconcile::ScalerRole;
+use crate::reconcile::look::LookState;
+use crate::reconcile::observed::cadence::TOGETHER_MS;
+use crate::telemetry::controller::ScalingMetrics;
 
 /// The interval at which clusters are counted.
 const COUNT: Duration = Duration::from_secs(10);
@@ -56,7 +57,7 @@ pub struct WorkerPool {
     /// The clock.
     pub clock: Clock,
     /// The metrics.
-    pub metrics: RoundMetrics,
+    pub metrics: Arc<ScalingMetrics>,
     /// The busy count.
     pub busy_count: BusyCount,
 }
@@ -82,7 +83,17 @@ impl WorkerPool {
         loop {
             tokio::select! {
                 _ = count.tick() => {
-                    self.count();
+                    // The RayClusters by mode, for the metrics.
+                    let mut counts = ReconcileMode::ALL.map(|mode| (mode, 0));
+                    for (_, entry) in self.observed.read().clusters() {
+                        let mut counts = counts.iter_mut();
+                        if let Some((_, count)) = counts.find(|(mode, _)| *mode == entry.mode) {
+                            *count += 1;
+                        }
+                    }
+                    for (mode, count) in counts {
+                        self.metrics.clusters(mode.name(), count);
+                    }
                     self.revive(&mut workers);
                 }
                 _ = tune.tick() => if self.tuning.has_changed(&mut basis) {
@@ -95,7 +106,14 @@ impl WorkerPool {
                     Some(key) => self.consider(&mut workers, &key),
                     None => break,
                 },
-                _ = leads.changed() => self.consider_all(&mut workers),
+                _ = leads.changed() => {
+                    // Clusters that are gone may still have workers.
+                    let mut keys: BTreeSet<Key> = workers.keys().cloned().collect();
+                    keys.extend(self.observed.read().clusters().map(|(key, _)| key.clone()));
+                    for key in &keys {
+                        self.consider(&mut workers, key);
+                    }
+                }
             }
         }
         for worker in workers.values() {
@@ -105,31 +123,6 @@ impl WorkerPool {
         self.requests.close();
         for (_, worker) in workers {
             let _ = worker.task.await;
-        }
-    }
-
-    /// Counts the RayClusters by mode, for the metrics.
-    fn count(&self) {
-        let mut counts = ReconcileMode::ALL.map(|mode| (mode, 0));
-        for (_, entry) in self.observed.read().clusters() {
-            if let Some((_, count)) = counts.iter_mut().find(|(known, _)| *known == entry.mode) {
-                *count += 1;
-            }
-        }
-        for (mode, count) in counts {
-            self.metrics.clusters(mode, count);
-        }
-    }
-
-    fn consider_all(&self, workers: &mut HashMap<Key, Worker>) {
-        let known: BTreeSet<Key> = self.observed.read().clusters_in(None);
-        let gone: Vec<Key> = workers
-            .keys()
-            .filter(|key| !known.contains(*key))
-            .cloned()
-            .collect();
-        for key in known.iter().chain(&gone) {
-            self.consider(workers, key);
         }
     }
 
@@ -225,22 +218,28 @@ pub async fn reconcile_until_stopped(
     changed: Arc<Notify>,
     mut stop: watch::Receiver<bool>,
 ) {
+    let mut state = LookState::default();
     while !*stop.borrow() {
         let began = Instant::now();
         // The look's future is on the heap only while it runs, so that a thousand waiting tasks
         // stay small.
-        let requeue = Box::pin(reconciler.look()).await;
-        let due = match requeue {
-            Requeue::For(time) => Instant::now().checked_add(time),
-            Requeue::UntilChanged => None,
-        };
-        let earliest = began + together(reconciler.worked());
+        let (requeue, worked) = Box::pin(reconciler.look(&mut state)).await;
+        let due = requeue.and_then(|time| Instant::now().checked_add(time));
+        // After a change, at least half of the time is left to other clusters. Time in which a look waited for
+        // others, such as at the gate, was theirs already.
+        let earliest = began + Duration::from_millis(TOGETHER_MS).max(worked * 2);
         let soon = due.map_or(earliest, |due| due.min(earliest));
         let rest = async {
+            let until_due = async {
+                match due {
+                    Some(due) => sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
-                () = until(due) => {}
+                () = until_due => {}
                 () = changed.notified() => sleep_until(soon).await,
-                () = reconciler.nearly_full() => sleep_until(soon).await,
+                () = reconciler.state.memory_watch.nearly_full() => sleep_until(soon).await,
             }
         };
         // However long the wait is, a stop ends it at once.
@@ -252,14 +251,6 @@ pub async fn reconcile_until_stopped(
     // Also forgets the metrics of the last look, which may have come after the worker pool forgot
     // them.
     reconciler.metrics.forget(&reconciler.about.uid);
-}
-
-/// Waits until then; for ever without it.
-async fn until(due: Option<Instant>) {
-    match due {
-        Some(due) => sleep_until(due).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Whether the central controller has to scale this cluster, hand it over, or tell its sidecar by which
@@ -318,7 +309,7 @@ mod tests {
     }
 
     fn pool(requests: Requests, observed: &Observed, fence: &Fence) -> WorkerPool {
-        let metrics = RoundMetrics::default();
+        let metrics = Arc::default();
         WorkerPool {
             observed: observed.clone(),
             requests,

@@ -6,23 +6,23 @@ use super::memory::RoundMemory;
 use super::round::{Round, Skipped};
 use super::settings::RoundSettings;
 use crate::plan::check::{self, Violation};
-use crate::plan::{self, Plan};
+use crate::plan::{self, Plan, PlanWait};
 use crate::reconcile::effects::chain::Chain;
 use crate::reconcile::effects::effect::{DrainKind, Effect, EffectClass, EffectTarget};
-use crate::reconcile::effects::replicas::{ReplicaChange, Workers};
+use crate::reconcile::effects::replicas::ReplicaChange;
 use crate::reconcile::effects::resize::{Planned, PodSteps};
 use crate::reconcile::effects::size::PodSize;
 use crate::reconcile::effects::{drain, end, hold, replicas};
 use crate::reconcile::memory::backoff::Waits;
 use crate::reconcile::memory::unobserved::Unobserved;
 use crate::reconcile::observed::activity;
+use crate::reconcile::observed::blind::Blind;
 use crate::reconcile::observed::outage::Outage;
 use crate::reconcile::observed::stabilisation::Stabilisation;
 use crate::reconcile::ray_state::status;
 use crate::reconcile::recorder::conditions;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
-use crate::snapshot::pod_object::Resources;
 
 /// Makes a plan and turns it into effects. The snapshot holds the history from the memory and the
 /// time.
@@ -45,7 +45,7 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &RoundSettings
     let stabilisation = memory.stabilisation.after(snapshot, now);
     // Beside the end of the cluster, what else there is to do would be undone, and could fail the patch.
     if !made.end() {
-        made.replicas(&barred, memory.splits(now), stabilisation);
+        made.replicas(&barred, memory.split_until > now, stabilisation);
         made.pods(&barred);
         made.holds();
         made.drains();
@@ -75,6 +75,30 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &RoundSettings
     }
 }
 
+/// The round of a cluster that cannot be observed: no effect is performed on missing data. Users
+/// are told once the outage has lasted, and nothing that is remembered is lost because of it.
+pub fn blind(memory: &RoundMemory, why: &Blind, now: f64) -> Round {
+    let outage = Outage::blind(memory.outage.as_ref(), why, now);
+    let why = outage.why.to_string();
+    Round {
+        at: now,
+        skipped: vec![Skipped {
+            about: EffectTarget::Cluster,
+            why: format!("nothing is done: {why}"),
+            until: None,
+            lasting: true,
+        }],
+        conditions: outage.warning().into_iter().collect(),
+        outage: Some(outage),
+        plan: Plan {
+            waiting: Some(PlanWait::Blind(why)),
+            remember: memory.history.clone(),
+            ..Plan::default()
+        },
+        ..Round::default()
+    }
+}
+
 struct Making<'a> {
     snapshot: &'a Snapshot,
     plan: &'a Plan,
@@ -96,12 +120,20 @@ impl Making<'_> {
             self.plan,
             self.max_workers,
         ));
+        let group_deleting = |pod: &String| {
+            let deletes = |gone: &plan::Deletion| gone.pod == *pod;
+            let mut groups = self.plan.groups.iter();
+            let group = groups.find(|group| group.deletions().any(deletes));
+            group.map_or(EffectTarget::Cluster, |group| {
+                EffectTarget::Group(group.name.clone())
+            })
+        };
         let concerns = |violation: &Violation| match violation {
             Violation::AboveMax { group, .. }
             | Violation::AboveWorkers { group, .. }
             | Violation::InitialSize { group, .. }
             | Violation::DeletesForeign { group, .. } => EffectTarget::Group(group.clone()),
-            Violation::DeletesRunning { pod } => self.group_deleting(pod),
+            Violation::DeletesRunning { pod } => group_deleting(pod),
             Violation::AboveResizeLimit { pod, .. }
             | Violation::Shrinks { pod, .. }
             | Violation::ResizesForeign { pod }
@@ -116,14 +148,6 @@ impl Making<'_> {
             self.skip(about.clone(), why.clone(), None, true);
         }
         barred.into_iter().map(|(about, _)| about).collect()
-    }
-
-    fn group_deleting(&self, pod: &str) -> EffectTarget {
-        let deletes = |group: &&plan::GroupPlan| group.deletions().any(|gone| gone.pod == pod);
-        let group = self.plan.groups.iter().find(deletes);
-        group.map_or(EffectTarget::Cluster, |group| {
-            EffectTarget::Group(group.name.clone())
-        })
     }
 
     /// Says that something was not done, and until when. A `lasting` reason is reported to users.
@@ -190,21 +214,18 @@ impl Making<'_> {
                 allowed.push(change);
             }
         }
-        let workers = Workers {
-            snapshot: self.snapshot,
-            plan: self.plan,
-            max: self.max_workers,
-        };
         // After the API server has refused a patch of several groups, each patch changes one group
         // only, so that it becomes clear which group is refused.
-        let (allowed, held) = workers.bound(allowed, split);
+        let (most, snapshot, plan) = (self.max_workers, self.snapshot, self.plan);
+        let (allowed, held) = replicas::within(most, snapshot, plan, allowed, split);
         for change in held {
             let about = EffectTarget::Group(change.group.name.clone());
             let why = "pods of another group are to be deleted before";
             self.skip(about, why.to_owned(), None, false);
         }
         if let Some(patch) = replicas::patch(self.snapshot, &allowed) {
-            let why = patch.lines();
+            let lines = patch.changes.iter().map(|change| change.line.as_str());
+            let why = lines.collect::<Vec<_>>().join("; ");
             let effect = Effect::PatchCluster(patch);
             self.chains
                 .push(Chain::one(EffectTarget::Cluster, why, effect));
@@ -227,6 +248,14 @@ impl Making<'_> {
             .map(|pod| (pod.name, pod))
             .collect();
         let live = self.snapshot.gcs.live();
+        // The resources that the template of a group gives its pods as a whole. Of several groups of one name the last
+        // one counts, as for Ray.
+        let spec = self.snapshot.ray_cluster.spec.as_ref();
+        let template = |group: &str| {
+            let mut groups = spec.iter().flat_map(|spec| &spec.groups);
+            let group = groups.rfind(|of| of.name.as_deref() == Some(group));
+            group.map(|group| group.pod_level).unwrap_or_default()
+        };
         for (name, mut planned) in planned {
             let about = EffectTarget::Pod(name.to_owned());
             if barred.contains(&about) || self.waits(&about, EffectClass::Resize) {
@@ -245,21 +274,23 @@ impl Making<'_> {
                 // The GCS shows a new size only after its next round through the raylets.
                 planned.sync = None;
             }
-            let pod = pod.and_then(|pod| PodSize::of(pod, self.template(pod.group)));
-            let why = why_resized(planned);
+            let pod = pod.and_then(|pod| PodSize::of(pod, template(pod.group)));
+            let mut parts = Vec::new();
+            if let Some(sync) = planned.sync {
+                let size = sync.size();
+                parts.push(format!("tell the raylet of {name}: {size}"));
+            }
+            if let Some(resize) = planned.resize {
+                parts.push(format!("resize {name}: {}", resize.sizes()));
+            }
+            if parts.is_empty() {
+                parts.push("note what was learnt about resizing it".to_owned());
+            }
+            let why = parts.join("; ");
             if let Some(steps) = pod.and_then(|pod| PodSteps::of(pod, planned)) {
                 self.chains.push(Chain::pod(about, why, steps));
             }
         }
-    }
-
-    /// The resources that the template of a group gives its pods as a whole.
-    fn template(&self, group: &str) -> Resources {
-        let spec = self.snapshot.ray_cluster.spec.as_ref();
-        let mut groups = spec.iter().flat_map(|spec| &spec.groups);
-        // Of several groups of one name the last one counts, as for Ray.
-        let group = groups.rfind(|of| of.name.as_deref() == Some(group));
-        group.map(|group| group.pod_level).unwrap_or_default()
     }
 
     /// The marks for node autoscalers.
@@ -328,19 +359,4 @@ impl Making<'_> {
             say("tell Ray what is wrong", Effect::PutError(error));
         }
     }
-}
-
-fn why_resized(planned: Planned<'_>) -> String {
-    let mut parts = Vec::new();
-    if let Some(sync) = planned.sync {
-        let size = sync.size();
-        parts.push(format!("tell the raylet of {}: {size}", sync.pod));
-    }
-    if let Some(resize) = planned.resize {
-        parts.push(format!("resize {}: {}", resize.pod, resize.sizes()));
-    }
-    if parts.is_empty() {
-        parts.push("note what was learnt about resizing it".to_owned());
-    }
-    parts.join("; ")
 }

@@ -9,7 +9,6 @@
 //!
 //! # The modules
 //!
-//! - [`look`]: the steps of one look at a cluster, in their order
 //! - [`ownership`]: whether this process may scale the cluster, and whether it owns it now
 //! - [`observed`]: whether anything is in progress, whether the cluster can be observed, when to look again
 //! - [`effects`]: from a plan to chains of calls; what a failed call means
@@ -17,8 +16,8 @@
 //! - [`memory`]: what the next round knows: delays, what was reported, the planner's history
 //! - [`recorder`]: which Events and messages for drivers are new; [`events`] has their form
 //!
-//! The files beside them: `decide` (how a round is made), `unobserved_round` (how one is made without an
-//! observation), [`mod@round`] (its result), [`unchanged`] (whether a round can be skipped), and [`settings`].
+//! The files beside them: [`look`] (one look at a cluster from beginning to end), `decide` (how a round is made,
+//! with an observation or without one), [`mod@round`] (its result), [`unchanged`] (whether a round can be skipped), and [`settings`].
 //!
 //! # Invariants
 //!
@@ -41,20 +40,17 @@ pub mod recorder;
 pub mod round;
 pub mod settings;
 pub mod unchanged;
-mod unobserved_round;
 
-pub use crate::reconcile::effects::chain::Chain;
-pub use crate::reconcile::effects::done::Done;
+pub use crate::reconcile::effects::chain::{Chain, Done};
 pub use crate::reconcile::effects::effect::{Effect, EffectTarget, Reply};
 pub use crate::reconcile::effects::failure::{Failure, Meaning};
 pub use crate::reconcile::events::event::{Announcements, ClusterEvent};
 pub use crate::reconcile::observed::blind::{Blind, HeadPod};
-pub use crate::reconcile::ownership::eligibility::{Eligibility, Ineligible, eligibility};
+pub use crate::reconcile::ownership::eligibility::{Ineligible, eligibility};
 pub use crate::reconcile::ownership::handover::{Handover, HandoverStep};
 pub use crate::reconcile::ownership::record::{HandoverRecord, ScalerRole};
 pub use crate::reconcile::unchanged::UnchangedCheck;
-pub use decide::round;
+pub use decide::{blind, round};
 pub use memory::RoundMemory;
 pub use round::{Round, Skipped};
 pub use settings::RoundSettings;
-pub use unobserved_round::blind;

@@ -28,19 +28,11 @@ const IN_USE_STEP: i64 = 16 << 20;
 pub struct UnchangedCheck {
     sum: u64,
     /// The time of the observation, in seconds since 1970.
-    at: f64,
-    /// Seconds for which it holds.
-    rest_s: f64,
-    is_busy: bool,
-}
-
-/// The state and the round that follow if only time passes.
-#[derive(Debug, Clone)]
-pub struct Foreseen {
-    /// The state.
-    pub snapshot: Snapshot,
-    /// The round that is decided for that state, which has nothing to do.
-    pub round: Round,
+    from: f64,
+    /// The time until which it holds, in seconds since 1970.
+    pub until: f64,
+    /// Whether something is pending or on its way in that state, as [`Round::busy`] says.
+    pub is_busy: bool,
 }
 
 impl UnchangedCheck {
@@ -57,9 +49,9 @@ impl UnchangedCheck {
         Some(check)
     }
 
-    /// As [`UnchangedCheck::of`], for so many seconds; also returns the round at their end. For
-    /// callers that know what else may happen until then: in a live cluster, [`REST_S`] bounds what
-    /// trust in a wrong check costs.
+    /// As [`UnchangedCheck::of`], for so many seconds; also returns the round that is made at their end, which has
+    /// nothing to do, and its state. For callers that know what else may happen until then: in a live cluster,
+    /// [`REST_S`] bounds what trust in a wrong check costs.
     ///
     /// # Errors
     ///
@@ -70,27 +62,33 @@ impl UnchangedCheck {
         mut snapshot: Snapshot,
         memory: &RoundMemory,
         settings: &RoundSettings,
-    ) -> Result<(Self, Foreseen), Box<Snapshot>> {
+    ) -> Result<(Self, (Round, Snapshot)), Box<Snapshot>> {
+        let has_nothing_to_do = |round: &Round| round.chains.is_empty() && round.skipped.is_empty();
         if !has_nothing_to_do(round_made) {
             return Err(Box::new(snapshot));
         }
-        let found = Self {
+        let check = Self {
             sum: sum(&snapshot.gcs),
-            at: round_made.at,
-            rest_s,
+            from: round_made.at,
+            until: round_made.at + rest_s,
             is_busy: round_made.busy,
         };
         snapshot.history.clone_from(&memory.history);
-        let Some(time) = later(&snapshot.time, rest_s) else {
+        let later = || {
+            let time: k8s_openapi::jiff::Timestamp = snapshot.time.parse().ok()?;
+            let passed = k8s_openapi::jiff::SignedDuration::try_from_secs_f64(rest_s).ok()?;
+            Some(time.checked_add(passed).ok()?.to_string())
+        };
+        let Some(time) = later() else {
             return Err(Box::new(snapshot));
         };
         let now = std::mem::replace(&mut snapshot.time, time);
         age(&mut snapshot, rest_s);
         let round = round(&snapshot, memory, settings);
         // The memory may be what makes a round of a moment between lead to an action later.
-        let is_same = round.busy == found.is_busy && round.plan.remember == memory.history;
+        let is_same = round.busy == check.is_busy && round.plan.remember == memory.history;
         if has_nothing_to_do(&round) && is_same {
-            return Ok((found, Foreseen { snapshot, round }));
+            return Ok((check, (round, snapshot)));
         }
         snapshot.time = now;
         age(&mut snapshot, -rest_s);
@@ -105,34 +103,13 @@ impl UnchangedCheck {
     /// Whether the check is not too old: for callers that know in another way that the state is the
     /// same.
     pub fn is_fresh(&self, now: f64) -> bool {
-        (self.at..self.at + self.rest_s).contains(&now)
-    }
-
-    /// The time until which it holds, in seconds since 1970.
-    pub fn until(&self) -> f64 {
-        self.at + self.rest_s
-    }
-
-    /// Whether something is pending or on its way in that state, as [`Round::busy`] says.
-    pub fn is_busy(&self) -> bool {
-        self.is_busy
+        (self.from..self.until).contains(&now)
     }
 }
 
 /// Whether two states are the same, but for how long Ray nodes have been idle.
 pub fn is_same(one: &ClusterResourceState, other: &ClusterResourceState) -> bool {
     sum(one) == sum(other)
-}
-
-fn has_nothing_to_do(round: &Round) -> bool {
-    round.chains.is_empty() && round.skipped.is_empty()
-}
-
-/// The time of a snapshot so many seconds later.
-fn later(time: &str, seconds: f64) -> Option<String> {
-    let time: k8s_openapi::jiff::Timestamp = time.parse().ok()?;
-    let passed = k8s_openapi::jiff::SignedDuration::try_from_secs_f64(seconds).ok()?;
-    Some(time.checked_add(passed).ok()?.to_string())
 }
 
 /// Makes idle nodes idle for so many seconds longer.
@@ -162,37 +139,35 @@ fn sum(state: &ClusterResourceState) -> u64 {
     // The nodes' hashes are added up, so that their order does not matter: the GCS keeps nodes in a
     // hash table. With a GCS that reported them in another order each time, hardly a round was
     // spared, and a thousand clusters at rest took twice the CPU time.
-    let nodes = node_states.iter().map(of_node).fold(0, u64::wrapping_add);
-    nodes.hash(&mut hasher);
+    let nodes = node_states.iter().map(|node| {
+        let NodeState {
+            node_id,
+            instance_id,
+            ray_node_type_name,
+            available_resources,
+            total_resources,
+            dynamic_labels,
+            status,
+            idle_duration_ms: _,
+            labels,
+            memory_in_use,
+        } = node;
+        let mut hasher = hash::comparing();
+        let in_use = memory_in_use.map(|told| told.bytes.div_euclid(IN_USE_STEP));
+        in_use.hash(&mut hasher);
+        (node_id, instance_id, ray_node_type_name).hash(&mut hasher);
+        (dynamic_labels, labels, std::mem::discriminant(status)).hash(&mut hasher);
+        for amounts in [available_resources, total_resources] {
+            amounts.len().hash(&mut hasher);
+            for (name, amount) in amounts {
+                (name, amount.to_bits()).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
+    });
+    nodes.fold(0, u64::wrapping_add).hash(&mut hasher);
     // These lists are empty or short wherever nothing is to be done, so formatting them is cheap.
     format!("{tasks:?}{gangs:?}{constraints:?}").hash(&mut hasher);
-    hasher.finish()
-}
-
-fn of_node(node: &NodeState) -> u64 {
-    let NodeState {
-        node_id,
-        instance_id,
-        ray_node_type_name,
-        available_resources,
-        total_resources,
-        dynamic_labels,
-        status,
-        idle_duration_ms: _,
-        labels,
-        memory_in_use,
-    } = node;
-    let mut hasher = hash::comparing();
-    let in_use = memory_in_use.map(|told| told.bytes.div_euclid(IN_USE_STEP));
-    in_use.hash(&mut hasher);
-    (node_id, instance_id, ray_node_type_name).hash(&mut hasher);
-    (dynamic_labels, labels, std::mem::discriminant(status)).hash(&mut hasher);
-    for amounts in [available_resources, total_resources] {
-        amounts.len().hash(&mut hasher);
-        for (name, amount) in amounts {
-            (name, amount.to_bits()).hash(&mut hasher);
-        }
-    }
     hasher.finish()
 }
 
@@ -316,10 +291,10 @@ mod tests {
         let mut snapshot = snapshot(20);
         snapshot.gcs.node_states.truncate(1);
         let unchanged = check_after_reports(&snapshot).unwrap();
-        assert!(unchanged.is_busy());
+        assert!(unchanged.is_busy);
         let at = snapshot.seconds().unwrap();
         assert!(unchanged.holds(&snapshot.gcs, at + 9.0));
-        assert!(!check_after_reports(&self::snapshot(20)).unwrap().is_busy());
+        assert!(!check_after_reports(&self::snapshot(20)).unwrap().is_busy);
     }
 
     #[test]
@@ -332,8 +307,8 @@ mod tests {
         let (check, then) = lasting(40.0).unwrap();
         let at = snapshot.seconds().unwrap();
         assert!(check.is_fresh(at + 39.0) && !check.is_fresh(at + 40.0));
-        assert_eq!(then.snapshot.seconds(), Some(at + 40.0));
-        assert_eq!(then.snapshot.gcs.node_states[1].idle_duration_ms, 45_000);
+        assert_eq!(then.1.seconds(), Some(at + 40.0));
+        assert_eq!(then.1.gcs.node_states[1].idle_duration_ms, 45_000);
         let kept = lasting(80.0).unwrap_err();
         assert_eq!(kept.gcs, snapshot.gcs, "it is drained before");
         assert_eq!(kept.seconds(), snapshot.seconds());

@@ -23,9 +23,9 @@ use crate::admission::new_pods::{OwnerReadLimits, OwnerReads};
 use crate::admission::{Admission, AdmissionLimits};
 use crate::apiserver::ApiServer;
 use crate::apiserver::client::is_no_pod;
+use crate::controller;
 use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::InForce;
-use crate::controller::{self, Surroundings};
 use crate::policy::{EffectivePolicy, Settings};
 use crate::supervisor::{Supervisor, Task};
 use crate::telemetry::Metrics;
@@ -217,14 +217,9 @@ fn scale(
             reached = cluster.at_last() => reached.clone(),
             () = asked_to_stop(&mut stop) => return,
         };
-        let around = Surroundings {
-            api,
-            in_force,
-            metrics: metrics.scaling.clone(),
-            informers,
-            supervisor: supervisor_of,
-        };
-        controller::run(scaling, around, stop).await;
+        let metrics = metrics.scaling.clone();
+        let supervisor = supervisor_of;
+        controller::run(scaling, api, in_force, metrics, informers, supervisor, stop).await;
     }))
 }
 

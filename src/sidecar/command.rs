@@ -2,16 +2,8 @@
 
 use thiserror::Error;
 
+use crate::controller::observe::Key;
 use crate::dns_name::DnsName;
-
-/// The RayCluster that `ray kuberay-autoscaler` is told to scale.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Autoscaler {
-    /// Name of the RayCluster.
-    pub cluster: DnsName,
-    /// Its namespace.
-    pub namespace: DnsName,
-}
 
 /// The reason why a command is not the one that KubeRay gives to the autoscaler container.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -48,29 +40,20 @@ pub enum CommandError {
 const NAME: &str = "--cluster-name";
 const NAMESPACE: &str = "--cluster-namespace";
 
-/// Reads the arguments of `bash` (without its own name): `-c` or `-cl`, optionally `--`, and one
+/// The RayCluster that `ray kuberay-autoscaler` is told to scale, by the arguments of `bash` (without its own name): `-c` or `-cl`, optionally `--`, and one
 /// text `ray kuberay-autoscaler --cluster-name A --cluster-namespace B`.
-pub fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<Autoscaler, CommandError> {
+pub fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<Key, CommandError> {
     let arguments: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
     let text = match arguments.as_slice() {
-        [flag, "--", text] | [flag, text] if is_command_flag(flag) => *text,
+        // The flag is combined with `-l` for a login shell where KubeRay's operator has `ENABLE_LOGIN_SHELL`.
+        // (KubeRay, `GetContainerCommand`.)
+        ["-c" | "-cl" | "-lc", "--", text] | ["-c" | "-cl" | "-lc", text] => *text,
         _ => return Err(CommandError::NotTheAutoscaler),
     };
     let mut words = text.split_ascii_whitespace();
     if (words.next(), words.next()) != (Some("ray"), Some("kuberay-autoscaler")) {
         return Err(CommandError::NotTheAutoscaler);
     }
-    options(words)
-}
-
-/// Whether the flag is `-c`, alone or combined with `-l` for a login shell.
-fn is_command_flag(flag: &str) -> bool {
-    // KubeRay asks for a login shell where its operator has `ENABLE_LOGIN_SHELL`. (KubeRay,
-    // `GetContainerCommand`.)
-    matches!(flag, "-c" | "-cl" | "-lc")
-}
-
-fn options<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Autoscaler, CommandError> {
     let (mut cluster, mut namespace) = (None, None);
     while let Some(word) = words.next() {
         let (option, value) = match word.split_once('=') {
@@ -85,8 +68,8 @@ fn options<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Autoscaler, C
         // As in Ray's own command, the last value counts of an option that is given twice.
         *slot = value;
     }
-    Ok(Autoscaler {
-        cluster: name(NAME, cluster)?,
+    Ok(Key {
+        name: name(NAME, cluster)?,
         namespace: name(NAMESPACE, namespace)?,
     })
 }
@@ -106,11 +89,8 @@ mod tests {
 
     const FIXED: &str = "ray kuberay-autoscaler --cluster-name prod --cluster-namespace ray";
 
-    fn prod() -> Autoscaler {
-        Autoscaler {
-            cluster: DnsName::parse("prod").unwrap(),
-            namespace: DnsName::parse("ray").unwrap(),
-        }
+    fn prod() -> Key {
+        Key::new("ray", "prod").unwrap()
     }
 
     #[test]

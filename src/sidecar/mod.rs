@@ -11,7 +11,7 @@ mod command;
 mod start;
 pub mod work;
 
-pub use command::{Autoscaler, CommandError, parse};
+pub use command::{CommandError, parse};
 pub use start::{options, run, start};
 
 /// Whether a program that was started as `name` (its zeroth argument) is to act as the shell of

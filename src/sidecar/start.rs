@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::command::{self, Autoscaler};
+use super::command;
 use super::work::{SidecarOptions, work};
 use crate::controller::observe::Key;
 use crate::dns_name::DnsName;
@@ -23,7 +23,7 @@ pub fn run(arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
         .map(|argument| argument.to_string_lossy().into_owned())
         .collect();
     match command::parse(&arguments) {
-        Ok(asked) => match start(options(asked, None), LogFormat::Text, "info") {
+        Ok(cluster) => match start(options(cluster, None), LogFormat::Text, "info") {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&format!("{error:#}")),
         },
@@ -32,17 +32,14 @@ pub fn run(arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
 }
 
 /// The usual options, completed from the environment of the container.
-pub fn options(asked: Autoscaler, kubeconfig: Option<PathBuf>) -> SidecarOptions {
+pub fn options(key: Key, kubeconfig: Option<PathBuf>) -> SidecarOptions {
     #[expect(
         clippy::disallowed_methods,
         reason = "KubeRay and Kubernetes tell through it"
     )]
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     SidecarOptions {
-        key: Key {
-            namespace: asked.namespace,
-            name: asked.cluster,
-        },
+        key,
         // In the host's network, HOSTNAME is the name of the Kubernetes node.
         head_pod: (variable("RAY_HEAD_POD_NAME").or_else(|| variable("HOSTNAME")))
             .and_then(|name| DnsName::parse(&name).ok()),

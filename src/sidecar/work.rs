@@ -25,7 +25,6 @@ use crate::controller::eligibility;
 use crate::controller::eligibility::EligibilityCheck;
 use crate::controller::events::{About, Announcer};
 use crate::controller::head::credentials::Credentials;
-use crate::controller::metrics::RoundMetrics;
 use crate::controller::observe::{Key, Observed, WatchScope};
 use crate::controller::reconciler::{Reconciler, ReconcilerState};
 use crate::controller::stop::asked_to_stop;
@@ -77,7 +76,7 @@ pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
             () = sleep(requeue) => {}
         }
     }
-    sidecar.writer.close();
+    sidecar.writer.requests.close();
     if let Some(scaling) = scaling {
         scaling.end().await;
     }
@@ -136,8 +135,22 @@ impl Sidecar {
                 return RETRY;
             }
         };
-        let cluster = cluster.filter(|cluster| self.is_wanted(cluster));
-        if let Some(ended) = scaling.take_if(|scaling| cluster.is_none() || scaling.is_broken()) {
+        // The sidecar has to scale the cluster, or hand it over.
+        let is_wanted = |cluster: &Value| {
+            let annotation = |name: &str| cluster["metadata"]["annotations"][name].as_str();
+            let ScalerRole::Sidecar { head_uid } = &self.role else {
+                return false;
+            };
+            // The record ends with the role that owns the cluster or is taking it over.
+            annotation(ANNOTATION) == Some(ReconcileMode::Sidecar.name())
+                || annotation(RECORD).is_some_and(|record| record.ends_with(head_uid.as_str()))
+        };
+        let cluster = cluster.filter(is_wanted);
+        if let Some(ended) = scaling.take_if(|scaling| {
+            // One that has ended by a panic is started anew with the others.
+            let tasks = [&scaling.task, &scaling.watching, &scaling.waking];
+            cluster.is_none() || tasks.iter().any(|task| task.is_finished())
+        }) {
             tracing::info!("the cluster is not scaled from here any more");
             ended.end().await;
         }
@@ -156,19 +169,8 @@ impl Sidecar {
         }
     }
 
-    /// Whether this sidecar has to scale the cluster, or hand it over.
-    fn is_wanted(&self, cluster: &Value) -> bool {
-        let annotation = |name: &str| cluster["metadata"]["annotations"][name].as_str();
-        let ScalerRole::Sidecar { head_uid } = &self.role else {
-            return false;
-        };
-        // The record ends with the role that owns the cluster or is taking it over.
-        annotation(ANNOTATION) == Some(ReconcileMode::Sidecar.name())
-            || annotation(RECORD).is_some_and(|record| record.ends_with(head_uid.as_str()))
-    }
-
     fn begin(&self, cluster: &Value) -> ScalingTasks {
-        let (tell, changes) = mpsc::unbounded_channel();
+        let (tell, mut changes) = mpsc::unbounded_channel();
         let observed = Observed::new(tell);
         let clock = self.clock.clone();
         let busy_count = BusyCount::default();
@@ -197,12 +199,18 @@ impl Sidecar {
                 (self.options.head_pod.as_ref()).map_or_else(String::new, ToString::to_string),
                 clock.clone(),
             ),
-            metrics: RoundMetrics::default(),
+            metrics: Arc::default(),
             clock,
             place: busy_count.join(),
             state: ReconcilerState::default(),
         };
         let notify = Arc::new(Notify::new());
+        let woken = notify.clone();
+        let waking = async move {
+            while changes.recv().await.is_some() {
+                woken.notify_one();
+            }
+        };
         let (stop, stopped) = watch::channel(false);
         let watching = observed
             .clone()
@@ -211,7 +219,7 @@ impl Sidecar {
             observed,
             busy_count,
             watching: tokio::spawn(watching),
-            waking: tokio::spawn(wake(changes, notify.clone())),
+            waking: tokio::spawn(waking),
             task: tokio::spawn(reconcile_until_stopped(reconciler, notify, stopped)),
             stop,
         }
@@ -229,25 +237,12 @@ struct ScalingTasks {
 }
 
 impl ScalingTasks {
-    /// Whether one of the tasks has ended by a panic; then all are started anew.
-    fn is_broken(&self) -> bool {
-        [&self.task, &self.watching, &self.waking]
-            .iter()
-            .any(|task| task.is_finished())
-    }
-
     /// Ends the tasks after the write that is under way.
     async fn end(self) {
         self.stop.send_replace(true);
         let _ = self.task.await;
         self.watching.abort();
         self.waking.abort();
-    }
-}
-
-async fn wake(mut changes: mpsc::UnboundedReceiver<Key>, notify: Arc<Notify>) {
-    while changes.recv().await.is_some() {
-        notify.notify_one();
     }
 }
 

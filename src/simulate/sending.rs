@@ -6,14 +6,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::reconcile::ownership::lease::trust::{LONGEST_WRITE, may_begin};
-use crate::reconcile::{Chain, Done, Effect, Failure, Reply, look};
+use crate::reconcile::{Chain, Done, Effect, Failure, Reply, Round};
 use crate::simulate::moment::Moment;
 use crate::simulate::world::World;
 
 /// The time until which a process may write for a cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Trust {
     /// Nobody else does.
+    #[default]
     Always,
     /// As its Leases say; not at all without a moment.
     Until(Option<Moment>),
@@ -46,18 +47,15 @@ impl Trust {
 /// A round whose effects are being performed.
 #[derive(Debug, Clone)]
 pub(super) struct Performing {
-    pub(super) step: look::round_step::PerformingEffects,
-    pub(super) chains: Vec<Chain>,
-    /// The call of each chain.
-    calls: Vec<Call>,
-    /// The number of chains that have not ended.
-    pub(super) left: usize,
+    pub(super) round: Round,
+    /// The chains, each with its present call.
+    pub(super) chains: Vec<(Chain, ChainCall)>,
     pub(super) done: Vec<Done>,
 }
 
 /// The present call of a chain.
 #[derive(Debug, Clone, Default)]
-enum Call {
+pub(super) enum ChainCall {
     /// The chain has ended.
     #[default]
     None,
@@ -69,72 +67,35 @@ enum Call {
     Made(Result<Reply, Failure>),
 }
 
+impl ChainCall {
+    /// The next call of a chain. Each asks again whether it may be sent: the Lease may have been lost while the one
+    /// before was under way.
+    pub(super) fn next(trust: Trust, now: Moment) -> Self {
+        trust.refusal(now).map_or(Self::Sent, Self::Refused)
+    }
+}
+
 impl Performing {
-    /// Sends the first call of each chain.
-    pub(super) fn new(
-        step: look::round_step::PerformingEffects,
-        trust: Trust,
-        now: Moment,
-    ) -> Self {
-        let chains = step.chains().to_vec();
-        Self {
-            left: chains.len(),
-            calls: chains.iter().map(|_| sent(trust, now)).collect(),
-            step,
-            chains,
-            done: Vec::new(),
+    /// The call of a chain that is on its way to where it is sent.
+    pub(super) fn sent(&self, chain: usize) -> Option<Effect> {
+        match self.chains.get(chain)? {
+            (chain, ChainCall::Sent) => chain.next(),
+            _ => None,
         }
-    }
-
-    /// Whether a call is under way.
-    pub(super) fn is_writing(&self) -> bool {
-        let mut calls = self.calls.iter();
-        calls.any(|call| matches!(call, Call::Sent | Call::Made(_)))
-    }
-
-    /// Whether the call of a chain is on its way to where it is sent.
-    pub(super) fn is_arriving(&self, chain: usize) -> bool {
-        matches!(self.calls.get(chain), Some(Call::Sent))
-    }
-
-    /// The calls that are on their way.
-    pub(super) fn calls(&self) -> Vec<Effect> {
-        let calls = self.chains.iter().zip(&self.calls);
-        let sent = calls.filter(|(_, call)| matches!(call, Call::Sent));
-        sent.filter_map(|(chain, _)| chain.next()).collect()
-    }
-
-    /// The call of a chain was not let through.
-    pub(super) fn turn_away(&mut self, chain: usize, why: Failure) {
-        if let Some(call @ Call::Sent) = self.calls.get_mut(chain) {
-            *call = Call::Refused(why);
-        }
-    }
-
-    /// Whether the call of a chain goes to the API server.
-    pub(super) fn is_kubernetes(&self, chain: usize) -> bool {
-        let is_sent = self.is_arriving(chain);
-        let effect = self.chains.get(chain).and_then(Chain::next);
-        is_sent && effect.is_some_and(|effect| effect.is_kubernetes())
     }
 
     /// The call of a chain arrives where it is sent. Returns whether that is new.
     pub(super) fn arrive(&mut self, chain: usize, cut: Option<Cut>, world: &mut World) -> bool {
-        let Some(call @ Call::Sent) = self.calls.get_mut(chain) else {
+        let Some(effect) = self.sent(chain) else {
             return false;
         };
-        let Some(effect) = self.chains.get(chain).and_then(Chain::next) else {
-            return false;
+        let made = match cut {
+            Some(Cut::Requests) => None,
+            Some(Cut::Answers) | None => Some(world.call(&effect)),
         };
         let no_answer = || Err(Failure::NoAnswer("played: cut off".to_owned()));
-        *call = Call::Made(match cut {
-            None => world.call(&effect),
-            Some(Cut::Requests) => no_answer(),
-            Some(Cut::Answers) => {
-                let _ = world.call(&effect);
-                no_answer()
-            }
-        });
+        let answer = made.filter(|_| cut.is_none()).unwrap_or_else(no_answer);
+        self.chains[chain].1 = ChainCall::Made(answer);
         true
     }
 
@@ -142,33 +103,26 @@ impl Performing {
     /// one.
     pub(super) fn take_in(&mut self, chain: usize, trust: Trust, at: (Moment, f64)) -> bool {
         let (now, clock) = at;
-        let (Some(of), Some(call)) = (self.chains.get_mut(chain), self.calls.get_mut(chain)) else {
+        let Some((chain, call)) = self.chains.get_mut(chain) else {
             return false;
         };
         let result = match std::mem::take(call) {
-            Call::Refused(failure) => Err(failure),
-            Call::Made(result) => result,
-            Call::None | Call::Sent => return false,
+            ChainCall::Refused(failure) => Err(failure),
+            ChainCall::Made(result) => result,
+            ChainCall::None | ChainCall::Sent => return false,
         };
-        if let Some(effect) = of.next() {
-            of.answered(result.as_ref(), clock);
+        if let Some(effect) = chain.next() {
+            chain.answered(result.as_ref(), clock);
             self.done.push(Done {
-                about: of.about.clone(),
+                about: chain.about.clone(),
                 effect,
                 result,
             });
         }
-        if of.next().is_some() {
-            // Each call of a chain asks again: the Lease may have been lost while the one before
-            // was under way.
-            *call = sent(trust, now);
-            return true;
+        let is_next = chain.next().is_some();
+        if is_next {
+            *call = ChainCall::next(trust, now);
         }
-        self.left -= 1;
-        false
+        is_next
     }
-}
-
-fn sent(trust: Trust, now: Moment) -> Call {
-    trust.refusal(now).map_or(Call::Sent, Call::Refused)
 }

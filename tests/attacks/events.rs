@@ -144,14 +144,16 @@ impl Controller {
         in_force
             .known
             .store(true, std::sync::atomic::Ordering::Release);
-        let around = controller::Surroundings {
-            api: api.server(),
+        let informers = Informers::new(api.client(), Watches::default());
+        let running = controller::run(
+            options,
+            api.server(),
             in_force,
-            metrics: std::sync::Arc::default(),
-            informers: Informers::new(api.client(), Watches::default()),
-            supervisor: Supervisor::default(),
-        };
-        let running = controller::run(options, around, stopped);
+            std::sync::Arc::default(),
+            informers,
+            Supervisor::default(),
+            stopped,
+        );
         let task = tokio::spawn(running);
         Self { stop, task }
     }

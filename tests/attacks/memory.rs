@@ -4,9 +4,11 @@
 use allocation_counter::measure;
 use rayfit::admission::limits::AdmissionLimits;
 use rayfit::controller::observe::Key;
-use rayfit::controller::observe::kept::{KeptObject, WatchedRayClusters};
+use rayfit::controller::observe::kept::{KeptObject, WatchedKind};
 use rayfit::controller::observe::store::Store;
 use rayfit::manifests::names::WEBHOOK_MEMORY;
+use rayfit::ray::ReconcileMode;
+use rayfit::snapshot::allowed_reader::AllowedCluster;
 use serde_json::{Value, json};
 
 fn cluster(mode: Option<&str>) -> Value {
@@ -23,7 +25,9 @@ fn cluster(mode: Option<&str>) -> Value {
 fn taken(store: &mut Store, object: &Value) -> (u64, u64) {
     let text = object.to_string();
     let used = measure(|| {
-        let kept: KeptObject<WatchedRayClusters> = serde_json::from_str(&text).unwrap();
+        let AllowedCluster(read) = serde_json::from_str(&text).unwrap();
+        let kept = KeptObject::of(WatchedKind::RayClusters, &read);
+        drop(read);
         store.put_cluster(&kept);
     });
     (
@@ -64,7 +68,7 @@ fn of_what_nobody_asked_to_scale_only_identity_and_mode_are_kept() {
         let (kept, _) = taken(&mut store, &object);
         assert!(kept < 2 << 10, "{kept} bytes");
         let cluster = store.cluster(&demo()).unwrap();
-        assert!(!cluster.asks_for_central() && store.texts(&demo()).is_none());
+        assert!(cluster.mode != ReconcileMode::Central && store.texts(&demo()).is_none());
     }
 }
 
@@ -120,7 +124,7 @@ fn a_namespace_of_large_ray_clusters_takes_no_more_than_its_share() {
         large["metadata"]["namespace"] = namespace.into();
         large["metadata"]["name"] = name.into();
         large["metadata"]["uid"] = name.into();
-        store.put_cluster(&KeptObject::of(&large));
+        store.put_cluster(&KeptObject::of(WatchedKind::RayClusters, &large));
         store.texts(&Key::new(namespace, name).unwrap()).is_some()
     };
     let mut store = Store::default();

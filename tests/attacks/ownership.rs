@@ -6,10 +6,10 @@ use std::io::Read as _;
 
 use rayfit::controller::head::address::{NoHead, head};
 use rayfit::controller::observe::Key;
-use rayfit::controller::observe::kept::{KeptObject, WatchedPods};
+use rayfit::controller::observe::kept::{KeptObject, WatchedKind};
 use rayfit::plan::check::{Violation, check};
 use rayfit::plan::{PlanSettings, Strategy, decide};
-use rayfit::reconcile::{Eligibility, Ineligible, ScalerRole, eligibility};
+use rayfit::reconcile::{Ineligible, ScalerRole, eligibility};
 use rayfit::snapshot::pod_object::PodObject;
 use rayfit::snapshot::{ClusterId, OwnPods, Snapshot};
 use serde_json::{Value, json};
@@ -153,12 +153,12 @@ fn head_pod(namespace: &str, uid: &str, containers: &Value) -> Value {
 
 /// Through what is really kept of a pod that is watched.
 fn seen(pods: &[Value]) -> OwnPods {
-    let kept = pods.iter().map(KeptObject::<WatchedPods>::of);
+    let kept = (pods.iter()).map(|pod| KeptObject::of(WatchedKind::Pods, pod));
     let read = kept.map(|pod| serde_json::from_slice::<PodObject>(&pod.json).unwrap());
     OwnPods::divide(ClusterId::of(&cluster()), read).0
 }
 
-fn judged(pods: &[Value]) -> Eligibility {
+fn judged(pods: &[Value]) -> Result<(), Ineligible> {
     eligibility(
         &cluster(),
         &seen(pods),
@@ -182,14 +182,11 @@ fn no_token_goes_to_an_address_that_is_not_an_own_head_pods() {
 #[test]
 fn a_foreign_container_called_autoscaler_stops_nobody() {
     let rays = json!([{"name": "autoscaler", "image": "rayproject/ray:2.60.0"}]);
-    assert_eq!(judged(&[head_pod("other", UID, &rays)]), Eligibility::Ours);
-    assert_eq!(
-        judged(&[head_pod("victim", "before", &rays)]),
-        Eligibility::Ours
-    );
+    assert_eq!(judged(&[head_pod("other", UID, &rays)]), Ok(()));
+    assert_eq!(judged(&[head_pod("victim", "before", &rays)]), Ok(()));
     let own = judged(&[head_pod("victim", UID, &rays)]);
     assert!(
-        matches!(own, Eligibility::Leave(Ineligible::OtherScaler { .. })),
+        matches!(own, Err(Ineligible::OtherScaler { .. })),
         "{own:?}"
     );
 }
@@ -203,16 +200,16 @@ fn a_second_autoscaler_is_found_by_what_it_runs_and_forgotten_when_it_is_over() 
     let mut pod = head_pod("victim", UID, &hidden);
     let found = judged(std::slice::from_ref(&pod));
     assert!(
-        matches!(found, Eligibility::Leave(Ineligible::OtherScaler { .. })),
+        matches!(found, Err(Ineligible::OtherScaler { .. })),
         "{found:?}"
     );
     pod["status"]["containerStatuses"] =
         json!([{"name": "helper", "state": {"terminated": {"exitCode": 1}}}]);
     assert_eq!(
         judged(std::slice::from_ref(&pod)),
-        Eligibility::Ours,
+        Ok(()),
         "it is not started again"
     );
     pod["spec"]["restartPolicy"] = json!("Always");
-    assert_ne!(judged(&[pod]), Eligibility::Ours, "it is");
+    assert_ne!(judged(&[pod]), Ok(()), "it is");
 }

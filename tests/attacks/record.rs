@@ -44,7 +44,7 @@ fn read(snapshot: &Snapshot) -> Vec<String> {
         all.push(format!("{eligibility:?}"));
         let mut handover = Handover::default();
         for now in [0.0, 10.0] {
-            let step = handover.step(cluster, &rayfit::reconcile::Eligibility::Ours, &role, now);
+            let step = handover.step(cluster, true, &role, now);
             all.push(format!("{step:?}"));
         }
     }

@@ -276,10 +276,10 @@ fn lines_of_code(text: &str) -> usize {
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
     ("plan", 11_300),
-    ("simulate", 10_850),
+    ("simulate", 10_730),
     ("rules", 7_420),
-    ("reconcile", 4_560),
-    ("controller", 4_130),
+    ("reconcile", 4_050),
+    ("controller", 3_660),
     ("cli", 3_720),
     ("snapshot", 2_850),
     ("manifests", 1_660),

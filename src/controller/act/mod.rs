@@ -1,8 +1,7 @@
 //! Acting on a cluster: [effects](perform) are requests to the API server ([`writer`]) and calls of
-//! the GCS, and effects on pods need the [write permission](permission) that a fresh read gives.
+//! the GCS, and effects on pods need the write permission that a fresh read gives.
 //!
 //! In: effects. Out: their results. Invariant: no request leaves without the right to write at that moment.
 
 pub mod perform;
-pub mod permission;
 pub mod writer;

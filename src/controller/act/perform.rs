@@ -1,20 +1,47 @@
 //! Performs effects. Each chain is performed on its own, so that a failure in one stops no other.
+//!
+//! Effects on pods and Ray nodes need the write permission: they are sent only shortly after a read of the RayCluster
+//! that shows that this process owns it.
 
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt as _};
+use kube::api::Preconditions;
+use serde_json::Value;
+use tokio::sync::Mutex;
 
-use crate::controller::act::permission::WritePermission;
 use crate::controller::act::writer;
 use crate::controller::act::writer::Writer;
 use crate::controller::clock::Clock;
+use crate::controller::eligibility::EligibilityCheck;
 use crate::gcs::{self, CallError, GcsFault, RayletSize};
 use crate::reconcile::effects::effect::{Drain, DrainKind, ERROR_KEY, RayletResize};
 use crate::reconcile::effects::failure::{Failure, GcsKind};
-use crate::reconcile::{Chain, Done, Effect, Reply};
+use crate::reconcile::ownership::handover::PERMISSION_S;
+use crate::reconcile::{Chain, Done, Effect, Handover, HandoverStep, Reply};
+use crate::snapshot::OwnPods;
 
 /// The most chains of one cluster that are performed at the same time.
 const AT_ONCE: usize = 16;
+
+/// A write permission with less time left than this is renewed before it is used.
+const WORTHWHILE: Duration = Duration::from_secs(2);
+
+/// The write permission that is remembered, and the ownership behind it.
+#[derive(Debug, Default)]
+pub struct PermissionState {
+    /// The memory of the ownership hand-over.
+    pub handover: Handover,
+    /// The time until which effects may be under way.
+    until: Option<Instant>,
+}
+
+impl PermissionState {
+    /// The longest time for an effect that is sent now, if the last read permits any.
+    fn left(&self) -> Option<Duration> {
+        self.until?.checked_duration_since(Instant::now())
+    }
+}
 
 /// Performs the effects of one cluster.
 pub struct Performer<'a> {
@@ -22,8 +49,12 @@ pub struct Performer<'a> {
     pub writer: &'a Writer,
     /// The client of the cluster's GCS.
     pub gcs: &'a gcs::Client,
-    /// The write permission for effects on pods and Ray nodes.
-    pub permission: &'a WritePermission<'a>,
+    /// The write permission for effects on pods and Ray nodes, kept from round to round.
+    pub permission: &'a Mutex<PermissionState>,
+    /// Judges whether this process may scale the cluster.
+    pub judge: &'a EligibilityCheck,
+    /// The cluster's pods, as observed at the beginning of the round.
+    pub pods: &'a OwnPods,
     /// The clock.
     pub clock: &'a Clock,
 }
@@ -41,7 +72,22 @@ impl Performer<'_> {
         let mut done = Vec::new();
         while let Some(effect) = chain.next() {
             let result = self.effect(&effect).await;
-            self.log(&chain, &effect, &result);
+            let (action, about, why) = (effect.kind(), chain.about.to_string(), &chain.why);
+            let cluster = self.writer.key.to_string();
+            match &result {
+                // Reports change nothing, so they are logged only in detail.
+                Ok(_) if matches!(effect, Effect::Report(_) | Effect::PutError(_)) => {
+                    tracing::debug!(cluster, action, about, "done");
+                }
+                Ok(Reply::DrainRefused) => {
+                    tracing::info!(cluster, action, about, why, "refused: it has work again");
+                }
+                Ok(_) => tracing::info!(cluster, action, about, why, "done"),
+                Err(failure) => {
+                    let problem = failure.explain(&effect);
+                    tracing::warn!(cluster, action, about, why, problem, "failed");
+                }
+            }
             chain.answered(result.as_ref(), self.clock.wall());
             done.push(Done {
                 about: chain.about.clone(),
@@ -62,34 +108,38 @@ impl Performer<'_> {
                 // The patch tests the version of the RayCluster itself, so it needs no write
                 // permission.
                 let cluster = turn.patch_cluster(&patch.operations).await?;
-                self.permission.wrote(&cluster, asked).await;
+                self.learn(&mut *self.permission.lock().await, &cluster, asked);
                 Ok(Reply::Ok)
             }
-            Effect::DeleteCluster(deletion) => {
+            Effect::DeleteCluster {
+                uid,
+                resource_version,
+            } => {
+                let only_this = Preconditions {
+                    uid: Some(uid.clone()),
+                    resource_version: Some(resource_version.clone()),
+                };
                 let turn = self.writer.turn().await?;
-                let longest = self.permission.ensure(&turn).await?;
-                let deleted = turn.delete_cluster(deletion, longest).await;
+                let longest = self.ensure(&turn).await?;
+                let deleted = turn.delete_cluster(only_this, longest).await;
                 deleted.map(|()| Reply::Ok)
             }
-            Effect::NotePod(patch) => {
+            Effect::NotePod(patch) | Effect::ResizePod(patch) => {
+                let subresource = matches!(effect, Effect::ResizePod(_)).then_some("resize");
                 let turn = self.writer.turn().await?;
-                let longest = self.permission.ensure(&turn).await?;
-                turn.patch_pod(patch, longest).await.map(|()| Reply::Ok)
-            }
-            Effect::ResizePod(patch) => {
-                let turn = self.writer.turn().await?;
-                let longest = self.permission.ensure(&turn).await?;
-                turn.resize_pod(patch, longest).await.map(|()| Reply::Ok)
+                let longest = self.ensure(&turn).await?;
+                let patched = turn.patch_pod(patch, subresource, longest).await;
+                patched.map(|()| Reply::Ok)
             }
             Effect::ResizeRaylet(resize) => {
-                let longest = self.permission().await?;
+                let longest = self.gcs_permission().await?;
                 // Kept until the call has ended: the Lease is not given back while there are such
                 // writes.
                 let _writing = self.writer.begin(longest)?;
                 self.resize_raylet(resize, longest).await
             }
             Effect::Drain(drain) => {
-                let longest = self.permission().await?;
+                let longest = self.gcs_permission().await?;
                 let _writing = self.writer.begin(longest)?;
                 self.drain(drain, longest).await
             }
@@ -97,42 +147,66 @@ impl Performer<'_> {
             Effect::Report(state) => {
                 let _writing = self.writer.begin(writer::LONGEST)?;
                 let gcs = self.gcs.with_deadline(writer::LONGEST);
-                let told = gcs.report(state.clone()).await;
-                told.map_err(|error| gcs_failure(&error))?;
+                let reported = gcs.report(state.clone()).await;
+                reported.map_err(|error| gcs_failure(&error))?;
                 Ok(Reply::Ok)
             }
             Effect::PutError(text) => {
                 let _writing = self.writer.begin(writer::LONGEST)?;
-                let told = self.tell_drivers(text, writer::LONGEST).await;
-                told.map_err(|error| gcs_failure(&error))?;
+                let gcs = self.gcs.with_deadline(writer::LONGEST);
+                // Drivers print whatever is stored, even an empty text.
+                let stored = if text.is_empty() {
+                    gcs.kv_del("", ERROR_KEY).await
+                } else {
+                    gcs.kv_put("", ERROR_KEY, text.as_bytes()).await
+                };
+                stored.map_err(|error| gcs_failure(&error))?;
                 Ok(Reply::Ok)
             }
-        }
-    }
-
-    /// Stores or deletes the error text.
-    async fn tell_drivers(&self, text: &str, longest: Duration) -> Result<(), CallError> {
-        let gcs = self.gcs.with_deadline(longest);
-        // Drivers print whatever is stored, even an empty text.
-        if text.is_empty() {
-            gcs.kv_del("", ERROR_KEY).await
-        } else {
-            gcs.kv_put("", ERROR_KEY, text.as_bytes()).await
         }
     }
 
     /// The longest time for a call of the GCS. It waits at the API server's gate only if the write
     /// permission has to be renewed.
-    async fn permission(&self) -> Result<Duration, Failure> {
-        let longest = if let Some(longest) = self.permission.known().await {
+    async fn gcs_permission(&self) -> Result<Duration, Failure> {
+        let known = self.permission.lock().await.left();
+        let longest = if let Some(longest) = known.filter(|left| *left >= WORTHWHILE) {
             longest
         } else {
             let turn = self.writer.turn().await?;
             // The turn ends with this block: a GCS, which a tenant controls, is not to hold a place
             // at the gate.
-            self.permission.ensure(&turn).await?
+            self.ensure(&turn).await?
         };
         Ok(longest.min(writer::LONGEST))
+    }
+
+    /// The longest time for an effect that is sent now, after another read if that is needed. The
+    /// caller has passed the gate already, so that the permission does not run out in the queue.
+    async fn ensure(&self, turn: &writer::WriteTurn<'_>) -> Result<Duration, Failure> {
+        // Held while the read is under way: of a round's effects, which begin together, one reads
+        // for all.
+        let mut state = self.permission.lock().await;
+        if let Some(left) = state.left().filter(|left| *left >= WORTHWHILE) {
+            return Ok(left);
+        }
+        let asked = Instant::now();
+        let cluster = turn.get_cluster().await?;
+        self.learn(&mut state, &cluster, asked);
+        let lost = || Failure::NotSent("this process no longer owns the cluster".to_owned());
+        state.left().ok_or_else(lost)
+    }
+
+    /// Takes in the RayCluster as it was read, or left by our own patch, at the request of `asked`.
+    fn learn(&self, state: &mut PermissionState, cluster: &Value, asked: Instant) {
+        let eligibility = self.judge.eligibility(cluster, self.pods);
+        let (role, now) = (&self.judge.role, self.clock.steady());
+        let step = state.handover.step(cluster, eligibility.is_ok(), role, now);
+        // Counted from when the read was sent, because it may have been answered long after it was
+        // true.
+        state.until = matches!(step, HandoverStep::Act)
+            .then(|| asked + Duration::from_secs_f64(PERMISSION_S));
+        self.judge.observed.learn(cluster);
     }
 
     async fn resize_raylet(
@@ -179,25 +253,6 @@ impl Performer<'_> {
             gcs::DrainCall::Accepted => Reply::DrainAccepted,
             gcs::DrainCall::Rejected(_) => Reply::DrainRefused,
         })
-    }
-
-    /// Logs each effect with its reason.
-    fn log(&self, chain: &Chain, effect: &Effect, result: &Result<Reply, Failure>) {
-        let (action, about, why) = (effect.kind(), chain.about.to_string(), &chain.why);
-        let cluster = self.writer.key().to_string();
-        // Reports change nothing, so they are logged only in detail.
-        let quiet = matches!(effect, Effect::Report(_) | Effect::PutError(_));
-        match result {
-            Ok(_) if quiet => tracing::debug!(cluster, action, about, "done"),
-            Ok(Reply::DrainRefused) => {
-                tracing::info!(cluster, action, about, why, "refused: it has work again");
-            }
-            Ok(_) => tracing::info!(cluster, action, about, why, "done"),
-            Err(failure) => {
-                let problem = failure.explain(effect);
-                tracing::warn!(cluster, action, about, why, problem, "failed");
-            }
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use json_patch::Patch as Operations;
 use kube::Client;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions, Request};
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, Request};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -15,9 +15,8 @@ use crate::apiserver::{Gate, Pass, error_chain};
 use crate::controller::lease::Fence;
 use crate::controller::lease::fence::Writing;
 use crate::controller::observe::Key;
-use crate::facts::pods::CLUSTER;
 use crate::flow_control::queue::{Flow, LAST};
-use crate::reconcile::effects::effect::{ClusterDeletion, PodPatch};
+use crate::reconcile::effects::effect::PodPatch;
 use crate::reconcile::effects::failure::{ApiStatus, Failure};
 use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
 use crate::snapshot::allowed_reader::AllowedCluster;
@@ -61,13 +60,34 @@ impl Requests {
     ) -> Result<T, Failure> {
         request.extensions_mut().insert(RequestFlow(flow.clone()));
         let answer = timeout(longest, self.client.request::<T>(request)).await;
-        match answer {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(self.failure(flow, &error)),
-            Err(_) => Err(Failure::NoAnswer(format!(
-                "the API server did not answer within {longest:?}"
-            ))),
+        let error = match answer {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => error,
+            Err(_) => {
+                return Err(Failure::NoAnswer(format!(
+                    "the API server did not answer within {longest:?}"
+                )));
+            }
+        };
+        let kube::Error::Api(status) = error else {
+            return Err(Failure::NoAnswer(error_chain::text(&error)));
+        };
+        let details = status.details.as_ref();
+        let seconds = details.map(|details| details.retry_after_seconds);
+        let seconds = seconds.filter(|seconds| *seconds > 0);
+        // The client's own layer has heard the header Retry-After; only the Status is read here.
+        if status.code == 429 {
+            let asked = seconds.map(|seconds| Duration::from_secs(seconds.into()));
+            self.gate.ask_patience(flow, asked);
         }
+        let causes = details.into_iter().flat_map(|details| &details.causes);
+        Err(Failure::Api(ApiStatus {
+            code: status.code,
+            reason: status.reason.clone(),
+            message: status.message.clone(),
+            causes: causes.map(|cause| cause.reason.clone()).collect(),
+            retry_after_s: seconds.map(f64::from),
+        }))
     }
 
     /// Sends a request of a flow that can wait, when no other request waits.
@@ -81,33 +101,6 @@ impl Requests {
         let _pass = passed.map_err(|not| Failure::NotAdmitted(not.to_string()))?;
         self.send(flow, request, longest).await
     }
-
-    fn failure(&self, flow: &Flow, error: &kube::Error) -> Failure {
-        let kube::Error::Api(status) = error else {
-            return Failure::NoAnswer(error_chain::text(error));
-        };
-        let details = status.details.as_ref();
-        let seconds = details.map_or(0, |details| details.retry_after_seconds);
-        // The client's own layer has heard the header Retry-After; only the Status is read here.
-        if status.code == 429 {
-            let asked = (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)));
-            self.gate.ask_patience(flow, asked);
-        }
-        let causes = details.map(|details| {
-            details
-                .causes
-                .iter()
-                .map(|cause| cause.reason.clone())
-                .collect()
-        });
-        Failure::Api(ApiStatus {
-            code: status.code,
-            reason: status.reason.clone(),
-            message: status.message.clone(),
-            causes: causes.unwrap_or_default(),
-            retry_after_s: (seconds > 0).then(|| f64::from(seconds)),
-        })
-    }
 }
 
 /// A request, unless it could not be built.
@@ -116,8 +109,10 @@ pub type Built = Result<hyper::http::Request<Vec<u8>>, kube::core::request::Erro
 /// Sends the requests about one RayCluster.
 #[derive(Clone)]
 pub struct Writer {
-    requests: Requests,
-    key: Key,
+    /// The way to the API server.
+    pub requests: Requests,
+    /// The RayCluster's namespace and name.
+    pub key: Key,
     flow: Flow,
     fence: Option<Fence>,
 }
@@ -133,30 +128,14 @@ impl Writer {
         }
     }
 
-    /// The RayCluster's namespace and name.
-    pub fn key(&self) -> &Key {
-        &self.key
-    }
-
-    /// Turns away the requests that wait at the gate, because the process stops.
-    pub fn close(&self) {
-        self.requests.close();
-    }
-
     /// Waits at the gate until a request may be sent; with the result, requests are sent one by
     /// one.
     pub async fn turn(&self) -> Result<WriteTurn<'_>, Failure> {
-        self.turn_of(&self.flow).await
-    }
-
-    /// The same in the turn of another flow, for what is asked once for many clusters.
-    pub async fn turn_of(&self, flow: &Flow) -> Result<WriteTurn<'_>, Failure> {
         // A hold-up of the requests about one of the clusters must not hold up the others.
-        let passed = self.requests.gate.pass(flow).await;
+        let passed = self.requests.gate.pass(&self.flow).await;
         let passed = passed.map_err(|not| Failure::NotAdmitted(not.to_string()))?;
         Ok(WriteTurn {
             writer: self,
-            flow: flow.clone(),
             _pass: passed,
         })
     }
@@ -186,10 +165,6 @@ impl Writer {
             self.key.namespace
         ))
     }
-
-    fn pods(&self) -> Request {
-        Request::new(format!("/api/v1/namespaces/{}/pods", self.key.namespace))
-    }
 }
 
 /// The right to send requests about one RayCluster, after waiting at the gate. The time limit of a
@@ -197,7 +172,6 @@ impl Writer {
 /// sent with hardly any time left and cut off, which made it slower still.
 pub struct WriteTurn<'a> {
     writer: &'a Writer,
-    flow: Flow,
     _pass: Pass,
 }
 
@@ -210,7 +184,7 @@ impl WriteTurn<'_> {
         let request = clusters.get(name, &kube::api::GetParams::default());
         let request = request.map_err(|error| unsendable(&error))?;
         let requests = &self.writer.requests;
-        let answer = requests.send(&self.flow, request, LONGEST).await;
+        let answer = requests.send(&self.writer.flow, request, LONGEST).await;
         answer.map(|AllowedCluster(cluster)| cluster)
     }
 
@@ -226,50 +200,31 @@ impl WriteTurn<'_> {
     /// Deletes the RayCluster.
     pub async fn delete_cluster(
         &self,
-        deletion: &ClusterDeletion,
+        only_this: Preconditions,
         longest: Duration,
     ) -> Result<(), Failure> {
-        let only_this = Preconditions {
-            uid: Some(deletion.uid.clone()),
-            resource_version: Some(deletion.resource_version.clone()),
-        };
         let how = DeleteParams::default().preconditions(only_this);
         let (clusters, name) = (self.writer.clusters(), &self.writer.key.name);
         let request = clusters.delete(name, &how);
         self.write::<IgnoredAny>(request, longest).await.map(drop)
     }
 
-    /// Patches a pod.
-    pub async fn patch_pod(&self, patch: &PodPatch, longest: Duration) -> Result<(), Failure> {
-        let body = Patch::Strategic(&patch.body);
-        let request = self.writer.pods().patch(&patch.pod, &params(), &body);
-        self.write::<IgnoredAny>(request, longest).await.map(drop)
-    }
-
-    /// Resizes a pod in place.
-    pub async fn resize_pod(&self, patch: &PodPatch, longest: Duration) -> Result<(), Failure> {
+    /// Patches a pod, or a subresource of it.
+    pub async fn patch_pod(
+        &self,
+        patch: &PodPatch,
+        subresource: Option<&str>,
+        longest: Duration,
+    ) -> Result<(), Failure> {
+        let namespace = &self.writer.key.namespace;
+        let pods = Request::new(format!("/api/v1/namespaces/{namespace}/pods"));
         // A strategic patch merges the list of containers by name; a merge patch would replace it.
-        let (pods, body) = (self.writer.pods(), Patch::Strategic(&patch.body));
-        let request = pods.patch_subresource("resize", &patch.pod, &params(), &body);
+        let (pod, body) = (&patch.pod, Patch::Strategic(&patch.body));
+        let request = match subresource {
+            Some(subresource) => pods.patch_subresource(subresource, pod, &params(), &body),
+            None => pods.patch(pod, &params(), &body),
+        };
         self.write::<IgnoredAny>(request, longest).await.map(drop)
-    }
-
-    /// Reads other objects that the cluster's scaling depends on.
-    pub async fn read<T: DeserializeOwned>(&self, request: Built) -> Result<T, Failure> {
-        let request = request.map_err(|error| unsendable(&error))?;
-        let requests = &self.writer.requests;
-        requests.send(&self.flow, request, LONGEST).await
-    }
-
-    /// Lists the pods that carry the cluster's label.
-    pub async fn list_pods<T: DeserializeOwned>(&self) -> Result<T, Failure> {
-        let labelled = ListParams::default().labels(&format!("{CLUSTER}={}", self.writer.key.name));
-        self.read(self.writer.pods().list(&labelled)).await
-    }
-
-    /// Sends a write that tests a version.
-    pub async fn store<T: DeserializeOwned>(&self, request: Built) -> Result<T, Failure> {
-        self.write(request, LONGEST).await
     }
 
     async fn write<T: DeserializeOwned>(
@@ -285,7 +240,7 @@ impl WriteTurn<'_> {
         let mut tries = 1;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            match requests.send(&self.flow, request.clone(), left).await {
+            match requests.send(&self.writer.flow, request.clone(), left).await {
                 // All our writes can be repeated: they set absolute values, or test a version.
                 Err(Failure::Api(status))
                     // With less time left, the answer to another attempt could not be waited for.
@@ -378,7 +333,7 @@ mod tests {
         let writer = writer(&requests, &fence);
         let resize = async || {
             let turn = writer.turn().await.unwrap();
-            turn.resize_pod(&patch(), LONGEST).await
+            turn.patch_pod(&patch(), Some("resize"), LONGEST).await
         };
         let outcome = resize().await;
         assert!(matches!(outcome, Err(Failure::NotSent(_))), "{outcome:?}");
@@ -408,7 +363,7 @@ mod tests {
         fence.set(Some(Instant::now() + Duration::from_mins(1)));
         let writer = writer(&requests, &fence);
         let turn = writer.turn().await.unwrap();
-        let outcome = turn.resize_pod(&patch(), LONGEST).await;
+        let outcome = turn.patch_pod(&patch(), Some("resize"), LONGEST).await;
         let Err(Failure::Api(status)) = outcome else {
             panic!("{outcome:?}");
         };

@@ -3,24 +3,22 @@
 //!
 //! In: Events as data. Out: Events in the API server. Invariant: no cluster uses up the budget of the others.
 
-mod desk;
 mod outbox;
 mod publish;
-mod queued;
 #[cfg(test)]
 mod tests;
 
-pub use queued::About;
+pub use outbox::About;
 
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
 use crate::controller::act::writer::Requests;
-use crate::controller::events::desk::Desk;
-use crate::controller::events::publish::Publisher;
-use crate::controller::metrics::RoundMetrics;
+use crate::controller::events::outbox::QueuedEvent;
+use crate::controller::events::publish::{Desk, Publisher};
 use crate::reconcile::events::event::{ClusterEvent, EventType};
+use crate::telemetry::controller::ScalingMetrics;
 
 /// Takes in Events and publishes them.
 #[derive(Clone, Default)]
@@ -35,7 +33,7 @@ impl Announcer {
         requests: Requests,
         share: u32,
         instance: String,
-        measures: RoundMetrics,
+        measures: Arc<ScalingMetrics>,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let desk = Arc::new(Desk {
             outbox: Mutex::default(),
@@ -55,7 +53,20 @@ impl Announcer {
     /// Publishes the Events of a round, and logs them.
     pub fn announce(&self, about: &About, events: &[ClusterEvent]) {
         for event in events {
-            let is_queued = self.desk.as_ref().is_none_or(|desk| desk.put(about, event));
+            let is_queued = self.desk.as_ref().is_none_or(|desk| {
+                let mut outbox = desk.outbox();
+                let is_queued = outbox.put(QueuedEvent {
+                    about: about.clone(),
+                    event: event.clone(),
+                });
+                let left_out = outbox.count_left_out();
+                drop(outbox);
+                if left_out > 0 {
+                    desk.measures.events("left-out", left_out);
+                }
+                desk.filled.notify_one();
+                is_queued
+            });
             let (cluster, reason) = (about.key.to_string(), event.reason);
             match event.kind {
                 // An Event beyond the cluster's budget is logged only in detail, so that it does

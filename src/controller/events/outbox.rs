@@ -11,7 +11,6 @@ use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
 
 use crate::controller::clock::LimiterClock;
-use crate::controller::events::queued::{About, QueuedEvent};
 use crate::controller::observe::Key;
 use crate::fair_queue::FairQueue;
 use crate::reconcile::events::event::{ClusterEvent, EventType};
@@ -30,6 +29,22 @@ const WAITING_OF_NAMESPACE: usize = 64;
 
 /// The most Events that wait.
 const WAITING: usize = 1024;
+
+/// An Event to be published.
+#[derive(Debug, Clone)]
+pub(super) struct QueuedEvent {
+    pub(super) about: About,
+    pub(super) event: ClusterEvent,
+}
+
+/// The RayCluster that an Event is on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct About {
+    /// The RayCluster's namespace and name.
+    pub key: Key,
+    /// The RayCluster's UID.
+    pub uid: String,
+}
 
 /// The waiting Events, and the counts of those that were left out.
 pub(crate) struct Outbox {
@@ -129,33 +144,49 @@ impl Outbox {
         if !self.owed.contains_key(account) || !self.may(account) {
             return;
         }
-        if let Some(left_out) = self.owed.remove(account) {
-            let warning = (account.1 == EventType::Warning).then_some(left_out.latest);
-            let event = summary(&left_out.counts, warning);
-            let about = left_out.about;
-            self.queue(QueuedEvent { about, event });
+        let Some(left_out) = self.owed.remove(account) else {
+            return;
+        };
+        let parts = left_out.counts.iter();
+        let parts: Vec<String> = parts
+            .map(|(reason, count)| format!("{count} x {reason}"))
+            .collect();
+        let mut message = format!(
+            "left out, because there were too many Events of this RayCluster: {}",
+            parts.join(", ")
+        );
+        if account.1 == EventType::Warning {
+            message = format!("{message}; the latest warning: {}", left_out.latest);
         }
+        message.truncate(message.floor_char_boundary(1000));
+        self.queue(QueuedEvent {
+            about: left_out.about,
+            event: ClusterEvent {
+                reason: "EventsLeftOut",
+                kind: account.1,
+                message,
+                action: "Reporting",
+                pod: None,
+            },
+        });
     }
 
     fn queue(&mut self, announcement: QueuedEvent) -> bool {
         let namespace = Arc::clone(&announcement.about.key.namespace);
-        let refused = if self.has_room(&namespace) {
+        // If the outbox is full, the latest Event of the namespace with the most waiting ones gives way to a
+        // namespace with fewer.
+        let mut has_room = self.waiting.len() < WAITING;
+        if !has_room {
+            let of_namespace = self.waiting.len_of(&namespace);
+            let latest = self.waiting.shorten_longest(of_namespace + 1);
+            has_room = latest.map(|latest| self.leave_out(latest)).is_some();
+        }
+        let refused = if has_room {
             self.waiting.push(namespace, announcement).err()
         } else {
             Some(announcement)
         };
         refused.map(|refused| self.leave_out(refused)).is_none()
-    }
-
-    /// Whether there is room for one more Event of a namespace. If the outbox is full, the latest
-    /// Event of the namespace with the most waiting ones gives way to a namespace with fewer.
-    fn has_room(&mut self, namespace: &Arc<str>) -> bool {
-        if self.waiting.len() < WAITING {
-            return true;
-        }
-        let of_namespace = self.waiting.len_of(namespace);
-        let latest = self.waiting.shorten_longest(of_namespace + 1);
-        latest.map(|latest| self.leave_out(latest)).is_some()
     }
 
     fn leave_out(&mut self, announcement: QueuedEvent) {
@@ -170,29 +201,5 @@ impl Outbox {
         left_out.about = about;
         left_out.latest = event.message;
         *left_out.counts.entry(event.reason).or_default() += 1;
-    }
-}
-
-fn summary(left_out: &BTreeMap<&'static str, u64>, warning: Option<String>) -> ClusterEvent {
-    let parts = left_out.iter();
-    let parts: Vec<String> = parts
-        .map(|(reason, count)| format!("{count} x {reason}"))
-        .collect();
-    let mut message = format!(
-        "left out, because there were too many Events of this RayCluster: {}",
-        parts.join(", ")
-    );
-    let mut kind = EventType::Normal;
-    if let Some(warning) = warning {
-        kind = EventType::Warning;
-        message = format!("{message}; the latest warning: {warning}");
-    }
-    message.truncate(message.floor_char_boundary(1000));
-    ClusterEvent {
-        reason: "EventsLeftOut",
-        kind,
-        message,
-        action: "Reporting",
-        pod: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use governor::clock::Clock as _;
@@ -13,15 +13,15 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams, Request};
 use serde::de::IgnoredAny;
 use serde_json::json;
+use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use crate::controller::act::writer::{LONGEST, Requests};
-use crate::controller::clock::Clock;
-use crate::controller::clock::LimiterClock;
-use crate::controller::events::desk::Desk;
-use crate::controller::events::queued::{About, QueuedEvent};
+use crate::controller::act::writer::{Built, LONGEST, Requests};
+use crate::controller::clock::{Clock, LimiterClock};
+use crate::controller::events::outbox::{About, Outbox, QueuedEvent};
 use crate::reconcile::effects::failure::{Failure, Meaning};
 use crate::reconcile::events::event::{ClusterEvent, EventType};
+use crate::telemetry::controller::ScalingMetrics;
 
 /// The time for which an equal Event raises the count of the published one instead of being
 /// published anew.
@@ -29,6 +29,20 @@ const SERIES: Duration = Duration::from_mins(6);
 
 /// The interval at which left-out Events are summed up.
 const TICK: Duration = Duration::from_secs(5);
+
+/// The Events that announcers put down and the publisher takes, with what both need for it.
+pub(super) struct Desk {
+    pub(super) outbox: Mutex<Outbox>,
+    pub(super) filled: Notify,
+    pub(super) measures: Arc<ScalingMetrics>,
+}
+
+impl Desk {
+    pub(super) fn outbox(&self) -> MutexGuard<'_, Outbox> {
+        // No code panics while it holds the lock, and the outbox is consistent at every moment.
+        self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Publishes the Events in the outbox.
 pub(crate) struct Publisher {
@@ -72,7 +86,12 @@ impl Publisher {
                 sleep(later.wait_time_from(clock.now())).await;
             }
             let published = self.publish(&about, event).await;
-            self.desk.measures.event(published.is_ok());
+            let outcome = if published.is_ok() {
+                "published"
+            } else {
+                "failed"
+            };
+            self.desk.measures.events(outcome, 1);
             if let Err(failure) = published {
                 tracing::debug!(%failure, cluster = %about.key, "an Event could not be published");
             }
@@ -147,11 +166,7 @@ impl Publisher {
     }
 
     /// Sends a request after all requests that scale clusters.
-    async fn send(
-        &self,
-        about: &About,
-        request: Result<hyper::http::Request<Vec<u8>>, kube::core::request::Error>,
-    ) -> Result<(), Failure> {
+    async fn send(&self, about: &About, request: Built) -> Result<(), Failure> {
         let request = request.map_err(|error| Failure::NotSent(error.to_string()))?;
         let flow = about.key.to_string().into();
         let sent = (self.requests).send_last::<IgnoredAny>(&flow, request, LONGEST);
@@ -198,16 +213,13 @@ impl Publisher {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
-    use std::sync::Mutex;
 
     use hyper::{Response, StatusCode};
     use kube::Client;
     use kube::client::Body;
-    use tokio::sync::Notify;
 
     use super::*;
     use crate::apiserver::{Gate, Patience};
-    use crate::controller::metrics::RoundMetrics;
     use crate::controller::observe::Key;
 
     /// An API server that no longer has any Event; it writes down the methods of requests.
@@ -238,7 +250,7 @@ mod tests {
         let desk = Arc::new(Desk {
             outbox: Mutex::default(),
             filled: Notify::new(),
-            measures: RoundMetrics::default(),
+            measures: Arc::default(),
         });
         let mut publisher = Publisher::new(requests, 10, "a".to_owned(), desk);
         let about = About {

@@ -2,8 +2,7 @@ use std::time::Duration;
 
 use tokio::time::advance;
 
-use crate::controller::events::outbox::{Outbox, WARNINGS};
-use crate::controller::events::queued::QueuedEvent;
+use crate::controller::events::outbox::{Outbox, QueuedEvent, WARNINGS};
 use crate::controller::events::*;
 use crate::controller::observe::Key;
 use crate::reconcile::events::event::EventType;

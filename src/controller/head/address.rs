@@ -67,11 +67,20 @@ pub fn head_in(key: &Key, cluster: &Value, pod: Option<&Pod<'_>>) -> Result<Head
         pod: pod.name.to_owned(),
         fault,
     };
+    // KubeRay names the Secret with the token like the cluster. With `enableK8sTokenAuth` the token is that of a
+    // service account, and no Secret holds it.
+    let options = &cluster["spec"]["authOptions"];
+    let token = (options["mode"].as_str() == Some("token")).then(|| {
+        let named = options["secretName"].as_str();
+        let named = named.filter(|name| !name.is_empty());
+        let name = named.map_or_else(|| check_name(&key.name), str::to_owned);
+        Ok((DnsName::parse(&name)?, "auth_token"))
+    });
     Ok(Head {
         pod: pod.name.to_owned(),
         uid: pod.uid().to_owned(),
         address: Address::new(ip, port(cluster)),
-        token: token(key, cluster).map_err(no_secret)?,
+        token: token.transpose().map_err(no_secret)?,
         tls: cluster["spec"]["tlsOptions"]["enabled"]
             .as_bool()
             .unwrap_or(false)
@@ -87,20 +96,6 @@ pub fn port(cluster: &Value) -> u16 {
     let port = &cluster["spec"]["headGroupSpec"]["rayStartParams"]["port"];
     let port = port.as_str().and_then(|port| port.trim().parse().ok());
     port.unwrap_or(DEFAULT_PORT)
-}
-
-/// The Secret with the token: KubeRay names it like the cluster. With `enableK8sTokenAuth` the
-/// token is that of a service account, and no Secret holds it.
-fn token(key: &Key, cluster: &Value) -> Result<Option<(DnsName, &'static str)>, NotADnsName> {
-    let options = &cluster["spec"]["authOptions"];
-    if options["mode"].as_str() != Some("token") {
-        return Ok(None);
-    }
-    let named = options["secretName"]
-        .as_str()
-        .filter(|name| !name.is_empty());
-    let name = named.map_or_else(|| check_name(&key.name), str::to_owned);
-    Ok(Some((DnsName::parse(&name)?, "auth_token")))
 }
 
 /// KubeRay's `CheckName`: the last 50 characters at most, the first of which is made a letter.

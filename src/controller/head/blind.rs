@@ -3,7 +3,6 @@
 
 use crate::controller::act::perform::gcs_failure;
 use crate::controller::head::address::{Head, NoHead};
-use crate::controller::head::credentials::CredentialsError;
 use crate::gcs::{CallError, GcsFault};
 use crate::reconcile::effects::failure::{Failure, GcsKind};
 use crate::reconcile::{Blind, HeadPod};
@@ -33,14 +32,6 @@ pub fn no_head(why: &NoHead) -> Blind {
             },
             reason: why.to_string(),
         },
-    }
-}
-
-/// The reason where the credentials for the GCS cannot be obtained.
-pub fn no_credentials(head: &HeadPod, error: &CredentialsError) -> Blind {
-    Blind::Credentials {
-        head: head.clone(),
-        reason: error.to_string(),
     }
 }
 

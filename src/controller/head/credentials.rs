@@ -144,30 +144,23 @@ impl SecretReader {
             return Err(failed.error.clone());
         }
         let result = self.endpoint(key, head).await;
-        self.note(key, head, result.as_ref().err());
-        result
-    }
-
-    fn note(&self, key: &Key, head: &Head, error: Option<&CredentialsError>) {
         let mut failed = self.failed();
         // Clusters that are gone are never asked for again, so their entries are dropped with age.
         failed.retain(|_, failed| failed.until.elapsed() < RETRY.1 * 10);
-        let Some(error) = error else {
-            failed.remove(key);
-            return;
-        };
         let before = failed.remove(key).filter(|before| before.head == *head);
-        let first = || Backoff::new(RETRY.0, RETRY.1);
-        let mut backoff = before.map_or_else(first, |before| before.backoff);
-        let until = Instant::now() + backoff.wait(None);
-        let (head, error) = (head.clone(), error.clone());
-        let failure = Failed {
-            head,
-            backoff,
-            until,
-            error,
-        };
-        failed.insert(key.clone(), failure);
+        if let Err(error) = &result {
+            let first = || Backoff::new(RETRY.0, RETRY.1);
+            let mut backoff = before.map_or_else(first, |before| before.backoff);
+            let failure = Failed {
+                head: head.clone(),
+                until: Instant::now() + backoff.wait(None),
+                backoff,
+                error: error.clone(),
+            };
+            failed.insert(key.clone(), failure);
+        }
+        drop(failed);
+        result
     }
 
     async fn endpoint(&self, key: &Key, head: &Head) -> Result<Endpoint, CredentialsError> {

@@ -192,7 +192,26 @@ async fn hear(
     let mut pause = RETRY.0;
     loop {
         let mut has_heard = false;
-        let ended = subscribed(&client, &mut wanted, &heard, &clock, &mut has_heard).await;
+        // Returns when nothing was heard for long.
+        let subscribed = async {
+            let mut subscription = Subscription::new(|| fastrand::u8(..));
+            loop {
+                let nodes = wanted.borrow_and_update().clone();
+                client.subscribe(&mut subscription, &nodes).await?;
+                let reports = tokio::select! {
+                    reports = client.reports(&mut subscription, SILENCE) => reports?,
+                    _ = wanted.changed() => continue,
+                };
+                // The GCS may have forgotten the subscription.
+                let Some(reports) = reports else {
+                    return Ok::<(), CallError>(());
+                };
+                has_heard |= !reports.is_empty();
+                heard.take(&reports, &nodes, clock.wall());
+                sleep(BETWEEN).await;
+            }
+        };
+        let ended = subscribed.await;
         if has_heard {
             pause = RETRY.0;
         }
@@ -201,32 +220,6 @@ async fn hear(
         }
         sleep(pause).await;
         pause = (pause * 2).min(RETRY.1);
-    }
-}
-
-/// Returns when nothing was heard for long.
-async fn subscribed(
-    client: &Client,
-    wanted: &mut watch::Receiver<BTreeSet<NodeId>>,
-    heard: &Heard,
-    clock: &Clock,
-    has_heard: &mut bool,
-) -> Result<(), CallError> {
-    let mut subscription = Subscription::new(|| fastrand::u8(..));
-    loop {
-        let nodes = wanted.borrow_and_update().clone();
-        client.subscribe(&mut subscription, &nodes).await?;
-        let reports = tokio::select! {
-            reports = client.reports(&mut subscription, SILENCE) => reports?,
-            _ = wanted.changed() => continue,
-        };
-        // The GCS may have forgotten the subscription.
-        let Some(reports) = reports else {
-            return Ok(());
-        };
-        *has_heard |= !reports.is_empty();
-        heard.take(&reports, &nodes, clock.wall());
-        sleep(BETWEEN).await;
     }
 }
 

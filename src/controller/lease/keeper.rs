@@ -1,5 +1,6 @@
 //! The keeper of the Lease: sends the requests that [`Leadership`] asks for, and keeps the fence up to date.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use k8s_openapi::api::coordination::v1::Lease;
@@ -12,11 +13,11 @@ use super::fence::Fence;
 use super::stored::{LeaseOptions, record_of, send};
 use crate::apiserver::selection::WatchDurations;
 use crate::apiserver::{Informers, Selection, WatchEvent, error_chain};
-use crate::controller::metrics::RoundMetrics;
 use crate::controller::stop::asked_to_stop;
 use crate::manifests::names::LEADER_LEASE;
 use crate::reconcile::ownership::lease::leader::{Leadership, LeaseRequest};
 use crate::reconcile::ownership::lease::record::LeaseRecord;
+use crate::telemetry::controller::ScalingMetrics;
 
 /// Takes part in the choice of the leader and keeps `fence` up to date, until `stop` is true and the Lease has
 /// been given back. Errors of the API server are logged, and the request is sent again.
@@ -24,7 +25,7 @@ pub async fn keep(
     options: LeaseOptions,
     informers: Informers,
     fence: Fence,
-    measures: RoundMetrics,
+    measures: Arc<ScalingMetrics>,
     mut stop: watch::Receiver<bool>,
 ) {
     let selection = Selection {
@@ -53,7 +54,7 @@ pub async fn keep(
             tokio::select! {
                 Some(event) = events.recv() => keeper.note(event),
                 () = sleep(again) => {}
-                () = asked_to_stop(&mut stop), if !keeper.leadership.is_stopping() => keeper.leadership.stop(),
+                () = asked_to_stop(&mut stop), if !keeper.leadership.is_stopping => keeper.leadership.is_stopping = true,
             }
             // Events that arrived meanwhile are taken in before anything is sent.
             while let Ok(event) = events.try_recv() {
@@ -63,7 +64,7 @@ pub async fn keep(
             keeper.update_fence();
             keeper.send().await;
             keeper.update_fence();
-            if keeper.leadership.is_stopping() && !keeper.leadership.is_holder() {
+            if keeper.leadership.is_stopping && !keeper.leadership.is_holder() {
                 return;
             }
         }
@@ -79,7 +80,7 @@ struct Keeper {
     options: LeaseOptions,
     start: Instant,
     fence: Fence,
-    measures: RoundMetrics,
+    measures: Arc<ScalingMetrics>,
     leadership: Leadership,
     is_fault_logged: bool,
 }
@@ -118,7 +119,16 @@ impl Keeper {
         match (answer, request) {
             (Some(Ok(record)), LeaseRequest::Read) => self.leadership.note(record, now),
             (Some(Ok(record)), request) => {
-                self.log_change(&request);
+                match &request {
+                    LeaseRequest::Create => tracing::info!("Lease created: this replica leads"),
+                    LeaseRequest::Hold(before)
+                        if before.holder.as_ref() != Some(&self.options.replica) =>
+                    {
+                        tracing::info!(from = before.holder, "Lease taken: this replica leads");
+                    }
+                    LeaseRequest::Release(_) => tracing::info!("Lease given back"),
+                    LeaseRequest::Hold(_) | LeaseRequest::Read => {}
+                }
                 self.is_fault_logged = false;
                 self.leadership.wrote(record.unwrap_or_default(), sent);
             }
@@ -143,17 +153,6 @@ impl Keeper {
     ) -> Option<Result<Option<LeaseRecord>, kube::Error>> {
         let answer = send(&self.api, &self.options, request);
         timeout(self.options.terms.renew, answer).await.ok()
-    }
-
-    fn log_change(&self, request: &LeaseRequest) {
-        match request {
-            LeaseRequest::Create => tracing::info!("Lease created: this replica leads"),
-            LeaseRequest::Hold(before) if before.holder.as_ref() != Some(&self.options.replica) => {
-                tracing::info!(from = before.holder, "Lease taken: this replica leads");
-            }
-            LeaseRequest::Release(_) => tracing::info!("Lease given back"),
-            LeaseRequest::Hold(_) | LeaseRequest::Read => {}
-        }
     }
 
     /// Logs why the Lease cannot be used: once, not at every attempt.

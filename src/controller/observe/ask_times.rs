@@ -64,18 +64,10 @@ impl AskTimes {
         due.into_iter().map(|(_, namespace)| namespace).collect()
     }
 
-    /// Takes in that a namespace was read, which took so long.
-    pub(super) fn asked(&mut self, namespace: &str, took_s: f64, now: f64) {
-        self.again(namespace, (took_s * REST).max(SOONEST_S), now);
-    }
-
-    /// Takes in that a namespace may not be read.
-    pub(super) fn refused(&mut self, namespace: &str, now: f64) {
-        self.again(namespace, REFUSED_S, now);
-    }
-
-    fn again(&mut self, namespace: &str, rest: f64, now: f64) {
+    /// Takes in that a namespace was read, which took so long, or that it may not be read.
+    pub(super) fn asked(&mut self, namespace: &str, took_s: Option<f64>, now: f64) {
         if let Some(times) = self.0.get_mut(namespace) {
+            let rest = took_s.map_or(REFUSED_S, |took_s| (took_s * REST).max(SOONEST_S));
             times.not_before = now + rest;
             let usual = ((now - times.newest) / 2.0).clamp(SOONEST_S, RARELY_S);
             times.next = now + usual.max(rest);
@@ -109,7 +101,7 @@ mod tests {
             let now = f64::from(half) / 2.0;
             for namespace in times.due(&awaiting(now), now) {
                 read.push(now);
-                times.asked(&namespace, took_s, now);
+                times.asked(&namespace, Some(took_s), now);
             }
         }
         read
@@ -163,7 +155,7 @@ mod tests {
             let now = f64::from(second);
             let name = format!("{second}");
             for namespace in times.due(&pods(&[("ray", &name)]), now) {
-                times.refused(&namespace, now);
+                times.asked(&namespace, None, now);
                 tried += 1;
             }
         }

@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 
 use crate::snapshot::node_prospect::NodeProspect;
-use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::PodObject;
 use crate::snapshot::prospect_reader::AwaitingPod;
 
@@ -18,17 +17,6 @@ pub(super) struct Awaiting {
 }
 
 impl Awaiting {
-    /// Of a pod for which the scheduler has found no room; with what was said before of the same
-    /// pod.
-    pub(super) fn of(object: &PodObject, before: Option<Box<Self>>) -> Option<Box<Self>> {
-        let pod = AwaitingPod::of(&Pod::of(object))?;
-        let same = before.filter(|before| before.pod.uid == pod.uid);
-        Some(same.unwrap_or_else(|| {
-            let prospects = Vec::new();
-            Box::new(Self { pod, prospects })
-        }))
-    }
-
     /// The text of the pod, with what is said of it.
     pub(super) fn written(&self, pod: &mut PodObject) -> Vec<u8> {
         pod.node_prospects.clone_from(&self.prospects);

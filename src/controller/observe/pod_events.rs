@@ -12,8 +12,7 @@
 //! selects by `source.component`, or where that is empty by `reportingComponent`. (Kubernetes,
 //! `pkg/registry/core/event/strategy.go`.)
 
-use std::collections::{BTreeSet, HashMap};
-use std::convert::Infallible;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -31,7 +30,6 @@ use crate::apiserver::patience::RequestFlow;
 use crate::apiserver::{Gate, pages};
 use crate::controller::lease::Fence;
 use crate::flow_control::queue::{Flow, LAST};
-use crate::snapshot::node_prospect::NodeProspect;
 use crate::snapshot::prospect_reader::ProspectReader;
 
 /// The interval of checks whether anything is to be read.
@@ -50,24 +48,15 @@ const PAGES: usize = 50;
 /// All Events about pods but those of kubelets and of the scheduler.
 const SELECTED: &str = "involvedObject.kind=Pod,source!=kubelet,source!=default-scheduler";
 
-/// Whether all Events of a namespace were read. Somebody who makes thousands there may hide what is
-/// said of pods in the same namespace, and of none in another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReadExtent {
-    /// All were read.
-    Whole,
-    /// There are more than are read.
-    Part,
-}
-
 /// Reads the Events of a namespace about pods into `reader`. Passes the gate after all other
-/// requests.
+/// requests. Returns whether all were read: somebody who makes thousands there may hide what is said of pods in the
+/// same namespace, and of none in another.
 pub(crate) async fn read_events(
     client: &Client,
     gate: &Gate,
     namespace: &str,
     reader: &mut ProspectReader,
-) -> Result<ReadExtent, PageFault> {
+) -> Result<bool, PageFault> {
     let request = Request::new(format!("/api/v1/namespaces/{namespace}/events"));
     let mut params = ListParams::default().fields(SELECTED);
     let mut size = PAGE;
@@ -86,10 +75,10 @@ pub(crate) async fn read_events(
         }
         params.continue_token = page.next;
         if params.continue_token.is_none() {
-            return Ok(ReadExtent::Whole);
+            return Ok(true);
         }
     }
-    Ok(ReadExtent::Part)
+    Ok(false)
 }
 
 async fn page(
@@ -126,41 +115,38 @@ impl PodEvents {
     /// scheduler's word counts alone.
     pub async fn follow(self) {
         let gate = self.gate.clone();
+        let reading = async {
+            let start = Instant::now();
+            let mut tick = interval(TICK);
+            // A reading may take many ticks, and none of them is to be made up for.
+            tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let (mut times, mut failing) = (AskTimes::default(), BTreeSet::new());
+            loop {
+                tick.tick().await;
+                let awaiting = if self.fence.is_leader() {
+                    self.observed.read().awaiting()
+                } else {
+                    AwaitingPods::new()
+                };
+                let due = times.due(&awaiting, start.elapsed().as_secs_f64());
+                failing.retain(|namespace| awaiting.contains_key(namespace));
+                let readings = due
+                    .into_iter()
+                    .map(|namespace| self.read(namespace, &awaiting));
+                let mut readings = stream::iter(readings).buffer_unordered(AT_ONCE);
+                while let Some((namespace, took, result)) = readings.next().await {
+                    let now = start.elapsed().as_secs_f64();
+                    let is_refused = matches!(result, Err(PageFault::Refused { code: 403, .. }));
+                    let took_s = (!is_refused).then_some(took.as_secs_f64());
+                    times.asked(&namespace, took_s, now);
+                    note(&mut failing, namespace, result.err());
+                }
+            }
+        };
         tokio::select! {
             biased;
             () = gate.closed() => std::future::pending().await,
-            never = self.read_on() => match never {},
-        }
-    }
-
-    async fn read_on(self) -> Infallible {
-        let start = Instant::now();
-        let mut tick = interval(TICK);
-        // A reading may take many ticks, and none of them is to be made up for.
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut times, mut failing) = (AskTimes::default(), BTreeSet::new());
-        loop {
-            tick.tick().await;
-            let awaiting = if self.fence.is_leader() {
-                self.observed.read().awaiting()
-            } else {
-                AwaitingPods::new()
-            };
-            let due = times.due(&awaiting, start.elapsed().as_secs_f64());
-            failing.retain(|namespace| awaiting.contains_key(namespace));
-            let readings = due
-                .into_iter()
-                .map(|namespace| self.read(namespace, &awaiting));
-            let mut readings = stream::iter(readings).buffer_unordered(AT_ONCE);
-            while let Some((namespace, took, result)) = readings.next().await {
-                let now = start.elapsed().as_secs_f64();
-                if matches!(result, Err(PageFault::Refused { code: 403, .. })) {
-                    times.refused(&namespace, now);
-                } else {
-                    times.asked(&namespace, took.as_secs_f64(), now);
-                }
-                note(&mut failing, namespace, result.err());
-            }
+            () = reading => {}
         }
     }
 
@@ -176,22 +162,18 @@ impl PodEvents {
         let reading = read_events(&self.client, &self.gate, &namespace, &mut reader);
         let result = timeout(LONGEST, reading).await;
         let result = result.unwrap_or(Err(PageFault::TooSlow(LONGEST)));
-        let result = result.map(|extent| {
+        let result = result.map(|is_whole| {
             let said = reader.prospects();
             let mut pods = pods;
-            if extent == ReadExtent::Part {
+            if !is_whole {
                 pods.retain(|name, _| said.contains_key(name));
             }
-            log(&namespace, &said);
+            for (pod, prospects) in &said {
+                tracing::trace!(namespace, pod, ?prospects, "what node autoscalers say");
+            }
             self.observed.put_prospects(&namespace, &pods, said);
         });
         (namespace, began.elapsed(), result)
-    }
-}
-
-fn log(namespace: &str, said: &HashMap<String, Vec<NodeProspect>>) {
-    for (pod, prospects) in said {
-        tracing::trace!(namespace, pod, ?prospects, "what node autoscalers say");
     }
 }
 

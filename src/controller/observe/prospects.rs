@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::awaiting::{Awaiting, AwaitingPods};
 use super::key::Key;
 use super::store::Store;
+use crate::ray::ReconcileMode;
 use crate::snapshot::node_prospect::NodeProspect;
 use crate::snapshot::pod_object::PodObject;
 use crate::snapshot::prospect_reader::AwaitingPod;
@@ -19,8 +20,9 @@ impl Store {
             };
             let is_ours = entry.cluster.as_ref().is_some_and(|key| {
                 let cluster = self.clusters.get(key);
-                cluster
-                    .is_some_and(|cluster| entry.is_of(key, cluster) && cluster.asks_for_central())
+                cluster.is_some_and(|cluster| {
+                    entry.is_of(key, cluster) && cluster.mode == ReconcileMode::Central
+                })
             });
             if let Some(awaiting) = entry.awaiting.as_ref().filter(|_| is_ours) {
                 let pods = found.entry(key.namespace.to_string()).or_default();
@@ -65,7 +67,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::controller::observe::kept::KeptObject;
+    use crate::controller::observe::kept::{KeptObject, WatchedKind};
     use crate::snapshot::node_prospect::{NodeAutoscaler, NodeOutlook};
 
     fn cluster(name: &str, mode: &str) -> Value {
@@ -87,7 +89,10 @@ mod tests {
     fn store() -> Store {
         let mut store = Store::default();
         for (name, mode) in [("demo", "central"), ("other", "sidecar")] {
-            store.put_cluster(&KeptObject::of(&cluster(name, mode)));
+            store.put_cluster(&KeptObject::of(
+                WatchedKind::RayClusters,
+                &cluster(name, mode),
+            ));
         }
         for (name, cluster, node) in [
             ("a", "demo", None),
@@ -95,7 +100,7 @@ mod tests {
             ("c", "other", None),
             ("e", "gone", None),
         ] {
-            store.put_pod(KeptObject::of(&pod(name, cluster, node)));
+            store.put_pod(KeptObject::of(WatchedKind::Pods, &pod(name, cluster, node)));
         }
         store
     }
@@ -150,9 +155,12 @@ mod tests {
         );
         let with = [("a".to_owned(), 1), ("b".to_owned(), 0)];
         assert_eq!(known(&store), with);
-        store.put_pod(KeptObject::of(&pod("a", "demo", None)));
+        store.put_pod(KeptObject::of(WatchedKind::Pods, &pod("a", "demo", None)));
         assert_eq!(known(&store), with, "the pod was stored anew");
-        store.put_pod(KeptObject::of(&pod("a", "demo", Some("n"))));
+        store.put_pod(KeptObject::of(
+            WatchedKind::Pods,
+            &pod("a", "demo", Some("n")),
+        ));
         assert_eq!(known(&store)[0].1, 0);
         assert_eq!(asked(&store).len(), 0);
     }
@@ -173,7 +181,7 @@ mod tests {
         store.put_prospects("ray", &pods, said("a"));
         let mut another = pod("a", "demo", None);
         another["metadata"]["uid"] = json!("a2");
-        store.put_pod(KeptObject::of(&another));
+        store.put_pod(KeptObject::of(WatchedKind::Pods, &another));
         assert_eq!(known(&store)[0].1, 0);
         assert_eq!(
             store.put_prospects("ray", &pods, said("a")),

@@ -3,15 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use kube::ResourceExt as _;
-
 use super::awaiting::Awaiting;
-use super::kept::{
-    KeptObject, Watched as _, WatchedNodes, WatchedPods, WatchedRayClusters, mode_of,
-};
+use super::kept::{KeptObject, WatchedKind, mode_of};
 use super::key::Key;
 use super::texts::ClusterTexts;
 use super::tombstones::Tombstones;
+use crate::apiserver::ObjectName;
 use crate::dns_name::DnsName;
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 use crate::ray::{ReconcileMode, ippr, reconcile};
@@ -19,7 +16,9 @@ use crate::reconcile::ownership::handover;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::kube_node::{add_load, load_of};
 use crate::snapshot::ownership::controller;
+use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::PodObject;
+use crate::snapshot::prospect_reader::AwaitingPod;
 use crate::snapshot::{KubeNode, NodeLoads};
 
 /// A RayCluster as it is kept in the store.
@@ -58,16 +57,6 @@ impl PodEntry {
     }
 }
 
-impl ClusterEntry {
-    /// Whether this version is at least as new as the other. Resource versions are numbers that
-    /// grow.
-    fn is_as_new_as(&self, other: &Self) -> bool {
-        let (this, other_version) = (self.version.parse::<u64>(), other.version.parse::<u64>());
-        self.uid == other.uid
-            && matches!((this, other_version), (Ok(this), Ok(other)) if this >= other)
-    }
-}
-
 /// The most that is kept of all RayClusters of one namespace, in bytes: an eighth of the controller's memory, and sixty
 /// times what a hundred RayClusters of ten groups take. Without it, a namespace with many large RayClusters ends the
 /// controller, for everybody and again after each restart.
@@ -88,46 +77,73 @@ pub struct Store {
     /// The pods that the scheduler has found no room for.
     pub(super) unscheduled: BTreeSet<Key>,
     /// The kinds, each with a namespace or `None` for all, of which a first list is complete.
-    listed: BTreeSet<(&'static str, Option<String>)>,
+    listed: BTreeSet<(WatchedKind, Option<String>)>,
     gone: Tombstones,
-}
-
-impl ClusterEntry {
-    /// Whether its annotation asks for mode central.
-    pub fn asks_for_central(&self) -> bool {
-        self.mode == ReconcileMode::Central
-    }
 }
 
 impl Store {
     /// Takes in that all objects of a kind were listed, of one namespace or of all.
-    pub fn listed(&mut self, kind: &'static str, namespace: Option<&str>) {
+    pub fn listed(&mut self, kind: WatchedKind, namespace: Option<&str>) {
         self.listed.insert((kind, namespace.map(str::to_owned)));
     }
 
     /// Whether the pods of a namespace are known, so that a pod that is not known does not exist.
     pub fn knows_pods(&self, namespace: &str) -> bool {
-        self.has_listed(WatchedPods::KIND, None)
-            || self.has_listed(WatchedPods::KIND, Some(namespace))
+        let mut parts = [None, Some(namespace.to_owned())].into_iter();
+        parts.any(|part| self.listed.contains(&(WatchedKind::Pods, part)))
     }
 
-    pub(super) fn has_listed(&self, kind: &'static str, namespace: Option<&str>) -> bool {
-        self.listed.contains(&(kind, namespace.map(str::to_owned)))
+    /// Takes in an object that was created or changed; returns the keys of the clusters that it concerns.
+    pub fn put(&mut self, kind: WatchedKind, object: KeptObject) -> BTreeSet<Key> {
+        match kind {
+            WatchedKind::RayClusters => self.put_cluster(&object).into_iter().collect(),
+            WatchedKind::Pods => self.put_pod(object).into_iter().collect(),
+            WatchedKind::Nodes => self.put_node(object),
+        }
+    }
+
+    /// Takes in that an object is gone as of a version: that of the list in which it is missing, or of its deletion.
+    /// Returns the keys of the clusters that it concerns.
+    pub fn remove(
+        &mut self,
+        kind: WatchedKind,
+        name: &ObjectName,
+        version: Option<&str>,
+    ) -> BTreeSet<Key> {
+        let namespace = name.namespace.as_deref().unwrap_or_default();
+        let key = Key::new(namespace, &name.name).ok();
+        let concerned = match kind {
+            WatchedKind::RayClusters => key.and_then(|key| self.remove_cluster(&key, version)),
+            WatchedKind::Pods => key.and_then(|key| self.remove_pod(&key)),
+            WatchedKind::Nodes => {
+                self.nodes.remove(name.name.as_str());
+                self.closed.remove(name.name.as_str());
+                None
+            }
+        };
+        concerned.into_iter().collect()
+    }
+
+    /// The known objects of a kind, of one namespace or of all.
+    pub fn known(&self, kind: WatchedKind, namespace: Option<&str>) -> BTreeSet<ObjectName> {
+        let named = |namespace: Option<&str>, name: &str| ObjectName {
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+        };
+        let is_in = |key: &&Key| namespace.is_none_or(|namespace| **key.namespace == *namespace);
+        let name = |key: &Key| named(Some(&key.namespace), &key.name);
+        match kind {
+            WatchedKind::RayClusters => self.clusters.keys().filter(is_in).map(name).collect(),
+            WatchedKind::Pods => self.pods.keys().filter(is_in).map(name).collect(),
+            WatchedKind::Nodes => self.nodes.keys().map(|name| named(None, name)).collect(),
+        }
     }
 
     /// Takes in a RayCluster that was created or changed; returns its key if it is new.
-    pub fn put_cluster(&mut self, kept: &KeptObject<WatchedRayClusters>) -> Option<Key> {
+    pub fn put_cluster(&mut self, kept: &KeptObject) -> Option<Key> {
         let key = Key::of(&kept.meta)?;
-        let annotation = |name: &str| {
-            kept.annotations()
-                .get(name)
-                .map(|text| text.as_str().into())
-        };
-        let mode = mode_of(
-            kept.annotations()
-                .get(reconcile::ANNOTATION)
-                .map(String::as_str),
-        );
+        let annotation = |name: &str| kept.meta.annotations.as_ref()?.get(name);
+        let mode = mode_of(annotation(reconcile::ANNOTATION).map(String::as_str));
         let others = self.cluster_bytes.get(&key.namespace).copied().unwrap_or(0)
             - self.clusters.get(&key).map_or(0, |known| known.json.len());
         let has_share = others + kept.json.len() <= SHARE;
@@ -141,11 +157,13 @@ impl Store {
             tracing::warn!(cluster = %key, "not scaled: {reason}");
         }
         let entry = ClusterEntry {
-            uid: kept.uid().unwrap_or_default().into(),
-            version: kept.resource_version().unwrap_or_default(),
+            uid: kept.meta.uid.as_deref().unwrap_or_default().into(),
+            version: kept.meta.resource_version.clone().unwrap_or_default(),
             mode: if is_kept { mode } else { ReconcileMode::Ray },
-            scaled_by: annotation(handover::RECORD).filter(|_| is_kept),
-            grows: kept.annotations().contains_key(ippr::ANNOTATION),
+            scaled_by: annotation(handover::RECORD)
+                .filter(|_| is_kept)
+                .map(|record| record.as_str().into()),
+            grows: annotation(ippr::ANNOTATION).is_some(),
             json: kept
                 .json
                 .get(..)
@@ -156,11 +174,11 @@ impl Store {
         // Our own writes are known from their replies before the watch reports them, and the watch
         // may still report older versions. A cluster that was read again and has not changed is not
         // new.
-        if self
-            .clusters
-            .get(&key)
-            .is_some_and(|known| known.is_as_new_as(&entry))
-        {
+        let is_as_new = |known: &ClusterEntry| {
+            let versions = (known.version.parse::<u64>(), entry.version.parse::<u64>());
+            known.uid == entry.uid && matches!(versions, (Ok(known), Ok(new)) if known >= new)
+        };
+        if self.clusters.get(&key).is_some_and(is_as_new) {
             return None;
         }
         if self.gone.hold(&entry.uid, &entry.version) {
@@ -197,9 +215,9 @@ impl Store {
     }
 
     /// Takes in a pod that was created or changed; returns the key of its cluster.
-    pub fn put_pod(&mut self, kept: KeptObject<WatchedPods>) -> Option<Key> {
+    pub fn put_pod(&mut self, kept: KeptObject) -> Option<Key> {
         let key = Key::of(&kept.meta)?;
-        let labelled = kept.labels().get(CLUSTER_LABEL)?;
+        let labelled = kept.meta.labels.as_ref()?.get(CLUSTER_LABEL)?;
         let cluster = DnsName::parse(labelled).ok().map(|name| Key {
             namespace: key.namespace.clone(),
             name,
@@ -211,7 +229,14 @@ impl Store {
         self.remove_pod(&key);
         let mut pod: PodObject = serde_json::from_slice(&kept.json).unwrap_or_default();
         let mut json = kept.json;
-        let awaiting = Awaiting::of(&pod, before);
+        // The scheduler has found no room for it; what was said before of the same pod still holds.
+        let awaiting = AwaitingPod::of(&Pod::of(&pod)).map(|pod| {
+            let same = before.filter(|before| before.pod.uid == pod.uid);
+            same.unwrap_or_else(|| {
+                let prospects = Vec::new();
+                Box::new(Awaiting { pod, prospects })
+            })
+        });
         if let Some(awaiting) = &awaiting {
             self.unscheduled.insert(key.clone());
             if !awaiting.prospects.is_empty() {
@@ -258,7 +283,7 @@ impl Store {
 
     /// Takes in a Kubernetes node that was created or changed; returns the keys of the clusters that
     /// have pods on it, if it is about to leave, or has been until now.
-    pub fn put_node(&mut self, kept: KeptObject<WatchedNodes>) -> BTreeSet<Key> {
+    pub fn put_node(&mut self, kept: KeptObject) -> BTreeSet<Key> {
         let Some(name) = kept.meta.name.as_deref().map(Arc::<str>::from) else {
             return BTreeSet::new();
         };
@@ -281,27 +306,6 @@ impl Store {
         there.filter_map(|pod| pod.cluster.clone()).collect()
     }
 
-    /// Takes in that a Kubernetes node is gone.
-    pub fn remove_node(&mut self, name: &str) {
-        self.nodes.remove(name);
-        self.closed.remove(name);
-    }
-
-    /// The known RayClusters, of one namespace or of all.
-    pub fn clusters_in(&self, namespace: Option<&str>) -> BTreeSet<Key> {
-        within(self.clusters.keys(), namespace)
-    }
-
-    /// The known pods, of one namespace or of all.
-    pub fn pods_in(&self, namespace: Option<&str>) -> BTreeSet<Key> {
-        within(self.pods.keys(), namespace)
-    }
-
-    /// The known Kubernetes nodes.
-    pub fn node_names(&self) -> BTreeSet<Arc<str>> {
-        self.nodes.keys().cloned().collect()
-    }
-
     /// A RayCluster, if it is known.
     pub fn cluster(&self, key: &Key) -> Option<&ClusterEntry> {
         self.clusters.get(key)
@@ -319,7 +323,13 @@ impl Store {
             .clusters
             .get(key)
             .filter(|cluster| !cluster.json.is_empty())?;
-        let labelled = self.pods_of(key).filter_map(|pod| self.pods.get(&pod));
+        let names = self.by_cluster.get(key).into_iter().flatten();
+        let labelled = names.filter_map(|name| {
+            self.pods.get(&Key {
+                namespace: key.namespace.clone(),
+                name: name.clone(),
+            })
+        });
         let own: Vec<&PodEntry> = labelled.filter(|pod| pod.is_of(key, cluster)).collect();
         let mut nodes = None;
         let mut loads = NodeLoads::new();
@@ -327,7 +337,7 @@ impl Store {
         // headroom.
         let hosts =
             || -> BTreeSet<&Arc<str>> { own.iter().filter_map(|pod| pod.node.as_ref()).collect() };
-        if cluster.grows && self.has_listed(WatchedNodes::KIND, None) {
+        if cluster.grows && self.listed.contains(&(WatchedKind::Nodes, None)) {
             let hosts = hosts();
             let there = hosts.iter().filter_map(|host| self.nodes.get(*host));
             nodes = Some(there.cloned().collect());
@@ -353,20 +363,6 @@ impl Store {
             loads,
         })
     }
-
-    fn pods_of(&self, cluster: &Key) -> impl Iterator<Item = Key> {
-        let names = self.by_cluster.get(cluster).into_iter().flatten();
-        names.map(|name| Key {
-            namespace: cluster.namespace.clone(),
-            name: name.clone(),
-        })
-    }
-}
-
-fn within<'a>(keys: impl Iterator<Item = &'a Key>, namespace: Option<&str>) -> BTreeSet<Key> {
-    keys.filter(|key| namespace.is_none_or(|namespace| **key.namespace == *namespace))
-        .cloned()
-        .collect()
 }
 
 fn drop_from<K, V>(index: &mut HashMap<K, BTreeSet<V>>, key: &K, value: &V)
@@ -390,17 +386,20 @@ mod tests {
     use super::*;
     use crate::controller::observe::ClusterView;
 
-    fn cluster(version: &str, mode: &str) -> KeptObject<WatchedRayClusters> {
-        KeptObject::of(&json!({ "metadata": {
+    fn cluster(version: &str, mode: &str) -> KeptObject {
+        KeptObject::of(
+            WatchedKind::RayClusters,
+            &json!({ "metadata": {
             "namespace": "ray", "name": "demo", "uid": "u", "resourceVersion": version,
             "annotations": { "rayfit.dev/reconcile": mode, "ray.io/ippr": "{}" }
-        }, "spec": {} }))
+        }, "spec": {} }),
+        )
     }
 
-    fn pod(cluster: &str, name: &str, node: &str) -> KeptObject<WatchedPods> {
+    fn pod(cluster: &str, name: &str, node: &str) -> KeptObject {
         // Clusters called "demo" have the UID "u".
         let uid = if cluster == "demo" { "u" } else { "v" };
-        KeptObject::of(&pod_of("ray", cluster, uid, name, node))
+        KeptObject::of(WatchedKind::Pods, &pod_of("ray", cluster, uid, name, node))
     }
 
     fn pod_of(namespace: &str, cluster: &str, uid: &str, name: &str, node: &str) -> Value {
@@ -436,7 +435,10 @@ mod tests {
             store.put_pod(pod(cluster, name, node));
         }
         for name in ["n1", "n2", "n3"] {
-            store.put_node(KeptObject::of(&json!({ "metadata": { "name": name } })));
+            store.put_node(KeptObject::of(
+                WatchedKind::Nodes,
+                &json!({ "metadata": { "name": name } }),
+            ));
         }
         (store, key)
     }
@@ -444,7 +446,7 @@ mod tests {
     #[test]
     fn a_scene_has_the_clusters_pods_their_nodes_and_who_else_is_there() {
         let (mut store, key) = store();
-        store.listed("Node", None);
+        store.listed(WatchedKind::Nodes, None);
         let scene = store.texts(&key).unwrap().read();
         assert_eq!(own(&scene), ["a", "b"]);
         assert_eq!(hosts(&scene), ["n1", "n2"]);
@@ -462,7 +464,7 @@ mod tests {
     #[test]
     fn pods_of_a_namesake_or_of_nobody_are_load_and_nothing_else() {
         let (mut store, key) = store();
-        store.listed("Node", None);
+        store.listed(WatchedKind::Nodes, None);
         let mut labelled = pod_of("ray", "demo", "u", "labelled", "n1");
         labelled["metadata"]["ownerReferences"] = json!([]);
         for pod in [
@@ -470,7 +472,7 @@ mod tests {
             pod_of("ray", "demo", "before", "d-before", "n2"),
             labelled,
         ] {
-            store.put_pod(KeptObject::of(&pod));
+            store.put_pod(KeptObject::of(WatchedKind::Pods, &pod));
         }
         let scene = store.texts(&key).unwrap().read();
         assert_eq!(own(&scene), ["a", "b"]);
@@ -484,15 +486,15 @@ mod tests {
         let plain = json!({ "metadata": {
             "namespace": "ray", "name": "demo", "uid": "u", "resourceVersion": "1",
             "annotations": { "rayfit.dev/reconcile": "central" } }, "spec": {} });
-        store.put_cluster(&KeptObject::of(&plain));
+        store.put_cluster(&KeptObject::of(WatchedKind::RayClusters, &plain));
         store.put_pod(pod("demo", "a", "n1"));
         store.put_pod(pod("other", "b", "n2"));
-        store.listed(WatchedNodes::KIND, None);
+        store.listed(WatchedKind::Nodes, None);
         let key = Key::new("ray", "demo").unwrap();
         let mut put = |name: &str, cordoned: bool| {
             let node =
                 json!({ "metadata": { "name": name }, "spec": { "unschedulable": cordoned } });
-            let told = store.put_node(KeptObject::of(&node));
+            let told = store.put_node(KeptObject::of(WatchedKind::Nodes, &node));
             let told: Vec<Key> = told.into_iter().collect();
             (told, own_nodes(&store.texts(&key).unwrap()))
         };
@@ -519,7 +521,7 @@ mod tests {
     #[test]
     fn a_pod_that_moves_or_goes_leaves_no_trace() {
         let (mut store, key) = store();
-        store.listed("Node", None);
+        store.listed(WatchedKind::Nodes, None);
         store.put_pod(pod("other", "c", "n3"));
         assert_eq!(
             store.remove_pod(&Key::new("ray", "b").unwrap()),
@@ -556,7 +558,7 @@ mod tests {
     #[test]
     fn texts_are_the_same_until_something_of_them_is_written_again() {
         let (mut store, key) = store();
-        store.listed("Node", None);
+        store.listed(WatchedKind::Nodes, None);
         let texts = store.texts(&key).unwrap();
         // The cluster is read again, and there are pods that are neither ours nor on our nodes.
         assert_eq!(store.put_cluster(&cluster("10", "central")), None);
@@ -568,8 +570,11 @@ mod tests {
             |store: &mut Store| drop(store.remove_pod(&Key::new("ray", "c").unwrap())),
             |store: &mut Store| drop(store.remove_pod(&Key::new("ray", "b").unwrap())),
             |store: &mut Store| {
-                store.put_node(KeptObject::of(&json!({ "metadata": { "name": "n1" },
-                    "status": { "allocatable": { "cpu": "1" } } })));
+                store.put_node(KeptObject::of(
+                    WatchedKind::Nodes,
+                    &json!({ "metadata": { "name": "n1" },
+                    "status": { "allocatable": { "cpu": "1" } } }),
+                ));
             },
         ] {
             let before = store.texts(&key).unwrap();
@@ -582,9 +587,9 @@ mod tests {
     fn pods_are_known_once_their_namespace_was_listed() {
         let mut store = Store::default();
         assert!(!store.knows_pods("ray"));
-        store.listed("Pod", Some("other"));
+        store.listed(WatchedKind::Pods, Some("other"));
         assert!(!store.knows_pods("ray"));
-        store.listed("Pod", Some("ray"));
+        store.listed(WatchedKind::Pods, Some("ray"));
         assert!(store.knows_pods("ray"));
     }
 }

@@ -8,6 +8,10 @@ use serde_json::Value;
 use crate::snapshot::pod_object::PodObject;
 use crate::snapshot::{ClusterId, KubeNode, NodeLoads, OwnPods};
 
+/// From this number of pods, Ray nodes, requests and so on, a decision may take so long that other
+/// tasks must not wait for it.
+pub const MANY: usize = 100;
+
 /// A RayCluster with the objects that decisions about it need.
 #[derive(Debug, Clone)]
 pub struct ClusterView {
@@ -23,7 +27,7 @@ pub struct ClusterView {
 }
 
 /// The objects of a cluster as JSON texts, which are shared with the store.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ClusterTexts {
     pub(super) cluster: Arc<[u8]>,
     pub(super) pods: Vec<Arc<[u8]>>,
@@ -52,14 +56,10 @@ impl ClusterTexts {
             && self.loads == other.loads
     }
 
-    /// The number of pods, which decides how long [`Self::read`] takes.
-    pub fn pods(&self) -> usize {
-        self.pods.len()
-    }
-
-    /// Whether the RayCluster's text is so long that it may have very many worker groups.
-    pub fn is_long(&self) -> bool {
-        self.cluster.len() >= 1 << 16
+    /// Whether [reading](Self::read) takes so long that other tasks must not wait for it: there are many pods, or
+    /// the RayCluster's text is so long that it may have very many worker groups.
+    pub fn is_slow(&self) -> bool {
+        self.pods.len() >= MANY || self.cluster.len() >= 1 << 16
     }
 
     /// Parses the texts.

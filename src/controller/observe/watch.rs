@@ -3,19 +3,18 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::panic::resume_unwind;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Duration;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use kube::Resource as _;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::{JoinError, JoinSet};
 
-use super::kept::{KeptObject, Watched, WatchedNodes, WatchedPods, WatchedRayClusters};
+use super::kept::{KeptObject, WatchedKind};
 use super::key::Key;
 use super::store::Store;
-use crate::apiserver::{Beacon, Informers, ObjectName, Selection, WatchEvent};
+use crate::apiserver::{Informers, ObjectName, Selection, WatchEvent};
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
+use crate::snapshot::allowed_reader::AllowedCluster;
 use crate::snapshot::node_prospect::NodeProspect;
 use crate::snapshot::prospect_reader::AwaitingPod;
 
@@ -34,13 +33,7 @@ pub enum WatchScope {
 /// The store, with the notification of its changes.
 #[derive(Clone)]
 pub struct Observed {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    store: RwLock<Store>,
-    /// The state of the watches of RayClusters and pods.
-    beacons: Mutex<Vec<Arc<Beacon>>>,
+    store: Arc<RwLock<Store>>,
     /// The keys of changed clusters. Nobody receives them any more once the process stops.
     changed: UnboundedSender<Key>,
 }
@@ -48,51 +41,27 @@ struct Inner {
 impl Observed {
     /// An empty store. The keys of clusters in which something changed go to `changed`.
     pub fn new(changed: UnboundedSender<Key>) -> Self {
-        let inner = Inner {
-            store: RwLock::default(),
-            beacons: Mutex::default(),
-            changed,
-        };
         Self {
-            inner: Arc::new(inner),
+            store: Arc::default(),
+            changed,
         }
     }
 
     /// The stored objects.
     pub fn read(&self) -> RwLockReadGuard<'_, Store> {
-        self.inner
-            .store
-            .read()
-            // A panic elsewhere leaves the store usable: the next list repairs it.
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The time for which nothing has been heard of RayClusters or pods, whichever is longer: the
-    /// stored objects may be as old.
-    pub fn lag(&self) -> Duration {
-        let beacons = self.inner.beacons.lock();
-        let beacons = beacons.unwrap_or_else(PoisonError::into_inner);
-        let silences = beacons.iter().map(|beacon| beacon.silence());
-        silences.max().unwrap_or_default()
-    }
-
-    /// Takes in the state of a watch of RayClusters or pods.
-    pub(crate) fn watched_by(&self, beacon: Arc<Beacon>) {
-        let beacons = self.inner.beacons.lock();
-        let mut beacons = beacons.unwrap_or_else(PoisonError::into_inner);
-        beacons.push(beacon);
+        // A panic elsewhere leaves the store usable: the next list repairs it.
+        self.store.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Store> {
-        self.inner
-            .store
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.store.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes in a RayCluster that was read or patched, since it may be newer than the watch's.
     pub fn learn(&self, cluster: &Value) {
-        self.put(KeptObject::<WatchedRayClusters>::of(cluster));
+        let kind = WatchedKind::RayClusters;
+        let changed = self.write().put(kind, KeptObject::of(kind, cluster));
+        self.tell(changed);
     }
 
     /// Takes in what node autoscalers say of pods of a namespace that wait for a Kubernetes node.
@@ -109,42 +78,47 @@ impl Observed {
     /// As if all pods had been listed.
     #[cfg(test)]
     pub(crate) fn has_listed_pods(&self) {
-        self.write().listed(WatchedPods::KIND, None);
+        self.write().listed(WatchedKind::Pods, None);
     }
 
     /// Watches for ever. Failures are tried again; a panic in one watch ends all of them.
     pub async fn watch(self, informers: Informers, reach: WatchScope) {
+        use WatchedKind::{Nodes, Pods, RayClusters};
+        // Each kind with its namespace, or all of them.
+        let parts: Vec<(WatchedKind, Option<String>)> = match &reach {
+            WatchScope::Everything => vec![(RayClusters, None), (Pods, None), (Nodes, None)],
+            WatchScope::Namespaces(names) => (names.iter())
+                .flat_map(|name| {
+                    [
+                        (RayClusters, Some(name.clone())),
+                        (Pods, Some(name.clone())),
+                    ]
+                })
+                .collect(),
+            WatchScope::PodsOf(cluster) => vec![(Pods, Some(cluster.namespace.to_string()))],
+        };
         let mut watches = JoinSet::new();
-        match reach {
-            WatchScope::Everything => {
-                let all = Part::default;
-                watches.spawn(
-                    self.clone()
-                        .follow::<WatchedRayClusters>(informers.clone(), all()),
-                );
-                watches.spawn(self.clone().follow::<WatchedPods>(informers.clone(), all()));
-                watches.spawn(self.clone().follow::<WatchedNodes>(informers, all()));
-            }
-            WatchScope::Namespaces(names) => {
-                for namespace in names {
-                    let part = Part {
-                        namespace: Some(namespace),
-                        selector: None,
-                    };
-                    watches.spawn(
-                        self.clone()
-                            .follow::<WatchedRayClusters>(informers.clone(), part.clone()),
-                    );
-                    watches.spawn(self.clone().follow::<WatchedPods>(informers.clone(), part));
-                }
-            }
-            WatchScope::PodsOf(cluster) => {
-                let part = Part {
-                    namespace: Some(cluster.namespace.to_string()),
-                    selector: Some(format!("{CLUSTER_LABEL}={}", cluster.name)),
-                };
-                watches.spawn(self.clone().follow::<WatchedPods>(informers, part));
-            }
+        for (kind, namespace) in parts {
+            let within = namespace.as_deref();
+            let within = within.map_or(String::new(), |name| format!("namespaces/{name}/"));
+            let (title, path) = match kind {
+                RayClusters => (
+                    "RayClusters",
+                    format!("/apis/ray.io/v1/{within}rayclusters"),
+                ),
+                Pods => ("pods of Ray clusters", format!("/api/v1/{within}pods")),
+                Nodes => ("nodes", format!("/api/v1/{within}nodes")),
+            };
+            let labels = match &reach {
+                WatchScope::PodsOf(cluster) => Some(format!("{CLUSTER_LABEL}={}", cluster.name)),
+                _ => (kind == Pods).then(|| CLUSTER_LABEL.to_owned()),
+            };
+            let selection = Selection {
+                labels,
+                ..Selection::all(title, path)
+            };
+            let (observed, informers) = (self.clone(), informers.clone());
+            watches.spawn(observed.follow(informers, kind, namespace, selection));
         }
         while let Some(ended) = watches.join_next().await {
             if let Err(Ok(panic)) = ended.map_err(JoinError::try_into_panic) {
@@ -153,155 +127,59 @@ impl Observed {
         }
     }
 
-    async fn follow<K: Stored>(self, informers: Informers, part: Part) {
-        let Part {
-            namespace,
-            selector,
-        } = part;
-        let path = KeptObject::<K>::url_path(&(), namespace.as_deref());
-        let selection = Selection {
-            labels: selector.or(K::SELECTOR.map(str::to_owned)),
-            ..Selection::all(K::TITLE, path)
-        };
-        let mut listed: BTreeSet<K::Id> = BTreeSet::new();
+    async fn follow(
+        self,
+        informers: Informers,
+        kind: WatchedKind,
+        namespace: Option<String>,
+        selection: Selection,
+    ) {
+        let mut listed: BTreeSet<ObjectName> = BTreeSet::new();
         let mut first = true;
-        let observed = self.clone();
-        let reading = informers.read(selection, Some::<KeptObject<K>>, move |event| match event {
+        let on = move |event: WatchEvent<KeptObject>| match event {
             WatchEvent::Begun => listed = BTreeSet::new(),
             WatchEvent::Listed(name, object) => {
-                listed.extend(K::id(&name));
-                self.put::<K>(object);
+                listed.insert(name);
+                let changed = self.write().put(kind, object);
+                self.tell(changed);
             }
             WatchEvent::Complete(version) => {
-                self.drop_missing::<K>(namespace.as_deref(), &listed, version.as_deref());
+                // Known objects that are missing from a complete list are gone.
+                let known = self.read().known(kind, namespace.as_deref());
+                for name in known.difference(&listed) {
+                    let changed = self.write().remove(kind, name, version.as_deref());
+                    self.tell(changed);
+                }
                 listed = BTreeSet::new();
                 if std::mem::take(&mut first) {
-                    self.write().listed(K::KIND, namespace.as_deref());
-                    tracing::debug!(kind = K::KIND, namespace, "first list complete");
+                    self.write().listed(kind, namespace.as_deref());
+                    tracing::debug!(?kind, namespace, "first list complete");
                 }
             }
-            WatchEvent::Applied(_, object) => self.put::<K>(object),
+            WatchEvent::Applied(_, object) => {
+                let changed = self.write().put(kind, object);
+                self.tell(changed);
+            }
             WatchEvent::Deleted(name, version) => {
-                if let Some(id) = K::id(&name) {
-                    self.remove::<K>(&id, version.as_deref());
-                }
+                let changed = self.write().remove(kind, &name, version.as_deref());
+                self.tell(changed);
             }
             WatchEvent::Failed(_) => {}
-        });
-        if K::KIND != WatchedNodes::KIND {
-            observed.watched_by(Arc::clone(reading.beacon()));
-        }
+        };
+        // Of a RayCluster, more than what is kept is not even read.
+        let reading = if kind == WatchedKind::RayClusters {
+            let keep = move |cluster: AllowedCluster| Some(KeptObject::of(kind, &cluster.0));
+            informers.read(selection, keep, on)
+        } else {
+            let keep = move |object: Value| Some(KeptObject::of(kind, &object));
+            informers.read(selection, keep, on)
+        };
         match reading.forever().await {}
-    }
-
-    fn put<K: Stored>(&self, object: KeptObject<K>) {
-        let changed = K::put(&mut self.write(), object);
-        self.tell(changed);
-    }
-
-    fn remove<K: Stored>(&self, id: &K::Id, version: Option<&str>) {
-        let changed = K::remove(&mut self.write(), id, version);
-        self.tell(changed);
-    }
-
-    /// Removes the known objects that are missing from a complete list.
-    fn drop_missing<K: Stored>(
-        &self,
-        namespace: Option<&str>,
-        listed: &BTreeSet<K::Id>,
-        version: Option<&str>,
-    ) {
-        let gone: Vec<K::Id> = K::known(&self.read(), namespace)
-            .into_iter()
-            .filter(|id| !listed.contains(id))
-            .collect();
-        for id in gone {
-            self.remove::<K>(&id, version);
-        }
     }
 
     fn tell(&self, clusters: BTreeSet<Key>) {
         for cluster in clusters {
-            let _ = self.inner.changed.send(cluster);
+            let _ = self.changed.send(cluster);
         }
     }
-}
-
-/// The part of a kind that a watch covers.
-#[derive(Debug, Clone, Default)]
-struct Part {
-    namespace: Option<String>,
-    selector: Option<String>,
-}
-
-/// The storage of objects of a kind.
-trait Stored: Watched + Sized {
-    type Id: Ord + Send + Sync;
-    const TITLE: &'static str;
-    const SELECTOR: Option<&'static str>;
-    fn id(name: &ObjectName) -> Option<Self::Id>;
-    /// Takes in an object; returns the clusters that it concerns.
-    fn put(store: &mut Store, object: KeptObject<Self>) -> BTreeSet<Key>;
-    /// Takes in that an object is gone, as of `version`.
-    fn remove(store: &mut Store, id: &Self::Id, version: Option<&str>) -> BTreeSet<Key>;
-    fn known(store: &Store, namespace: Option<&str>) -> BTreeSet<Self::Id>;
-}
-
-impl Stored for WatchedRayClusters {
-    type Id = Key;
-    const TITLE: &'static str = "RayClusters";
-    const SELECTOR: Option<&'static str> = None;
-    fn id(name: &ObjectName) -> Option<Key> {
-        key_of(name)
-    }
-    fn put(store: &mut Store, object: KeptObject<Self>) -> BTreeSet<Key> {
-        store.put_cluster(&object).into_iter().collect()
-    }
-    fn remove(store: &mut Store, id: &Key, version: Option<&str>) -> BTreeSet<Key> {
-        store.remove_cluster(id, version).into_iter().collect()
-    }
-    fn known(store: &Store, namespace: Option<&str>) -> BTreeSet<Key> {
-        store.clusters_in(namespace)
-    }
-}
-
-impl Stored for WatchedPods {
-    type Id = Key;
-    const TITLE: &'static str = "pods of Ray clusters";
-    const SELECTOR: Option<&'static str> = Some(CLUSTER_LABEL);
-    fn id(name: &ObjectName) -> Option<Key> {
-        key_of(name)
-    }
-    fn put(store: &mut Store, object: KeptObject<Self>) -> BTreeSet<Key> {
-        store.put_pod(object).into_iter().collect()
-    }
-    fn remove(store: &mut Store, id: &Key, _: Option<&str>) -> BTreeSet<Key> {
-        store.remove_pod(id).into_iter().collect()
-    }
-    fn known(store: &Store, namespace: Option<&str>) -> BTreeSet<Key> {
-        store.pods_in(namespace)
-    }
-}
-
-impl Stored for WatchedNodes {
-    type Id = Arc<str>;
-    const TITLE: &'static str = "nodes";
-    const SELECTOR: Option<&'static str> = None;
-    fn id(name: &ObjectName) -> Option<Arc<str>> {
-        Some(name.name.as_str().into())
-    }
-    fn put(store: &mut Store, object: KeptObject<Self>) -> BTreeSet<Key> {
-        store.put_node(object)
-    }
-    fn remove(store: &mut Store, id: &Arc<str>, _: Option<&str>) -> BTreeSet<Key> {
-        store.remove_node(id);
-        BTreeSet::new()
-    }
-    fn known(store: &Store, _: Option<&str>) -> BTreeSet<Arc<str>> {
-        store.node_names()
-    }
-}
-
-fn key_of(name: &ObjectName) -> Option<Key> {
-    Key::new(name.namespace.as_deref()?, &name.name).ok()
 }

@@ -16,7 +16,7 @@
 //! more.
 
 use crate::reconcile::effects::effect::{Effect, EffectTarget, Reply};
-use crate::reconcile::effects::failure::Failure;
+use crate::reconcile::effects::failure::{Failure, Meaning};
 use crate::reconcile::effects::resize::PodSteps;
 
 /// Effects on one target, performed one after the other.
@@ -66,5 +66,23 @@ impl Chain {
             Steps::One(effect) => *effect = None,
             Steps::Pod(steps) => steps.answered(answer, now),
         }
+    }
+}
+
+/// One effect that was tried.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Done {
+    /// The target of the effect, which is the chain's target.
+    pub about: EffectTarget,
+    /// The effect.
+    pub effect: Effect,
+    /// The answer, or the failure.
+    pub result: Result<Reply, Failure>,
+}
+
+impl Done {
+    /// Whether another write came first, or the observed objects were stale.
+    pub fn is_stale(&self) -> bool {
+        matches!(&self.result, Err(failure) if failure.meaning() == Meaning::Stale)
     }
 }

@@ -11,52 +11,44 @@ use crate::snapshot::{NotANodeId, moment};
 /// by when, and stopped once that has come. Its pod is deleted in a later round, once Ray has
 /// stopped in it. `now` is in seconds since 1970.
 pub(crate) fn of(planned: &plan::NodeDrain, now: f64) -> Result<Drain, NotANodeId> {
-    let seconds = planned.idle_ms / 1000;
-    let why = match planned.cause {
+    let idle = |why: String| (why, DrainKind::Idle, String::new());
+    // A time by which the node has to be gone counts for these, if there is one.
+    let bounded = |why: &str| {
+        let (kind, limit) = match planned.stop_at {
+            None => (DrainKind::WhenDone, String::new()),
+            Some(at) if at <= now => (DrainKind::Stop, "; its time is over".to_owned()),
+            Some(at) => {
+                let limit = format!("; it is stopped at {} if it still has work", moment(at));
+                (DrainKind::Until(milliseconds(at)), limit)
+            }
+        };
+        (why.to_owned(), kind, limit)
+    };
+    let (why, kind, limit) = match planned.cause {
         RemovalCause::Idle | RemovalCause::Stopped | RemovalCause::Unschedulable => {
-            format!("idle for {seconds} seconds")
+            idle(format!("idle for {} seconds", planned.idle_ms / 1000))
         }
         RemovalCause::Scattered
         | RemovalCause::NotAdmitted
         | RemovalCause::MadeTooLarge
-        | RemovalCause::NeverJoined => planned.cause.to_string(),
-        RemovalCause::GivesWay => "other demand needs its room".to_owned(),
-        RemovalCause::GroupMax => "its group has more nodes than its maximum".to_owned(),
-        RemovalCause::ClusterMax => "the cluster has more nodes than its maximum".to_owned(),
-        RemovalCause::NodeLeaves => match &planned.departure {
-            Some(departure) => departure.reason.to_string(),
-            None => planned.cause.to_string(),
-        },
-        RemovalCause::GroupGone => "its group is no longer in the RayCluster".to_owned(),
-        RemovalCause::StopRequested => "it is to leave".to_owned(),
-    };
-    let (kind, limit) = match (planned.cause, planned.stop_at) {
-        (
-            RemovalCause::Idle
-            | RemovalCause::Stopped
-            | RemovalCause::GivesWay
-            | RemovalCause::Scattered
-            | RemovalCause::NotAdmitted
-            | RemovalCause::Unschedulable
-            | RemovalCause::MadeTooLarge
-            | RemovalCause::NeverJoined,
-            _,
-        ) => (DrainKind::Idle, String::new()),
-        (RemovalCause::NodeLeaves, _) => match &planned.departure {
-            // The work that is left ends when the node is taken away.
-            Some(departure) => {
+        | RemovalCause::NeverJoined => idle(planned.cause.to_string()),
+        RemovalCause::GivesWay => idle("other demand needs its room".to_owned()),
+        RemovalCause::GroupMax => bounded("its group has more nodes than its maximum"),
+        RemovalCause::ClusterMax => bounded("the cluster has more nodes than its maximum"),
+        RemovalCause::GroupGone => bounded("its group is no longer in the RayCluster"),
+        RemovalCause::StopRequested => bounded("it is to leave"),
+        RemovalCause::NodeLeaves => {
+            if let Some(departure) = &planned.departure {
+                // The work that is left ends when the node is taken away.
                 let at = departure.gone_at.max(now);
                 let sure = if departure.is_known { "is" } else { "may be" };
                 let limit = format!("; it {sure} gone at {}", moment(at));
-                (DrainKind::Until(milliseconds(at)), limit)
+                let why = departure.reason.to_string();
+                (why, DrainKind::Until(milliseconds(at)), limit)
+            } else {
+                let why = planned.cause.to_string();
+                (why, DrainKind::WhenDone, String::new())
             }
-            None => (DrainKind::WhenDone, String::new()),
-        },
-        (_, None) => (DrainKind::WhenDone, String::new()),
-        (_, Some(at)) if at <= now => (DrainKind::Stop, "; its time is over".to_owned()),
-        (_, Some(at)) => {
-            let limit = format!("; it is stopped at {} if it still has work", moment(at));
-            (DrainKind::Until(milliseconds(at)), limit)
         }
     };
     Ok(Drain {

@@ -44,8 +44,14 @@ pub enum EffectClass {
 pub enum Effect {
     /// PATCH of the RayCluster, `application/json-patch+json`.
     PatchCluster(ClusterPatch),
-    /// DELETE of the RayCluster, because nobody uses it and its spec asks for that.
-    DeleteCluster(ClusterDeletion),
+    /// DELETE of the RayCluster, because nobody uses it and its spec asks for that. It fails with 409 if the object is
+    /// another one by now, or has changed since it was read.
+    DeleteCluster {
+        /// The object's `metadata.uid`.
+        uid: String,
+        /// The object's `metadata.resourceVersion`.
+        resource_version: String,
+    },
     /// PATCH of the pod, `application/strategic-merge-patch+json`: Ray's record of its resizes, or the
     /// marks for node autoscalers.
     NotePod(PodPatch),
@@ -77,24 +83,6 @@ pub struct ClusterPatch {
     pub operations: Patch,
     /// The changes that the patch makes, by worker group.
     pub changes: Vec<GroupChange>,
-}
-
-impl ClusterPatch {
-    /// The changes with their reasons, in one line.
-    pub(crate) fn lines(&self) -> String {
-        let lines = self.changes.iter().map(|change| change.line.as_str());
-        lines.collect::<Vec<_>>().join("; ")
-    }
-}
-
-/// The deletion of a RayCluster. It fails with 409 if the object is another one by now, or has changed
-/// since it was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClusterDeletion {
-    /// The object's `metadata.uid`.
-    pub uid: String,
-    /// The object's `metadata.resourceVersion`.
-    pub resource_version: String,
 }
 
 /// The changes to one worker group.
@@ -218,7 +206,7 @@ impl Effect {
         ] = Self::KINDS;
         match self {
             Self::PatchCluster(_) => patch_cluster,
-            Self::DeleteCluster(_) => delete_cluster,
+            Self::DeleteCluster { .. } => delete_cluster,
             Self::NotePod(_) => note_pod,
             Self::ResizePod(_) => resize_pod,
             Self::ResizeRaylet(_) => resize_raylet,
@@ -234,7 +222,7 @@ impl Effect {
             // A patch that changes no group suspends the cluster, or prepares its deletion.
             Self::PatchCluster(patch) if patch.changes.is_empty() => EffectClass::End,
             Self::PatchCluster(_) => EffectClass::Replicas,
-            Self::DeleteCluster(_) => EffectClass::End,
+            Self::DeleteCluster { .. } => EffectClass::End,
             Self::NotePod(_) | Self::ResizePod(_) | Self::ResizeRaylet(_) => EffectClass::Resize,
             Self::Drain(_) => EffectClass::Drain,
             Self::Report(_) => EffectClass::Report,
@@ -246,7 +234,10 @@ impl Effect {
     pub const fn is_kubernetes(&self) -> bool {
         matches!(
             self,
-            Self::PatchCluster(_) | Self::DeleteCluster(_) | Self::NotePod(_) | Self::ResizePod(_)
+            Self::PatchCluster(_)
+                | Self::DeleteCluster { .. }
+                | Self::NotePod(_)
+                | Self::ResizePod(_)
         )
     }
 }
@@ -258,7 +249,7 @@ impl fmt::Display for Effect {
                 f.write_str("patching the RayCluster")
             }
             Self::PatchCluster(_) => f.write_str("scaling worker groups"),
-            Self::DeleteCluster(_) => f.write_str("deleting the RayCluster"),
+            Self::DeleteCluster { .. } => f.write_str("deleting the RayCluster"),
             Self::NotePod(patch) => write!(f, "writing annotations on pod {}", patch.pod),
             Self::ResizePod(patch) => write!(f, "resizing pod {}", patch.pod),
             Self::ResizeRaylet(resize) => write!(f, "resizing the raylet of pod {}", resize.pod),

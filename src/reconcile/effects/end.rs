@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 
 use crate::plan::ClusterEndPolicy;
-use crate::reconcile::effects::effect::{ClusterDeletion, ClusterPatch, Effect};
+use crate::reconcile::effects::effect::{ClusterPatch, Effect};
 use crate::reconcile::effects::replicas::tested;
 use crate::snapshot::Snapshot;
 use crate::snapshot::idle_end::{CLEANUP_FINALIZER, CleanupFinalizer};
@@ -38,10 +38,10 @@ pub(crate) fn effect(snapshot: &Snapshot, policy: ClusterEndPolicy) -> Option<Ef
         })),
         (ClusterEndPolicy::Delete, CleanupFinalizer::Present) => {
             let uid = cluster.object().pointer("/metadata/uid")?.as_str()?;
-            Some(Effect::DeleteCluster(ClusterDeletion {
+            Some(Effect::DeleteCluster {
                 uid: uid.to_owned(),
                 resource_version: version.to_owned(),
-            }))
+            })
         }
     }
 }
@@ -91,12 +91,12 @@ mod tests {
             assert_eq!(object["metadata"]["finalizers"], json!(after));
 
             seen["finalizers"] = json!(after);
-            let deletion = ClusterDeletion {
+            let deletion = Effect::DeleteCluster {
                 uid: "u".to_owned(),
                 resource_version: "7".to_owned(),
             };
             let next = effect(&snapshot(&seen), ClusterEndPolicy::Delete);
-            assert_eq!(next, Some(Effect::DeleteCluster(deletion)));
+            assert_eq!(next, Some(deletion));
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use crate::quantity::Quantity;
 use crate::reconcile::effects::effect::Effect;
+use crate::snapshot::amounts::Amounts;
 
 /// A call that failed, as the shell saw it.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,8 +73,9 @@ pub enum Meaning {
     Stale,
     /// The object is gone, and nothing is left to do.
     Gone,
-    /// The Kubernetes node can never hold a pod of this size.
-    TooLarge(Allocatable),
+    /// The Kubernetes node can never hold a pod of this size: its allocatable resources, for all its pods together, as
+    /// far as the API server states them.
+    TooLarge(Amounts),
     /// The API server will refuse the request as long as the object, a quota, a limit range or
     /// another webhook stays as it is.
     Refused,
@@ -85,16 +88,6 @@ pub enum Meaning {
     },
     /// The call failed at the server or on the way, and may succeed the next time.
     Transient,
-}
-
-/// The allocatable resources of a Kubernetes node, for all its pods together, as the API server
-/// states them when it refuses a resize.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Allocatable {
-    /// Thousandths of cores, if the request for CPU was too large.
-    pub cpu_milli: Option<i64>,
-    /// Bytes, if the request for memory was too large.
-    pub memory_bytes: Option<i64>,
 }
 
 /// The message of the 422 that answers a JSON patch in which a test fails or a path is missing,
@@ -127,21 +120,25 @@ impl Failure {
             },
         }
     }
-}
 
-impl Failure {
     /// A message for people: what failed, why, and what happens next.
     pub fn explain(&self, effect: &Effect) -> String {
-        let advice = match self {
-            Self::NotSent(_) => "it is decided on again",
-            _ if self.meaning() == Meaning::Forbidden
-                && matches!(effect, Effect::DeleteCluster(_)) =>
-            {
+        let advice = match (self, self.meaning()) {
+            (Self::NotSent(_), _) => "it is decided on again",
+            (_, Meaning::Forbidden) if matches!(effect, Effect::DeleteCluster { .. }) => {
                 "give who is named there the permission to delete RayClusters (in mode central with \
                  rayfit manifests --delete-idle-clusters; in mode sidecar with a Role and a \
                  RoleBinding of your own for the ServiceAccount of the head pod); it is tried again"
             }
-            _ => self.meaning().advice(),
+            (_, Meaning::Stale) => "the object changed meanwhile; it is read again",
+            (_, Meaning::Gone) => "nothing is left to do",
+            (_, Meaning::TooLarge(_)) => "another pod is used instead",
+            (_, Meaning::Refused) => "change what the message names; it is tried again later",
+            (_, Meaning::Forbidden) => {
+                "give Rayfit the permission that the message names; it is tried again"
+            }
+            (_, Meaning::Busy { .. }) => "it is tried again when the API server allows it",
+            (_, Meaning::Transient) => "it is tried again",
         };
         format!("{effect} failed ({self}); {advice}")
     }
@@ -149,6 +146,7 @@ impl Failure {
 
 impl ApiStatus {
     fn meaning(&self) -> Meaning {
+        let caused_by = |name: &str| self.causes.iter().any(|cause| cause == name);
         match self.code {
             404 | 410 => Meaning::Gone,
             409 => Meaning::Stale,
@@ -160,9 +158,17 @@ impl ApiStatus {
             429 => Meaning::Busy {
                 retry_after_s: self.retry_after_s,
             },
-            403 => self.forbidden(),
+            // Only the causes identify a lack of capacity.
+            403 if caused_by("NodeCapacity") => Meaning::TooLarge(allocatable(&self.message)),
+            // No size helps on a Kubernetes node that is not Linux, so this pod is passed over as
+            // for capacity.
+            403 if caused_by("UnsupportedPlatform") => Meaning::TooLarge(Amounts::default()),
+            // Every version of the API server words a missing permission in the same way.
+            403 if self.message.contains(" cannot ") && self.message.contains(" resource ") => {
+                Meaning::Forbidden
+            }
             401 => Meaning::Forbidden,
-            400 | 405 | 406 | 413 | 415 | 422 => Meaning::Refused,
+            400 | 403 | 405 | 406 | 413 | 415 | 422 => Meaning::Refused,
             // A 503 without Retry-After may as well be a proxy in front of an API server that is
             // away, which asks for nothing.
             503 if self.retry_after_s.is_some() => Meaning::Busy {
@@ -171,32 +177,11 @@ impl ApiStatus {
             _ => Meaning::Transient,
         }
     }
-
-    /// Tells apart the many meanings of status 403.
-    fn forbidden(&self) -> Meaning {
-        // Only the causes identify a lack of capacity.
-        let caused_by = |name: &str| self.causes.iter().any(|cause| cause == name);
-        if caused_by("NodeCapacity") {
-            return Meaning::TooLarge(allocatable(&self.message));
-        }
-        if caused_by("UnsupportedPlatform") {
-            // No size helps on a Kubernetes node that is not Linux, so this pod is passed over as
-            // for capacity.
-            return Meaning::TooLarge(Allocatable::default());
-        }
-        // Every version of the API server words a missing permission in the same way.
-        let rbac = self.message.contains(" cannot ") && self.message.contains(" resource ");
-        if rbac {
-            Meaning::Forbidden
-        } else {
-            Meaning::Refused
-        }
-    }
 }
 
 /// Reads the allocatable amounts out of a message such as `... resources: cpu, requested: 1900,
 /// allocatable: 1000; memory, requested: .., allocatable: ..`.
-fn allocatable(message: &str) -> Allocatable {
+fn allocatable(message: &str) -> Amounts {
     let number = |resource: &str| -> Option<i64> {
         let (_, rest) = message.split_once(&format!("{resource}, requested: "))?;
         let (_, rest) = rest.split_once(", allocatable: ")?;
@@ -205,9 +190,9 @@ fn allocatable(message: &str) -> Allocatable {
             .unwrap_or(rest.len());
         rest.get(..end)?.parse().ok()
     };
-    Allocatable {
-        cpu_milli: number("cpu"),
-        memory_bytes: number("memory"),
+    Amounts {
+        cpu: number("cpu").map(Quantity::from_milli),
+        memory: number("memory").map(Quantity::from_units),
     }
 }
 
@@ -218,23 +203,6 @@ impl fmt::Display for Failure {
             Self::Gcs { message, .. } => write!(f, "the GCS: {message}"),
             Self::NoAnswer(why) => write!(f, "no answer: {why}"),
             Self::NotSent(why) | Self::NotAdmitted(why) => write!(f, "not sent: {why}"),
-        }
-    }
-}
-
-impl Meaning {
-    /// The next step, for people.
-    pub fn advice(&self) -> &'static str {
-        match self {
-            Self::Stale => "the object changed meanwhile; it is read again",
-            Self::Gone => "nothing is left to do",
-            Self::TooLarge(_) => "another pod is used instead",
-            Self::Refused => "change what the message names; it is tried again later",
-            Self::Forbidden => {
-                "give Rayfit the permission that the message names; it is tried again"
-            }
-            Self::Busy { .. } => "it is tried again when the API server allows it",
-            Self::Transient => "it is tried again",
         }
     }
 }
@@ -258,9 +226,9 @@ mod tests {
     fn distinguishes_the_many_meanings_of_403() {
         let told = "pods \"w\" is forbidden: node didn't have enough allocatable resources: cpu, \
                     requested: 800000, allocatable: 16000; memory, requested: 9, allocatable: 7";
-        let both = Allocatable {
-            cpu_milli: Some(16000),
-            memory_bytes: Some(7),
+        let both = Amounts {
+            cpu: Some(Quantity::from_units(16)),
+            memory: Some(Quantity::from_units(7)),
         };
         assert_eq!(api(403, &["NodeCapacity"], told), Meaning::TooLarge(both));
         assert_eq!(api(403, &[], told), Meaning::Refused);
@@ -270,7 +238,7 @@ mod tests {
         let quota = "pods \"w\" is forbidden: exceeded quota: cpu, requested: 1, used: 3";
         assert_eq!(api(403, &[], quota), Meaning::Refused);
         let windows = "pod resize is only supported on linux nodes";
-        let none = Meaning::TooLarge(Allocatable::default());
+        let none = Meaning::TooLarge(Amounts::default());
         assert_eq!(api(403, &["UnsupportedPlatform"], windows), none);
     }
 

@@ -7,9 +7,7 @@
 //!
 //! Invariant: effects of one cluster concern no object of another one.
 
-pub(crate) mod amounts;
 pub mod chain;
-pub(crate) mod done;
 pub(crate) mod drain;
 pub mod effect;
 pub(crate) mod end;

@@ -6,10 +6,9 @@
 //! and never falls below that of the template; its limit stays as the template has it, and follows the
 //! containers where the template has none and the API server has filled it in.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::quantity::Quantity;
-use crate::reconcile::effects::amounts::written;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::Resources;
@@ -34,15 +33,6 @@ pub(crate) struct PodLevel {
     limits: Beside,
 }
 
-/// The sizes of both levels after a resize.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BothLevels {
-    /// The ray container.
-    pub(crate) ray: Resources,
-    /// The pod as a whole.
-    pod: Resources,
-}
-
 impl PodLevel {
     /// The pod-level resources of a pod; `None` if only its containers have resources.
     pub(crate) fn of(pod: &Pod<'_>, template: Resources) -> Option<Self> {
@@ -60,26 +50,31 @@ impl PodLevel {
         self.requests.with(ray.requests.or(ray.limits))
     }
 
-    /// Both levels after a resize that gives the ray container these amounts, and changes only the
-    /// resources of these names.
-    pub(crate) fn resized(&self, ray: Resources, changes: &[&str]) -> BothLevels {
-        let mut both = self.with(ray, changes);
+    /// The ray container and the pod as a whole after a resize that gives the ray container these amounts, and
+    /// changes only the resources of these names.
+    pub(crate) fn resized(&self, ray: Resources, changes: &[&str]) -> (Resources, Resources) {
+        let (mut ray, mut whole) = self.with(ray, changes);
         if is_guaranteed(self.now) {
             // Its class stays only if the requests stay at the limits.
-            let Resources { requests, limits } = &mut both.pod;
+            let Resources { requests, limits } = &mut whole;
             *requests = requests.max(*limits);
             *limits = *requests;
-        } else if is_guaranteed(both.pod) {
-            let lowered = LESS.iter().filter(|(name, _)| changes.contains(name));
-            let mut lowered =
-                lowered.map(|(name, less)| self.with(lower(ray, name, *less), changes));
-            let other = lowered.find(|both| !is_guaranteed(both.pod));
-            both = other.unwrap_or(both);
+        } else if is_guaranteed(whole) {
+            // A container without a limit has the size of its request, and keeps it.
+            let mut lowered = LESS.iter().filter_map(|(name, less)| {
+                let mut ray = ray;
+                let request = ray.requests.get(name)?.checked_sub(*less)?;
+                ray.limits.get(name).filter(|_| changes.contains(name))?;
+                ray.requests.set(name, Some(request));
+                Some(self.with(ray, changes))
+            });
+            let other = lowered.find(|(_, whole)| !is_guaranteed(*whole));
+            (ray, whole) = other.unwrap_or((ray, whole));
         }
-        both
+        (ray, whole)
     }
 
-    fn with(&self, ray: Resources, changes: &[&str]) -> BothLevels {
+    fn with(&self, ray: Resources, changes: &[&str]) -> (Resources, Resources) {
         let requests = self.containers(ray);
         let limits = self.limits.with(ray.limits);
         let mut pod = self.now;
@@ -98,32 +93,39 @@ impl PodLevel {
             let is_there = self.now.requests.get(name).is_some();
             pod.requests.set(name, is_there.then_some(request));
         }
-        BothLevels { ray, pod }
+        (ray, pod)
     }
 
     /// The part of the patch that concerns the pod as a whole; `None` if it stays as it is.
-    pub(crate) fn patch(&self, both: &BothLevels) -> Option<Value> {
+    pub(crate) fn patch(&self, whole: Resources) -> Option<Value> {
         let changed = |now: Amounts, then: Amounts| Amounts {
             cpu: then.cpu.filter(|_| then.cpu != now.cpu),
             memory: then.memory.filter(|_| then.memory != now.memory),
         };
         let parts = Resources {
-            requests: changed(self.now.requests, both.pod.requests),
-            limits: changed(self.now.limits, both.pod.limits),
+            requests: changed(self.now.requests, whole.requests),
+            limits: changed(self.now.limits, whole.limits),
         };
         (!parts.is_empty()).then(|| written(parts, &NAMES))
     }
 }
 
-/// The amounts with a little less requested of one resource. A container without a limit has the size of
-/// its request, and keeps it.
-fn lower(mut ray: Resources, name: &str, less: Quantity) -> Resources {
-    let request = ray.requests.get(name);
-    let lower = request.and_then(|request| request.checked_sub(less));
-    if ray.limits.get(name).is_some() && lower.is_some() {
-        ray.requests.set(name, lower);
-    }
-    ray
+/// Patch fragment with the limits and requests of `names`.
+pub(crate) fn written(resources: Resources, names: &[&str]) -> Value {
+    let parts = [
+        ("limits", resources.limits),
+        ("requests", resources.requests),
+    ];
+    let parts = parts.map(|(part, amounts)| {
+        let amounts = names.iter().filter_map(|name| {
+            let amount = amounts.get(name)?;
+            Some(((*name).to_owned(), Value::String(amount.to_string())))
+        });
+        (part.to_owned(), Value::Object(amounts.collect()))
+    });
+    let parts = parts.into_iter();
+    let parts = parts.filter(|(_, amounts)| amounts.as_object().is_some_and(|all| !all.is_empty()));
+    Value::Object(parts.collect::<Map<_, _>>())
 }
 
 /// Whether a pod of these resources has the quality-of-service class Guaranteed. (Kubernetes, `qos.go`,
@@ -139,7 +141,9 @@ fn is_guaranteed(pod: Resources) -> bool {
 mod tests {
     use serde_json::{Value, json};
 
+    use crate::quantity::Quantity;
     use crate::reconcile::effects::size::{PodSize, WantedSize};
+    use crate::snapshot::amounts::Amounts;
     use crate::snapshot::pod::Pod;
     use crate::snapshot::pod_object::{PodObject, Resources};
 
@@ -240,15 +244,13 @@ mod tests {
     #[test]
     fn what_a_node_can_give_is_counted_without_the_room_of_the_pod() {
         use crate::plan::ResizeNote;
-        use crate::reconcile::effects::failure::Allocatable;
-
         let whole = json!({"requests": amounts("4", "8Gi"), "limits": amounts("16", "16Gi")});
         let pod = serde_json::from_value(pod(&whole, &amounts("1", "2Gi"))).unwrap();
         let size = PodSize::of(Pod::of(&pod), resources(whole)).unwrap();
         let mut note = ResizeNote::default();
-        let allocatable = Allocatable {
-            cpu_milli: Some(8000),
-            memory_bytes: None,
+        let allocatable = Amounts {
+            cpu: Some(Quantity::from_units(8)),
+            memory: None,
         };
         assert!(size.learn(&mut note, allocatable));
         assert_eq!(note.suggested_max_cpu, Some(7.5));

@@ -11,12 +11,11 @@ use json_patch::Patch;
 use serde_json::{Value, json};
 
 use crate::path::FieldPath;
-use crate::plan::{self, Deletion, GroupPlan, Plan, check};
+use crate::plan::{self, GroupPlan, Plan, check};
 use crate::ray::initial_sizes;
 use crate::ray::reconcile::RECORD;
 use crate::reconcile::effects::effect::{ClusterPatch, GroupChange};
 use crate::snapshot::Snapshot;
-use crate::snapshot::cluster_object::GroupSpec;
 
 /// The changes to one worker group.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,42 +37,34 @@ pub(crate) fn changes<'a>(
     snapshot: &'a Snapshot,
     groups: &'a [GroupPlan],
 ) -> Vec<ReplicaChange<'a>> {
-    let there: HashSet<&str> = snapshot.pods.iter().map(|pod| pod.name).collect();
+    let existing: HashSet<&str> = snapshot.pods.iter().map(|pod| pod.name).collect();
     let change = |group: &'a GroupPlan| {
         let cluster = snapshot.ray_cluster.spec.as_ref()?;
         let (index, spec) = cluster.worker_group(&group.name)?;
         let now = group.replicas_now.or(spec.min_replicas).unwrap_or(0);
-        let change = ReplicaChange {
+        let before = spec.to_delete.as_deref().unwrap_or_default();
+        let before = before.iter().map(Option::as_deref);
+        // A pod leaves the list only when it is gone: KubeRay may not have read the list yet.
+        let kept = before
+            .clone()
+            .flatten()
+            .filter(|pod| existing.contains(pod));
+        let mut list: Vec<&str> = kept.collect();
+        for deletion in group.deletions() {
+            if !list.contains(&deletion.pod.as_str()) {
+                list.push(&deletion.pod);
+            }
+        }
+        let is_same = before.eq(list.iter().copied().map(Some));
+        (!is_same || group.replicas != now).then(|| ReplicaChange {
             index,
             group,
             has_strategy: spec.to_delete.is_some(),
             now,
-            listed: listed(spec, group, &there),
-        };
-        (change.listed.is_some() || change.group.replicas != now).then_some(change)
+            listed: (!is_same).then_some(list),
+        })
     };
     groups.iter().filter_map(change).collect()
-}
-
-/// The new `workersToDelete`: pods that are gone leave it, and pods that are to be deleted enter
-/// it.
-fn listed<'a>(
-    spec: &'a GroupSpec,
-    group: &'a GroupPlan,
-    there: &HashSet<&str>,
-) -> Option<Vec<&'a str>> {
-    let before = spec.to_delete.as_deref().unwrap_or_default();
-    let before = before.iter().map(Option::as_deref);
-    // A pod leaves the list only when it is gone: KubeRay may not have read the list yet.
-    let kept = before.clone().flatten().filter(|pod| there.contains(pod));
-    let mut list: Vec<&str> = kept.collect();
-    for deletion in group.deletions() {
-        if !list.contains(&deletion.pod.as_str()) {
-            list.push(&deletion.pod);
-        }
-    }
-    let same = before.eq(list.iter().copied().map(Some));
-    (!same).then_some(list)
 }
 
 /// The patch; `None` if nothing changes, or if the object has nothing by which a change of it can be noticed.
@@ -83,63 +74,41 @@ pub(crate) fn patch(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Optio
     }
     let mut operations = unchanged(snapshot.ray_cluster.object())?;
     operations.extend(changes.iter().flat_map(ReplicaChange::operations));
-    operations.extend(initial_sizes(snapshot, changes));
-    Some(ClusterPatch {
-        operations: serde_json::from_value(Value::Array(operations)).ok()?,
-        changes: changes.iter().map(ReplicaChange::summary).collect(),
-    })
-}
-
-/// The operation that says how large the pods are made that are asked for, if that has to be said.
-fn initial_sizes(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Option<Value> {
+    // The sizes with which pods are made, if they have to be said. `ray.io/ippr` is always present then, so
+    // `annotations` exists.
     let before = snapshot.ray_cluster.initial_sizes.text();
     let after = plan::initial_sizes(snapshot, changes.iter().map(|change| change.group)).text();
-    // `ray.io/ippr` is always present here, so `annotations` exists.
     let path = FieldPath::annotation(initial_sizes::ANNOTATION).pointer();
-    (before != after).then(|| match after {
+    operations.extend((before != after).then(|| match after {
         Some(text) => json!({"op": "add", "path": path, "value": text}),
         None => json!({"op": "remove", "path": path}),
+    }));
+    let changes = changes.iter().map(|change| GroupChange {
+        group: change.group.name.clone(),
+        now: change.now,
+        then: change.group.replicas,
+        launches: change.group.launch_now,
+        deletions: change.group.deletions().cloned().collect(),
+        line: change.line(),
+    });
+    Some(ClusterPatch {
+        operations: serde_json::from_value(Value::Array(operations)).ok()?,
+        changes: changes.collect(),
     })
 }
 
-/// Enforces `maxWorkers` on a set of changes.
-pub(crate) struct Workers<'a> {
-    pub(crate) snapshot: &'a Snapshot,
-    pub(crate) plan: &'a Plan,
-    /// The most workers.
-    pub(crate) max: u64,
-}
-
-impl Workers<'_> {
-    /// Splits the changes into those within `maxWorkers` and those held back. With `alone`, at most
-    /// one change is made. A plan that deletes pods of one group and launches others keeps to
-    /// `maxWorkers` as a whole, and not while the group whose pods are to be deleted waits.
-    pub(crate) fn bound<'b>(
-        &self,
-        changes: Vec<ReplicaChange<'b>>,
-        alone: bool,
-    ) -> (Vec<ReplicaChange<'b>>, Vec<ReplicaChange<'b>>) {
-        let (mut made, mut held) = (Vec::new(), Vec::new());
-        if !alone && !self.is_above(&changes) {
-            return (changes, held);
-        }
-        // A change that deletes pods and asks for none makes room for the others.
-        let (growing, others): (Vec<_>, Vec<_>) =
-            changes.into_iter().partition(ReplicaChange::grows);
-        for change in others.into_iter().chain(growing) {
-            if alone && !made.is_empty() {
-                break;
-            }
-            made.push(change);
-            if self.is_above(&made) {
-                held.extend(made.pop());
-            }
-        }
-        (made, held)
-    }
-
-    /// Whether the cluster would have too many workers if these changes were made and no others.
-    fn is_above(&self, changes: &[ReplicaChange<'_>]) -> bool {
+/// Splits the changes into those within the most workers that the cluster may have and those held back. With `alone`,
+/// at most one change is made. A plan that deletes pods of one group and launches others keeps to the maximum as a
+/// whole, and not while the group whose pods are to be deleted waits.
+pub(crate) fn within<'a>(
+    max_workers: u64,
+    snapshot: &Snapshot,
+    plan: &Plan,
+    changes: Vec<ReplicaChange<'a>>,
+    alone: bool,
+) -> (Vec<ReplicaChange<'a>>, Vec<ReplicaChange<'a>>) {
+    // Whether the cluster would have too many workers if these changes were made and no others.
+    let is_above = |changes: &[ReplicaChange<'_>]| {
         let then = |group: &GroupPlan| {
             let is_made = changes.iter().any(|one| one.group.name == group.name);
             if is_made {
@@ -149,8 +118,24 @@ impl Workers<'_> {
             }
         };
         changes.iter().any(ReplicaChange::grows)
-            && check::workers_above(self.snapshot, self.plan, self.max, then).is_some()
+            && check::workers_above(snapshot, plan, max_workers, then).is_some()
+    };
+    let (mut made, mut held) = (Vec::new(), Vec::new());
+    if !alone && !is_above(&changes) {
+        return (changes, held);
     }
+    // A change that deletes pods and asks for none makes room for the others.
+    let (growing, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(ReplicaChange::grows);
+    for change in others.into_iter().chain(growing) {
+        if alone && !made.is_empty() {
+            break;
+        }
+        made.push(change);
+        if is_above(&made) {
+            held.extend(made.pop());
+        }
+    }
+    (made, held)
 }
 
 /// The operations that make a patch fail if its spec, or who scales it, has changed since it was read: the
@@ -229,17 +214,6 @@ impl ReplicaChange<'_> {
         operations
     }
 
-    fn summary(&self) -> GroupChange {
-        GroupChange {
-            group: self.group.name.clone(),
-            now: self.now,
-            then: self.group.replicas,
-            launches: self.group.launch_now,
-            deletions: self.group.deletions().cloned().collect(),
-            line: self.line(),
-        }
-    }
-
     /// The change with its reason, in one line.
     fn line(&self) -> String {
         let (group, now, then) = (&self.group.name, self.now, self.group.replicas);
@@ -260,31 +234,24 @@ impl ReplicaChange<'_> {
                 self.group.cancel
             ));
         }
-        parts.extend(deletions(&self.group.deletions().collect::<Vec<_>>()));
+        let mut causes: Vec<_> = self.group.deletions().map(|gone| gone.cause).collect();
+        causes.sort_unstable();
+        causes.dedup();
+        parts.extend(causes.into_iter().map(|cause| {
+            let deletions = self.group.deletions().filter(|gone| gone.cause == cause);
+            let pods: Vec<&str> = deletions.map(|gone| gone.pod.as_str()).collect();
+            let names = pods[..pods.len().min(3)].join(", ");
+            let more = match pods.len().saturating_sub(3) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("delete {names}{more} ({cause})")
+        }));
         if parts.is_empty() {
             parts.push("deleted pods are gone, the list of pods to delete is cleared".to_owned());
         }
         format!("group {group}: {}", parts.join(", "))
     }
-}
-
-/// The pods to delete, described by cause.
-fn deletions(deletions: &[&Deletion]) -> Vec<String> {
-    let mut causes: Vec<_> = deletions.iter().map(|deletion| deletion.cause).collect();
-    causes.sort_unstable();
-    causes.dedup();
-    let describe = |cause| {
-        let of = deletions.iter().filter(|deletion| deletion.cause == cause);
-        let names: Vec<&str> = of.clone().map(|of| of.pod.as_str()).take(3).collect();
-        let more = of.count().saturating_sub(names.len());
-        let more = if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
-        };
-        format!("delete {}{more} ({cause})", names.join(", "))
-    };
-    causes.into_iter().map(describe).collect()
 }
 
 #[cfg(test)]

@@ -64,7 +64,18 @@ impl PodSteps {
         let mut calls = VecDeque::new();
         calls.extend(planned.raylet_size().map(ResizeCall::Sync));
         if let (Some(resize), Some(node_id)) = (planned.resize, planned.node_id) {
-            calls.extend(shrink(resize, node_id).map(ResizeCall::Shrink));
+            // The amounts that the raylet has to give up before the pod is resized.
+            let less = |then: i64, now: i64| (then < now).then_some(then);
+            let cpu_milli = less(resize.cpu_milli, resize.cpu_milli_now);
+            let memory_bytes = less(resize.memory_bytes, resize.memory_bytes_now);
+            if cpu_milli.is_some() || memory_bytes.is_some() {
+                calls.push_back(ResizeCall::Shrink(RayletResize {
+                    pod: resize.pod.clone(),
+                    node_id,
+                    cpu_milli,
+                    memory_bytes,
+                }));
+            }
         }
         calls.extend(planned.note.cloned().map(ResizeCall::Note));
         if let Some(resize) = planned.resize {
@@ -86,7 +97,12 @@ impl PodSteps {
             ResizeCall::Sync(raylet) | ResizeCall::Shrink(raylet) => {
                 Effect::ResizeRaylet(raylet.clone())
             }
-            ResizeCall::Note(note) => Effect::NotePod(self.note(note)),
+            ResizeCall::Note(note) => Effect::NotePod(PodPatch {
+                pod: self.pod.name.clone(),
+                body: json!({ "metadata": {
+                    "uid": self.pod.uid, "annotations": { STATUS_ANNOTATION: note.text() }
+                } }),
+            }),
             ResizeCall::Resize { wanted, .. } => Effect::ResizePod(PodPatch {
                 pod: self.pod.name.clone(),
                 body: self.pod.patch(*wanted),
@@ -100,87 +116,46 @@ impl PodSteps {
             return;
         };
         match (call, answer) {
+            // The pod must not shrink below what the raylet kept, and need not be resized if no change is left.
             (ResizeCall::Shrink(_), Ok(Reply::RayletTotals { cpu, memory })) => {
-                self.keep(*cpu, *memory);
+                let mut is_idle = false;
+                for call in &mut self.calls {
+                    if let ResizeCall::Resize { wanted, .. } = call {
+                        *wanted = self.pod.at_least(*wanted, *cpu, *memory);
+                        is_idle = !self.pod.differs(*wanted);
+                    }
+                }
+                if is_idle {
+                    self.calls.clear();
+                }
             }
             (_, Ok(_)) => {}
-            (
-                ResizeCall::Resize {
+            (call, Err(failure)) => {
+                self.calls.clear();
+                let ResizeCall::Resize {
                     mut note,
                     only_shrinks,
                     ..
-                },
-                Err(failure),
-            ) => {
-                self.calls.clear();
-                if self.learn(&mut note, failure, only_shrinks, now) {
-                    self.calls.push_back(ResizeCall::Note(note));
+                } = call
+                else {
+                    return;
+                };
+                // The note says why the pod was not resized.
+                let is_limit_known = match failure.meaning() {
+                    Meaning::TooLarge(allocatable) => self.pod.learn(&mut note, allocatable),
+                    Meaning::Refused | Meaning::Forbidden => false,
+                    // This failure may not happen again. The entry that a resize was requested ends by
+                    // itself, when the raylet is told the size that the pod has.
+                    _ => return,
+                };
+                note.resizing_at = None;
+                // A pod that could not be made smaller has its size, and may still grow.
+                if !is_limit_known && !only_shrinks {
+                    note.last_failed_at = Some(second_of(now));
+                    note.last_failed_reason = Some(failure.to_string());
                 }
-            }
-            (_, Err(_)) => self.calls.clear(),
-        }
-    }
-
-    /// Raises the wanted size to what the raylet kept, since the pod must not shrink below that. If
-    /// no change is left then, no further call is made.
-    fn keep(&mut self, cpu: Option<f64>, memory: Option<f64>) {
-        let pod = &self.pod;
-        let mut idle = false;
-        for call in &mut self.calls {
-            if let ResizeCall::Resize { wanted, .. } = call {
-                *wanted = pod.at_least(*wanted, cpu, memory);
-                idle = !pod.differs(*wanted);
+                self.calls.push_back(ResizeCall::Note(note));
             }
         }
-        if idle {
-            self.calls.clear();
-        }
     }
-
-    /// Writes into the note why the pod was not resized, and says whether the note has changed.
-    fn learn(
-        &self,
-        note: &mut ResizeNote,
-        failure: &Failure,
-        only_shrinks: bool,
-        now: f64,
-    ) -> bool {
-        let is_limit_known = match failure.meaning() {
-            Meaning::TooLarge(allocatable) => self.pod.learn(note, allocatable),
-            Meaning::Refused | Meaning::Forbidden => false,
-            // This failure may not happen again. The entry that a resize was requested ends by
-            // itself, when the raylet is told the size that the pod has.
-            _ => return false,
-        };
-        note.resizing_at = None;
-        // A pod that could not be made smaller has its size, and may still grow.
-        if !is_limit_known && !only_shrinks {
-            let at = second_of(now);
-            note.last_failed_at = Some(at);
-            note.last_failed_reason = Some(failure.to_string());
-        }
-        true
-    }
-
-    fn note(&self, note: &ResizeNote) -> PodPatch {
-        let (pod, text) = (&self.pod, note.text());
-        let metadata = json!({"uid": pod.uid, "annotations": {STATUS_ANNOTATION: text}});
-        PodPatch {
-            pod: pod.name.clone(),
-            body: json!({ "metadata": metadata }),
-        }
-    }
-}
-
-/// The amounts that the raylet has to give up before the pod is resized.
-fn shrink(resize: &PodResize, node_id: NodeId) -> Option<RayletResize> {
-    let less = |then: i64, now: i64| (then < now).then_some(then);
-    let cpu_milli = less(resize.cpu_milli, resize.cpu_milli_now);
-    let memory_bytes = less(resize.memory_bytes, resize.memory_bytes_now);
-    (cpu_milli.is_some() || memory_bytes.is_some()).then(|| RayletResize {
-        pod: resize.pod.clone(),
-        node_id,
-        cpu_milli,
-        memory_bytes,
-    })
 }

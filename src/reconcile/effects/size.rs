@@ -4,9 +4,7 @@ use serde_json::{Value, json};
 
 use crate::plan::ResizeNote;
 use crate::quantity::Quantity;
-use crate::reconcile::effects::amounts::written;
-use crate::reconcile::effects::failure::Allocatable;
-use crate::reconcile::effects::pod_level::PodLevel;
+use crate::reconcile::effects::pod_level::{PodLevel, written};
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::Resources;
@@ -85,7 +83,17 @@ impl PodSize {
     /// The strategic-merge patch of the subresource `resize`. Resources that already have the
     /// wanted size are left out.
     pub(crate) fn patch(&self, wanted: WantedSize) -> Value {
-        let mut ray = self.ray();
+        let (cpu, memory) = (&self.cpu, &self.memory);
+        let mut ray = Resources {
+            requests: Amounts {
+                cpu: cpu.request,
+                memory: memory.request,
+            },
+            limits: Amounts {
+                cpu: cpu.limit,
+                memory: memory.limit,
+            },
+        };
         let mut changes = Vec::new();
         for (name, amount, size) in self.sizes(wanted) {
             if amount.differs(size) {
@@ -97,9 +105,9 @@ impl PodSize {
         }
         let mut spec = json!({});
         if let Some(pod_level) = &self.pod_level {
-            let both = pod_level.resized(ray, &changes);
-            ray = both.ray;
-            if let Some(resources) = pod_level.patch(&both) {
+            let (resized, whole) = pod_level.resized(ray, &changes);
+            ray = resized;
+            if let Some(resources) = pod_level.patch(whole) {
                 spec["resources"] = resources;
             }
         }
@@ -140,13 +148,17 @@ impl PodSize {
 
     /// Writes into the note the largest size that the Kubernetes node can give, if the API server
     /// stated it; says whether it did.
-    pub(crate) fn learn(&self, note: &mut ResizeNote, allocatable: Allocatable) -> bool {
-        let cpu = allocatable
-            .cpu_milli
-            .map(|milli| self.cpu.largest(Quantity::from_milli(milli)));
+    pub(crate) fn learn(&self, note: &mut ResizeNote, allocatable: Amounts) -> bool {
+        // The largest size with which the pod requests no more than that, and never less than its present size.
+        let largest = |amount: &AppliedAmount, allocatable: Quantity| {
+            let left = allocatable.checked_sub(amount.others).unwrap_or_default();
+            let limit = left.checked_add(amount.gap).unwrap_or(left);
+            limit.max(amount.size())
+        };
+        let cpu = allocatable.cpu.map(|amount| largest(&self.cpu, amount));
         let memory = allocatable
-            .memory_bytes
-            .map(|bytes| self.memory.largest(Quantity::from_units(bytes)));
+            .memory
+            .map(|amount| largest(&self.memory, amount));
         #[expect(clippy::cast_precision_loss, reason = "exact up to nine million cores")]
         if let Some(cpu) = cpu {
             note.suggested_max_cpu = Some(milli(cpu) as f64 / 1000.0);
@@ -155,18 +167,6 @@ impl PodSize {
             note.suggested_max_memory = Some(units(memory));
         }
         cpu.is_some() || memory.is_some()
-    }
-
-    /// The ray container, as the pod's spec has it.
-    fn ray(&self) -> Resources {
-        let amounts = |of: fn(&AppliedAmount) -> Option<Quantity>| Amounts {
-            cpu: of(&self.cpu),
-            memory: of(&self.memory),
-        };
-        Resources {
-            requests: amounts(|amount| amount.request),
-            limits: amounts(|amount| amount.limit),
-        }
     }
 
     fn sizes(&self, wanted: WantedSize) -> [(&'static str, &AppliedAmount, Quantity); 2] {
@@ -190,14 +190,6 @@ impl AppliedAmount {
     fn differs(&self, size: Quantity) -> bool {
         self.limit.is_some_and(|limit| limit != size)
             || self.request != Some(self.request_for(size))
-    }
-
-    /// The largest size with which the pod requests no more than `allocatable`, and never less than
-    /// its present size.
-    fn largest(&self, allocatable: Quantity) -> Quantity {
-        let left = allocatable.checked_sub(self.others).unwrap_or_default();
-        let limit = left.checked_add(self.gap).unwrap_or(left);
-        limit.max(self.size())
     }
 }
 

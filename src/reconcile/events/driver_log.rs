@@ -9,19 +9,10 @@ use crate::plan::{DemandKind, RemovalCause, Unmet};
 /// One message for drivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// The severity.
-    pub severity: Severity,
+    /// The severity, as Ray names it.
+    pub severity: &'static str,
     /// The text.
     pub text: String,
-}
-
-/// The severity, as Ray names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Severity {
-    /// An action was taken.
-    Info,
-    /// A demand cannot be met.
-    Warning,
 }
 
 impl Message {
@@ -72,7 +63,7 @@ impl Message {
         };
         let (count, demand) = (unmet.count, &unmet.demand);
         Self {
-            severity: Severity::Warning,
+            severity: "WARNING",
             text: format!(
                 "No available node types can fulfill {what} {demand}*{count}. Add suitable node \
                  types to this cluster to resolve this issue."
@@ -82,7 +73,7 @@ impl Message {
 
     fn info(text: String) -> Self {
         Self {
-            severity: Severity::Info,
+            severity: "INFO",
             text,
         }
     }
@@ -90,16 +81,12 @@ impl Message {
     /// The line as Ray's log monitor reads it, without the line end. `id` has to be unique (Ray
     /// uses 36 hexadecimal digits), and `seconds` counts from 1970.
     pub fn line(&self, id: &str, host: &str, process: u32, seconds: i64) -> String {
-        let severity = match self.severity {
-            Severity::Info => "INFO",
-            Severity::Warning => "WARNING",
-        };
         json!({
             "event_id": id,
             "source_type": "AUTOSCALER",
             "source_hostname": host,
             "source_pid": process,
-            "severity": severity,
+            "severity": self.severity,
             "message": self.text,
             "timestamp": seconds.to_string(),
             "label": "",

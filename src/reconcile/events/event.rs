@@ -81,25 +81,24 @@ pub(crate) enum ConditionKey {
 
 impl ClusterEvent {
     pub(crate) fn normal(reason: &'static str, action: &'static str, message: String) -> Self {
-        Self::new(EventType::Normal, reason, action, message)
+        Self {
+            reason,
+            kind: EventType::Normal,
+            message,
+            action,
+            pod: None,
+        }
     }
 
     pub(crate) fn warning(reason: &'static str, action: &'static str, message: String) -> Self {
-        Self::new(EventType::Warning, reason, action, message)
+        Self {
+            kind: EventType::Warning,
+            ..Self::normal(reason, action, message)
+        }
     }
 
     pub(crate) fn on(mut self, pod: &str) -> Self {
         self.pod = Some(pod.to_owned());
         self
-    }
-
-    fn new(kind: EventType, reason: &'static str, action: &'static str, message: String) -> Self {
-        Self {
-            reason,
-            kind,
-            message,
-            action,
-            pod: None,
-        }
     }
 }

@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 use super::round::Round;
 use super::settings::RoundSettings;
 use crate::plan::Strategy;
-use crate::reconcile::effects::done::Done;
-use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget, GroupChange, Reply};
-use crate::reconcile::effects::failure::{Allocatable, Failure, Meaning};
+use crate::reconcile::effects::chain::Done;
+use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget, Reply};
+use crate::reconcile::effects::failure::{Failure, Meaning};
 use crate::reconcile::events::event::Announcements;
 use crate::reconcile::memory::backoff::{FailedTry, SKEW_S, Waits};
 use crate::reconcile::memory::reported::ReportedState;
@@ -22,6 +22,7 @@ use crate::reconcile::memory::unobserved::Unobserved;
 use crate::reconcile::observed::outage::Outage;
 use crate::reconcile::observed::stabilisation::Stabilisation;
 use crate::reconcile::recorder::EventRecorder;
+use crate::snapshot::amounts::Amounts;
 use crate::snapshot::history::InstanceStatus;
 use crate::snapshot::{History, Snapshot};
 
@@ -54,7 +55,8 @@ pub struct RoundMemory {
     recorder: EventRecorder,
     /// The time at which the last round was taken in, in seconds since 1970.
     at: f64,
-    split_until: f64,
+    /// The time until which worker groups are patched one by one, in seconds since 1970.
+    pub(super) split_until: f64,
     pub(super) stabilisation: Stabilisation,
     pub(super) outage: Option<Outage>,
 }
@@ -112,7 +114,8 @@ impl RoundMemory {
     pub fn forget_gcs(&mut self) {
         self.reported = ReportedState::default();
         self.stabilisation = Stabilisation::default();
-        self.unobserved.forget_raylets();
+        // Another GCS may never have heard of the sizes that raylets were told.
+        self.unobserved.told.clear();
         self.waits.forget_gcs();
     }
 
@@ -136,11 +139,6 @@ impl RoundMemory {
         if busy {
             self.changed_at = now;
         }
-    }
-
-    /// Whether worker groups are patched one by one.
-    pub(super) fn splits(&self, now: f64) -> bool {
-        self.split_until > now
     }
 
     /// Takes back from the history what was planned but not done, since the planner assumes that
@@ -211,7 +209,11 @@ impl RoundMemory {
         match &done.effect {
             Effect::PatchCluster(patch) => {
                 for change in &patch.changes {
-                    self.launched(change);
+                    // A group launches more at once after a launch that was bounded was admitted.
+                    let limit = self.history.launch_limits.get_mut(&change.group);
+                    if let Some(limit) = limit.filter(|limit| change.launches >= **limit) {
+                        *limit = limit.saturating_mul(2);
+                    }
                     let about = EffectTarget::Group(change.group.clone());
                     self.waits.went_well(&(about, task), &done.effect);
                 }
@@ -222,7 +224,7 @@ impl RoundMemory {
             | Effect::ResizePod(_)
             | Effect::ResizeRaylet(_)
             | Effect::Drain(_)
-            | Effect::DeleteCluster(_) => {}
+            | Effect::DeleteCluster { .. } => {}
         }
         let key = (done.about.clone(), task);
         if reply == Reply::DrainRefused {
@@ -231,14 +233,6 @@ impl RoundMemory {
         // A note that was written does not make up for the resize that was refused.
         } else if !has_failed {
             self.waits.went_well(&key, &done.effect);
-        }
-    }
-
-    /// Lets a group launch more at once after a launch that was bounded was admitted.
-    fn launched(&mut self, change: &GroupChange) {
-        let limit = self.history.launch_limits.get_mut(&change.group);
-        if let Some(limit) = limit.filter(|limit| change.launches >= **limit) {
-            *limit = limit.saturating_mul(2);
         }
     }
 
@@ -251,7 +245,22 @@ impl RoundMemory {
         jitter: f64,
     ) {
         let meaning = failure.meaning();
-        let key = (self.concerned(done, meaning, now), done.effect.class());
+        // One of several worker groups is the cause when their patch is refused.
+        let concerned = match &done.effect {
+            Effect::PatchCluster(patch)
+                if meaning == Meaning::Refused && !patch.changes.is_empty() =>
+            {
+                // The next patches change one group each, until the cause is found.
+                self.split_until = now + SPLIT_S;
+                match patch.changes.as_slice() {
+                    [change] => EffectTarget::Group(change.group.clone()),
+                    // No worker group has an empty name, so this back-off holds up none of them.
+                    _ => EffectTarget::Group(String::new()),
+                }
+            }
+            _ => done.about.clone(),
+        };
+        let key = (concerned, done.effect.class());
         let failed = FailedTry {
             meaning: match meaning {
                 // The GCS has just reported the node that it does not know now: its report is old, or
@@ -296,7 +305,7 @@ impl RoundMemory {
         // If the API server says what the Kubernetes node can give, the note has it, and it bounds
         // the next try instead of a wait. It does not on a node on which no size helps.
         let bounds_next_try =
-            matches!(meaning, Meaning::TooLarge(at_most) if at_most != Allocatable::default());
+            matches!(meaning, Meaning::TooLarge(at_most) if at_most != Amounts::default());
         if !bounds_next_try {
             memory.failed_at = Some(now);
         }
@@ -317,25 +326,6 @@ impl RoundMemory {
             // A part of the launches may be admitted if so many at once are refused.
             let limit = (change.launches / 2).max(1);
             (self.history.launch_limits).insert(change.group.clone(), limit);
-        }
-    }
-
-    /// The target that a failure concerns. When a patch of several worker groups is refused, one of
-    /// them is the cause.
-    fn concerned(&mut self, done: &Done, meaning: Meaning, now: f64) -> EffectTarget {
-        match &done.effect {
-            Effect::PatchCluster(patch)
-                if meaning == Meaning::Refused && !patch.changes.is_empty() =>
-            {
-                // The next patches change one group each, until the cause is found.
-                self.split_until = now + SPLIT_S;
-                match patch.changes.as_slice() {
-                    [change] => EffectTarget::Group(change.group.clone()),
-                    // No worker group has an empty name, so this back-off holds up none of them.
-                    _ => EffectTarget::Group(String::new()),
-                }
-            }
-            _ => done.about.clone(),
         }
     }
 }
@@ -449,7 +439,7 @@ mod tests {
         let (mut memory, settings) = (RoundMemory::default(), RoundSettings::default());
         memory.split_until = 9000.0;
         memory.fold(&round, &[], &settings, 4000.0, || 0.5);
-        assert!(!memory.splits(4000.0));
+        assert!(memory.split_until <= 4000.0);
     }
 
     #[test]

@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use serde::Deserialize as _;
 
 use crate::plan::STATUS_ANNOTATION;
-use crate::reconcile::effects::done::Done;
+use crate::reconcile::effects::chain::Done;
 use crate::reconcile::effects::effect::{Effect, PodPatch, RayletResize};
 use crate::reconcile::effects::hold::HOLDS;
 use crate::reconcile::memory::backoff::SKEW_S;
 use crate::seconds::WATCH_LAG_S;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
-use crate::snapshot::pod_object::{PodContainer, PodObject};
+use crate::snapshot::pod_object::PodContainer;
 
 /// Seconds for which a patch that is not observed holds up further ones: as long as the watch may
 /// not show it. A raylet would be told a size that its pod no longer has.
@@ -35,12 +35,12 @@ const TOLD_LONGEST_S: f64 = 80.0;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Unobserved {
     patched: BTreeMap<String, Accepted>,
-    told: BTreeMap<String, Told>,
+    pub(super) told: BTreeMap<String, Told>,
 }
 
 /// The size that a raylet was told last.
 #[derive(Debug, Clone, PartialEq)]
-struct Told {
+pub(super) struct Told {
     size: RayletResize,
     /// The time, in seconds since 1970.
     at: f64,
@@ -66,7 +66,25 @@ impl Unobserved {
     /// as it was patched.
     pub(crate) fn until(&self, pod: &Pod<'_>, now: f64) -> Option<f64> {
         let accepted = self.patched.get(pod.name)?;
-        (accepted.holds(now) && !accepted.is_shown(pod.object)).then_some(accepted.at + LONGEST_S)
+        if !is_young(accepted.at, LONGEST_S, now) {
+            return None;
+        }
+        let annotations = &pod.object.metadata.annotations;
+        // The pod may have amounts that were not asked for.
+        let has_all = |known: Amounts, asked: Amounts| asked.or(known) == known;
+        let has = |asked: &PodContainer| {
+            let mut containers = pod.object.spec.containers.iter();
+            let container = containers.find(|known| known.name == asked.name);
+            container.is_some_and(|known| {
+                has_all(known.resources.requests, asked.resources.requests)
+                    && has_all(known.resources.limits, asked.resources.limits)
+            })
+        };
+        let is_held = annotations.holds_node.is_some();
+        let is_shown = accepted.holds.is_none_or(|holds| holds == is_held)
+            && (accepted.note.is_none() || accepted.note == annotations.resize_status)
+            && accepted.containers.iter().all(has);
+        (!is_shown).then_some(accepted.at + LONGEST_S)
     }
 
     /// Whether the raylet has just taken this size.
@@ -77,7 +95,8 @@ impl Unobserved {
 
     /// Takes in what came of a round.
     pub(crate) fn note(&mut self, done: &[Done], now: f64) {
-        self.patched.retain(|_, accepted| accepted.holds(now));
+        self.patched
+            .retain(|_, accepted| is_young(accepted.at, LONGEST_S, now));
         // For longer than it holds: a raylet that says something else again is told less and less
         // often.
         self.told
@@ -120,39 +139,10 @@ impl Unobserved {
         }
     }
 
-    /// Forgets what raylets were told.
-    pub(crate) fn forget_raylets(&mut self) {
-        // Another GCS may never have heard of it.
-        self.told.clear();
-    }
-
     fn of(&mut self, patch: &PodPatch, now: f64) -> &mut Accepted {
         let accepted = self.patched.entry(patch.pod.clone()).or_default();
         accepted.at = now;
         accepted
-    }
-}
-
-impl Accepted {
-    fn holds(&self, now: f64) -> bool {
-        is_young(self.at, LONGEST_S, now)
-    }
-
-    fn is_shown(&self, pod: &PodObject) -> bool {
-        let noted = pod.metadata.annotations.resize_status.as_ref();
-        let has = |asked: &PodContainer| {
-            let mut there = pod.spec.containers.iter();
-            let there = there.find(|there| there.name == asked.name);
-            there.is_some_and(|there| {
-                has_all(there.resources.requests, asked.resources.requests)
-                    && has_all(there.resources.limits, asked.resources.limits)
-            })
-        };
-        let is_marked = pod.metadata.annotations.holds_node.is_some();
-        let is_held = self.holds.is_none_or(|holds| holds == is_marked);
-        is_held
-            && (self.note.is_none() || self.note.as_ref() == noted)
-            && self.containers.iter().all(has)
     }
 }
 
@@ -162,13 +152,9 @@ fn is_young(at: f64, longest: f64, now: f64) -> bool {
     at <= now + SKEW_S && now < at + longest
 }
 
-/// Whether a list has all amounts of another one, which may lack some.
-fn has_all(there: Amounts, asked: Amounts) -> bool {
-    asked.or(there) == there
-}
-
 #[cfg(test)]
 mod tests {
+    use crate::snapshot::pod_object::PodObject;
     use serde_json::json;
 
     use super::*;

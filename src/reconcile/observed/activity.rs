@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 use std::collections::HashSet;
 
-use crate::plan::{Plan, PlanWait, ResizeNote};
+use crate::plan::{DemandKind, Plan, PlanWait, ResizeNote};
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{NodeState, NodeStatus};
 use crate::snapshot::history::InstanceStatus;
@@ -13,7 +13,12 @@ use crate::snapshot::pod::{Pod, PodRole};
 pub(crate) fn is_busy(snapshot: &Snapshot, plan: &Plan) -> bool {
     // A plan that was given up because it cost too many steps would be given up again: counting the
     // cluster as busy would only repeat it at once.
-    let goes_on = !plan.is_quiet() || is_moving(snapshot, plan) || is_served(snapshot, plan);
+    let gcs = &snapshot.gcs;
+    let waiting = gcs.pending_resource_requests.len() + gcs.pending_gang_resource_requests.len();
+    // The GCS lists constraints apart: they are not among the demand that waits.
+    let unmet = (plan.unmet.iter()).filter(|unmet| unmet.kind != DemandKind::Constraint);
+    let is_served = waiting > unmet.count();
+    let goes_on = !plan.is_quiet() || is_served || is_moving(snapshot, plan);
     goes_on && plan.waiting != Some(PlanWait::GivenUp)
 }
 
@@ -48,16 +53,6 @@ fn is_moving(snapshot: &Snapshot, plan: &Plan) -> bool {
             pod.is_none_or(|pod| !draining.contains(pod))
         }
     }) || pods.any(|pod| !pod.ended && moving(&pod))
-}
-
-/// Whether some of the waiting demand can be met.
-fn is_served(snapshot: &Snapshot, plan: &Plan) -> bool {
-    let gcs = &snapshot.gcs;
-    let waiting = gcs.pending_resource_requests.len() + gcs.pending_gang_resource_requests.len();
-    let constraint = crate::plan::DemandKind::Constraint;
-    // The GCS lists constraints apart: they are not among the demand that waits.
-    let unmet = plan.unmet.iter().filter(|unmet| unmet.kind != constraint);
-    waiting > unmet.count()
 }
 
 /// The total CPUs and GPUs of all running Ray nodes.

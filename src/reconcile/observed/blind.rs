@@ -98,26 +98,6 @@ impl Blind {
         }
     }
 
-    /// Whether the GCS that was asked leaves the cluster to another one.
-    pub fn is_passive(&self) -> bool {
-        matches!(
-            self,
-            Self::Gcs {
-                kind: GcsKind::Passive,
-                ..
-            }
-        )
-    }
-
-    /// Whether credentials are missing or wrong, or the GCS's answers cannot be used. Neither ends
-    /// by waiting.
-    pub(crate) fn is_refusal(&self) -> bool {
-        let Self::Gcs { kind, .. } = self else {
-            return matches!(self, Self::Credentials { .. });
-        };
-        matches!(kind, GcsKind::Unauthenticated | GcsKind::Unusable)
-    }
-
     /// The same reason, completed with the failure that is known from `before` where the GCS was
     /// not asked again.
     pub(crate) fn completed(&self, before: Option<&Self>) -> Self {

@@ -27,8 +27,8 @@ pub fn quiet_s(last_change: f64, now: f64, pace: &Pace) -> f64 {
     grown.clamp(pace.calm_s, pace.idle_s.max(pace.calm_s))
 }
 
-#[cfg(test)]
 #[expect(clippy::float_cmp, reason = "given, not computed")]
+#[cfg(test)]
 mod tests {
     use crate::reconcile::observed::cadence::*;
 

@@ -6,6 +6,7 @@
 //! that is observed only for a moment, as one whose head crashes again and again, is still in the
 //! same outage, which ends when the cluster has been observed for [`OVER_S`].
 
+use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::events::event::{ClusterEvent, ConditionKey, TrackedCondition};
 use crate::reconcile::observed::blind::Blind;
 use crate::snapshot::moment;
@@ -34,7 +35,7 @@ pub struct Outage {
     /// The time since which the cluster has been observed again.
     seen_since: Option<f64>,
     /// The reason why the cluster cannot be observed.
-    why: Blind,
+    pub(crate) why: Blind,
     /// Whether the outage has lasted long enough to be worth a warning.
     lasts: bool,
 }
@@ -48,8 +49,17 @@ impl Outage {
             let before = before.filter(|before| before.seen_since.is_none());
             before.and_then(|before| before.firm_since).unwrap_or(now)
         });
+        // Missing or wrong credentials and answers that cannot be used do not end by waiting.
+        let patience_s = match &why {
+            Blind::Credentials { .. }
+            | Blind::Gcs {
+                kind: GcsKind::Unauthenticated | GcsKind::Unusable,
+                ..
+            } => REFUSED_S,
+            _ => READY_S,
+        };
         let lasts = before.is_some_and(|before| before.lasts)
-            || firm_since.is_some_and(|firm| now - firm >= patience_s(&why))
+            || firm_since.is_some_and(|firm| now - firm >= patience_s)
             || now - since >= START_S;
         Self {
             since,
@@ -69,11 +79,6 @@ impl Outage {
             seen_since: Some(seen_since),
             ..before.clone()
         })
-    }
-
-    /// The reason why the cluster cannot be observed.
-    pub(crate) fn why(&self) -> &Blind {
-        &self.why
     }
 
     /// The warning, once the outage has lasted.
@@ -97,10 +102,6 @@ impl Outage {
             message: None,
         })
     }
-}
-
-fn patience_s(why: &Blind) -> f64 {
-    if why.is_refusal() { REFUSED_S } else { READY_S }
 }
 
 #[cfg(test)]
@@ -221,7 +222,7 @@ mod tests {
         };
         let first = Outage::blind(None, &silent(false), 0.0);
         let next = Outage::blind(Some(&first), &Blind::NotAsked { head }, 1.0);
-        assert_eq!(*next.why(), silent(true));
+        assert_eq!(next.why, silent(true));
     }
 
     fn any_blind() -> impl Strategy<Value = Blind> {
@@ -250,7 +251,7 @@ mod tests {
             let first = Outage::blind(None, &why, 0.0);
             let look = |now| {
                 let outage = Outage::blind(Some(&first), &why, now);
-                (outage.why().to_string(), outage.warning())
+                (outage.why.to_string(), outage.warning())
             };
             let ((one, announced), (other, again)) = (look(one), look(other));
             prop_assert_eq!(one, other);

@@ -38,22 +38,22 @@ struct Sighting {
     free: f64,
 }
 
-impl Sighting {
-    fn of(snapshot: &Snapshot) -> Self {
+impl Stabilisation {
+    /// The stabilisation after another look.
+    #[must_use]
+    pub(crate) fn after(self, snapshot: &Snapshot, now: f64) -> Self {
         let gcs = &snapshot.gcs;
         let tasks = gcs.pending_resource_requests.iter();
         let gangs = i64::try_from(gcs.pending_gang_resource_requests.len()).unwrap_or(i64::MAX);
-        // A GCS may say any count.
-        let demand = tasks
-            .map(|request| request.count)
-            .fold(gangs, i64::saturating_add);
-        let nodes = gcs.node_states.iter().filter(|node| node.is_running());
-        let mut seen = Self {
-            demand,
+        let mut seen = Sighting {
+            // A GCS may say any count.
+            demand: tasks
+                .map(|request| request.count)
+                .fold(gangs, i64::saturating_add),
             nodes: 0,
             free: 0.0,
         };
-        for node in nodes {
+        for node in gcs.node_states.iter().filter(|node| node.is_running()) {
             let share = |(name, free): (&String, &f64)| {
                 let total = node.total_resources.get(name).copied().unwrap_or(0.0);
                 if total > 0.0 { free / total } else { 0.0 }
@@ -61,15 +61,6 @@ impl Sighting {
             seen.nodes += 1;
             seen.free += node.available_resources.iter().map(share).sum::<f64>();
         }
-        seen
-    }
-}
-
-impl Stabilisation {
-    /// The stabilisation after another look.
-    #[must_use]
-    pub(crate) fn after(self, snapshot: &Snapshot, now: f64) -> Self {
-        let seen = Sighting::of(snapshot);
         let Some(before) = self.seen else {
             return Self {
                 seen: Some(seen),

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use crate::ray::kueue::{ELASTIC, QUEUE};
-use crate::ray::{Kind, RayObject, ReconcileMode, text_at};
+use crate::ray::{Cluster, Kind, RayObject, ReconcileMode, text_at};
 use crate::reconcile::ownership::record::{HandoverRecord, ScalerRole};
-use crate::snapshot::pod::{Pod, PodRole};
+use crate::snapshot::pod::PodRole;
 use crate::snapshot::pod_object::{AUTOSCALER_COMMAND, PodContainer};
 use crate::snapshot::{ClusterId, OwnPods, leading_head};
 
@@ -14,16 +14,6 @@ use crate::snapshot::{ClusterId, OwnPods, leading_head};
 pub const SIGN_ANNOTATION: &str = "rayfit.dev/autoscaler";
 
 const KUBERAY: &str = "ray.io/kuberay-operator";
-
-/// Whether this process may scale a cluster.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Eligibility {
-    /// This process may scale the cluster, if it also [owns](crate::reconcile::ownership::handover)
-    /// it.
-    Ours,
-    /// This process may not scale the cluster, for this reason.
-    Leave(Ineligible),
-}
 
 /// The reason why a cluster is not scaled by this process.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -81,58 +71,52 @@ pub enum Ineligible {
     StandsBy(String),
 }
 
-/// Whether `role` may scale `cluster`. `pods` are the cluster's pods as they were observed;
-/// `is_ours` tells Rayfit's images from others.
+/// Whether `role` may scale `cluster`, if it also [owns](crate::reconcile::ownership::handover) it. `pods` are the
+/// cluster's pods as they were observed; `is_ours` tells Rayfit's images from others.
+///
+/// # Errors
+///
+/// It may not, for this reason.
 pub fn eligibility(
     cluster: &Value,
     pods: &OwnPods,
     role: &ScalerRole,
     is_ours: impl Fn(&str) -> bool,
-) -> Eligibility {
+) -> Result<(), Ineligible> {
     let Some(root) = cluster.as_object() else {
-        return Eligibility::Leave(Ineligible::AutoscalingOff);
+        return Err(Ineligible::AutoscalingOff);
     };
     let object = RayObject::of_kind(Kind::RayCluster, root);
-    let heads: Vec<Pod<'_>> = (pods.iter())
-        .filter(|pod| pod.role == PodRole::Head)
-        .collect();
-    let replaced = ClusterId::of(cluster) != *pods.cluster();
-    let left = by_object(&object, role)
-        .or_else(|| other_installation(&object, role))
-        .or_else(|| replaced.then_some(Ineligible::Replaced))
-        .or_else(|| not_the_head(pods, role))
-        .or_else(|| other_scaler(&heads, is_ours));
-    left.map_or(Eligibility::Ours, Eligibility::Leave)
-}
-
-fn by_object(object: &RayObject<'_>, role: &ScalerRole) -> Option<Ineligible> {
     let mode = object.reconcile_mode();
-    let spec = object.spec();
-    let text = |key: &str| spec.and_then(|spec| text_at(spec, key));
-    let is_set = |key: &str| spec.and_then(|spec| spec.get(key)?.as_bool()) == Some(true);
-    // Once by its user, once because nobody used it.
-    let suspended = is_set("suspend") || is_set("idleSuspend");
-    let autoscaling = object
-        .cluster
-        .as_ref()
-        .is_some_and(crate::ray::Cluster::autoscaling);
-    let manager = text("managedBy").filter(|by| !by.is_empty() && *by != KUBERAY);
-    let queue = object.label(QUEUE).filter(|queue| !queue.is_empty());
     if !role.is_of_mode(mode) {
-        Some(Ineligible::Mode(mode))
-    } else if object.is_deleting() {
-        Some(Ineligible::Deleting)
-    } else if let Some(manager) = manager {
-        Some(Ineligible::ManagedBy(manager.to_owned()))
-    } else if suspended {
-        Some(Ineligible::Suspended)
-    } else if !autoscaling {
-        Some(Ineligible::AutoscalingOff)
-    } else if object.annotation(ELASTIC) != Some("true") {
-        queue.map(|queue| Ineligible::Kueue(queue.to_owned()))
-    } else {
-        None
+        return Err(Ineligible::Mode(mode));
     }
+    if object.is_deleting() {
+        return Err(Ineligible::Deleting);
+    }
+    let spec = object.spec();
+    let manager = spec.and_then(|spec| text_at(spec, "managedBy"));
+    if let Some(manager) = manager.filter(|by| !by.is_empty() && *by != KUBERAY) {
+        return Err(Ineligible::ManagedBy(manager.to_owned()));
+    }
+    // Once by its user, once because nobody used it.
+    let is_set = |key: &str| spec.and_then(|spec| spec.get(key)?.as_bool()) == Some(true);
+    if is_set("suspend") || is_set("idleSuspend") {
+        return Err(Ineligible::Suspended);
+    }
+    if !object.cluster.as_ref().is_some_and(Cluster::autoscaling) {
+        return Err(Ineligible::AutoscalingOff);
+    }
+    let queue = object.label(QUEUE).filter(|queue| !queue.is_empty());
+    if let Some(queue) = queue.filter(|_| object.annotation(ELASTIC) != Some("true")) {
+        return Err(Ineligible::Kueue(queue.to_owned()));
+    }
+    let is_replaced = ClusterId::of(cluster) != *pods.cluster();
+    let left = other_installation(&object, role)
+        .or_else(|| is_replaced.then_some(Ineligible::Replaced))
+        .or_else(|| not_the_head(pods, role))
+        .or_else(|| other_scaler(pods, is_ours));
+    left.map_or(Ok(()), Err)
 }
 
 pub(super) fn other_installation(object: &RayObject<'_>, role: &ScalerRole) -> Option<Ineligible> {
@@ -167,45 +151,38 @@ fn not_the_head(pods: &OwnPods, role: &ScalerRole) -> Option<Ineligible> {
 }
 
 /// Another autoscaler in any head pod that has not ended, even in one that is being deleted.
-fn other_scaler(heads: &[Pod<'_>], is_ours: impl Fn(&str) -> bool) -> Option<Ineligible> {
-    let living = heads.iter().filter(|pod| !pod.ended);
-    living
-        .filter(|pod| pod.object.metadata.annotations.autoscaler.is_none())
-        .find_map(|pod| {
-            let other = |container: &&PodContainer| {
-                is_autoscaler(container)
-                    && !container.image.as_deref().is_some_and(&is_ours)
-                    && !is_over(pod, container)
-            };
-            // A native sidecar stands among the init containers, with a restart policy of its own.
-            let inits = &pod.object.spec.init_containers;
-            let mut containers = pod.containers().iter().chain(inits);
-            let container = containers.find(other)?;
-            Some(Ineligible::OtherScaler {
-                pod: pod.name.to_owned(),
-                image: container.image.clone().unwrap_or_default(),
-            })
+fn other_scaler(pods: &OwnPods, is_ours: impl Fn(&str) -> bool) -> Option<Ineligible> {
+    let heads = pods.iter().filter(|pod| pod.role == PodRole::Head);
+    let living = heads.filter(|pod| !pod.ended);
+    let mut unsigned = living.filter(|pod| pod.object.metadata.annotations.autoscaler.is_none());
+    unsigned.find_map(|pod| {
+        let (spec, status) = (&pod.object.spec, &pod.object.status);
+        // The container that KubeRay adds, or one that runs Ray's autoscaler under another name.
+        let is_autoscaler = |container: &PodContainer| {
+            let mut words = container.command.iter().chain(&container.args);
+            container.name == "autoscaler" || words.any(|word| word.contains(AUTOSCALER_COMMAND))
+        };
+        // It has ended and will not be restarted.
+        let is_over = |container: &PodContainer| {
+            let policy = container.restart_policy.as_ref();
+            let policy = policy.or(spec.restart_policy.as_ref());
+            let statuses = &status.container_statuses;
+            let mut statuses = statuses.iter().chain(&status.init_container_statuses);
+            policy.is_some_and(|policy| policy == "Never")
+                && statuses.any(|one| one.name == container.name && one.state.terminated.is_some())
+        };
+        // A native sidecar stands among the init containers, with a restart policy of its own.
+        let mut containers = pod.containers().iter().chain(&spec.init_containers);
+        let container = containers.find(|container| {
+            is_autoscaler(container)
+                && !container.image.as_deref().is_some_and(&is_ours)
+                && !is_over(container)
+        })?;
+        Some(Ineligible::OtherScaler {
+            pod: pod.name.to_owned(),
+            image: container.image.clone().unwrap_or_default(),
         })
-}
-
-/// Whether this is the container that KubeRay adds, or one that runs Ray's autoscaler under another
-/// name.
-fn is_autoscaler(container: &PodContainer) -> bool {
-    let mut words = container.command.iter().chain(&container.args);
-    container.name == "autoscaler" || words.any(|word| word.contains(AUTOSCALER_COMMAND))
-}
-
-/// Whether the container has ended and will not be restarted.
-fn is_over(pod: &Pod<'_>, container: &PodContainer) -> bool {
-    let (spec, status) = (&pod.object.spec, &pod.object.status);
-    let policy = container
-        .restart_policy
-        .as_ref()
-        .or(spec.restart_policy.as_ref());
-    let statuses = &status.container_statuses;
-    let mut statuses = statuses.iter().chain(&status.init_container_statuses);
-    policy.is_some_and(|policy| policy == "Never")
-        && statuses.any(|one| one.name == container.name && one.state.terminated.is_some())
+    })
 }
 
 #[cfg(test)]
@@ -253,7 +230,7 @@ mod tests {
         pod
     }
 
-    fn of(cluster: &Value, pods: &[Value], role: &ScalerRole) -> Eligibility {
+    fn of(cluster: &Value, pods: &[Value], role: &ScalerRole) -> Result<(), Ineligible> {
         let pods = (pods.iter()).map(|pod| serde_json::from_value(pod.clone()).unwrap());
         let (pods, _) = OwnPods::divide(ClusterId::of(cluster), pods);
         eligibility(cluster, &pods, role, |image| image.starts_with("rayfit:"))
@@ -278,8 +255,8 @@ mod tests {
         ] {
             let mut cluster = cluster(&json!({}));
             cluster["metadata"]["annotations"][RECORD] = json!(record);
-            let left = left.map_or(Eligibility::Ours, |by: &str| {
-                Eligibility::Leave(Ineligible::OtherInstallation(by.to_owned()))
+            let left = left.map_or(Ok(()), |by: &str| {
+                Err(Ineligible::OtherInstallation(by.to_owned()))
             });
             assert_eq!(of(&cluster, &[], &central()), left, "{record}");
         }
@@ -288,11 +265,8 @@ mod tests {
     #[test]
     fn the_mode_says_whose_it_is() {
         let ours = cluster(&json!({}));
-        assert_eq!(
-            of(&ours, &[head(&json!({}))], &central()),
-            Eligibility::Ours
-        );
-        let left = |mode| Eligibility::Leave(Ineligible::Mode(mode));
+        assert_eq!(of(&ours, &[head(&json!({}))], &central()), Ok(()));
+        let left = |mode| Err(Ineligible::Mode(mode));
         assert_eq!(of(&ours, &[], &sidecar()), left(ReconcileMode::Central));
         for (mode, read) in [
             ("ray", ReconcileMode::Ray),
@@ -308,10 +282,7 @@ mod tests {
 
     #[test]
     fn what_others_decide_on_is_left_alone() {
-        let left = |spec: &Value| match of(&cluster(spec), &[], &central()) {
-            Eligibility::Leave(reason) => Some(reason),
-            Eligibility::Ours => None,
-        };
+        let left = |spec: &Value| of(&cluster(spec), &[], &central()).err();
         for suspended in ["suspend", "idleSuspend"] {
             let is = |value: bool| left(&json!({"spec": {suspended: value}}));
             assert_eq!(is(true), Some(Ineligible::Suspended), "{suspended}");
@@ -337,7 +308,7 @@ mod tests {
         let cluster = cluster(&json!({}));
         let with = |more: &Value| of(&cluster, &[head(more)], &central());
         let rays = json!([{"name": "ray-head", "image": "ray:2"}, {"name": "autoscaler", "image": "ray:2"}]);
-        let out = Eligibility::Leave(Ineligible::OtherScaler {
+        let out = Err(Ineligible::OtherScaler {
             pod: "a-head".to_owned(),
             image: "ray:2".to_owned(),
         });
@@ -345,21 +316,17 @@ mod tests {
         let leaving = json!({"metadata": {"deletionTimestamp": "x"}, "spec": {"containers": rays}});
         assert_eq!(with(&leaving), out, "it still runs");
         let ended = json!({"spec": {"containers": rays}, "status": {"phase": "Failed"}});
-        assert_eq!(with(&ended), Eligibility::Ours);
+        assert_eq!(with(&ended), Ok(()));
         let crashed = json!({"spec": {"containers": rays}, "status": {"containerStatuses": [{"name": "autoscaler", "state": {"terminated": {}}}]}});
-        assert_eq!(with(&crashed), Eligibility::Ours, "nobody starts it again");
+        assert_eq!(with(&crashed), Ok(()), "nobody starts it again");
         let signed = json!({"metadata": {"annotations": {SIGN_ANNOTATION: "0.1.0"}}, "spec": {"containers": rays}});
-        assert_eq!(
-            with(&signed),
-            Eligibility::Ours,
-            "our image under another name"
-        );
+        assert_eq!(with(&signed), Ok(()), "our image under another name");
         let hidden =
             json!([{"name": "x", "image": "ray:2", "args": ["ray kuberay-autoscaler --x"]}]);
         assert_eq!(with(&json!({"spec": {"containers": hidden}})), out);
         assert_eq!(
             with(&json!({"spec": {"containers": [{"name": "ray-head", "image": "ray:2"}]}})),
-            Eligibility::Ours
+            Ok(())
         );
     }
 
@@ -368,7 +335,7 @@ mod tests {
         let cluster = cluster(&json!({"metadata": {"namespace": "a", "uid": "c"}}));
         let rays = json!([{"name": "autoscaler", "image": "ray:2"}]);
         let foreign = head(&json!({"metadata": {"namespace": "b"}, "spec": {"containers": rays}}));
-        assert_eq!(of(&cluster, &[foreign], &central()), Eligibility::Ours);
+        assert_eq!(of(&cluster, &[foreign], &central()), Ok(()));
     }
 
     #[test]
@@ -378,7 +345,7 @@ mod tests {
         let (pods, _) = OwnPods::divide(ClusterId::of(&before), []);
         assert_eq!(
             eligibility(&now, &pods, &central(), |_| true),
-            Eligibility::Leave(Ineligible::Replaced)
+            Err(Ineligible::Replaced)
         );
     }
 
@@ -387,8 +354,8 @@ mod tests {
         let cluster =
             cluster(&json!({"metadata": {"annotations": {"rayfit.dev/reconcile": "sidecar"}}}));
         let with = |pods: &[Value]| of(&cluster, pods, &sidecar());
-        let out = Eligibility::Leave(Ineligible::NotTheHead);
-        assert_eq!(with(&[head(&json!({}))]), Eligibility::Ours);
+        let out = Err(Ineligible::NotTheHead);
+        assert_eq!(with(&[head(&json!({}))]), Ok(()));
         assert_eq!(with(&[]), out);
         assert_eq!(with(&[head(&json!({"metadata": {"uid": "u2"}}))]), out);
         assert_eq!(
@@ -414,8 +381,8 @@ mod tests {
         let with = |own: &str, of_other: &str| {
             of(&cluster, &[other(of_other), head(&ready(own))], &sidecar())
         };
-        assert_eq!(with("True", "False"), Eligibility::Ours);
+        assert_eq!(with("True", "False"), Ok(()));
         let by = Ineligible::StandsBy("b-head".to_owned());
-        assert_eq!(with("False", "True"), Eligibility::Leave(by));
+        assert_eq!(with("False", "True"), Err(by));
     }
 }

@@ -8,20 +8,13 @@ use crate::ray::{Cluster, Kind, RayObject, ReconcileMode};
 use crate::raypolicy::sidecar_settings::NOTHING;
 use crate::reconcile::effects::replicas::annotate;
 
-/// Whether a sidecar scales the RayCluster.
-fn has_reader(cluster: &Value) -> bool {
-    let Some(root) = cluster.as_object() else {
-        return false;
-    };
-    let object = RayObject::of_kind(Kind::RayCluster, root);
-    let scales = object.cluster.as_ref().is_some_and(Cluster::autoscaling);
-    object.reconcile_mode() == ReconcileMode::Sidecar && scales && !object.is_deleting()
-}
-
 /// The patch that writes what `told` returns, where something else is written there. Where there is nothing to
 /// say, and never was, nothing is written. `told` is asked only for a cluster that has a reader.
 pub fn patch(cluster: &Value, told: impl FnOnce() -> Option<String>) -> Option<Patch> {
-    if !has_reader(cluster) {
+    let object = RayObject::of_kind(Kind::RayCluster, cluster.as_object()?);
+    let scales = object.cluster.as_ref().is_some_and(Cluster::autoscaling);
+    let has_reader = object.reconcile_mode() == ReconcileMode::Sidecar;
+    if !has_reader || !scales || object.is_deleting() {
         return None;
     }
     let told = told()?;

@@ -1,13 +1,14 @@
-//! Launches that failed, as `ray status` shows them.
+//! Launches that failed, as `ray status` shows them, and pods in which Ray does not run yet.
+
+use std::collections::HashSet;
 
 use crate::plan::{Plan, is_overdue};
 use crate::reconcile::effects::effect::{EffectClass, EffectTarget};
 use crate::reconcile::memory::backoff::Waits;
-use crate::reconcile::ray_state::pending::{pending_pods, waits_for, whole};
 use crate::snapshot::Snapshot;
 use crate::snapshot::autoscaling_state::FailedRequest;
 use crate::snapshot::history::{Instance, InstanceStatus};
-use crate::snapshot::pod::Pod;
+use crate::snapshot::pod::{Pod, PodRole};
 
 /// Seconds for which a failure is still shown when it is over.
 const SHOWN_S: f64 = 600.0;
@@ -17,8 +18,17 @@ const SHOWN_S: f64 = 600.0;
 pub(crate) fn requests(snapshot: &Snapshot, plan: &Plan, waits: &Waits) -> Vec<FailedRequest> {
     let now = snapshot.seconds().unwrap_or_default();
     let failed = |(group, at): (&String, &f64)| {
-        let late = Late::of(snapshot, plan, group, now);
-        if late.count() == 0 && now - at >= SHOWN_S {
+        // The pods and launches of the group that are overdue.
+        let is_late = |since: Option<f64>| since.is_some_and(|since| is_overdue(since, now));
+        let pods: Vec<Pod<'_>> = pending_pods(snapshot)
+            .filter(|pod| pod.group == group && is_late(pod.created()))
+            .collect();
+        let launches = plan.remember.instances.iter().filter(|launch| {
+            let is_asked = launch.pod.is_none() && launch.status == InstanceStatus::Requested;
+            launch.group == *group && is_asked && is_late(launch.since)
+        });
+        let launches: Vec<&Instance> = launches.collect();
+        if pods.is_empty() && launches.is_empty() && now - at >= SHOWN_S {
             return None;
         }
         // The group's own refusal first: it names what to change, where that of the whole patch may
@@ -27,11 +37,25 @@ pub(crate) fn requests(snapshot: &Snapshot, plan: &Plan, waits: &Waits) -> Vec<F
         let refused = refused
             .iter()
             .find_map(|about| waits.of(about, EffectClass::Replicas, now));
+        let reason = match (refused, pods.first()) {
+            (Some(wait), _) => wait.why.clone(),
+            (None, Some(pod)) => format!("pod {}: {}", pod.name, waits_for(pod)),
+            (None, None) if launches.is_empty() => {
+                "its pods were refused, or Ray did not start in them in time".to_owned()
+            }
+            (None, None) => {
+                "KubeRay has not made its pods: look at the Events of the RayCluster".to_owned()
+            }
+        };
+        let counts = launches.iter().map(|launch| launch.count);
+        let count = counts.fold(pods.len() as u64, u64::saturating_add).max(1);
+        let since = pods.iter().filter_map(Pod::created);
+        let since = since.chain(launches.iter().filter_map(|launch| launch.since));
         Some(FailedRequest {
             group: group.clone(),
-            count: i32::try_from(late.count().max(1)).unwrap_or(i32::MAX),
-            reason: refused.map_or_else(|| late.reason(), |wait| wait.why.clone()),
-            started: whole(late.since().unwrap_or(*at)),
+            count: i32::try_from(count).unwrap_or(i32::MAX),
+            reason,
+            started: whole(since.reduce(f64::min).unwrap_or(*at)),
             failed: whole(*at),
         })
     };
@@ -42,50 +66,34 @@ pub(crate) fn requests(snapshot: &Snapshot, plan: &Plan, waits: &Waits) -> Vec<F
         .collect()
 }
 
-/// The pods and launches of a worker group that are overdue.
-struct Late<'a> {
-    pods: Vec<Pod<'a>>,
-    launches: Vec<&'a Instance>,
+/// Worker pods in which Ray does not run yet.
+pub(crate) fn pending_pods(snapshot: &Snapshot) -> impl Iterator<Item = Pod<'_>> {
+    let nodes = &snapshot.gcs.node_states;
+    let known: HashSet<&str> = nodes.iter().map(|node| node.instance_id.as_str()).collect();
+    let pending = move |pod: &Pod<'_>| {
+        pod.role == PodRole::Worker && !pod.deleting && !pod.ended && !known.contains(pod.name)
+    };
+    snapshot.pods.iter().filter(pending)
 }
 
-impl<'a> Late<'a> {
-    fn of(snapshot: &'a Snapshot, plan: &'a Plan, group: &str, now: f64) -> Self {
-        let late = |since: Option<f64>| since.is_some_and(|since| is_overdue(since, now));
-        let launches = plan.remember.instances.iter().filter(|launch| {
-            let asked = launch.pod.is_none() && launch.status == InstanceStatus::Requested;
-            launch.group == group && asked && late(launch.since)
-        });
-        Self {
-            pods: pending_pods(snapshot)
-                .filter(|pod| pod.group == group && late(pod.created()))
-                .collect(),
-            launches: launches.collect(),
-        }
+/// The reason why a pod waits: for a Kubernetes node, an image, or the start of Ray.
+pub(crate) fn waits_for(pod: &Pod<'_>) -> String {
+    let scheduled = pod.condition("PodScheduled");
+    if let Some(condition) = scheduled.filter(|condition| condition.status == "False") {
+        let message = condition.message.as_deref().unwrap_or("no node holds it");
+        return format!("waits for a node: {message}");
     }
+    let mut statuses = pod.container_statuses().iter();
+    let waiting = statuses.find_map(|status| status.state.waiting.as_ref()?.reason.as_deref());
+    match waiting {
+        Some(reason) => format!("its container waits: {reason}"),
+        None => "waits for Ray to start in it".to_owned(),
+    }
+}
 
-    fn count(&self) -> u64 {
-        let launches = self.launches.iter().map(|launch| launch.count);
-        launches.fold(self.pods.len() as u64, u64::saturating_add)
-    }
-
-    /// The time at which the first of them was requested, in seconds since 1970.
-    fn since(&self) -> Option<f64> {
-        let pods = self.pods.iter().filter_map(Pod::created);
-        let launches = self.launches.iter().filter_map(|launch| launch.since);
-        pods.chain(launches).reduce(f64::min)
-    }
-
-    fn reason(&self) -> String {
-        match (self.pods.first(), self.launches.is_empty()) {
-            (Some(pod), _) => format!("pod {}: {}", pod.name, waits_for(pod)),
-            (None, false) => {
-                "KubeRay has not made its pods: look at the Events of the RayCluster".to_owned()
-            }
-            (None, true) => {
-                "its pods were refused, or Ray did not start in them in time".to_owned()
-            }
-        }
-    }
+#[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
+pub(crate) fn whole(seconds: f64) -> i64 {
+    seconds as i64
 }
 
 #[cfg(test)]

@@ -3,5 +3,4 @@
 //! In: the plan and the snapshot. Out: the message that Ray's GCS stores. Invariant: Ray can read it, whatever the cluster's size.
 
 pub(crate) mod failed_launches;
-pub(crate) mod pending;
 pub mod status;

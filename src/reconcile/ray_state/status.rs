@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::plan::{DemandKind, Plan, Problem};
 use crate::reconcile::memory::backoff::Waits;
 use crate::reconcile::ray_state::failed_launches;
-use crate::reconcile::ray_state::pending::{pending_pods, waits_for, whole};
+use crate::reconcile::ray_state::failed_launches::{pending_pods, waits_for, whole};
 use crate::reconcile::round::Skipped;
 use crate::snapshot::Snapshot;
 use crate::snapshot::autoscaling_state::{AutoscalingState, PendingInstance, PendingRequest};
@@ -32,14 +32,36 @@ pub fn state(snapshot: &Snapshot, plan: &Plan, waits: &Waits, version: i64) -> A
             infeasible.extend(std::iter::repeat_n(request.request.clone(), units));
         }
     }
+    // Launches that have no pod yet, by worker group and time of the request.
+    let mut pending: BTreeMap<(&str, i64), i32> = BTreeMap::new();
+    for launch in &plan.remember.instances {
+        let status = launch.status;
+        let waits = matches!(status, InstanceStatus::Requested | InstanceStatus::Queued);
+        if launch.pod.is_none() && waits {
+            let since = whole(launch.since.unwrap_or_default());
+            let count = pending.entry((&launch.group, since)).or_default();
+            *count = count.saturating_add(i32::try_from(launch.count).unwrap_or(i32::MAX));
+        }
+    }
+    let request = |((group, since), count): ((&str, i64), i32)| PendingRequest {
+        group: group.to_owned(),
+        count,
+        since,
+    };
+    let instance = |pod: Pod<'_>| PendingInstance {
+        group: pod.group.to_owned(),
+        pod: pod.name.to_owned(),
+        address: pod.address().unwrap_or_default().to_owned(),
+        details: waits_for(&pod),
+    };
     let gangs = &gcs.pending_gang_resource_requests;
     let constraints = &gcs.cluster_resource_constraints;
     AutoscalingState {
         // A time grows across restarts of the autoscaler too. The GCS drops a state whose version
         // is lower.
         version,
-        pending_requests: pending_requests(plan),
-        pending_instances: pending_instances(snapshot),
+        pending_requests: pending.into_iter().map(request).collect(),
+        pending_instances: pending_pods(snapshot).map(instance).collect(),
         failed_requests: failed_launches::requests(snapshot, plan, waits),
         infeasible_requests: infeasible,
         infeasible_gangs: unmet(DemandKind::PlacementGroup)
@@ -49,38 +71,6 @@ pub fn state(snapshot: &Snapshot, plan: &Plan, waits: &Waits, version: i64) -> A
             .filter_map(|unmet| constraints.get(unmet.index).cloned())
             .collect(),
     }
-}
-
-/// Launches that have no pod yet, grouped by worker group and time of the request.
-fn pending_requests(plan: &Plan) -> Vec<PendingRequest> {
-    let mut pending: BTreeMap<(&str, i64), i32> = BTreeMap::new();
-    for instance in &plan.remember.instances {
-        let waits = matches!(
-            instance.status,
-            InstanceStatus::Requested | InstanceStatus::Queued
-        );
-        if instance.pod.is_none() && waits {
-            let since = whole(instance.since.unwrap_or_default());
-            let count = pending.entry((&instance.group, since)).or_default();
-            *count = count.saturating_add(i32::try_from(instance.count).unwrap_or(i32::MAX));
-        }
-    }
-    let request = |((group, since), count): ((&str, i64), i32)| PendingRequest {
-        group: group.to_owned(),
-        count,
-        since,
-    };
-    pending.into_iter().map(request).collect()
-}
-
-fn pending_instances(snapshot: &Snapshot) -> Vec<PendingInstance> {
-    let instance = |pod: Pod<'_>| PendingInstance {
-        group: pod.group.to_owned(),
-        pod: pod.name.to_owned(),
-        address: pod.address().unwrap_or_default().to_owned(),
-        details: waits_for(&pod),
-    };
-    pending_pods(snapshot).map(instance).collect()
 }
 
 /// The error text for people, in a few lines; empty when nothing is wrong. The text stays the same

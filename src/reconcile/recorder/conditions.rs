@@ -3,7 +3,7 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use crate::plan::{ClusterEnd, Departure, ExcessNode, Plan, Problem, ResizeNote, Unmet};
+use crate::plan::{ExcessNode, Plan, ResizeNote, Unmet};
 use crate::reconcile::events::driver_log::Message;
 use crate::reconcile::events::event::{ClusterEvent, ConditionKey, TrackedCondition};
 use crate::snapshot::Snapshot;
@@ -23,14 +23,38 @@ const RESIZING: &str = "Resizing";
 
 /// All conditions that hold and are worth an Event.
 pub(crate) fn conditions(snapshot: &Snapshot, plan: &Plan) -> Vec<TrackedCondition> {
-    let unmet = plan.unmet.iter().map(unmet);
-    let problems = plan.problems.iter().map(problem);
-    let mut conditions: Vec<TrackedCondition> = unmet.chain(problems).collect();
+    let mut conditions: Vec<TrackedCondition> = plan.unmet.iter().map(unmet).collect();
+    let condition = |topic, event| TrackedCondition {
+        topic,
+        event,
+        message: None,
+    };
+    for problem in &plan.problems {
+        let topic = ConditionKey::Problem {
+            at: problem.at.clone(),
+            reason: problem.reason.identity(),
+        };
+        let event = ClusterEvent::warning("Problem", "Planning", problem.to_string());
+        conditions.push(condition(topic, event));
+    }
     let now = snapshot.seconds().unwrap_or_default();
-    let excess = plan.excess.iter();
-    conditions.extend(excess.filter_map(|node| above_maximum(node, now)));
-    conditions.extend(plan.departures.iter().map(departs));
-    conditions.extend(plan.end.iter().map(ends));
+    // Nodes above a maximum that wait for their work.
+    let waits = |node: &&ExcessNode| node.since.is_some_and(|since| now - since >= WORKS_S);
+    for node in plan.excess.iter().filter(waits) {
+        let pod = node.pod.clone();
+        let event = ClusterEvent::warning("AboveMaximum", "Scaling", node.to_string()).on(&pod);
+        conditions.push(condition(ConditionKey::Excess { pod }, event));
+    }
+    for departure in &plan.departures {
+        let pod = departure.pod.clone();
+        let message = departure.with_time() + "; room for its work is looked for elsewhere";
+        let event = ClusterEvent::warning("NodeLeaves", "Scaling", message).on(&pod);
+        conditions.push(condition(ConditionKey::Departs { pod }, event));
+    }
+    if let Some(end) = &plan.end {
+        let event = ClusterEvent::normal("IdleTermination", "Scaling", end.to_string());
+        conditions.push(condition(ConditionKey::Ends, event));
+    }
     conditions.extend(snapshot.pods.iter().filter_map(pending_resize));
     conditions.extend(failed_resizes(snapshot, plan));
     conditions
@@ -38,8 +62,10 @@ pub(crate) fn conditions(snapshot: &Snapshot, plan: &Plan) -> Vec<TrackedConditi
 
 fn unmet(unmet: &Unmet) -> TrackedCondition {
     let (count, demand) = (unmet.count, &unmet.demand);
-    let reasons = unmet.why(REASONS);
-    let message = format!("{count} x {demand} cannot be placed: {reasons}");
+    let message = format!(
+        "{count} x {demand} cannot be placed: {}",
+        unmet.why(REASONS)
+    );
     TrackedCondition {
         topic: ConditionKey::Unmet {
             kind: unmet.kind,
@@ -60,48 +86,6 @@ fn of_bounded_length(demand: &str) -> String {
     demand.hash(&mut hasher);
     let beginning = &demand[..demand.floor_char_boundary(LONGEST_KEY)];
     format!("{beginning} {:016x}", hasher.finish())
-}
-
-fn problem(problem: &Problem) -> TrackedCondition {
-    TrackedCondition {
-        topic: ConditionKey::Problem {
-            at: problem.at.clone(),
-            reason: problem.reason.identity(),
-        },
-        event: ClusterEvent::warning("Problem", "Planning", problem.to_string()),
-        message: None,
-    }
-}
-
-/// The condition of a node above a maximum that waits for its work.
-fn above_maximum(node: &ExcessNode, now: f64) -> Option<TrackedCondition> {
-    let pod = &node.pod;
-    let works = node.since.is_some_and(|since| now - since >= WORKS_S);
-    works.then(|| TrackedCondition {
-        topic: ConditionKey::Excess { pod: pod.clone() },
-        event: ClusterEvent::warning("AboveMaximum", "Scaling", node.to_string()).on(pod),
-        message: None,
-    })
-}
-
-/// The condition of a pod that is about to leave with its Kubernetes node.
-fn departs(departure: &Departure) -> TrackedCondition {
-    let pod = &departure.pod;
-    let message = departure.with_time() + "; room for its work is looked for elsewhere";
-    TrackedCondition {
-        topic: ConditionKey::Departs { pod: pod.clone() },
-        event: ClusterEvent::warning("NodeLeaves", "Scaling", message).on(pod),
-        message: None,
-    }
-}
-
-/// The condition of a cluster that nobody uses any more.
-fn ends(end: &ClusterEnd) -> TrackedCondition {
-    TrackedCondition {
-        topic: ConditionKey::Ends,
-        event: ClusterEvent::normal("IdleTermination", "Scaling", end.to_string()),
-        message: None,
-    }
 }
 
 /// The condition of a pod whose resize the kubelet does not carry out.

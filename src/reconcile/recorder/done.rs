@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::RemovalCause;
-use crate::reconcile::effects::done::Done;
+use crate::plan::{RayletSync, RemovalCause};
+use crate::reconcile::effects::chain::Done;
 use crate::reconcile::effects::effect::{
-    ClusterPatch, Drain, DrainKind, Effect, GroupChange, Reply,
+    ClusterPatch, Drain, DrainKind, Effect, GroupChange, PodPatch, RayletResize, Reply,
 };
 use crate::reconcile::effects::failure::Meaning;
 use crate::reconcile::events::driver_log::Message;
@@ -29,11 +29,33 @@ pub(crate) fn announcements(
     for done in done {
         match (&done.effect, &done.result) {
             (Effect::PatchCluster(patch), Ok(_)) => scaled(patch, &mut announcements),
-            (Effect::ResizePod(patch), Ok(_)) => {
-                announcements.events.extend(asked(round, &patch.pod, from));
+            (Effect::ResizePod(PodPatch { pod, .. }), Ok(_)) => {
+                let mut resizes = round.plan.resizes.iter();
+                let Some(resize) = resizes.find(|resize| resize.pod == *pod) else {
+                    continue;
+                };
+                let message = format!("resizing pod {pod}: {}", resize.sizes());
+                let reason = if resize.is_rollback() {
+                    from.remove(pod);
+                    "ResizeRolledBack"
+                } else {
+                    from.insert(pod.clone(), resize.size_now());
+                    "Resizing"
+                };
+                let event = ClusterEvent::normal(reason, RESIZING, message);
+                announcements.events.push(event.on(pod));
             }
-            (Effect::ResizeRaylet(resize), Ok(_)) => {
-                announcements.events.extend(grown(round, &resize.pod, from));
+            // The pod has its new size, and its raylet has been told.
+            (Effect::ResizeRaylet(RayletResize { pod, .. }), Ok(_)) => {
+                let mut syncs = round.plan.raylet_syncs.iter();
+                let Some(size) = syncs.find(|sync| sync.pod == *pod).map(RayletSync::size) else {
+                    continue;
+                };
+                if let Some(before) = from.remove(pod).filter(|before| *before != size) {
+                    let message = format!("pod {pod} was resized in place: {before} -> {size}");
+                    let event = ClusterEvent::normal("Resized", RESIZING, message);
+                    announcements.events.push(event.on(pod));
+                }
             }
             (Effect::Drain(drain), Ok(Reply::DrainAccepted)) => {
                 let same = drained.entry((&drain.group, drain.cause)).or_default();
@@ -79,35 +101,6 @@ fn scaled(patch: &ClusterPatch, announcements: &mut Announcements) {
     let launching = patch.changes.iter().filter(|change| change.launches > 0);
     let adding = launching.map(|change| Message::adding(change.launches, &change.group));
     announcements.messages.extend(adding);
-}
-
-/// The Event of a resize that was requested from Kubernetes.
-fn asked(round: &Round, pod: &str, from: &mut BTreeMap<String, String>) -> Option<ClusterEvent> {
-    let resize = round.plan.resizes.iter().find(|resize| resize.pod == pod)?;
-    let message = format!("resizing pod {pod}: {}", resize.sizes());
-    let reason = if resize.is_rollback() {
-        from.remove(pod);
-        "ResizeRolledBack"
-    } else {
-        from.insert(pod.to_owned(), resize.size_now());
-        "Resizing"
-    };
-    Some(ClusterEvent::normal(reason, RESIZING, message).on(pod))
-}
-
-/// The Event of a pod that has its new size and whose raylet has been told.
-fn grown(round: &Round, pod: &str, from: &mut BTreeMap<String, String>) -> Option<ClusterEvent> {
-    let sync = round
-        .plan
-        .raylet_syncs
-        .iter()
-        .find(|sync| sync.pod == pod)?;
-    let before = from.remove(pod).filter(|before| *before != sync.size())?;
-    let message = format!(
-        "pod {pod} was resized in place: {before} -> {}",
-        sync.size()
-    );
-    Some(ClusterEvent::normal("Resized", RESIZING, message).on(pod))
 }
 
 /// The conditions of effects that failed, except for races that end by themselves.

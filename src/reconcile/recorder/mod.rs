@@ -16,7 +16,7 @@ pub(crate) mod done;
 
 use std::collections::BTreeMap;
 
-use crate::reconcile::effects::done::Done;
+use crate::reconcile::effects::chain::Done;
 use crate::reconcile::events::driver_log::Message;
 use crate::reconcile::events::event::{
     Announcements, ClusterEvent, ConditionKey, TrackedCondition,
@@ -57,7 +57,12 @@ impl EventRecorder {
             announcements.events.push(condition.event.clone());
             announcements.messages.extend(condition.message.clone());
         }
-        announcements.messages.extend(self.resized(round));
+        if let Some(totals) = round.totals {
+            let before = self.totals.replace(totals);
+            let has_changed = before.is_some_and(|before| before != totals);
+            let resized = has_changed.then(|| Message::resized(totals));
+            announcements.messages.extend(resized);
+        }
         let seen = round.totals.is_some();
         // A round that could not observe the cluster does not know which pods are gone.
         self.from.retain(|pod, _| !seen || round.pods.contains(pod));
@@ -84,37 +89,24 @@ impl EventRecorder {
             *seen = seen.min(now);
             now - *seen < AGAIN_S
         });
-        self.make_room(new.len(), now);
+        // Conditions that have been gone for longest are forgotten to make room. A condition that holds is not, or it would be
+        // announced again in each round.
+        let excess = (self.announced.len().saturating_add(new.len())).saturating_sub(KEPT);
+        if excess > 0 {
+            let mut gone: Vec<(f64, ConditionKey)> = (self.announced.iter())
+                .filter(|(_, seen)| seen.total_cmp(&now).is_ne())
+                .map(|(topic, seen)| (*seen, topic.clone()))
+                .collect();
+            gone.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+            for (_, topic) in gone.into_iter().take(excess) {
+                self.announced.remove(&topic);
+            }
+        }
         new.retain(|condition| {
             let has_room = self.announced.len() < KEPT;
             has_room && (self.announced.insert(condition.topic.clone(), now)).is_none()
         });
         new
-    }
-
-    /// Forgets what has been gone for longest.
-    fn make_room(&mut self, new: usize, now: f64) {
-        let excess = (self.announced.len().saturating_add(new)).saturating_sub(KEPT);
-        if excess == 0 {
-            return;
-        }
-        // A condition that holds is not forgotten, or it would be announced again in each round.
-        let is_gone = |seen: f64| seen.total_cmp(&now).is_ne();
-        let mut gone: Vec<(f64, ConditionKey)> = (self.announced.iter())
-            .filter(|(_, seen)| is_gone(**seen))
-            .map(|(topic, seen)| (*seen, topic.clone()))
-            .collect();
-        gone.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-        for (_, topic) in gone.into_iter().take(excess) {
-            self.announced.remove(&topic);
-        }
-    }
-
-    /// A message for drivers when the size of the cluster has changed.
-    fn resized(&mut self, round: &Round) -> Option<Message> {
-        let totals = round.totals?;
-        let before = self.totals.replace(totals)?;
-        (before != totals).then(|| Message::resized(totals))
     }
 }
 
@@ -132,37 +124,27 @@ fn summed_up(events: Vec<ClusterEvent>) -> Vec<ClusterEvent> {
     }
     // Each reason gets the same share: a hundred resizes must not crowd out the one Event of
     // another kind.
-    let most = MOST / by_reason.len().max(1);
-    by_reason
-        .into_iter()
-        .flat_map(|(_, same)| sum_up(same, most.max(1)))
-        .collect()
-}
-
-fn sum_up(mut events: Vec<ClusterEvent>, most: usize) -> Vec<ClusterEvent> {
-    if events.len() > most {
-        let rest = events.split_off(most - 1);
-        if let Some(first) = rest.first() {
+    let most = (MOST / by_reason.len().max(1)).max(1);
+    let mut events: Vec<ClusterEvent> = Vec::new();
+    for (_, mut same) in by_reason {
+        if same.len() > most {
+            let rest = same.split_off(most - 1);
             let messages: Vec<&str> = rest.iter().map(|event| event.message.as_str()).collect();
-            events.push(ClusterEvent {
+            same.extend(rest.first().map(|first| ClusterEvent {
                 message: messages.join("; "),
                 pod: None,
                 ..first.clone()
-            });
+            }));
+        }
+        events.extend(same);
+    }
+    for ClusterEvent { message, .. } in &mut events {
+        if message.len() > LONGEST {
+            message.truncate(message.floor_char_boundary(LONGEST));
+            message.push_str(" ...");
         }
     }
-    for each in &mut events {
-        shorten(&mut each.message);
-    }
     events
-}
-
-fn shorten(message: &mut String) {
-    if message.len() > LONGEST {
-        let end = message.floor_char_boundary(LONGEST);
-        message.truncate(end);
-        message.push_str(" ...");
-    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 //! time passes.
 
 use crate::plan::Strategy;
+use crate::reconcile::Round;
 use crate::reconcile::look::LookState;
-use crate::reconcile::unchanged::{self, Foreseen, REST_S, UnchangedCheck};
-use crate::reconcile::{Round, RoundMemory, RoundSettings};
+use crate::reconcile::unchanged::{self, REST_S, UnchangedCheck};
 use crate::simulate::world::World;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::ClusterResourceState;
@@ -27,10 +27,10 @@ const RAY_INTERVAL_S: f64 = 5.0;
 #[derive(Debug, Clone)]
 pub(super) struct IdleRound {
     /// The versions that it was made of.
-    of: Seen,
+    pub(super) of: Seen,
     /// The time since which nothing has been found to do in this state, in seconds since 1970.
-    since: f64,
-    proof: Proof,
+    pub(super) since: f64,
+    pub(super) proof: Proof,
 }
 
 /// The numbers of what a scaler sees.
@@ -54,68 +54,50 @@ impl Seen {
 
 /// Whether rounds of the same state can be spared.
 #[derive(Debug, Clone)]
-enum Proof {
+pub(super) enum Proof {
     /// Nobody has asked.
     Unknown(Box<(Round, Snapshot)>),
     /// They can be spared as long as the check holds.
-    Known(UnchangedCheck, Box<Foreseen>),
+    Known(UnchangedCheck, Box<(Round, Snapshot)>),
     /// They cannot.
     Refuted,
 }
 
-/// The input of a proof.
-pub(super) struct ProofContext<'a> {
-    pub(super) memory: &'a RoundMemory,
-    pub(super) settings: &'a RoundSettings,
-    /// Seconds from one look to the next, if nothing happens.
-    pub(super) interval_s: f64,
-}
-
 impl IdleRound {
-    /// A round that has just been made, or that was foreseen; nothing was found to do since `since`.
-    pub(super) fn new(of: Seen, since: f64, round: Round, snapshot: Snapshot) -> Self {
-        Self {
-            of,
-            since,
-            proof: Proof::Unknown(Box::new((round, snapshot))),
-        }
-    }
-
-    /// Whether there is nothing else to see than then.
-    pub(super) fn is_of(&self, seen: Seen) -> bool {
-        self.of == seen
-    }
-
-    /// Whether a round of now would find nothing to do, as far as can be told without or with what the
-    /// GCS says.
-    pub(super) fn holds<'a>(
+    /// If a round of now would find nothing to do, as far as can be told without or with what the GCS says: whether
+    /// something is pending or on its way all the same. So many clusters are busy, if this one is.
+    pub(super) fn holds(
         &mut self,
         seen: Seen,
         gcs: Option<&ClusterResourceState>,
         now: f64,
-        context: impl FnOnce(bool) -> ProofContext<'a>,
-    ) -> bool {
+        state: &LookState,
+        busy_clusters: usize,
+    ) -> Option<bool> {
         if self.of.view != seen.view {
-            return false;
+            return None;
         }
         let is_same = self.of == seen;
-        // Most states change before anybody asks whether rounds of them can be spared.
-        if let Proof::Unknown(made) = &self.proof
-            && !is_same
-            && !gcs.is_some_and(|gcs| unchanged::is_same(gcs, &made.1.gcs))
-        {
-            return false;
+        if let Proof::Unknown(made) = &self.proof {
+            // Most states change before anybody asks whether rounds of them can be spared.
+            if !is_same && !gcs.is_some_and(|gcs| unchanged::is_same(gcs, &made.1.gcs)) {
+                return None;
+            }
+            let busy = made.0.busy.then_some(busy_clusters);
+            self.prove(state, interval_s(state, busy, now));
         }
-        self.prove(context);
-        let holds = match &self.proof {
-            Proof::Known(check, _) if is_same => check.is_fresh(now),
-            Proof::Known(check, _) => gcs.is_some_and(|gcs| check.holds(gcs, now)),
-            Proof::Unknown(_) | Proof::Refuted => false,
+        let Proof::Known(check, _) = &self.proof else {
+            return None;
+        };
+        let holds = if is_same {
+            check.is_fresh(now)
+        } else {
+            gcs.is_some_and(|gcs| check.holds(gcs, now))
         };
         if holds {
             self.of = seen;
         }
-        holds
+        holds.then_some(check.is_busy)
     }
 
     /// The time until which rounds of the same state are spared, in seconds since 1970, if that is
@@ -123,47 +105,31 @@ impl IdleRound {
     pub(super) fn spared_until(&self, seen: Seen, now: f64) -> Option<f64> {
         match &self.proof {
             Proof::Known(check, _) if self.of == seen && now - self.since > DAY_S => {
-                Some(check.until())
+                Some(check.until)
             }
             _ => None,
         }
     }
 
-    /// Whether something is pending or on its way all the same.
-    pub(super) fn is_busy(&self) -> bool {
-        matches!(&self.proof, Proof::Known(check, _) if check.is_busy())
-    }
-
-    /// Whether the round of that time was made, by looking ahead.
-    pub(super) fn foresees(&self, seen: Seen, time: &str) -> bool {
-        self.of == seen
-            && matches!(&self.proof, Proof::Known(_, then) if then.snapshot.time == time)
-    }
-
-    /// The round that was made by looking ahead, and since when there has been nothing to do.
-    pub(super) fn foreseen(self) -> Option<(Foreseen, f64)> {
+    /// The round of that time, if it was made by looking ahead, and since when there has been nothing to do.
+    pub(super) fn foreseen(self, seen: Seen, time: &str) -> Option<((Round, Snapshot), f64)> {
         match self.proof {
-            Proof::Known(_, then) => Some((*then, self.since)),
-            Proof::Unknown(_) | Proof::Refuted => None,
+            Proof::Known(_, then) if self.of == seen && then.1.time == time => {
+                Some((*then, self.since))
+            }
+            _ => None,
         }
     }
 
-    /// Finds out for how long rounds of this state can be spared: each time for longer.
-    fn prove<'a>(&mut self, context: impl FnOnce(bool) -> ProofContext<'a>) {
-        if !matches!(self.proof, Proof::Unknown(_)) {
-            return;
-        }
+    /// Finds out for how long rounds of this state can be spared: each time for longer. If nothing happens, looks
+    /// come every `interval_s`.
+    fn prove(&mut self, state: &LookState, interval_s: f64) {
         let Proof::Unknown(made) = std::mem::replace(&mut self.proof, Proof::Refuted) else {
             return;
         };
         let (round, snapshot) = *made;
-        let ProofContext {
-            memory,
-            settings,
-            interval_s,
-        } = context(round.busy);
         // Waits end at some time, and schedules begin and end.
-        let is_bounded = round.busy || !settings.plan.schedules.is_empty();
+        let is_bounded = round.busy || !state.settings.plan.schedules.is_empty();
         let quiet_s = round.at - self.since;
         let longest = match is_bounded {
             true => REST_S,
@@ -175,6 +141,7 @@ impl IdleRound {
         while rest_s >= interval_s.min(REST_S) {
             // The look at the end finds its round made.
             let whole_s = (rest_s / interval_s).ceil() * interval_s;
+            let (memory, settings) = (&state.memory, &state.settings);
             match UnchangedCheck::lasting(whole_s, &round, *snapshot, memory, settings) {
                 Ok((check, then)) => {
                     self.proof = Proof::Known(check, Box::new(then));

@@ -5,14 +5,14 @@
 //! world, and sets its next look.
 //!
 //! - `process`: the scaler, and what becomes of its process
-//! - `steps`: performs the steps of a look ([`look`](crate::reconcile::look)) on the world
+//! - `looks`: a [`look`](crate::reconcile::look) at the world, and the calls that follow
 //! - `idle`: rounds that need not be made
 //!
 //! Invariant: nothing is decided here. What follows on what is the core's, and rounds that are spared would
 //! have changed nothing.
 
 mod idle;
+mod looks;
 mod process;
-mod steps;
 
 pub use process::{Scaler, Spared};

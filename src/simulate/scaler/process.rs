@@ -1,32 +1,31 @@
 //! A scaler of one cluster, and what becomes of its process.
 
 use crate::flow_control::requests::NotAdmitted;
-use crate::plan::Strategy;
 use crate::plan::check::Violation;
 use crate::reconcile::look::LookState;
 use crate::reconcile::observed::cadence;
-use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
-use crate::reconcile::{Done, Effect, Failure, Handover, RoundSettings};
+use crate::reconcile::{Effect, Failure, Handover, RoundSettings};
 use crate::simulate::moment::{Moment, ScalerClock};
 use crate::simulate::scaler::idle::IdleRound;
-use crate::simulate::sending::{Cut, Performing, Trust};
+use crate::simulate::sending::{ChainCall, Cut, Performing, Trust};
 use crate::simulate::world::World;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::OwnPods;
 
 /// The steps that a scaler leaves out because they would find nothing to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Spared {
     /// Nothing, for comparisons.
     Nothing,
     /// Rounds.
+    #[default]
     Rounds,
     /// Rounds, and looks that would see nothing new: nothing may add events to the world from outside.
     Looks,
 }
 
 /// A scaler of one cluster.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Scaler {
     pub(super) settings: RoundSettings,
     pub(super) state: LookState,
@@ -73,32 +72,10 @@ impl Scaler {
     pub fn new(settings: RoundSettings) -> Self {
         Self {
             settings,
-            state: LookState::default(),
-            handover: Handover::default(),
-            idle: None,
-            judged: None,
-            pods: None,
-            idle_since: None,
-            performing: None,
-            token: 0,
-            looked: 0,
-            number: 0,
-            trust: Trust::Always,
-            cut: None,
-            is_retired: false,
             busy_clusters: 1,
             is_busy: true,
-            clock: ScalerClock::default(),
-            spared: Spared::Rounds,
-            broken: None,
-            last_look: Moment::START,
-            started: Moment::START,
-            rounds: 0,
+            ..Self::default()
         }
-    }
-
-    pub(super) fn is_rayfit(&self) -> bool {
-        self.settings.plan.strategy == Strategy::Rayfit
     }
 
     /// Sets the next look so many seconds from now, instead of any that was set before.
@@ -112,7 +89,7 @@ impl Scaler {
     pub fn wake(&mut self, world: &mut World) {
         let is_resting = self.performing.is_none() && !self.is_retired;
         if is_resting
-            && self.is_rayfit()
+            && self.settings.plan.strategy.is_rayfit()
             && world.now >= self.started
             && self.trust != Trust::Until(None)
         {
@@ -123,90 +100,33 @@ impl Scaler {
         }
     }
 
-    /// A look is due.
-    pub fn look(&mut self, token: u64, world: &mut World) {
-        if token != self.token || self.performing.is_some() || self.is_retired {
-            return;
-        }
-        self.last_look = world.now;
-        if self.cut.is_none() {
-            self.clock.renew(world.now);
-        }
-        self.steps(world);
-    }
-
-    /// The next call of a chain has arrived: the world does it, and answers. Nothing of the process runs
-    /// for so many seconds, if any.
-    pub fn answered(&mut self, look: u64, chain: usize, frozen_s: f64, world: &mut World) {
-        let now = (world.now, self.clock.seconds(world.now));
-        // The answer may be to a call of a process that has been killed since.
-        if look != self.looked {
-            return;
-        }
-        let Some(performing) = &mut self.performing else {
-            return;
-        };
-        let scaler = self.number;
-        if performing.arrive(chain, self.cut, world) {
-            let patient_s = self.cut.map_or(0.0, |_| LONGEST_WRITE.as_secs_f64());
-            let waits_s = frozen_s.max(patient_s);
-            if waits_s > 0.0 {
-                let event = WorldEvent::Answered {
-                    scaler,
-                    look,
-                    chain,
-                };
-                return world.after(waits_s, event);
-            }
-        }
-        if performing.take_in(chain, self.trust, now) {
-            let event = WorldEvent::Answered {
-                scaler,
-                look,
-                chain,
-            };
-            return world.send(performing.is_kubernetes(chain), event);
-        }
-        if performing.left == 0
-            && let Some(Performing { step, done, .. }) = self.performing.take()
-        {
-            // The answer to a patch shows the RayCluster.
-            let shows =
-                |done: &Done| done.result.is_ok() && matches!(done.effect, Effect::PatchCluster(_));
-            if done.iter().any(shows) {
-                world.learn_cluster();
-            }
-            let has_answered = |done: &Done| done.effect.is_kubernetes() && done.result.is_ok();
-            if done.iter().any(has_answered) {
-                self.clock.hear(world.now);
-            }
-            self.round(step.performed(done), world);
-        }
-    }
-
     /// A call of a chain was not let through to the API server. Its event tells the chain.
     pub fn turned_away(&mut self, look: u64, chain: usize, why: NotAdmitted) {
         let performing = self.performing.as_mut().filter(|_| look == self.looked);
-        if let Some(performing) = performing {
-            performing.turn_away(chain, Failure::NotAdmitted(why.to_string()));
+        let chain = performing.and_then(|performing| performing.chains.get_mut(chain));
+        if let Some((_, call @ ChainCall::Sent)) = chain {
+            *call = ChainCall::Refused(Failure::NotAdmitted(why.to_string()));
         }
     }
 
     /// The calls that are on their way.
     pub fn calls(&self) -> Vec<Effect> {
         let performing = self.performing.iter();
-        performing.flat_map(Performing::calls).collect()
+        let chains = performing.flat_map(|performing| &performing.chains);
+        let sent = chains.filter(|(_, call)| matches!(call, ChainCall::Sent));
+        sent.filter_map(|(chain, _)| chain.next()).collect()
     }
 
     /// Whether the next thing that happens to a chain is that its call arrives.
     pub fn is_arriving(&self, look: u64, chain: usize) -> bool {
         let performing = self.performing.as_ref().filter(|_| look == self.looked);
-        performing.is_some_and(|performing| performing.is_arriving(chain))
+        performing.is_some_and(|performing| performing.sent(chain).is_some())
     }
 
     /// Whether a call is on its way.
     pub fn is_writing(&self) -> bool {
-        self.performing.as_ref().is_some_and(Performing::is_writing)
+        let mut chains = (self.performing.iter()).flat_map(|performing| &performing.chains);
+        chains.any(|(_, call)| matches!(call, ChainCall::Sent | ChainCall::Made(_)))
     }
 
     /// The process no longer scales the cluster. What is under way goes on.

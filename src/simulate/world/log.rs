@@ -123,7 +123,7 @@ impl fmt::Display for LogEntry {
                     }
                     Effect::Drain(drain) => write!(f, "{effect}: {}", drain.message)?,
                     Effect::PutError(text) => write!(f, "{effect}: {text:?}")?,
-                    Effect::Report(_) | Effect::DeleteCluster(_) => write!(f, "{effect}")?,
+                    Effect::Report(_) | Effect::DeleteCluster { .. } => write!(f, "{effect}")?,
                 }
                 match result {
                     Ok(reply) => write!(f, ": {reply:?}"),

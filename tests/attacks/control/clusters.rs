@@ -7,7 +7,7 @@ use std::time::Duration;
 use rayfit::apiserver::{ApiServer, Informers, Watches};
 use rayfit::controller::observe::WatchScope;
 use rayfit::controller::tuning::InForce;
-use rayfit::controller::{ControllerOptions, Surroundings, run};
+use rayfit::controller::{ControllerOptions, run};
 use rayfit::reconcile::ownership::lease::record::Terms;
 use rayfit::supervisor::Supervisor;
 use rayfit::telemetry::Metrics;
@@ -68,16 +68,11 @@ impl Controller {
     pub fn with(server: ApiServer, replica: &str) -> Self {
         let metrics = Arc::new(Metrics::new(Arc::default()));
         let supervisor = Supervisor::default();
-        let around = Surroundings {
-            in_force: InForce {
-                known: Arc::new(AtomicBool::new(true)),
-                ..InForce::default()
-            },
-            metrics: metrics.scaling.clone(),
-            informers: Informers::new(server.client(), metrics.watches.clone()),
-            supervisor: supervisor.clone(),
-            api: server,
+        let in_force = InForce {
+            known: Arc::new(AtomicBool::new(true)),
+            ..InForce::default()
         };
+        let informers = Informers::new(server.client(), metrics.watches.clone());
         let options = ControllerOptions {
             reach: WatchScope::Everything,
             lease_namespace: "rayfit-system".to_owned(),
@@ -93,7 +88,15 @@ impl Controller {
             image: "rayfit".to_owned(),
         };
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(run(options, around, stopped));
+        let task = tokio::spawn(run(
+            options,
+            server,
+            in_force,
+            metrics.scaling.clone(),
+            informers,
+            supervisor.clone(),
+            stopped,
+        ));
         Self {
             metrics,
             supervisor,

@@ -57,7 +57,7 @@ fn pod_of(effect: &Effect) -> Option<String> {
             let mut listed = patch.changes.iter().flat_map(|change| &change.deletions);
             listed.next().map(|deletion| deletion.pod.clone())
         }
-        Effect::DeleteCluster(_) | Effect::Report(_) | Effect::PutError(_) => None,
+        Effect::DeleteCluster { .. } | Effect::Report(_) | Effect::PutError(_) => None,
     }
 }
 

@@ -159,7 +159,7 @@ fn is_foreign(world: &World, effect: &Effect) -> bool {
         Effect::ResizeRaylet(resize) => &resize.pod,
         Effect::Drain(drain) => &drain.pod,
         Effect::PatchCluster(_)
-        | Effect::DeleteCluster(_)
+        | Effect::DeleteCluster { .. }
         | Effect::Report(_)
         | Effect::PutError(_) => return false,
     };

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{GRACE_S, Handover, HandoverStep, PERMISSION_S, RECORD};
 use crate::ray::ReconcileMode;
 use crate::ray::{Kind, RayObject};
-use crate::reconcile::ownership::eligibility::{Eligibility, Ineligible, other_installation};
+use crate::reconcile::ownership::eligibility::{Ineligible, other_installation};
 use crate::reconcile::ownership::record::ScalerRole;
 
 /// The seconds that pass in one tick.
@@ -117,8 +117,8 @@ impl World {
         let left = (!role.is_of_mode(view.mode))
             .then_some(Ineligible::Mode(view.mode))
             .or_else(|| other_installation(&object, role));
-        let eligibility = left.map_or(Eligibility::Ours, Eligibility::Leave);
-        let step = handover.step(&cluster, &eligibility, role, now);
+        let eligibility = left.map_or(Ok(()), Err);
+        let step = handover.step(&cluster, eligibility.is_ok(), role, now);
         scaler.taking = handover
             .taking
             .map(|(entry, since)| (entry, ticks(now - since)));

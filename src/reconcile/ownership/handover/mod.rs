@@ -30,7 +30,6 @@ use serde_json::Value;
 
 use crate::ray::{Kind, RayObject, text_at};
 use crate::reconcile::effects::replicas::annotate;
-use crate::reconcile::ownership::eligibility::Eligibility;
 use crate::reconcile::ownership::record::{HandoverRecord, NOBODY, ScalerRole, TAKING};
 
 pub use crate::ray::reconcile::RECORD;
@@ -78,7 +77,7 @@ impl Handover {
     pub fn step(
         &mut self,
         cluster: &Value,
-        eligibility: &Eligibility,
+        is_eligible: bool,
         role: &ScalerRole,
         now: f64,
     ) -> HandoverStep {
@@ -90,7 +89,11 @@ impl Handover {
         // Both are brought up to date at every step, whichever decides: their times count from when a
         // record was first seen.
         let seen = self.seen(&record, role, now);
-        let held = self.held(&record, role, now);
+        self.held_since = match &record {
+            HandoverRecord::Held(by) if by == role => Some(self.held_since.unwrap_or(now)),
+            _ => None,
+        };
+        let held = self.held_since;
         let write = |text: &str| annotate(cluster, RECORD, text);
         let mode = object.reconcile_mode();
         if !role.is_of_mode(mode) {
@@ -99,10 +102,14 @@ impl Handover {
                 _ => HandoverStep::Rest,
             };
         }
-        if *eligibility != Eligibility::Ours {
+        if !is_eligible {
             return HandoverStep::Rest;
         }
         let own = role.recorded();
+        let address = cluster
+            .pointer("/status/head/podIP")
+            .and_then(Value::as_str);
+        let has_head = address.is_some_and(|address| !address.is_empty());
         let claim = match (&record, seen) {
             _ if held.is_some() => return HandoverStep::Act,
             (_, Some(seen)) if now < seen + GRACE_S => {
@@ -114,7 +121,8 @@ impl Handover {
                 };
             }
             (HandoverRecord::Nobody, _) | (_, Some(_)) => write(&own),
-            (HandoverRecord::Absent, None) if is_new(cluster) => write(&own),
+            // The cluster never had a head, so that no process ever called its GCS and no effects can be under way.
+            (HandoverRecord::Absent, None) if !has_head => write(&own),
             _ => {
                 let version = object
                     .metadata()
@@ -123,15 +131,6 @@ impl Handover {
             }
         };
         claim.map_or(HandoverStep::Rest, HandoverStep::Claim)
-    }
-
-    /// The time since which the record has named this process, if it does.
-    fn held(&mut self, record: &HandoverRecord, role: &ScalerRole, now: f64) -> Option<f64> {
-        self.held_since = match record {
-            HandoverRecord::Held(by) if by == role => Some(self.held_since.unwrap_or(now)),
-            _ => None,
-        };
-        self.held_since
     }
 
     /// The time at which the entry of this process was first seen, if it is taking over.
@@ -149,13 +148,6 @@ impl Handover {
         self.taking = Some(entry);
         Some(since)
     }
-}
-
-/// Whether the cluster never had a head, so that no process ever called its GCS and no effects can
-/// be under way.
-fn is_new(cluster: &Value) -> bool {
-    let head = cluster.pointer("/status/head/podIP");
-    head.and_then(Value::as_str).is_none_or(str::is_empty)
 }
 
 fn release(held_since: f64, now: f64, patch: Option<Patch>) -> HandoverStep {

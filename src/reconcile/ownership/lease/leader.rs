@@ -64,7 +64,8 @@ pub struct Leadership {
     unanswered: Option<Duration>,
     /// The time of this replica's last request.
     asked: Option<Duration>,
-    is_stopping: bool,
+    /// Whether the Lease is being given back.
+    pub is_stopping: bool,
 }
 
 impl Leadership {
@@ -128,16 +129,6 @@ impl Leadership {
         self.seen = Some((record, sent));
     }
 
-    /// Begins to give the Lease back.
-    pub fn stop(&mut self) {
-        self.is_stopping = true;
-    }
-
-    /// Whether the Lease is being given back.
-    pub fn is_stopping(&self) -> bool {
-        self.is_stopping
-    }
-
     /// The time until which writes may last, while this replica leads. It may be over.
     pub fn leads_until(&self) -> Option<Duration> {
         let trusted = self.terms.duration.saturating_sub(self.terms.margin);
@@ -169,7 +160,12 @@ impl Leadership {
             }
             Some(sent) => now >= sent + self.terms.renew,
             None if self.is_stopping => false,
-            None => self.is_free(seen, *since, now),
+            None => {
+                // A duration that somebody wrote into the Lease cannot keep others away for ever.
+                let longest = self.terms.duration * 6;
+                let duration = seen.duration.clamp(self.terms.duration, longest);
+                seen.holder.is_none() || now >= *since + duration
+            }
         };
         is_due.then(|| LeaseRequest::Hold(seen.clone()))
     }
@@ -184,13 +180,6 @@ impl Leadership {
 
     fn is_ours(&self, record: &LeaseRecord) -> bool {
         record.holder.as_ref() == Some(&self.replica)
-    }
-
-    fn is_free(&self, seen: &LeaseRecord, since: Duration, now: Duration) -> bool {
-        // A duration that somebody wrote into the Lease cannot keep others away for ever.
-        let longest = self.terms.duration * 6;
-        let duration = seen.duration.clamp(self.terms.duration, longest);
-        seen.holder.is_none() || now >= since + duration
     }
 
     #[cfg(test)]
@@ -278,7 +267,7 @@ mod tests {
     fn the_lease_is_given_back_after_the_last_write_and_renewed_until_then() {
         let mut a = replica("a");
         a.wrote(record("a", 1), SECOND);
-        a.stop();
+        a.is_stopping = true;
         assert_eq!(a.leads_until(), None, "no write begins any more");
         assert_eq!(a.request(SECOND * 2, true), None);
         assert_eq!(

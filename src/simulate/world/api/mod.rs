@@ -90,7 +90,7 @@ impl World {
                 self.patch_cluster(&patch.operations).map(|()| Reply::Ok)
             }
             // Its GCS does not say who uses the cluster, so that it never ends by itself.
-            Effect::DeleteCluster(_) => Err(refused(405, "no cluster is deleted here", &[])),
+            Effect::DeleteCluster { .. } => Err(refused(405, "no cluster is deleted here", &[])),
             Effect::NotePod(patch) => self.note_pod(patch),
             Effect::ResizePod(patch) => self.resize_pod(patch),
             Effect::ResizeRaylet(resize) => self.resize_raylet(resize),

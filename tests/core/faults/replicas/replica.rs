@@ -71,7 +71,7 @@ impl Replica {
 
     /// The process is asked to stop: it gives back the Lease.
     pub(super) fn stop(&mut self) {
-        self.leadership.stop();
+        self.leadership.is_stopping = true;
     }
 
     /// Until when this replica trusts that it may write, if it does.

@@ -8,19 +8,18 @@ use super::serve::serve;
 use super::settings::PlanSettings;
 use crate::hash::{HashMap, HashSet};
 use crate::plan::conclude::{actions, explain};
-use crate::plan::demand::names::Names;
 use crate::plan::demand::requests::{self, Demand};
 use crate::plan::demand::shape::Shapes;
-use crate::plan::growth::headroom::{Headrooms, NodeHeadroom};
+use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{ByGroup, DemandIndex, List, StandbyIndex};
 use crate::plan::memory::attempts::Attempts;
 use crate::plan::memory::{availability, blocked, bursts, growth_backoff};
 use crate::plan::nodes::assemble::NodeAssembly;
-use crate::plan::nodes::blocked::{Evidence, StartPatience};
+use crate::plan::nodes::blocked::Evidence;
 use crate::plan::nodes::departure::departures;
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::hanging::HangingPods;
-use crate::plan::nodes::node::PlannedNode;
+use crate::plan::nodes::node::{NodeClasses, PlannedNode};
 use crate::plan::nodes::rows::{Leftovers, Row};
 use crate::plan::nodes::view::NodeReader;
 use crate::plan::nodes::{assemble, full, problems, raylet, rows, view};
@@ -29,11 +28,9 @@ use crate::plan::outcome::plan::Plan;
 use crate::plan::outcome::problem::Problem;
 use crate::plan::outcome::report::PlanReport;
 use crate::plan::packing::budget::{BUDGET, WorkBudget};
-use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::servable::servable;
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
 use crate::plan::pressure;
-use crate::plan::removal::deadline::DrainingExcess;
 use crate::plan::removal::enforce::Timeouts;
 use crate::plan::removal::keep::Keep;
 use crate::plan::removal::make_room::{RoomContext, await_room, make_room};
@@ -50,73 +47,71 @@ use crate::snapshot::pod::Pod;
 /// snapshots give equal plans.
 pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport) {
     let own: Vec<Pod<'_>> = snapshot.pods.iter().collect();
-    let live = snapshot.gcs.live();
+    let read = || ClusterConfig::read(&snapshot.ray_cluster, settings.strategy);
+    let config = read();
     let now = snapshot.seconds().unwrap_or_default();
-    let mut wanted = Wanted::default();
-    let mut departing = BTreeMap::new();
-    let config = ClusterConfig::read(&snapshot.ray_cluster, settings.strategy);
-    if settings.strategy.is_rayfit() {
-        wanted = Wanted::at(&settings.headroom, &settings.schedules, now);
-        departing = departures(snapshot, &own, &config, (settings.drain_timeout_s, now));
-        wanted.replace(departing.values(), &live);
-    }
-    let decision = Decision {
+    let mut decision = Decision {
         snapshot,
-        settings,
-        wanted,
-        departures: departing,
+        settings: settings.clone(),
+        wanted: Wanted::default(),
+        departures: BTreeMap::new(),
         own: &own,
-        live: &live,
+        live: &snapshot.gcs.live(),
+        now,
     };
-    decision.decide(config, now)
+    let mut attempts = Attempts::default();
+    if decision.is_rayfit() {
+        decision.wanted = Wanted::at(&settings.headroom, &settings.schedules, now);
+        let times = (settings.drain_timeout_s, now);
+        decision.departures = departures(snapshot, &own, &config, times);
+        let leaving = decision.departures.values();
+        decision.wanted.replace(leaving, decision.live);
+        attempts = Attempts::of(snapshot, now);
+    } else {
+        // Ray knows nothing of these improvements, so its strategy goes without them.
+        decision.settings = PlanSettings {
+            learn_gaps: false,
+            make_room: false,
+            keep_small_s: None,
+            shrink_after_s: None,
+            follow_memory: false,
+            ..settings.clone()
+        };
+    }
+    let mut decided = decision.run(config, &attempts);
+    let (cluster, patience) = (snapshot.title(), settings.unschedulable_s);
+    if decision.is_rayfit() && attempts.give_up(&decided, &cluster, patience) {
+        decided = decision.run(read(), &attempts);
+    }
+    let plan = actions::plan(snapshot, settings, &decided);
+    let report = explain::report(&decided, &plan);
+    (plan, report)
 }
 
 struct Decision<'a> {
     snapshot: &'a Snapshot,
-    settings: &'a PlanSettings,
+    settings: PlanSettings,
     wanted: Wanted,
     departures: BTreeMap<String, Departure>,
     own: &'a [Pod<'a>],
     live: &'a LiveNodes<'a>,
+    now: f64,
 }
 
 impl<'a> Decision<'a> {
-    fn decide(&self, config: ClusterConfig, now: f64) -> (Plan, PlanReport) {
-        let snapshot = self.snapshot;
-        let attempts = Some(Attempts::of(snapshot, now)).filter(|_| self.is_rayfit());
-        let mut attempts = attempts.unwrap_or_default();
-        let mut decided = self.run(config, &attempts, now);
-        let (cluster, patience) = (snapshot.title(), self.settings.unschedulable_s);
-        if self.is_rayfit() && attempts.give_up(&decided, &cluster, patience) {
-            let config = ClusterConfig::read(&snapshot.ray_cluster, self.settings.strategy);
-            decided = self.run(config, &attempts, now);
-        }
-        let plan = actions::plan(snapshot, self.settings, &decided);
-        let report = explain::report(&decided, &plan);
-        (plan, report)
-    }
-
     fn is_rayfit(&self) -> bool {
         self.settings.strategy.is_rayfit()
     }
 
-    fn run(&self, mut config: ClusterConfig, attempts: &Attempts, now: f64) -> Decided<'a> {
-        let mut problems = self.problems(&mut config);
-        let (pods, strategy) = ((self.own, self.live), self.settings.strategy);
-        let (mut list, mut leftovers) = rows::rows(self.snapshot, pods, strategy, now);
+    fn run(&self, mut config: ClusterConfig, attempts: &Attempts) -> Decided<'a> {
+        let now = self.now;
+        let mut problems = std::mem::take(&mut config.problems);
+        problems.extend(problems::all(self.snapshot, self.own));
         if self.is_rayfit() {
-            leftovers.hanging = HangingPods::of(self.own, &config, now);
-            problems.extend(leftovers.hanging.problems());
-            let hanging = &leftovers.hanging;
-            rows::add_awaited(&mut list, &config, self.own, &self.departures, hanging);
-            rows::by_name(&mut list);
+            // Groups count as their raylets report them from then on.
+            problems.extend(raylet::believe(&mut config, self.own, self.live));
         }
-        let patience = self.is_rayfit().then_some(StartPatience {
-            unschedulable_s: self.settings.unschedulable_s,
-            progress_deadline_s: self.settings.progress_deadline_s,
-        });
-        let there = (self.own, &list[..]);
-        let evidence = Evidence::of(self.snapshot, there, self.live, &config, patience);
+        let (list, leftovers, evidence) = self.observe(&config, &mut problems);
         let (mut state, mut demands) = self.state(&config, &list, &evidence, now, &mut problems);
         let kept_back = attempts.keep_back(&mut state, &mut demands, now);
         let history = &self.snapshot.history;
@@ -132,7 +127,13 @@ impl<'a> Decision<'a> {
         enforce::enforce_minima(&mut state);
         enforce::enforce_group_maxima(&mut state);
         enforce::enforce_cluster_maximum(&mut state);
-        let excess = self.excess(&state, &config, &leftovers, now);
+        let excess = if self.is_rayfit() {
+            let remembered = &history.excess;
+            let times = (self.settings.drain_timeout_s, now);
+            deadline::excess_nodes(&state, &config, &leftovers, self.live, remembered, times)
+        } else {
+            Vec::new()
+        };
         let reliefs = pressure::reserve(&mut state);
         let left = serve(&mut state, &demands);
         pressure::grant(&mut state, &reliefs, now);
@@ -142,18 +143,17 @@ impl<'a> Decision<'a> {
         let waits = |pod: &Pod<'_>| pod.is_unschedulable() && !only_ready.contains(pod.name);
         let demand_waits = !waiting.is_empty() || self.own.iter().any(waits);
         let at_work = bursts::at_work(history, &state);
-        let learns = self.is_rayfit() && self.settings.learn_gaps;
+        let learns = self.settings.learn_gaps;
         let bursts = learns.then(|| bursts::seen(history, &state, now));
         give_up::launches(&mut state);
         give_up::scattered(&mut state, &kept_back);
         let withdrawn = give_up::pending_timeout(&state, history);
-        let makes_room = self.is_rayfit() && demand_waits && self.settings.make_room;
+        let makes_room = demand_waits && self.settings.make_room;
         let room = RoomContext::new(self.own, &leftovers, history, (config.idle_timeout_s, now));
         if makes_room {
             await_room(&mut state, &room, &waiting);
         }
-        let small = self.settings.keep_small_s;
-        let small = small.filter(|_| self.is_rayfit() && !demand_waits);
+        let small = self.settings.keep_small_s.filter(|_| !demand_waits);
         let timeouts = Timeouts {
             cluster: config.idle_timeout_s,
             pending: self.settings.pending_idle_timeout_s.or(withdrawn),
@@ -164,9 +164,14 @@ impl<'a> Decision<'a> {
             }),
             now,
         };
-        let unneeded_since = self.idle(&mut state, timeouts);
-        let shrinks = self.settings.shrink_after_s.filter(|_| self.is_rayfit());
+        let mut unneeded_since = BTreeMap::new();
+        if timeouts.pending.is_some() {
+            unneeded_since = enforce::note_unneeded(&mut state, &history.unneeded_since, now);
+        }
+        enforce::enforce_idle(&mut state, timeouts);
+        enforce::forget_removed(&state, &mut unneeded_since);
         let holders = holders(&state, &demands);
+        let shrinks = self.settings.shrink_after_s;
         shrink(&mut state, shrinks, demand_waits, &holders, now);
         pressure::give_back(&mut state, &holders, now);
         if self.is_rayfit() && demand_waits {
@@ -199,15 +204,31 @@ impl<'a> Decision<'a> {
         }
     }
 
-    /// Problems of the objects. With strategy `Rayfit` groups count as their raylets report them
-    /// from then on.
-    fn problems(&self, config: &mut ClusterConfig) -> Vec<Problem> {
-        let mut problems = std::mem::take(&mut config.problems);
-        problems.extend(problems::all(self.snapshot, self.own));
-        if self.is_rayfit() {
-            problems.extend(raylet::believe(config, self.own, self.live));
+    /// The rows of the nodes, the pods without a row, and why groups cannot be served now.
+    fn observe<'c>(
+        &self,
+        config: &'c ClusterConfig,
+        problems: &mut Vec<Problem>,
+    ) -> (Vec<Row<'c>>, Leftovers<'a>, Evidence<'a>)
+    where
+        'a: 'c,
+    {
+        let (pods, strategy) = ((self.own, self.live), self.settings.strategy);
+        let (mut list, mut leftovers) = rows::rows(self.snapshot, pods, strategy, self.now);
+        if !self.is_rayfit() {
+            return (list, leftovers, Evidence::none(config));
         }
-        problems
+        leftovers.hanging = HangingPods::of(self.own, config, self.now);
+        problems.extend(leftovers.hanging.problems());
+        let hanging = &leftovers.hanging;
+        rows::add_awaited(&mut list, config, self.own, &self.departures, hanging);
+        let waits = (
+            self.settings.unschedulable_s,
+            self.settings.progress_deadline_s,
+        );
+        let objects = (self.own, &list[..]);
+        let evidence = Evidence::of(self.snapshot, objects, self.live, config, waits);
+        (list, leftovers, evidence)
     }
 
     /// Turns the nodes, the groups and the requests into numbers, so that comparing them is cheap.
@@ -220,25 +241,23 @@ impl<'a> Decision<'a> {
         problems: &mut Vec<Problem>,
     ) -> (DecisionState, List<DemandIndex, Demand<'a>>) {
         let gcs = &self.snapshot.gcs;
-        let mut texts = requests::texts(gcs);
-        texts.extend(self.wanted.resources());
-        view::texts(self.snapshot, config, &mut texts);
-        let names = Names::of(texts);
-        let reader = NodeReader {
-            wanted: view::wanted(gcs, self.wanted.resources(), &names),
-            labels: view::labels(gcs, &names),
-            names: &names,
-        };
+        let names = view::names(self.snapshot, config, self.wanted.resources());
+        let reader = NodeReader::new(&names, gcs, self.wanted.resources());
         let groups = config.groups.enumerate();
         let mut templates: ByGroup<PlannedNode> = groups
             .map(|(number, group)| reader.template(group, number))
             .collect();
-        let (headrooms, kube_nodes) = self.headrooms();
-        let mut found = NodeAssembly {
+        let (headrooms, kube_nodes) = match &self.snapshot.nodes {
+            Some(nodes) if self.is_rayfit() => {
+                NodeHeadroom::all(nodes, self.own, &self.snapshot.loads)
+            }
+            _ => (List::default(), HashMap::default()),
+        };
+        let mut assembly = NodeAssembly {
             history: &self.snapshot.history,
             strategy: self.settings.strategy,
             deferred_s: self.settings.deferred_s,
-            follows_memory: self.settings.follow_memory && self.is_rayfit(),
+            follows_memory: self.settings.follow_memory,
             config,
             reader: &reader,
             kube_nodes: &kube_nodes,
@@ -248,9 +267,9 @@ impl<'a> Decision<'a> {
             list: List::default(),
         };
         for row in rows {
-            found.add(row, problems);
+            assembly.add(row, problems);
         }
-        let mut list = found.list;
+        let mut list = assembly.list;
         let (cpu, memory, gpu) = (names.get("CPU"), names.get("memory"), names.get("GPU"));
         let (bases, too_large) = (templates.clone(), &evidence.has_too_large);
         let unavailable = &self.snapshot.history.unavailable;
@@ -308,30 +327,6 @@ impl<'a> Decision<'a> {
         (state, demands)
     }
 
-    fn excess(
-        &self,
-        state: &DecisionState,
-        config: &ClusterConfig,
-        leftovers: &Leftovers<'_>,
-        now: f64,
-    ) -> Vec<DrainingExcess> {
-        if !self.is_rayfit() {
-            return Vec::new();
-        }
-        let remembered = &self.snapshot.history.excess;
-        let times = (self.settings.drain_timeout_s, now);
-        deadline::excess_nodes(state, config, leftovers, self.live, remembered, times)
-    }
-
-    fn headrooms(&self) -> Headrooms {
-        match &self.snapshot.nodes {
-            Some(nodes) if self.is_rayfit() => {
-                NodeHeadroom::all(nodes, self.own, &self.snapshot.loads)
-            }
-            _ => (List::default(), HashMap::default()),
-        }
-    }
-
     /// The standby demands, `None` if finding nodes for them takes too many steps, and the pending
     /// pods that only standby needs.
     fn standby(
@@ -353,20 +348,5 @@ impl<'a> Decision<'a> {
             now,
         };
         ready::keep_ready(state, &self.wanted, &context)
-    }
-
-    fn idle(
-        &self,
-        state: &mut DecisionState,
-        timeouts: Timeouts<'_>,
-    ) -> BTreeMap<String, Vec<f64>> {
-        let remembered = &self.snapshot.history.unneeded_since;
-        let mut notes = match timeouts.pending {
-            Some(_) => enforce::note_unneeded(state, remembered, timeouts.now),
-            None => BTreeMap::new(),
-        };
-        enforce::enforce_idle(state, timeouts);
-        enforce::forget_removed(state, &mut notes);
-        notes
     }
 }

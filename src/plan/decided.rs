@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::demand::batch::RequestBatch;
-use crate::plan::demand::requests::Demand;
+use crate::plan::demand::requests::{Demand, RequestBatch};
 use crate::plan::list::{ByGroup, DemandIndex, List, StandbyIndex};
 use crate::plan::nodes::blocked::Evidence;
 use crate::plan::nodes::group::ClusterConfig;

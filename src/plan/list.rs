@@ -159,12 +159,6 @@ impl<P, T> FromIterator<T> for List<P, T> {
     }
 }
 
-impl<P, T> Extend<T> for List<P, T> {
-    fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
-        self.items.extend(items);
-    }
-}
-
 impl<P, T> IntoIterator for List<P, T> {
     type Item = T;
     type IntoIter = std::vec::IntoIter<T>;

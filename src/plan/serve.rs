@@ -1,7 +1,6 @@
 //! Serving the demands in Ray's order.
 
-use crate::plan::demand::batch::RequestBatch;
-use crate::plan::demand::requests::{Demand, DemandOrigin};
+use crate::plan::demand::requests::{Demand, DemandOrigin, RequestBatch};
 use crate::plan::list::{DemandIndex, List};
 use crate::plan::nodes::node::CountedAmounts;
 use crate::plan::packing::state::DecisionState;
@@ -35,16 +34,14 @@ pub(crate) fn serve(
             DemandOrigin::Gang(..) => CountedAmounts::Free,
         };
         let packed = state.pack(batches.clone(), source);
-        if packed.left.is_empty() {
-            state.commit(packed);
+        if packed.has_placed_all() {
+            packed.commit();
         } else {
             // All of it is left, also what would have fitted: nothing of it was put into effect.
             left.extend(batches.iter().copied());
         }
     }
     // Tasks and actors are packed together and last, as in Ray: whatever fits of them is placed.
-    let packed = state.pack(tasks, CountedAmounts::Free);
-    left.extend(packed.left.iter().copied());
-    state.commit(packed);
+    left.extend(state.pack(tasks, CountedAmounts::Free).commit());
     left
 }

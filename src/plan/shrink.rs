@@ -96,10 +96,10 @@ pub(crate) fn holders(
 /// Whether the Ray node could hold a unit of the shape if nothing else ran on it, at the size that its raylet has
 /// now, or is being given.
 fn holds(state: &DecisionState, node: &PlannedNode, shape: &Shape) -> bool {
-    let Some(raylet) = node.raylet().filter(|_| node.fate == Fate::Stay) else {
+    let size = node.raylet_size().filter(|_| node.fate == Fate::Stay);
+    let Some((mut cpu, mut memory)) = size else {
         return false;
     };
-    let (mut cpu, mut memory) = (raylet.cpu, raylet.memory);
     // For a second after a raylet was told to be smaller, the GCS shows what it had before.
     if let Some(resize) = &node.resize {
         cpu = cpu.min(resize.desired.cpu);

@@ -157,7 +157,7 @@ fn below_limits(state: &DecisionState) -> HashMap<GroupIndex, CpuAndMemory> {
             continue;
         };
         let is_by_choice = resize.noted.is_some() && !resize.is_in_progress() && resize.can_grow();
-        let (size, limits) = (resize.current, resize.limits.size());
+        let (size, limits) = (resize.current, resize.limits);
         if is_by_choice && size.is_below(limits) {
             let lacking = CpuAndMemory {
                 cpu_milli: milli((limits.cpu - size.cpu).max(0.0)),
@@ -238,14 +238,15 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
     if resize.is_to_send() {
         return None;
     }
-    if let Some(at) = resize.resizing_at {
+    if let Some(at) = resize.note.resizing_at {
         #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
         let since = (decided.now - at as f64).max(0.0);
         return Some(NodeRemark::InFlight(whole(since)));
     }
     if let Some(until) = resize.barred_until {
         return Some(NodeRemark::Barred {
-            why: (resize.failure.clone()).unwrap_or_else(|| "it could not be asked for".to_owned()),
+            why: (resize.note.last_failed_reason.clone())
+                .unwrap_or_else(|| "it could not be asked for".to_owned()),
             seconds: whole(until - decided.now),
         });
     }
@@ -255,7 +256,8 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
         ResizeProgress::Underway | ResizeProgress::New => return Some(NodeRemark::Underway),
         ResizeProgress::Error => return Some(NodeRemark::Failed),
     }
-    if let (Some(_), Some(reason)) = (resize.failed_at, &resize.failure) {
+    let note = &resize.note;
+    if let (Some(_), Some(reason)) = (note.last_failed_at, &note.last_failed_reason) {
         return Some(NodeRemark::FailedForGood(reason.clone()));
     }
     if let Some(kept) = resize.kept_for {

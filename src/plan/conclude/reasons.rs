@@ -3,9 +3,8 @@
 use crate::hash::{HashMap, HashSet};
 use crate::plan::conclude::describe;
 use crate::plan::decided::Decided;
-use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::placement_group;
-use crate::plan::demand::requests::DemandOrigin;
+use crate::plan::demand::requests::{DemandOrigin, RequestBatch};
 use crate::plan::demand::shape::{Shape, ShapeId};
 use crate::plan::list::{ByGroup, DemandIndex, GroupIndex};
 use crate::plan::nodes::group::GroupConfig;

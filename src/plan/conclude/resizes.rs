@@ -70,7 +70,7 @@ fn sized<'n>(decided: &Decided<'_>, node: &'n PlannedNode) -> Option<&'n Resize>
 pub(crate) fn notes(decided: &Decided<'_>, plan: &Plan) -> Vec<PodNote> {
     let note = |node: &PlannedNode| {
         let resize = sized(decided, node)?;
-        let mut note = resize.note();
+        let mut note = resize.note.clone();
         if resize.noted_sync {
             // The raylet is told first. (Ray, `ippr_provider.py`, `sync_with_raylets`.)
             note.resizing_at = None;
@@ -100,7 +100,7 @@ pub(crate) fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
         let pod = node.pod().filter(|_| resize.noted_sync)?;
         Some(RayletSync {
             pod: pod.to_owned(),
-            node_id: resize.raylet.clone().unwrap_or_default(),
+            node_id: resize.note.raylet_id.clone().unwrap_or_default(),
             cpu_milli: milli(resize.current.cpu),
             memory_bytes: resize.current.memory,
         })

@@ -3,8 +3,8 @@
 
 use crate::hash::HashMap;
 use crate::plan::decided::Decided;
-use crate::plan::growth::container::ContainerAmounts;
 use crate::plan::growth::in_use::{InUse, asked};
+use crate::plan::growth::size::ContainerAmounts;
 use crate::plan::growth::size::{bytes, cores, milli};
 use crate::plan::list::GroupIndex;
 use crate::plan::outcome::report::{CpuAndMemory, GroupSizes};

@@ -32,19 +32,15 @@ impl Names {
     /// Numbers the texts in their order.
     pub(crate) fn of(texts: BTreeSet<&str>) -> Self {
         let texts: Vec<String> = texts.into_iter().map(str::to_owned).collect();
+        let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         let first = texts.partition_point(|text| text.as_str() < IMPLICIT);
         let end =
             texts.partition_point(|text| text.as_str() < IMPLICIT || text.starts_with(IMPLICIT));
-        let index = (0..)
-            .zip(&texts)
-            .map(|(id, text)| (text.clone(), Name(id)))
-            .collect();
-        let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        let implicit = (number(first), number(end));
+        let index = (0..).zip(&texts);
         Self {
+            index: index.map(|(id, text)| (text.clone(), Name(id))).collect(),
+            implicit: (number(first), number(end)),
             texts,
-            index,
-            implicit,
         }
     }
 
@@ -61,5 +57,10 @@ impl Names {
     /// Whether the name is a resource that exists once on every node.
     pub(crate) fn is_implicit(&self, name: Name) -> bool {
         (self.implicit.0..self.implicit.1).contains(&name.0)
+    }
+
+    /// The amount of a resource that a node has on which it is not listed.
+    pub(crate) fn implied(&self, name: Name) -> f64 {
+        if self.is_implicit(name) { 1.0 } else { 0.0 }
     }
 }

@@ -1,12 +1,9 @@
 //! The demands, in the order in which they are served. (Ray, `scheduler.py`,
 //! `_sched_gang_resource_requests`; `utils.py`, `combine_requests_with_affinity`.)
 
-use std::collections::BTreeSet;
-
 use crate::hash::HashMap;
-use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::names::Names;
-use crate::plan::demand::shape::{Shape, Shapes};
+use crate::plan::demand::shape::{Shape, ShapeId, Shapes};
 use crate::plan::list::{DemandIndex, List};
 use crate::plan::outcome::unmet::{DemandKind, UnmetReason};
 use crate::snapshot::gcs::{
@@ -16,6 +13,15 @@ use crate::snapshot::gcs::{
 
 /// The most units that one request counts for, so that sums of units stay in range.
 const MOST_UNITS: i64 = 1_000_000_000_000;
+
+/// Equal requests of one demand, one after the other, which are packed together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RequestBatch {
+    pub(crate) shape: ShapeId,
+    pub(crate) count: u64,
+    /// The demand that they belong to, by its number in the report.
+    pub(crate) demand: DemandIndex,
+}
 
 /// One demand, which has one number in the report.
 #[derive(Debug, Clone)]
@@ -55,56 +61,57 @@ pub(crate) fn all<'a>(
 ) -> List<DemandIndex, Demand<'a>> {
     let mut demands = List::default();
     for (index, constraint) in gcs.cluster_resource_constraints.iter().enumerate() {
-        let batches = counted(
-            &constraint.resource_requests,
-            demands.upcoming(0),
-            names,
-            shapes,
-        );
+        let requests = &constraint.resource_requests;
         demands.push(Demand {
             kind: DemandOrigin::Constraint(index),
-            batches: Ok(batches),
+            batches: Ok(counted(requests, demands.upcoming(0), names, shapes)),
         });
     }
-    for (index, gang) in gangs(gcs) {
-        let batches =
-            bundles(gang).map(|bundles| units(&bundles, demands.upcoming(0), names, shapes));
+    // The hardest to place first. Ray counts the bundles of the older field, also where it places
+    // those of the newer one.
+    let mut gangs: Vec<_> = (gcs.pending_gang_resource_requests.iter().enumerate()).collect();
+    gangs.sort_by_key(|(_, gang)| {
+        let constraints = gang.requests.iter().map(|r| r.placement_constraints.len());
+        std::cmp::Reverse((constraints.sum::<usize>(), gang.requests.len()))
+    });
+    for (index, gang) in gangs {
+        let demand = demands.upcoming(0);
+        let batches = bundles(gang).map(|bundles| {
+            let mut batches: Vec<RequestBatch> = Vec::new();
+            for bundle in bundles {
+                let shape = shapes.number(Shape::of(&bundle, names));
+                // Only neighbours are joined: requests that are equally hard to place keep their order.
+                match batches.last_mut().filter(|batch| batch.shape == shape) {
+                    Some(batch) => batch.count += 1,
+                    None => batches.push(RequestBatch {
+                        shape,
+                        count: 1,
+                        demand,
+                    }),
+                }
+            }
+            batches
+        });
         demands.push(Demand {
             kind: DemandOrigin::Gang(index, gang),
             batches,
         });
     }
     for (index, request) in gcs.pending_resource_requests.iter().enumerate() {
-        let batches = counted(
-            std::slice::from_ref(request),
-            demands.upcoming(0),
-            names,
-            shapes,
-        );
+        let requests = std::slice::from_ref(request);
         demands.push(Demand {
             kind: DemandOrigin::Tasks(index, request),
-            batches: Ok(batches),
+            batches: Ok(counted(requests, demands.upcoming(0), names, shapes)),
         });
     }
     demands
 }
 
-/// Collects the texts that the demands name: their resources and labels.
-pub(crate) fn texts(gcs: &ClusterResourceState) -> BTreeSet<&str> {
-    let mut texts = BTreeSet::new();
-    for request in requests(gcs) {
-        Shape::texts(request, &mut texts);
-    }
-    texts
-}
-
 /// Every request of every demand.
 pub(crate) fn requests(gcs: &ClusterResourceState) -> impl Iterator<Item = &ResourceRequest> {
-    let constraints = gcs
-        .cluster_resource_constraints
-        .iter()
-        .flat_map(|c| &c.resource_requests);
+    let constraints = gcs.cluster_resource_constraints.iter();
     let counted = constraints
+        .flat_map(|constraint| &constraint.resource_requests)
         .chain(&gcs.pending_resource_requests)
         .map(|by_count| &by_count.request);
     counted.chain(gcs.pending_gang_resource_requests.iter().flat_map(listed))
@@ -124,49 +131,8 @@ fn counted(
     batches.collect()
 }
 
-fn units(
-    bundles: &[ResourceRequest],
-    demand: DemandIndex,
-    names: &Names,
-    shapes: &mut Shapes,
-) -> Vec<RequestBatch> {
-    let mut batches: Vec<RequestBatch> = Vec::new();
-    for bundle in bundles {
-        let shape = shapes.number(Shape::of(bundle, names));
-        // Only neighbours are joined: requests that are equally hard to place keep their order.
-        match batches.last_mut().filter(|batch| batch.shape == shape) {
-            Some(batch) => batch.count += 1,
-            None => batches.push(RequestBatch {
-                shape,
-                count: 1,
-                demand,
-            }),
-        }
-    }
-    batches
-}
-
-/// The placement groups, the hardest to place first.
-fn gangs(gcs: &ClusterResourceState) -> Vec<(usize, &GangResourceRequest)> {
-    let mut gangs: Vec<_> = gcs
-        .pending_gang_resource_requests
-        .iter()
-        .enumerate()
-        .collect();
-    // Ray counts the bundles of the older field, also where it places those of the newer one.
-    let hardness = |gang: &GangResourceRequest| {
-        let constraints: usize = gang
-            .requests
-            .iter()
-            .map(|r| r.placement_constraints.len())
-            .sum();
-        (constraints, gang.requests.len())
-    };
-    gangs.sort_by_key(|(_, gang)| std::cmp::Reverse(hardness(gang)));
-    gangs
-}
-
-fn listed(gang: &GangResourceRequest) -> &[ResourceRequest] {
+/// The bundles of a placement group that Ray reads.
+pub(crate) fn listed(gang: &GangResourceRequest) -> &[ResourceRequest] {
     match gang.bundle_selectors.first() {
         // Further selectors are alternatives, which Ray does not read yet.
         Some(selector) => &selector.resource_requests,
@@ -189,42 +155,32 @@ fn bundles(gang: &GangResourceRequest) -> Result<Vec<ResourceRequest>, UnmetReas
             [constraint] => constraint,
             _ => return Err(UnmetReason::SeveralPlacementConstraints),
         };
-        if let Some(label) = &constraint.affinity {
-            let key = (label, sorted(&bundle.label_selectors));
-            let at = *places.entry(key).or_insert(together.len());
-            match together.get_mut(at) {
-                Some(sum) => add(sum, bundle),
-                None => together.push(first(bundle, label)),
+        let Some(label) = &constraint.affinity else {
+            if constraint.anti_affinity.is_some() {
+                bundles.push(bundle.clone());
             }
-        } else if constraint.anti_affinity.is_some() {
-            bundles.push(bundle.clone());
+            continue;
+        };
+        // The GCS lists the values of one constraint in any order.
+        let mut selectors = bundle.label_selectors.clone();
+        for constraint in selectors.iter_mut().flat_map(|s| &mut s.label_constraints) {
+            constraint.label_values.sort();
+        }
+        let at = *places.entry((label, selectors)).or_insert(together.len());
+        if let Some(sum) = together.get_mut(at) {
+            for (name, amount) in &bundle.resources_bundle {
+                *sum.resources_bundle.entry(name.clone()).or_insert(0.0) += amount;
+            }
+        } else {
+            together.push(ResourceRequest {
+                placement_constraints: vec![PlacementConstraint {
+                    affinity: Some(label.clone()),
+                    anti_affinity: None,
+                }],
+                ..bundle.clone()
+            });
         }
     }
     bundles.extend(together);
     Ok(bundles)
-}
-
-fn first(bundle: &ResourceRequest, label: &Label) -> ResourceRequest {
-    ResourceRequest {
-        placement_constraints: vec![PlacementConstraint {
-            affinity: Some(label.clone()),
-            anti_affinity: None,
-        }],
-        ..bundle.clone()
-    }
-}
-
-fn add(sum: &mut ResourceRequest, bundle: &ResourceRequest) {
-    for (name, amount) in &bundle.resources_bundle {
-        *sum.resources_bundle.entry(name.clone()).or_insert(0.0) += amount;
-    }
-}
-
-fn sorted(selectors: &[LabelSelector]) -> Vec<LabelSelector> {
-    let mut selectors = selectors.to_vec();
-    for constraint in selectors.iter_mut().flat_map(|s| &mut s.label_constraints) {
-        // The GCS lists the values of one constraint in any order.
-        constraint.label_values.sort();
-    }
-    selectors
 }

@@ -1,11 +1,12 @@
 //! Request shapes: each distinct request is kept once.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
 
 use crate::hash::HashMap;
 use crate::plan::demand::names::{Name, Names};
-use crate::snapshot::gcs::{LabelOperator, PlacementConstraint, ResourceRequest};
+use crate::snapshot::gcs::{
+    Label, LabelConstraint, LabelOperator, PlacementConstraint, ResourceRequest,
+};
 
 /// The number of a [`Shape`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,9 +42,9 @@ pub(crate) struct LabelCondition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LabelPlacement {
     /// Not on a node with that label; sets the label to that value on its own node.
-    AntiAffinity(Name, Name),
+    AntiAffinity((Name, Name)),
     /// Together with others; this only counts in the order of packing.
-    Affinity(Name, Name),
+    Affinity((Name, Name)),
     /// An empty constraint, which only counts in the order of packing.
     Nothing,
 }
@@ -51,23 +52,26 @@ pub(crate) enum LabelPlacement {
 impl Shape {
     /// Reads a request, all of whose texts are in `names`.
     pub(crate) fn of(request: &ResourceRequest, names: &Names) -> Self {
-        let known = |text: &str| names.get(text).unwrap_or(Name::UNNAMED);
-        let needs: Vec<(Name, f64)> = request
-            .resources_bundle
-            .iter()
-            .map(|(name, amount)| (known(name), *amount))
+        let name = |text: &str| names.get(text).unwrap_or(Name::UNNAMED);
+        let needs = request.resources_bundle.iter();
+        let needs: Vec<(Name, f64)> = needs.map(|(text, amount)| (name(text), *amount)).collect();
+        let condition = |constraint: &LabelConstraint| LabelCondition {
+            label: name(&constraint.label_key),
+            operator: constraint.operator(),
+            values: constraint.label_values.iter().map(|v| name(v)).collect(),
+        };
+        let selectors = request.label_selectors.iter();
+        let selectors: Vec<Vec<LabelCondition>> = selectors
+            .map(|selector| selector.label_constraints.iter().map(condition).collect())
             .collect();
-        let selectors = request.label_selectors.iter().map(|selector| {
-            let conditions = selector.label_constraints.iter();
-            conditions
-                .map(|constraint| LabelCondition {
-                    label: known(&constraint.label_key),
-                    operator: constraint.operator(),
-                    values: constraint.label_values.iter().map(|v| known(v)).collect(),
-                })
-                .collect()
-        });
-        let selectors: Vec<Vec<LabelCondition>> = selectors.collect();
+        let placement = |constraint: &PlacementConstraint| {
+            let label = |label: &Label| (name(&label.label_name), name(&label.label_value));
+            match (&constraint.anti_affinity, &constraint.affinity) {
+                (Some(apart), _) => LabelPlacement::AntiAffinity(label(apart)),
+                (None, Some(together)) => LabelPlacement::Affinity(label(together)),
+                (None, None) => LabelPlacement::Nothing,
+            }
+        };
         let conditions = selectors.iter().flatten();
         let values = conditions.map(|condition| 1 + condition.values.len());
         Self {
@@ -77,30 +81,10 @@ impl Shape {
             placement: request
                 .placement_constraints
                 .iter()
-                .map(|c| placement(c, &known))
+                .map(placement)
                 .collect(),
             names_gpu: request.resources_bundle.contains_key("GPU"),
             needs,
-        }
-    }
-
-    /// Collects the texts of a request, for [`Names::of`].
-    pub(crate) fn texts<'a>(request: &'a ResourceRequest, texts: &mut BTreeSet<&'a str>) {
-        texts.extend(request.resources_bundle.keys().map(String::as_str));
-        for label in request
-            .placement_constraints
-            .iter()
-            .flat_map(|constraint| constraint.anti_affinity.iter().chain(&constraint.affinity))
-        {
-            texts.extend([label.label_name.as_str(), label.label_value.as_str()]);
-        }
-        for constraint in request
-            .label_selectors
-            .iter()
-            .flat_map(|s| &s.label_constraints)
-        {
-            texts.insert(&constraint.label_key);
-            texts.extend(constraint.label_values.iter().map(String::as_str));
         }
     }
 
@@ -119,12 +103,11 @@ impl Shape {
 
     /// The label that a node must not have, with the value that the shape sets.
     pub(crate) fn anti_affinity(&self) -> impl Iterator<Item = (Name, Name)> {
-        self.placement
-            .iter()
-            .filter_map(|placement| match placement {
-                LabelPlacement::AntiAffinity(label, value) => Some((*label, *value)),
-                _ => None,
-            })
+        let placement = self.placement.iter();
+        placement.filter_map(|placement| match placement {
+            LabelPlacement::AntiAffinity(label) => Some(*label),
+            _ => None,
+        })
     }
 
     /// Ray's order of packing, in which the shape that is harder to place is the greater one. (Ray,
@@ -132,58 +115,17 @@ impl Shape {
     pub(crate) fn order(&self, other: &Self) -> Ordering {
         // Ray looks at the first selector alone: the others are what a request falls back to.
         let first = |shape: &Self| shape.selectors.first().map_or(0, Vec::len);
-        self.placement
-            .len()
-            .cmp(&other.placement.len())
-            .then_with(|| first(self).cmp(&first(other)))
-            .then_with(|| self.needs.len().cmp(&other.needs.len()))
+        let counts = |shape: &Self| (shape.placement.len(), first(shape), shape.needs.len());
+        let both = self.needs.iter().zip(&other.needs);
+        let mut needs = both.map(|((name, amount), (other, than))| {
+            let names = name.cmp(other);
+            names.then_with(|| amount.total_cmp(than))
+        });
+        counts(self)
+            .cmp(&counts(other))
             .then_with(|| self.sum.total_cmp(&other.sum))
-            .then_with(|| compare(&self.needs, &other.needs))
+            .then_with(|| needs.find(|order| order.is_ne()).unwrap_or(Ordering::Equal))
     }
-
-    /// The shape as numbers: equal exactly for equal shapes.
-    fn code(&self) -> Vec<u64> {
-        let mut code = vec![self.needs.len() as u64];
-        for (name, amount) in &self.needs {
-            code.extend([u64::from(name.0), amount.to_bits()]);
-        }
-        for placement in &self.placement {
-            code.extend(match placement {
-                LabelPlacement::AntiAffinity(label, value) => [1, label.0.into(), value.0.into()],
-                LabelPlacement::Affinity(label, value) => [2, label.0.into(), value.0.into()],
-                LabelPlacement::Nothing => [3, 0, 0],
-            });
-        }
-        for selector in &self.selectors {
-            code.extend([4, selector.len() as u64]);
-            for condition in selector {
-                code.extend([condition.label.0.into(), condition.operator as u64]);
-                code.push(condition.values.len() as u64);
-                code.extend(condition.values.iter().map(|value| u64::from(value.0)));
-            }
-        }
-        code
-    }
-}
-
-fn placement(constraint: &PlacementConstraint, known: &impl Fn(&str) -> Name) -> LabelPlacement {
-    if let Some(label) = &constraint.anti_affinity {
-        LabelPlacement::AntiAffinity(known(&label.label_name), known(&label.label_value))
-    } else if let Some(label) = &constraint.affinity {
-        LabelPlacement::Affinity(known(&label.label_name), known(&label.label_value))
-    } else {
-        LabelPlacement::Nothing
-    }
-}
-
-fn compare(left: &[(Name, f64)], right: &[(Name, f64)]) -> Ordering {
-    for ((name, amount), (other, than)) in left.iter().zip(right) {
-        let order = name.cmp(other).then_with(|| amount.total_cmp(than));
-        if order.is_ne() {
-            return order;
-        }
-    }
-    left.len().cmp(&right.len())
 }
 
 /// Every distinct shape of a decision.
@@ -196,8 +138,28 @@ pub(crate) struct Shapes {
 impl Shapes {
     /// The number of a shape. A shape that is not known yet gets a new number.
     pub(crate) fn number(&mut self, shape: Shape) -> ShapeId {
+        // The shape as numbers: equal exactly for equal shapes.
+        let mut code = vec![shape.needs.len() as u64];
+        for (name, amount) in &shape.needs {
+            code.extend([u64::from(name.0), amount.to_bits()]);
+        }
+        for placement in &shape.placement {
+            code.extend(match placement {
+                LabelPlacement::AntiAffinity((label, value)) => [1, label.0.into(), value.0.into()],
+                LabelPlacement::Affinity((label, value)) => [2, label.0.into(), value.0.into()],
+                LabelPlacement::Nothing => [3, 0, 0],
+            });
+        }
+        for selector in &shape.selectors {
+            code.extend([4, selector.len() as u64]);
+            for condition in selector {
+                code.extend([condition.label.0.into(), condition.operator as u64]);
+                code.push(condition.values.len() as u64);
+                code.extend(condition.values.iter().map(|value| u64::from(value.0)));
+            }
+        }
         let next = ShapeId(u32::try_from(self.list.len()).unwrap_or(u32::MAX));
-        let id = *self.index.entry(shape.code()).or_insert(next);
+        let id = *self.index.entry(code).or_insert(next);
         if id == next {
             self.list.push(shape);
         }
@@ -208,6 +170,7 @@ impl Shapes {
     pub(crate) fn get(&self, id: ShapeId) -> &Shape {
         &self.list[id.0 as usize]
     }
+
     /// Every shape.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Shape> {
         self.list.iter()

@@ -29,7 +29,21 @@ pub(crate) type Headrooms = (
 impl NodeHeadroom {
     /// The headroom of all Kubernetes nodes, and where each is, by its name.
     pub(crate) fn all(nodes: &[KubeNode], own: &[Pod<'_>], loads: &NodeLoads) -> Headrooms {
-        let mut headrooms: List<KubeNodeIndex, Self> = nodes.iter().filter_map(Self::of).collect();
+        let headrooms = nodes.iter().filter_map(|node| {
+            let is_closed = !node.is_open();
+            let allocatable = if is_closed {
+                Amounts::new(Quantity::ZERO, Quantity::ZERO)
+            } else {
+                node.status.allocatable
+            };
+            Some(Self {
+                node: node.metadata.name.clone(),
+                cpu: allocatable.cpu?,
+                memory: allocatable.memory?,
+                is_closed,
+            })
+        });
+        let mut headrooms: List<KubeNodeIndex, Self> = headrooms.collect();
         let names = headrooms.enumerate();
         let names = names.map(|(at, headroom)| (headroom.node.clone(), at));
         let index: HashMap<String, KubeNodeIndex> = names.collect();
@@ -43,24 +57,6 @@ impl NodeHeadroom {
             }
         }
         (headrooms, index)
-    }
-
-    fn of(node: &KubeNode) -> Option<Self> {
-        let is_closed = !node.is_open();
-        let allocatable = node.status.allocatable;
-        let left = |amount: Option<Quantity>| {
-            if is_closed {
-                Some(Quantity::ZERO)
-            } else {
-                amount
-            }
-        };
-        Some(Self {
-            node: node.metadata.name.clone(),
-            cpu: left(allocatable.cpu)?,
-            memory: left(allocatable.memory)?,
-            is_closed,
-        })
     }
 
     /// Takes what a pod asks for.

@@ -5,7 +5,6 @@
 //! asked to become, and how far it may grow. A pod never grows above the resize limits of its
 //! group, nor above what its node is known to have left.
 
-pub(crate) mod container;
 pub(crate) mod headroom;
 pub(crate) mod in_use;
 pub(crate) mod pod_size;

@@ -10,31 +10,11 @@ use crate::plan::outcome::resize_note::ResizeNote;
 use crate::plan::outcome::standby_reason::GapsSeen;
 use crate::snapshot::history::{FollowedMemory, ShrinkFailures, SpareCpu};
 
-/// The limits up to which a group's pods may be resized in place.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct ResizeLimits {
-    /// The CPU limit, in cores.
-    pub(crate) cpu: f64,
-    /// The memory limit, in bytes.
-    pub(crate) memory: i64,
-    /// The longest time that one resize may take, in seconds.
-    pub(crate) timeout: i64,
-}
-
-impl ResizeLimits {
-    /// The largest size.
-    pub(crate) fn size(self) -> Size {
-        Size {
-            cpu: self.cpu,
-            memory: self.memory,
-        }
-    }
-}
-
 /// The progress of the last resize, as Kubernetes reports it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum ResizeProgress {
     /// Kubernetes reports nothing: the resize is complete, or there was none.
+    #[default]
     Finished,
     /// The resize was decided on here, and Kubernetes was not asked for it yet.
     New,
@@ -48,27 +28,20 @@ pub(crate) enum ResizeProgress {
 }
 
 /// The in-place growth of one pod.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Resize {
-    pub(crate) limits: ResizeLimits,
+    /// The limits up to which the pods of its group may be resized in place.
+    pub(crate) limits: Size,
     /// The base size, with which the pod was made.
     pub(crate) base: Size,
     /// The size that its container has.
     pub(crate) current: Size,
     /// The size that its spec asks for, or that was decided on.
     pub(crate) desired: Size,
-    /// The time at which Kubernetes was asked for the resize, in whole seconds since 1970; kept
-    /// until the raylet knows the new size.
-    pub(crate) resizing_at: Option<i64>,
     pub(crate) progress: ResizeProgress,
-    pub(crate) message: Option<String>,
-    /// The CPU that the node said it can give, in cores.
-    pub(crate) suggested_cpu: Option<f64>,
-    pub(crate) suggested_memory: Option<i64>,
-    pub(crate) failed_at: Option<i64>,
-    pub(crate) failure: Option<String>,
-    /// The raylet that was resized last. The running raylet replaces it, once that is known.
-    pub(crate) raylet: Option<String>,
+    /// The note that the pod is to have about its resizes. The running raylet replaces the one that was
+    /// resized last, once that is known.
+    pub(crate) note: ResizeNote,
     /// Its Kubernetes node, if the headroom of that is known.
     pub(crate) kube_node: Option<KubeNodeIndex>,
     /// Whether the raylet is to be told the pod's size.
@@ -116,33 +89,26 @@ impl Resize {
         }
         self.desired = size;
         // Kubernetes gets the whole timeout anew for another size. (Ray, `queue_resize_request`.)
-        self.resizing_at = None;
+        self.note.resizing_at = None;
         self.progress = ResizeProgress::New;
-        self.message = None;
         true
     }
 
     /// Whether the resize is to be sent to Kubernetes now.
     pub(crate) fn is_to_send(&self) -> bool {
         // As in Ray, a pod is resized only if it is known which raylet has to learn of it.
-        self.raylet.is_some() && self.progress == ResizeProgress::New
-    }
-
-    /// Whether the resize is to be sent and asks for the size that the pod has, which takes an
-    /// earlier resize back.
-    pub(crate) fn is_taken_back(&self) -> bool {
-        self.is_to_send() && self.desired == self.current
+        self.note.raylet_id.is_some() && self.progress == ResizeProgress::New
     }
 
     /// Whether Kubernetes was asked for the resize, or is about to be asked.
     pub(crate) fn is_in_progress(&self) -> bool {
-        self.resizing_at.is_some() || self.is_to_send()
+        self.note.resizing_at.is_some() || self.is_to_send()
     }
 
     /// Whether Kubernetes has completed the resize, and the raylet must be told.
     pub(crate) fn is_to_sync(&self) -> bool {
-        self.raylet.is_some()
-            && self.resizing_at.is_some()
+        self.note.raylet_id.is_some()
+            && self.note.resizing_at.is_some()
             && self.progress == ResizeProgress::Finished
             && self.desired == self.current
     }
@@ -150,8 +116,8 @@ impl Resize {
     /// The size up to which the pod may grow: what its node suggested, or else its resize limits.
     pub(crate) fn limit(&self) -> Size {
         Size {
-            cpu: self.suggested_cpu.unwrap_or(self.limits.cpu),
-            memory: self.suggested_memory.unwrap_or(self.limits.memory),
+            cpu: self.note.suggested_max_cpu.unwrap_or(self.limits.cpu),
+            memory: self.note.suggested_max_memory.unwrap_or(self.limits.memory),
         }
     }
 
@@ -176,9 +142,9 @@ impl Resize {
     /// The size to which it could grow once what goes on with its size is over.
     pub(crate) fn most(&self, headroom: Option<&NodeHeadroom>) -> Size {
         let has = self.has();
-        let fails = self.failed_at.is_some() || self.barred_until.is_some();
+        let fails = self.note.last_failed_at.is_some() || self.barred_until.is_some();
         match headroom {
-            _ if fails || self.raylet.is_none() => has,
+            _ if fails || self.note.raylet_id.is_none() => has,
             Some(headroom) => headroom.bound(has, self.limit()),
             None => self.limit().max(has),
         }
@@ -201,15 +167,15 @@ impl Resize {
 
     /// Whether the pod has less than its resize limits allow.
     pub(crate) fn is_below_limits(&self) -> bool {
-        self.current.is_below(self.limits.size())
+        self.current.is_below(self.limits)
     }
 
     /// Whether nothing else goes on with the size of the pod, so that it may shrink.
     pub(crate) fn may_shrink(&self) -> bool {
-        self.raylet.is_some()
+        self.note.raylet_id.is_some()
             && self.progress == ResizeProgress::Finished
-            && self.resizing_at.is_none()
-            && self.failed_at.is_none()
+            && self.note.resizing_at.is_none()
+            && self.note.last_failed_at.is_none()
             && self.barred_until.is_none()
             && !self.noted_sync
             && self.base.cpu > 0.0
@@ -218,31 +184,11 @@ impl Resize {
     /// Whether the pod may be asked to grow.
     pub(crate) fn can_grow(&self) -> bool {
         let limit = self.limit();
-        self.failed_at.is_none()
+        self.note.last_failed_at.is_none()
             && self.progress == ResizeProgress::Finished
-            && self.resizing_at.is_none()
+            && self.note.resizing_at.is_none()
             && self.barred_until.is_none()
             && (self.current.cpu < limit.cpu || self.current.memory < limit.memory)
-    }
-
-    /// Whether Kubernetes was asked for the resize too long ago.
-    pub(crate) fn is_timed_out(&self, now: f64) -> bool {
-        #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
-        let deadline = |at: i64| at.saturating_add(self.limits.timeout) as f64;
-        // A resize that is complete and only waits for its raylet has not timed out.
-        !self.is_to_sync() && self.resizing_at.is_some_and(|at| deadline(at) < now)
-    }
-
-    /// The state of the resize, as the note that the pod is to have.
-    pub(crate) fn note(&self) -> ResizeNote {
-        ResizeNote {
-            raylet_id: self.raylet.clone(),
-            resizing_at: self.resizing_at,
-            suggested_max_cpu: self.suggested_cpu,
-            suggested_max_memory: self.suggested_memory,
-            last_failed_at: self.failed_at,
-            last_failed_reason: self.failure.clone(),
-        }
     }
 
     /// Whether a resize that the note on the pod shows as asked for is complete, without having
@@ -250,6 +196,6 @@ impl Resize {
     pub(crate) fn has_come_through(&self) -> bool {
         let noted = self.noted.as_ref();
         let asked = noted.is_some_and(|note| note.resizing_at.is_some());
-        asked && self.noted_sync && self.failed_at.is_none()
+        asked && self.noted_sync && self.note.last_failed_at.is_none()
     }
 }

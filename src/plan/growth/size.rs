@@ -1,6 +1,8 @@
-//! The size of a pod in CPU and memory, and conversions of its amounts.
+//! The size of a pod in CPU and memory, the amounts by which it is known, and their conversions.
 
 use crate::quantity::Quantity;
+use crate::ray::resource::Amounts;
+use crate::snapshot::pod::Pod;
 
 /// Amounts that differ by less are the same: Ray keeps four decimals.
 pub(crate) const SAME: f64 = 1e-4;
@@ -26,6 +28,47 @@ impl Size {
     /// Whether this size is smaller in at least one dimension.
     pub(crate) fn is_below(self, other: Self) -> bool {
         self.cpu < other.cpu || self.memory < other.memory
+    }
+}
+
+/// The amounts of the Ray container, which is the first one, and of the other containers.
+pub(crate) struct ContainerAmounts {
+    pub(crate) requests: Amounts,
+    pub(crate) limits: Amounts,
+    /// The requests that Kubernetes has given; until it reports them, the requests of the spec.
+    pub(crate) given_requests: Amounts,
+    pub(crate) given_limits: Amounts,
+    /// The requests that the other containers were given.
+    pub(crate) others: Vec<Amounts>,
+}
+
+impl ContainerAmounts {
+    pub(crate) fn of(pod: &Pod<'_>) -> Self {
+        // KubeRay and Ray both take the first container for the one in which Ray runs.
+        let spec = pod.containers().first();
+        let wanted = spec.map(|spec| spec.resources).unwrap_or_default();
+        let name = spec.map(|spec| spec.name.as_str());
+        let (mut own, mut others) = (None, Vec::new());
+        for status in pod.container_statuses() {
+            let given = status.resources.unwrap_or_default();
+            // The kubelet sorts the statuses by name, so their order is not that of the containers.
+            // (Kubernetes, `kubelet/types`, `SortedContainerStatuses`.)
+            if Some(status.name.as_str()) == name {
+                own = Some(given);
+            } else {
+                others.push(given.requests);
+            }
+        }
+        let own = own.unwrap_or_default();
+        let either =
+            |given: Amounts, wanted: Amounts| if given.is_empty() { wanted } else { given };
+        Self {
+            requests: wanted.requests,
+            limits: wanted.limits,
+            given_requests: either(own.requests, wanted.requests),
+            given_limits: either(own.limits, wanted.limits),
+            others,
+        }
     }
 }
 

@@ -28,8 +28,9 @@ pub(crate) fn useful(from: Size, most: Size, base: Size, needed: Size) -> Size {
 }
 
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "whole numbers")]
 mod tests {
+    #![expect(clippy::float_cmp, reason = "whole numbers")]
+
     use super::*;
 
     const GI: i64 = 1 << 30;

@@ -9,7 +9,7 @@ use crate::plan::list::ByGroup;
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::PlannedNode;
-use crate::plan::packing::rank::Preference;
+use crate::plan::packing::state::Preference;
 use crate::snapshot::history::{Instance, InstanceStatus};
 
 /// Seconds for which a failure counts.

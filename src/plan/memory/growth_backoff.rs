@@ -136,9 +136,7 @@ fn is_wanted(decided: &Decided<'_>, group: GroupIndex) -> bool {
     let template = state.groups.get(group).map(|group| &group.template);
     let fits = |template: &PlannedNode| {
         let mut left = decided.left.iter();
-        left.any(|batch| {
-            FitTrial::of(template, &[*batch], CountedAmounts::Free, state.rules()).is_some()
-        })
+        left.any(|batch| FitTrial::of(template, &[*batch], CountedAmounts::Free, state).is_some())
     };
     state.in_order().any(coming) || template.is_some_and(fits)
 }

@@ -148,16 +148,16 @@ fn instances(before: &History, decided: &Decided<'_>, plan: &Plan) -> Vec<Instan
         let group = decided.state.group_name(node).to_owned();
         let (status, since) = match (&node.life, node.fate) {
             (NodeLife::Existing(there), _) => match there.ray {
-                RayInPod::Running(_) if drained.contains(there.pod.as_str()) => {
+                RayInPod::Running { .. } if drained.contains(there.pod.as_str()) => {
                     (InstanceStatus::StopRequested, Some(decided.now))
                 }
                 RayInPod::Stopping { since } => (InstanceStatus::StopRequested, since),
                 // Ray's table keeps the place that a pod has had since it was asked for, and of
                 // several that are equally good, or equally idle, the first one is taken.
-                RayInPod::Running(_) | RayInPod::Absent if !decided.state.strategy.is_rayfit() => {
+                RayInPod::Running { .. } | RayInPod::Absent if !decided.state.strategy.is_rayfit() => {
                     (InstanceStatus::Allocated, None)
                 }
-                RayInPod::Running(_) | RayInPod::Absent => continue,
+                RayInPod::Running { .. } | RayInPod::Absent => continue,
             },
             (NodeLife::Requested { since }, Fate::Stay) => {
                 (InstanceStatus::Requested, since.or(Some(decided.now)))
@@ -238,9 +238,10 @@ fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &PlannedNode) -> Opt
     let resize = node.resize.as_deref()?;
     let before = snapshot.history.resizes.get(node.pod()?);
     let before = before.copied().unwrap_or_default();
-    let has_failed = resize.failed_at.is_some();
+    let has_failed = resize.note.last_failed_at.is_some();
     let is_done = resize.has_come_through();
-    let is_suggested = resize.suggested_cpu.is_some() || resize.suggested_memory.is_some();
+    let wanted = &resize.note;
+    let is_suggested = wanted.suggested_max_cpu.is_some() || wanted.suggested_max_memory.is_some();
     let is_old = suggestion::is_old(before, decided.now);
     let suggested_at = before.suggested_at.filter(|_| !is_old);
     // A failure of this round is one that the note on the pod does not have yet.

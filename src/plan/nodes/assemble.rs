@@ -3,17 +3,15 @@
 use std::collections::BTreeMap;
 
 use crate::hash::HashMap;
-use crate::plan::demand::names::{Name, Names};
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::growth::in_use::{InUse, asked};
-use crate::plan::growth::pod_size;
-use crate::plan::growth::pod_size::Around;
+use crate::plan::growth::pod_size::{self, Around};
 use crate::plan::growth::resize::Resize;
-use crate::plan::growth::size::counted;
-use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex};
+use crate::plan::growth::size::{Size, counted};
+use crate::plan::list::{ByGroup, KubeNodeIndex, List, NodeIndex};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{CountedAmounts, Fate, NodeResource, PlannedNode};
+use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode, SizeNames};
 use crate::plan::nodes::raylet;
 use crate::plan::nodes::rows::{Leftovers, Row};
 use crate::plan::nodes::view::NodeReader;
@@ -51,58 +49,46 @@ pub(crate) struct NodeAssembly<'d> {
 impl NodeAssembly<'_> {
     /// Adds the node of a row, or a problem that says why not.
     pub(crate) fn add(&mut self, row: &Row<'_>, problems: &mut Vec<Problem>) {
-        let number = self.config.number(row.group);
-        let group = number.and_then(|number| Some((number, self.config.groups.get(number)?)));
-        let strategy = self.strategy;
-        if group.is_none() && row.stage == Stage::Running && !strategy.is_rayfit() {
-            problems.push(Problem {
-                at: ProblemPlace::Pod(row.pod.map_or("", |pod| pod.name).to_owned()),
-                reason: ProblemReason::UnknownGroup(row.group.to_owned()),
-                effect: ProblemEffect::LeftAsItIs,
-            });
-        }
-        let drains =
-            strategy.is_rayfit() && row.stage == Stage::Running && self.config.has_lost(row.group);
-        if group.is_none() && !drains {
-            return;
+        let is_rayfit = self.strategy.is_rayfit();
+        let group = self.config.number(row.group);
+        let group = group.and_then(|number| Some((number, self.config.groups.get(number)?)));
+        let pod = row.pod.map_or("", |pod| pod.name);
+        if group.is_none() {
+            let runs = row.stage == Stage::Running;
+            if runs && !is_rayfit {
+                problems.push(Problem {
+                    at: ProblemPlace::Pod(pod.to_owned()),
+                    reason: ProblemReason::UnknownGroup(row.group.to_owned()),
+                    effect: ProblemEffect::LeftAsItIs,
+                });
+            }
+            if !runs || !is_rayfit || !self.config.has_lost(row.group) {
+                return;
+            }
         }
         let mut node = self.reader.node(row, group);
-        let pod = row.pod.map_or("", |pod| pod.name);
-        if let Some(reason) = fault(&node, self.reader.names) {
-            let effect = if strategy.is_rayfit() {
-                node.amounts.iter_mut().for_each(NodeResource::bound);
-                ProblemEffect::CountedUpToTotal
-            } else {
-                ProblemEffect::TakesNothing
-            };
+        // On such a node Ray's assertions fail, which aborts Ray's loop.
+        let fault = node.amounts.iter().find_map(|amount| {
+            let total = amount.total.filter(|total| *total != 0.0)?;
+            let used = (total - amount.free[CountedAmounts::Free as usize]?) / total;
+            (!(0.0..=1.0).contains(&used)).then_some(amount.name)
+        });
+        if let Some(name) = fault {
+            let name = self.reader.names.text(name).to_owned();
             problems.push(Problem {
                 at: ProblemPlace::RayNode {
                     pod: pod.to_owned(),
                 },
-                reason,
-                effect,
+                reason: ProblemReason::FreeAboveTotal(name),
+                effect: if is_rayfit {
+                    ProblemEffect::CountedUpToTotal
+                } else {
+                    ProblemEffect::TakesNothing
+                },
             });
         }
-        if strategy.is_rayfit() {
-            node.amounts.iter_mut().for_each(NodeResource::fill);
-        }
-        // Ray counts such a node as an empty one that is about to start, and places demand on what
-        // goes.
-        if strategy.is_rayfit() && row.stage == Stage::Stopping {
-            node.fate = Fate::Remove(RemovalCause::StopRequested);
-        }
-        let departs = self.departures.contains_key(pod) && !node.head;
-        // While the GCS restarts it reports no Ray nodes, so a pod that runs may have work.
-        let is_pending = row.pod.is_some_and(|pod| pod.phase == Some("Pending"));
-        let begins = row.stage == Stage::Allocated && is_pending;
-        if departs && (begins || row.stage == Stage::Running) {
-            node.fate = Fate::Remove(RemovalCause::NodeLeaves);
-        }
-        if let Some(cause) = self.given_up.get(pod) {
-            node.fate = Fate::Remove(*cause);
-        }
-        if group.is_none() {
-            node.fate = Fate::Remove(RemovalCause::GroupGone);
+        if is_rayfit {
+            self.correct(&mut node, row);
         }
         if let Some(pod) = row.pod {
             let age = (self.now - pod.created().unwrap_or(self.now)).max(0.0);
@@ -117,50 +103,76 @@ impl NodeAssembly<'_> {
                 effect: ProblemEffect::NotGrown,
             }),
         }
-        if strategy.is_rayfit() {
+        if is_rayfit {
             let names = self.reader.names;
-            raylet::mend(&mut node, names.get("CPU"), names.get("memory"));
+            raylet::mend(&mut node, (names.get("CPU"), names.get("memory")));
         }
         node.born = self.list.upcoming(0);
         self.list.push(node);
     }
 
+    /// Counts what is free between zero and the total amount, and marks a node that goes in any case.
+    fn correct(&self, node: &mut PlannedNode, row: &Row<'_>) {
+        for amount in &mut node.amounts {
+            let Some(total) = amount.total else { continue };
+            for free in &mut amount.free {
+                // Ray leaves a resource of which nothing is listed as free out of its scores, so that a
+                // node scores less the moment the resource is used up.
+                let listed = free.unwrap_or(0.0);
+                // `clamp` panics at a total below zero.
+                *free = Some(if total > 0.0 {
+                    listed.clamp(0.0, total)
+                } else {
+                    listed
+                });
+            }
+        }
+        let pod = row.pod.map_or("", |pod| pod.name);
+        // While the GCS restarts it reports no Ray nodes, so a pod that runs may have work.
+        let is_pending = row.pod.is_some_and(|pod| pod.phase == Some("Pending"));
+        let begins = row.stage == Stage::Allocated && is_pending;
+        let departs = self.departures.contains_key(pod) && !node.head;
+        if node.group().is_none() {
+            node.fate = Fate::Remove(RemovalCause::GroupGone);
+        } else if let Some(cause) = self.given_up.get(pod) {
+            node.fate = Fate::Remove(*cause);
+        } else if departs && (begins || row.stage == Stage::Running) {
+            node.fate = Fate::Remove(RemovalCause::NodeLeaves);
+        } else if row.stage == Stage::Stopping {
+            // Ray counts such a node as an empty one that is about to start, and places demand on what
+            // goes.
+            node.fate = Fate::Remove(RemovalCause::StopRequested);
+        }
+    }
+
     fn resize(&self, row: &Row<'_>, node: &PlannedNode) -> Result<Option<Resize>, ResizeError> {
         let group = node.group().and_then(|group| self.config.groups.get(group));
-        let (resize_limits, base) = (
-            group.and_then(|group| group.resize_limits),
-            group.and_then(|group| group.base),
-        );
-        let (Some(pod), Some(resize_limits), Some(base)) = (row.pod, resize_limits, base) else {
+        let Some((pod, group)) = row.pod.zip(group) else {
             return Ok(None);
         };
-        let memory = self
-            .history
-            .resizes
-            .get(pod.name)
-            .copied()
-            .unwrap_or_default();
+        let Some((limits, base)) = group.resize_limits.zip(group.base) else {
+            return Ok(None);
+        };
+        let in_use = row.ray.and_then(|ray| ray.memory_in_use);
+        let in_use = in_use.filter(|_| self.follows_memory);
+        let memory = self.history.resizes.get(pod.name);
         let around = Around {
             now: self.now,
             strategy: self.strategy,
+            timeout_s: group.resize_timeout_s,
             deferred_s: self.deferred_s,
-            memory,
+            memory: memory.copied().unwrap_or_default(),
             used: row.ray.map(asked).unwrap_or_default(),
-            in_use: self.in_use(row),
+            in_use: in_use.and_then(|report| InUse::of(report, self.now)),
         };
-        let mut resize = pod_size::resize(pod, resize_limits, base, around)?;
+        let mut resize = pod_size::resize(pod, limits, base, around)?;
         // The note may name the raylet that ran before the container was started again.
         if let Some(id) = node.ray_id() {
-            resize.raylet = Some(id.to_owned());
+            resize.note.raylet_id = Some(id.to_owned());
         }
-        resize.monitored = group.is_some_and(|group| group.memory_monitor);
+        resize.monitored = group.memory_monitor;
         resize.kube_node = pod.node.and_then(|node| self.kube_nodes.get(node)).copied();
         Ok(Some(resize))
-    }
-
-    fn in_use(&self, row: &Row<'_>) -> Option<InUse> {
-        let told = row.ray.and_then(|ray| ray.memory_in_use);
-        InUse::of(told.filter(|_| self.follows_memory)?, self.now)
     }
 }
 
@@ -178,16 +190,6 @@ pub(crate) fn draining(config: &ClusterConfig, leftovers: &Leftovers<'_>) -> ByG
     config.groups.map(count)
 }
 
-/// The fault of a node on which Ray's assertions fail, which aborts Ray's loop.
-fn fault(node: &PlannedNode, names: &Names) -> Option<ProblemReason> {
-    node.amounts.iter().find_map(|amount| {
-        let total = amount.total.filter(|total| *total != 0.0)?;
-        let used = (total - amount.free[CountedAmounts::Free as usize]?) / total;
-        let name = names.text(amount.name);
-        (!(0.0..=1.0).contains(&used)).then(|| ProblemReason::FreeAboveTotal(name.to_owned()))
-    })
-}
-
 /// Counts new nodes of groups that may grow at their resize limits. With the improved order it does
 /// so with pending nodes too, as far as the Kubernetes node has headroom on which the pod is, and
 /// counts nodes that shrink as if they had shrunk already. `at_base` says
@@ -197,58 +199,63 @@ fn fault(node: &PlannedNode, names: &Names) -> Option<ProblemReason> {
 pub(crate) fn size(
     config: &ClusterConfig,
     mut at_base: ByGroup<Option<CountedAtBase>>,
-    (cpu, memory): (Option<Name>, Option<Name>),
+    names: SizeNames,
     templates: &mut ByGroup<PlannedNode>,
     nodes: &mut List<NodeIndex, PlannedNode>,
     headrooms: &List<KubeNodeIndex, NodeHeadroom>,
     strategy: Strategy,
 ) -> ByGroup<Option<CountedAtBase>> {
-    let (Some(cpu), Some(memory)) = (cpu, memory) else {
+    let (Some(cpu), Some(memory)) = names else {
         return at_base;
     };
+    let waits_for_long = |node: &PlannedNode| {
+        let seconds = node.unschedulable_s;
+        seconds.is_some_and(|seconds| seconds >= UNSCHEDULABLE_FOR_LONG_S)
+    };
+    let group = |node: &PlannedNode| config.groups.get(node.group()?);
     if strategy.is_rayfit() {
         // The planner does not see what all pods on all nodes take. Where the scheduler has found
         // no room for long, what comes free is hardly more than the pod asks for, so it and new
         // pods of its group count at their base sizes.
         for node in nodes.iter().filter(|node| waits_for_long(node)) {
-            let limits = |group: GroupIndex| config.groups.get(group)?.resize_limits;
-            let grows = node.group().filter(|group| limits(*group).is_some());
-            if let Some(group) = grows.and_then(|group| at_base.get_mut(group)) {
-                group.get_or_insert(CountedAtBase::Unschedulable);
+            let grows = group(node).is_some_and(|group| group.resize_limits.is_some());
+            let at_base = node.group().and_then(|group| at_base.get_mut(group));
+            if let Some(at_base) = at_base.filter(|_| grows) {
+                at_base.get_or_insert(CountedAtBase::Unschedulable);
             }
         }
     }
     let total = |node: &PlannedNode, name| node.total(name).unwrap_or(0.0);
-    let group = |node: &PlannedNode| config.groups.get(node.group()?);
+    let raise = |node: &mut PlannedNode, least: Size| {
+        node.set_total(cpu, least.cpu.max(total(node, cpu)));
+        node.set_total(memory, counted(least.memory).max(total(node, memory)));
+    };
     // Pods on one Kubernetes node grow one after the other, so each leaves less to the next.
     let mut left: HashMap<KubeNodeIndex, NodeHeadroom> = HashMap::default();
     let mut at_resize_limits = |node: &mut PlannedNode| {
-        let Some(mut resize_limits) = group(node).and_then(|group| group.resize_limits) else {
+        let Some(limits) = group(node).and_then(|group| group.resize_limits) else {
             return;
         };
         node.at_resize_limits = true;
-        if let Some(resize) = &node.resize
-            && let Some(kube_node) = resize.kube_node
+        let mut most = limits;
+        let resize = node.resize.as_deref();
+        let current = resize.map_or(Size::default(), |resize| resize.current);
+        if let Some(kube_node) = resize.and_then(|resize| resize.kube_node)
             && let Some(headroom) = headrooms.get(kube_node)
         {
             let headroom = left.entry(kube_node).or_insert_with(|| headroom.clone());
-            let goal = headroom.bound(resize.current, resize_limits.size());
-            headroom.give(resize.current, goal);
-            resize_limits.cpu = goal.cpu;
-            resize_limits.memory = goal.memory;
+            most = headroom.bound(current, most);
+            headroom.give(current, most);
         }
         // Limits may be below what a pod has or starts with, since they can be written at any time.
         // It does not shrink for that.
-        let grown = node.resize.as_deref().map(|resize| resize.current);
-        let (more, most) = grown.map_or((0.0, 0), |size| (size.cpu, size.memory));
-        node.set_total(cpu, resize_limits.cpu.max(more).max(total(node, cpu)));
-        let most = counted(resize_limits.memory.max(most));
-        node.set_total(memory, most.max(total(node, memory)));
+        raise(node, most.max(current));
     };
-    let at_limits = templates.iter_mut().zip(at_base.iter());
-    at_limits
-        .filter(|(_, at_base)| at_base.is_none())
-        .for_each(|(template, _)| at_resize_limits(template));
+    for (template, at_base) in templates.iter_mut().zip(at_base.iter()) {
+        if at_base.is_none() {
+            at_resize_limits(template);
+        }
+    }
     if !strategy.is_rayfit() {
         return at_base;
     }
@@ -261,30 +268,21 @@ pub(crate) fn size(
             Some(CountedAtBase::FullNode { .. }) => finds_none || !has_node,
             Some(CountedAtBase::Unschedulable) | None => false,
         };
+        let resize = node.resize.as_deref();
         if waits_for_long(node) || node.stage() != Stage::Running && stays_small {
             // It may have been made larger than its template.
-            if let Some(made) = node.resize.as_deref().map(|resize| resize.desired) {
-                node.set_total(cpu, made.cpu.max(total(node, cpu)));
-                node.set_total(memory, counted(made.memory).max(total(node, memory)));
+            if let Some(made) = resize.map(|resize| resize.desired) {
+                raise(node, made);
             }
         } else if node.stage() != Stage::Running {
             at_resize_limits(node);
-        } else if let Some(desired) = node
-            .resize
-            .as_ref()
-            .filter(|r| r.is_in_progress())
-            .map(|r| r.desired)
-        {
+        } else if let Some(resize) = resize.filter(|resize| resize.is_in_progress()) {
             // The raylet gives up CPU and memory before its pod does, so what is to go takes no
             // more work.
+            let desired = resize.desired;
             node.set_total(cpu, desired.cpu.min(total(node, cpu)));
             node.set_total(memory, counted(desired.memory).min(total(node, memory)));
         }
     }
     at_base
-}
-
-fn waits_for_long(node: &PlannedNode) -> bool {
-    let seconds = node.unschedulable_s;
-    seconds.is_some_and(|seconds| seconds >= UNSCHEDULABLE_FOR_LONG_S)
 }

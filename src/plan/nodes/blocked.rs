@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use crate::hash::{HashMap, HashSet};
-use crate::plan::growth::container::ContainerAmounts;
 use crate::plan::growth::pod_size;
+use crate::plan::growth::size::ContainerAmounts;
 use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::hanging::hangs;
@@ -43,15 +43,6 @@ const NOT_MADE: [&str; 3] = [
     "RunContainerError",
 ];
 
-/// Seconds for which pods that do not start are waited for, if nothing says more.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct StartPatience {
-    /// Seconds for pods that no Kubernetes node has room for.
-    pub(crate) unschedulable_s: f64,
-    /// Seconds for pods that have a Kubernetes node.
-    pub(crate) progress_deadline_s: f64,
-}
-
 /// Evidence in the objects about pods that do not start and groups that cannot be served.
 #[derive(Debug)]
 pub(crate) struct Evidence<'a> {
@@ -76,16 +67,9 @@ pub(crate) struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// Reads what the objects say. Without times to wait for, nothing is read and every group can be
-    /// served, as Ray has it.
-    pub(crate) fn of(
-        snapshot: &Snapshot,
-        (own, rows): (&'a [Pod<'a>], &[Row<'_>]),
-        live: &LiveNodes<'_>,
-        config: &ClusterConfig,
-        patience: Option<StartPatience>,
-    ) -> Self {
-        let mut found = Self {
+    /// Nothing is known, and every group can be served, as Ray has it.
+    pub(crate) fn none(config: &ClusterConfig) -> Self {
+        Self {
             pods: HashMap::default(),
             groups: config.groups.map(|_| None),
             awaited: HashSet::default(),
@@ -93,92 +77,104 @@ impl<'a> Evidence<'a> {
             given_up: HashMap::default(),
             has_too_large: config.groups.map(|_| false),
             early_ends: Vec::new(),
-        };
-        if let Some(patience) = patience {
-            let now = snapshot.seconds().unwrap_or_default();
-            found.groups = config.groups.map(gated);
-            let is_starting = |pod: &&Pod<'_>| {
-                pod.role == PodRole::Worker
-                    && !pod.deleting
-                    && !pod.ended
-                    && !live.contains_key(pod.name)
-                    && !config.is_listed(pod.group, pod.name)
-            };
-            let starting: Vec<&Pod<'_>> = own.iter().filter(is_starting).collect();
-            found.awaited = awaited(&starting, now);
-            let mut late = Vec::new();
-            for pod in starting {
-                let is_awaited = found.awaited.contains(pod.name);
-                let unschedulable_s = (!is_awaited).then_some(patience.unschedulable_s);
-                let Some(reason) = of_pod(pod, unschedulable_s, now) else {
-                    let stage = overdue(pod, patience.progress_deadline_s, now);
-                    late.extend(stage.map(|stage| (pod, stage)));
-                    continue;
-                };
-                if reason.is_about_room()
-                    && let Some(group) = made_larger(pod, config)
-                {
-                    found.given_up.insert(pod.name, RemovalCause::MadeTooLarge);
-                    found.make_smaller(group);
-                } else {
-                    found.add(pod, config, reason);
-                }
-            }
-            found.add_late(late, (own, live), config);
-            found.early_ends = early_ends(snapshot, own);
-            for pod in found.early_ends.clone() {
-                let before = snapshot.history.early_ends.get(pod.group);
-                if before.is_some_and(|ends| {
-                    ends.counts(now) && ends.pods.iter().any(|one| one != pod.name)
-                }) {
-                    let name = pod.name.to_owned();
-                    found.add(pod, config, BlockReason::EndsAtStart { pod: name });
-                }
-            }
-            for pod in own.iter().filter(|pod| hangs(pod, now)) {
-                // KubeRay expects it to go, without end, before it makes others. (`scale_expectations.go`.)
-                if config.is_listed(pod.group, pod.name) {
-                    let name = pod.name.to_owned();
-                    found.add(pod, config, BlockReason::Terminating { pod: name });
-                }
-            }
-            let is_late = |row: &&Row<'_>| {
-                let waited = now - row.since.unwrap_or(now);
-                let is_asked_for = row.pod.is_none() && row.stage == Stage::Requested;
-                is_asked_for && waited >= patience.progress_deadline_s
-            };
-            for row in rows.iter().filter(is_late) {
-                let group = config.number(row.group);
-                if let Some(group) = group.and_then(|group| found.groups.get_mut(group)) {
-                    group.get_or_insert(BlockReason::NotCreated);
-                }
-            }
-            if snapshot.ray_cluster.fails_to_create {
-                let sizes = &snapshot.ray_cluster.initial_sizes;
-                if let Some((number, group)) = refused(config, own, &mut found.groups)
-                    && sizes.of_group(&group.name, now).is_some()
-                {
-                    found.make_smaller(number);
-                }
-            }
-        }
-        found
-    }
-
-    /// Pods of the group are to be made as their template says.
-    fn make_smaller(&mut self, group: GroupIndex) {
-        if let Some(has_too_large) = self.has_too_large.get_mut(group) {
-            *has_too_large = true;
         }
     }
 
-    /// Adds pods that have not become Ray nodes in time.
-    fn add_late(
-        &mut self,
-        late: Vec<(&Pod<'a>, StartStage)>,
-        (own, live): (&[Pod<'_>], &LiveNodes<'_>),
+    /// Reads what the objects say. Pods that no Kubernetes node has room for are waited for
+    /// `unschedulable_s` seconds if nothing says more, and pods that have one `progress_deadline_s`.
+    pub(crate) fn of(
+        snapshot: &Snapshot,
+        (own, rows): (&'a [Pod<'a>], &[Row<'_>]),
+        live: &LiveNodes<'_>,
         config: &ClusterConfig,
+        (unschedulable_s, progress_deadline_s): (f64, f64),
+    ) -> Self {
+        let mut evidence = Self::none(config);
+        let now = snapshot.seconds().unwrap_or_default();
+        evidence.groups = config.groups.map(|group| {
+            let gate = group.scale_gates.first().filter(|_| !group.is_head)?;
+            Some(BlockReason::ScaleGate(gate.clone()))
+        });
+        let times = (unschedulable_s, progress_deadline_s, now);
+        evidence.read_starts((own, live), config, times);
+        evidence.early_ends = early_ends(snapshot, own);
+        for pod in evidence.early_ends.clone() {
+            let before = snapshot.history.early_ends.get(pod.group);
+            if before.is_some_and(|ends| ends.have_another(pod.name, now)) {
+                let name = pod.name.to_owned();
+                evidence.add(pod, config, BlockReason::EndsAtStart { pod: name });
+            }
+        }
+        // KubeRay expects a listed pod to go, without end, before it makes others.
+        // (`scale_expectations.go`.)
+        let is_stuck = |pod: &&Pod<'_>| hangs(pod, now) && config.is_listed(pod.group, pod.name);
+        for pod in own.iter().filter(is_stuck) {
+            let name = pod.name.to_owned();
+            evidence.add(pod, config, BlockReason::Terminating { pod: name });
+        }
+        let is_late = |row: &&Row<'_>| {
+            let waited = now - row.since.unwrap_or(now);
+            let is_asked_for = row.pod.is_none() && row.stage == Stage::Requested;
+            is_asked_for && waited >= progress_deadline_s
+        };
+        for row in rows.iter().filter(is_late) {
+            let group = config.number(row.group);
+            if let Some(group) = group.and_then(|group| evidence.groups.get_mut(group)) {
+                group.get_or_insert(BlockReason::NotCreated);
+            }
+        }
+        if snapshot.ray_cluster.fails_to_create
+            && let Some((number, group)) = refused(config, own)
+        {
+            // A pod of the group gives a more exact reason, which stays.
+            evidence.groups[number].get_or_insert(BlockReason::NotCreated);
+            let sizes = &snapshot.ray_cluster.initial_sizes;
+            evidence.has_too_large[number] |= sizes.of_group(&group.name, now).is_some();
+        }
+        evidence
+    }
+
+    /// Reads the pods that start: why they do not, or whether they have not become Ray nodes in time.
+    fn read_starts(
+        &mut self,
+        (own, live): (&'a [Pod<'a>], &LiveNodes<'_>),
+        config: &ClusterConfig,
+        (unschedulable_s, progress_deadline_s, now): (f64, f64, f64),
     ) {
+        let is_starting = |pod: &&Pod<'_>| {
+            pod.role == PodRole::Worker
+                && !pod.deleting
+                && !pod.ended
+                && !live.contains_key(pod.name)
+                && !config.is_listed(pod.group, pod.name)
+        };
+        let starting: Vec<&Pod<'_>> = own.iter().filter(is_starting).collect();
+        self.awaited = awaited(&starting, now);
+        let mut late = Vec::new();
+        for pod in starting {
+            let is_awaited = self.awaited.contains(pod.name);
+            let unschedulable_s = (!is_awaited).then_some(unschedulable_s);
+            let Some(reason) = of_pod(pod, unschedulable_s, now) else {
+                let stage = overdue(pod, progress_deadline_s, now);
+                late.extend(stage.map(|stage| (pod, stage)));
+                continue;
+            };
+            let larger_than_template = || {
+                let group = config.number(pod.group)?;
+                let base = config.groups.get(group)?.base?;
+                let container = ContainerAmounts::of(pod);
+                let has = pod_size::size(container.requests, container.limits).ok()?;
+                base.is_below(has).then_some(group)
+            };
+            if reason.is_about_room()
+                && let Some(group) = larger_than_template()
+            {
+                self.given_up.insert(pod.name, RemovalCause::MadeTooLarge);
+                self.has_too_large[group] = true;
+            } else {
+                self.add(pod, config, reason);
+            }
+        }
         if late.is_empty() {
             return;
         }
@@ -217,15 +213,6 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// The group of a pod that was made larger than its template.
-fn made_larger(pod: &Pod<'_>, config: &ClusterConfig) -> Option<GroupIndex> {
-    let group = config.number(pod.group)?;
-    let base = config.groups.get(group)?.base?;
-    let container = ContainerAmounts::of(pod);
-    let has = pod_size::size(container.requests, container.limits).ok()?;
-    base.is_below(has).then_some(group)
-}
-
 /// The worker pods that can be seen to have ended before Ray ran in them.
 fn early_ends<'a>(snapshot: &Snapshot, own: &'a [Pod<'a>]) -> Vec<&'a Pod<'a>> {
     let heads = own.iter().filter(|pod| pod.role == PodRole::Head);
@@ -254,34 +241,22 @@ fn early_ends<'a>(snapshot: &Snapshot, own: &'a [Pod<'a>]) -> Vec<&'a Pod<'a>> {
     ended
 }
 
-fn gated(group: &GroupConfig) -> Option<BlockReason> {
-    let gate = group.scale_gates.first()?;
-    (!group.is_head).then(|| BlockReason::ScaleGate(gate.clone()))
-}
-
-/// Marks the group of which KubeRay could not make a pod. Returns it.
+/// The group of which KubeRay could not make a pod.
 fn refused<'c>(
     config: &'c ClusterConfig,
     own: &[Pod<'_>],
-    groups: &mut ByGroup<Option<BlockReason>>,
 ) -> Option<(GroupIndex, &'c GroupConfig)> {
-    let mut there: HashMap<&str, u64> = HashMap::default();
+    let mut counts: HashMap<&str, u64> = HashMap::default();
     for pod in own.iter().filter(|pod| pod.role == PodRole::Worker) {
-        *there.entry(pod.group).or_default() += 1;
+        *counts.entry(pod.group).or_default() += 1;
     }
-    let lacks = |group: &GroupConfig| {
-        let asked = group.replicas.unwrap_or(0).max(group.min_replicas);
-        let there = there.get(group.name.as_str()).copied().unwrap_or(0);
-        !group.is_head && !group.suspended && there < group.nodes(asked)
-    };
     // KubeRay makes the pods of one group after the other, and stops at the first that is refused.
     // (KubeRay, `raycluster_controller.go`, `reconcilePods`.)
-    let first = config.groups.enumerate().find(|(_, group)| lacks(group))?;
-    if let Some(group) = groups.get_mut(first.0) {
-        // A pod of the group gives a more exact reason, which stays.
-        group.get_or_insert(BlockReason::NotCreated);
-    }
-    Some(first)
+    config.groups.enumerate().find(|(_, group)| {
+        let asked = group.replicas.unwrap_or(0).max(group.min_replicas);
+        let count = counts.get(group.name.as_str()).copied().unwrap_or(0);
+        !group.is_head && !group.suspended && count < group.nodes(asked)
+    })
 }
 
 /// The pods that no Kubernetes node has room for, and for which one is on its way.
@@ -329,62 +304,47 @@ fn of_pod(pod: &Pod<'_>, unschedulable_s: Option<f64>, now: f64) -> Option<Block
             }
         };
     }
-    waiting(pod).find_map(|why| of_container(&name, why))
+    // The others wait until all init containers have ended, so one of these that fails is the
+    // reason.
+    let status = &pod.object.status;
+    let statuses = status.init_container_statuses.iter();
+    let mut statuses = statuses.chain(&status.container_statuses);
+    statuses.find_map(|container| {
+        let reason = container.state.waiting.as_ref()?.reason.as_deref()?;
+        let pod = name.clone();
+        match reason {
+            "CrashLoopBackOff" => Some(BlockReason::Crashes { pod }),
+            reason if NO_IMAGE.contains(&reason) => Some(BlockReason::NoImage { pod }),
+            reason if NOT_MADE.contains(&reason) => Some(BlockReason::NoContainer { pod }),
+            _ => None,
+        }
+    })
 }
 
 /// The stage of a pod with a Kubernetes node, if it has not become a Ray node in time.
 fn overdue(pod: &Pod<'_>, progress_deadline_s: f64, now: f64) -> Option<StartStage> {
     pod.node?;
-    let (since, stage) = if pod.phase == Some("Running") {
+    if pod.phase == Some("Running") {
         // A GCS that starts anew, or does not tell the truth, knows of no raylet, so what the pod says of itself
         // counts too. KubeRay gives it a probe that asks the raylet.
         let ready = pod.condition("Ready").filter(|ready| !ready.is_true())?;
         let since = pod.started()?.max(ready.since()?);
-        (since, StartStage::Raylet)
-    } else {
-        let scheduled = pod.condition("PodScheduled").and_then(PodCondition::since);
-        let since = pod.created()?.max(scheduled.unwrap_or_default());
-        (since, stage(pod))
-    };
-    (now - since >= progress_deadline_s).then_some(stage)
-}
-
-/// The stage of a pod whose containers do not all run.
-fn stage(pod: &Pod<'_>) -> StartStage {
-    let status = &pod.object.status;
+        return (now - since >= progress_deadline_s).then_some(StartStage::Raylet);
+    }
+    let scheduled = pod.condition("PodScheduled").and_then(PodCondition::since);
+    let since = pod.created()?.max(scheduled.unwrap_or_default());
+    if now - since < progress_deadline_s {
+        return None;
+    }
     let has_ended = |container: &&ContainerStatus| {
         let ended = container.state.terminated.as_ref();
         container.ready || ended.is_some_and(|ended| ended.exit_code == Some(0))
     };
-    let open = status.init_container_statuses.iter();
-    let open = open.clone().find(|container| !has_ended(container));
+    let mut inits = pod.object.status.init_container_statuses.iter();
     let sandbox = pod.condition("PodReadyToStartContainers");
-    match open {
+    Some(match inits.find(|container| !has_ended(container)) {
         _ if sandbox.is_some_and(|sandbox| !sandbox.is_true()) => StartStage::Sandbox,
         Some(init) => StartStage::InitContainer(init.name.clone()),
         None => StartStage::Containers,
-    }
-}
-
-/// The waiting reasons of a pod's containers.
-fn waiting<'a>(pod: &Pod<'a>) -> impl Iterator<Item = &'a str> {
-    let status = &pod.object.status;
-    // The others wait until all init containers have ended, so one of these that fails is the
-    // reason.
-    let statuses = status.init_container_statuses.iter();
-    let statuses = statuses.chain(&status.container_statuses);
-    statuses.filter_map(|container| container.state.waiting.as_ref()?.reason.as_deref())
-}
-
-fn of_container(pod: &str, why: &str) -> Option<BlockReason> {
-    let pod = pod.to_owned();
-    if why == "CrashLoopBackOff" {
-        Some(BlockReason::Crashes { pod })
-    } else if NO_IMAGE.contains(&why) {
-        Some(BlockReason::NoImage { pod })
-    } else if NOT_MADE.contains(&why) {
-        Some(BlockReason::NoContainer { pod })
-    } else {
-        None
-    }
+    })
 }

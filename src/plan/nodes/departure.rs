@@ -54,7 +54,7 @@ pub(crate) fn departures(
     let nodes = nodes.filter(|node| !node.is_open());
     let nodes = nodes.map(|node| (node.metadata.name.as_str(), node));
     let nodes: HashMap<&str, &KubeNode> = nodes.collect();
-    let mut found = BTreeMap::new();
+    let mut by_pod = BTreeMap::new();
     for pod in own {
         let is_ours = pod.role == PodRole::Worker
             && !pod.ended
@@ -64,13 +64,21 @@ pub(crate) fn departures(
             continue;
         }
         let node = pod.node.and_then(|node| nodes.get(node));
+        let disrupted = || {
+            let condition = pod.condition(DISRUPTION).filter(|one| one.is_true())?;
+            Some(ExpectedDeparture {
+                reason: DepartureReason::Disrupted(condition.reason.clone().unwrap_or_default()),
+                since: None,
+                gone_at: Gone::Unknown,
+            })
+        };
         let by_node = node.and_then(|node| expected(node, pod, now));
-        let Some(expected) = by_node.or_else(|| disrupted(pod)) else {
+        let Some(expected) = by_node.or_else(disrupted) else {
             continue;
         };
-        let known = snapshot.history.departing.get(pod.name).copied();
+        let seen_at = snapshot.history.departing.get(pod.name).copied();
         // A taint has the clock of another machine, which may be ahead.
-        let since = known.or(expected.since).map(|since| since.min(now));
+        let since = seen_at.or(expected.since).map(|since| since.min(now));
         let (since, is_new) = (since.unwrap_or(now), since.is_none());
         let killed_at = pod.killed_at();
         let gone_at = match expected.gone_at {
@@ -91,10 +99,10 @@ pub(crate) fn departures(
                 && killed_at.is_none()
                 && !matches!(expected.gone_at, Gone::At(_)),
         };
-        found.insert(departure.pod.clone(), departure);
+        by_pod.insert(departure.pod.clone(), departure);
     }
-    add_other_hosts(own, config, &mut found);
-    found
+    add_other_hosts(own, config, &mut by_pod);
+    by_pod
 }
 
 /// Whether somebody else deletes a pod that leaves, while KubeRay still counts it: KubeRay makes a pod
@@ -118,23 +126,22 @@ pub(crate) fn is_evicted(
 fn add_other_hosts(
     own: &[Pod<'_>],
     config: &ClusterConfig,
-    found: &mut BTreeMap<String, Departure>,
+    by_pod: &mut BTreeMap<String, Departure>,
 ) {
     let is_slice = |pod: &&Pod<'_>| {
-        let group = config
-            .number(pod.group)
-            .and_then(|number| config.groups.get(number));
+        let group = config.number(pod.group);
+        let group = group.and_then(|number| config.groups.get(number));
         group.is_some_and(|group| group.hosts > 1) && pod.role == PodRole::Worker && !pod.ended
     };
     let hosts = || own.iter().filter(is_slice);
     let mut first: HashMap<(&str, &str), Departure> = HashMap::default();
     for pod in hosts() {
-        if let Some((replica, departure)) = pod.replica.zip(found.get(pod.name)) {
-            let known = first
+        if let Some((replica, departure)) = pod.replica.zip(by_pod.get(pod.name)) {
+            let earliest = first
                 .entry((pod.group, replica))
                 .or_insert_with(|| departure.clone());
-            if departure.gone_at < known.gone_at {
-                known.clone_from(departure);
+            if departure.gone_at < earliest.gone_at {
+                earliest.clone_from(departure);
             }
         }
     }
@@ -143,17 +150,24 @@ fn add_other_hosts(
         let of_replica = pod
             .replica
             .and_then(|replica| first.get(&(pod.group, replica)));
-        if let Some(departure) = of_replica.filter(|_| !found.contains_key(pod.name)) {
+        if let Some(departure) = of_replica.filter(|_| !by_pod.contains_key(pod.name)) {
             let pod = pod.name.to_owned();
             let departure = departure.clone();
-            found.insert(pod.clone(), Departure { pod, ..departure });
+            by_pod.insert(pod.clone(), Departure { pod, ..departure });
         }
     }
 }
 
 /// The departure that the node of a pod announces for the pod.
 fn expected(node: &KubeNode, pod: &Pod<'_>, now: f64) -> Option<ExpectedDeparture> {
-    if comes_back(node, pod) {
+    // A pod may be left on a node that goes because nothing there keeps it off, so that a pod made in
+    // its place would come back again and again: one that only starts there, or that was made when the
+    // node was being deleted already. Work that was there before is to end in time.
+    let times = node.deleted_at().zip(pod.created());
+    let is_later = times.is_some_and(|(deleted, created)| created > deleted);
+    let is_open = || !node.spec.unschedulable || pod.tolerates(&Taint::cordon());
+    let tolerates_all = || node.spec.taints.iter().all(|taint| pod.tolerates(taint));
+    if (pod.phase == Some("Pending") || is_later) && is_open() && tolerates_all() {
         return None;
     }
     let taints = node.spec.taints.iter();
@@ -168,7 +182,7 @@ fn expected(node: &KubeNode, pod: &Pod<'_>, now: f64) -> Option<ExpectedDepartur
     let reason = if node.metadata.deletion_timestamp.is_some() {
         DepartureReason::NodeDeleted(name.clone())
     } else if node.spec.unschedulable && !pod.stays_beside(&Taint::cordon()) {
-        DepartureReason::NodeCordoned(name.clone())
+        DepartureReason::NodeCordoned(node.metadata.name.clone())
     } else {
         return best;
     };
@@ -181,9 +195,8 @@ fn expected(node: &KubeNode, pod: &Pod<'_>, now: f64) -> Option<ExpectedDepartur
 }
 
 fn by_taint(node: &KubeNode, taint: &Taint, pod: &Pod<'_>, now: f64) -> Option<ExpectedDeparture> {
-    let name = &node.metadata.name;
     let tainted = || DepartureReason::NodeTainted {
-        node: name.clone(),
+        node: node.metadata.name.clone(),
         key: taint.key.clone(),
     };
     let since = taint.added();
@@ -192,8 +205,8 @@ fn by_taint(node: &KubeNode, taint: &Taint, pod: &Pod<'_>, now: f64) -> Option<E
         // there again. Where somebody does evict it, the pod says so.
         (TaintMeaning::Leaves(None), _) if pod.stays_beside(taint) => None,
         (TaintMeaning::Leaves(seconds), since) => Some(ExpectedDeparture {
-            reason: if taint.key == CORDON {
-                DepartureReason::NodeCordoned(name.clone())
+            reason: if taint.is_cordon() {
+                DepartureReason::NodeCordoned(node.metadata.name.clone())
             } else {
                 tainted()
             },
@@ -204,48 +217,20 @@ fn by_taint(node: &KubeNode, taint: &Taint, pod: &Pod<'_>, now: f64) -> Option<E
             // The taint of the same key with the effect NoSchedule evicts nobody.
             if taint.effect == "NoExecute" && now - since >= SILENT_S =>
         {
+            // Seconds for which the pod stays although its kubelet does not answer. The toleration that
+            // admission writes into every pod is not kept.
+            let tolerated = match pod.toleration(taint) {
+                Some(toleration) => toleration.toleration_seconds?,
+                None => UNANSWERED_S,
+            };
+            #[expect(clippy::cast_precision_loss, reason = "seconds")]
+            let tolerated = tolerated.clamp(0, u32::MAX.into()) as f64;
             Some(ExpectedDeparture {
                 reason: tainted(),
                 since: Some(since),
-                gone_at: Gone::At(since + tolerated_s(pod, taint)?),
+                gone_at: Gone::At(since + tolerated),
             })
         }
         (TaintMeaning::Unreachable | TaintMeaning::Short, _) => None,
     }
-}
-
-/// Seconds for which a pod stays although its kubelet does not answer, `None` if for ever.
-fn tolerated_s(pod: &Pod<'_>, taint: &Taint) -> Option<f64> {
-    let toleration = pod.toleration(taint);
-    // The toleration that admission writes into every pod is not kept.
-    let seconds = toleration.map_or(Some(UNANSWERED_S), |toleration| {
-        toleration.toleration_seconds
-    });
-    #[expect(clippy::cast_precision_loss, reason = "seconds")]
-    seconds.map(|seconds| seconds.clamp(0, u32::MAX.into()) as f64)
-}
-
-/// Whether a pod is left on a node that goes because nothing there keeps it off, so that a pod made in
-/// its place would come back again and again: one that only starts there, or that was made when the node was
-/// being deleted already. Work that was there before is to end in time.
-fn comes_back(node: &KubeNode, pod: &Pod<'_>) -> bool {
-    let is_let_in = || {
-        let mut taints = node.spec.taints.iter();
-        let is_open = !node.spec.unschedulable || pod.toleration(&Taint::cordon()).is_some();
-        is_open && taints.all(|taint| pod.toleration(taint).is_some())
-    };
-    let is_later = || {
-        let times = node.deleted_at().zip(pod.created());
-        times.is_some_and(|(deleted, created)| created > deleted)
-    };
-    (pod.phase == Some("Pending") || is_later()) && is_let_in()
-}
-
-fn disrupted(pod: &Pod<'_>) -> Option<ExpectedDeparture> {
-    let condition = pod.condition(DISRUPTION).filter(|one| one.is_true())?;
-    Some(ExpectedDeparture {
-        reason: DepartureReason::Disrupted(condition.reason.clone().unwrap_or_default()),
-        since: None,
-        gone_at: Gone::Unknown,
-    })
 }

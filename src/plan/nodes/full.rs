@@ -5,9 +5,8 @@
 
 use crate::hash::HashSet;
 use crate::plan::demand::names::Name;
-use crate::plan::demand::shape::{Shape, Shapes};
+use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
-use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::{bytes, cores};
 use crate::plan::list::{ByGroup, KubeNodeIndex, List, NodeIndex};
 use crate::plan::nodes::life::Stage;
@@ -37,7 +36,7 @@ pub(crate) fn groups_without_room(
     }
     let is_named =
         |name: Option<Name>| name.is_some_and(|name| shapes.iter().any(|shape| shape.names(name)));
-    let named = (is_named(cpu), is_named(memory));
+    let (names_cpu, names_memory) = (is_named(cpu), is_named(memory));
     let resizes = nodes.iter().filter_map(|node| node.resize.as_deref());
     // A Kubernetes node on which pods of this cluster have grown, or are about to, had room for
     // that, so it says nothing about those to come.
@@ -46,45 +45,26 @@ pub(crate) fn groups_without_room(
     for node in nodes.iter().filter(starting) {
         if let Some(resize) = node.resize.as_deref()
             && let Some(at) = resize.kube_node.filter(|at| !grown.contains(at))
-            && let Some(headroom) = headrooms.get(at)
+            // Nor does one that is about to leave.
+            && let Some(headroom) = headrooms.get(at).filter(|headroom| !headroom.is_closed)
             && let Some(full) = node.group().and_then(|group| full.get_mut(group))
         {
-            *full |= lacks_room(resize, headroom, named);
+            // Only dimensions count that the resize limits allow and that the demand names.
+            let cpu = resize.limits.cpu - resize.current.cpu;
+            let memory = (resize.limits.memory).saturating_sub(resize.current.memory);
+            *full |= names_cpu && cpu > 0.0 && cores(headroom.cpu) < cpu.min(LEAST_CPU)
+                || names_memory && memory > 0 && bytes(headroom.memory) < memory.min(LEAST_MEMORY);
         }
     }
     for (full, base) in full.iter_mut().zip(bases.iter()).filter(|(full, _)| **full) {
-        *full = shapes.iter().all(|shape| is_served(shape, base));
+        // The requests fit the empty node one by one, or are for other nodes, because they name
+        // something that it has nothing of. Labels are not compared.
+        *full = shapes.iter().all(|shape| {
+            let is_for_others = shape.positive().any(|(name, _)| base.total(name).is_none());
+            let mut needs = shape.positive();
+            is_for_others
+                || needs.all(|(name, needed)| base.total(name).is_some_and(|has| needed <= has))
+        });
     }
     full
-}
-
-/// Whether the Kubernetes node of a pod has no room for growth in a dimension that the resize
-/// limits allow and that the demand names (CPU, memory). A node that is about to leave says
-/// nothing.
-fn lacks_room(
-    resize: &Resize,
-    headroom: &NodeHeadroom,
-    (names_cpu, names_memory): (bool, bool),
-) -> bool {
-    if headroom.is_closed {
-        return false;
-    }
-    let (limits, current) = (resize.limits, resize.current);
-    let (cpu, memory) = (
-        limits.cpu - current.cpu,
-        limits.memory.saturating_sub(current.memory),
-    );
-    names_cpu && cpu > 0.0 && cores(headroom.cpu) < cpu.min(LEAST_CPU)
-        || names_memory && memory > 0 && bytes(headroom.memory) < memory.min(LEAST_MEMORY)
-}
-
-/// Whether the requests of a shape fit the empty node one by one, or are for other nodes, because
-/// they name something that it has nothing of. Labels are not compared.
-fn is_served(shape: &Shape, node: &PlannedNode) -> bool {
-    let has = |name| node.total(name);
-    let of_others = shape.positive().any(|(name, _)| has(name).is_none());
-    of_others
-        || shape
-            .positive()
-            .all(|(name, needed)| has(name).is_some_and(|total| needed <= total))
 }

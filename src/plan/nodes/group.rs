@@ -2,7 +2,6 @@
 //! `autoscaler/_private/kuberay/autoscaling_config.py`.)
 
 use crate::hash::{HashMap, HashSet};
-use crate::plan::growth::resize::ResizeLimits;
 use crate::plan::growth::size::{Size, bytes, cores};
 use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
@@ -44,7 +43,9 @@ pub(crate) struct GroupConfig {
     pub(crate) idle_timeout_s: Option<f64>,
     pub(crate) priority: i64,
     /// The sizes up to which its pods may grow.
-    pub(crate) resize_limits: Option<ResizeLimits>,
+    pub(crate) resize_limits: Option<Size>,
+    /// The longest time that one resize may take, in seconds.
+    pub(crate) resize_timeout_s: i64,
     /// Whether Ray's memory monitor is on in its pods.
     pub(crate) memory_monitor: bool,
     /// The base size, with which its pods start; `None` without requests.
@@ -102,8 +103,8 @@ pub(crate) struct ClusterConfig {
 }
 
 impl ClusterConfig {
-    /// Takes the groups of a RayCluster. A group that cannot be read is left out, and a problem says
-    /// so.
+    /// The groups of a RayCluster as Ray reads them. A group that cannot be read is left out, and a problem
+    /// says so.
     pub(crate) fn of(cluster: &ClusterObject) -> Self {
         let mut config = Self::default();
         let Some(spec) = &cluster.spec else {
@@ -111,13 +112,21 @@ impl ClusterConfig {
         };
         for group in &spec.groups {
             match read_group(group) {
-                Ok(read) => config.add(read),
+                // A group with the name of an earlier one takes its place, as a key of a Python dict
+                // does.
+                Ok(read) => {
+                    if let Some(at) = config.number(&read.name) {
+                        config.groups[at] = read;
+                    } else {
+                        let name = read.name.clone();
+                        let at = config.groups.push(read);
+                        config.positions.insert(name, at);
+                    }
+                }
                 Err(fault) => {
                     config.unread.extend(group.name.clone());
-                    config.unread_nodes += nodes(
-                        group.replicas.max(group.min_replicas).unwrap_or(0),
-                        hosts(group),
-                    );
+                    let replicas = group.replicas.max(group.min_replicas);
+                    config.unread_nodes += nodes(replicas.unwrap_or(0), hosts(group));
                     config.problems.push(Problem {
                         at: ProblemPlace::Field(group.path().to_string()),
                         reason: fault.into(),
@@ -140,50 +149,14 @@ impl ClusterConfig {
         config
     }
 
-    /// The number of the group with that name.
-    pub(crate) fn number(&self, name: &str) -> Option<GroupIndex> {
-        self.positions.get(name).copied()
-    }
-
-    /// Whether the pod is in the `workersToDelete` of the group with that name.
-    pub(crate) fn is_listed(&self, group: &str, pod: &str) -> bool {
-        let group = self.number(group).and_then(|at| self.groups.get(at));
-        group.is_some_and(|group| group.to_delete.contains(pod))
-    }
-
-    /// Whether no group of that name is in the RayCluster any more. A group that is there and
-    /// cannot be read is not lost: its nodes are left as they are.
-    pub(crate) fn has_lost(&self, name: &str) -> bool {
-        !name.is_empty() && self.number(name).is_none() && !self.unread.contains(name)
-    }
-
-    /// Adds a group. A group with the name of an earlier one takes its place, as a key of a Python
-    /// dict does.
-    fn add(&mut self, group: GroupConfig) {
-        if let Some(at) = self.number(&group.name) {
-            self.groups[at] = group;
-        } else {
-            let name = group.name.clone();
-            let at = self.groups.push(group);
-            self.positions.insert(name, at);
-        }
-    }
-
-    /// The groups as a strategy reads them.
+    /// The groups as a strategy reads them. Strategy `Rayfit` takes in what Ray does not look at: with what
+    /// KubeRay starts Ray, and what pods as a whole allow of resizes.
     pub(crate) fn read(cluster: &ClusterObject, strategy: Strategy) -> Self {
         let mut config = Self::of(cluster);
-        if strategy.is_rayfit() {
-            config.take_in_pods(cluster);
-        }
-        config
-    }
-
-    /// Takes in what Ray does not look at: with what KubeRay starts Ray, and what pods as a whole allow of resizes.
-    fn take_in_pods(&mut self, cluster: &ClusterObject) {
-        for group in cluster.spec.iter().flat_map(|spec| &spec.groups) {
-            let name = group.name.as_deref().unwrap_or_default();
-            let number = self.number(name);
-            let Some(config) = number.and_then(|number| self.groups.get_mut(number)) else {
+        let groups = cluster.spec.iter().flat_map(|spec| &spec.groups);
+        for group in groups.filter(|_| strategy.is_rayfit()) {
+            let number = config.number(group.name.as_deref().unwrap_or_default());
+            let Some(config) = number.and_then(|number| config.groups.get_mut(number)) else {
                 continue;
             };
             if let Some(started) = &group.started {
@@ -202,6 +175,24 @@ impl ClusterConfig {
                 limits.memory = limits.memory.min(bytes(memory).max(base.memory));
             }
         }
+        config
+    }
+
+    /// The number of the group with that name.
+    pub(crate) fn number(&self, name: &str) -> Option<GroupIndex> {
+        self.positions.get(name).copied()
+    }
+
+    /// Whether the pod is in the `workersToDelete` of the group with that name.
+    pub(crate) fn is_listed(&self, group: &str, pod: &str) -> bool {
+        let group = self.number(group).and_then(|at| self.groups.get(at));
+        group.is_some_and(|group| group.to_delete.contains(pod))
+    }
+
+    /// Whether no group of that name is in the RayCluster any more. A group that is there and
+    /// cannot be read is not lost: its nodes are left as they are.
+    pub(crate) fn has_lost(&self, name: &str) -> bool {
+        !name.is_empty() && self.number(name).is_none() && !self.unread.contains(name)
     }
 
     fn read_resize_limits(&mut self, spec: &ClusterSpec, ippr: &Ippr) {
@@ -222,8 +213,12 @@ impl ClusterConfig {
             let Some(group) = written.get(config.name.as_str()) else {
                 continue;
             };
-            match read_resize_limits(group, ippr, &config.name) {
-                Ok(resize_limits) => config.resize_limits = resize_limits,
+            match resize_limits(group, ippr, &config.name) {
+                Ok(None) => {}
+                Ok(Some((limits, timeout))) => {
+                    config.resize_limits = Some(limits);
+                    config.resize_timeout_s = timeout;
+                }
                 Err(fault) => self.problems.push(Problem {
                     at: ProblemPlace::Ippr {
                         group: Some(config.name.clone()),
@@ -246,7 +241,19 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
         return Err(GroupError::NoHosts(hosts));
     }
     let hosts = hosts(group);
-    let (min_replicas, max_replicas) = replicas(group)?;
+    let (min_replicas, max_replicas) = match group.role {
+        Role::Head => (0, 0),
+        Role::Worker { .. } => (
+            group.min_replicas.ok_or(GroupError::NoMinReplicas)?,
+            group.max_replicas.ok_or(GroupError::NoMaxReplicas)?,
+        ),
+    };
+    if min_replicas > max_replicas {
+        return Err(GroupError::MinAboveMax {
+            min: min_replicas,
+            max: max_replicas,
+        });
+    }
     let nodes = |replicas: i64| nodes(replicas, hosts);
     Ok(GroupConfig {
         name: name.to_owned(),
@@ -265,6 +272,7 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
         idle_timeout_s: group.idle_timeout.seconds(),
         priority: group.priority.unwrap_or(0),
         resize_limits: None,
+        resize_timeout_s: 0,
         memory_monitor: group.memory_monitor,
         base: group.size.map(|(cpu, memory)| Size {
             cpu: cores(cpu),
@@ -298,25 +306,13 @@ fn nodes(replicas: i64, hosts: u64) -> u64 {
     replicas.saturating_mul(hosts).min(MOST_NODES)
 }
 
-fn replicas(group: &GroupSpec) -> Result<(i64, i64), GroupError> {
-    if group.role == Role::Head {
-        return Ok((0, 0));
-    }
-    let min = group.min_replicas.ok_or(GroupError::NoMinReplicas)?;
-    let max = group.max_replicas.ok_or(GroupError::NoMaxReplicas)?;
-    if min > max {
-        return Err(GroupError::MinAboveMax { min, max });
-    }
-    Ok((min, max))
-}
-
-/// The resize limits of a group that the annotation lists, if the group may grow at all. (Ray,
+/// The resize limits and the timeout of a group that the annotation lists, if the group may grow at all. (Ray,
 /// `ippr_provider.py`, `_build_ippr_group_spec`.)
-fn read_resize_limits(
+fn resize_limits(
     group: &GroupSpec,
     ippr: &Ippr,
     name: &str,
-) -> Result<Option<ResizeLimits>, ResizeLimitsError> {
+) -> Result<Option<(Size, i64)>, ResizeLimitsError> {
     if let Some(param) = group.fixed_by {
         return Err(ResizeLimitsError::StartParam(param));
     }
@@ -329,9 +325,9 @@ fn read_resize_limits(
     };
     let complete = entry.most().zip(entry.resize_timeout);
     let ((cpu, memory), timeout) = complete.ok_or(ResizeLimitsError::Incomplete)?;
-    Ok(Some(ResizeLimits {
+    let limits = Size {
         cpu: cores(cpu),
         memory: bytes(memory),
-        timeout,
-    }))
+    };
+    Ok(Some((limits, timeout)))
 }

@@ -25,15 +25,15 @@ pub(crate) struct HangingPods<'a>(BTreeMap<&'a str, Vec<&'a Pod<'a>>>);
 impl<'a> HangingPods<'a> {
     /// The pods that KubeRay counts: all but those that it was asked to delete.
     pub(crate) fn of(own: &'a [Pod<'a>], config: &ClusterConfig, now: f64) -> Self {
-        let mut found = Self::default();
-        let hanging = own.iter().filter(|pod| hangs(pod, now));
-        for pod in hanging.filter(|pod| !config.is_listed(pod.group, pod.name)) {
-            found.0.entry(pod.group).or_default().push(pod);
+        let mut hanging = Self::default();
+        let pods = own.iter().filter(|pod| hangs(pod, now));
+        for pod in pods.filter(|pod| !config.is_listed(pod.group, pod.name)) {
+            hanging.0.entry(pod.group).or_default().push(pod);
         }
-        for pods in found.0.values_mut() {
+        for pods in hanging.0.values_mut() {
             pods.sort_unstable_by_key(|pod| pod.name);
         }
-        found
+        hanging
     }
 
     /// All of them.
@@ -44,10 +44,8 @@ impl<'a> HangingPods<'a> {
     /// Whether a pod is one of them.
     pub(crate) fn holds(&self, pod: &Pod<'_>) -> bool {
         let of_group = self.0.get(pod.group);
-        of_group.is_some_and(|pods| {
-            let found = pods.binary_search_by_key(&pod.name, |one| one.name);
-            found.is_ok()
-        })
+        let place = of_group.map(|pods| pods.binary_search_by_key(&pod.name, |one| one.name));
+        place.is_some_and(|place| place.is_ok())
     }
 
     /// The number of them in a group.

@@ -36,19 +36,15 @@ pub(crate) enum RayInPod {
         /// The time at which it was asked, in seconds since 1970.
         since: Option<f64>,
     },
-    /// It does.
-    Running(Raylet),
-}
-
-/// The raylet of a node in which Ray runs.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Raylet {
-    /// The id of the Ray node, in hexadecimal, if Ray reports it.
-    pub(crate) id: Option<String>,
-    /// Its CPU, as Ray reports it, in cores.
-    pub(crate) cpu: f64,
-    /// Its memory, as Ray reports it, in bytes.
-    pub(crate) memory: f64,
+    /// It does, as its raylet reports.
+    Running {
+        /// The id of the Ray node, in hexadecimal, if Ray reports it.
+        id: Option<String>,
+        /// Its CPU, in cores.
+        cpu: f64,
+        /// Its memory, in bytes.
+        memory: f64,
+    },
 }
 
 /// The stage of a node's life.
@@ -78,7 +74,7 @@ impl NodeLife {
             Self::Existing(node) => match node.ray {
                 RayInPod::Absent => Stage::Allocated,
                 RayInPod::Stopping { .. } => Stage::Stopping,
-                RayInPod::Running(_) => Stage::Running,
+                RayInPod::Running { .. } => Stage::Running,
             },
         }
     }

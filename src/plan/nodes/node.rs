@@ -1,11 +1,12 @@
 //! A Ray node as packing sees it: it exists, it is pending, or it is only considered.
 
+use crate::hash::HashMap;
 use crate::plan::demand::names::Name;
 use crate::plan::demand::shape::ShapeId;
 use crate::plan::growth::resize::Resize;
-use crate::plan::growth::size::counted;
-use crate::plan::list::{DemandIndex, GroupIndex, NodeIndex};
-use crate::plan::nodes::life::{ExistingNode, NodeLife, RayInPod, Raylet, Stage};
+use crate::plan::growth::size::{Size, counted};
+use crate::plan::list::{DemandIndex, GroupIndex, ListPosition, NodeIndex};
+use crate::plan::nodes::life::{ExistingNode, NodeLife, RayInPod, Stage};
 use crate::plan::nodes::standby_role::{KeptReason, StandbyRole};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::step::PlacementStep;
@@ -50,27 +51,6 @@ pub(crate) struct NodeResource {
     pub(crate) total: Option<f64>,
     /// The free amount, by [`CountedAmounts`]; `None` if the resource is not listed.
     pub(crate) free: [Option<f64>; 2],
-}
-
-impl NodeResource {
-    /// Nothing is free of a resource that the node has and that is not listed as free.
-    pub(crate) fn fill(&mut self) {
-        if self.total.is_some() {
-            // Ray leaves such a resource out of its scores, so that a node scores less the moment
-            // the resource is used up.
-            self.free = self.free.map(|free| free.or(Some(0.0)));
-        }
-    }
-
-    /// Keeps the free amounts between zero and the total amount.
-    pub(crate) fn bound(&mut self) {
-        // `clamp` panics at a total below zero.
-        if let Some(total) = self.total.filter(|total| *total > 0.0) {
-            self.free = self
-                .free
-                .map(|free| free.map(|free| free.clamp(0.0, total)));
-        }
-    }
 }
 
 /// Units of a demand that were placed on a node.
@@ -182,17 +162,20 @@ impl PlannedNode {
         self.existing()?.replica.as_deref()
     }
 
-    /// Its raylet, if Ray runs in it.
-    pub(crate) fn raylet(&self) -> Option<&Raylet> {
-        match &self.existing()?.ray {
-            RayInPod::Running(raylet) => Some(raylet),
+    /// The CPU and memory that its raylet reports, if Ray runs in it.
+    pub(crate) fn raylet_size(&self) -> Option<(f64, f64)> {
+        match self.existing()?.ray {
+            RayInPod::Running { cpu, memory, .. } => Some((cpu, memory)),
             RayInPod::Absent | RayInPod::Stopping { .. } => None,
         }
     }
 
     /// The id of its Ray node, in hexadecimal, if Ray runs in it.
     pub(crate) fn ray_id(&self) -> Option<&str> {
-        self.raylet()?.id.as_deref()
+        match &self.existing()?.ray {
+            RayInPod::Running { id, .. } => id.as_deref(),
+            RayInPod::Absent | RayInPod::Stopping { .. } => None,
+        }
     }
 
     /// The cause for which it is to be removed, now or later.
@@ -244,6 +227,14 @@ impl PlannedNode {
         self.class = [None; 2];
     }
 
+    /// Counts the node at a size.
+    pub(crate) fn set_size(&mut self, names: SizeNames, size: Size) {
+        if let (Some(cpu), Some(memory)) = names {
+            self.set_total(cpu, size.cpu);
+            self.set_total(memory, counted(size.memory));
+        }
+    }
+
     /// Whether the node is counted at the size that a resize will give it, and that is above the
     /// size that it has.
     pub(crate) fn is_enlarged(&self, (cpu, memory): SizeNames) -> bool {
@@ -267,13 +258,10 @@ impl PlannedNode {
             };
             if let Some(amount) = self.amounts.iter_mut().find(|amount| amount.name == name) {
                 amount.total = large.total;
-                for source in [
-                    CountedAmounts::Free as usize,
-                    CountedAmounts::Total as usize,
-                ] {
-                    let free = |amount: &NodeResource| amount.free[source].unwrap_or(0.0);
-                    let taken = free(small) - free(amount);
-                    amount.free[source] = Some(free(large) - taken);
+                for (source, free) in amount.free.iter_mut().enumerate() {
+                    let at = |size: &NodeResource| size.free[source].unwrap_or(0.0);
+                    let taken = at(small) - free.unwrap_or(0.0);
+                    *free = Some(at(large) - taken);
                 }
             }
         }
@@ -332,5 +320,41 @@ impl PlannedNode {
         } else {
             sum / f64::from(count)
         }
+    }
+}
+
+/// Numbers distinct node states, for one decision: nodes of one class are in the same state, so they take
+/// the same requests.
+#[derive(Debug, Default)]
+pub(crate) struct NodeClasses(HashMap<Vec<u64>, u32>);
+
+impl NodeClasses {
+    /// The number of the node's state, as `source` sees it.
+    pub(crate) fn number(&mut self, node: &PlannedNode, source: CountedAmounts) -> u32 {
+        let running = node.stage() == Stage::Running;
+        // `u64::MAX` is the bit pattern of a NaN; NaN amounts in the GCS's answer were rejected before.
+        let bits = |amount: Option<f64>| amount.map_or(u64::MAX, f64::to_bits);
+        let mut code = vec![
+            node.group().map_or(u64::MAX, |group| group.number() as u64),
+            u64::from(running) * 2 + u64::from(node.head),
+            node.untouched.into(),
+            node.amounts.len() as u64,
+        ];
+        for amount in &node.amounts {
+            let free = amount.free[source as usize];
+            code.extend([amount.name.0.into(), bits(amount.total), bits(free)]);
+        }
+        let labels = node.labels.iter();
+        code.extend(labels.flat_map(|(label, value)| [u64::from(label.0), u64::from(value.0)]));
+        // Ray treats nodes that do not run yet as equal when their resources are equal, whatever was
+        // placed on them.
+        if running {
+            // Labels and shapes are numbers below this one, which shows where the labels end.
+            code.push(u64::MAX);
+            let placed = node.placed[source as usize].iter();
+            code.extend(placed.map(|shape| u64::from(shape.0)));
+        }
+        let next = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
+        *self.0.entry(code).or_insert(next)
     }
 }

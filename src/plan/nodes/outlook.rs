@@ -38,18 +38,17 @@ pub(crate) fn outlook<'a>(pod: &Pod<'a>, now: f64) -> Outlook<'a> {
     if is_nominated && is_young() || is_said_to_come(pod, now) {
         return Outlook::Coming;
     }
-    let mut said = pod.object.node_prospects.iter();
-    let none = said.find(|one| one.node == NodeOutlook::None);
+    let mut prospects = pod.object.node_prospects.iter();
+    let none = prospects.find(|one| one.node == NodeOutlook::None);
     none.map_or(Outlook::Unsaid, Outlook::NoNode)
 }
 
 /// Whether a node autoscaler says that it makes a node for the pod, which may still come.
 pub(crate) fn is_said_to_come(pod: &Pod<'_>, now: f64) -> bool {
-    let comes = |one: &NodeProspect| {
-        let since = one.since();
-        one.node == NodeOutlook::Coming && since.is_some_and(|since| is_recent(since, now))
-    };
-    pod.object.node_prospects.iter().any(comes)
+    pod.object.node_prospects.iter().any(|one| {
+        let is_young = || one.since().is_some_and(|since| is_recent(since, now));
+        one.node == NodeOutlook::Coming && is_young()
+    })
 }
 
 fn is_recent(since: f64, now: f64) -> bool {

@@ -4,11 +4,12 @@
 use std::cell::LazyCell;
 
 use crate::hash::HashSet;
+use crate::plan::demand::requests::listed;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::snapshot::Snapshot;
-use crate::snapshot::cluster_object::{ClusterSpec, GroupSpec, IdleTimeout};
-use crate::snapshot::gcs::{ClusterResourceState, NodeStatus};
+use crate::snapshot::cluster_object::{ClusterSpec, IdleTimeout};
+use crate::snapshot::gcs::NodeStatus;
 use crate::snapshot::pod::{Pod, PodRole};
 
 /// The most faults of one kind that are named.
@@ -18,128 +19,107 @@ const NAMED: usize = 20;
 pub(crate) fn all(snapshot: &Snapshot, pods: &[Pod<'_>]) -> Vec<Problem> {
     let mut problems = Vec::new();
     if let Some(spec) = &snapshot.ray_cluster.spec {
-        problems.extend(no_groups(spec));
-        problems.extend(idle_timeouts(spec).take(NAMED));
-        problems.extend(spec.groups.iter().filter_map(bad_label).take(NAMED));
+        of_spec(spec, &mut problems);
     }
-    problems.extend(pods.iter().filter_map(unlabelled).take(NAMED));
-    problems.extend(unsaid(&snapshot.gcs, pods).take(NAMED));
-    problems.extend(constraints(&snapshot.gcs));
-    problems
-}
-
-fn no_groups(spec: &ClusterSpec) -> Option<Problem> {
-    (!spec.lists_workers).then(|| Problem {
-        at: ProblemPlace::Field("spec.workerGroupSpecs".to_owned()),
-        reason: ProblemReason::NoWorkerGroups,
-        effect: ProblemEffect::NoWorkers,
-    })
-}
-
-/// Ray divides any value that is present by 60, and accepts no negative timeout of a group.
-fn idle_timeouts(spec: &ClusterSpec) -> impl Iterator<Item = Problem> {
-    const OPTIONS: &str = "spec.autoscalerOptions";
-    const KEY: &str = "idleTimeoutSeconds";
-    let wrong = |at: String, value: String| Problem {
-        at: ProblemPlace::Field(at),
-        reason: ProblemReason::NotATime { value },
-        effect: ProblemEffect::TimeoutAsWritten,
-    };
-    let is_null = spec.idle_timeout == IdleTimeout::Null;
-    let null = is_null.then(|| "null".to_owned());
-    let of_cluster = null.or_else(|| negative(&spec.idle_timeout));
-    let of_cluster = of_cluster.map(|value| wrong(format!("{OPTIONS}.{KEY}"), value));
-    let options = spec.has_null_options;
-    let options = options.then(|| wrong(OPTIONS.to_owned(), "null".to_owned()));
-    let of_groups = spec.groups.iter().filter_map(move |group| {
-        let value = negative(&group.idle_timeout)?;
-        Some(wrong(group.path().key(KEY).to_string(), value))
+    // Ray reads both labels of every pod of the cluster, and aborts on a pod without them.
+    let unlabelled = pods.iter().filter_map(|pod| {
+        let labels = &pod.object.metadata.labels;
+        let missing = if pod.deleting || labels.cluster.is_none() {
+            return None;
+        } else if labels.node_type.is_none() {
+            "ray.io/node-type"
+        } else if pod.role != PodRole::Other && labels.group.is_none() {
+            "ray.io/group"
+        } else {
+            return None;
+        };
+        Some(Problem {
+            at: ProblemPlace::Pod(pod.name.to_owned()),
+            reason: ProblemReason::NoPodLabel(missing),
+            effect: ProblemEffect::LeftAlone,
+        })
     });
-    options.into_iter().chain(of_cluster).chain(of_groups)
-}
-
-/// A timeout below 0, as it is written.
-fn negative(timeout: &IdleTimeout) -> Option<String> {
-    match timeout {
-        IdleTimeout::Seconds(seconds) if seconds.as_f64().is_some_and(|s| s < 0.0) => {
-            Some(seconds.to_string())
-        }
-        _ => None,
-    }
-}
-
-fn bad_label(group: &GroupSpec) -> Option<Problem> {
-    let key = group.bad_label.clone()?;
-    Some(Problem {
-        at: ProblemPlace::Field(group.path().key("labels").to_string()),
-        reason: ProblemReason::BadLabel { key },
-        effect: ProblemEffect::LabelsAsWritten,
-    })
-}
-
-/// Ray reads both labels of every pod of the cluster, and aborts on a pod without them.
-fn unlabelled(pod: &Pod<'_>) -> Option<Problem> {
-    let labels = &pod.object.metadata.labels;
-    if pod.deleting || labels.cluster.is_none() {
-        return None;
-    }
-    let missing = if labels.node_type.is_none() {
-        "ray.io/node-type"
-    } else if pod.role != PodRole::Other && labels.group.is_none() {
-        "ray.io/group"
-    } else {
-        return None;
-    };
-    Some(Problem {
-        at: ProblemPlace::Pod(pod.name.to_owned()),
-        reason: ProblemReason::NoPodLabel(missing),
-        effect: ProblemEffect::LeftAlone,
-    })
-}
-
-fn unsaid<'a>(gcs: &'a ClusterResourceState, pods: &'a [Pod<'_>]) -> impl Iterator<Item = Problem> {
-    // Such a node is rare, and the names of the pods are looked up only where there is one.
-    let known: LazyCell<HashSet<&str>, _> =
+    problems.extend(unlabelled.take(NAMED));
+    // A node that does not say its status is rare, and the names of the pods are looked up only where
+    // there is one.
+    let pod_names: LazyCell<HashSet<&str>, _> =
         LazyCell::new(|| pods.iter().map(|pod| pod.name).collect());
-    let nodes = gcs.node_states.iter();
-    let unsaid = nodes.filter(move |node| {
-        node.status == NodeStatus::Unspecified && known.contains(node.instance_id.as_str())
+    let unsaid = snapshot.gcs.node_states.iter().filter(|node| {
+        node.status == NodeStatus::Unspecified && pod_names.contains(node.instance_id.as_str())
     });
-    unsaid.map(|node| Problem {
+    problems.extend(unsaid.take(NAMED).map(|node| Problem {
         at: ProblemPlace::RayNode {
             pod: node.instance_id.clone(),
         },
         reason: ProblemReason::StatusUnsaid,
         effect: ProblemEffect::NotRunning,
-    })
-}
-
-fn constraints(gcs: &ClusterResourceState) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    let several = gcs.cluster_resource_constraints.len();
-    if several > 1 {
+    }));
+    let constraints = snapshot.gcs.cluster_resource_constraints.len();
+    if constraints > 1 {
         problems.push(Problem {
             at: ProblemPlace::RequestResources,
-            reason: ProblemReason::SeveralConstraints(several),
+            reason: ProblemReason::SeveralConstraints(constraints),
             effect: ProblemEffect::OnlyFirst,
         });
     }
-    let gangs = gcs.pending_gang_resource_requests.iter().filter(|gang| {
-        let listed = match gang.bundle_selectors.first() {
-            Some(selector) => &selector.resource_requests,
-            None => &gang.requests,
-        };
-        listed
-            .iter()
-            .any(|bundle| bundle.placement_constraints.len() > 1)
+    let gangs = snapshot.gcs.pending_gang_resource_requests.iter();
+    let gangs = gangs.filter(|gang| {
+        let mut bundles = listed(gang).iter();
+        bundles.any(|bundle| bundle.placement_constraints.len() > 1)
     });
-    let gangs = gangs.map(|gang| Problem {
+    problems.extend(gangs.take(NAMED).map(|gang| Problem {
         at: ProblemPlace::PlacementGroup(gang.title().to_owned()),
         reason: ProblemReason::SeveralPlacementConstraints,
         effect: ProblemEffect::NotPlaced,
-    });
-    problems.extend(gangs.take(NAMED));
+    }));
     problems
+}
+
+fn of_spec(spec: &ClusterSpec, problems: &mut Vec<Problem>) {
+    const OPTIONS: &str = "spec.autoscalerOptions";
+    const KEY: &str = "idleTimeoutSeconds";
+    if !spec.lists_workers {
+        problems.push(Problem {
+            at: ProblemPlace::Field("spec.workerGroupSpecs".to_owned()),
+            reason: ProblemReason::NoWorkerGroups,
+            effect: ProblemEffect::NoWorkers,
+        });
+    }
+    // Ray divides any value that is present by 60, and accepts no negative timeout of a group.
+    let negative = |timeout: &IdleTimeout| match timeout {
+        IdleTimeout::Seconds(seconds) => {
+            let is_negative = seconds.as_f64().is_some_and(|seconds| seconds < 0.0);
+            is_negative.then(|| seconds.to_string())
+        }
+        _ => None,
+    };
+    let null = || "null".to_owned();
+    let options = spec.has_null_options.then(|| (OPTIONS.to_owned(), null()));
+    let of_cluster = match &spec.idle_timeout {
+        IdleTimeout::Null => Some(null()),
+        timeout => negative(timeout),
+    };
+    let of_cluster = of_cluster.map(|value| (format!("{OPTIONS}.{KEY}"), value));
+    let of_groups = spec.groups.iter().filter_map(|group| {
+        let value = negative(&group.idle_timeout)?;
+        Some((group.path().key(KEY).to_string(), value))
+    });
+    let timeouts = options.into_iter().chain(of_cluster).chain(of_groups);
+    problems.extend(timeouts.take(NAMED).map(|(at, value)| Problem {
+        at: ProblemPlace::Field(at),
+        reason: ProblemReason::NotATime { value },
+        effect: ProblemEffect::TimeoutAsWritten,
+    }));
+    let bad_labels = spec.groups.iter().filter_map(|group| {
+        Some(Problem {
+            at: ProblemPlace::Field(group.path().key("labels").to_string()),
+            reason: ProblemReason::BadLabel {
+                key: group.bad_label.clone()?,
+            },
+            effect: ProblemEffect::LabelsAsWritten,
+        })
+    });
+    problems.extend(bad_labels.take(NAMED));
 }
 
 #[cfg(test)]

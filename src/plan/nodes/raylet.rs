@@ -1,12 +1,11 @@
 //! Raylets whose size differs from the size of their pods, or from what their template gives.
 
 use crate::hash::HashMap;
-use crate::plan::demand::names::Name;
 use crate::plan::growth::pod_size;
-use crate::plan::growth::resize::{Resize, ResizeProgress};
+use crate::plan::growth::resize::ResizeProgress;
 use crate::plan::growth::size::counted;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
-use crate::plan::nodes::node::PlannedNode;
+use crate::plan::nodes::node::{PlannedNode, SizeNames};
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::outcome::unmet::amount_text;
@@ -20,40 +19,32 @@ const RAYLET_STEP: f64 = 1e-4;
 /// From then on the node counts at the pod's size, and its pod may grow again. A node whose resize
 /// is taken back counts at the pod's present size at once, and its raylet gets that size when Kubernetes
 /// has agreed.
-pub(crate) fn mend(node: &mut PlannedNode, cpu: Option<Name>, memory: Option<Name>) {
+pub(crate) fn mend(node: &mut PlannedNode, names: SizeNames) {
     let runs = node.ray_id().is_some();
-    let size = node.raylet().map(|raylet| (raylet.cpu, raylet.memory));
+    let raylet = node.raylet_size();
     let Some(resize) = &mut node.resize else {
         return;
     };
-    let syncs = runs && (resize.is_to_sync() || differs(size, resize));
-    resize.noted_sync = syncs;
-    if syncs {
-        resize.resizing_at = None;
-    }
     let current = resize.current;
-    let settled = syncs || (runs && resize.is_taken_back());
-    if let (true, Some(cpu), Some(memory)) = (settled, cpu, memory) {
-        node.set_total(cpu, current.cpu);
-        node.set_total(memory, counted(current.memory));
-    }
-}
-
-/// Whether no resize is under way and the raylet's size differs from its pod's size.
-fn differs(raylet_size: Option<(f64, f64)>, resize: &Resize) -> bool {
-    let Some((cpu, memory)) = raylet_size else {
-        return false;
-    };
-    let quiet = resize.resizing_at.is_none() && resize.progress == ResizeProgress::Finished;
-    let (pod_cpu, pod_memory) = (resize.current.cpu, counted(resize.current.memory));
     // A raylet that starts rounds the CPU up to whole cores and finds its memory by itself, so that
     // these amounts may differ from the pod's.
-    let at_first_size = resize.current == resize.base;
-    let cpu_apart = (cpu - pod_cpu).abs() > RAYLET_STEP;
-    let rounded_up = at_first_size && (cpu - pod_cpu.ceil()).abs() <= RAYLET_STEP;
-    let memory_apart =
-        (resize.noted.is_some() || !at_first_size) && (memory - pod_memory).abs() > 1.0;
-    quiet && ((cpu_apart && !rounded_up) || memory_apart)
+    let at_first_size = current == resize.base;
+    let differs = raylet.is_some_and(|(cpu, memory)| {
+        let is_apart = |cores: f64| (cpu - cores).abs() > RAYLET_STEP;
+        let is_cpu_apart =
+            is_apart(current.cpu) && (!at_first_size || is_apart(current.cpu.ceil()));
+        let counts_memory = resize.noted.is_some() || !at_first_size;
+        is_cpu_apart || counts_memory && (memory - counted(current.memory)).abs() > 1.0
+    });
+    let is_quiet = resize.note.resizing_at.is_none() && resize.progress == ResizeProgress::Finished;
+    resize.noted_sync = runs && (resize.is_to_sync() || is_quiet && differs);
+    if resize.noted_sync {
+        resize.note.resizing_at = None;
+    }
+    let is_taken_back = resize.is_to_send() && resize.desired == current;
+    if resize.noted_sync || runs && is_taken_back {
+        node.set_size(names, current);
+    }
 }
 
 /// Counts new nodes of a group with what the raylet reports in the youngest pod that was made as the template is
@@ -64,6 +55,13 @@ pub(crate) fn believe(
     own: &[Pod<'_>],
     live: &LiveNodes<'_>,
 ) -> Vec<Problem> {
+    // The size with which a group makes pods now.
+    let is_as_made = |pod: &Pod<'_>, group: &GroupConfig| match group.base {
+        Some(base) => pod.containers().first().is_some_and(|ray| {
+            pod_size::size(ray.resources.requests, ray.resources.limits) == Ok(base)
+        }),
+        None => pod.requests() == group.pod_requests,
+    };
     let mut youngest = HashMap::default();
     for pod in own {
         let group = config.number(pod.group);
@@ -73,10 +71,10 @@ pub(crate) fn believe(
             && let Some(ray) = live.get(pod.name)
             && ray.total_resources.get("memory") > Some(&0.0)
         {
-            let found = (&pod.object.metadata.creation_timestamp, pod.name, *ray);
-            let known = youngest.entry(pod.group).or_insert(found);
-            if (known.0, known.1) < (found.0, found.1) {
-                *known = found;
+            let report = (&pod.object.metadata.creation_timestamp, pod.name, *ray);
+            let newest = youngest.entry(pod.group).or_insert(report);
+            if (newest.0, newest.1) < (report.0, report.1) {
+                *newest = report;
             }
         }
     }
@@ -109,13 +107,4 @@ pub(crate) fn believe(
         }
     }
     problems
-}
-
-/// Whether a pod has the size with which its group makes pods now.
-fn is_as_made(pod: &Pod<'_>, group: &GroupConfig) -> bool {
-    let Some(base) = group.base else {
-        return pod.requests() == group.pod_requests;
-    };
-    let ray = pod.containers().first().map(|ray| ray.resources);
-    ray.is_some_and(|ray| pod_size::size(ray.requests, ray.limits) == Ok(base))
 }

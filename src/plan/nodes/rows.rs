@@ -16,7 +16,7 @@ use crate::plan::outcome::cause::Departure;
 use crate::plan::strategy::Strategy;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{LiveNodes, NodeState, NodeStatus};
-use crate::snapshot::history::{Instance, InstanceStatus};
+use crate::snapshot::history::InstanceStatus;
 use crate::snapshot::pod::{Pod, PodRole};
 
 /// Seconds for which a node that was asked to stop is expected to drain. If it still runs after
@@ -60,47 +60,165 @@ pub(crate) fn rows<'a>(
     strategy: Strategy,
     now: f64,
 ) -> (Vec<Row<'a>>, Leftovers<'a>) {
-    let standby = standby_heads(rays, pods, strategy);
+    // Head pods that stand by while another one leads join only once they lead, so nothing can be placed
+    // on them. Ray knows of one head only.
+    let is_head = |pod: &Pod<'_>| pod.role == PodRole::Head;
+    let leads = |pod: &Pod<'_>| rays.contains_key(pod.name);
+    let one_leads = strategy.is_rayfit() && pods.iter().any(|pod| is_head(pod) && leads(pod));
     let live: Vec<&Pod<'_>> = pods
         .iter()
         // Ray ignores pods that are being deleted, too: their Ray nodes take no more work.
         .filter(|pod| !pod.deleting && pod.role != PodRole::Other)
-        .filter(|pod| !standby.contains(pod.name))
+        .filter(|pod| !one_leads || !is_head(pod) || leads(pod))
         .collect();
-    let mut builder = RowBuilder {
-        rows: Vec::new(),
-        seen: HashSet::default(),
-        live,
-        snapshot,
-        strategy,
-        now,
-    };
-    builder.remembered();
-    builder.reported();
-    builder.others();
-    builder.settle(rays)
+    let by_name: HashMap<&str, &'a Pod<'a>> = live.iter().map(|pod| (pod.name, *pod)).collect();
+    let mut rows = remembered(snapshot, &live, &by_name);
+    let mut seen: HashSet<&str> = HashSet::default();
+    rows.retain(|row| row.pod.is_none_or(|pod| seen.insert(pod.name)));
+    let reported = snapshot.gcs.node_states.iter().filter_map(|ray| {
+        // A Ray node without its pod is as good as gone.
+        let pod = by_name
+            .get(ray.instance_id.as_str())
+            .filter(|_| ray.is_alive())?;
+        // Ray goes by the group that the Ray node reports. That may be a lie, by which a pod would get
+        // the sizes of another group; KubeRay, and the rules for plans, go by the pod's label.
+        let group = if strategy.is_rayfit() {
+            pod.group
+        } else {
+            ray.ray_node_type_name.as_str()
+        };
+        Some((group, *pod))
+    });
+    for (group, pod) in reported.chain(live.iter().map(|pod| (pod.group, *pod))) {
+        if seen.insert(pod.name) {
+            rows.push(Row::of(group, pod, Stage::Allocated, None));
+        }
+    }
+    let leftovers = settle(&mut rows, snapshot, rays, strategy, now);
+    (rows, leftovers)
 }
 
-/// The head pods that stand by while another one leads. Their Ray nodes join only once they lead,
-/// so nothing can be placed on them.
-fn standby_heads<'a>(
-    rays: &LiveNodes<'_>,
-    pods: &'a [Pod<'a>],
-    strategy: Strategy,
-) -> HashSet<&'a str> {
-    let leads = |pod: &&Pod<'_>| rays.contains_key(pod.name);
-    let heads = || pods.iter().filter(|pod| pod.role == PodRole::Head);
-    // Ray knows of one head only.
-    if !strategy.is_rayfit() || heads().count() < 2 || !heads().any(|pod| leads(&pod)) {
-        return HashSet::default();
+impl<'a> Row<'a> {
+    fn of(group: &'a str, pod: &'a Pod<'a>, stage: Stage, since: Option<f64>) -> Self {
+        Self {
+            group,
+            pod: Some(pod),
+            ray: None,
+            stage,
+            head: pod.role == PodRole::Head,
+            since,
+            count: 1,
+        }
     }
-    let standby = heads().filter(|pod| !leads(pod));
-    standby.map(|pod| pod.name).collect()
+}
+
+/// The rows of the instances that are remembered.
+fn remembered<'a>(
+    snapshot: &'a Snapshot,
+    live: &[&'a Pod<'a>],
+    by_name: &HashMap<&str, &'a Pod<'a>>,
+) -> Vec<Row<'a>> {
+    let instances = &snapshot.history.instances;
+    let mut rows = Vec::new();
+    // Of a cluster at rest nothing is remembered, and the tables below would be for nothing.
+    if instances.is_empty() {
+        return rows;
+    }
+    let named: HashSet<&str> = instances.iter().filter_map(|i| i.pod.as_deref()).collect();
+    // Pods that are not remembered, by group. Launches take the last pod of a group first.
+    let mut spare: HashMap<&str, Vec<&'a Pod<'a>>> = HashMap::default();
+    for pod in live.iter().filter(|pod| !named.contains(pod.name)) {
+        spare.entry(pod.group).or_default().push(pod);
+    }
+    for instance in instances {
+        let stage = match instance.status {
+            InstanceStatus::StopRequested => Stage::Stopping,
+            _ => Stage::Allocated,
+        };
+        if let Some(name) = &instance.pod {
+            let pod = by_name.get(name.as_str());
+            rows.extend(pod.map(|pod| Row::of(pod.group, pod, stage, instance.since)));
+            continue;
+        }
+        let mut rest = instance.count;
+        if instance.status == InstanceStatus::Requested
+            && let Some(spare) = spare.get_mut(instance.group.as_str())
+        {
+            while rest > 0
+                && let Some(pod) = spare.pop()
+            {
+                rows.push(Row::of(pod.group, pod, stage, instance.since));
+                rest -= 1;
+            }
+        }
+        if rest > 0 {
+            rows.push(Row {
+                group: &instance.group,
+                pod: None,
+                ray: None,
+                stage: match instance.status {
+                    InstanceStatus::Queued => Stage::Queued,
+                    _ => Stage::Requested,
+                },
+                head: false,
+                since: instance.since,
+                // A snapshot in a file may have any number here.
+                count: rest.min(MOST_NODES),
+            });
+        }
+    }
+    rows
+}
+
+/// Joins rows and Ray nodes. The row's stage follows from the status of its Ray node.
+fn settle<'a>(
+    rows: &mut Vec<Row<'a>>,
+    snapshot: &Snapshot,
+    rays: &LiveNodes<'a>,
+    strategy: Strategy,
+    now: f64,
+) -> Leftovers<'a> {
+    let stopped = snapshot.gcs.node_states.iter();
+    let stopped = stopped.filter(|ray| ray.status == NodeStatus::Dead);
+    let dead: HashSet<&str> = stopped.map(|ray| ray.instance_id.as_str()).collect();
+    // Ray gives up a worker pod whose container runs, and that has not become a Ray node.
+    let is_given_up = |pod: &Pod<'_>| {
+        let started = pod.started().filter(|_| pod.role == PodRole::Worker);
+        let is_late = started.is_some_and(|started| now - started > ALLOCATE_TIMEOUT_S);
+        strategy == Strategy::Ray && is_late
+    };
+    let mut leftovers = Leftovers::default();
+    rows.retain_mut(|row| {
+        let Some(pod) = row.pod else { return true };
+        row.ray = rays.get(pod.name).copied();
+        match row.ray {
+            // A Ray node that was asked to stop and is no longer reported has stopped, however long ago
+            // that was.
+            None if dead.contains(pod.name) || row.stage == Stage::Stopping => {
+                leftovers.stopped.push(pod);
+            }
+            None if is_given_up(pod) => leftovers.never_joined.push(pod),
+            Some(ray) if ray.status == NodeStatus::Draining => leftovers.draining.push(pod),
+            Some(ray) => {
+                row.head |= ray.is_head();
+                // One that was asked to stop is reported as running until it begins to drain.
+                let waited = row.since.map_or(0.0, |since| now - since);
+                if row.stage == Stage::Allocated || waited > STOP_TIMEOUT_S {
+                    row.stage = Stage::Running;
+                }
+                return true;
+            }
+            None => return true,
+        }
+        false
+    });
+    leftovers
 }
 
 /// Adds the pods that KubeRay was asked for and has not made yet, as `replicas` says. A pod that is
 /// deleted is missing, and is made again, but for one that leaves with its node: what takes its place
-/// is a launch.
+/// is a launch. The rows are then in an order that depends neither on Ray's report, nor on what is
+/// remembered, nor on a pod of another group.
 pub(crate) fn add_awaited<'a>(
     rows: &mut Vec<Row<'a>>,
     config: &'a ClusterConfig,
@@ -112,18 +230,18 @@ pub(crate) fn add_awaited<'a>(
     rows.retain(|row| {
         row.pod.is_some() || row.stage != Stage::Requested || hanging.count(row.group) == 0
     });
-    let mut there: HashMap<&str, u64> = HashMap::default();
+    let mut counts: HashMap<&str, u64> = HashMap::default();
     for pod in pods {
         let is_evicted = || is_evicted(departures, config, pod) && !hanging.holds(pod);
-        let is_there = !pod.deleting || is_evicted();
-        if pod.role == PodRole::Worker && is_there && !config.is_listed(pod.group, pod.name) {
-            *there.entry(pod.group).or_default() += 1;
+        let is_present = !pod.deleting || is_evicted();
+        if pod.role == PodRole::Worker && is_present && !config.is_listed(pod.group, pod.name) {
+            *counts.entry(pod.group).or_default() += 1;
         }
     }
     for row in rows.iter() {
         if row.pod.is_none() && row.stage == Stage::Requested {
-            let known = there.entry(row.group).or_default();
-            *known = known.saturating_add(row.count);
+            let count = counts.entry(row.group).or_default();
+            *count = count.saturating_add(row.count);
         }
     }
     for group in config.groups.iter().filter(|group| !group.is_head) {
@@ -132,12 +250,12 @@ pub(crate) fn add_awaited<'a>(
             .unwrap_or(0)
             .max(group.min_replicas)
             .clamp(0, group.max_replicas.max(0));
-        let known = there.get(group.name.as_str()).copied().unwrap_or(0);
+        let present = counts.get(group.name.as_str()).copied().unwrap_or(0);
         // Replicas count as wholes.
         let hanging = hanging.count(&group.name).div_ceil(group.hosts) * group.hosts;
         let count = group
             .nodes(asked)
-            .saturating_sub(known.saturating_add(hanging));
+            .saturating_sub(present.saturating_add(hanging));
         // This is how launches survive a restart of the controller.
         if count > 0 {
             rows.push(Row {
@@ -151,11 +269,6 @@ pub(crate) fn add_awaited<'a>(
             });
         }
     }
-}
-
-/// Puts the rows in an order that depends neither on Ray's report, nor on what is remembered, nor
-/// on a pod of another group.
-pub(crate) fn by_name(rows: &mut [Row<'_>]) {
     // Of several nodes that are equally good the same one then wins in every round, so that the
     // others can become idle.
     rows.sort_by_key(|row| match row.pod {
@@ -164,167 +277,6 @@ pub(crate) fn by_name(rows: &mut [Row<'_>]) {
         // asked for.
         None => (true, "", ""),
     });
-}
-
-struct RowBuilder<'a> {
-    rows: Vec<Row<'a>>,
-    seen: HashSet<&'a str>,
-    live: Vec<&'a Pod<'a>>,
-    snapshot: &'a Snapshot,
-    strategy: Strategy,
-    now: f64,
-}
-
-impl<'a> RowBuilder<'a> {
-    fn remembered(&mut self) {
-        let instances = &self.snapshot.history.instances;
-        // Of a cluster at rest nothing is remembered, and the tables below would be for nothing.
-        if instances.is_empty() {
-            return;
-        }
-        let known: HashSet<&str> = instances.iter().filter_map(|i| i.pod.as_deref()).collect();
-        let mut spare = self.unassigned(&known);
-        let mut live: HashMap<&str, &'a Pod<'a>> = HashMap::default();
-        for pod in &self.live {
-            live.entry(pod.name).or_insert(pod);
-        }
-        for instance in instances {
-            if let Some(name) = &instance.pod {
-                if let Some(pod) = live.get(name.as_str()).copied() {
-                    self.remembered_pod(instance, pod);
-                }
-                continue;
-            }
-            let mut left = instance.count;
-            if instance.status == InstanceStatus::Requested
-                && let Some(spare) = spare.get_mut(instance.group.as_str())
-            {
-                while left > 0
-                    && let Some(pod) = spare.pop()
-                {
-                    self.remembered_pod(instance, pod);
-                    left -= 1;
-                }
-            }
-            if left > 0 {
-                let stage = match instance.status {
-                    InstanceStatus::Queued => Stage::Queued,
-                    _ => Stage::Requested,
-                };
-                self.rows.push(Row {
-                    group: &instance.group,
-                    pod: None,
-                    ray: None,
-                    stage,
-                    head: false,
-                    since: instance.since,
-                    // A snapshot in a file may have any number here.
-                    count: left.min(MOST_NODES),
-                });
-            }
-        }
-    }
-
-    fn remembered_pod(&mut self, instance: &Instance, pod: &'a Pod<'a>) {
-        let stage = match instance.status {
-            InstanceStatus::StopRequested => Stage::Stopping,
-            _ => Stage::Allocated,
-        };
-        self.row(pod.group, pod, stage, instance.since);
-    }
-
-    /// Pods that are not remembered, by group. Launches take the last pod of a group first.
-    fn unassigned(&self, known: &HashSet<&str>) -> HashMap<&'a str, Vec<&'a Pod<'a>>> {
-        let mut spare: HashMap<&str, Vec<&Pod<'_>>> = HashMap::default();
-        for pod in self.live.iter().filter(|pod| !known.contains(pod.name)) {
-            spare.entry(pod.group).or_default().push(pod);
-        }
-        spare
-    }
-
-    fn row(&mut self, group: &'a str, pod: &'a Pod<'a>, stage: Stage, since: Option<f64>) {
-        if self.seen.insert(pod.name) {
-            self.rows.push(Row {
-                group,
-                pod: Some(pod),
-                ray: None,
-                stage,
-                head: pod.role == PodRole::Head,
-                since,
-                count: 1,
-            });
-        }
-    }
-
-    /// Adds the Ray nodes that belong to a pod. A Ray node without its pod is as good as gone.
-    fn reported(&mut self) {
-        let pods: HashMap<&str, &'a Pod<'a>> =
-            self.live.iter().map(|pod| (pod.name, *pod)).collect();
-        for ray in &self.snapshot.gcs.node_states {
-            let Some(pod) = pods.get(ray.instance_id.as_str()).copied() else {
-                continue;
-            };
-            if !ray.is_alive() {
-                continue;
-            }
-            // Ray goes by the group that the Ray node reports. That may be a lie, by which a pod would get
-            // the sizes of another group; KubeRay, and the rules for plans, go by the pod's label.
-            let group = if self.strategy.is_rayfit() {
-                pod.group
-            } else {
-                ray.ray_node_type_name.as_str()
-            };
-            self.row(group, pod, Stage::Allocated, None);
-        }
-    }
-
-    fn others(&mut self) {
-        for pod in self.live.clone() {
-            self.row(pod.group, pod, Stage::Allocated, None);
-        }
-    }
-
-    /// Joins rows and Ray nodes. The row's stage follows from the status of its Ray node.
-    fn settle(self, rays: &LiveNodes<'a>) -> (Vec<Row<'a>>, Leftovers<'a>) {
-        let stopped = self.snapshot.gcs.node_states.iter();
-        let stopped = stopped.filter(|ray| ray.status == NodeStatus::Dead);
-        let dead: HashSet<&str> = stopped.map(|ray| ray.instance_id.as_str()).collect();
-        let mut left = Leftovers::default();
-        let mut rows = self.rows;
-        rows.retain_mut(|row| {
-            let Some(pod) = row.pod else { return true };
-            row.ray = rays.get(pod.name).copied();
-            match row.ray {
-                // A Ray node that was asked to stop and is no longer reported has stopped, however long ago
-                // that was.
-                None if dead.contains(pod.name) || row.stage == Stage::Stopping => {
-                    left.stopped.push(pod);
-                }
-                None if self.strategy == Strategy::Ray && is_given_up(pod, self.now) => {
-                    left.never_joined.push(pod);
-                }
-                Some(ray) if ray.status == NodeStatus::Draining => left.draining.push(pod),
-                Some(ray) => {
-                    row.head |= ray.is_head();
-                    // One that was asked to stop is reported as running until it begins to drain.
-                    let waited = row.since.map_or(0.0, |since| self.now - since);
-                    if row.stage == Stage::Allocated || waited > STOP_TIMEOUT_S {
-                        row.stage = Stage::Running;
-                    }
-                    return true;
-                }
-                None => return true,
-            }
-            false
-        });
-        (rows, left)
-    }
-}
-
-/// Whether Ray gives up a worker pod whose container runs, and that has not become a Ray node.
-fn is_given_up(pod: &Pod<'_>, now: f64) -> bool {
-    let started = pod.started().filter(|_| pod.role == PodRole::Worker);
-    started.is_some_and(|started| now - started > ALLOCATE_TIMEOUT_S)
 }
 
 #[cfg(test)]

@@ -3,15 +3,50 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::demand::names::{Name, Names};
-use crate::plan::demand::requests;
+use crate::plan::demand::requests::requests;
 use crate::plan::list::{GroupIndex, ListPosition, NodeIndex};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
-use crate::plan::nodes::life::{ExistingNode, NodeLife, RayInPod, Raylet, Stage};
+use crate::plan::nodes::life::{ExistingNode, NodeLife, RayInPod, Stage};
 use crate::plan::nodes::node::{Fate, NodeGroup, NodeResource, PlannedNode, StartProspect};
 use crate::plan::nodes::rows::Row;
 use crate::plan::nodes::standby_role::StandbyRole;
 use crate::snapshot::Snapshot;
-use crate::snapshot::gcs::{ClusterResourceState, NodeState, ResourceRequest};
+use crate::snapshot::gcs::ClusterResourceState;
+
+/// Numbers the texts by which nodes are compared with requests: those of the requests themselves, also
+/// of those for standby, CPU, memory and GPU, and the resources in use. All other texts only need counting.
+pub(crate) fn names<'a>(
+    snapshot: &'a Snapshot,
+    config: &'a ClusterConfig,
+    standby: impl Iterator<Item = &'a str>,
+) -> Names {
+    let mut texts = BTreeSet::from(["CPU", "memory", "GPU"]);
+    texts.extend(standby);
+    for request in requests(&snapshot.gcs) {
+        texts.extend(request.resources_bundle.keys().map(String::as_str));
+        for constraint in &request.placement_constraints {
+            for label in constraint.anti_affinity.iter().chain(&constraint.affinity) {
+                texts.extend([label.label_name.as_str(), label.label_value.as_str()]);
+            }
+        }
+        let selectors = request.label_selectors.iter();
+        for constraint in selectors.flat_map(|selector| &selector.label_constraints) {
+            texts.insert(&constraint.label_key);
+            texts.extend(constraint.label_values.iter().map(String::as_str));
+        }
+    }
+    for node in &snapshot.gcs.node_states {
+        let totals = node.total_resources.iter();
+        let used =
+            totals.filter(|(name, total)| node.available_resources.get(*name) != Some(*total));
+        texts.extend(used.map(|(name, _)| name.as_str()));
+    }
+    // There are only a few groups, so their resources are listed too. They then keep their places
+    // in the sums that scores are made of.
+    let resources = config.groups.iter().flat_map(|group| &group.resources);
+    texts.extend(resources.map(|(name, _)| name.as_str()));
+    Names::of(texts)
+}
 
 /// Builds planned nodes from rows.
 pub(crate) struct NodeReader<'a> {
@@ -22,22 +57,70 @@ pub(crate) struct NodeReader<'a> {
     pub(crate) labels: BTreeSet<Name>,
 }
 
-impl NodeReader<'_> {
-    /// The node of a row, whose group has that number, unless it is gone.
+impl<'n> NodeReader<'n> {
+    /// A reader of nodes that are compared with the requests of the GCS, and with those for standby.
+    pub(crate) fn new<'a>(
+        names: &'n Names,
+        gcs: &'a ClusterResourceState,
+        standby: impl Iterator<Item = &'a str>,
+    ) -> Self {
+        let mut labels = BTreeSet::new();
+        let mut wanted = BTreeSet::new();
+        wanted.extend(
+            standby
+                .chain(["CPU", "memory", "GPU"])
+                .filter_map(|name| names.get(name)),
+        );
+        for request in requests(gcs) {
+            wanted.extend(
+                request
+                    .resources_bundle
+                    .keys()
+                    .filter_map(|name| names.get(name)),
+            );
+            let selected = request
+                .label_selectors
+                .iter()
+                .flat_map(|s| &s.label_constraints);
+            labels.extend(selected.filter_map(|constraint| names.get(&constraint.label_key)));
+            let apart = request.placement_constraints.iter();
+            let apart = apart.filter_map(|constraint| constraint.anti_affinity.as_ref());
+            labels.extend(apart.filter_map(|label| names.get(&label.label_name)));
+        }
+        Self {
+            names,
+            wanted,
+            labels,
+        }
+    }
+
+    /// The node of a row, whose group has that number, unless it is gone: as Ray reports it, or as its
+    /// group starts it.
     pub(crate) fn node(
         &self,
         row: &Row<'_>,
         group: Option<(GroupIndex, &GroupConfig)>,
     ) -> PlannedNode {
-        let gone = || NodeGroup::Gone(row.group.to_owned());
-        let mut node = match (row.stage, row.ray, group) {
-            (Stage::Running, Some(ray), _) => {
-                let known = group.map(|(number, _)| NodeGroup::Known(number));
-                self.running(ray, known.unwrap_or_else(gone))
+        let listed = group.map(|(number, _)| NodeGroup::Known(number));
+        let mut node = empty(listed.unwrap_or_else(|| NodeGroup::Gone(row.group.to_owned())));
+        if let (Stage::Running, Some(ray)) = (row.stage, row.ray) {
+            for (name, total) in &ray.total_resources {
+                let free = ray.available_resources.get(name).copied();
+                self.add(&mut node, name, Some(*total), free);
             }
-            (_, _, Some((number, config))) => self.template(config, number),
-            _ => empty(gone()),
-        };
+            for (name, free) in &ray.available_resources {
+                if !ray.total_resources.contains_key(name) {
+                    self.add(&mut node, name, None, Some(*free));
+                }
+            }
+            let mut labels: BTreeMap<&String, &String> = ray.labels.iter().collect();
+            // The dynamic label counts if both name a label. (Ray, `scheduler.py`.)
+            labels.extend(&ray.dynamic_labels);
+            node.labels = self.known_labels(labels.into_iter());
+            node.idle_ms = ray.idle_duration_ms;
+        } else if let Some((number, config)) = group {
+            node = self.template(config, number);
+        }
         node.head = row.head;
         node.life = life(row);
         node.count = row.count;
@@ -52,30 +135,6 @@ impl NodeReader<'_> {
         }
         let labels = config.labels.iter().map(|(label, value)| (label, value));
         node.labels = self.known_labels(labels);
-        node
-    }
-
-    /// A node as Ray reports it.
-    fn running(&self, ray: &NodeState, group: NodeGroup) -> PlannedNode {
-        let mut node = empty(group);
-        for (name, total) in &ray.total_resources {
-            self.add(
-                &mut node,
-                name,
-                Some(*total),
-                ray.available_resources.get(name).copied(),
-            );
-        }
-        for (name, free) in &ray.available_resources {
-            if !ray.total_resources.contains_key(name) {
-                self.add(&mut node, name, None, Some(*free));
-            }
-        }
-        let mut labels: BTreeMap<&String, &String> = ray.labels.iter().collect();
-        // The dynamic label counts if both name a label. (Ray, `scheduler.py`.)
-        labels.extend(&ray.dynamic_labels);
-        node.labels = self.known_labels(labels.into_iter());
-        node.idle_ms = ray.idle_duration_ms;
         node
     }
 
@@ -129,7 +188,14 @@ fn life(row: &Row<'_>) -> NodeLife {
         };
     };
     let ray = match (row.stage, row.ray) {
-        (Stage::Running, Some(ray)) => RayInPod::Running(raylet(ray)),
+        (Stage::Running, Some(ray)) => {
+            let total = |name| ray.total_resources.get(name).copied().unwrap_or(0.0);
+            RayInPod::Running {
+                id: Some(ray.node_id.clone()).filter(|id| !id.is_empty()),
+                cpu: total("CPU"),
+                memory: total("memory"),
+            }
+        }
         (Stage::Stopping, _) => RayInPod::Stopping { since: row.since },
         _ => RayInPod::Absent,
     };
@@ -138,15 +204,6 @@ fn life(row: &Row<'_>) -> NodeLife {
         replica: pod.replica.map(str::to_owned),
         ray,
     })
-}
-
-fn raylet(ray: &NodeState) -> Raylet {
-    let total = |name| ray.total_resources.get(name).copied().unwrap_or(0.0);
-    Raylet {
-        id: Some(ray.node_id.clone()).filter(|id| !id.is_empty()),
-        cpu: total("CPU"),
-        memory: total("memory"),
-    }
 }
 
 fn empty(group: NodeGroup) -> PlannedNode {
@@ -172,67 +229,4 @@ fn empty(group: NodeGroup) -> PlannedNode {
         standby: StandbyRole::None,
         kept: None,
     }
-}
-
-/// Collects the texts by which nodes are compared with requests: those of the requests themselves,
-/// CPU, memory and GPU, and the resources in use. All other texts only need counting.
-pub(crate) fn texts<'a>(
-    snapshot: &'a Snapshot,
-    config: &'a ClusterConfig,
-    texts: &mut BTreeSet<&'a str>,
-) {
-    texts.extend(["CPU", "memory", "GPU"]);
-    for node in &snapshot.gcs.node_states {
-        let partly =
-            |(name, total): &(&String, &f64)| node.available_resources.get(*name) != Some(*total);
-        texts.extend(
-            node.total_resources
-                .iter()
-                .filter(partly)
-                .map(|(name, _)| name.as_str()),
-        );
-    }
-    // There are only a few groups, so their resources are listed too. They then keep their places
-    // in the sums that scores are made of.
-    texts.extend(
-        config
-            .groups
-            .iter()
-            .flat_map(|group| &group.resources)
-            .map(|(name, _)| name.as_str()),
-    );
-}
-
-/// The resources that anything asks for, and CPU, memory and GPU.
-pub(crate) fn wanted<'a>(
-    gcs: &'a ClusterResourceState,
-    standby: impl Iterator<Item = &'a str>,
-    names: &Names,
-) -> BTreeSet<Name> {
-    let requested = requests::requests(gcs).flat_map(|request| request.resources_bundle.keys());
-    let wanted = requested
-        .map(String::as_str)
-        .chain(standby)
-        .chain(["CPU", "memory", "GPU"]);
-    wanted.filter_map(|name| names.get(name)).collect()
-}
-
-/// The labels that requests name.
-pub(crate) fn labels(gcs: &ClusterResourceState, names: &Names) -> BTreeSet<Name> {
-    let of = |request: &ResourceRequest| {
-        let selected = request
-            .label_selectors
-            .iter()
-            .flat_map(|s| &s.label_constraints);
-        let apart = request
-            .placement_constraints
-            .iter()
-            .filter_map(|c| c.anti_affinity.as_ref());
-        let labels: Vec<Name> = selected
-            .filter_map(|c| names.get(&c.label_key))
-            .chain(apart.filter_map(|label| names.get(&label.label_name)))
-            .collect();
-        labels
-    };
-    requests::requests(gcs).flat_map(of).collect()
 }

@@ -11,17 +11,16 @@
 //! A member may stand for many nodes. As long as the trial of every class stays valid and no other
 //! class ranks first, the next pick is the same again, so that many nodes are picked at once.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
 use crate::hash::HashMap;
-use crate::plan::demand::batch::RequestBatch;
-use crate::plan::demand::shape::ShapeId;
+use crate::plan::demand::requests::RequestBatch;
 use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
-use crate::plan::packing::fit::{FitContext, FitTrial};
-use crate::plan::packing::rank::{Preference, Rank, Ranked};
+use crate::plan::packing::fit::{FitTrial, Score};
+use crate::plan::packing::state::{DecisionState, Preference};
 
 /// A candidate: one node, or several nodes that are alike and next to each other in the list.
 #[derive(Debug, Clone, Copy)]
@@ -31,16 +30,6 @@ pub(crate) struct Member<P> {
     pub(crate) number: P,
     /// The number of nodes that it stands for.
     pub(crate) count: u64,
-}
-
-/// Nodes that were picked together.
-#[derive(Debug, Clone)]
-pub(crate) struct Pick<P> {
-    pub(crate) number: P,
-    /// The number of its nodes that were picked, from the first on.
-    pub(crate) count: u64,
-    /// The requests that each of them takes.
-    pub(crate) trial: Rc<FitTrial>,
 }
 
 #[derive(Debug)]
@@ -55,11 +44,54 @@ struct Class<P> {
     version: u32,
 }
 
+/// A class, ranked by its first node. The class with the greatest rank is picked.
+#[derive(Debug, Clone, Copy)]
+struct Ranked {
+    score: Score,
+    preference: Preference,
+    /// The position in the list, where the earlier node wins.
+    position: Reverse<usize>,
+    class: usize,
+    version: u32,
+}
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (score, than) = (&self.score, &other.score);
+        let (own, their) = (&self.preference, &other.preference);
+        let counts = |score: &Score| (score.label, score.gpu_ok, score.kinds);
+        counts(score)
+            .cmp(&counts(than))
+            .then_with(|| score.least.total_cmp(&than.least))
+            .then_with(|| score.mean.total_cmp(&than.mean))
+            .then_with(|| own.recoverable.total_cmp(&their.recoverable))
+            // As in Ray, a priority decides between equal scores only, and never lets a worse node
+            // win.
+            .then(own.priority.cmp(&their.priority))
+            .then_with(|| own.available.total_cmp(&their.available))
+            .then(self.position.cmp(&other.position))
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Ranked {}
+
 /// The nodes to pick from, by class. They have numbers of type `P`.
 pub(crate) struct Candidates<'a, P, N> {
     node: N,
     source: CountedAmounts,
-    rules: FitContext<'a>,
+    state: &'a DecisionState,
     classes: Vec<Class<P>>,
     /// The class of each node state.
     of_state: HashMap<u32, usize>,
@@ -69,35 +101,31 @@ pub(crate) struct Candidates<'a, P, N> {
     watch: Vec<BinaryHeap<(u64, usize, u32)>>,
     /// The position at which a picked member goes on, if any of its nodes are left: the end of the
     /// list. `None` if it keeps its position.
-    last: Option<usize>,
+    end: Option<usize>,
 }
 
 impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
-    /// No candidates yet. `node` gives the node of a number.
+    /// No candidates yet. `node` gives the node of a number. A member that was picked moves to the end
+    /// of the list, if that is given.
     pub(crate) fn new(
         node: N,
         source: CountedAmounts,
-        rules: FitContext<'a>,
+        state: &'a DecisionState,
         batches: usize,
+        end: Option<usize>,
     ) -> Self {
         Self {
             node,
             source,
-            rules,
+            state,
             classes: Vec::new(),
             of_state: HashMap::default(),
             best: BinaryHeap::new(),
             watch: std::iter::repeat_with(BinaryHeap::new)
                 .take(batches)
                 .collect(),
-            last: None,
+            end,
         }
-    }
-
-    /// The same candidates, but a member that was picked moves to the end of the list.
-    pub(crate) fn moving(mut self, end: usize) -> Self {
-        self.last = Some(end);
-        self
     }
 
     /// Adds a member. It comes after all other members of its state.
@@ -110,20 +138,18 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
     ) {
         match self.of_state.entry(state) {
             Entry::Occupied(entry) => {
-                if let Some(class) = self.classes.get_mut(*entry.get()) {
-                    class.members.push_back(member);
-                    // The class had run out of nodes, and no heap had a valid entry for it.
-                    if class.members.len() == 1 {
-                        let class = *entry.get();
-                        self.revive(class, batches);
-                    }
+                let class = *entry.get();
+                let members = &mut self.classes[class].members;
+                members.push_back(member);
+                // The class had run out of nodes, and no heap had a valid entry for it.
+                if members.len() == 1 {
+                    self.revive(class, batches);
                 }
             }
             Entry::Vacant(entry) => {
                 entry.insert(self.classes.len());
-                let members = VecDeque::from([member]);
                 self.classes.push(Class {
-                    members,
+                    members: VecDeque::from([member]),
                     preference,
                     trial: None,
                     spare: None,
@@ -135,40 +161,53 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
     }
 
     /// Takes the best node off the list, together with up to `most` nodes in all that are like it
-    /// and would be picked next, and takes the units that they take off `batches`.
-    pub(crate) fn pick(&mut self, batches: &mut [RequestBatch], most: u64) -> Option<Pick<P>> {
-        if most == 0 || self.rules.work.is_over() {
+    /// and would be picked next, and takes the units that they take off `batches`. Returns the
+    /// number of the node, how many of its nodes were picked from the first on, and the requests
+    /// that each of them takes.
+    pub(crate) fn pick(
+        &mut self,
+        batches: &mut [RequestBatch],
+        most: u64,
+    ) -> Option<(P, u64, Rc<FitTrial>)> {
+        if most == 0 || self.state.work.is_over() {
             return None;
         }
-        let rank = self.top()?.rank;
-        let index = self.best.pop()?.class;
-        let class = self.classes.get_mut(index)?;
-        let trial = class.trial.take()?;
-        let Member { number, count, .. } = *class.members.front()?;
-        // In Ray's list the picked group is now behind the other class, which is picked next.
-        let alternates = self.last.is_some() && self.has_rival(rank);
+        self.top()?;
+        let best = self.best.pop()?;
+        let trial = self.classes[best.class].trial.take()?;
+        let Member { number, count, .. } = *self.classes[best.class].members.front()?;
+        // In Ray's list the picked group is now behind another class that is as good, so that the two
+        // classes take turns. Positions always differ, so they are left out here.
+        let position = best.position;
+        let is_rival = |rival: &Ranked| Ranked { position, ..*rival } == best;
+        let alternates = self.end.is_some() && self.top().is_some_and(is_rival);
         let repeats = if alternates {
             1
         } else {
             self.repeats(&trial, batches)
         };
         let count = repeats.min(count).min(most);
-        self.take_off(index, count);
         for (batch, taken) in &trial.taken {
             if let Some(batch) = batches.get_mut(*batch) {
                 batch.count = batch.count.saturating_sub(taken.saturating_mul(count));
             }
         }
-        self.advance(index, number, &trial, batches);
+        self.advance(best.class, count, &trial, batches);
+        // Classes are tried again that would take more units of a batch than are left.
         for (batch, _) in &trial.taken {
-            self.retry(*batch, batches);
+            let left = batches.get(*batch).map_or(0, |batch| batch.count);
+            let pop_above = |heap: &mut BinaryHeap<(u64, usize, u32)>| {
+                heap.peek().filter(|(count, ..)| *count > left)?;
+                heap.pop()
+            };
+            while let Some((_, class, version)) = self.watch.get_mut(*batch).and_then(pop_above) {
+                if self.classes[class].version == version {
+                    self.try_first(class, batches);
+                }
+            }
         }
-        self.rules.work.spend(trial.taken.len());
-        Some(Pick {
-            number,
-            count,
-            trial,
-        })
+        self.state.work.spend(trial.taken.len());
+        Some((number, count, trial))
     }
 
     /// Whether any more nodes could be picked.
@@ -176,11 +215,19 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
         self.top().is_some()
     }
 
+    /// The nodes that were not picked, in the order of the list.
+    pub(crate) fn rest(self) -> Vec<P> {
+        let members = self.classes.into_iter().flat_map(|class| class.members);
+        let rest = members.map(|member| (member.position, member.number));
+        let mut rest: Vec<(usize, P)> = rest.collect();
+        rest.sort_unstable();
+        rest.into_iter().map(|(_, number)| number).collect()
+    }
+
     /// The best entry of the heap that is up to date.
     fn top(&mut self) -> Option<&Ranked> {
         while let Some(top) = self.best.peek() {
-            let class = self.classes.get(top.class);
-            if class.is_some_and(|class| class.version == top.version) {
+            if self.classes[top.class].version == top.version {
                 break;
             }
             self.best.pop();
@@ -188,90 +235,61 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
         self.best.peek()
     }
 
-    /// Whether another class is as good, so that the two classes take turns.
-    fn has_rival(&mut self, rank: Rank) -> bool {
-        // Positions always differ, and equal classes take turns by them, so they are left out here.
-        let position = rank.position;
-        let rival = self.top().map(|top| Rank {
-            position,
-            ..top.rank
-        });
-        rival.is_some_and(|rival| rival.order(&rank).is_eq())
-    }
-
     /// The number of times that the trial can be picked in a row until a class has to be tried again.
     fn repeats(&mut self, trial: &FitTrial, batches: &[RequestBatch]) -> u64 {
         let mut repeats = u64::MAX;
         for (batch, taken) in &trial.taken {
+            // The most units of the batch that any class would take.
+            let mut most = *taken;
+            while let Some(heap) = self.watch.get_mut(*batch)
+                && let Some((count, class, version)) = heap.peek()
+            {
+                if self.classes[*class].version == *version {
+                    most = most.max(*count);
+                    break;
+                }
+                heap.pop();
+            }
             let left = batches.get(*batch).map_or(0, |batch| batch.count);
-            let watched = self.most_watched(*batch).max(*taken);
-            let more = left.saturating_sub(watched).checked_div(*taken);
+            let more = left.saturating_sub(most).checked_div(*taken);
             repeats = repeats.min(more.unwrap_or(0).saturating_add(1));
         }
         repeats
     }
 
-    /// The most units of a request batch that any class would take.
-    fn most_watched(&mut self, batch: usize) -> u64 {
-        let Some(heap) = self.watch.get_mut(batch) else {
-            return 0;
-        };
-        while let Some((count, class, version)) = heap.peek() {
-            let class = self.classes.get(*class);
-            if class.is_some_and(|class| class.version == *version) {
-                return *count;
-            }
-            heap.pop();
-        }
-        0
-    }
-
-    /// Takes nodes off the first member of a class. The rest of that member stays first, or moves
-    /// to the end of the list.
-    fn take_off(&mut self, index: usize, count: u64) {
-        let Some(class) = self.classes.get_mut(index) else {
-            return;
-        };
+    /// Takes nodes off the first member of a class, and goes on to the next node of the class. A trial
+    /// that is still valid for that is kept.
+    fn advance(
+        &mut self,
+        index: usize,
+        count: u64,
+        trial: &Rc<FitTrial>,
+        batches: &[RequestBatch],
+    ) {
+        let class = &mut self.classes[index];
         class.version += 1;
+        class.spare = Some(Rc::clone(trial));
         let Some(front) = class.members.front_mut() else {
             return;
         };
+        let picked = front.number;
         front.count = front.count.saturating_sub(count);
-        if let Some(last) = &mut self.last {
-            let count = usize::try_from(count).unwrap_or(usize::MAX);
-            // Ray appends a fresh node for each node that it picks.
-            *last = last.saturating_add(count);
-            front.position = *last;
+        // The rest of the member stays first, or moves to the end of the list: Ray appends a fresh
+        // node for each node that it picks.
+        if let Some(end) = &mut self.end {
+            *end = end.saturating_add(usize::try_from(count).unwrap_or(usize::MAX));
+            front.position = *end;
         }
         if front.count == 0 {
             class.members.pop_front();
         }
-    }
-
-    /// The nodes that were not picked, in the order of the list.
-    pub(crate) fn rest(self) -> Vec<P> {
-        let mut rest: Vec<(usize, P)> = self
-            .classes
-            .into_iter()
-            .flat_map(|class| class.members)
-            .map(|member| (member.position, member.number))
-            .collect();
-        rest.sort_unstable();
-        rest.into_iter().map(|(_, number)| number).collect()
-    }
-
-    /// Goes on to the next node of the class. A trial that is still valid for it is kept.
-    fn advance(&mut self, index: usize, picked: P, trial: &Rc<FitTrial>, batches: &[RequestBatch]) {
-        let Some(class) = self.classes.get_mut(index) else {
-            return;
-        };
-        class.spare = Some(Rc::clone(trial));
         let Some(next) = class.members.front().map(|member| member.number) else {
             return;
         };
         // Nodes that do not run are one class whatever was placed on them, but that counts in the
         // score.
-        if self.placed(next) == self.placed(picked) {
+        let placed = |number: P| &(self.node)(number).placed[self.source as usize];
+        if placed(next) == placed(picked) {
             self.revive(index, batches);
         } else {
             self.try_first(index, batches);
@@ -282,75 +300,40 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
     /// was picked last. Tries that node again if the requests that are left no longer cover the
     /// trial.
     fn revive(&mut self, index: usize, batches: &[RequestBatch]) {
-        let spare = self
-            .classes
-            .get(index)
-            .and_then(|class| class.spare.clone());
         let left = |batch: usize| batches.get(batch).map_or(0, |batch| batch.count);
-        match spare {
-            Some(trial)
-                if trial
-                    .taken
-                    .iter()
-                    .all(|(batch, count)| *count <= left(*batch)) =>
-            {
-                self.enter(index, trial);
-            }
-            _ => self.try_first(index, batches),
-        }
-    }
-
-    fn placed(&self, number: P) -> &[ShapeId] {
-        &(self.node)(number).placed[self.source as usize]
-    }
-
-    /// Tries the classes again that would take more units of a request batch than are left.
-    fn retry(&mut self, batch: usize, batches: &[RequestBatch]) {
-        let left = batches.get(batch).map_or(0, |batch| batch.count);
-        while let Some((_, class, version)) = self
-            .watch
-            .get_mut(batch)
-            .and_then(|heap| heap.pop_if_above(left))
-        {
-            if self
-                .classes
-                .get(class)
-                .is_some_and(|class| class.version == version)
-            {
-                self.try_first(class, batches);
-            }
+        let is_covered = |trial: &Rc<FitTrial>| {
+            let mut taken = trial.taken.iter();
+            taken.all(|(batch, count)| *count <= left(*batch))
+        };
+        match self.classes[index].spare.clone().filter(is_covered) {
+            Some(trial) => self.enter(index, trial),
+            None => self.try_first(index, batches),
         }
     }
 
     fn try_first(&mut self, index: usize, batches: &[RequestBatch]) {
-        let Some(class) = self.classes.get_mut(index) else {
-            return;
-        };
+        let class = &mut self.classes[index];
         class.version += 1;
         class.trial = None;
-        let Some(number) = class.members.front().map(|member| member.number) else {
-            return;
-        };
-        if let Some(trial) = FitTrial::of((self.node)(number), batches, self.source, self.rules) {
+        let first = class
+            .members
+            .front()
+            .map(|member| (self.node)(member.number));
+        let trial = first.and_then(|node| FitTrial::of(node, batches, self.source, self.state));
+        if let Some(trial) = trial {
             self.enter(index, Rc::new(trial));
         }
     }
 
     fn enter(&mut self, index: usize, trial: Rc<FitTrial>) {
-        let Some(class) = self.classes.get_mut(index) else {
+        let class = &mut self.classes[index];
+        let Some(first) = class.members.front() else {
             return;
-        };
-        let Some(position) = class.members.front().map(|member| member.position) else {
-            return;
-        };
-        let (preference, position) = (class.preference, Reverse(position));
-        let rank = Rank {
-            score: trial.score,
-            preference,
-            position,
         };
         self.best.push(Ranked {
-            rank,
+            score: trial.score,
+            preference: class.preference,
+            position: Reverse(first.position),
             class: index,
             version: class.version,
         });
@@ -360,16 +343,5 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
             }
         }
         class.trial = Some(trial);
-    }
-}
-
-trait PopAbove {
-    fn pop_if_above(&mut self, left: u64) -> Option<(u64, usize, u32)>;
-}
-
-impl PopAbove for BinaryHeap<(u64, usize, u32)> {
-    fn pop_if_above(&mut self, left: u64) -> Option<(u64, usize, u32)> {
-        self.peek().filter(|(count, ..)| *count > left)?;
-        self.pop()
     }
 }

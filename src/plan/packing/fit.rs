@@ -1,13 +1,12 @@
 //! Fitting all requests onto one node: which of them the node would take, and how good it would be
 //! for them. (Ray, `scheduler.py`, `SchedulingNode.try_schedule` and `_compute_score`.)
 
-use std::cmp::Ordering;
-
-use crate::plan::demand::batch::RequestBatch;
-use crate::plan::demand::names::{Name, Names};
-use crate::plan::demand::shape::{LabelCondition, Shape, ShapeId, Shapes};
-use crate::plan::nodes::node::{CountedAmounts, NodeResource, PlannedNode};
-use crate::plan::packing::budget::WorkBudget;
+use crate::plan::demand::names::Name;
+use crate::plan::demand::requests::RequestBatch;
+use crate::plan::demand::shape::{LabelCondition, Shape, ShapeId};
+use crate::plan::nodes::node::{CountedAmounts, NodeResource, Placement, PlannedNode};
+use crate::plan::outcome::step::PlacementStep;
+use crate::plan::packing::state::DecisionState;
 use crate::snapshot::gcs::LabelOperator;
 
 /// The most units that are placed one after the other, as Ray places them. Each subtraction rounds,
@@ -17,19 +16,6 @@ const ONE_BY_ONE: u64 = 100_000;
 
 /// The steps of the work budget that storing the place of a unit costs.
 const STORING: usize = 8;
-
-/// The parts of a decision that fitting needs besides the node and the requests.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct FitContext<'a> {
-    pub(crate) names: &'a Names,
-    pub(crate) shapes: &'a Shapes,
-    /// The name of the resource GPU, if any node has it or any request wants it.
-    pub(crate) gpu: Option<Name>,
-    /// Keep GPU nodes for requests that name a GPU.
-    pub(crate) conserve_gpus: bool,
-    /// The work budget of the decision.
-    pub(crate) work: &'a WorkBudget,
-}
 
 /// A node after it took the requests that fit on it.
 #[derive(Debug, Clone)]
@@ -48,25 +34,14 @@ pub(crate) struct FitTrial {
 pub(crate) struct Score {
     /// The rank of the label selector that the node satisfies: higher for one that is earlier in
     /// the list.
-    label: usize,
+    pub(crate) label: usize,
     /// False for a GPU node that took no request for a GPU.
-    gpu_ok: bool,
+    pub(crate) gpu_ok: bool,
     /// The number of kinds of the node's resources that the requests use.
-    kinds: usize,
+    pub(crate) kinds: usize,
     /// The least and the mean of total × (share in use)³ over the node's resources.
-    least: f64,
-    mean: f64,
-}
-
-impl Score {
-    pub(crate) fn order(&self, other: &Self) -> Ordering {
-        self.label
-            .cmp(&other.label)
-            .then(self.gpu_ok.cmp(&other.gpu_ok))
-            .then(self.kinds.cmp(&other.kinds))
-            .then_with(|| self.least.total_cmp(&other.least))
-            .then_with(|| self.mean.total_cmp(&other.mean))
-    }
+    pub(crate) least: f64,
+    pub(crate) mean: f64,
 }
 
 impl FitTrial {
@@ -75,7 +50,7 @@ impl FitTrial {
         node: &PlannedNode,
         batches: &[RequestBatch],
         source: CountedAmounts,
-        rules: FitContext<'_>,
+        state: &DecisionState,
     ) -> Option<Self> {
         let mut trial = Self {
             amounts: node.amounts.clone(),
@@ -90,19 +65,35 @@ impl FitTrial {
                 mean: 0.0,
             },
         };
-        rules.work.spend(batches.len() / STORING + trial.size());
-        for (index, batch) in batches
-            .iter()
-            .enumerate()
-            .filter(|(_, batch)| batch.count > 0)
-        {
-            let shape = rules.shapes.get(batch.shape);
-            if !rules.work.spend(shape.steps * (1 + trial.size() / STORING)) {
+        // Resources and labels of the node have to be looked through.
+        let size = |trial: &Self| trial.amounts.len() + trial.labels.len();
+        state.work.spend(batches.len() / STORING + size(&trial));
+        let open = batches.iter().enumerate();
+        for (index, batch) in open.filter(|(_, batch)| batch.count > 0) {
+            let shape = state.shapes.get(batch.shape);
+            if !(state.work).spend(shape.steps * (1 + size(&trial) / STORING)) {
                 return None;
             }
-            let count = trial.take(shape, batch.count, source as usize, rules);
+            // If the label has another value, Ray asserts and gives up the whole round; here the node
+            // is simply not suitable.
+            let has = |label: Name| trial.labels.iter().any(|(name, _)| *name == label);
+            if !admits(shape, &trial.labels) || shape.anti_affinity().any(|(name, _)| has(name)) {
+                continue;
+            }
+            let most = if shape.anti_affinity().next().is_some() {
+                // The first unit sets the label that keeps the next one off this node.
+                batch.count.min(1)
+            } else {
+                batch.count
+            };
+            let count = trial.fill(shape, most, source as usize, state);
             if count > 0 {
-                rules.work.spend(STORING + trial.placed.len() / STORING);
+                for label in shape.anti_affinity() {
+                    if !trial.labels.contains(&label) {
+                        trial.labels.push(label);
+                    }
+                }
+                state.work.spend(STORING + trial.placed.len() / STORING);
                 trial.taken.push((index, count));
                 if !trial.placed.contains(&batch.shape) {
                     trial.placed.push(batch.shape);
@@ -112,47 +103,16 @@ impl FitTrial {
         if trial.taken.is_empty() {
             return None;
         }
-        trial.score = trial.score(node.untouched, source as usize, rules)?;
+        trial.score = trial.score(node.untouched, source as usize, state)?;
         Some(trial)
-    }
-
-    /// Places up to `count` units of a shape. Returns how many were placed.
-    fn take(&mut self, shape: &Shape, count: u64, source: usize, rules: FitContext<'_>) -> u64 {
-        if !admits(shape, &self.labels) || self.forbids(shape) {
-            return 0;
-        }
-        let count = if shape.anti_affinity().next().is_some() {
-            // The first unit sets the label that keeps the next one off this node.
-            count.min(1)
-        } else {
-            count
-        };
-        let taken = if shape.positive().next().is_none() {
-            count
-        } else {
-            self.fill(shape, count, source, rules)
-        };
-        if taken > 0 {
-            for label in shape.anti_affinity() {
-                if !self.labels.contains(&label) {
-                    self.labels.push(label);
-                }
-            }
-        }
-        taken
-    }
-
-    /// Whether the node has a label that the shape must be apart from. (If the label has another
-    /// value, Ray asserts and gives up the whole round; here the node is simply not suitable.)
-    fn forbids(&self, shape: &Shape) -> bool {
-        shape
-            .anti_affinity()
-            .any(|(label, _)| self.labels.iter().any(|(name, _)| *name == label))
     }
 
     /// Places units as long as they fit: by division where the division is exact, otherwise one by
     /// one, and the rest of very many units by division again. Returns how many were placed.
-    fn fill(&mut self, shape: &Shape, count: u64, source: usize, rules: FitContext<'_>) -> u64 {
+    fn fill(&mut self, shape: &Shape, count: u64, source: usize, state: &DecisionState) -> u64 {
+        if shape.positive().next().is_none() {
+            return count;
+        }
         // Nearly all requests name only a few resources. No memory is allocated for those.
         let (mut few, mut many) = ([0.0; 8], Vec::new());
         let frees = if let Some(few) = few.get_mut(..shape.needs.len()) {
@@ -162,7 +122,9 @@ impl FitTrial {
             many.as_mut_slice()
         };
         for (free, (name, needed)) in frees.iter_mut().zip(&shape.needs) {
-            *free = self.free(*name, source, rules.names);
+            let amount = self.amounts.iter().find(|amount| amount.name == *name);
+            let listed = amount.and_then(|amount| amount.free[source]);
+            *free = listed.unwrap_or(state.names.implied(*name));
             if *needed > *free {
                 return 0;
             }
@@ -170,24 +132,20 @@ impl FitTrial {
         let needs = || shape.needs.iter().map(|(_, needed)| *needed);
         let fits = |frees: &[f64]| !needs().zip(frees).any(|(needed, free)| needed > *free);
         let mut taken = 0;
-        let is_exact = needs()
-            .zip(frees.iter())
-            .all(|(needed, free)| divides_exactly(needed, *free));
+        let mut both = needs().zip(frees.iter());
+        let is_exact = both.all(|(needed, free)| divides_exactly(needed, *free));
         while !is_exact && taken < count.min(ONE_BY_ONE) && fits(frees) {
-            frees
-                .iter_mut()
-                .zip(needs())
-                .for_each(|(free, needed)| *free -= needed);
+            for (free, needed) in frees.iter_mut().zip(needs()) {
+                *free -= needed;
+            }
             taken += 1;
         }
-        rules
-            .work
-            .spend(usize::try_from(taken).unwrap_or(usize::MAX) / 4 * frees.len());
+        let steps = usize::try_from(taken).unwrap_or(usize::MAX) / 4 * frees.len();
+        state.work.spend(steps);
         if taken < count && fits(frees) {
-            let times = needs()
-                .zip(frees.iter())
-                .map(|(needed, free)| times(needed, *free));
-            let more = times.fold(count - taken, u64::min);
+            let both = needs().zip(frees.iter());
+            let more = both.map(|(needed, free)| times(needed, *free));
+            let more = more.fold(count - taken, u64::min);
             #[expect(clippy::cast_precision_loss, reason = "exact where it matters")]
             let factor = more as f64;
             for (free, needed) in frees.iter_mut().zip(needs()) {
@@ -197,75 +155,37 @@ impl FitTrial {
             }
             taken += more;
         }
-        if taken > 0 {
-            for ((name, needed), free) in shape.needs.iter().zip(frees.iter()) {
-                if *needed != 0.0 {
-                    self.set_free(*name, *free, source);
-                }
+        let used = shape.needs.iter().zip(frees.iter());
+        for ((name, _), free) in used.filter(|((_, needed), _)| taken > 0 && *needed != 0.0) {
+            match self.amounts.iter_mut().find(|amount| amount.name == *name) {
+                Some(amount) => amount.free[source] = Some(*free),
+                // Only an implicit resource can be missing here: nothing is free of any other one.
+                None => self.amounts.push(NodeResource {
+                    name: *name,
+                    total: None,
+                    free: std::array::from_fn(|one| (one == source).then_some(*free)),
+                }),
             }
         }
         taken
     }
 
-    fn free(&self, name: Name, source: usize, names: &Names) -> f64 {
-        let amount = self.amounts.iter().find(|amount| amount.name == name);
-        let implied = if names.is_implicit(name) { 1.0 } else { 0.0 };
-        amount
-            .and_then(|amount| amount.free[source])
-            .unwrap_or(implied)
-    }
-
-    fn set_free(&mut self, name: Name, left: f64, source: usize) {
-        if let Some(amount) = self.amounts.iter_mut().find(|amount| amount.name == name) {
-            amount.free[source] = Some(left);
-        } else {
-            // Only an implicit resource can be missing here: nothing is free of any other one.
-            let mut free = [None; 2];
-            free[source] = Some(left);
-            self.amounts.push(NodeResource {
-                name,
-                total: None,
-                free,
-            });
-        }
-    }
-
-    /// The number of resources and labels of the node that have to be looked through.
-    fn size(&self) -> usize {
-        self.amounts.len() + self.labels.len()
-    }
-
     /// Scores the node. Returns `None` for a node with more of a resource free than it has in
     /// total, where Ray asserts and gives up the round.
-    fn score(&self, untouched: u32, source: usize, rules: FitContext<'_>) -> Option<Score> {
-        let placed = || self.placed.iter().map(|id| rules.shapes.get(*id));
+    fn score(&self, untouched: u32, source: usize, state: &DecisionState) -> Option<Score> {
+        let placed = || self.placed.iter().map(|id| state.shapes.get(*id));
         let total = |name| {
             let amount = self.amounts.iter().find(|amount| amount.name == name);
             amount.and_then(|amount| amount.total)
         };
-        let has_gpu = rules.gpu.and_then(total).is_some_and(|gpus| gpus > 0.0);
+        let has_gpu = state.gpu.and_then(total).is_some_and(|gpus| gpus > 0.0);
         let mut kinds: Vec<Name> = Vec::new();
         for (name, _) in placed().flat_map(Shape::positive) {
             if !kinds.contains(&name) && total(name).is_some() {
                 kinds.push(name);
             }
         }
-        let (least, mean) = self.usage(untouched, source)?;
-        Some(Score {
-            label: placed()
-                .map(|shape| preference(shape, &self.labels))
-                .find(|score| *score > 0)
-                .unwrap_or(0),
-            gpu_ok: !rules.conserve_gpus || !has_gpu || placed().any(|shape| shape.names_gpu),
-            kinds: kinds.len(),
-            least,
-            mean,
-        })
-    }
-
-    /// The least and the mean of total × (share in use)³. Resources that are not in use at all
-    /// weigh 0.
-    fn usage(&self, untouched: u32, source: usize) -> Option<(f64, f64)> {
+        // Resources that are not in use at all weigh 0.
         let mut count = untouched;
         let mut least = if untouched > 0 { 0.0 } else { f64::INFINITY };
         let mut sum = 0.0;
@@ -285,11 +205,49 @@ impl FitTrial {
                 count += 1;
             }
         }
-        Some(if count == 0 {
-            (0.0, 0.0)
-        } else {
-            (least, sum / f64::from(count))
+        let (least, mean) = match count {
+            0 => (0.0, 0.0),
+            count => (least, sum / f64::from(count)),
+        };
+        let mut labels = placed().map(|shape| preference(shape, &self.labels));
+        Some(Score {
+            label: labels.find(|label| *label > 0).unwrap_or(0),
+            gpu_ok: !state.conserve_gpus || !has_gpu || placed().any(|shape| shape.names_gpu),
+            kinds: kinds.len(),
+            least,
+            mean,
         })
+    }
+
+    /// Puts the trial into effect on a node.
+    pub(crate) fn apply(
+        &self,
+        node: &mut PlannedNode,
+        source: CountedAmounts,
+        batches: &[RequestBatch],
+        step: PlacementStep,
+    ) {
+        // Nodes of one class are equal in the amounts that count for this demand, and may differ in the
+        // others, so only the former are taken over.
+        let source = source as usize;
+        for after in &self.amounts {
+            let mut amounts = node.amounts.iter_mut();
+            match amounts.find(|amount| amount.name == after.name) {
+                Some(amount) => amount.free[source] = after.free[source],
+                None => node.amounts.push(*after),
+            }
+        }
+        node.labels.clone_from(&self.labels);
+        node.placed[source].clone_from(&self.placed);
+        node.takes
+            .extend(self.taken.iter().filter_map(|(batch, count)| {
+                Some(Placement {
+                    demand: batches.get(*batch)?.demand,
+                    count: *count,
+                    step,
+                })
+            }));
+        node.class = [None; 2];
     }
 }
 
@@ -326,18 +284,17 @@ pub(crate) fn admits(shape: &Shape, labels: &[(Name, Name)]) -> bool {
 /// The rank of the first label selector that holds: the number of selectors for the first one, 1
 /// for the last one, and 0 if none holds.
 fn preference(shape: &Shape, labels: &[(Name, Name)]) -> usize {
-    let holds =
-        |selector: &Vec<LabelCondition>| selector.iter().all(|c| condition_holds(c, labels));
+    let holds = |selector: &Vec<LabelCondition>| {
+        selector.iter().all(|condition| {
+            let value = labels.iter().find(|(label, _)| *label == condition.label);
+            let is_listed = value.is_some_and(|(_, value)| condition.values.contains(value));
+            match condition.operator {
+                LabelOperator::In => is_listed,
+                LabelOperator::NotIn => !is_listed,
+                LabelOperator::Unspecified => false,
+            }
+        })
+    };
     let first = shape.selectors.iter().position(holds);
     first.map_or(0, |index| shape.selectors.len() - index)
-}
-
-fn condition_holds(condition: &LabelCondition, labels: &[(Name, Name)]) -> bool {
-    let value = labels.iter().find(|(label, _)| *label == condition.label);
-    let listed = value.is_some_and(|(_, value)| condition.values.contains(value));
-    match condition.operator {
-        LabelOperator::In => listed,
-        LabelOperator::NotIn => !listed,
-        LabelOperator::Unspecified => false,
-    }
 }

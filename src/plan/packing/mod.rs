@@ -2,19 +2,16 @@
 //!
 //! Packing takes nodes, groups and request batches. It gives back the same nodes with the requests
 //! that were placed on them, and the new nodes that are needed. [`state`] holds what packing works
-//! on, [`pack`] the order of its steps, [`candidates`] the search for the best node, and [`fit`]
-//! tries all requests on one node. [`servable`] says which demand that is left more room could serve. The
+//! on, [`pack`] one packing and Ray's order of its steps, [`steps`] the improved order, [`candidates`] the search
+//! for the best node, and [`fit`] tries all requests on one node. [`servable`] says which demand that is left more room could serve. The
 //! [work budget](budget) bounds what packing may cost, whatever the demand is.
 
 pub(crate) mod budget;
 pub(crate) mod candidates;
-pub(crate) mod classes;
 pub(crate) mod fit;
 pub(crate) mod grow;
 pub(crate) mod launch;
 pub(crate) mod pack;
-pub(crate) mod placing;
-pub(crate) mod rank;
 pub(crate) mod servable;
 pub(crate) mod standby;
 pub(crate) mod state;

@@ -2,46 +2,48 @@
 //! onto new nodes. (Ray, `scheduler.py`, `_try_schedule`.)
 
 use crate::hash::HashMap;
-use crate::plan::demand::batch::RequestBatch;
+use crate::plan::demand::requests::RequestBatch;
 use crate::plan::growth::headroom::NodeHeadroom;
+use crate::plan::growth::resize::Resize;
 use crate::plan::list::{KubeNodeIndex, List, NodeIndex};
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{CountedAmounts, PlannedNode, SizeNames};
+use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode, SizeNames};
 use crate::plan::outcome::step::PlacementStep;
-use crate::plan::packing::candidates::{Candidates, Member, Pick};
-use crate::plan::packing::placing::{apply, show_resize, step_of};
+use crate::plan::packing::candidates::{Candidates, Member};
 use crate::plan::packing::state::{DecisionState, with_parts};
 
-/// The result of packing. Nothing of it is in effect before [`DecisionState::commit`].
-pub(crate) struct Packed {
-    order: Vec<NodeIndex>,
-    changed: HashMap<NodeIndex, PlannedNode>,
-    fresh: Vec<PlannedNode>,
-    headrooms: List<KubeNodeIndex, NodeHeadroom>,
-    /// The request batches that could not be placed, in the order of packing.
-    pub(crate) left: Vec<RequestBatch>,
+/// One packing. Nothing of it is in effect before [`Packing::commit`].
+pub(crate) struct Packing<'a> {
+    pub(crate) state: &'a mut DecisionState,
+    pub(crate) source: CountedAmounts,
+    /// The request batches in the order of packing, each with the number of units that are left.
+    pub(crate) batches: Vec<RequestBatch>,
+    /// The list of nodes in its new order.
+    pub(crate) order: Vec<NodeIndex>,
+    pub(crate) changed: HashMap<NodeIndex, PlannedNode>,
+    /// Nodes that are new in the list: they were launched, or split off other nodes.
+    pub(crate) fresh: Vec<PlannedNode>,
+    /// For each entry that stands for several nodes, the entries that were split off it and are not
+    /// in `order` yet.
+    pub(crate) parts: HashMap<NodeIndex, Vec<NodeIndex>>,
+    pub(crate) headrooms: List<KubeNodeIndex, NodeHeadroom>,
 }
 
 impl DecisionState {
     /// Packs requests. Changes no node of the state, except that resizes in progress may be shown
     /// at another size.
-    pub(crate) fn pack(&mut self, batches: Vec<RequestBatch>, source: CountedAmounts) -> Packed {
+    pub(crate) fn pack(
+        &mut self,
+        batches: Vec<RequestBatch>,
+        source: CountedAmounts,
+    ) -> Packing<'_> {
         let mut packing = self.packing(batches, source);
-        if !packing.state.strategy.is_rayfit() {
-            let order = packing.as_ray();
-            let order = packing.launch(order, |_, _| true);
-            return packing.done(order);
+        if packing.state.strategy.is_rayfit() {
+            packing.by_steps();
+        } else {
+            packing.as_ray();
         }
-        let order = packing.by_steps();
-        let order = packing.launch(order, |_, group| group.block.is_none());
-        packing.grow_crowded();
-        if !packing.state.has_blocked {
-            return packing.done(order);
-        }
-        // Requests that fit nowhere else wait for the groups that cannot be served now.
-        let order = packing.onto_blocked(order);
-        let order = packing.launch(order, |_, _| true);
-        packing.done(order)
+        packing
     }
 
     /// Begins to pack requests.
@@ -50,33 +52,25 @@ impl DecisionState {
         mut batches: Vec<RequestBatch>,
         source: CountedAmounts,
     ) -> Packing<'_> {
-        self.sort(&mut batches);
+        // Ray's order: the hardest to place first, and equal ones in the order in which they came.
+        batches.sort_by(|left, right| {
+            let (left, right) = (self.shapes.get(left.shape), self.shapes.get(right.shape));
+            right.order(left)
+        });
         // Every packing goes over all nodes and groups a few times, whatever is asked for.
         let passes = 4 * (self.order.len() + self.groups.len()) + batches.len();
         self.work.spend(passes);
-        // A copy: what a placement group took of it is given up with it, if not all of it fits.
-        let headrooms = self.headrooms.clone();
         Packing {
-            state: self,
             source,
             batches,
+            order: self.order.clone(),
             changed: HashMap::default(),
             fresh: Vec::new(),
             parts: HashMap::default(),
-            headrooms,
+            // A copy: what a placement group took of it is given up with it, if not all of it fits.
+            headrooms: self.headrooms.clone(),
+            state: self,
         }
-    }
-
-    /// Puts the result into effect.
-    pub(crate) fn commit(&mut self, packed: Packed) {
-        for (number, node) in packed.changed {
-            if let Some(place) = self.nodes.get_mut(number) {
-                *place = node;
-            }
-        }
-        self.nodes.extend(packed.fresh);
-        self.order = packed.order;
-        self.headrooms = packed.headrooms;
     }
 
     fn class(&mut self, number: NodeIndex, source: CountedAmounts) -> u32 {
@@ -92,103 +86,77 @@ impl DecisionState {
     }
 }
 
-/// The nodes that take part in a step of packing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StepNodes {
-    /// Ray's first step: all existing nodes, as they are.
-    Existing,
-    /// One step of the improved order.
-    Only(PlacementStep),
-}
-
-/// One packing while it is under way.
-pub(crate) struct Packing<'a> {
-    pub(crate) state: &'a mut DecisionState,
-    pub(crate) source: CountedAmounts,
-    pub(crate) batches: Vec<RequestBatch>,
-    pub(crate) changed: HashMap<NodeIndex, PlannedNode>,
-    /// Nodes that are new in the list: they were launched, or split off other nodes.
-    pub(crate) fresh: Vec<PlannedNode>,
-    /// For each entry that stands for several nodes, the entries that were split off it.
-    pub(crate) parts: HashMap<NodeIndex, Vec<NodeIndex>>,
-    pub(crate) headrooms: List<KubeNodeIndex, NodeHeadroom>,
-}
-
 impl Packing<'_> {
-    /// The result, with the list of nodes in its new order.
-    pub(crate) fn done(self, order: Vec<NodeIndex>) -> Packed {
-        let left = self.batches.into_iter().filter(|batch| batch.count > 0);
-        Packed {
-            order,
-            changed: self.changed,
-            fresh: self.fresh,
-            headrooms: self.headrooms,
-            left: left.collect(),
+    /// Puts the result into effect. Returns the request batches that could not be placed, in the
+    /// order of packing.
+    pub(crate) fn commit(self) -> Vec<RequestBatch> {
+        for (number, node) in self.changed {
+            if let Some(place) = self.state.nodes.get_mut(number) {
+                *place = node;
+            }
         }
+        for node in self.fresh {
+            self.state.nodes.push(node);
+        }
+        self.state.order = self.order;
+        self.state.headrooms = self.headrooms;
+        let left = self.batches.into_iter().filter(|batch| batch.count > 0);
+        left.collect()
+    }
+
+    /// Whether no unit of any request is left.
+    pub(crate) fn has_placed_all(&self) -> bool {
+        self.batches.iter().all(|batch| batch.count == 0)
     }
 
     /// Packs in Ray's order. The list is then: nodes that were picked, nodes that were not, nodes
-    /// on which nothing fits, and at last the pods that may grow.
-    fn as_ray(&mut self) -> Vec<NodeIndex> {
+    /// on which nothing fits, the pods that may grow, and at last new nodes.
+    fn as_ray(&mut self) {
+        let names = (self.state.cpu, self.state.memory);
         for node in self.state.nodes.iter_mut() {
-            show_resize(node, (self.state.cpu, self.state.memory), |resize| {
-                resize.desired
-            });
+            let resize = node.resize.as_deref().filter(|one| one.is_in_progress());
+            if let Some(size) = resize.map(|resize| resize.desired) {
+                node.set_size(names, size);
+            }
         }
-        let (open, exhausted) = self.split_exhausted();
-        let (mut order, rest) = self.pick_existing(StepNodes::Existing, &open);
-        order.extend(rest);
-        order.extend(exhausted);
-        self.grow(order)
-    }
-
-    /// Sets aside the running nodes on which no request fits, whatever their labels are.
-    fn split_exhausted(&mut self) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
-        let mut known: HashMap<u32, bool> = HashMap::default();
-        let order = self.state.order.clone();
-        order.into_iter().partition(|number| {
-            let running = |node: &PlannedNode| node.stage() == Stage::Running;
-            if !self.state.nodes.get(*number).is_some_and(running) {
+        // Ray sets aside the running nodes on which no request fits, whatever their labels are.
+        // Without requests it sets none aside.
+        let mut fits_any: HashMap<u32, bool> = HashMap::default();
+        let order = std::mem::take(&mut self.order);
+        let (open, exhausted): (Vec<_>, Vec<_>) = order.into_iter().partition(|number| {
+            let is_running = |node: &PlannedNode| node.stage() == Stage::Running;
+            if !self.state.nodes.get(*number).is_some_and(is_running) {
                 return true;
             }
             let class = self.state.class(*number, self.source);
-            *known.entry(class).or_insert_with(|| self.fits_any(*number))
-        })
-    }
-
-    fn fits_any(&self, number: NodeIndex) -> bool {
-        let Some(node) = self.state.nodes.get(number) else {
-            return false;
-        };
-        let fits = |batch: &RequestBatch| {
-            self.state
-                .shapes
-                .get(batch.shape)
-                .positive()
-                .all(|(name, needed)| {
-                    let free = node
-                        .amount(name)
-                        .and_then(|amount| amount.free[self.source as usize]);
-                    let implied = if self.state.names.is_implicit(name) {
-                        1.0
-                    } else {
-                        0.0
-                    };
-                    free.unwrap_or(implied) >= needed
+            let (state, source) = (&*self.state, self.source as usize);
+            let fits = |batch: &RequestBatch| {
+                let node = &state.nodes[*number];
+                let mut needs = state.shapes.get(batch.shape).positive();
+                needs.all(|(name, needed)| {
+                    let free = node.amount(name).and_then(|amount| amount.free[source]);
+                    free.unwrap_or(state.names.implied(name)) >= needed
                 })
-        };
-        // Without requests Ray sets no node aside.
-        self.batches.is_empty() || self.batches.iter().any(fits)
+            };
+            let batches = &self.batches;
+            let fits_any = fits_any.entry(class);
+            *fits_any.or_insert_with(|| batches.is_empty() || batches.iter().any(fits))
+        });
+        let (mut order, rest) = self.pick_existing(None, &open);
+        order.extend(rest);
+        order.extend(exhausted);
+        self.order = self.grow(order);
+        self.launch(|_, _| true);
     }
 
-    /// Picks among nodes as they are now. Returns the nodes that were picked, and those that were
-    /// not.
+    /// Picks among nodes as they are now, in a step of the improved order, or `None` for Ray's first
+    /// step. Returns the nodes that were picked, and those that were not.
     pub(crate) fn pick_existing(
         &mut self,
-        part: StepNodes,
+        step: Option<PlacementStep>,
         numbers: &[NodeIndex],
     ) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
-        if self.batches.iter().all(|batch| batch.count == 0) {
+        if self.has_placed_all() {
             return (Vec::new(), numbers.to_vec());
         }
         // Taken out while the candidates borrow from them, because picking changes `self.batches`.
@@ -212,7 +180,7 @@ impl Packing<'_> {
                 None => &state.nodes[number],
             },
         };
-        let mut candidates = Candidates::new(node, self.source, state.rules(), self.batches.len());
+        let mut candidates = Candidates::new(node, self.source, state, self.batches.len(), None);
         for (position, (number, class)) in numbers.iter().zip(classes).enumerate() {
             let member = Member {
                 position,
@@ -231,23 +199,18 @@ impl Packing<'_> {
         let rest = candidates.rest();
         self.changed = changed;
         self.fresh = fresh;
-        let picked = picks.iter().map(|pick| self.place(pick, part)).collect();
-        (picked, rest)
-    }
-
-    /// Places what a picked node takes. Returns the number of the entry that has it now.
-    fn place(&mut self, pick: &Pick<NodeIndex>, part: StepNodes) -> NodeIndex {
-        let number = self.split(pick.number, pick.count);
         let (source, batches) = (self.source, std::mem::take(&mut self.batches));
-        self.change(number, |node, _| {
-            let step = match part {
-                StepNodes::Existing => step_of(node),
-                StepNodes::Only(step) => step,
-            };
-            apply(node, &pick.trial, source, &batches, step);
+        let picks = picks.into_iter().map(|(number, count, trial)| {
+            let number = self.split(number, count);
+            self.change(number, |node, _| {
+                let step = step.unwrap_or_else(|| step_of(node));
+                trial.apply(node, source, &batches, step);
+            });
+            number
         });
+        let picked = picks.collect();
         self.batches = batches;
-        number
+        (picked, rest)
     }
 
     /// A node with the changes of this packing.
@@ -274,9 +237,10 @@ impl Packing<'_> {
         part
     }
 
-    /// The list with the entries that were split off in this packing.
-    pub(crate) fn with_parts(&self, order: Vec<NodeIndex>) -> Vec<NodeIndex> {
-        with_parts(order, &self.parts)
+    /// Takes the entries that were split off into the list.
+    pub(crate) fn list_parts(&mut self) {
+        let parts = std::mem::take(&mut self.parts);
+        self.order = with_parts(std::mem::take(&mut self.order), &parts);
     }
 
     /// Changes a node in this packing only, not in the state.
@@ -286,18 +250,26 @@ impl Packing<'_> {
         change: impl FnOnce(&mut PlannedNode, SizeNames),
     ) {
         let names = (self.state.cpu, self.state.memory);
-        let Some(original) = self.state.nodes.get(number) else {
-            let fresh = self.state.nodes.behind(number);
-            if let Some(node) = fresh.and_then(|at| self.fresh.get_mut(at)) {
-                change(node, names);
+        let node = match self.state.nodes.get(number) {
+            Some(original) => {
+                let changed = self.changed.entry(number);
+                Some(changed.or_insert_with(|| original.clone()))
             }
-            return;
+            None => (self.state.nodes.behind(number)).and_then(|at| self.fresh.get_mut(at)),
         };
-        change(
-            self.changed
-                .entry(number)
-                .or_insert_with(|| original.clone()),
-            names,
-        );
+        if let Some(node) = node {
+            change(node, names);
+        }
+    }
+}
+
+/// The step of packing that placing a request on the node, as it is now, belongs to.
+fn step_of(node: &PlannedNode) -> PlacementStep {
+    let in_progress = node.resize.as_deref().is_some_and(Resize::is_in_progress);
+    match node.stage() {
+        Stage::Running if in_progress => PlacementStep::InFlight,
+        Stage::Running => PlacementStep::Free,
+        _ if node.fate == Fate::Launch => PlacementStep::Launch,
+        _ => PlacementStep::Pending,
     }
 }

@@ -10,9 +10,9 @@
 //! and on how many nodes there may be, which changes; that a bundle is larger than every node does not.
 
 use crate::hash::{HashMap, HashSet};
-use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::names::Name;
 use crate::plan::demand::placement_group;
+use crate::plan::demand::requests::RequestBatch;
 use crate::plan::demand::shape::{Shape, ShapeId};
 use crate::plan::growth::size::counted;
 use crate::plan::list::DemandIndex;
@@ -24,48 +24,41 @@ use crate::plan::packing::state::DecisionState;
 /// The most steps for finding out. Demand that has not been looked at by then counts as servable.
 const STEPS: u64 = 1_000_000;
 
-/// The request batches of those demands of which a node could hold each request.
+/// The request batches of those demands of which a node could hold each request: a node of any group, or
+/// one that is there, at its resize limits.
 pub(crate) fn servable(state: &DecisionState, left: &[RequestBatch]) -> Vec<RequestBatch> {
-    let mut known: HashMap<ShapeId, bool> = HashMap::default();
+    let holds = |node: &PlannedNode, shape: &Shape| {
+        let group = state.group(node).map(|group| &group.config);
+        let limits = group.and_then(|group| group.resize_limits);
+        let most = |name| {
+            let total = node.total(name);
+            let limit = limits.map(|limits| match Some(name) {
+                name if name == state.cpu => limits.cpu,
+                name if name == state.memory => counted(limits.memory),
+                _ => 0.0,
+            });
+            total.unwrap_or(0.0).max(limit.unwrap_or(0.0))
+        };
+        could_hold(state, node, shape, most)
+    };
     let work = WorkBudget::new(STEPS);
+    let mut known: HashMap<ShapeId, bool> = HashMap::default();
     let mut is_held = |batch: &RequestBatch| {
         let shape = state.shapes.get(batch.shape);
-        let known = known.entry(batch.shape);
-        *known.or_insert_with(|| is_held(state, shape, &work))
+        *known.entry(batch.shape).or_insert_with(|| {
+            let templates = state.groups.iter().map(|group| &group.template);
+            let staying = state.in_order().filter(|node| node.stays());
+            let mut nodes = templates.chain(staying);
+            // Resources of a placement group are fixed: neither growth nor another node adds to them.
+            placement_group::of_shape(&state.names, shape).is_none()
+                && nodes.any(|node| !work.spend(shape.steps) || holds(node, shape))
+        })
     };
     let asked = || left.iter().filter(|batch| batch.count > 0);
     let vain = asked().filter(|batch| !is_held(batch));
     let vain: HashSet<DemandIndex> = vain.map(|batch| batch.demand).collect();
     let others = asked().filter(|batch| !vain.contains(&batch.demand));
     others.copied().collect()
-}
-
-/// Whether a node of any group could hold a unit of the shape, or a node that is there.
-fn is_held(state: &DecisionState, shape: &Shape, work: &WorkBudget) -> bool {
-    // Resources of a placement group are fixed: neither growth nor another node adds to them.
-    if placement_group::of_shape(&state.names, shape).is_some() {
-        return false;
-    }
-    let templates = state.groups.iter().map(|group| &group.template);
-    let there = state.in_order().filter(|node| node.stays());
-    let mut nodes = templates.chain(there);
-    nodes.any(|node| !work.spend(shape.steps) || holds(state, node, shape))
-}
-
-/// Whether a node could hold a unit of the shape if nothing else ran on it, at its resize limits.
-fn holds(state: &DecisionState, node: &PlannedNode, shape: &Shape) -> bool {
-    let group = state.group(node).map(|group| &group.config);
-    let limits = group.and_then(|group| group.resize_limits);
-    let most = |name| {
-        let total = node.total(name);
-        let limit = limits.map(|limits| match Some(name) {
-            name if name == state.cpu => limits.cpu,
-            name if name == state.memory => counted(limits.memory),
-            _ => 0.0,
-        });
-        total.unwrap_or(0.0).max(limit.unwrap_or(0.0))
-    };
-    could_hold(state, node, shape, most)
 }
 
 /// Whether a node could hold a unit of the shape if nothing else ran on it, and it had so much of each resource.
@@ -75,14 +68,7 @@ pub(crate) fn could_hold(
     shape: &Shape,
     has: impl Fn(Name) -> f64,
 ) -> bool {
-    let fits = |(name, needed)| {
-        let implied = if state.names.is_implicit(name) {
-            1.0
-        } else {
-            0.0
-        };
-        has(name).max(implied) >= needed
-    };
+    let fits = |(name, needed)| has(name).max(state.names.implied(name)) >= needed;
     admits(shape, &node.labels) && shape.positive().all(fits)
 }
 

@@ -1,21 +1,17 @@
 //! The state that the phases of a decision work on.
 
 use crate::hash::HashMap;
-use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex, StandbyIndex};
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{Fate, NodeGroup, PlannedNode};
+use crate::plan::nodes::node::{Fate, NodeClasses, NodeGroup, PlannedNode};
 use crate::plan::outcome::block_reason::BlockReason;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::unmet::CountedAtBase;
 use crate::plan::packing::budget::WorkBudget;
-use crate::plan::packing::classes::NodeClasses;
-use crate::plan::packing::fit::FitContext;
-use crate::plan::packing::rank::Preference;
 use crate::plan::strategy::Strategy;
 use crate::snapshot::history::RoomMemory;
 
@@ -52,6 +48,17 @@ pub(crate) struct DecisionState {
     pub(crate) strategy: Strategy,
 }
 
+/// The preference between nodes of equal score, by group.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Preference {
+    /// 1 unless the group's pods recently failed to appear.
+    pub(crate) recoverable: f64,
+    /// The `priority` of the group.
+    pub(crate) priority: i64,
+    /// 1 unless the group's pods ever failed to appear.
+    pub(crate) available: f64,
+}
+
 /// A group, with what packing is to know of it.
 #[derive(Debug)]
 pub(crate) struct PlannedGroup {
@@ -82,17 +89,6 @@ pub(crate) struct Floor {
 }
 
 impl DecisionState {
-    /// The parts of the decision that fitting requests onto a node needs.
-    pub(crate) fn rules(&self) -> FitContext<'_> {
-        FitContext {
-            names: &self.names,
-            shapes: &self.shapes,
-            gpu: self.gpu,
-            conserve_gpus: self.conserve_gpus,
-            work: &self.work,
-        }
-    }
-
     /// The name of a node's group.
     pub(crate) fn group_name<'a>(&'a self, node: &'a PlannedNode) -> &'a str {
         match &node.group {
@@ -160,10 +156,10 @@ impl DecisionState {
 
     /// The number of further workers that may be launched, in all groups.
     pub(crate) fn places(&self) -> u64 {
-        let (mut there, mut unread) = (0_u64, 0_u64);
+        let (mut known, mut unread) = (0_u64, 0_u64);
         for node in self.in_order().filter(|node| node.stays() && !node.head) {
             let sum = match node.group() {
-                Some(_) => &mut there,
+                Some(_) => &mut known,
                 None => &mut unread,
             };
             *sum = sum.saturating_add(node.count);
@@ -174,7 +170,7 @@ impl DecisionState {
             unread = unread.max(self.unread_nodes);
         }
         self.max_workers
-            .saturating_sub(there.saturating_add(unread))
+            .saturating_sub(known.saturating_add(unread))
     }
 
     /// The number of further workers that KubeRay may be asked for now, where each group has
@@ -183,9 +179,9 @@ impl DecisionState {
         let workers = self.groups.iter().zip(present.iter());
         let workers = workers.filter(|(group, _)| !group.config.is_head);
         // A pod that drains is there until it is gone.
-        let there = workers.map(|(group, present)| group.draining.saturating_add(*present));
-        let there = there.fold(self.unread_nodes, u64::saturating_add);
-        self.max_workers.saturating_sub(there)
+        let taken = workers.map(|(group, present)| group.draining.saturating_add(*present));
+        let taken = taken.fold(self.unread_nodes, u64::saturating_add);
+        self.max_workers.saturating_sub(taken)
     }
 
     /// Whether a node has room that is kept ready, or is one of those that a schedule may keep.
@@ -248,6 +244,11 @@ impl DecisionState {
         if !self.strategy.is_rayfit() {
             return;
         }
+        // A node that goes and was not asked to stop before.
+        let goes_now = |node: &PlannedNode| {
+            let stops = Fate::Remove(RemovalCause::StopRequested);
+            node.pod().is_some() && node.fate != stops && matches!(node.fate, Fate::Remove(_))
+        };
         let hosts = |node: &PlannedNode| self.group(node).map_or(1, |group| group.config.hosts);
         let mut staying: HashMap<(Option<GroupIndex>, &str), bool> = HashMap::default();
         let mut unnamed: HashMap<Option<GroupIndex>, u64> = HashMap::default();
@@ -309,22 +310,6 @@ impl DecisionState {
         }
     }
 
-    /// Whether nodes of the group may be launched. The head is never launched.
-    pub(crate) fn may_launch(&self, group: GroupIndex) -> bool {
-        // Only KubeRay makes the head. Ray would launch it if it were missing.
-        !self.strategy.is_rayfit() || group != GroupIndex::HEAD
-    }
-
-    /// The number of listed nodes that do not count towards the cluster's maximum, because they are
-    /// about to be removed.
-    pub(crate) fn outside_max(&self) -> u64 {
-        if !self.strategy.is_rayfit() {
-            return 0;
-        }
-        let draining = self.in_order().filter(|node| !node.stays());
-        draining.fold(0, |sum: u64, node| sum.saturating_add(node.count))
-    }
-
     /// Adds new nodes of a group, which are launched for its minimum. Returns the number of their
     /// entry.
     pub(crate) fn launch(&mut self, group: GroupIndex, count: u64) -> Option<NodeIndex> {
@@ -342,21 +327,6 @@ impl DecisionState {
         node.born = self.nodes.upcoming(0);
         Some(self.nodes.push(node))
     }
-
-    /// Sorts request batches as Ray packs them: the hardest to place first, and equal ones in the
-    /// order in which they came.
-    pub(crate) fn sort(&self, batches: &mut [RequestBatch]) {
-        batches.sort_by(|left, right| {
-            let (left, right) = (self.shapes.get(left.shape), self.shapes.get(right.shape));
-            right.order(left)
-        });
-    }
-}
-
-/// The node is to be removed, and was not asked to stop before.
-fn goes_now(node: &PlannedNode) -> bool {
-    node.pod().is_some()
-        && matches!(node.fate, Fate::Remove(cause) if cause != RemovalCause::StopRequested)
 }
 
 /// The list, with the entries that were split off each entry in front of it.

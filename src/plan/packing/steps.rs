@@ -5,80 +5,88 @@ use crate::plan::list::NodeIndex;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{PlannedNode, StartProspect};
 use crate::plan::outcome::step::PlacementStep;
-use crate::plan::packing::pack::{Packing, StepNodes};
-use crate::plan::packing::placing::{show_resize, show_size};
+use crate::plan::packing::pack::Packing;
 
 impl Packing<'_> {
-    /// Packs in the improved order: free resources, resizes in progress, pods that grow now, and
-    /// pending nodes. Returns the list of nodes in their old order.
-    pub(crate) fn by_steps(&mut self) -> Vec<NodeIndex> {
-        let order = self.state.order.clone();
-        let running = self.those(&order, |node| {
+    /// Packs in the improved order: free resources, resizes in progress, pods that grow now, pending
+    /// nodes, new ones, and at last what is not expected to serve anything soon.
+    ///
+    /// Ray moves what it picked to the front. The order here stays, so that the next round tries the
+    /// nodes in the same one and decides the same.
+    pub(crate) fn by_steps(&mut self) {
+        let running = self.those(&self.order, |node| {
             node.stays() && node.stage() == Stage::Running
         });
-        let enlarged = self.as_they_are(&running);
-        self.pick_existing(StepNodes::Only(PlacementStep::Free), &running);
+        self.pick_running(&running);
+        let is_crowded =
+            |node: &PlannedNode| node.resize.as_deref().is_some_and(Resize::is_crowded);
+        let roomy = self.those(&running, |node| !is_crowded(node));
+        self.grow(roomy);
+        let open = self.those(&self.order, |node| !node.is_blocked());
+        self.pick_pending(&open, |_, _| true);
+        self.list_parts();
+        self.launch(|_, group| group.block.is_none());
+        // Crowded pods grow for what fits nowhere else, and what is left then waits for the nodes
+        // and groups that cannot be served now.
+        if !self.has_placed_all() {
+            let crowded = self.those(&running, is_crowded);
+            self.grow(crowded);
+        }
+        if self.state.has_blocked {
+            let blocked = self.those(&self.order, |node| node.start == StartProspect::Blocked);
+            self.pick_pending(&blocked, |_, _| true);
+            self.list_parts();
+            self.launch(|_, _| true);
+        }
+    }
+
+    /// Picks among running nodes: free resources first, then resizes in progress.
+    fn pick_running(&mut self, running: &[NodeIndex]) {
+        // Resources that a resize will give are not free, whichever packing used them first, so
+        // nodes that are counted at the size of a resize in progress are shown at the size that they
+        // have now.
+        let names = (self.state.cpu, self.state.memory);
+        let mut enlarged = Vec::new();
+        for number in running {
+            let node = self.state.nodes.get(*number);
+            if let Some(large) = node.filter(|node| node.is_enlarged(names))
+                && let Some(resize) = &large.resize
+            {
+                let mut small = large.clone();
+                small.set_size(names, resize.current);
+                enlarged.push((*number, large.clone(), small.clone()));
+                self.changed.insert(*number, small);
+            }
+        }
+        self.pick_existing(Some(PlacementStep::Free), running);
         for (number, large, small) in &enlarged {
             self.change(*number, |node, names| {
                 node.enlarge_again((large, small), names);
             });
         }
-        self.in_progress(&running);
-        let roomy = self.those(&running, |node| !is_crowded(node));
-        self.grow(roomy);
-        let open = self.those(&order, |node| !node.is_blocked());
-        for part in self.pending(&open) {
-            self.pick_existing(StepNodes::Only(PlacementStep::Pending), &part);
-        }
-        // Ray moves what it picked to the front. The order here stays, so that the next round tries
-        // the nodes in the same one and decides the same.
-        self.with_parts(order)
-    }
-
-    /// Lets crowded pods grow for what fits nowhere else.
-    pub(crate) fn grow_crowded(&mut self) {
-        if self.batches.iter().all(|batch| batch.count == 0) {
-            return;
-        }
-        let crowded = self.those(&self.state.order, |node| {
-            node.stays() && node.stage() == Stage::Running && is_crowded(node)
-        });
-        self.grow(crowded);
-    }
-
-    /// Packs onto pending nodes that would not start now. Returns the list of nodes with those that
-    /// were split off since.
-    pub(crate) fn onto_blocked(&mut self, order: Vec<NodeIndex>) -> Vec<NodeIndex> {
-        // The list has the nodes that were split off before.
-        self.parts.clear();
-        let blocked = self.those(&order, |node| node.start == StartProspect::Blocked);
-        for part in self.pending(&blocked) {
-            self.pick_existing(StepNodes::Only(PlacementStep::Pending), &part);
-        }
-        self.with_parts(order)
-    }
-
-    /// Packs onto resizes in progress. A request finds the resize that was asked for on its behalf
-    /// first, as it does with pending nodes.
-    fn in_progress(&mut self, running: &[NodeIndex]) {
         let in_progress = self.those(running, |node| {
             let resize = node.resize.as_deref();
             resize.is_some_and(Resize::is_in_progress)
         });
         for number in &in_progress {
             self.change(*number, |node, names| {
-                show_resize(node, names, |resize| resize.desired);
+                if let Some(size) = node.resize.as_deref().map(|resize| resize.desired) {
+                    node.set_size(names, size);
+                }
             });
         }
+        // A request finds the resize that was asked for on its behalf first, as it does with pending
+        // nodes.
         let (own, others): (Vec<_>, Vec<_>) = in_progress.into_iter().partition(|number| {
             let node = self.state.nodes.get(*number);
             node.is_some_and(PlannedNode::has_promised_resources)
         });
         for part in [own, others] {
-            self.pick_existing(StepNodes::Only(PlacementStep::InFlight), &part);
+            self.pick_existing(Some(PlacementStep::InFlight), &part);
         }
     }
 
+    /// The nodes among `numbers` that `are` is true of, as they were before this packing.
     pub(crate) fn those(
         &self,
         numbers: &[NodeIndex],
@@ -88,18 +96,25 @@ impl Packing<'_> {
         numbers.iter().copied().filter(are).collect()
     }
 
-    /// The pending nodes in four parts: first those that a minimum or a request served before
-    /// needs, then other nodes with a pod, then other nodes without a pod, and at last pods for
-    /// which the scheduler finds no room, each part sorted by group.
-    pub(crate) fn pending(&mut self, order: &[NodeIndex]) -> [Vec<NodeIndex>; 4] {
-        let mut parts = <[Vec<NodeIndex>; 4]>::default();
+    /// Picks among the pending nodes of which `suits` is true, in four parts: first those that a
+    /// minimum or a request served before needs, then other nodes with a pod, then other nodes
+    /// without a pod, and at last pods for which the scheduler finds no room, each part sorted by
+    /// group.
+    pub(crate) fn pick_pending(
+        &mut self,
+        order: &[NodeIndex],
+        suits: impl Fn(&Self, NodeIndex) -> bool,
+    ) {
+        let is_pending = |node: &PlannedNode| {
+            node.stays() && !matches!(node.stage(), Stage::Running | Stage::Stopping)
+        };
         let mut numbers = self.those(order, is_pending);
         if numbers.is_empty() {
-            return parts;
+            return;
         }
         numbers.sort_by_key(|number| self.state.nodes.get(*number).map(PlannedNode::group));
-        let there = |node: &PlannedNode| node.stays() && !is_pending(node);
-        let mut lacking = self.state.lacking(there);
+        let mut parts = <[Vec<NodeIndex>; 4]>::default();
+        let mut lacking = (self.state).lacking(|node| node.stays() && !is_pending(node));
         for number in numbers {
             let Some(node) = self.state.nodes.get(number) else {
                 continue;
@@ -123,33 +138,9 @@ impl Packing<'_> {
             }
             parts[part].push(number);
         }
-        parts
-    }
-
-    /// Shows nodes that are counted at the size of a resize in progress at the size that they have
-    /// now: resources that a resize will give are not free, whichever packing used them first.
-    /// Returns each such node at both sizes.
-    fn as_they_are(&mut self, running: &[NodeIndex]) -> Vec<(NodeIndex, PlannedNode, PlannedNode)> {
-        let names = (self.state.cpu, self.state.memory);
-        let mut shown = Vec::new();
-        for number in running {
-            let node = self.state.nodes.get(*number);
-            let Some(large) = node.filter(|node| node.is_enlarged(names)) else {
-                continue;
-            };
-            let mut small = large.clone();
-            show_size(&mut small, names, |resize| resize.current);
-            shown.push((*number, large.clone(), small.clone()));
-            self.changed.insert(*number, small);
+        for mut part in parts {
+            part.retain(|number| suits(self, *number));
+            self.pick_existing(Some(PlacementStep::Pending), &part);
         }
-        shown
     }
-}
-
-fn is_crowded(node: &PlannedNode) -> bool {
-    node.resize.as_deref().is_some_and(Resize::is_crowded)
-}
-
-fn is_pending(node: &PlannedNode) -> bool {
-    node.stays() && !matches!(node.stage(), Stage::Running | Stage::Stopping)
 }

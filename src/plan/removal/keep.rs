@@ -83,7 +83,7 @@ pub(crate) fn keep_small(
         #[expect(clippy::cast_precision_loss, reason = "a ratio")]
         let cost = |size: Size| size.cpu + size.memory as f64 / MEMORY_OF_A_CORE;
         let now = cost(resize.current).max(f64::MIN_POSITIVE);
-        let ratio = (cost(resize.limits.size()) / now).max(1.0);
+        let ratio = (cost(resize.limits) / now).max(1.0);
         let learnt = learnt.entry(group).or_insert_with(|| {
             let bursts = keep.bursts?.get(group?)?;
             // Seconds of small pods that are spent on a gap beyond the idle timeout.

@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::hash::{HashMap, HashSet};
-use crate::plan::demand::batch::RequestBatch;
+use crate::plan::demand::requests::RequestBatch;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{GroupIndex, KubeNodeIndex, List, NodeIndex};
 use crate::plan::nodes::life::Stage;
@@ -22,7 +22,6 @@ use crate::plan::nodes::standby_role::KeptReason;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::fit::FitTrial;
-use crate::plan::packing::placing::show_size;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::removal::unplaced::{UnplacedPod, is_refused, suits, unscheduled};
 use crate::plan::shrink::about_to_go;
@@ -392,9 +391,10 @@ fn could_take(
         return false;
     };
     let mut node = node.clone();
-    show_size(&mut node, (state.cpu, state.memory), |resize| {
-        resize.goal(Some(room))
-    });
+    let resize = node.resize.as_deref();
+    if let Some(goal) = resize.map(|resize| resize.goal(Some(room))) {
+        node.set_size((state.cpu, state.memory), goal);
+    }
     let one = RequestBatch { count: 1, ..batch };
-    FitTrial::of(&node, &[one], CountedAmounts::Free, state.rules()).is_some()
+    FitTrial::of(&node, &[one], CountedAmounts::Free, state).is_some()
 }

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::hash::HashSet;
-use crate::plan::demand::batch::RequestBatch;
-use crate::plan::demand::requests::Demand;
+use crate::plan::demand::requests::{Demand, RequestBatch};
 use crate::plan::demand::shape::Shape;
 use crate::plan::list::{DemandIndex, GroupIndex, List, ListPosition, NodeIndex, StandbyIndex};
 use crate::plan::nodes::life::Stage;
@@ -15,7 +14,6 @@ use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::outcome::standby_reason::StandbyReason;
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::budget::WorkBudget;
-use crate::plan::packing::standby::StandbyNodes;
 use crate::plan::packing::state::{DecisionState, Floor, PlannedGroup};
 use crate::plan::removal::give_way;
 use crate::plan::standby::claims::{StandbyContext, claims};
@@ -244,19 +242,13 @@ fn headroom(
         if batches.is_empty() {
             continue;
         }
-        let nodes = StandbyNodes {
-            needed: &needed,
-            gpus,
-            launch,
-        };
-        let packed = state.pack_standby(batches, nodes);
-        for batch in &packed.left {
+        let packed = state.pack_standby(batches, &needed, gpus, launch);
+        for batch in packed.commit() {
             let number = demands.behind(batch.demand).map(StandbyIndex::at);
             if let Some(kept) = number.and_then(|number| kept.get_mut(number)) {
                 kept.left = kept.left.saturating_add(batch.count);
             }
         }
-        state.commit(packed);
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// A flow that belongs to a group.
 pub trait FlowOfGroup: Hash + Eq + Clone {
     /// The identity of a group.
-    type Group: ?Sized + Hash + Eq + ToOwned<Owned: Hash + Eq + fmt::Debug>;
+    type Group: ?Sized + Hash + Eq + fmt::Debug + ToOwned<Owned: Hash + Eq + fmt::Debug>;
 
     /// The group of the flow; it may be alone there.
     fn group(&self) -> &Self::Group;

@@ -1,67 +1,82 @@
 //! A semaphore for what only a few may do or hold at a time, such as answers that take much memory:
-//! namespaces take turns, so that the clusters of one tenant delay those of another by one permit of
-//! theirs, and not by all that they wait for.
+//! groups of flows take turns, as the clusters of namespaces or the reviews of a client, so that one tenant delays
+//! another by one permit, and not by all that it waits for.
 //!
-//! In: the namespace for which a permit is needed. Out: a permit, until it is dropped. Invariant:
+//! In: the flow for which a permit is needed. Out: a permit, until it is dropped. Invariant:
 //! no more permits are given than there are, and one for a task that has given up goes to the next.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::fair_queue::FairQueue;
+use crate::fair_queue::{FairQueue, FlowOfGroup};
 
 /// A number of permits. Clones share them.
 #[derive(Debug, Clone)]
-pub struct FairSemaphore(Arc<Mutex<SemaphoreState>>);
+pub struct FairSemaphore<F: FlowOfGroup = Arc<str>>(Arc<Mutex<SemaphoreState<F>>>);
 
 #[derive(Debug)]
-struct SemaphoreState {
+struct SemaphoreState<F: FlowOfGroup> {
     free: usize,
-    waiting: FairQueue<Arc<str>, oneshot::Sender<FairPermit>>,
+    waiting: FairQueue<F, oneshot::Sender<FairPermit<F>>>,
 }
 
 /// A permit. It is free again once this is dropped.
 #[derive(Debug)]
-pub struct FairPermit(FairSemaphore);
+pub struct FairPermit<F: FlowOfGroup = Arc<str>>(FairSemaphore<F>);
 
-impl FairSemaphore {
+/// The ratio of the tasks of a group that can wait to those of one flow.
+const FLOWS: usize = 4;
+
+impl<F: FlowOfGroup> FairSemaphore<F> {
     /// A semaphore with so many permits.
     pub fn new(number: usize) -> Self {
         Self(Arc::new(Mutex::new(SemaphoreState {
             free: number,
-            // Each cluster waits for one permit at a time, so that clusters are all that bounds it.
             waiting: FairQueue::new(usize::MAX),
         })))
     }
 
-    /// A permit, once it is the turn of this namespace.
-    pub async fn acquire(&self, namespace: &Arc<str>) -> FairPermit {
+    /// A permit, once it is the turn of this flow, however many wait: each cluster waits for one permit at a time, so
+    /// that clusters are all that bounds it.
+    pub async fn acquire(&self, flow: &F) -> FairPermit<F> {
         loop {
-            let given = {
-                let mut state = self.lock();
-                if state.free > 0 {
-                    state.free -= 1;
-                    return FairPermit(self.clone());
-                }
-                let (give, given) = oneshot::channel();
-                drop(state.waiting.push(Arc::clone(namespace), give));
-                given
-            };
             // Nothing drops a task from the queue. One that was dropped would join it again.
-            if let Ok(permit) = given.await {
+            if let Some(permit) = self.acquire_within(flow, usize::MAX).await {
                 return permit;
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, SemaphoreState> {
+    /// A permit, once it is the turn of this flow; `None` if `each` of it, or four times as many of its group, wait
+    /// already.
+    pub async fn acquire_within(&self, flow: &F, each: usize) -> Option<FairPermit<F>> {
+        let given = {
+            let mut state = self.lock();
+            if state.free > 0 {
+                state.free -= 1;
+                return Some(FairPermit(self.clone()));
+            }
+            // Tasks that have gone away meanwhile are still in the queue.
+            state.waiting.retain(flow, |next| !next.is_closed());
+            let of_group = state.waiting.len_of_group(flow.group());
+            if state.waiting.len_of(flow) >= each || of_group >= each.saturating_mul(FLOWS) {
+                return None;
+            }
+            let (give, given) = oneshot::channel();
+            drop(state.waiting.push(flow.clone(), give));
+            given
+        };
+        given.await.ok()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, SemaphoreState<F>> {
         // No code panics while it holds the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for FairPermit {
+impl<F: FlowOfGroup> Drop for FairPermit<F> {
     fn drop(&mut self) {
         let next = {
             let mut state = self.0.lock();
@@ -75,16 +90,85 @@ impl Drop for FairPermit {
         if let Some(next) = next {
             // A task that gives up at this moment drops the permit, which then goes to the next
             // one.
-            drop(next.send(FairPermit(self.0.clone())));
+            drop(next.send(Self(self.0.clone())));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Poll, Waker};
+
     use tokio::task::yield_now;
 
     use super::*;
+
+    type ClientFlow = (u8, Arc<str>);
+    type Waiting = Pin<Box<dyn Future<Output = Option<FairPermit<ClientFlow>>>>>;
+
+    fn wait(
+        semaphore: &FairSemaphore<ClientFlow>,
+        each: usize,
+        client: u8,
+        namespace: &str,
+    ) -> Waiting {
+        let (semaphore, flow) = (semaphore.clone(), (client, namespace.into()));
+        let mut waiting: Waiting =
+            Box::pin(async move { semaphore.acquire_within(&flow, each).await });
+        assert!(poll(&mut waiting).is_pending());
+        waiting
+    }
+
+    fn poll(waiting: &mut Waiting) -> Poll<Option<FairPermit<ClientFlow>>> {
+        let mut context = Context::from_waker(Waker::noop());
+        waiting.as_mut().poll(&mut context)
+    }
+
+    fn granted(waiting: &mut Waiting) -> FairPermit<ClientFlow> {
+        let Poll::Ready(Some(permit)) = poll(waiting) else {
+            panic!("it is the turn of another one")
+        };
+        permit
+    }
+
+    #[tokio::test]
+    async fn groups_take_turns_however_many_one_of_them_sends() {
+        let semaphore = FairSemaphore::new(1);
+        let flow = |client| (client, Arc::from("ray"));
+        let first = semaphore.acquire_within(&flow(1), 3).await.unwrap();
+        let mut flood: Vec<Waiting> = (0..3).map(|_| wait(&semaphore, 3, 1, "ray")).collect();
+        assert!(semaphore.acquire_within(&flow(1), 3).await.is_none());
+        let mut neighbour = wait(&semaphore, 3, 2, "ray");
+        drop(first);
+        let second = granted(&mut flood[0]);
+        assert!(poll(&mut neighbour).is_pending(), "one at a time");
+        drop(second);
+        assert!(poll(&mut flood[1]).is_pending());
+        let third = granted(&mut neighbour);
+        // A task that has gone away is passed over, and so is a permit that nobody took.
+        drop(flood.remove(1));
+        drop(third);
+        drop(flood);
+        drop(semaphore.acquire_within(&flow(3), 3).await.unwrap());
+        let state = semaphore.lock();
+        assert!(state.free == 1 && state.waiting.is_empty());
+    }
+
+    #[tokio::test]
+    async fn the_flows_of_a_group_take_turns() {
+        let semaphore = FairSemaphore::new(1);
+        let first = semaphore.acquire_within(&(0, "many".into()), 9).await;
+        let mut waiting = ["many", "many", "one"].map(|name| wait(&semaphore, 9, 0, name));
+        drop(first);
+        drop(granted(&mut waiting[0]));
+        assert!(
+            poll(&mut waiting[1]).is_pending(),
+            "it is the turn of the other namespace"
+        );
+        drop(granted(&mut waiting[2]));
+        drop(granted(&mut waiting[1]));
+    }
 
     /// Waits until so many wait.
     async fn until_waiting(semaphore: &FairSemaphore, number: usize) {

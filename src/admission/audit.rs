@@ -4,9 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use crate::defaults::Defaulted;
 use crate::finding::Finding;
-use crate::initial_size::Enlarged;
 use crate::judge::Verdict;
 use crate::rule_id::RuleId;
 
@@ -19,7 +17,12 @@ pub type Annotations = BTreeMap<&'static str, String>;
 
 /// The rules that had findings, by mode, and the policies that decided the modes.
 pub fn of_verdict(verdict: &Verdict) -> Annotations {
-    let mut annotations = by_mode(verdict);
+    let rules = [
+        ("denied", &verdict.denied),
+        ("warned", &verdict.warned),
+        ("audited", &verdict.audited),
+    ]
+    .map(|(key, findings)| (key, bounded(rules_of(findings).iter(), ",")));
     let decided: BTreeSet<String> = verdict
         .findings()
         .filter_map(|(_, finding)| Some((finding.rule, finding.decided.as_ref()?)))
@@ -28,36 +31,11 @@ pub fn of_verdict(verdict: &Verdict) -> Annotations {
             Some(_) => format!("{rule}={} (exempt)", decided.policy),
         })
         .collect();
-    if !decided.is_empty() {
-        annotations.insert("decided-by", bounded(decided.iter(), ","));
-    }
-    annotations
-}
-
-fn by_mode(verdict: &Verdict) -> Annotations {
-    [
-        ("denied", &verdict.denied),
-        ("warned", &verdict.warned),
-        ("audited", &verdict.audited),
-    ]
-    .into_iter()
-    .filter(|(_, findings)| !findings.is_empty())
-    .map(|(key, findings)| (key, bounded(rules_of(findings).iter(), ",")))
-    .collect()
-}
-
-/// The values that were filled in, and by which default.
-pub fn of_defaults(defaulted: &Defaulted) -> Annotations {
-    let mut annotations = Annotations::new();
-    if !defaulted.applied.is_empty() {
-        annotations.insert("defaulted", bounded(defaulted.applied.iter(), "; "));
-    }
-    annotations
-}
-
-/// The size that a new pod gets.
-pub fn of_initial_size(enlarged: &Enlarged) -> Annotations {
-    Annotations::from([("initial-size", enlarged.size.to_string())])
+    rules
+        .into_iter()
+        .chain([("decided-by", bounded(decided.iter(), ","))])
+        .filter(|(_, text)| !text.is_empty())
+        .collect()
 }
 
 /// The rules of some findings, each once, by number.
@@ -66,7 +44,7 @@ pub fn rules_of(findings: &[Finding]) -> BTreeSet<RuleId> {
 }
 
 /// The items joined in one text; those that do not fit are counted.
-fn bounded(items: impl ExactSizeIterator<Item: std::fmt::Display>, separator: &str) -> String {
+pub fn bounded(items: impl ExactSizeIterator<Item: std::fmt::Display>, separator: &str) -> String {
     let mut text = String::new();
     let mut left_out = 0;
     for item in items {

@@ -1,49 +1,21 @@
 //! Decisions about reviews, by the functions of the core.
 
 use k8s_openapi::jiff::Timestamp;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::new_pods::OwnerUnread;
-use super::objects::{objects, read};
-use super::review::{Review, ReviewError};
-use super::skip::{self, Skip};
-use super::tree::{Detail, TreeBudget};
+use super::review::{Review, ReviewError, fields};
+use super::skip::{Skip, skip_update};
+use super::tree::{self, Detail, TreeBudget};
 use super::{Webhook, resize};
 use crate::defaults::{self, Defaulted};
-use crate::facts::Facts;
-use crate::initial_size::{self, Enlarged, LeftAsMade, NewPod, OwnerCluster};
-use crate::judge::Verdict;
-use crate::policy::{EffectivePolicy, Settings};
+use crate::initial_size::{Enlarged, LeftAsMade};
+use crate::judge::{self, Verdict};
+use crate::policy::EffectivePolicy;
 use crate::ray::{Kind, RayObject};
+use crate::raypolicy;
 use crate::raypolicy::compile;
 use crate::raypolicy::review::PolicyReview;
-use crate::{judge, raypolicy};
-
-/// The signature of [`judge::judge`].
-pub type Judge =
-    fn(&RayObject<'_>, Option<&RayObject<'_>>, Option<&str>, &Facts, &Settings) -> Verdict;
-
-/// The signature of [`defaults::patch`].
-pub type Patch = fn(&RayObject<'_>, Option<&RayObject<'_>>, &Settings) -> Defaulted;
-
-/// The two functions of the core that webhooks call; tests put others in their place.
-#[derive(Debug, Clone, Copy)]
-pub struct Engine {
-    /// Checks an object.
-    pub judge: Judge,
-    /// Fills in defaults.
-    pub patch: Patch,
-}
-
-impl Default for Engine {
-    fn default() -> Self {
-        Self {
-            judge: judge::judge,
-            patch: defaults::patch,
-        }
-    }
-}
 
 /// The decision about a request.
 #[derive(Debug)]
@@ -72,26 +44,30 @@ pub fn decide(
     review: &Review<'_>,
     policy: &EffectivePolicy,
     now: Timestamp,
-    engine: Engine,
     budget: &TreeBudget,
 ) -> Result<Decision, ReviewError> {
-    if webhook == Webhook::Validate && is_policy(review) {
-        return review_policy(review, policy, now, budget).map(Decision::Policy);
-    }
-    if webhook == Webhook::Validate && resize::is_one(review) {
-        return Ok(Decision::Judged(resize::judge(
-            review, policy, now, budget,
-        )?));
-    }
-    let kind = match skip::kind_to_judge(review) {
-        Ok(kind) => kind,
-        Err(skip) => return Ok(Decision::Skipped(skip)),
+    let is_stored = matches!(&*review.operation, "CREATE" | "UPDATE");
+    let (group, kind) = (&*review.kind.group, &*review.kind.kind);
+    let kind = match (webhook, group, kind, &*review.sub_resource) {
+        (Webhook::Validate, "rayfit.dev", "RayPolicy", "") if is_stored => {
+            return review_policy(review, policy, now, budget).map(Decision::Policy);
+        }
+        (Webhook::Validate, "", "Pod", "resize") if review.operation == "UPDATE" => {
+            return resize::judge(review, policy, now, budget).map(Decision::Judged);
+        }
+        (_, "ray.io", kind, "") if is_stored => Kind::from_name(kind),
+        _ => None,
     };
-    let (object, old) = objects(review)?;
-    if let Some(skip) = old.and_then(|old| skip::skip_update(webhook, object, old)) {
+    let Some(kind) = kind else {
+        return Ok(Decision::Skipped(Skip::NotOurs));
+    };
+    let (object, old) = review.objects()?;
+    if let Some(skip) = old.and_then(|old| skip_update(webhook, object, old)) {
         return Ok(Decision::Skipped(skip));
     }
-    let read = |raw: &RawValue, field| read(raw, field, Detail::Judged, budget);
+    let read = |raw: &RawValue, field| {
+        tree::read(raw, field, Detail::Judged, budget).and_then(|tree| fields(tree, field))
+    };
     let trees = read(object, "object").and_then(|object| {
         let old = old.map(|old| read(old, "oldObject")).transpose()?;
         Ok((object, old))
@@ -102,17 +78,14 @@ pub fn decide(
         Err(error @ ReviewError::TooMuch(_)) if webhook == Webhook::Validate => {
             return Ok(Decision::TooMuch(error));
         }
-        read => read?,
+        trees => trees?,
     };
-    let object = view(kind, &object, "object")?;
-    let old = old
-        .as_ref()
-        .map(|old| view(kind, old, "oldObject"))
-        .transpose()?;
+    let object = RayObject::of_kind(kind, &object);
+    let old = old.as_ref().map(|old| RayObject::of_kind(kind, old));
     let settings = policy.settings_for(&object, now);
     Ok(match webhook {
-        Webhook::Mutate => Decision::Defaulted((engine.patch)(&object, old.as_ref(), &settings)),
-        Webhook::Validate => Decision::Judged((engine.judge)(
+        Webhook::Mutate => Decision::Defaulted(defaults::patch(&object, old.as_ref(), &settings)),
+        Webhook::Validate => Decision::Judged(judge::judge(
             &object,
             old.as_ref(),
             Some(&review.user_info.username),
@@ -122,29 +95,6 @@ pub fn decide(
     })
 }
 
-/// Decides about a new pod at `now`, in seconds since 1970, by what its RayCluster says.
-pub fn of_new_pod(
-    pod: &NewPod,
-    owner: Result<Option<OwnerCluster>, OwnerUnread>,
-    now: f64,
-) -> Decision {
-    let owner = match owner {
-        Ok(owner) => owner.ok_or(LeftAsMade::AnotherOwner),
-        Err(unread) => return Decision::OwnerUnread(unread),
-    };
-    owner
-        .and_then(|owner| initial_size::enlarged(pod, &owner, now))
-        .map_or_else(Decision::LeftAsMade, Decision::Enlarged)
-}
-
-/// A RayPolicy is created or updated.
-fn is_policy(review: &Review<'_>) -> bool {
-    review.kind.group == "rayfit.dev"
-        && review.kind.kind == "RayPolicy"
-        && review.sub_resource.is_empty()
-        && matches!(&*review.operation, "CREATE" | "UPDATE")
-}
-
 /// Validates a RayPolicy. If only the stored one cannot be read, all problems count as new.
 fn review_policy(
     review: &Review<'_>,
@@ -152,8 +102,8 @@ fn review_policy(
     now: Timestamp,
     budget: &TreeBudget,
 ) -> Result<PolicyReview, ReviewError> {
-    let (object, old) = objects(review)?;
-    let read = |raw: &RawValue, field| read(raw, field, Detail::Whole, budget);
+    let (object, old) = review.objects()?;
+    let read = |raw, field| tree::read(raw, field, Detail::Whole, budget);
     let new = compile::read(&read(object, "object")?);
     let old = old.map(|old| read(old, "oldObject")).transpose()?;
     let old = old.map(|old| compile::read(&old));
@@ -175,13 +125,4 @@ fn review_policy(
         facts,
         now,
     ))
-}
-
-fn view<'a>(
-    kind: Kind,
-    value: &'a Value,
-    field: &'static str,
-) -> Result<RayObject<'a>, ReviewError> {
-    let root = value.as_object().ok_or(ReviewError::NotAnObject(field))?;
-    Ok(RayObject::of_kind(kind, root))
 }

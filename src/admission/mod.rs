@@ -13,7 +13,6 @@ pub mod deadline;
 pub mod decide;
 pub mod limits;
 pub mod new_pods;
-mod objects;
 pub mod record;
 mod resize;
 pub mod response;
@@ -21,9 +20,7 @@ pub mod review;
 pub mod router;
 pub mod skip;
 pub mod tree;
-mod webhook;
 
-pub use decide::Engine;
 pub use limits::AdmissionLimits;
+pub use review::Webhook;
 pub use router::{Admission, router};
-pub use webhook::Webhook;

@@ -1,193 +1,112 @@
 //! The answer to a review.
 
-use std::borrow::Cow;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use json_patch::Patch;
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::audit::{self, Annotations};
+use super::audit;
 use super::decide::Decision;
-use super::review::{Review, ReviewError};
-use crate::defaults::Defaulted;
-use crate::finding::Finding;
-use crate::judge::Verdict;
-use crate::raypolicy;
+use super::review::Review;
 use crate::report::message;
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Envelope<'a> {
-    api_version: &'static str,
-    kind: &'static str,
-    response: Response<'a>,
-}
-
-#[derive(Serialize, Default)]
-#[serde(rename_all = "camelCase")]
-struct Response<'a> {
-    uid: &'a str,
-    allowed: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<Status<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    patch: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    patch_type: Option<&'static str>,
-    #[serde(skip_serializing_if = "Annotations::is_empty")]
-    audit_annotations: Annotations,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<String>,
-}
-
-/// Kubernetes' status object. kubectl shows the causes of an `Invalid` one, each as `field:
-/// message`, instead of its message; other clients show the message. So both contain every finding.
-#[derive(Serialize)]
-struct Status<'a> {
-    code: u16,
-    reason: &'static str,
-    message: String,
-    details: Details<'a>,
-}
-
-#[derive(Serialize)]
-struct Details<'a> {
-    name: Cow<'a, str>,
-    group: &'a str,
-    kind: &'a str,
-    causes: Vec<Cause>,
-}
-
-#[derive(Serialize)]
-struct Cause {
-    reason: &'static str,
-    message: String,
-    field: String,
-}
 
 /// The most causes. Further findings are only in the message.
 const CAUSES: usize = 500;
 
-/// An answer that could not be written.
-#[derive(Debug, thiserror::Error)]
-#[error("the answer could not be written as JSON: {0}; please report this as a bug of Rayfit")]
-pub struct RenderError(#[from] serde_json::Error);
-
 /// The AdmissionReview that answers `review`, as JSON.
-pub fn render(review: &Review<'_>, decision: &Decision) -> Result<Vec<u8>, RenderError> {
-    let response = match decision {
-        Decision::Skipped(_) | Decision::LeftAsMade(_) | Decision::OwnerUnread(_) => allowed(),
-        Decision::TooMuch(error) => too_much(review, error),
-        Decision::Judged(verdict) => judged(review, verdict),
-        Decision::Defaulted(defaulted) => defaulted_by(defaulted)?,
-        Decision::Enlarged(enlarged) => patched(&enlarged.patch, audit::of_initial_size(enlarged))?,
-        Decision::Policy(found) => reviewed(review, found),
+pub fn render(review: &Review<'_>, decision: &Decision) -> serde_json::Result<Vec<u8>> {
+    let mut response = json!({"uid": review.uid, "allowed": true});
+    match decision {
+        Decision::Skipped(_) | Decision::LeftAsMade(_) | Decision::OwnerUnread(_) => {}
+        Decision::TooMuch(error) => {
+            let message = format!("{error}; write fewer of them");
+            deny(&mut response, review, 413, &message, &[]);
+        }
+        Decision::Judged(verdict) => {
+            if !verdict.is_allowed() {
+                let causes = verdict.denied.iter().take(CAUSES);
+                let causes =
+                    causes.map(|finding| cause(&message::cause(finding), &finding.path.field()));
+                let message = message::denial(&verdict.denied);
+                deny(
+                    &mut response,
+                    review,
+                    422,
+                    &message,
+                    &causes.collect::<Vec<_>>(),
+                );
+            }
+            let annotations = audit::of_verdict(verdict);
+            if !annotations.is_empty() {
+                response["auditAnnotations"] = json!(annotations);
+            }
+            warn(&mut response, message::warnings(&verdict.warned));
+        }
+        // API servers treat a patch type without a patch as a failure.
+        Decision::Defaulted(defaulted) if defaulted.operations.0.is_empty() => {}
+        Decision::Defaulted(defaulted) => {
+            patch(&mut response, &defaulted.operations)?;
+            if !defaulted.applied.is_empty() {
+                let applied = audit::bounded(defaulted.applied.iter(), "; ");
+                response["auditAnnotations"] = json!({"defaulted": applied});
+            }
+        }
+        Decision::Enlarged(enlarged) => {
+            patch(&mut response, &enlarged.patch)?;
+            let size = enlarged.size.to_string();
+            response["auditAnnotations"] = json!({"initial-size": size});
+        }
+        Decision::Policy(found) => {
+            if !found.refused.is_empty() {
+                let texts: Vec<String> = found.refused.iter().map(ToString::to_string).collect();
+                let causes = found.refused.iter();
+                let causes = causes.map(|fault| cause(&fault.problem, &fault.place));
+                let causes: Vec<Value> = causes.collect();
+                deny(&mut response, review, 422, &texts.join("; "), &causes);
+            }
+            warn(&mut response, message::remarks(&found.doubted));
+        }
+    }
+    serde_json::to_vec(&json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "response": response,
+    }))
+}
+
+fn cause(message: &str, field: &str) -> Value {
+    json!({"reason": "FieldValueInvalid", "message": message, "field": field})
+}
+
+/// Denies with a status of Kubernetes. kubectl shows the causes of an `Invalid` one, each as `field:
+/// message`, instead of its message; other clients show the message. So both contain every finding.
+fn deny(response: &mut Value, review: &Review<'_>, code: u16, message: &str, causes: &[Value]) {
+    let reason = match code {
+        413 => "RequestEntityTooLarge",
+        _ => "Invalid",
     };
-    let envelope = Envelope {
-        api_version: "admission.k8s.io/v1",
-        kind: "AdmissionReview",
-        response: Response {
-            uid: &review.uid,
-            ..response
+    response["allowed"] = false.into();
+    response["status"] = json!({
+        "code": code,
+        "reason": reason,
+        "message": message,
+        "details": {
+            "name": review.display_name(),
+            "group": review.kind.group,
+            "kind": review.kind.kind,
+            "causes": causes,
         },
-    };
-    Ok(serde_json::to_vec(&envelope)?)
-}
-
-fn allowed<'a>() -> Response<'a> {
-    Response {
-        allowed: true,
-        ..Response::default()
-    }
-}
-
-fn judged<'a>(review: &'a Review<'_>, verdict: &Verdict) -> Response<'a> {
-    Response {
-        allowed: verdict.is_allowed(),
-        status: (!verdict.is_allowed()).then(|| invalid(review, &verdict.denied)),
-        audit_annotations: audit::of_verdict(verdict),
-        warnings: message::warnings(&verdict.warned),
-        ..Response::default()
-    }
-}
-
-fn too_much<'a>(review: &'a Review<'_>, error: &ReviewError) -> Response<'a> {
-    let status = Status {
-        code: 413,
-        reason: "RequestEntityTooLarge",
-        message: format!("{error}; write fewer of them"),
-        details: details(review, Vec::new()),
-    };
-    Response {
-        allowed: false,
-        status: Some(status),
-        ..Response::default()
-    }
-}
-
-/// The answer with the patch that fills in the defaults.
-fn defaulted_by<'a>(defaulted: &Defaulted) -> Result<Response<'a>, RenderError> {
-    // API servers treat a patch type without a patch as a failure.
-    if defaulted.operations.0.is_empty() {
-        return Ok(allowed());
-    }
-    patched(&defaulted.operations, audit::of_defaults(defaulted))
-}
-
-fn patched<'a>(patch: &Patch, annotations: Annotations) -> Result<Response<'a>, RenderError> {
-    let patch = serde_json::to_vec(patch)?;
-    Ok(Response {
-        patch: Some(STANDARD.encode(patch)),
-        patch_type: Some("JSONPatch"),
-        audit_annotations: annotations,
-        ..allowed()
-    })
-}
-
-/// The answer to a RayPolicy.
-fn reviewed<'a>(review: &'a Review<'_>, found: &raypolicy::review::PolicyReview) -> Response<'a> {
-    let causes = found.refused.iter().map(|fault| Cause {
-        reason: "FieldValueInvalid",
-        message: fault.problem.clone(),
-        field: fault.place.clone(),
     });
-    let texts: Vec<String> = found.refused.iter().map(ToString::to_string).collect();
-    Response {
-        allowed: found.refused.is_empty(),
-        status: (!found.refused.is_empty()).then(|| Status {
-            code: 422,
-            reason: "Invalid",
-            message: texts.join("; "),
-            details: details(review, causes.collect()),
-        }),
-        warnings: message::remarks(&found.doubted),
-        ..Response::default()
-    }
 }
 
-fn details<'a>(review: &'a Review<'_>, causes: Vec<Cause>) -> Details<'a> {
-    Details {
-        name: review.display_name(),
-        group: &review.kind.group,
-        kind: &review.kind.kind,
-        causes,
-    }
+fn patch(response: &mut Value, patch: &Patch) -> serde_json::Result<()> {
+    response["patch"] = STANDARD.encode(serde_json::to_vec(patch)?).into();
+    response["patchType"] = "JSONPatch".into();
+    Ok(())
 }
 
-fn invalid<'a>(review: &'a Review<'_>, findings: &[Finding]) -> Status<'a> {
-    Status {
-        code: 422,
-        reason: "Invalid",
-        message: message::denial(findings),
-        details: details(review, findings.iter().take(CAUSES).map(cause).collect()),
-    }
-}
-
-fn cause(finding: &Finding) -> Cause {
-    Cause {
-        reason: "FieldValueInvalid",
-        message: message::cause(finding),
-        field: finding.path.field(),
+fn warn(response: &mut Value, warnings: Vec<String>) {
+    if !warnings.is_empty() {
+        response["warnings"] = warnings.into();
     }
 }

@@ -2,10 +2,40 @@
 //! six times as much as everything else, and many requests need no tree.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use serde::Deserialize;
+use serde_json::Value;
+use serde_json::error::Category;
 use serde_json::value::RawValue;
+
+use crate::ray::Fields;
+
+/// One of the two webhooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Webhook {
+    /// Fills in defaults; never denies.
+    Mutate,
+    /// Checks; never changes anything.
+    Validate,
+}
+
+impl Webhook {
+    /// The path of its URL: the same for every kind, because the kind is in the review.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Mutate => "/mutate",
+            Self::Validate => "/validate",
+        }
+    }
+
+    /// The name in logs and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mutate => "mutate",
+            Self::Validate => "validate",
+        }
+    }
+}
 
 /// The request of a review.
 #[derive(Debug, Default, Deserialize)]
@@ -74,17 +104,31 @@ struct Envelope<'a> {
     request: Option<Review<'a>>,
 }
 
+/// The parts of an object that are read without a tree.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Named {
-    metadata: NamedMetadata,
+pub(super) struct ObjectParts<'a> {
+    #[serde(borrow)]
+    pub(super) metadata: MetadataParts<'a>,
+    #[serde(borrow)]
+    pub(super) spec: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct NamedMetadata {
-    name: String,
-    generate_name: String,
+pub(super) struct MetadataParts<'a> {
+    #[serde(borrow)]
+    pub(super) name: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) generate_name: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) labels: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) annotations: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) deletion_timestamp: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) finalizers: Option<Vec<&'a RawValue>>,
 }
 
 /// The error of a body that is no review. The messages quote nothing of the body, because they are
@@ -93,7 +137,7 @@ struct NamedMetadata {
 pub enum ReviewError {
     /// Not JSON, or not of the form of a review.
     #[error("the body is not an AdmissionReview in JSON: {0}")]
-    Json(JsonFault),
+    Json(String),
     /// Another API than the one that webhooks are registered with.
     #[error(
         "the body is not an AdmissionReview of admission.k8s.io/v1: list \"v1\" in the webhook's \
@@ -111,7 +155,7 @@ pub enum ReviewError {
     NoObject(&'static str, &'static str),
     /// An object that cannot be read into a tree.
     #[error("the AdmissionReview's {0} cannot be read: {1}")]
-    Object(&'static str, JsonFault),
+    Object(&'static str, String),
     /// An object with so many values that its tree would use up the memory.
     #[error(
         "the AdmissionReview's {0} has too many values: checking it would take more memory than \
@@ -124,36 +168,20 @@ pub enum ReviewError {
 }
 
 /// The error in a JSON text, without quoting the text.
-#[derive(Debug, PartialEq, Eq)]
-pub struct JsonFault {
-    what: &'static str,
-    line: usize,
-    column: usize,
+pub(super) fn json_fault(error: &serde_json::Error) -> String {
+    let fault = match error.classify() {
+        Category::Eof => "it ends too early",
+        Category::Data => "a field has the wrong type, or occurs twice",
+        Category::Syntax | Category::Io => "its syntax is wrong, or it nests too deeply",
+    };
+    format!("{fault} at line {} column {}", error.line(), error.column())
 }
 
-impl fmt::Display for JsonFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} at line {} column {}",
-            self.what, self.line, self.column
-        )
-    }
-}
-
-impl From<serde_json::Error> for JsonFault {
-    fn from(error: serde_json::Error) -> Self {
-        use serde_json::error::Category;
-        let what = match error.classify() {
-            Category::Eof => "it ends too early",
-            Category::Data => "a field has the wrong type, or occurs twice",
-            Category::Syntax | Category::Io => "its syntax is wrong, or it nests too deeply",
-        };
-        Self {
-            what,
-            line: error.line(),
-            column: error.column(),
-        }
+/// The fields of an object.
+pub(super) fn fields(tree: Value, field: &'static str) -> Result<Fields, ReviewError> {
+    match tree {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(ReviewError::NotAnObject(field)),
     }
 }
 
@@ -161,7 +189,7 @@ impl<'a> Review<'a> {
     /// Parses a body. The result borrows from it.
     pub fn parse(body: &'a [u8]) -> Result<Self, ReviewError> {
         let envelope: Envelope<'a> =
-            serde_json::from_slice(body).map_err(|error| ReviewError::Json(error.into()))?;
+            serde_json::from_slice(body).map_err(|error| ReviewError::Json(json_fault(&error)))?;
         if envelope.api_version != "admission.k8s.io/v1" || envelope.kind != "AdmissionReview" {
             return Err(ReviewError::NotV1);
         }
@@ -172,9 +200,23 @@ impl<'a> Review<'a> {
         Ok(review)
     }
 
-    /// A dry run: nothing will be stored, so it must not be counted as if it were.
-    pub fn is_dry_run(&self) -> bool {
-        self.dry_run == Some(true)
+    /// A pod is created.
+    pub fn is_new_pod(&self) -> bool {
+        self.kind.group.is_empty()
+            && self.kind.kind == "Pod"
+            && self.sub_resource.is_empty()
+            && self.operation == "CREATE"
+    }
+
+    /// The object and, for an update, the stored one; both raw.
+    pub fn objects(&self) -> Result<(&'a RawValue, Option<&'a RawValue>), ReviewError> {
+        let is_update = self.operation == "UPDATE";
+        let needs = if is_update { "an update" } else { "a create" };
+        let object = self.object.ok_or(ReviewError::NoObject("object", needs))?;
+        match self.old_object {
+            None if is_update => Err(ReviewError::NoObject("oldObject", needs)),
+            old => Ok((object, old.filter(|_| is_update))),
+        }
     }
 
     /// The object's name; on a create with `generateName` there is none yet, so its prefix.
@@ -182,13 +224,13 @@ impl<'a> Review<'a> {
         if !self.name.is_empty() {
             return Cow::Borrowed(&self.name);
         }
-        let named = self
+        let parts = self
             .object
-            .and_then(|object| serde_json::from_str::<Named>(object.get()).ok());
-        let metadata = named.unwrap_or_default().metadata;
+            .and_then(|object| serde_json::from_str::<ObjectParts<'_>>(object.get()).ok());
+        let metadata = parts.unwrap_or_default().metadata;
         match (metadata.name, metadata.generate_name) {
-            (name, _) if !name.is_empty() => Cow::Owned(name),
-            (_, prefix) if !prefix.is_empty() => Cow::Owned(prefix + "*"),
+            (name, _) if !name.is_empty() => name,
+            (_, prefix) if !prefix.is_empty() => Cow::Owned(prefix.into_owned() + "*"),
             _ => Cow::Borrowed(""),
         }
     }
@@ -216,6 +258,6 @@ mod tests {
             "request":{"uid":"\u0031","object":null,"dryRun":true}}"#;
         let review = Review::parse(body).unwrap();
         assert_eq!(review.uid, "1");
-        assert!(review.object.is_none() && review.is_dry_run());
+        assert!(review.object.is_none() && review.dry_run == Some(true));
     }
 }

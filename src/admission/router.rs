@@ -1,5 +1,6 @@
 //! The router: HTTP in, HTTP out.
 
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -13,16 +14,14 @@ use axum::routing::post;
 use k8s_openapi::jiff::Timestamp;
 use tokio::time::{Duration, Instant};
 
-use super::decide::{self, Decision, Engine, decide};
-use super::limits::refusal::Refusal;
-use super::limits::{AdmissionCapacity, AdmissionLimits};
-use super::new_pods::review::{OwnedPod, is_one, new_pod};
-use super::new_pods::{OwnerReads, OwnerUnread};
-use super::response::RenderError;
+use super::decide::{Decision, decide};
+use super::limits::{AdmissionCapacity, AdmissionLimits, Refusal};
+use super::new_pods::{OwnerName, OwnerReads, new_pod};
 use super::review::{Review, ReviewError};
 use super::tree::TreeBudget;
 use super::{Webhook, deadline, response};
 use crate::admission::record::Record;
+use crate::initial_size::{LeftAsMade, NewPod, enlarged};
 use crate::policy::EffectivePolicy;
 use crate::shares::ConnectionSource;
 use crate::telemetry::Metrics;
@@ -34,45 +33,24 @@ pub struct Admission {
     /// The policies and facts. They can be replaced at any time; the next request uses the new
     /// ones.
     pub policy: Arc<ArcSwap<EffectivePolicy>>,
-    engine: Engine,
-    budget: AdmissionCapacity,
+    capacity: AdmissionCapacity,
     metrics: Arc<Metrics>,
-    owners: Option<OwnerReads>,
+    owners: OwnerReads,
 }
 
 impl Admission {
-    /// Webhooks that check objects under `policy`.
-    pub fn new(policy: Arc<ArcSwap<EffectivePolicy>>, metrics: Arc<Metrics>) -> Self {
-        Self::with(
-            policy,
-            metrics,
-            Engine::default(),
-            AdmissionLimits::default(),
-        )
-    }
-
-    /// The same with other functions of the core and other limits.
-    pub fn with(
+    /// Webhooks that check objects under `policy`, and ask `owners` for the RayClusters of new pods.
+    pub fn new(
         policy: Arc<ArcSwap<EffectivePolicy>>,
         metrics: Arc<Metrics>,
-        engine: Engine,
         limits: AdmissionLimits,
+        owners: OwnerReads,
     ) -> Self {
         Self {
             policy,
-            engine,
-            budget: AdmissionCapacity::new(limits),
+            capacity: AdmissionCapacity::new(limits),
             metrics,
-            owners: None,
-        }
-    }
-
-    /// The same, which gives new pods their initial size; without, they stay as they are made.
-    #[must_use]
-    pub fn with_owners(self, owners: OwnerReads) -> Self {
-        Self {
-            owners: Some(owners),
-            ..self
+            owners,
         }
     }
 }
@@ -98,18 +76,11 @@ struct Answer {
     record: Record,
 }
 
-/// The result of reading a body.
-enum Reviewed {
-    /// The answer.
-    Answered(Answer),
-    /// The RayCluster of a pod has to be read first.
-    Owned(Box<PodReview>),
-}
-
 /// The review of a new pod, while its RayCluster is read: as little as is needed then, because many may wait.
 struct PodReview {
     uid: String,
-    owned: OwnedPod,
+    pod: NewPod,
+    owner: OwnerName,
     record: Record,
 }
 
@@ -123,18 +94,37 @@ async fn serve(admission: Arc<Admission>, webhook: Webhook, request: Request) ->
     let answer = tokio::time::timeout(limit, answer(&admission, webhook, request, start + limit))
         .await
         .unwrap_or(Err(Refusal::Deadline))
-        .unwrap_or_else(|refusal| refused(webhook, refusal));
+        .unwrap_or_else(|refusal| failed(Record::new(webhook), &refusal.into()));
     drop(in_flight);
     let Answer {
         status,
         body,
         record,
     } = answer;
-    admission
-        .metrics
-        .observe(&record.counted(), start.elapsed());
+    admission.metrics.observe(&record.count, start.elapsed());
     record.log(start.elapsed());
-    into_http(status, body)
+
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    let content_type = match status {
+        StatusCode::OK => "application/json",
+        _ => "text/plain; charset=utf-8",
+    };
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    match status {
+        // The webhook clients of API servers wait this long, in seconds, and retry within their
+        // timeout.
+        StatusCode::TOO_MANY_REQUESTS => {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        // The rest of the body need not be read.
+        StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT => {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        _ => {}
+    }
+    response
 }
 
 /// The answer, or why the request was refused before it was read.
@@ -147,10 +137,11 @@ async fn answer(
     let (parts, body) = request.into_parts();
     let source = parts.extensions.get::<ConnectionSource>().copied();
     let source = source.unwrap_or_default();
-    let held = admission.budget.read(body, &parts.headers, source).await?;
+    let capacity = &admission.capacity;
+    let held = capacity.read(body, &parts.headers, source).await?;
     // Reserved only now, so that slow senders do not keep out requests that have arrived.
-    let place = admission.budget.enter()?;
-    let reviewed = match admission.budget.large(&held, source).await? {
+    let place = capacity.enter()?;
+    let reviewed = match capacity.large(&held, source).await? {
         None => {
             let reviewed = admission.review(webhook, &held.bytes);
             // A pod waits for its RayCluster without the body, and without a place of others.
@@ -162,209 +153,171 @@ async fn answer(
                 return Err(Refusal::Deadline);
             }
             let admission = admission.clone();
-            let judged = tokio::task::spawn_blocking(move || {
+            let reviewed = tokio::task::spawn_blocking(move || {
                 // Held here rather than by the caller, who may give up before this is done.
                 let _held = (place, turn);
                 admission.review(webhook, &held.bytes)
             });
-            judged
+            reviewed
                 .await
-                .unwrap_or_else(|_| Reviewed::Answered(panicked(Record::new(webhook))))
+                .unwrap_or_else(|_| ControlFlow::Break(failed(Record::new(webhook), &Fault::Panic)))
         }
     };
     Ok(match reviewed {
-        Reviewed::Answered(answer) => answer,
-        Reviewed::Owned(pod) => admission.enlarge(*pod, deadline).await,
+        ControlFlow::Break(answer) => answer,
+        ControlFlow::Continue(pod) => admission.enlarge(*pod, deadline).await,
     })
 }
 
 impl Admission {
-    /// Reviews one body. A failure affects only this request.
-    fn review(&self, webhook: Webhook, body: &[u8]) -> Reviewed {
+    /// Reviews one body. It goes on for a new pod, whose RayCluster has to be read first. A failure affects only this
+    /// request.
+    fn review(&self, webhook: Webhook, body: &[u8]) -> ControlFlow<Answer, Box<PodReview>> {
         let mut record = Record::new(webhook);
         let review = match Review::parse(body) {
             Ok(review) => review,
-            Err(error) => return Reviewed::Answered(bad_request(record, &error.to_string())),
+            Err(error) => return ControlFlow::Break(failed(record, &error.into())),
         };
         record.identify(&review);
-        let decided = match caught(|| self.step(webhook, &review)) {
-            Ok(Step::Owned(owned)) => {
-                record.name(&review);
-                let uid = review.uid.into_owned();
-                return Reviewed::Owned(Box::new(PodReview { uid, owned, record }));
+        let budget = TreeBudget::of(self.capacity.limits.trees);
+        if webhook == Webhook::Mutate && review.is_new_pod() {
+            match caught(|| Ok(new_pod(&review, &budget)?)) {
+                Ok(Ok((pod, owner))) => {
+                    record.name(&review);
+                    let uid = review.uid.into_owned();
+                    return ControlFlow::Continue(Box::new(PodReview {
+                        uid,
+                        pod,
+                        owner,
+                        record,
+                    }));
+                }
+                Ok(Err(unfit)) => {
+                    let decided = || Ok(Decision::LeftAsMade(unfit));
+                    return ControlFlow::Break(answered(record, &review, decided));
+                }
+                Err(fault) => return ControlFlow::Break(failed(record, &fault)),
             }
-            Ok(Step::Decided(decision)) => Ok(decision),
-            Err(fault) => Err(fault),
-        };
-        let mut answer = answered(record, &review, decided);
+        }
+        let mut answer = answered(record, &review, || {
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "exemptions end by the wall clock"
+            )]
+            let now = Timestamp::now();
+            Ok(decide(webhook, &review, &self.policy.load(), now, &budget)?)
+        });
+        // Most records are not logged, and reading the name costs time.
         if answer.record.is_logged() {
             answer.record.name(&review);
         }
-        Reviewed::Answered(answer)
-    }
-
-    fn step(&self, webhook: Webhook, review: &Review<'_>) -> Result<Step, Fault> {
-        let budget = TreeBudget::of(self.budget.trees());
-        if self.owners.is_some() && is_one(webhook, review) {
-            return Ok(match new_pod(review, &budget)? {
-                Ok(owned) => Step::Owned(owned),
-                Err(left) => Step::Decided(Decision::LeftAsMade(left)),
-            });
-        }
-        let policy = self.policy.load();
-        let decision = decide(webhook, review, &policy, now(), self.engine, &budget)?;
-        Ok(Step::Decided(decision))
+        ControlFlow::Break(answer)
     }
 
     /// Answers the review of a pod by what its RayCluster says. A pod is never refused.
     async fn enlarge(&self, waiting: PodReview, deadline: Instant) -> Answer {
-        let PodReview { uid, owned, record } = waiting;
-        let OwnedPod { pod, owner } = owned;
+        let PodReview {
+            uid,
+            pod,
+            owner,
+            record,
+        } = waiting;
         let review = Review {
             uid: uid.into(),
             ..Review::default()
         };
-        let Some(owners) = &self.owners else {
-            let unread = Decision::OwnerUnread(OwnerUnread::NoApiServer);
-            return answered(record, &review, Ok(unread));
-        };
         let until = deadline.checked_sub(TO_ANSWER).unwrap_or(deadline);
-        let owner = owners.read(owner, until).await;
-        if let Err(unread) = &owner
-            && owners.is_to_warn()
-        {
-            tracing::warn!(%unread, "new pods are made as their templates say, and grow later");
-        }
-        let decided = caught(|| Ok(decide::of_new_pod(&pod, owner, owners.now())));
-        answered(record, &review, decided)
+        let owner = self.owners.read(owner, until).await;
+        answered(record, &review, || {
+            let enlarged = match owner {
+                Ok(Some(owner)) => enlarged(&pod, &owner, self.owners.now()),
+                Ok(None) => Err(LeftAsMade::AnotherOwner),
+                Err(unread) => return Ok(Decision::OwnerUnread(unread)),
+            };
+            Ok(enlarged.map_or_else(Decision::LeftAsMade, Decision::Enlarged))
+        })
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "exemptions end by the wall clock"
-)]
-fn now() -> Timestamp {
-    Timestamp::now()
-}
-
-/// The fault because of which a review has no answer.
+/// The fault because of which a review has no decision.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error(transparent)]
-    Review(#[from] ReviewError),
+    Refused(#[from] Refusal),
     #[error(transparent)]
-    Render(#[from] RenderError),
-    #[error("a panic")]
+    Review(#[from] ReviewError),
+    #[error("the answer could not be written as JSON: {0}; please report this as a bug of Rayfit")]
+    Render(#[from] serde_json::Error),
+    #[error("rayfit failed on this object; its log says where. Please report this as a bug")]
     Panic,
-}
-
-/// The progress of a decision about a review.
-enum Step {
-    /// It is decided.
-    Decided(Decision),
-    /// The RayCluster of a pod has to be read first.
-    Owned(OwnedPod),
 }
 
 fn caught<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Fault::Panic))
 }
 
-fn answered(mut record: Record, review: &Review<'_>, decided: Result<Decision, Fault>) -> Answer {
+/// Decides about a review, and writes the answer.
+fn answered(
+    mut record: Record,
+    review: &Review<'_>,
+    decide: impl FnOnce() -> Result<Decision, Fault>,
+) -> Answer {
     let rendered = caught(|| {
-        let decision = decided?;
+        let decision = decide()?;
         Ok((response::render(review, &decision)?, decision))
     });
-    let fault = match rendered {
+    match rendered {
         Ok((body, decision)) => {
             record.decided(&decision);
-            return Answer {
+            Answer {
                 status: StatusCode::OK,
                 body: body.into(),
                 record,
-            };
+            }
         }
-        Err(fault) => fault,
+        Err(fault) => failed(record, &fault),
+    }
+}
+
+fn failed(mut record: Record, fault: &Fault) -> Answer {
+    use ReviewOutcome::{BadRequest, Deadline, Overload, Panic};
+    // API servers treat every status except 200 as a failed call, and apply the webhook's failure
+    // policy.
+    let (status, outcome) = match fault {
+        Fault::Refused(Refusal::ContentType) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, BadRequest),
+        Fault::Refused(Refusal::TooLong(_)) | Fault::Review(ReviewError::TooMuch(_)) => {
+            (StatusCode::PAYLOAD_TOO_LARGE, BadRequest)
+        }
+        Fault::Refused(Refusal::Slow) => (StatusCode::REQUEST_TIMEOUT, BadRequest),
+        Fault::Refused(Refusal::Broken) | Fault::Review(_) => (StatusCode::BAD_REQUEST, BadRequest),
+        Fault::Refused(Refusal::Busy) => (StatusCode::TOO_MANY_REQUESTS, Overload),
+        Fault::Refused(Refusal::Deadline) => (StatusCode::GATEWAY_TIMEOUT, Deadline),
+        Fault::Render(_) | Fault::Panic => (StatusCode::INTERNAL_SERVER_ERROR, Panic),
     };
-    match fault {
-        Fault::Review(error @ ReviewError::TooMuch(_)) => Answer {
-            status: StatusCode::PAYLOAD_TOO_LARGE,
-            ..bad_request(record, &error.to_string())
-        },
-        Fault::Review(error) => bad_request(record, &error.to_string()),
-        Fault::Render(error) => failed(record, &error.to_string()),
-        Fault::Panic => panicked(record),
-    }
-}
-
-fn bad_request(record: Record, problem: &str) -> Answer {
+    record.count.outcome = outcome;
+    record.problem = fault.to_string();
     Answer {
-        status: StatusCode::BAD_REQUEST,
-        body: problem.to_owned().into(),
-        record: record.failed(ReviewOutcome::BadRequest, problem),
-    }
-}
-
-/// The answer where Rayfit itself has failed.
-fn failed(record: Record, problem: &str) -> Answer {
-    Answer {
-        // API servers treat every status except 200 as a failed call, and apply the webhook's
-        // failure policy.
-        status: StatusCode::INTERNAL_SERVER_ERROR,
-        body: problem.to_owned().into(),
-        record: record.failed(ReviewOutcome::Panic, problem),
-    }
-}
-
-fn panicked(record: Record) -> Answer {
-    failed(
+        status,
+        body: record.problem.clone().into(),
         record,
-        "rayfit failed on this object; its log says where. Please report this as a bug",
-    )
-}
-
-fn refused(webhook: Webhook, refusal: Refusal) -> Answer {
-    let (status, outcome) = match refusal {
-        Refusal::ContentType => (
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            ReviewOutcome::BadRequest,
-        ),
-        Refusal::TooLong(_) => (StatusCode::PAYLOAD_TOO_LARGE, ReviewOutcome::BadRequest),
-        Refusal::Slow => (StatusCode::REQUEST_TIMEOUT, ReviewOutcome::BadRequest),
-        Refusal::Broken => (StatusCode::BAD_REQUEST, ReviewOutcome::BadRequest),
-        Refusal::Busy => (StatusCode::TOO_MANY_REQUESTS, ReviewOutcome::Overload),
-        Refusal::Deadline => (StatusCode::GATEWAY_TIMEOUT, ReviewOutcome::Deadline),
-    };
-    let problem = refusal.to_string();
-    Answer {
-        status,
-        record: Record::new(webhook).failed(outcome, &problem),
-        body: problem.into(),
     }
 }
 
-fn into_http(status: StatusCode, body: Bytes) -> Response {
-    let kind = if status == StatusCode::OK {
-        "application/json"
-    } else {
-        "text/plain; charset=utf-8"
-    };
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    if status == StatusCode::TOO_MANY_REQUESTS {
-        // The webhook clients of API servers wait this long, in seconds, and retry within their
-        // timeout.
-        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_answered_and_quotes_nothing_of_the_object() {
+        let answer = answered(Record::new(Webhook::Validate), &Review::default(), || {
+            panic!("hunter2")
+        });
+        assert_eq!(answer.status, StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(answer.record.count.outcome, ReviewOutcome::Panic);
+        let body = String::from_utf8(answer.body.to_vec()).unwrap();
+        assert!(
+            body.contains("report this") && !body.contains("hunter2"),
+            "{body}"
+        );
     }
-    if matches!(
-        status,
-        StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT
-    ) {
-        // The rest of the body need not be read.
-        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-    }
-    response
 }

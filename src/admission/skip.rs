@@ -3,15 +3,11 @@
 //! Ray's autoscaler, KubeRay's operator and finalizers update objects all the time. An update that
 //! leaves the same bytes in the checked parts, or that ends an object, cannot have findings.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Webhook;
-use super::review::Review;
-use crate::ray::Kind;
+use super::review::{ObjectParts, Webhook};
 use crate::ray::object::is_judged;
 
 /// The reason to allow a request without a check.
@@ -26,77 +22,31 @@ pub enum Skip {
     Unchanged,
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Parts<'a> {
-    #[serde(borrow)]
-    metadata: MetadataParts<'a>,
-    #[serde(borrow)]
-    spec: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct MetadataParts<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow)]
-    labels: Option<&'a RawValue>,
-    #[serde(borrow)]
-    annotations: Option<&'a RawValue>,
-    #[serde(borrow)]
-    deletion_timestamp: Option<&'a RawValue>,
-    #[serde(borrow)]
-    finalizers: Option<Vec<&'a RawValue>>,
-}
-
-/// The kind to check, or why the request is allowed without a check.
-pub fn kind_to_judge(review: &Review<'_>) -> Result<Kind, Skip> {
-    let ours = review.kind.group == "ray.io"
-        && review.sub_resource.is_empty()
-        && matches!(&*review.operation, "CREATE" | "UPDATE");
-    Kind::from_name(&review.kind.kind)
-        .filter(|_| ours)
-        .ok_or(Skip::NotOurs)
-}
-
 /// The reason to spare an update a check, or defaults, if the raw text shows one. API servers write equal
 /// values in equal words: the same value in others (order, white space) is checked.
 pub fn skip_update(webhook: Webhook, object: &RawValue, old: &RawValue) -> Option<Skip> {
-    let old: Parts<'_> = serde_json::from_str(old.get()).ok()?;
+    let old: ObjectParts<'_> = serde_json::from_str(old.get()).ok()?;
     // The stored object alone shows it: API servers refuse an update that changes the time of
     // deletion.
     let deleting = old.metadata.deletion_timestamp.is_some();
     if deleting && webhook == Webhook::Mutate {
         return Some(Skip::Deleting);
     }
-    let new: Parts<'_> = serde_json::from_str(object.get()).ok()?;
+    let new: ObjectParts<'_> = serde_json::from_str(object.get()).ok()?;
     if deleting && new.metadata.finalizers.as_ref().is_none_or(Vec::is_empty) {
         return Some(Skip::Deleting);
     }
-    is_unchanged(&new, &old).then_some(Skip::Unchanged)
-}
-
-fn is_unchanged(new: &Parts<'_>, old: &Parts<'_>) -> bool {
     let (meta, before) = (&new.metadata, &old.metadata);
-    same(new.spec, old.spec)
+    let same = |new: Option<&RawValue>, old: Option<&RawValue>| {
+        new.map(RawValue::get) == old.map(RawValue::get)
+    };
+    let is_unchanged = same(new.spec, old.spec)
         && meta.name == before.name
         // RayPolicies select by labels, so other rules may hold now.
         && same(meta.labels, before.labels)
-        && same_annotations(meta.annotations, before.annotations)
-}
-
-fn same(new: Option<&RawValue>, old: Option<&RawValue>) -> bool {
-    new.map(RawValue::get) == old.map(RawValue::get)
-}
-
-/// Whether the annotations that rules read are unchanged.
-fn same_annotations(new: Option<&RawValue>, old: Option<&RawValue>) -> bool {
-    same(new, old)
-        || match (judged(new), judged(old)) {
-            (Some(new), Some(old)) => new == old,
-            _ => false,
-        }
+        && (same(meta.annotations, before.annotations)
+            || judged(meta.annotations)? == judged(before.annotations)?);
+    is_unchanged.then_some(Skip::Unchanged)
 }
 
 /// The annotations that rules read; `None` if they cannot be parsed.

@@ -13,28 +13,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::AdmissionLimits;
+use super::review::{ReviewError, json_fault};
 use crate::hash;
-
-/// The part of an object that is parsed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Detail {
-    /// All of it.
-    Whole,
-    /// The fields that rules and defaults read. RF306, about clusters whose pods are replaced at every
-    /// change, reads of the rest whether it has changed.
-    Judged,
-}
-
-/// The error of an object that was not read.
-#[derive(Debug, thiserror::Error)]
-pub enum TreeError {
-    /// It is not JSON.
-    #[error(transparent)]
-    Json(serde_json::Error),
-    /// Its tree would be too large.
-    #[error("it has too many values")]
-    TooMuch,
-}
 
 /// The memory that trees may use. A text of seven megabytes can be constructed so that its tree
 /// takes hundreds: `[[]],` is five bytes of text, but two lists.
@@ -84,60 +64,68 @@ impl Default for TreeBudget {
     }
 }
 
-/// Parses an object, if there is `budget` left for its tree.
-pub fn read(raw: &RawValue, detail: Detail, budget: &TreeBudget) -> Result<Value, TreeError> {
-    let place = match detail {
-        Detail::Whole => TreePlace::Kept,
-        Detail::Judged => TreePlace::Root,
-    };
-    let reader = Reader { place, budget };
+/// Parses the object in a field of a review, if there is `budget` left for its tree.
+pub fn read(
+    raw: &RawValue,
+    field: &'static str,
+    detail: Detail,
+    budget: &TreeBudget,
+) -> Result<Value, ReviewError> {
+    let reader = Reader { detail, budget };
     reader
         .deserialize(&mut serde_json::Deserializer::from_str(raw.get()))
         .map_err(|error| {
             if budget.is_exceeded.get() {
-                TreeError::TooMuch
+                ReviewError::TooMuch(field)
             } else {
-                TreeError::Json(error)
+                ReviewError::Object(field, json_fault(&error))
             }
         })
 }
 
-/// The position of a value in an object, as far as it decides what is left out.
+/// The part of a value that is parsed. Within an object that is judged, it follows from the position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TreePlace {
-    Root,
+pub enum Detail {
+    /// All of it.
+    Whole,
+    /// The fields of an object that rules and defaults read. RF306, about clusters whose pods are replaced at every
+    /// change, reads of the rest whether it has changed.
+    Judged,
+    /// The same of its metadata.
     Metadata,
+    /// The same of its annotations.
     Annotations,
-    /// In the spec, above the pod templates.
+    /// The same of its spec, above the pod templates.
     Spec,
+    /// The same of a pod template.
     Template,
+    /// The same of the spec of a pod.
     PodSpec,
+    /// The same of a container.
     Container,
-    /// Everything below is parsed.
-    Kept,
-    /// Left out.
+    /// Nothing.
     Unread,
 }
 
-impl TreePlace {
-    /// The position of the value at `key`. Items of a list have the position of the list.
+impl Detail {
+    /// The detail of the value at `key`. Items of a list have that of the list.
     fn below(self, key: &str) -> Self {
         match (self, key) {
-            (Self::Root, "status")
+            (Self::Judged, "status")
             | (Self::Metadata, "managedFields")
             | (Self::Annotations, "kubectl.kubernetes.io/last-applied-configuration") => {
                 Self::Unread
             }
             (Self::PodSpec, key) if POD_SPEC.contains(&key) => Self::Unread,
             (Self::Container, key) if CONTAINER.contains(&key) => Self::Unread,
-            (Self::Root, "metadata") => Self::Metadata,
+            (Self::Judged, "metadata") => Self::Metadata,
             (Self::Metadata, "annotations") => Self::Annotations,
-            (Self::Root, "spec") => Self::Spec,
+            (Self::Judged, "spec") => Self::Spec,
             (Self::Spec, "template") => Self::Template,
             (Self::Spec, key) if SPEC.contains(&key) => Self::Spec,
             (Self::Template, "spec") => Self::PodSpec,
             (Self::PodSpec, "containers" | "initContainers") => Self::Container,
-            _ => Self::Kept,
+            _ => Self::Whole,
         }
     }
 }
@@ -176,24 +164,11 @@ const CONTAINER: &[&str] = &[
     "volumeMounts",
 ];
 
-/// The fingerprint of a text: equal texts have equal fingerprints. What KubeRay takes for absent stays as it is.
-fn fingerprint(raw: &RawValue) -> Value {
-    match raw.get() {
-        "null" => Value::Null,
-        "[]" => Value::Array(Vec::new()),
-        text => {
-            let mut hasher = hash::comparing();
-            text.hash(&mut hasher);
-            hasher.finish().into()
-        }
-    }
-}
-
-/// Parses the value at a position and counts its memory. serde's own `Value` is not used here,
+/// Parses a value and counts its memory. serde's own `Value` is not used here,
 /// because it would not count.
 #[derive(Clone, Copy)]
 struct Reader<'r> {
-    place: TreePlace,
+    detail: Detail,
     budget: &'r TreeBudget,
 }
 
@@ -201,9 +176,18 @@ impl<'de> DeserializeSeed<'de> for Reader<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        if self.place == TreePlace::Unread {
+        if self.detail == Detail::Unread {
             let raw: &RawValue = serde::Deserialize::deserialize(deserializer)?;
-            return Ok(fingerprint(raw));
+            // A fingerprint, which is equal for equal texts. What KubeRay takes for absent stays as it is.
+            return Ok(match raw.get() {
+                "null" => Value::Null,
+                "[]" => Value::Array(Vec::new()),
+                text => {
+                    let mut hasher = hash::comparing();
+                    text.hash(&mut hasher);
+                    hasher.finish().into()
+                }
+            });
         }
         deserializer.deserialize_any(self)
     }
@@ -217,8 +201,8 @@ impl<'de> Visitor<'de> for Reader<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        self.budget.take(match self.place {
-            TreePlace::Spec => FIRST_ENTRIES * (VALUE / 2 + ENTRY) + FOUND,
+        self.budget.take(match self.detail {
+            Detail::Spec => FIRST_ENTRIES * (VALUE / 2 + ENTRY) + FOUND,
             _ => FIRST_ENTRIES * (VALUE / 2 + ENTRY),
         })?;
         let Some(mut key) = entries.next_key::<String>()? else {
@@ -231,8 +215,8 @@ impl<'de> Visitor<'de> for Reader<'_> {
             if map.len() >= FIRST_ENTRIES {
                 self.budget.take(VALUE + ENTRY)?;
             }
-            let place = self.place.below(&key);
-            let value = entries.next_value_seed(Reader { place, ..self })?;
+            let detail = self.detail.below(&key);
+            let value = entries.next_value_seed(Reader { detail, ..self })?;
             map.insert(key, value);
             match entries.next_key()? {
                 Some(next) => key = next,
@@ -280,9 +264,9 @@ impl<'de> Visitor<'de> for Reader<'_> {
 mod tests {
     use super::*;
 
-    fn read_in(text: &str, detail: Detail, bytes: usize) -> Result<Value, TreeError> {
+    fn read_in(text: &str, detail: Detail, bytes: usize) -> Result<Value, ReviewError> {
         let raw = RawValue::from_string(text.to_owned()).unwrap();
-        read(&raw, detail, &TreeBudget::of(bytes))
+        read(&raw, "object", detail, &TreeBudget::of(bytes))
     }
 
     #[test]
@@ -291,7 +275,10 @@ mod tests {
             let text = format!("{{\"spec\":[{}0]}}", item.repeat(100_000));
             for detail in [Detail::Whole, Detail::Judged] {
                 let refused = read_in(&text, detail, 10 << 20).unwrap_err();
-                assert!(matches!(refused, TreeError::TooMuch), "{item}: {refused}");
+                assert!(
+                    matches!(refused, ReviewError::TooMuch(_)),
+                    "{item}: {refused}"
+                );
             }
         }
     }

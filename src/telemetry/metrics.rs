@@ -18,7 +18,7 @@ use prometheus_client::registry::{Registry, Unit};
 use super::audit::AuditMetrics;
 use super::controller::ScalingMetrics;
 use super::labels::SeriesLabels;
-use super::reviews::{ReviewOutcome, Reviewed};
+use super::reviews::{ReviewCount, ReviewOutcome};
 use super::watches::WatchCounts;
 use crate::apiserver::Watches;
 use crate::ray::Kind;
@@ -96,8 +96,48 @@ impl Metrics {
             audit: AuditMetrics::default(),
             watches: Watches::default(),
         };
-        metrics.register_reviews();
-        metrics.register_server();
+        let registry = &mut metrics.registry;
+        registry.register(
+            "admission_requests",
+            "Admission requests by webhook, kind, operation and outcome",
+            metrics.requests.clone(),
+        );
+        registry.register_with_unit(
+            "admission_duration",
+            "Time from the headers of an admission request to its answer",
+            Unit::Seconds,
+            metrics.duration.clone(),
+        );
+        registry.register(
+            "findings",
+            "Findings by rule and mode; dry runs are not counted",
+            metrics.findings.clone(),
+        );
+        registry.register(
+            "admission_overload",
+            "Admission requests refused because too many were in progress",
+            metrics.overload.clone(),
+        );
+        registry.register(
+            "admission_panics",
+            "Admission requests that failed because of a bug",
+            metrics.panics.clone(),
+        );
+        registry.register(
+            "admission_in_flight",
+            "Admission requests in progress",
+            metrics.in_flight.0.clone(),
+        );
+        registry.register(
+            "connections_open",
+            "Open connections to the webhook port",
+            metrics.connections.0.clone(),
+        );
+        registry.register(
+            "build",
+            "The running version",
+            Info::new([("version", env!("CARGO_PKG_VERSION"))]),
+        );
         metrics.audit.register(&mut metrics.registry);
         metrics.scaling.register(&mut metrics.registry);
         // Read when somebody asks, so that the store of certificates need not know of metrics.
@@ -108,57 +148,8 @@ impl Metrics {
         metrics
     }
 
-    fn register_reviews(&mut self) {
-        let registry = &mut self.registry;
-        registry.register(
-            "admission_requests",
-            "Admission requests by webhook, kind, operation and outcome",
-            self.requests.clone(),
-        );
-        registry.register_with_unit(
-            "admission_duration",
-            "Time from the headers of an admission request to its answer",
-            Unit::Seconds,
-            self.duration.clone(),
-        );
-        registry.register(
-            "findings",
-            "Findings by rule and mode; dry runs are not counted",
-            self.findings.clone(),
-        );
-        registry.register(
-            "admission_overload",
-            "Admission requests refused because too many were in progress",
-            self.overload.clone(),
-        );
-        registry.register(
-            "admission_panics",
-            "Admission requests that failed because of a bug",
-            self.panics.clone(),
-        );
-        registry.register(
-            "admission_in_flight",
-            "Admission requests in progress",
-            self.in_flight.0.clone(),
-        );
-    }
-
-    fn register_server(&mut self) {
-        let registry = &mut self.registry;
-        registry.register(
-            "connections_open",
-            "Open connections to the webhook port",
-            self.connections.0.clone(),
-        );
-        registry.register(
-            "build",
-            "The running version",
-            Info::new([("version", env!("CARGO_PKG_VERSION"))]),
-        );
-    }
-
     /// Counts one review. A dry run counts as a request, but its findings do not.
-    pub fn observe(&self, review: &Reviewed<'_>, took: Duration) {
+    pub fn observe(&self, review: &ReviewCount, took: Duration) {
         let webhook = review.webhook;
         let labels = [
             ("webhook", webhook),
@@ -177,14 +168,10 @@ impl Metrics {
         }
         // Nothing is stored by a dry run.
         if !review.dry_run {
-            self.count_findings(review);
-        }
-    }
-
-    fn count_findings(&self, review: &Reviewed<'_>) {
-        for (rule, mode) in review.findings {
-            let labels = [("rule", rule.to_string()), ("mode", mode.name().to_owned())];
-            self.findings.get_or_create(&labels).inc();
+            for (rule, mode) in &review.findings {
+                let labels = [("rule", rule.to_string()), ("mode", mode.name().to_owned())];
+                self.findings.get_or_create(&labels).inc();
+            }
         }
     }
 

@@ -55,7 +55,7 @@ impl ReviewOutcome {
 
 /// The data for the metrics of one review.
 #[derive(Debug)]
-pub struct Reviewed<'a> {
+pub struct ReviewCount {
     /// The webhook that was called.
     pub webhook: &'static str,
     /// The object's kind, if it is one that Rayfit checks.
@@ -67,5 +67,5 @@ pub struct Reviewed<'a> {
     /// Nothing was to be stored.
     pub dry_run: bool,
     /// The findings, by rule and mode.
-    pub findings: &'a [(RuleId, Mode)],
+    pub findings: Vec<(RuleId, Mode)>,
 }

@@ -3,18 +3,16 @@
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
-use rayfit::admission::{Admission, AdmissionLimits, Engine, router};
+use rayfit::admission::AdmissionLimits;
 use rayfit::facts::Facts;
 use rayfit::judge::judge;
 use rayfit::policy::settings::KUBERAY_OPERATOR;
 use rayfit::policy::{EffectivePolicy, Policies, Settings};
 use rayfit::ray::RayObject;
 use rayfit::raypolicy::compile;
-use rayfit::telemetry::Metrics;
 use serde_json::{Value, json};
 
-use crate::review_support::{Server, bad_cluster, cluster, create, update};
+use crate::review_support::{Alone, Server, bad_cluster, cluster, create, serving, update};
 
 /// A server under RayPolicies with these specs.
 pub(crate) fn server(policies: &[Value]) -> Server {
@@ -28,18 +26,7 @@ pub(crate) fn server(policies: &[Value]) -> Server {
         policies: Policies::new(compiled.collect()),
         ..EffectivePolicy::default()
     };
-    let metrics = Arc::new(Metrics::new(Arc::default()));
-    let policy = Arc::new(ArcSwap::from_pointee(policy));
-    let admission = Admission::with(
-        policy,
-        metrics.clone(),
-        Engine::default(),
-        AdmissionLimits::default(),
-    );
-    Server {
-        router: router(Arc::new(admission)),
-        metrics,
-    }
+    serving(policy, AdmissionLimits::default(), Arc::new(Alone))
 }
 
 fn policy(name: &str, spec: &Value) -> Value {

@@ -280,10 +280,10 @@ const BUDGETS: [(&str, usize); 9] = [
     ("rules", 7_420),
     ("reconcile", 4_560),
     ("controller", 4_130),
-    ("cli", 3_720),
+    ("cli", 3_610),
     ("snapshot", 2_850),
-    ("manifests", 1_660),
-    ("", 22_350),
+    ("manifests", 1_515),
+    ("", 21_730),
 ];
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use k8s_openapi::jiff::Timestamp;
 use proptest::prelude::*;
 use rayfit::admission::review::Review;
-use rayfit::admission::{Engine, Webhook, decide, response, tree};
+use rayfit::admission::{Webhook, decide, response, tree};
 use rayfit::facts::Facts;
 use rayfit::policy::EffectivePolicy;
 use rayfit::ray::{Kind, RayObject};
@@ -38,7 +38,6 @@ fn answer(webhook: Webhook, body: &str, policy: &EffectivePolicy) -> String {
         &review,
         policy,
         Timestamp::UNIX_EPOCH,
-        Engine::default(),
         &TreeBudget::default(),
     )
     .unwrap();
@@ -49,7 +48,8 @@ fn answer(webhook: Webhook, body: &str, policy: &EffectivePolicy) -> String {
 fn whole_answer(webhook: Webhook, body: &str, policy: &EffectivePolicy) -> String {
     let review = Review::parse(body.as_bytes()).unwrap();
     let kind = Kind::from_name(&review.kind.kind).unwrap();
-    let read = |raw: &RawValue| tree::read(raw, Detail::Whole, &TreeBudget::default()).unwrap();
+    let read =
+        |raw: &RawValue| tree::read(raw, "object", Detail::Whole, &TreeBudget::default()).unwrap();
     let object = read(review.object.unwrap());
     let old = review.old_object.map(read);
     let object = RayObject::of_kind(kind, object.as_object().unwrap());
@@ -222,8 +222,8 @@ proptest! {
     #[test]
     fn what_is_not_left_out_is_as_it_was(value in anything()) {
         let raw = RawValue::from_string(json!({"spec": {"x": value}}).to_string()).unwrap();
-        let whole = tree::read(&raw, Detail::Whole, &TreeBudget::default()).unwrap();
-        prop_assert_eq!(tree::read(&raw, Detail::Judged, &TreeBudget::default()).unwrap(), whole);
+        let whole = tree::read(&raw, "object", Detail::Whole, &TreeBudget::default()).unwrap();
+        prop_assert_eq!(tree::read(&raw, "object", Detail::Judged, &TreeBudget::default()).unwrap(), whole);
     }
 }
 
@@ -236,6 +236,7 @@ fn what_is_left_out_is_distinguished() {
         );
         tree::read(
             &RawValue::from_string(text).unwrap(),
+            "object",
             Detail::Judged,
             &TreeBudget::default(),
         )

@@ -15,16 +15,15 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::future::BoxFuture;
 use http_body_util::BodyExt as _;
-use rayfit::admission::new_pods::{OwnerReadLimits, OwnerReader, OwnerReads};
-use rayfit::admission::{Admission, AdmissionLimits, Engine, router};
-use rayfit::finding::Finding;
-use rayfit::judge::Verdict;
-use rayfit::path::FieldPath;
-use rayfit::policy::{EffectivePolicy, Mode};
-use rayfit::ray::RayObject;
+use rayfit::admission::new_pods::{
+    OwnerName, OwnerReadLimits, OwnerReader, OwnerReads, OwnerUnread,
+};
+use rayfit::admission::{Admission, AdmissionLimits, router};
+use rayfit::initial_size::OwnerCluster;
+use rayfit::policy::EffectivePolicy;
 use rayfit::ray::initial_sizes::{ANNOTATION, InitialSize, InitialSizes};
-use rayfit::rule_id::RuleId;
 use rayfit::telemetry::Metrics;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -70,6 +69,16 @@ pub fn bad_cluster() -> Value {
             .into();
     cluster["spec"]["enableInTreeAutoscaling"] = true.into();
     cluster["spec"]["workerGroupSpecs"][0]["rayStartParams"]["num-cpus"] = "1".into();
+    cluster
+}
+
+/// The same with one more error (RF201) and a warning (RF103); RF119 is only recorded.
+pub fn worse_cluster() -> Value {
+    let mut cluster = bad_cluster();
+    cluster["spec"]["workerGroupSpecs"][0]["minReplicas"] = 5.into();
+    let limits = json!({"max-cpu": 4, "max-memory": "8Gi", "resize-timeout": 60});
+    let limits = json!({"groups": {"small": limits, "gone": limits}});
+    cluster["metadata"]["annotations"]["ray.io/ippr"] = limits.to_string().into();
     cluster
 }
 
@@ -142,15 +151,38 @@ pub fn create_pod(pod: &Value, namespace: &str) -> Value {
     review
 }
 
-/// A server that gives new pods their initial size, by what `reader` says of RayClusters.
-pub fn with_owners(reader: Arc<dyn OwnerReader>, limits: AdmissionLimits) -> Server {
+/// A server under a policy that gives new pods their initial size, by what `reader` says of RayClusters.
+pub fn serving(
+    policy: EffectivePolicy,
+    limits: AdmissionLimits,
+    reader: Arc<dyn OwnerReader>,
+) -> Server {
     let metrics = Arc::new(Metrics::new(Arc::default()));
-    let policy = Arc::new(ArcSwap::from_pointee(EffectivePolicy::default()));
-    let admission = Admission::with(policy, metrics.clone(), Engine::default(), limits);
+    let policy = Arc::new(ArcSwap::from_pointee(policy));
     let owners = OwnerReads::new(reader, OwnerReadLimits::default());
+    let admission = Admission::new(policy, metrics.clone(), limits, owners);
     Server {
-        router: router(Arc::new(admission.with_owners(owners))),
+        router: router(Arc::new(admission)),
         metrics,
+    }
+}
+
+/// The same under no policy.
+pub fn with_owners(reader: Arc<dyn OwnerReader>, limits: AdmissionLimits) -> Server {
+    serving(EffectivePolicy::default(), limits, reader)
+}
+
+/// Knows no API server.
+#[derive(Debug)]
+pub struct Alone;
+
+impl OwnerReader for Alone {
+    fn read(&self, _: OwnerName) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>> {
+        Box::pin(std::future::ready(Err(OwnerUnread::NoApiServer)))
+    }
+
+    fn now(&self) -> f64 {
+        0.0
     }
 }
 
@@ -173,67 +205,11 @@ pub struct Server {
 }
 
 pub fn server() -> Server {
-    with(Engine::default(), AdmissionLimits::default())
+    with(AdmissionLimits::default())
 }
 
-pub fn with(engine: Engine, limits: AdmissionLimits) -> Server {
-    let metrics = Arc::new(Metrics::new(Arc::default()));
-    let policy = Arc::new(ArcSwap::from_pointee(EffectivePolicy::default()));
-    let admission = Admission::with(policy, metrics.clone(), engine, limits);
-    Server {
-        router: router(Arc::new(admission)),
-        metrics,
-    }
-}
-
-/// A judge that denies everything for two reasons, warns of one and records one.
-pub fn harsh() -> Engine {
-    Engine {
-        judge: |_, _, _, _, _| Verdict {
-            denied: vec![finding(101), finding(203)],
-            warned: vec![finding(213)],
-            audited: vec![finding(214)],
-        },
-        ..Engine::default()
-    }
-}
-
-/// A judge that allows everything with a warning.
-pub fn mild() -> Engine {
-    Engine {
-        judge: |_, _, _, _, _| Verdict {
-            warned: vec![finding(213)],
-            ..Verdict::default()
-        },
-        ..Engine::default()
-    }
-}
-
-/// A judge that fails on every object called `cursed`.
-pub fn clumsy() -> Engine {
-    Engine {
-        judge: |object: &RayObject<'_>, _, _, _, _| {
-            assert_ne!(object.name(), Some("cursed"), "{SECRET}");
-            Verdict::default()
-        },
-        ..Engine::default()
-    }
-}
-
-fn finding(rule: u16) -> Finding {
-    Finding {
-        rule: RuleId(rule),
-        mode: Mode::Enforce,
-        path: FieldPath::of(&["spec", "workerGroupSpecs"])
-            .item(0, "small")
-            .key("maxReplicas"),
-        value: Some("7".to_owned()),
-        problem: "7 is too many".to_owned(),
-        why: "Ray stops.".to_owned(),
-        fix: "Write 3.".to_owned(),
-        amount: None,
-        decided: None,
-    }
+pub fn with(limits: AdmissionLimits) -> Server {
+    with_owners(Arc::new(Alone), limits)
 }
 
 pub fn post(path: &str, body: impl Into<Body>) -> Request<Body> {

@@ -15,8 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::review_support::{
-    Server, bad_cluster, cluster, create, create_pod, made, owner, post, server, with_owners,
-    worker,
+    Server, bad_cluster, cluster, create, create_pod, made, owner, post, with_owners, worker,
 };
 
 const NOW: f64 = 1_764_243_000.0;
@@ -219,23 +218,29 @@ async fn only_workers_of_ray_clusters_are_asked_about() {
     assert!(owners.asked.lock().unwrap().is_empty());
 }
 
+/// Also where the pod is read beside the event loop, because it is large.
 #[tokio::test(start_paused = true)]
-async fn without_a_way_to_read_ray_clusters_pods_are_not_even_read() {
-    let server = server();
-    let response = server.ask("/mutate", &create_pod(&json!([]), "ml")).await;
-    assert_eq!(response, json!({"uid": "0c6d5a3e-1", "allowed": true}));
-    assert_eq!(counted(&server, "not_judged"), Some("1".to_owned()));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_failure_of_ours_ends_that_review_alone() {
-    let (server, _) = serving(Played::Panics);
-    let review = create_pod(&worker(), "ml").to_string();
-    let (status, body) = server.send(post("/mutate", review)).await;
-    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
-    assert!(body.contains("report this as a bug"), "{body}");
-    let response = server.ask("/mutate", &create(&cluster())).await;
-    assert_eq!(response["allowed"], true);
+async fn a_panic_costs_its_own_review_only() {
+    for inline in [10, AdmissionLimits::default().inline] {
+        let limits = AdmissionLimits {
+            inline,
+            ..AdmissionLimits::default()
+        };
+        let server = with_owners(owners(Played::Panics, Duration::ZERO), limits);
+        for panics in ["1", "2"] {
+            let review = create_pod(&worker(), "ml").to_string();
+            let (status, body) = server.send(post("/mutate", review)).await;
+            assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+            assert!(body.contains("report this as a bug"), "{body}");
+            assert!(!body.contains("on purpose"), "{body}");
+            let response = server.ask("/mutate", &create(&cluster())).await;
+            assert_eq!(response["allowed"], true);
+            for (metric, value) in [("panics_total", panics), ("in_flight", "0")] {
+                let series = format!("rayfit_admission_{metric}");
+                assert_eq!(server.metric(&series), Some(value.to_owned()));
+            }
+        }
+    }
 }
 
 /// Pods that wait take no place of RayClusters, of which here there is one.

@@ -16,7 +16,7 @@ use crate::controller::lease::Fence;
 use crate::controller::lease::fence::Writing;
 use crate::controller::observe::Key;
 use crate::facts::pods::CLUSTER;
-use crate::flow_control::queue::{Flow, LAST};
+use crate::flow_control::{Flow, LAST};
 use crate::reconcile::effects::effect::{ClusterDeletion, PodPatch};
 use crate::reconcile::effects::failure::{ApiStatus, Failure};
 use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;

@@ -3,9 +3,6 @@
 //! In: the length and source of a request. Out: the right to read and check it, or a refusal. Invariant: one source cannot
 //! take all that there is.
 
-pub mod refusal;
-pub mod turns;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,10 +12,41 @@ use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use refusal::Refusal;
-use turns::{ReviewTurn, Turns};
+use crate::fair_semaphore::{FairPermit, FairSemaphore};
+use crate::shares::{ConnectionSource, Share, ShareBounds, Shares};
 
-use crate::shares::{ConnectionSource, Full, Share, ShareBounds, Shares};
+/// The reason to refuse a request before it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Not JSON.
+    #[error("send an AdmissionReview with content type application/json")]
+    ContentType,
+    /// Longer than [`AdmissionLimits::body`].
+    #[error("the body is longer than {:.1} MiB, more than an API server sends", mebibytes(*.0))]
+    TooLong(usize),
+    /// The body did not arrive in time.
+    #[error("the body did not arrive in time")]
+    Slow,
+    /// The client went away.
+    #[error("the body ended early")]
+    Broken,
+    /// Too many requests are in progress.
+    #[error("rayfit is busy with other reviews: try again, or run more replicas")]
+    Busy,
+    /// The API server's timeout would pass before an answer.
+    #[error("rayfit could not answer within the webhook's timeout: raise it, or run more replicas")]
+    Deadline,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people, with one digit")]
+fn mebibytes(bytes: usize) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+/// The flow of reviews that a source sends about objects of a namespace. Sources take turns, so that one with many
+/// reviews does not delay one with few; and of a source its namespaces, since an API server sends the reviews of all
+/// tenants.
+pub type ReviewFlow = (ConnectionSource, Arc<str>);
 
 /// The limits of the admission server. Together they keep within half of the memory that the manifests give
 /// a pod ([`crate::manifests::names::WEBHOOK_MEMORY`]), whatever is sent.
@@ -61,10 +89,11 @@ const SLOW: Duration = Duration::from_secs(1);
 /// The remaining capacity that requests share.
 #[derive(Debug)]
 pub struct AdmissionCapacity {
-    limits: AdmissionLimits,
+    /// The limits.
+    pub limits: AdmissionLimits,
     reviews: Arc<Semaphore>,
     bodies: Shares,
-    large: Turns,
+    large: FairSemaphore<ReviewFlow>,
 }
 
 /// Body lengths are counted in units of this size, in bytes.
@@ -90,14 +119,8 @@ impl AdmissionCapacity {
                 each: pieces / 2,
                 patience: SLOW,
             }),
-            // However many reviews wait for a turn, small ones can still be processed.
-            large: Turns::new((limits.reviews / 32).max(1)),
+            large: FairSemaphore::new(1),
         }
-    }
-
-    /// The memory that the parsed objects of one review may use, in bytes.
-    pub fn trees(&self) -> usize {
-        self.limits.trees
     }
 
     /// Counts as a review in progress until dropped.
@@ -111,13 +134,17 @@ impl AdmissionCapacity {
         &self,
         held: &Held,
         source: ConnectionSource,
-    ) -> Result<Option<ReviewTurn>, Refusal> {
+    ) -> Result<Option<FairPermit<ReviewFlow>>, Refusal> {
         if held.bytes.len() <= self.limits.inline {
             return Ok(None);
         }
         let flow = (source, namespace_of(&held.bytes).into());
+        // However many reviews wait for a turn, small ones can still be processed.
+        let each = (self.limits.reviews / 32).max(1);
         // While a body waits for its turn, its memory can be taken back for others.
-        let turn = or_give_way(held.memory.as_ref(), self.large.take(flow)).await??;
+        let turn = self.large.acquire_within(&flow, each);
+        let turn = or_give_way(held.memory.as_ref(), turn).await?;
+        let turn = turn.ok_or(Refusal::Busy)?;
         if let Some(memory) = &held.memory {
             memory.works();
         }
@@ -131,8 +158,13 @@ impl AdmissionCapacity {
         headers: &HeaderMap,
         source: ConnectionSource,
     ) -> Result<Held, Refusal> {
-        check_content_type(headers)?;
-        if content_length(headers).is_some_and(|length| length > self.limits.body) {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let media_type = text(header::CONTENT_TYPE).and_then(|value| value.split(';').next());
+        if !media_type.is_some_and(|name| name.trim().eq_ignore_ascii_case("application/json")) {
+            return Err(Refusal::ContentType);
+        }
+        let length = text(header::CONTENT_LENGTH).and_then(|value| value.parse().ok());
+        if length.is_some_and(|length: usize| length > self.limits.body) {
             return Err(Refusal::TooLong(self.limits.body));
         }
         tokio::time::timeout(self.limits.body_read, self.collect(body, source))
@@ -142,51 +174,44 @@ impl AdmissionCapacity {
 
     /// Reads the body's frames.
     async fn collect(&self, mut body: Body, source: ConnectionSource) -> Result<Held, Refusal> {
-        let mut whole = Whole::default();
-        let mut memory = None;
+        // Most bodies arrive in one frame and are never copied, others once, when all of them is there: a buffer that
+        // grows takes up to three times what is counted.
+        let mut frames: Vec<Bytes> = Vec::new();
+        let mut length = 0;
+        let mut memory: Option<Share> = None;
         while let Some(frame) = or_give_way(memory.as_ref(), body.frame()).await? {
             let Ok(data) = frame.map_err(|_| Refusal::Broken)?.into_data() else {
                 continue;
             };
-            let before = whole.length;
-            if before + data.len() > self.limits.body {
+            let before = length;
+            length += data.len();
+            if length > self.limits.body {
                 return Err(Refusal::TooLong(self.limits.body));
+            }
+            frames.push(data);
+            // No memory is reserved for a small body that arrived at once, because it is processed
+            // before anything else happens.
+            if before == 0 && length <= PIECE && body.is_end_stream() {
+                continue;
             }
             // Memory is reserved for what has arrived and not for what was announced, so that a
             // client which announces much and sends little holds little.
-            let length = before + data.len();
-            // No memory is reserved for a small body that arrived at once, because it is processed
-            // before anything else happens.
-            if !(before == 0 && length <= PIECE && body.is_end_stream()) {
-                self.set_aside(&mut memory, source, before, length)?;
-            }
-            whole.push(data);
+            let (held, needed) = (before.div_ceil(PIECE), length.div_ceil(PIECE));
+            let reserved = match &memory {
+                None => self
+                    .bodies
+                    .take(source, needed)
+                    .map(|share| memory = Some(share)),
+                Some(memory) if needed > held => memory.grow(needed - held),
+                Some(_) => Ok(()),
+            };
+            reserved.map_err(|_| Refusal::Busy)?;
         }
-        Ok(Held {
-            bytes: whole.into_bytes(),
-            memory,
-        })
-    }
-
-    /// Grows `memory`, which covers `before` bytes, to cover `length`.
-    fn set_aside(
-        &self,
-        memory: &mut Option<Share>,
-        source: ConnectionSource,
-        before: usize,
-        length: usize,
-    ) -> Result<(), Refusal> {
-        let needed = length.div_ceil(PIECE);
-        match memory {
-            None => *memory = Some(self.bodies.take(source, needed).map_err(busy)?),
-            Some(memory) => {
-                let missing = needed - before.div_ceil(PIECE);
-                if missing > 0 {
-                    memory.grow(missing).map_err(busy)?;
-                }
-            }
-        }
-        Ok(())
+        let bytes = match frames.as_slice() {
+            [] | [_] => frames.pop().unwrap_or_default(),
+            frames => frames.concat().into(),
+        };
+        Ok(Held { bytes, memory })
     }
 }
 
@@ -205,10 +230,6 @@ fn namespace_of(body: &[u8]) -> &str {
         .unwrap_or_default()
 }
 
-fn busy(_: Full) -> Refusal {
-    Refusal::Busy
-}
-
 /// Waits for `work`, unless the memory is needed for others first.
 async fn or_give_way<T>(
     memory: Option<&Share>,
@@ -222,50 +243,6 @@ async fn or_give_way<T>(
         () = memory.asked() => Err(Refusal::Busy),
         done = work => Ok(done),
     }
-}
-
-/// The part of a body that has arrived. Most bodies arrive in one frame and are never copied, others once, when all
-/// of them is there: a buffer that grows takes up to three times what is counted.
-#[derive(Default)]
-struct Whole {
-    frames: Vec<Bytes>,
-    length: usize,
-}
-
-impl Whole {
-    fn push(&mut self, data: Bytes) {
-        self.length += data.len();
-        self.frames.push(data);
-    }
-
-    fn into_bytes(mut self) -> Bytes {
-        if self.frames.len() < 2 {
-            return self.frames.pop().unwrap_or_default();
-        }
-        let mut whole = Vec::with_capacity(self.length);
-        for frame in self.frames {
-            whole.extend_from_slice(&frame);
-        }
-        whole.into()
-    }
-}
-
-fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
-    let is_json = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split(';').next())
-        .is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"));
-    is_json.then_some(()).ok_or(Refusal::ContentType)
-}
-
-fn content_length(headers: &HeaderMap) -> Option<usize> {
-    headers
-        .get(header::CONTENT_LENGTH)?
-        .to_str()
-        .ok()?
-        .parse()
-        .ok()
 }
 
 #[cfg(test)]

@@ -1,14 +1,102 @@
-//! The limits of reads of RayClusters.
+//! New worker pods, which get the initial size that their RayCluster says.
+//!
+//! KubeRay makes a pod as the template of its group says. What scales the cluster may have written a larger size into
+//! the RayCluster a moment before, and so that is read from the API server while the review waits. [`OwnerReads`] says
+//! how many are read at a time, for how long, and in which order.
+//!
+//! In: a review of a pod that is created. Out: a patch, or that the pod stays as KubeRay makes it. Invariants: no pod is ever
+//! refused; while one waits for its RayCluster, it takes no place of reviews of Ray objects, and the pods of one
+//! namespace delay those of another by one read.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::time::{Instant, timeout_at};
 
-use super::owners::{OwnerName, OwnerReader, OwnerUnread};
+use super::review::{Review, ReviewError, fields};
+use super::tree::{self, Detail, TreeBudget};
+use crate::dns_name::DnsName;
 use crate::fair_semaphore::FairSemaphore;
-use crate::initial_size::OwnerCluster;
+use crate::initial_size::{LeftAsMade, NewPod, OwnerCluster};
+
+/// The namespace and name of a RayCluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnerName {
+    /// The namespace, which is that of the pod too.
+    pub namespace: DnsName,
+    /// The name.
+    pub name: DnsName,
+}
+
+impl OwnerName {
+    /// `None` if no object can have that name: anybody can write an owner reference into a pod.
+    pub fn new(namespace: &str, name: &str) -> Option<Self> {
+        Some(Self {
+            namespace: DnsName::parse(namespace).ok()?,
+            name: DnsName::parse(name).ok()?,
+        })
+    }
+}
+
+impl fmt::Display for OwnerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// The reason for which a RayCluster was not read. The pod is then made as its template says.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OwnerUnread {
+    /// The process has no client of an API server, or not yet.
+    #[error("no API server is known")]
+    NoApiServer,
+    /// Too many pods wait for theirs.
+    #[error("too many pods wait for their RayClusters to be read")]
+    TooMany,
+    /// It took too long, the wait for a turn included.
+    #[error("the RayCluster was not read within {} ms", .0.as_millis())]
+    TooSlow(Duration),
+    /// The API server refused, or its answer cannot be used.
+    #[error("the RayCluster cannot be read: {0}")]
+    Failed(String),
+}
+
+/// Reads RayClusters.
+pub trait OwnerReader: fmt::Debug + Send + Sync {
+    /// The RayCluster as it is stored now; `None` if there is none. Dropping the future ends the request.
+    fn read(
+        &self,
+        owner: OwnerName,
+    ) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>>;
+
+    /// The time in seconds since 1970, by the clock by which sizes are written.
+    fn now(&self) -> f64;
+}
+
+/// The longest UID of a review, in bytes: API servers send 36.
+const LONGEST_UID: usize = 128;
+
+/// The new pod of a review and its RayCluster, or why it stays as it is made, whatever that says.
+pub fn new_pod(
+    review: &Review<'_>,
+    budget: &TreeBudget,
+) -> Result<Result<(NewPod, OwnerName), LeftAsMade>, ReviewError> {
+    let (object, _) = review.objects()?;
+    let pod = fields(
+        tree::read(object, "object", Detail::Whole, budget)?,
+        "object",
+    )?;
+    Ok(NewPod::read(&pod).and_then(|pod| {
+        // The namespace is the request's: a pod is in that one whatever it says itself.
+        let owner = OwnerName::new(&review.namespace, &pod.cluster);
+        // The UID is held while the RayCluster is read, as the names are.
+        let owner = owner.filter(|_| review.uid.len() <= LONGEST_UID);
+        Ok((pod, owner.ok_or(LeftAsMade::NoWorker)?))
+    }))
+}
 
 /// The limits of the reads.
 #[derive(Debug, Clone, Copy)]
@@ -44,21 +132,9 @@ pub struct OwnerReads {
     reader: Arc<dyn OwnerReader>,
     limits: OwnerReadLimits,
     turns: FairSemaphore,
-    waiting: Arc<Mutex<Waiting>>,
+    /// Of each namespace, the value that each of its waiting pods holds a clone of, so that the clones are their number.
+    waiting: Mutex<HashMap<Arc<str>, Weak<()>>>,
     warned: Mutex<Option<Instant>>,
-}
-
-/// The number of waiting pods, by namespace.
-#[derive(Debug, Default)]
-struct Waiting {
-    all: usize,
-    each: HashMap<Arc<str>, usize>,
-}
-
-/// A place among those that wait, until dropped.
-struct Place {
-    waiting: Arc<Mutex<Waiting>>,
-    namespace: Arc<str>,
 }
 
 impl OwnerReads {
@@ -68,7 +144,7 @@ impl OwnerReads {
             reader,
             limits,
             turns: FairSemaphore::new(limits.under_way),
-            waiting: Arc::default(),
+            waiting: Mutex::default(),
             warned: Mutex::default(),
         }
     }
@@ -81,13 +157,23 @@ impl OwnerReads {
     ) -> Result<Option<OwnerCluster>, OwnerUnread> {
         let start = Instant::now();
         let until = deadline.min(start + self.limits.time);
-        let _place = self.place(&owner.namespace).ok_or(OwnerUnread::TooMany)?;
-        let read = async {
-            let _turn = self.turns.acquire(&owner.namespace).await;
-            self.reader.read(owner).await
+        let read = match self.place(&owner.namespace) {
+            None => Err(OwnerUnread::TooMany),
+            Some(_place) => {
+                let too_slow = OwnerUnread::TooSlow(until.saturating_duration_since(start));
+                let read = async {
+                    let _turn = self.turns.acquire(&owner.namespace).await;
+                    self.reader.read(owner).await
+                };
+                timeout_at(until, read).await.unwrap_or(Err(too_slow))
+            }
         };
-        let too_slow = OwnerUnread::TooSlow(until.saturating_duration_since(start));
-        timeout_at(until, read).await.unwrap_or(Err(too_slow))
+        if let Err(unread) = &read
+            && self.is_to_warn()
+        {
+            tracing::warn!(%unread, "new pods are made as their templates say, and grow later");
+        }
+        read
     }
 
     /// The time in seconds since 1970, by the clock by which sizes are written.
@@ -96,7 +182,7 @@ impl OwnerReads {
     }
 
     /// Whether to warn of a failure: once in a while, and not for each pod.
-    pub fn is_to_warn(&self) -> bool {
+    fn is_to_warn(&self) -> bool {
         let now = Instant::now();
         let mut warned = lock(&self.warned);
         let is_due = warned.is_none_or(|at| now.saturating_duration_since(at) >= SILENCE);
@@ -106,32 +192,19 @@ impl OwnerReads {
         is_due
     }
 
-    fn place(&self, namespace: &Arc<str>) -> Option<Place> {
+    /// A place among the pods that wait, until dropped.
+    fn place(&self, namespace: &Arc<str>) -> Option<Arc<()>> {
         let mut waiting = lock(&self.waiting);
-        let of_namespace = waiting.each.get(namespace).copied().unwrap_or_default();
-        if waiting.all >= self.limits.waiting || of_namespace >= self.limits.waiting_each {
+        waiting.retain(|_, pods| pods.strong_count() > 0);
+        let all: usize = waiting.values().map(Weak::strong_count).sum();
+        let place = waiting.get(namespace).and_then(Weak::upgrade);
+        let place = place.unwrap_or_default();
+        // The place itself counts already.
+        if all >= self.limits.waiting || Arc::strong_count(&place) > self.limits.waiting_each {
             return None;
         }
-        waiting.all += 1;
-        waiting.each.insert(namespace.clone(), of_namespace + 1);
-        drop(waiting);
-        Some(Place {
-            waiting: self.waiting.clone(),
-            namespace: namespace.clone(),
-        })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut waiting = lock(&self.waiting);
-        waiting.all -= 1;
-        if let Some(number) = waiting.each.get_mut(&self.namespace) {
-            *number -= 1;
-            if *number == 0 {
-                waiting.each.remove(&self.namespace);
-            }
-        }
+        waiting.insert(namespace.clone(), Arc::downgrade(&place));
+        Some(place)
     }
 }
 
@@ -192,7 +265,8 @@ mod tests {
         assert!(took < Duration::from_millis(201), "{took:?}");
         let refused = |read: &&_| **read == Err(OwnerUnread::TooMany);
         assert_eq!(flood.iter().filter(refused).count(), 1000 - 32);
-        assert!(lock(&reads.waiting).each.is_empty() && lock(&reads.waiting).all == 0);
+        let waiting = lock(&reads.waiting);
+        assert!(waiting.values().all(|pods| pods.strong_count() == 0));
     }
 
     #[tokio::test(start_paused = true)]

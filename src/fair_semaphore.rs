@@ -116,18 +116,20 @@ mod tests {
         let (semaphore, flow) = (semaphore.clone(), (client, namespace.into()));
         let mut waiting: Waiting =
             Box::pin(async move { semaphore.acquire_within(&flow, each).await });
-        assert!(poll(&mut waiting).is_none());
+        assert!(poll(&mut waiting).is_pending());
         waiting
     }
 
-    fn poll(waiting: &mut Waiting) -> Option<Option<FairPermit<ClientFlow>>> {
-        match waiting
-            .as_mut()
-            .poll(&mut Context::from_waker(Waker::noop()))
-        {
-            Poll::Ready(permit) => Some(permit),
-            Poll::Pending => None,
-        }
+    fn poll(waiting: &mut Waiting) -> Poll<Option<FairPermit<ClientFlow>>> {
+        let mut context = Context::from_waker(Waker::noop());
+        waiting.as_mut().poll(&mut context)
+    }
+
+    fn granted(waiting: &mut Waiting) -> FairPermit<ClientFlow> {
+        let Poll::Ready(Some(permit)) = poll(waiting) else {
+            panic!("it is the turn of another one")
+        };
+        permit
     }
 
     #[tokio::test]
@@ -139,11 +141,11 @@ mod tests {
         assert!(semaphore.acquire_within(&flow(1), 3).await.is_none());
         let mut neighbour = wait(&semaphore, 3, 2, "ray");
         drop(first);
-        let second = poll(&mut flood[0]).unwrap().unwrap();
-        assert!(poll(&mut neighbour).is_none(), "one at a time");
+        let second = granted(&mut flood[0]);
+        assert!(poll(&mut neighbour).is_pending(), "one at a time");
         drop(second);
-        assert!(poll(&mut flood[1]).is_none());
-        let third = poll(&mut neighbour).unwrap().unwrap();
+        assert!(poll(&mut flood[1]).is_pending());
+        let third = granted(&mut neighbour);
         // A task that has gone away is passed over, and so is a permit that nobody took.
         drop(flood.remove(1));
         drop(third);
@@ -159,13 +161,13 @@ mod tests {
         let first = semaphore.acquire_within(&(0, "many".into()), 9).await;
         let mut waiting = ["many", "many", "one"].map(|name| wait(&semaphore, 9, 0, name));
         drop(first);
-        drop(poll(&mut waiting[0]).unwrap().unwrap());
+        drop(granted(&mut waiting[0]));
         assert!(
-            poll(&mut waiting[1]).is_none(),
+            poll(&mut waiting[1]).is_pending(),
             "it is the turn of the other namespace"
         );
-        drop(poll(&mut waiting[2]).unwrap().unwrap());
-        drop(poll(&mut waiting[1]).unwrap().unwrap());
+        drop(granted(&mut waiting[2]));
+        drop(granted(&mut waiting[1]));
     }
 
     /// Waits until so many wait.

@@ -9,7 +9,6 @@
 //! Work that belongs to one request, one connection or one cluster is not supervised: a panic there
 //! must affect that one only.
 
-use std::fmt;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -35,26 +34,8 @@ struct TaskState {
 pub struct TaskFailed {
     /// The name of the task.
     pub task: &'static str,
-    /// The failure of the task.
-    pub how: How,
-}
-
-/// The failure of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
-    /// The task returned, although it was not asked to stop.
-    Ended,
-    /// The task panicked; the log says where.
-    Panicked,
-}
-
-impl fmt::Display for How {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ended => "ended by itself",
-            Self::Panicked => "panicked",
-        })
-    }
+    /// The failure of the task, after its name in a sentence.
+    pub how: &'static str,
 }
 
 /// A supervised task. Dropping it stops the task, which does not count as a failure.
@@ -77,8 +58,8 @@ impl Supervisor {
         // one left inconsistent.
         match AssertUnwindSafe(task).catch_unwind().await {
             Ok(()) if self.is_stopping() => {}
-            Ok(()) => self.fail(name, How::Ended),
-            Err(_panic) => self.fail(name, How::Panicked),
+            Ok(()) => self.fail(name, "ended by itself"),
+            Err(_panic) => self.fail(name, "panicked"),
         }
     }
 
@@ -113,7 +94,7 @@ impl Supervisor {
         self.0.is_stopping.load(Ordering::Acquire)
     }
 
-    fn fail(&self, task: &'static str, how: How) {
+    fn fail(&self, task: &'static str, how: &'static str) {
         let failed = TaskFailed { task, how };
         if self.is_stopping() {
             tracing::error!(task, %failed, "a background task failed while the process stops");

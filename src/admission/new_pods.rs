@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -132,21 +132,9 @@ pub struct OwnerReads {
     reader: Arc<dyn OwnerReader>,
     limits: OwnerReadLimits,
     turns: FairSemaphore,
-    waiting: Arc<Mutex<Waiting>>,
+    /// Of each namespace, the value that each of its waiting pods holds a clone of, so that the clones are their number.
+    waiting: Mutex<HashMap<Arc<str>, Weak<()>>>,
     warned: Mutex<Option<Instant>>,
-}
-
-/// The number of waiting pods, by namespace.
-#[derive(Debug, Default)]
-struct Waiting {
-    all: usize,
-    each: HashMap<Arc<str>, usize>,
-}
-
-/// A place among those that wait, until dropped.
-struct Place {
-    waiting: Arc<Mutex<Waiting>>,
-    namespace: Arc<str>,
 }
 
 impl OwnerReads {
@@ -156,7 +144,7 @@ impl OwnerReads {
             reader,
             limits,
             turns: FairSemaphore::new(limits.under_way),
-            waiting: Arc::default(),
+            waiting: Mutex::default(),
             warned: Mutex::default(),
         }
     }
@@ -204,32 +192,19 @@ impl OwnerReads {
         is_due
     }
 
-    fn place(&self, namespace: &Arc<str>) -> Option<Place> {
+    /// A place among the pods that wait, until dropped.
+    fn place(&self, namespace: &Arc<str>) -> Option<Arc<()>> {
         let mut waiting = lock(&self.waiting);
-        let of_namespace = waiting.each.get(namespace).copied().unwrap_or_default();
-        if waiting.all >= self.limits.waiting || of_namespace >= self.limits.waiting_each {
+        waiting.retain(|_, pods| pods.strong_count() > 0);
+        let all: usize = waiting.values().map(Weak::strong_count).sum();
+        let place = waiting.get(namespace).and_then(Weak::upgrade);
+        let place = place.unwrap_or_default();
+        // The place itself counts already.
+        if all >= self.limits.waiting || Arc::strong_count(&place) > self.limits.waiting_each {
             return None;
         }
-        waiting.all += 1;
-        waiting.each.insert(namespace.clone(), of_namespace + 1);
-        drop(waiting);
-        Some(Place {
-            waiting: self.waiting.clone(),
-            namespace: namespace.clone(),
-        })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut waiting = lock(&self.waiting);
-        waiting.all -= 1;
-        if let Some(number) = waiting.each.get_mut(&self.namespace) {
-            *number -= 1;
-            if *number == 0 {
-                waiting.each.remove(&self.namespace);
-            }
-        }
+        waiting.insert(namespace.clone(), Arc::downgrade(&place));
+        Some(place)
     }
 }
 
@@ -290,7 +265,8 @@ mod tests {
         assert!(took < Duration::from_millis(201), "{took:?}");
         let refused = |read: &&_| **read == Err(OwnerUnread::TooMany);
         assert_eq!(flood.iter().filter(refused).count(), 1000 - 32);
-        assert!(lock(&reads.waiting).each.is_empty() && lock(&reads.waiting).all == 0);
+        let waiting = lock(&reads.waiting);
+        assert!(waiting.values().all(|pods| pods.strong_count() == 0));
     }
 
     #[tokio::test(start_paused = true)]

@@ -20,7 +20,7 @@ pub fn render(review: &Review<'_>, decision: &Decision) -> serde_json::Result<Ve
         Decision::Skipped(_) | Decision::LeftAsMade(_) | Decision::OwnerUnread(_) => {}
         Decision::TooMuch(error) => {
             let message = format!("{error}; write fewer of them");
-            deny(&mut response, review, 413, message, Vec::new());
+            deny(&mut response, review, 413, &message, &[]);
         }
         Decision::Judged(verdict) => {
             if !verdict.is_allowed() {
@@ -28,7 +28,13 @@ pub fn render(review: &Review<'_>, decision: &Decision) -> serde_json::Result<Ve
                 let causes =
                     causes.map(|finding| cause(&message::cause(finding), &finding.path.field()));
                 let message = message::denial(&verdict.denied);
-                deny(&mut response, review, 422, message, causes.collect());
+                deny(
+                    &mut response,
+                    review,
+                    422,
+                    &message,
+                    &causes.collect::<Vec<_>>(),
+                );
             }
             let annotations = audit::of_verdict(verdict);
             if !annotations.is_empty() {
@@ -55,13 +61,8 @@ pub fn render(review: &Review<'_>, decision: &Decision) -> serde_json::Result<Ve
                 let texts: Vec<String> = found.refused.iter().map(ToString::to_string).collect();
                 let causes = found.refused.iter();
                 let causes = causes.map(|fault| cause(&fault.problem, &fault.place));
-                deny(
-                    &mut response,
-                    review,
-                    422,
-                    texts.join("; "),
-                    causes.collect(),
-                );
+                let causes: Vec<Value> = causes.collect();
+                deny(&mut response, review, 422, &texts.join("; "), &causes);
             }
             warn(&mut response, message::remarks(&found.doubted));
         }
@@ -79,7 +80,7 @@ fn cause(message: &str, field: &str) -> Value {
 
 /// Denies with a status of Kubernetes. kubectl shows the causes of an `Invalid` one, each as `field:
 /// message`, instead of its message; other clients show the message. So both contain every finding.
-fn deny(response: &mut Value, review: &Review<'_>, code: u16, message: String, causes: Vec<Value>) {
+fn deny(response: &mut Value, review: &Review<'_>, code: u16, message: &str, causes: &[Value]) {
     let reason = match code {
         413 => "RequestEntityTooLarge",
         _ => "Invalid",

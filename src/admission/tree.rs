@@ -83,7 +83,7 @@ pub fn read(
         })
 }
 
-/// How much of a value is parsed. Within an object that is judged, it follows from the position.
+/// The part of a value that is parsed. Within an object that is judged, it follows from the position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// All of it.

@@ -7,34 +7,29 @@ use crate::text::ForeignText;
 
 /// The messages of an error and its causes, each of them once.
 pub fn text(error: &(dyn Error + 'static)) -> String {
-    let mut said: Vec<String> = Vec::new();
+    let mut texts: Vec<String> = Vec::new();
     let mut next = Some(error);
     while let Some(error) = next {
-        let (message, last) = message(error);
+        let message = if let Some(kube::Error::Api(status)) = error.downcast_ref() {
+            // Its causes add nothing to it.
+            next = None;
+            match &*status.message {
+                "" => status.reason.clone(),
+                message => message.to_owned(),
+            }
+        } else {
+            next = error.source();
+            let text = error.to_string();
+            // The library's wrapper appends the whole status after this text.
+            text.split(": ApiError").next().unwrap_or(&text).to_owned()
+        };
         // Many errors repeat the message of their cause.
-        if !said.iter().any(|before| before.contains(&message)) {
-            said.push(message);
+        if !texts.iter().any(|before| before.contains(&message)) {
+            texts.push(message);
         }
-        next = if last { None } else { error.source() };
     }
     // The server may have taken it from text of a stranger.
-    ForeignText(said.join(": ")).to_string()
-}
-
-/// The message of one error, and whether its causes add nothing to it.
-fn message(error: &(dyn Error + 'static)) -> (String, bool) {
-    if let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>() {
-        let said = if status.message.is_empty() {
-            &status.reason
-        } else {
-            &status.message
-        };
-        return (said.clone(), true);
-    }
-    let text = error.to_string();
-    // The library's wrapper appends the whole status after this text.
-    let short = text.split(": ApiError").next().unwrap_or(&text);
-    (short.to_owned(), false)
+    ForeignText(texts.join(": ")).to_string()
 }
 
 #[cfg(test)]

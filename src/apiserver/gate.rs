@@ -13,8 +13,10 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::timeout;
 
 use super::patience::Patience;
-use crate::flow_control::queue::{Flow, Ticket};
-use crate::flow_control::requests::{LONGEST_WAIT, NotAdmitted, RequestFlows, SendDecision};
+use crate::flow_control::Flow;
+use crate::flow_control::requests::{
+    LONGEST_WAIT, NotAdmitted, RequestFlows, SendDecision, Ticket,
+};
 
 /// Lets requests through.
 #[derive(Clone)]
@@ -70,10 +72,13 @@ impl Gate {
 
     async fn turn(&self, flow: &Flow) -> Result<Pass, NotAdmitted> {
         // A cluster that has to wait does not do so at the front.
-        self.0.patience.over_for(flow).await;
+        self.0.patience.over(Some(flow)).await;
         let _front = self.front(flow).await?;
         loop {
-            match self.admit(flow) {
+            // These two locks are always taken in this order, here and in `rate`.
+            let now = self.0.patience.now();
+            let decision = self.lock().admit(flow, now, &self.0.patience.lock());
+            match decision {
                 SendDecision::Sent => {
                     return Ok(Pass {
                         gate: self.clone(),
@@ -86,22 +91,14 @@ impl Gate {
         }
     }
 
-    fn admit(&self, flow: &Flow) -> SendDecision {
-        // These two locks are always taken in this order, here and in `take_rate`.
-        let now = self.0.patience.now();
-        self.lock().admit(flow, now, &self.0.patience.lock())
-    }
-
     /// Waits until the rate allows one more request, and the API server asks for no patience.
     pub async fn rate(&self) {
-        while let Err(later) = self.take_rate() {
+        loop {
+            let now = self.0.patience.now();
+            let taken = self.lock().take_rate(now, &self.0.patience.lock());
+            let Err(later) = taken else { return };
             self.0.patience.pass_to(later).await;
         }
-    }
-
-    fn take_rate(&self) -> Result<(), Duration> {
-        let now = self.0.patience.now();
-        self.lock().take_rate(now, &self.0.patience.lock())
     }
 
     /// Takes in that the API server has answered a request of this flow with a call for patience.
@@ -182,7 +179,7 @@ mod tests {
     use tokio::time::{Instant, sleep};
 
     use super::*;
-    use crate::flow_control::requests::OF_ONE;
+    use crate::flow_control::requests::UNDER_WAY_OF_ONE;
 
     fn gate(rate: u32, burst: u32) -> Gate {
         Gate::new(rate, burst, Patience::default())
@@ -266,7 +263,7 @@ mod tests {
         while let Ok(Ok(pass)) = timeout(Duration::from_secs(1), gate.pass(&flow("slow"))).await {
             hanging.push(pass);
         }
-        assert_eq!(hanging.len(), OF_ONE.under_way);
+        assert_eq!(hanging.len(), UNDER_WAY_OF_ONE);
         let slow = flow("slow");
         let waits = gate.pass(&slow);
         let neighbour = async {

@@ -147,19 +147,9 @@ impl Beacon {
         }
     }
 
-    /// Reports that the watch failed and is tried again. That is logged once, until the watch is
-    /// well again.
-    pub fn fail(&self, why: &str) {
-        self.failed(why, false);
-    }
-
-    /// Reports that the watch failed because the API server does not know the resource. That is
-    /// tried again as well, because the resource may be installed later.
-    pub fn miss(&self, why: &str) {
-        self.failed(why, true);
-    }
-
-    fn failed(&self, why: &str, is_absent: bool) {
+    /// Reports that the watch failed and is tried again; `is_absent` if because the API server does not know the
+    /// resource, which may be installed later. That is logged once, until the watch is well again.
+    pub fn fail(&self, why: &str, is_absent: bool) {
         let mut state = self.watch.lock();
         let is_first = state.failure.is_none();
         state.failure = Some(why.to_owned());
@@ -182,15 +172,12 @@ impl Beacon {
 
     /// The time since anything arrived, counted from the opening of the watch if nothing ever has.
     pub fn silence(&self) -> Duration {
-        self.watch.last().elapsed()
+        let heard = self.watch.lock().heard;
+        heard.unwrap_or(self.watch.opened).elapsed()
     }
 }
 
 impl Watch {
-    fn last(&self) -> Instant {
-        self.lock().heard.unwrap_or(self.opened)
-    }
-
     fn trouble(&self) -> Option<WatchTrouble> {
         let state = self.lock();
         let time = state.heard.unwrap_or(self.opened).elapsed();
@@ -254,11 +241,11 @@ mod tests {
             trouble.to_string(),
             "pods have not been seen at all for 3 s: the API server has not answered the first list yet"
         );
-        beacon.fail("HTTP 500");
+        beacon.fail("HTTP 500", false);
         assert_eq!(watches.troubles()[0].why, "HTTP 500");
         beacon.hear();
         assert_eq!(watches.troubles(), []);
-        beacon.fail("cut");
+        beacon.fail("cut", false);
         advance(LIMIT).await;
         assert_eq!(watches.troubles(), [], "what was seen is not old yet");
         advance(Duration::from_secs(1)).await;
@@ -272,16 +259,16 @@ mod tests {
     async fn a_watch_of_what_is_not_installed_is_well() {
         let watches = Watches::default();
         let beacon = watches.open("RayCronJobs", LIMIT);
-        beacon.miss("HTTP 404");
+        beacon.fail("HTTP 404", true);
         advance(LIMIT * 2).await;
         assert_eq!(watches.troubles(), []);
         assert_eq!(watches.counts()["RayCronJobs"].failing, 0);
-        beacon.fail("HTTP 403");
+        beacon.fail("HTTP 403", false);
         assert_eq!(watches.troubles()[0].why, "HTTP 403");
         // Once the resource was there, its absence is a failure.
         beacon.hear();
         assert_eq!(watches.troubles(), []);
-        beacon.miss("HTTP 404");
+        beacon.fail("HTTP 404", true);
         advance(LIMIT * 2).await;
         assert_eq!(watches.troubles()[0].why, "HTTP 404");
         assert_eq!(watches.counts()["RayCronJobs"].failing, 1);

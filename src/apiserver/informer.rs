@@ -17,9 +17,9 @@ use tokio::time::{Duration, Instant, sleep, timeout};
 
 use super::backoff::Backoff;
 use super::health::Beacon;
-use super::pages::{self, Lines, ObjectHead, PageFault, WatchLine};
+use super::pages::{self, Lines, PageFault, WatchLine};
 use super::readers::Readers;
-use super::selection::{ObjectName, Selection, WatchDurations, WatchEvent};
+use super::selection::{Selection, WatchDurations, WatchEvent};
 
 /// The number of objects in a page of a list: a small one, so that large objects do not fill the
 /// memory.
@@ -67,11 +67,7 @@ pub(super) async fn follow(
         };
         if let Err(fault) = result {
             let wait = follower.backoff.wait(fault.retry_after());
-            if fault.is_not_found() {
-                beacon.miss(&fault.to_string());
-            } else {
-                beacon.fail(&fault.to_string());
-            }
+            beacon.fail(&fault.to_string(), fault.is_not_found());
             readers.tell(&WatchEvent::Failed(fault));
             tokio::select! {
                 () = sleep(wait) => {}
@@ -141,9 +137,9 @@ impl Follower<'_> {
                 page => page?,
             };
             let page = pages::page(&body)?;
-            for (head, object) in page.objects {
+            for sent in page.objects {
                 self.readers
-                    .tell(&WatchEvent::Listed(name_of(&head), object));
+                    .tell(&WatchEvent::Listed(sent.name, sent.object));
             }
             params.continue_token = page.next;
             if params.continue_token.is_none() {
@@ -231,15 +227,15 @@ impl Follower<'_> {
 
     fn take(&mut self, line: WatchLine<'_>, version: &mut String) -> Result<(), PageFault> {
         let next = match line {
-            WatchLine::Applied((head, object)) => {
+            WatchLine::Applied(sent) => {
                 self.readers
-                    .tell(&WatchEvent::Applied(name_of(&head), object));
-                head.version
+                    .tell(&WatchEvent::Applied(sent.name, sent.object));
+                sent.version
             }
-            WatchLine::Deleted(head) => {
-                let gone = WatchEvent::Deleted(name_of(&head), head.version.clone());
-                self.readers.tell(&gone);
-                head.version
+            WatchLine::Deleted(sent) => {
+                self.readers
+                    .tell(&WatchEvent::Deleted(sent.name, sent.version.clone()));
+                sent.version
             }
             WatchLine::Bookmark(version) => version,
             WatchLine::Other => return Ok(()),
@@ -274,12 +270,5 @@ impl Follower<'_> {
         timeout(longest, work)
             .await
             .map_err(|_| PageFault::TooSlow(longest))?
-    }
-}
-
-fn name_of(head: &ObjectHead) -> ObjectName {
-    ObjectName {
-        namespace: head.namespace.clone(),
-        name: head.name.clone(),
     }
 }

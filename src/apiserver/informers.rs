@@ -18,8 +18,9 @@ use tokio::task::AbortHandle;
 
 use super::health::{Beacon, Watches};
 use super::informer;
+use super::pages::ObjectName;
 use super::readers::Readers;
-use super::selection::{ObjectName, Selection, WatchEvent};
+use super::selection::{Selection, WatchEvent};
 
 /// The path of a collection, the label selector, and the name of a single object.
 type Key = (String, Option<String>, Option<String>);

@@ -31,13 +31,14 @@ pub use client::ApiServer;
 pub use gate::{Gate, Pass};
 pub use health::{Beacon, Watches};
 pub use informers::{Informers, Reading};
+pub use pages::ObjectName;
 pub use patience::Patience;
-pub use selection::{ObjectName, Selection, WatchEvent};
+pub use selection::{Selection, WatchEvent};
 pub use server_time::ServerTime;
 
 /// Selects the pods of Rayfit's webhooks.
 pub fn own_pods() -> kube::core::Selector {
-    let labels = crate::manifests::names::selector();
+    let labels = crate::manifests::names::Component::Admission.labels();
     let labels = labels.as_object().into_iter().flatten();
     labels
         .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))

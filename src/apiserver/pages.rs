@@ -77,25 +77,31 @@ impl PageFault {
     }
 }
 
-/// The name, namespace and version of an object.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ObjectHead {
+/// The name of an object.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectName {
     /// Its namespace, if it has one.
     pub namespace: Option<String>,
     /// Its name.
     pub name: String,
-    /// Its resource version.
-    pub version: Option<String>,
 }
 
-/// An object as it was sent; its name is known as far as it can be read.
-pub type Sent<'a> = (ObjectHead, &'a RawValue);
+/// An object as it was sent, with its name and version as far as they can be read.
+#[derive(Debug)]
+pub struct SentObject<'a> {
+    /// The name.
+    pub name: ObjectName,
+    /// The resource version.
+    pub version: Option<String>,
+    /// The object itself.
+    pub object: &'a RawValue,
+}
 
 /// A page of a list.
 #[derive(Debug)]
 pub struct ListPage<'a> {
     /// Its objects.
-    pub objects: Vec<Sent<'a>>,
+    pub objects: Vec<SentObject<'a>>,
     /// The token with which the next page is requested, if there is one.
     pub next: Option<String>,
     /// The version of the list.
@@ -106,9 +112,9 @@ pub struct ListPage<'a> {
 #[derive(Debug)]
 pub enum WatchLine<'a> {
     /// An object is new or has changed.
-    Applied(Sent<'a>),
+    Applied(SentObject<'a>),
     /// An object is gone.
-    Deleted(ObjectHead),
+    Deleted(SentObject<'a>),
     /// Nothing has changed up to this version.
     Bookmark(Option<String>),
     /// The API server ended the watch with an error.
@@ -176,8 +182,8 @@ pub fn line(text: &[u8]) -> WatchLine<'_> {
     };
     match &*event.kind {
         "ADDED" | "MODIFIED" => WatchLine::Applied(sent(event.object)),
-        "DELETED" => WatchLine::Deleted(head(event.object)),
-        "BOOKMARK" => WatchLine::Bookmark(head(event.object).version),
+        "DELETED" => WatchLine::Deleted(sent(event.object)),
+        "BOOKMARK" => WatchLine::Bookmark(sent(event.object).version),
         // The HTTP status was 200, so that of the object counts. Without one it is taken for the
         // server's trouble, after which the watch goes on without a new list.
         "ERROR" => WatchLine::Failed(status(event.object.get().as_bytes(), 500, None)),
@@ -185,16 +191,15 @@ pub fn line(text: &[u8]) -> WatchLine<'_> {
     }
 }
 
-fn sent(object: &RawValue) -> Sent<'_> {
-    (head(object), object)
-}
-
-fn head(object: &RawValue) -> ObjectHead {
+fn sent(object: &RawValue) -> SentObject<'_> {
     let RawHead { metadata } = serde_json::from_str(object.get()).unwrap_or_default();
-    ObjectHead {
-        namespace: metadata.namespace,
-        name: metadata.name.unwrap_or_default(),
+    SentObject {
+        name: ObjectName {
+            namespace: metadata.namespace,
+            name: metadata.name.unwrap_or_default(),
+        },
         version: metadata.resource_version.filter(|text| !text.is_empty()),
+        object,
     }
 }
 
@@ -336,7 +341,7 @@ mod tests {
         );
         let sent = page.objects.iter();
         let sent: Vec<_> = sent
-            .map(|(head, object)| (head.name.as_str(), spec(object)))
+            .map(|sent| (sent.name.name.as_str(), spec(sent.object)))
             .collect();
         let expected = [
             ("good", json!(1)),
@@ -355,12 +360,14 @@ mod tests {
             json!({ "type": kind, "object": object }).to_string()
         };
         let modified = event("MODIFIED");
-        let WatchLine::Applied((_, object)) = line(modified.as_bytes()) else {
+        let WatchLine::Applied(SentObject { object, .. }) = line(modified.as_bytes()) else {
             panic!("{modified}")
         };
         assert_eq!(spec(object), 1);
         let deleted = event("DELETED");
-        assert!(matches!(line(deleted.as_bytes()), WatchLine::Deleted(head) if head.name == "a"));
+        assert!(
+            matches!(line(deleted.as_bytes()), WatchLine::Deleted(sent) if sent.name.name == "a")
+        );
         let bookmark = event("BOOKMARK");
         assert!(
             matches!(line(bookmark.as_bytes()), WatchLine::Bookmark(Some(version)) if version == "9")

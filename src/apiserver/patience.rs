@@ -13,8 +13,8 @@ use kube::client::Body;
 use tokio::time::{Instant, sleep_until, timeout};
 use tower::{BoxError, Layer, Service, ServiceExt as _};
 
+use crate::flow_control::Flow;
 use crate::flow_control::patience::PatienceUntil;
-use crate::flow_control::queue::Flow;
 
 /// The longest time from sending a request to the first byte of its answer. Webhooks of others may
 /// take half a minute of it.
@@ -49,16 +49,15 @@ impl Patience {
         self.lock().ask(now, flow, time);
     }
 
-    /// Waits until requests may be sent again.
-    pub async fn over(&self) {
-        while let Some(until) = self.until(None) {
-            self.pass_to(until).await;
-        }
-    }
-
-    /// Waits until requests of this flow may be sent again.
-    pub async fn over_for(&self, flow: &Flow) {
-        while let Some(until) = self.until(Some(flow)) {
+    /// Waits until requests of a flow, or of the process itself, may be sent again.
+    pub async fn over(&self, flow: Option<&Flow>) {
+        loop {
+            let now = self.now();
+            let until = match flow {
+                Some(flow) => self.lock().until_of(flow, now),
+                None => self.lock().until(now),
+            };
+            let Some(until) = until else { return };
             self.pass_to(until).await;
         }
     }
@@ -73,25 +72,9 @@ impl Patience {
         sleep_until(self.start + time).await;
     }
 
-    fn until(&self, flow: Option<&Flow>) -> Option<Duration> {
-        let now = self.now();
-        let until = self.lock();
-        flow.map_or_else(|| until.until(now), |flow| until.until_of(flow, now))
-    }
-
     /// The times until which requests wait.
     pub(super) fn lock(&self) -> MutexGuard<'_, PatienceUntil> {
         self.until.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes in the status and the headers of an answer.
-    fn hear(&self, flow: Option<&Flow>, status: StatusCode, headers: &HeaderMap) {
-        let asked = retry_after(headers);
-        if status == StatusCode::TOO_MANY_REQUESTS
-            || status == StatusCode::SERVICE_UNAVAILABLE && asked.is_some()
-        {
-            self.ask(flow, asked);
-        }
     }
 }
 
@@ -148,21 +131,25 @@ where
         let flow = flow.map(|RequestFlow(flow)| flow);
         async move {
             if waits {
-                patience.over().await;
+                patience.over(None).await;
             }
             let answer = timeout(ANSWER, inner.oneshot(request)).await;
-            let answer = answer.map_err(|_| NoAnswer)?.map_err(Into::into)?;
-            patience.hear(flow.as_ref(), answer.status(), answer.headers());
+            let answer = answer.map_err(|_| {
+                let seconds = ANSWER.as_secs();
+                format!("the API server did not begin to answer within {seconds} seconds")
+            })?;
+            let answer = answer.map_err(Into::into)?;
+            let (status, wait) = (answer.status(), retry_after(answer.headers()));
+            if status == StatusCode::TOO_MANY_REQUESTS
+                || status == StatusCode::SERVICE_UNAVAILABLE && wait.is_some()
+            {
+                patience.ask(flow.as_ref(), wait);
+            }
             Ok(answer)
         }
         .boxed()
     }
 }
-
-/// No answer began in time.
-#[derive(Debug, thiserror::Error)]
-#[error("the API server did not begin to answer within {} seconds", ANSWER.as_secs())]
-struct NoAnswer;
 
 #[cfg(test)]
 mod tests {
@@ -172,11 +159,11 @@ mod tests {
     async fn requests_wait_for_as_long_as_was_asked() {
         let patience = Patience::default();
         let start = Instant::now();
-        patience.over().await;
+        patience.over(None).await;
         assert_eq!(start.elapsed(), Duration::ZERO);
         patience.ask(None, Some(Duration::from_secs(7)));
         patience.ask(None, None);
-        patience.over().await;
+        patience.over(None).await;
         let took = start.elapsed();
         assert!(took >= Duration::from_secs(7), "{took:?}");
         assert!(took < Duration::from_secs(8), "{took:?}");

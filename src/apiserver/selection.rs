@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::pages::PageFault;
+use super::pages::{ObjectName, PageFault};
 
 /// The objects to watch.
 #[derive(Debug, Clone)]
@@ -80,15 +80,6 @@ impl WatchDurations {
         // Within this time it has been found dead, and another list could have been read.
         self.silence + self.answer + self.retry.1
     }
-}
-
-/// The name of an object.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObjectName {
-    /// Its namespace, if it has one.
-    pub namespace: Option<String>,
-    /// Its name.
-    pub name: String,
 }
 
 /// An event about objects that are read as `K`, from an informer.

@@ -20,25 +20,15 @@ const LOGGED_S: f64 = 10.0;
 /// The clock of the API server, as far as it is known. All clones know the same.
 #[derive(Debug, Clone, Default)]
 pub struct ServerTime {
-    known: Arc<Mutex<Known>>,
-}
-
-#[derive(Debug, Default)]
-struct Known {
-    skew: ClockSkew,
-    logged_s: f64,
+    /// The skew, and the one that was logged last, in seconds.
+    skew: Arc<Mutex<(ClockSkew, f64)>>,
 }
 
 impl ServerTime {
     /// The time by the API server's clock, as far as it is known, in seconds since 1970.
     pub fn now(&self) -> f64 {
-        own_now() - self.ahead_s()
-    }
-
-    /// Seconds by which the own clock is ahead; 0 if it is in step.
-    fn ahead_s(&self) -> f64 {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.skew.ahead_s()
+        let skew = self.skew.lock().unwrap_or_else(PoisonError::into_inner);
+        own_now() - skew.0.ahead_s()
     }
 
     /// Takes in the headers of an answer.
@@ -46,11 +36,12 @@ impl ServerTime {
         let Some(date) = date(headers) else {
             return;
         };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.skew.heard(date, asked, own_now());
-        let ahead_s = known.skew.ahead_s();
-        if (ahead_s - known.logged_s).abs() >= LOGGED_S {
-            known.logged_s = ahead_s;
+        let mut guard = self.skew.lock().unwrap_or_else(PoisonError::into_inner);
+        let (skew, logged_s) = &mut *guard;
+        skew.heard(date, asked, own_now());
+        let ahead_s = skew.ahead_s();
+        if (ahead_s - *logged_s).abs() >= LOGGED_S {
+            *logged_s = ahead_s;
             tracing::warn!(
                 ahead_s,
                 "this machine's clock differs from the API server's, whose time is used"

@@ -22,29 +22,23 @@ pub(super) fn read(configuration: &Value) -> Option<CaBundle> {
         ..CaBundle::default()
     };
     for (position, webhook) in webhooks.iter().enumerate() {
-        add(&mut bundle, webhook, position == 0);
-    }
-    Some(bundle)
-}
-
-fn add(bundle: &mut CaBundle, webhook: &Value, first: bool) {
-    let text = webhook["clientConfig"]["caBundle"]
-        .as_str()
-        .unwrap_or_default();
-    // A bundle that cannot be read counts as not uniform, so it is rewritten, like a missing one.
-    let decoded = STANDARD.decode(text);
-    let (anchors, clean) = decoded.map_or((Vec::new(), false), |pem| inspect::anchors(&pem));
-    let ids: BTreeSet<Id> = anchors.iter().map(|anchor| anchor.id.clone()).collect();
-    if first {
-        bundle.everywhere.clone_from(&ids);
-    }
-    bundle.uniform &= clean && bundle.everywhere == ids;
-    bundle.everywhere.retain(|id| ids.contains(id));
-    for anchor in anchors {
-        if bundle.anchors.iter().all(|known| known.id != anchor.id) {
-            bundle.anchors.push(anchor);
+        let text = &webhook["clientConfig"]["caBundle"];
+        // A bundle that cannot be read counts as not uniform, so it is rewritten, like a missing one.
+        let decoded = STANDARD.decode(text.as_str().unwrap_or_default());
+        let (anchors, clean) = decoded.map_or((Vec::new(), false), |pem| inspect::anchors(&pem));
+        let ids: BTreeSet<Id> = anchors.iter().map(|anchor| anchor.id.clone()).collect();
+        if position == 0 {
+            bundle.everywhere.clone_from(&ids);
+        }
+        bundle.uniform &= clean && bundle.everywhere == ids;
+        bundle.everywhere.retain(|id| ids.contains(id));
+        for anchor in anchors {
+            if bundle.anchors.iter().all(|known| known.id != anchor.id) {
+                bundle.anchors.push(anchor);
+            }
         }
     }
+    Some(bundle)
 }
 
 /// A JSON patch that gives `anchors` to every webhook of `configuration`.

@@ -93,23 +93,18 @@ impl ClusterClient {
                 configurations.insert(name.clone(), object);
             }
         }
-        let secret = self.secret().await?;
+        let secret = self.secrets.get_opt(&self.options.secret).await;
+        let secret = secret.map_err(failed("read the Secret"))?;
+        let secret = secret.ok_or_else(|| ClusterError::NoSecret {
+            namespace: self.options.namespace.clone(),
+            name: self.options.secret.clone(),
+        })?;
         let contents = secret::decode(&data(&secret), &self.options.hosts());
         Ok(SeenCluster {
             view: View { bundles, contents },
             secret,
             configurations,
         })
-    }
-
-    async fn secret(&self) -> Result<Secret, ClusterError> {
-        let found = self.secrets.get_opt(&self.options.secret).await;
-        found
-            .map_err(failed("read the Secret"))?
-            .ok_or_else(|| ClusterError::NoSecret {
-                namespace: self.options.namespace.clone(),
-                name: self.options.secret.clone(),
-            })
     }
 
     /// Writes the Secret, if it has not changed since it was read.

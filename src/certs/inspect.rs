@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use ring::digest::{SHA256, digest};
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
@@ -26,41 +28,25 @@ pub(super) fn anchors(pem: &[u8]) -> (Vec<Anchor>, bool) {
     let mut clean = true;
     let mut anchors = Vec::new();
     for certificate in CertificateDer::pem_slice_iter(pem) {
-        match certificate
-            .ok()
-            .and_then(|certificate| anchor(&certificate))
-        {
-            Some(anchor) => anchors.push(anchor),
-            None => clean = false,
-        }
+        let certificate = certificate.ok();
+        let valid = certificate.and_then(|read| Some((validity(&read).ok()?, read)));
+        let Some(((not_before, not_after), certificate)) = valid else {
+            clean = false;
+            continue;
+        };
+        // In PEM it always has the same form, so that bundles can be compared.
+        let text = STANDARD.encode(&certificate);
+        // Lines in PEM have 64 characters (RFC 7468, section 2).
+        let lines = text.as_bytes().chunks(64).map(String::from_utf8_lossy);
+        let lines = lines.collect::<Vec<_>>().join("\n");
+        anchors.push(Anchor {
+            id: id(&certificate),
+            issued: not_before + BACKDATED,
+            not_after,
+            pem: format!("-----BEGIN CERTIFICATE-----\n{lines}\n-----END CERTIFICATE-----\n"),
+        });
     }
     (anchors, clean)
-}
-
-fn anchor(certificate: &CertificateDer<'_>) -> Option<Anchor> {
-    let (not_before, not_after) = validity(certificate).ok()?;
-    Some(Anchor {
-        id: id(certificate),
-        issued: not_before + BACKDATED,
-        not_after,
-        pem: pem(certificate),
-    })
-}
-
-/// A certificate in PEM, always in the same form, so that bundles can be compared.
-fn pem(certificate: &CertificateDer<'_>) -> String {
-    use base64::Engine as _;
-    let text = base64::engine::general_purpose::STANDARD.encode(certificate);
-    let lines: Vec<&str> = text
-        .as_bytes()
-        // Lines in PEM have 64 characters (RFC 7468, section 2).
-        .chunks(64)
-        .filter_map(|line| std::str::from_utf8(line).ok())
-        .collect();
-    format!(
-        "-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n",
-        lines.join("\n")
-    )
 }
 
 /// An authority; with its key only if the key belongs to the certificate.

@@ -31,4 +31,4 @@ mod run;
 mod secret;
 
 pub use options::{CertificateOptions, CertificateOptionsError, parse_lifetime};
-pub use run::{WallClock, run, run_with_clock};
+pub use run::{WallClock, run};

@@ -87,15 +87,51 @@ pub enum Next {
 /// Decides the next step of a replica that serves the leaf `serving`, at `now`.
 pub fn next(view: &View, serving: Option<&Id>, policy: CertificatePolicy, now: SystemTime) -> Next {
     let look = Look { view, policy, now };
-    let step = (look.serve(serving))
-        .or_else(|| look.introduce())
-        // Before a leaf is signed, so that API servers know who signs it.
-        .or_else(|| look.publish())
-        .or_else(|| look.sign());
-    match step {
-        Some(step) => Next::Take(step),
-        None if look.must_sign() || !look.former().is_empty() => Next::Wait,
-        None => Next::Rest,
+    let contents = &view.contents;
+    if let Some(leaf) = look.usable_leaf()
+        && serving != Some(&leaf.id)
+    {
+        return Next::Take(CertificateStep::Serve);
+    }
+    let usable = contents.authority.as_ref().filter(|authority| {
+        authority.key.is_some() && look.left(authority.anchor.not_after) > policy.authority_margin()
+    });
+    let (former, strangers) = (look.former(), look.strangers());
+    let Some(authority) = usable.map(|authority| &authority.anchor) else {
+        // A replica may serve what any of these has signed.
+        let before = contents.authority.iter().map(|authority| &authority.anchor);
+        let before = before.chain(&contents.former).chain(strangers);
+        return Next::Take(CertificateStep::Introduce(before.cloned().collect()));
+    };
+    // Before a leaf is signed, so that API servers know who signs it.
+    let wanted = std::iter::once(authority).chain(former.iter().copied());
+    let wanted: Vec<&Anchor> = wanted.chain(strangers.iter().copied()).collect();
+    let differs = |bundle: &CaBundle| {
+        !bundle.uniform || ids(bundle.anchors.iter()) != ids(wanted.iter().copied())
+    };
+    if let Some((configuration, _)) = view.bundles.iter().find(|(_, bundle)| differs(bundle)) {
+        return Next::Take(CertificateStep::Publish {
+            configuration: configuration.clone(),
+            anchors: wanted.into_iter().cloned().collect(),
+        });
+    }
+    let fresh = look.leaf_of_authority();
+    let fresh = fresh.is_some_and(|leaf| look.left(leaf.not_after) > policy.leaf_margin());
+    // With the leaf begins the time after which nobody serves what the strangers have signed.
+    let must_sign = !fresh || !strangers.is_empty();
+    // Every API server needs to have had the authority for long enough. The first authority signs at
+    // once: no served certificate was trusted before, and waiting would only delay the start.
+    let mut bundles = view.bundles.values();
+    let everywhere = bundles.all(|bundle| bundle.everywhere.contains(&authority.id));
+    let first = contents.leaf.is_none() && contents.former.is_empty();
+    let may_sign = everywhere && (first || look.since(authority.issued) >= policy.propagation);
+    if must_sign && may_sign {
+        let former = former.into_iter().chain(strangers).cloned();
+        Next::Take(CertificateStep::Sign(former.collect()))
+    } else if must_sign || !former.is_empty() {
+        Next::Wait
+    } else {
+        Next::Rest
     }
 }
 
@@ -106,65 +142,6 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    fn serve(&self, serving: Option<&Id>) -> Option<CertificateStep> {
-        let leaf = self.usable_leaf()?;
-        (serving != Some(&leaf.id)).then_some(CertificateStep::Serve)
-    }
-
-    fn introduce(&self) -> Option<CertificateStep> {
-        let authority = self.view.contents.authority.as_ref();
-        let signs = authority.is_some_and(|authority| {
-            authority.key.is_some()
-                && self.left(authority.anchor.not_after) > self.policy.authority_margin()
-        });
-        // A replica may serve what any of these has signed.
-        let before = authority.map(|authority| &authority.anchor).into_iter();
-        let before = before.chain(&self.view.contents.former);
-        let before = before.chain(self.strangers()).cloned().collect();
-        (!signs).then_some(CertificateStep::Introduce(before))
-    }
-
-    fn publish(&self) -> Option<CertificateStep> {
-        let authority = &self.view.contents.authority.as_ref()?.anchor;
-        let wanted: Vec<&Anchor> = (std::iter::once(authority).chain(self.former()))
-            .chain(self.strangers())
-            .collect();
-        let differs = |bundle: &CaBundle| {
-            !bundle.uniform || ids(bundle.anchors.iter()) != ids(wanted.iter().copied())
-        };
-        let (configuration, _) = (self.view.bundles.iter()).find(|(_, bundle)| differs(bundle))?;
-        Some(CertificateStep::Publish {
-            configuration: configuration.clone(),
-            anchors: wanted.into_iter().cloned().collect(),
-        })
-    }
-
-    fn sign(&self) -> Option<CertificateStep> {
-        let former = self.former().into_iter().chain(self.strangers()).cloned();
-        (self.must_sign() && self.may_sign()).then(|| CertificateStep::Sign(former.collect()))
-    }
-
-    fn must_sign(&self) -> bool {
-        let fresh = self.leaf_of_authority();
-        let fresh = fresh.is_some_and(|leaf| self.left(leaf.not_after) > self.policy.leaf_margin());
-        // With the leaf begins the time after which nobody serves what the strangers have signed.
-        !fresh || !self.strangers().is_empty()
-    }
-
-    /// Whether every API server has had the authority for long enough.
-    fn may_sign(&self) -> bool {
-        let contents = &self.view.contents;
-        let Some(authority) = &contents.authority else {
-            return false;
-        };
-        let mut bundles = self.view.bundles.values();
-        let everywhere = bundles.all(|bundle| bundle.everywhere.contains(&authority.anchor.id));
-        // The first authority signs at once: no served certificate was trusted before, and waiting would
-        // only delay the start.
-        let first = contents.leaf.is_none() && contents.former.is_empty();
-        everywhere && (first || self.since(authority.anchor.issued) >= self.policy.propagation)
-    }
-
     /// The former authorities whose certificates a replica may still serve.
     fn former(&self) -> Vec<&'a Anchor> {
         let former = self.view.contents.former.iter();

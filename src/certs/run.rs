@@ -35,22 +35,12 @@ enum StepError {
     Pair(#[from] PairError),
 }
 
+/// The clock by which validity is judged. Waits are in real time.
+pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
+
 /// Creates and rotates certificates and installs the current one into `store`, until `stop`
 /// completes. Errors of the cluster are logged, and the step is tried again.
 pub async fn run(
-    options: CertificateOptions,
-    informers: Informers,
-    store: Arc<CertificateStore>,
-    stop: impl Future<Output = ()>,
-) -> Result<(), CertificateOptionsError> {
-    run_with_clock(options, informers, store, Arc::new(wall_clock), stop).await
-}
-
-/// The wall clock.
-pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
-
-/// [`run`] with another clock for validity. Waits are in real time.
-pub async fn run_with_clock(
     options: CertificateOptions,
     informers: Informers,
     store: Arc<CertificateStore>,
@@ -132,8 +122,16 @@ impl Keeper {
         now: SystemTime,
     ) -> Result<(), StepError> {
         let before = seen.view.contents.clone();
-        let contents = match step {
-            CertificateStep::Serve => return Ok(self.serve(seen)?),
+        let (contents, done) = match step {
+            CertificateStep::Serve => {
+                if let Some(leaf) = &before.leaf {
+                    let (chain, key) = (leaf.chain.as_bytes(), leaf.key.0.as_bytes());
+                    self.store.install(chain, key)?;
+                    self.serving = Some(leaf.id.clone());
+                    tracing::info!(certificate = %leaf.id.0, "certificates: serving");
+                }
+                return Ok(());
+            }
             CertificateStep::Publish {
                 configuration,
                 anchors,
@@ -142,34 +140,31 @@ impl Keeper {
                 tracing::info!(%configuration, authorities = anchors.len(), "certificates: wrote caBundle");
                 return Ok(());
             }
-            CertificateStep::Introduce(former) => Contents {
-                authority: Some(issue::authority(now)?),
-                former: former.clone(),
-                ..before
-            },
+            CertificateStep::Introduce(former) => {
+                let contents = Contents {
+                    authority: Some(issue::authority(now)?),
+                    former: former.clone(),
+                    ..before
+                };
+                (
+                    contents,
+                    "made a new authority; it signs once API servers trust it",
+                )
+            }
             CertificateStep::Sign(former) => {
                 let authority = before.authority.as_ref().ok_or(IssueError::NoKey)?;
                 let lifetime = self.options.leaf_lifetime;
                 let leaf = issue::leaf(authority, &self.options.hosts(), lifetime, now)?;
-                Contents {
+                let contents = Contents {
                     leaf: Some(leaf),
                     former: former.clone(),
                     ..before
-                }
+                };
+                (contents, "signed a new certificate")
             }
         };
         self.cluster.store(seen, &contents).await?;
-        tracing::info!(step = done(step), "certificates");
-        Ok(())
-    }
-
-    fn serve(&mut self, seen: &SeenCluster) -> Result<(), PairError> {
-        if let Some(leaf) = &seen.view.contents.leaf {
-            self.store
-                .install(leaf.chain.as_bytes(), leaf.key.0.as_bytes())?;
-            self.serving = Some(leaf.id.clone());
-            tracing::info!(certificate = %leaf.id.0, "certificates: serving");
-        }
+        tracing::info!(step = done, "certificates");
         Ok(())
     }
 
@@ -199,21 +194,4 @@ impl Keeper {
             })
             .collect()
     }
-}
-
-fn done(step: &CertificateStep) -> &'static str {
-    match step {
-        CertificateStep::Serve => "serving another certificate",
-        CertificateStep::Publish { .. } => "wrote caBundle",
-        CertificateStep::Introduce(_) => "made a new authority; it signs once API servers trust it",
-        CertificateStep::Sign(_) => "signed a new certificate",
-    }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the shell reads the clock for the core"
-)]
-fn wall_clock() -> SystemTime {
-    SystemTime::now()
 }

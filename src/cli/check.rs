@@ -16,7 +16,6 @@ use super::shared::progress::Progress;
 use super::shared::settings::SettingsArgs;
 use super::shared::source::{self, InputSource};
 use crate::facts::Facts;
-use crate::finding::Finding;
 use crate::judge::{Verdict, ceiling, fold, judge};
 use crate::objects::{self, Identity, Item, Stored, StoredVersion};
 use crate::policy::{Policies, Settings};
@@ -111,30 +110,21 @@ impl CheckCommand {
             exclude: self.exclude,
         };
         let report = circumstances.check(&self.inputs)?;
-        print(&report, self.output)?;
+        let text = match self.output {
+            Format::Text => text::render(&report),
+            Format::Json => json::render(&report),
+            Format::Sarif => sarif::render(&report),
+            Format::Github => github::render(&report),
+        };
+        anstream::stdout().write_all(text.as_bytes())?;
+        report.remarks.iter().for_each(outcome::warn);
+        report.unread.iter().for_each(outcome::complain);
         Ok(match report {
             FindingsReport { tally, .. } if tally.denied > 0 => Outcome::Denied,
             FindingsReport { unread, .. } if !unread.is_empty() => Outcome::Failed,
             _ => Outcome::Clean,
         })
     }
-}
-
-fn print(report: &FindingsReport, format: Format) -> anyhow::Result<()> {
-    let text = match format {
-        Format::Text => text::render(report),
-        Format::Json => json::render(report),
-        Format::Sarif => sarif::render(report),
-        Format::Github => github::render(report),
-    };
-    anstream::stdout().write_all(text.as_bytes())?;
-    for remark in &report.remarks {
-        outcome::warn(remark);
-    }
-    for unread in &report.unread {
-        outcome::complain(unread);
-    }
-    Ok(())
 }
 
 /// The settings and facts that manifests are checked with.
@@ -227,7 +217,15 @@ impl Circumstances {
                 None
             }
         };
-        let object = &in_place_of(object, old);
+        // It is checked in the namespace of the stored object that it changes.
+        let mut object = object.clone();
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+            && let Some(namespace) = old.and_then(|old| old.pointer("/metadata/namespace"))
+        {
+            let own = metadata.entry("namespace");
+            own.or_insert_with(|| namespace.clone());
+        }
+        let object = &object;
         let old = old.and_then(RayObject::parse);
         let admitted = if self.defaults {
             let settings = RayObject::parse(object).map(|parsed| self.settings_for(&parsed));
@@ -243,24 +241,18 @@ impl Circumstances {
         let settings = self.settings_for(&admitted);
         let mut verdict = judge(&admitted, old.as_ref(), None, &self.facts, &settings);
         let ceiling = ceiling(&admitted, None, &settings);
-        let written = self.schema_findings(object, &verdict);
+        // Faults because of which the API server drops or refuses fields, without places of which a rule
+        // says more.
+        let fields = object.as_object();
+        let mut written = fields.map_or_else(Vec::new, |fields| {
+            schema::find(fields, self.settings.kuberay)
+        });
+        written.retain(|finding| {
+            let mut known = verdict.findings();
+            known.all(|(_, known)| known.path != finding.path)
+        });
         verdict.add(fold(written, &settings, ceiling, |_| false));
         Ok(verdict)
-    }
-
-    /// Faults because of which the API server drops or refuses fields, without places of which a rule says
-    /// more.
-    fn schema_findings(&self, object: &Value, verdict: &Verdict) -> Vec<Finding> {
-        let Some(written) = object.as_object() else {
-            return Vec::new();
-        };
-        let mut found = schema::find(written, self.settings.kuberay);
-        found.retain(|finding| {
-            verdict
-                .findings()
-                .all(|(_, known)| known.path != finding.path)
-        });
-        found
     }
 
     fn settings_for(&self, object: &RayObject<'_>) -> Cow<'_, Settings> {
@@ -292,18 +284,6 @@ fn unread(file: &str, error: &source::SourceError) -> Unread {
         file: file.to_owned(),
         reason: Unreadable::File(error.to_string()),
     }
-}
-
-/// The object as it is checked: in the namespace of the stored object that it changes.
-fn in_place_of(object: &Value, old: Option<&Value>) -> Value {
-    let mut object = object.clone();
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        let namespace = old.and_then(|old| old.pointer("/metadata/namespace"));
-        if let (Some(namespace), false) = (namespace, metadata.contains_key("namespace")) {
-            metadata.insert("namespace".to_owned(), namespace.clone());
-        }
-    }
-    object
 }
 
 /// The objects of a file, by kind, namespace and name.

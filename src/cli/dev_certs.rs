@@ -37,7 +37,11 @@ impl DevCertsCommand {
             .map(str::to_owned)
             .to_vec();
         hosts.extend(self.hosts);
-        let now = now();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a command reads the clock for the core"
+        )]
+        let now = SystemTime::now();
         let authority = issue::authority(now)?;
         let leaf = issue::leaf(&authority, &hosts, LIFETIME, now)?;
         fs::create_dir_all(&self.folder)
@@ -48,7 +52,10 @@ impl DevCertsCommand {
         write_beside(&path("tls.key"), &leaf.key.0, 0o600)?;
         // Nothing is replaced before all is written, and no key comes before its certificate.
         for name in ["ca.crt", "tls.crt", "tls.key"] {
-            replace(&path(name))?;
+            // A server that reads at the same time must never see half a file.
+            let path = path(name);
+            fs::rename(beside(&path), &path)
+                .with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(Outcome::Clean)
     }
@@ -74,22 +81,8 @@ fn write_beside(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
     file.write_all(text.as_bytes()).with_context(context)
 }
 
-/// Puts the file that was written in its place.
-fn replace(path: &Path) -> anyhow::Result<()> {
-    // A server that reads at the same time must never see half a file.
-    fs::rename(beside(path), path).with_context(|| format!("cannot write {}", path.display()))
-}
-
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     name.into()
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a command reads the clock for the core"
-)]
-fn now() -> SystemTime {
-    SystemTime::now()
 }

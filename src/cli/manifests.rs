@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 
@@ -175,7 +175,16 @@ impl ManifestsCommand {
         options.check()?;
         match folder {
             Some(folder) => {
-                write_tree(&folder, &kustomize::tree(&options))?;
+                // Files that only an earlier version wrote are not deleted, because they cannot be told from the
+                // user's own files.
+                for (path, text) in kustomize::tree(&options) {
+                    let path = folder.join(path);
+                    let parent = path.parent().unwrap_or(&folder);
+                    fs::create_dir_all(parent)
+                        .with_context(|| format!("cannot make {}", parent.display()))?;
+                    fs::write(&path, text)
+                        .with_context(|| format!("cannot write {}", path.display()))?;
+                }
             }
             None => std::io::stdout().write_all(yaml(&options).as_bytes())?,
         }
@@ -223,7 +232,11 @@ impl ManifestsCommand {
 
 fn yaml(options: &ManifestOptions) -> String {
     let mut text = String::new();
-    if !names_registry(&options.image) {
+    // As in container runtimes, the part before the first slash is a host if it has a dot or a port, or is
+    // localhost.
+    let host = options.image.split_once('/').map(|(host, _)| host);
+    let has_registry = host.is_some_and(|host| host.contains(['.', ':']) || host == "localhost");
+    if !has_registry {
         text.push_str(NO_REGISTRY);
     }
     if options.ray_auth && options.only_namespaces.is_empty() {
@@ -244,22 +257,3 @@ const EVERY_SECRET: &str = "\
 # --ray-auth without --only-namespace lets what scales clusters read every Secret of the cluster, the
 # webhooks' own key included. Name the namespaces of Ray clusters with tokens or TLS.
 ";
-
-/// As in container runtimes, the part before the first slash is a host if it has a dot or a port,
-/// or is localhost.
-fn names_registry(image: &str) -> bool {
-    let host = image.split_once('/').map(|(host, _)| host);
-    host.is_some_and(|host| host.contains(['.', ':']) || host == "localhost")
-}
-
-/// Files that only an earlier version wrote are not deleted, because they cannot be told from the
-/// user's own files.
-fn write_tree(folder: &Path, tree: &kustomize::FileTree) -> anyhow::Result<()> {
-    for (path, text) in tree {
-        let path = folder.join(path);
-        let parent = path.parent().unwrap_or(folder);
-        fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    Ok(())
-}

@@ -6,18 +6,14 @@ use std::path::{Path, PathBuf};
 use super::Outcome;
 use super::live::{self, LiveArgs, Look};
 use super::shared::outcome;
-use super::shared::source::{self, InputSource};
-use super::shared::way::Way;
+use super::shared::source;
 use crate::controller::observe::Key;
-use crate::plan::{PlanLine, PlanSettings, check, decide, schema};
+use crate::plan::{PlanLine, PlanSettings, Strategy, check, decide, schema};
 use crate::report::json::{harmless, pretty};
 use crate::snapshot::{self, Snapshot};
 
 /// The largest file of snapshots, in bytes. A snapshot with ten thousand pods takes about 100 MB.
 const MAX_BYTES: usize = 512 << 20;
-
-/// The limitation of a scaler's knowledge, in words for people.
-type Unseen = Option<&'static str>;
 
 /// Print what the controller would do now, why, and why not more
 ///
@@ -41,7 +37,7 @@ pub(super) struct PlanCommand {
 
     /// Strategy [default: the one that RayPolicies set for a live cluster, else rayfit]
     #[arg(long, value_enum)]
-    strategy: Option<Way>,
+    strategy: Option<Strategy>,
 
     /// Give up pending pods that nothing has needed for this many seconds
     #[arg(long, value_name = "SECONDS")]
@@ -98,15 +94,8 @@ impl PlanCommand {
     /// A snapshot that cannot be read is reported, and the others are still planned.
     fn plan_input(&self, input: &Path, out: &mut impl Write) -> anyhow::Result<Outcome> {
         if let Some(cluster) = live::named(input) {
-            return match self.look(&cluster) {
-                Ok((snapshot, usual, unseen)) => {
-                    let strategy = self.strategy.map_or(usual.strategy, Way::strategy);
-                    self.plan(&snapshot, usual, unseen, out)?;
-                    if strategy.is_rayfit() {
-                        self.say_what_is_not_known(&snapshot, out)?;
-                    }
-                    Ok(Outcome::Clean)
-                }
+            return match self.plan_live(&cluster, out) {
+                Ok(()) => Ok(Outcome::Clean),
                 Err(error) => unread(&cluster, anyhow::anyhow!("{error:#}").as_ref(), out),
             };
         }
@@ -116,34 +105,32 @@ impl PlanCommand {
         };
         let mut result = Outcome::Clean;
         for source in &sources {
-            result = result.max(self.plan_source(source, out)?);
-        }
-        Ok(result)
-    }
-
-    fn plan_source(&self, source: &InputSource, out: &mut impl Write) -> anyhow::Result<Outcome> {
-        let text = match source.read_up_to(MAX_BYTES) {
-            Ok(text) => text,
-            Err(error) => return unread(&source.name(), &error, out),
-        };
-        let mut result = Outcome::Clean;
-        for read in snapshot::read_all(&text) {
-            match read {
-                Ok(snapshot) => self.plan(&snapshot, PlanSettings::default(), None, out)?,
-                Err(error) => result = unread(&source.name(), &error, out)?,
+            let text = match source.read_up_to(MAX_BYTES) {
+                Ok(text) => text,
+                Err(error) => {
+                    result = unread(&source.name(), &error, out)?;
+                    continue;
+                }
+            };
+            for read in snapshot::read_all(&text) {
+                match read {
+                    Ok(snapshot) => self.plan(&snapshot, PlanSettings::default(), None, out)?,
+                    Err(error) => result = unread(&source.name(), &error, out)?,
+                }
             }
         }
         Ok(result)
     }
 
-    /// Names the controller's memory as a limitation: it is not in the objects, and may make it wait.
-    fn say_what_is_not_known(
-        &self,
-        snapshot: &Snapshot,
-        out: &mut impl Write,
-    ) -> anyhow::Result<()> {
+    fn plan_live(&self, cluster: &Key, out: &mut impl Write) -> anyhow::Result<()> {
+        let (look, usual) = self.live.look_to_plan(cluster)?;
+        let unseen = look.unseen();
+        let snapshot = Look::complete(look)?;
+        let strategy = self.strategy.unwrap_or(usual.strategy);
+        self.plan(&snapshot, usual, unseen, out)?;
+        // The controller's memory is not in the objects, and may make it wait.
         let has_gangs = !snapshot.gcs.pending_gang_resource_requests.is_empty();
-        if has_gangs && matches!(self.output, Format::Text) {
+        if strategy.is_rayfit() && has_gangs && matches!(self.output, Format::Text) {
             writeln!(
                 out,
                 "not known here: whether a placement group waits to be tried again, which only the \
@@ -153,21 +140,18 @@ impl PlanCommand {
         Ok(())
     }
 
-    /// A live cluster, how it is scaled, and what is not known where it is.
-    fn look(&self, cluster: &Key) -> anyhow::Result<(Snapshot, PlanSettings, Unseen)> {
-        let (look, settings) = self.live.look_to_plan(cluster)?;
-        let unseen = look.scaler().unseen();
-        Ok((Look::complete(look)?, settings, unseen))
-    }
-
     fn plan(
         &self,
         snapshot: &Snapshot,
         usual: PlanSettings,
-        unseen: Unseen,
+        unseen: Option<&str>,
         out: &mut impl Write,
     ) -> anyhow::Result<()> {
-        let settings = self.settings(usual);
+        let settings = PlanSettings {
+            strategy: self.strategy.unwrap_or(usual.strategy),
+            pending_idle_timeout_s: self.pending_idle_timeout.or(usual.pending_idle_timeout_s),
+            ..usual
+        };
         let (plan, report) = decide(snapshot, &settings);
         let mut violations = check::check(snapshot, &plan);
         violations.extend(check::above_workers(snapshot, &plan, settings.max_workers));
@@ -194,15 +178,6 @@ impl PlanCommand {
             }
         }
         Ok(())
-    }
-
-    /// The settings of the flags, and defaults where they are absent.
-    fn settings(&self, usual: PlanSettings) -> PlanSettings {
-        PlanSettings {
-            strategy: self.strategy.map_or(usual.strategy, Way::strategy),
-            pending_idle_timeout_s: self.pending_idle_timeout.or(usual.pending_idle_timeout_s),
-            ..usual
-        }
     }
 }
 

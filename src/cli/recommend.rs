@@ -11,7 +11,6 @@ use super::record_trace::{self, RecordingArgs};
 use super::shared::outcome;
 use super::shared::progress::Progress;
 use super::shared::table::Table;
-use super::shared::way::Way;
 use super::shared::workload::{self, WorldArgs};
 use crate::plan::Strategy;
 use crate::ray::RayObject;
@@ -52,7 +51,7 @@ pub(super) struct RecommendCommand {
     /// The scaler of the cluster [default: by rayfit if its annotation rayfit.dev/reconcile says so,
     /// else by ray]
     #[arg(long, value_enum)]
-    strategy: Option<Way>,
+    strategy: Option<Strategy>,
 
     /// The bounds of a field: idleTimeoutSeconds, minReplicas, maxReplicas, podCpus or resizeCpus, with strategy
     /// rayfit also keepSmallSeconds, shrinkAfterSeconds or headroomCpus of the RayPolicy; or `today` to leave
@@ -185,11 +184,10 @@ impl RecommendCommand {
             None => workload::trace(&self.trace)?,
         };
         let world = self.world.world(&cluster)?;
-        let ruled = self.world.ruled(&cluster)?;
-        let mut reconciler = ruled.reconciler;
+        let (mut reconciler, admission) = self.world.ruled(&cluster)?;
         let is_ours = RayObject::parse(&cluster).is_some_and(|ray| ray.reconcile_mode().is_ours());
         reconciler.plan.strategy = match self.strategy {
-            Some(way) => way.strategy(),
+            Some(strategy) => strategy,
             None if is_ours => reconciler.plan.strategy,
             None => Strategy::Ray,
         };
@@ -215,7 +213,7 @@ impl RecommendCommand {
             trace,
             world,
             reconciler,
-            admission: ruled.admission,
+            admission,
             simulations: self.simulations,
             seeds: self.seeds,
             gpu_weight: self.gpu_weight,

@@ -3,7 +3,6 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
 
@@ -72,13 +71,9 @@ impl RolloutCommand {
         let now = self.policies.now();
         let given = self.policies.policies()?;
         let (values, facts, policies) = if self.inputs.is_empty() {
-            let stored = block_on(async { Stored::of(&self.cluster.client().await?).await })?;
-            let policies = if given.is_empty() {
-                stored.policies
-            } else {
-                given
-            };
-            (stored.objects, stored.facts, policies)
+            let (values, facts, stored) =
+                block_on(async { stored(&self.cluster.client().await?).await })?;
+            (values, facts, if given.is_empty() { stored } else { given })
         } else {
             let facts = self.facts.as_deref().map(documents::facts).transpose()?;
             (written(&self.inputs)?, facts.unwrap_or_default(), given)
@@ -97,7 +92,10 @@ impl RolloutCommand {
         let text = match self.output {
             Format::Text => table::text(&judged),
             Format::Json => table::json(&judged),
-            Format::Html => page::html(&judged, &title(now)),
+            Format::Html => {
+                let time = now.strftime("%Y-%m-%d %H:%M UTC");
+                page::html(&judged, &format!("Rayfit: who would be denied, {time}"))
+            }
         };
         anstream::stdout().write_all(text.as_bytes())?;
         Ok(if table::denies_anybody(&judged) {
@@ -106,13 +104,6 @@ impl RolloutCommand {
             Outcome::Clean
         })
     }
-}
-
-fn title(now: Timestamp) -> String {
-    format!(
-        "Rayfit: who would be denied, {}",
-        now.strftime("%Y-%m-%d %H:%M UTC")
-    )
 }
 
 /// The objects of files.
@@ -181,44 +172,35 @@ impl Fact {
     }
 }
 
-/// The objects that are stored in a cluster.
-struct Stored {
-    objects: Vec<Value>,
-    facts: Facts,
-    policies: Policies,
-}
-
-impl Stored {
-    /// Reads the cluster. Ray objects must be readable; of facts that are not, the user is told what the
-    /// report does not say without them.
-    async fn of(client: &Client) -> anyhow::Result<Self> {
-        let mut objects = Vec::new();
-        for kind in Kind::ALL {
-            objects.extend(list(client, ("ray.io", "v1", kind.name()), kind.plural()).await?);
-        }
-        let policies = live::policies(client).await?;
-        let mut facts = serde_json::Map::new();
-        match client.apiserver_version().await {
-            Ok(version) => {
-                facts.insert("kubernetesVersion".to_owned(), json!(version.git_version));
-            }
-            Err(error) => outcome::warn(format!(
-                "the version of Kubernetes cannot be read ({}), so what depends on it was not checked",
-                text(&error)
-            )),
-        }
-        for fact in FACTS {
-            match list(client, ("", "v1", fact.kind), fact.plural).await {
-                Ok(items) => drop(facts.insert(fact.key.to_owned(), json!(items))),
-                Err(error) => outcome::warn(fact.left_unsaid(&error)),
-            }
-        }
-        Ok(Self {
-            objects,
-            facts: serde_json::from_value(Value::Object(facts))?,
-            policies,
-        })
+/// The Ray objects that are stored in a cluster, its facts and its RayPolicies. Ray objects must be readable; of facts
+/// that are not, the user is told what the report does not say without them.
+async fn stored(client: &Client) -> anyhow::Result<(Vec<Value>, Facts, Policies)> {
+    let mut objects = Vec::new();
+    for kind in Kind::ALL {
+        objects.extend(list(client, ("ray.io", "v1", kind.name()), kind.plural()).await?);
     }
+    let policies = live::policies(client).await?;
+    let mut facts = serde_json::Map::new();
+    match client.apiserver_version().await {
+        Ok(version) => {
+            facts.insert("kubernetesVersion".to_owned(), json!(version.git_version));
+        }
+        Err(error) => outcome::warn(format!(
+            "the version of Kubernetes cannot be read ({}), so what depends on it was not checked",
+            text(&error)
+        )),
+    }
+    for fact in FACTS {
+        match list(client, ("", "v1", fact.kind), fact.plural).await {
+            Ok(items) => drop(facts.insert(fact.key.to_owned(), json!(items))),
+            Err(error) => outcome::warn(fact.left_unsaid(&error)),
+        }
+    }
+    Ok((
+        objects,
+        serde_json::from_value(Value::Object(facts))?,
+        policies,
+    ))
 }
 
 #[cfg(test)]

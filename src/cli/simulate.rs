@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::Outcome;
 use super::shared::progress::Progress;
 use super::shared::table::Table;
-use super::shared::way::Way;
 use super::shared::workload::{self, WorldArgs};
+use crate::plan::Strategy;
 use crate::report::json::pretty;
 use crate::simulate::report::page;
 use crate::simulate::report::table::{headline, legend, table};
@@ -42,8 +42,8 @@ pub(super) struct SimulateCommand {
     cluster: PathBuf,
 
     /// The strategies to compare
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Way::Rayfit, Way::Ray])]
-    strategy: Vec<Way>,
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Strategy::Rayfit, Strategy::Ray])]
+    strategy: Vec<Strategy>,
 
     /// A field and the values to try: idleTimeoutSeconds, minReplicas, maxReplicas, the resize limits max-cpu
     /// and max-memory, keepSmallSeconds, shrinkAfterSeconds and headroomCpus of RayPolicies, podStartSeconds,
@@ -99,11 +99,11 @@ impl SimulateCommand {
     fn study(&self) -> anyhow::Result<Study> {
         let cluster = workload::cluster(&self.cluster)?;
         Ok(Study {
-            reconciler: self.world.ruled(&cluster)?.reconciler,
+            reconciler: self.world.ruled(&cluster)?.0,
             world: self.world.world(&cluster)?,
             cluster,
             trace: workload::trace(&self.trace)?,
-            strategies: self.strategy.iter().map(|way| way.strategy()).collect(),
+            strategies: self.strategy.clone(),
             variations: self.vary.clone(),
         })
     }

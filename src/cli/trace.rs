@@ -11,7 +11,7 @@ use super::shared::outcome;
 use super::shared::source::{self, InputSource};
 use super::shared::table::Table;
 use crate::report::json::pretty;
-use crate::simulate::trace::{self, Imported, Summary};
+use crate::simulate::trace::{self, Summary};
 
 /// The largest file of a workload, in bytes: a hundred thousand tasks of Ray take half of it.
 const MAX_BYTES: usize = 512 << 20;
@@ -75,24 +75,31 @@ impl TraceCommand {
         if self.schema {
             out.write_all(pretty(&trace::schema()).as_bytes())?;
         } else if let Some(file) = &self.file {
-            self.print(read(&source::single(file))?, &mut out)?;
+            self.print(&source::single(file), &mut out)?;
         }
         out.flush()?;
         Ok(Outcome::Clean)
     }
 
-    fn print(&self, read: Imported, out: &mut impl Write) -> anyhow::Result<()> {
-        for loss in &read.losses {
-            outcome::warn(loss);
-        }
-        let shown = &self.hashing.hashed(read.trace)?;
+    fn print(&self, source: &InputSource, out: &mut impl Write) -> anyhow::Result<()> {
+        let text = source.read_up_to(MAX_BYTES).context(source.name())?;
+        let name = match source {
+            InputSource::Stdin => "trace".to_owned(),
+            InputSource::File(path) | InputSource::Found(path) => {
+                let stem = path.file_stem().unwrap_or_default();
+                stem.to_string_lossy().into_owned()
+            }
+        };
+        let imported = trace::import(&text, &name).context(source.name())?;
+        imported.losses.iter().for_each(outcome::warn);
+        let shown = &self.hashing.hashed(imported.trace)?;
         match (self.summary, self.output) {
             (false, _) => {
                 for line in trace::lines(shown) {
                     writeln!(out, "{line}")?;
                 }
             }
-            (true, Format::Text) => write!(out, "{}", text(&Summary::of(shown)))?,
+            (true, Format::Text) => write!(out, "{}", summary_text(&Summary::of(shown)))?,
             (true, Format::Json) => {
                 let summary = serde_json::to_value(Summary::of(shown))?;
                 out.write_all(pretty(&summary).as_bytes())?;
@@ -102,19 +109,7 @@ impl TraceCommand {
     }
 }
 
-fn read(source: &InputSource) -> anyhow::Result<Imported> {
-    let text = source.read_up_to(MAX_BYTES).context(source.name())?;
-    let name = match source {
-        InputSource::Stdin => "trace".to_owned(),
-        InputSource::File(path) | InputSource::Found(path) => {
-            let stem = path.file_stem().unwrap_or_default();
-            stem.to_string_lossy().into_owned()
-        }
-    };
-    trace::import(&text, &name).context(source.name())
-}
-
-fn text(summary: &Summary) -> String {
+fn summary_text(summary: &Summary) -> String {
     let mut numbers = Table::new(&["TRACE", &summary.name]);
     let widest = summary.widest;
     for (what, number) in [

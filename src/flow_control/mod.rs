@@ -5,15 +5,16 @@
 //! whether a request may be sent now, at which time it is worth asking again, or that another request
 //! has to end first. The controller acts on it with tasks that sleep; the simulator in virtual time.
 //!
-//! - [`queue`]: the requests that wait, and the flows' turns
 //! - [`patience`]: how long requests wait after the API server has asked clients to
 //! - [`rate`]: how many requests may be sent in a second
-//! - [`requests`]: all of these together, and how many requests are under way
+//! - [`requests`]: the requests that wait, the flows' turns, and how many requests are under way
 //!
 //! Invariant: no flow takes what another one needs: turns are fair, and one flow has only a part of the
 //! requests that may be under way.
 
 pub mod patience;
-pub mod queue;
 pub mod rate;
 pub mod requests;
+
+pub use patience::Flow;
+pub use requests::LAST;

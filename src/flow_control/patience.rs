@@ -6,9 +6,13 @@
 //! were.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::queue::{Flow, namespace};
+use crate::fair_queue::FlowOfGroup as _;
+
+/// The name of a flow, `NAMESPACE/NAME`: the requests of one cluster belong together.
+pub type Flow = Arc<str>;
 
 /// The shortest and the longest wait, whatever the API server asks for.
 const BOUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
@@ -36,7 +40,7 @@ impl PatienceUntil {
             self.all = self.all.max(Some(end));
             return;
         };
-        let namespace = namespace(flow);
+        let namespace = flow.group();
         let is_another = |(last, at): &(String, Duration)| {
             last != namespace && now.saturating_sub(*at) <= TOGETHER
         };
@@ -58,7 +62,7 @@ impl PatienceUntil {
 
     /// The time until which the requests of a flow wait, if they wait now.
     pub fn until_of(&self, flow: &Flow, now: Duration) -> Option<Duration> {
-        let own = self.of.get(namespace(flow)).copied();
+        let own = self.of.get(flow.group()).copied();
         own.filter(|until| *until > now).max(self.until(now))
     }
 }

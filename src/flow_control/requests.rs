@@ -1,10 +1,18 @@
 //! The requests of all flows: who is next, and whether that request may be sent now.
 
+//!
+//! One request at a time is at the front, and may pass next; namespaces take turns, and in each its
+//! clusters. A cluster with many requests under way is passed over until one of them has ended.
+
+use std::collections::HashMap;
 use std::time::Duration;
 
-use super::patience::PatienceUntil;
-use super::queue::{Flow, Queue, QueueLimits, Ticket};
+use super::patience::{Flow, PatienceUntil};
 use super::rate::RequestRate;
+use crate::fair_queue::FairQueue;
+
+/// The flow of the requests that can wait until no other request does. No cluster has this name.
+pub const LAST: &str = "";
 
 /// The most requests that are under way. A slow API server would not answer more of them sooner,
 /// and the renewal of Leases, which does not pass here, would wait behind them in its queue.
@@ -12,10 +20,10 @@ pub const AT_ONCE: usize = 16;
 
 /// The part of that which one flow may use, so that a cluster whose requests hang does not take
 /// all places.
-pub const OF_ONE: QueueLimits = QueueLimits {
-    waiting: 64,
-    under_way: AT_ONCE / 2,
-};
+pub const UNDER_WAY_OF_ONE: usize = AT_ONCE / 2;
+
+/// The most requests of a flow that wait.
+pub const WAITING_OF_ONE: usize = 64;
 
 /// The longest time that a request waits. Waiting costs the API server nothing, but the decision
 /// behind the request grows stale.
@@ -25,9 +33,19 @@ pub const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// the front.
 #[derive(Debug)]
 pub struct RequestFlows<W> {
-    queue: Queue<W>,
+    waiting: FairQueue<Flow, (u64, W)>,
+    under_way: HashMap<Flow, usize>,
+    /// Whether a request is at the front.
+    is_taken: bool,
+    numbers: u64,
     rate: RequestRate,
-    under_way: usize,
+}
+
+/// Identifies a waiting request, for when it gives up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ticket {
+    flow: Flow,
+    number: u64,
 }
 
 /// The decision about the request at the front.
@@ -48,7 +66,7 @@ pub enum NotAdmitted {
     #[error("it was not sent within {} seconds: too many requests wait for the API server, or the API server asked clients to wait", LONGEST_WAIT.as_secs())]
     TooLong,
     /// Too many requests about the same cluster wait already.
-    #[error("{} requests about the same cluster wait already", OF_ONE.waiting)]
+    #[error("{} requests about the same cluster wait already", WAITING_OF_ONE)]
     TooMany,
     /// The process stops.
     #[error("the process stops")]
@@ -60,42 +78,60 @@ impl<W> RequestFlows<W> {
     /// a quiet time.
     pub fn new(rate: u32, burst: u32) -> Self {
         Self {
-            queue: Queue::new(OF_ONE),
+            waiting: FairQueue::new(WAITING_OF_ONE),
+            under_way: HashMap::new(),
+            is_taken: false,
+            numbers: 0,
             rate: RequestRate::new(rate, burst),
-            under_way: 0,
         }
     }
 
     /// Adds a waiting request; `None` if too many of its flow wait already.
     pub fn join(&mut self, flow: &Flow, waiter: W) -> Option<Ticket> {
-        self.queue.join(flow, waiter)
+        self.numbers += 1;
+        let number = self.numbers;
+        self.waiting.push(flow.clone(), (number, waiter)).ok()?;
+        Some(Ticket {
+            flow: flow.clone(),
+            number,
+        })
     }
 
     /// Removes a request that waits no longer.
     pub fn leave(&mut self, ticket: &Ticket) {
-        self.queue.leave(ticket);
+        self.waiting
+            .retain(&ticket.flow, |(number, _)| *number != ticket.number);
     }
 
     /// The request that is at the front now, if the front was free and a request may take it.
     pub fn call(&mut self) -> Option<W> {
-        self.queue.call()
+        if self.is_taken {
+            return None;
+        }
+        let next = self.waiting.pop_by(|flow| {
+            let under_way = self.under_way.get(flow).copied().unwrap_or_default();
+            // `false` comes before `true`: the flow that can wait is served when no other one can
+            // be.
+            (under_way < UNDER_WAY_OF_ONE).then_some(**flow == *LAST)
+        });
+        self.is_taken = next.is_some();
+        next.map(|(_, waiter)| waiter)
     }
 
     /// The request at the front has left it, sent or not.
     pub fn step_aside(&mut self) {
-        self.queue.step_aside();
+        self.is_taken = false;
     }
 
     /// Whether the request at the front, of this flow, may be sent now.
     pub fn admit(&mut self, flow: &Flow, now: Duration, patience: &PatienceUntil) -> SendDecision {
-        if self.is_full() {
+        if self.under_way() >= AT_ONCE {
             return SendDecision::WhenOneEnds;
         }
         // The rate is asked last, so that a request that gives up before has used up none of it.
         match self.take_rate(now, patience) {
             Ok(()) => {
-                self.under_way += 1;
-                self.queue.begin(flow);
+                *self.under_way.entry(flow.clone()).or_default() += 1;
                 SendDecision::Sent
             }
             Err(later) => SendDecision::NotBefore(later),
@@ -116,18 +152,17 @@ impl<W> RequestFlows<W> {
 
     /// A request of the flow has ended.
     pub fn end(&mut self, flow: &Flow) {
-        self.under_way = self.under_way.saturating_sub(1);
-        self.queue.end(flow);
-    }
-
-    /// Whether no further request may be sent until one has ended.
-    pub fn is_full(&self) -> bool {
-        self.under_way >= AT_ONCE
+        if let Some(count) = self.under_way.get_mut(flow) {
+            *count -= 1;
+            if *count == 0 {
+                self.under_way.remove(flow);
+            }
+        }
     }
 
     /// The number of requests under way.
     pub fn under_way(&self) -> usize {
-        self.under_way
+        self.under_way.values().sum()
     }
 }
 
@@ -139,6 +174,51 @@ mod tests {
 
     fn flow(name: &str) -> Flow {
         name.into()
+    }
+
+    fn waiting(names: &[&'static str]) -> RequestFlows<&'static str> {
+        let mut flows = RequestFlows::new(1000, 1000);
+        for name in names {
+            flows.join(&flow(&name[..1]), *name).unwrap();
+        }
+        flows
+    }
+
+    fn next(flows: &mut RequestFlows<&'static str>) -> Option<&'static str> {
+        let next = flows.call();
+        flows.step_aside();
+        next
+    }
+
+    #[test]
+    fn one_at_a_time_is_at_the_front() {
+        let mut flows = waiting(&["a1", "b1"]);
+        assert_eq!(flows.call(), Some("a1"));
+        assert_eq!(flows.call(), None);
+        flows.step_aside();
+        assert_eq!(flows.call(), Some("b1"));
+    }
+
+    #[test]
+    fn a_flow_with_much_under_way_is_passed_over() {
+        let mut flows = waiting(&["a1", "a2", "b1"]);
+        for _ in 0..UNDER_WAY_OF_ONE {
+            let sent = flows.admit(&flow("a"), NOW, &PatienceUntil::default());
+            assert_eq!(sent, SendDecision::Sent);
+        }
+        assert_eq!(next(&mut flows), Some("b1"));
+        assert_eq!(next(&mut flows), None);
+        flows.end(&flow("a"));
+        assert_eq!(next(&mut flows), Some("a1"));
+    }
+
+    #[test]
+    fn what_can_wait_comes_last() {
+        let mut flows = waiting(&["a1"]);
+        flows.join(&LAST.into(), "event").unwrap();
+        flows.join(&flow("b"), "b1").unwrap();
+        let order: Vec<_> = std::iter::from_fn(|| next(&mut flows)).collect();
+        assert_eq!(order, ["a1", "b1", "event"]);
     }
 
     #[test]
@@ -157,8 +237,8 @@ mod tests {
             flows.step_aside();
             sent += 1;
         }
-        assert_eq!(sent, OF_ONE.under_way);
-        for number in 0..OF_ONE.under_way {
+        assert_eq!(sent, UNDER_WAY_OF_ONE);
+        for number in 0..UNDER_WAY_OF_ONE {
             assert_eq!(
                 flows.admit(&flow(&number.to_string()), NOW, &patience),
                 SendDecision::Sent

@@ -75,16 +75,6 @@ impl Component {
 /// The folder in which the authorities of client certificates are mounted.
 pub const CLIENT_AUTHORITY_FOLDER: &str = "/var/run/rayfit/clients";
 
-/// The labels that select the webhooks' pods.
-pub fn selector() -> Value {
-    Component::Admission.labels()
-}
-
-/// The metadata of a namespaced object of the webhooks.
-pub fn metadata(name: &str, namespace: &str) -> Value {
-    Component::Admission.metadata(name, namespace)
-}
-
 /// The name of a cluster-wide object of the installation in this namespace. Outside of the default namespace it ends
 /// with the namespace, so that several installations can be in one Kubernetes cluster.
 pub fn cluster_name(name: &str, namespace: &str) -> String {
@@ -102,6 +92,6 @@ pub fn service_host(namespace: &str) -> String {
 
 /// The object with Rayfit's labels.
 pub fn labelled(mut object: Value) -> Value {
-    object["metadata"]["labels"] = selector();
+    object["metadata"]["labels"] = Component::Admission.labels();
     object
 }

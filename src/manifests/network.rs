@@ -3,16 +3,16 @@
 use serde_json::{Value, json};
 
 use super::ManifestOptions;
-use super::names::{self, APP, Component};
+use super::names::{APP, Component};
 
 /// Service of the webhooks.
 pub fn webhook_service(options: &ManifestOptions) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": names::metadata(APP, &options.namespace),
+        "metadata": Component::Admission.metadata(APP, &options.namespace),
         "spec": {
-            "selector": names::selector(),
+            "selector": Component::Admission.labels(),
             "ports": [
                 // API servers call this port where a webhook configuration names none.
                 { "name": "https", "port": 443, "targetPort": "webhook", "protocol": "TCP" }
@@ -53,13 +53,29 @@ pub fn policy(options: &ManifestOptions, component: Component) -> Value {
     if component == Component::Admission {
         ingress.push(with_api_servers(options, "from", &[options.port]));
     }
-    ingress.push(json!({ "from": monitoring(options), "ports": tcp(&[options.health_port]) }));
+    let labels = options.monitoring_namespace_labels.iter();
+    let namespaces: Vec<Value> = labels
+        .filter_map(|label| label.split_once('='))
+        .map(|(key, value)| json!({ "namespaceSelector": { "matchLabels": { key: value } } }))
+        .collect();
+    ingress.push(json!({ "from": namespaces, "ports": tcp(&[options.health_port]) }));
+    // API servers are called by the address that the kubelet puts into the environment. A name is
+    // looked up only where a provider puts one there.
+    let name_servers = json!({ "matchLabels": { "kubernetes.io/metadata.name": "kube-system" } });
     let mut egress = vec![
-        dns(),
+        json!({
+            "to": [{ "namespaceSelector": name_servers }],
+            "ports": [{ "port": 53, "protocol": "UDP" }, { "port": 53, "protocol": "TCP" }]
+        }),
         with_api_servers(options, "to", &options.api_server_ports),
     ];
     if options.scaler() == Some(component) {
-        egress.push(json!({ "to": [heads()], "ports": tcp(&options.gcs_ports) }));
+        // Head pods of Ray clusters are in every namespace.
+        let heads = json!({
+            "namespaceSelector": {},
+            "podSelector": { "matchLabels": { "ray.io/node-type": "head" } }
+        });
+        egress.push(json!({ "to": [heads], "ports": tcp(&options.gcs_ports) }));
     }
     json!({
         "apiVersion": "networking.k8s.io/v1",
@@ -85,39 +101,6 @@ fn with_api_servers(options: &ManifestOptions, direction: &str, ports: &[u16]) -
             .collect();
     }
     rule
-}
-
-/// The egress rule for looking names up.
-fn dns() -> Value {
-    json!({
-        // API servers are called by the address that the kubelet puts into the environment. A name
-        // is looked up only where a provider puts one there.
-        "to": [{
-            "namespaceSelector": { "matchLabels": { "kubernetes.io/metadata.name": "kube-system" } }
-        }],
-        "ports": [
-            { "port": 53, "protocol": "UDP" },
-            { "port": 53, "protocol": "TCP" }
-        ]
-    })
-}
-
-/// The namespaces whose pods may read metrics.
-fn monitoring(options: &ManifestOptions) -> Vec<Value> {
-    let labels = options.monitoring_namespace_labels.iter();
-    let namespace = |(key, value): (&str, &str)| json!({ "namespaceSelector": { "matchLabels": { key: value } } });
-    labels
-        .filter_map(|label| label.split_once('='))
-        .map(namespace)
-        .collect()
-}
-
-/// The head pods of Ray clusters, in every namespace.
-fn heads() -> Value {
-    json!({
-        "namespaceSelector": {},
-        "podSelector": { "matchLabels": { "ray.io/node-type": "head" } }
-    })
 }
 
 fn tcp(ports: &[u16]) -> Vec<Value> {

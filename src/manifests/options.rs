@@ -183,58 +183,12 @@ impl Default for ManifestOptions {
 }
 
 impl ManifestOptions {
-    /// The same installation with another issuer of certificates.
+    /// The same installation with a change.
     #[must_use]
-    pub fn with_certificates(&self, certificates: Certificates) -> Self {
-        Self {
-            certificates: Some(certificates),
-            ..self.clone()
-        }
-    }
-
-    /// The same installation, which refuses Ray objects while no webhook answers.
-    #[must_use]
-    pub fn fail_closed(&self) -> Self {
-        Self {
-            failure_policy: FailurePolicy::Closed,
-            ..self.clone()
-        }
-    }
-
-    /// The same installation, with permission to read Ray clusters' Secrets.
-    #[must_use]
-    pub fn with_ray_auth(&self) -> Self {
-        Self {
-            ray_auth: true,
-            ..self.clone()
-        }
-    }
-
-    /// The same installation, with permission to delete RayClusters that nobody uses.
-    #[must_use]
-    pub fn with_delete_idle_clusters(&self) -> Self {
-        Self {
-            delete_idle_clusters: true,
-            ..self.clone()
-        }
-    }
-
-    /// The same installation, with the webhook for new pods.
-    #[must_use]
-    pub fn with_initial_sizes(&self) -> Self {
-        Self {
-            initial_sizes: true,
-            ..self.clone()
-        }
-    }
-
-    /// The same installation with one Deployment and one account.
-    #[must_use]
-    pub fn in_a_single_deployment(&self) -> Self {
-        Self {
-            single_deployment: true,
-            ..self.clone()
-        }
+    pub fn with(&self, change: impl FnOnce(&mut Self)) -> Self {
+        let mut changed = self.clone();
+        change(&mut changed);
+        changed
     }
 
     /// The Deployment that scales clusters, if there is one.
@@ -258,17 +212,12 @@ impl ManifestOptions {
     /// The number of pods of a Deployment.
     pub fn replicas_of(&self, component: Component) -> u32 {
         match component {
-            Component::Admission => self.replicas(),
+            Component::Admission => self.replicas.unwrap_or(match self.failure_policy {
+                FailurePolicy::Open => 2,
+                FailurePolicy::Closed => 3,
+            }),
             Component::Controller => self.controller_replicas,
         }
-    }
-
-    /// The number of pods that serve webhooks.
-    pub fn replicas(&self) -> u32 {
-        self.replicas.unwrap_or(match self.failure_policy {
-            FailurePolicy::Open => 2,
-            FailurePolicy::Closed => 3,
-        })
     }
 
     /// The excluded namespaces: kube-system, Rayfit's own and those of the options.
@@ -312,20 +261,25 @@ impl ManifestOptions {
         if !(1..=30).contains(&self.timeout_seconds) {
             return Err(ManifestOptionsError::Timeout(self.timeout_seconds));
         }
-        if self.replicas() == 0 {
+        if self.replicas_of(Component::Admission) == 0 {
             return Err(ManifestOptionsError::NoReplicas);
         }
         if self.controller && self.controller_replicas == 0 {
             return Err(ManifestOptionsError::NoControllerReplicas);
         }
-        self.check_network()
-    }
-
-    fn check_network(&self) -> Result<(), ManifestOptionsError> {
         let mut cidrs = self.api_server_cidrs.iter();
         if let Some(bad) = cidrs.find(|cidr| !is_cidr(cidr)) {
             return Err(ManifestOptionsError::Cidr(bad.clone()));
         }
+        let in_syntax = |text: &str| {
+            let mut chars = text.chars();
+            !text.is_empty()
+                && chars.all(|char| char.is_ascii_alphanumeric() || "-_./".contains(char))
+        };
+        let is_label = |text: &str| {
+            let parts = text.split_once('=');
+            parts.is_some_and(|(key, value)| in_syntax(key) && in_syntax(value))
+        };
         let mut labels = self.monitoring_namespace_labels.iter();
         match labels.find(|label| !is_label(label)) {
             Some(bad) => Err(ManifestOptionsError::NamespaceLabel(bad.clone())),
@@ -336,25 +290,13 @@ impl ManifestOptions {
 
 /// Whether the text is an address with a prefix length.
 fn is_cidr(text: &str) -> bool {
-    text.split_once('/').is_some_and(|(address, length)| {
-        let address: Option<IpAddr> = address.parse().ok();
-        let longest = address.map(|address| if address.is_ipv4() { 32 } else { 128 });
-        let length = length
-            .parse::<u8>()
-            .ok()
-            .filter(|_| !length.starts_with('+'));
-        longest
-            .zip(length)
-            .is_some_and(|(longest, length)| length <= longest)
-    })
-}
-
-/// Whether the text is `KEY=VALUE` in the syntax of labels.
-fn is_label(text: &str) -> bool {
-    let known = |char: char| char.is_ascii_alphanumeric() || "-_./".contains(char);
-    text.split_once('=').is_some_and(|(key, value)| {
-        !key.is_empty() && key.chars().all(known) && !value.is_empty() && value.chars().all(known)
-    })
+    let parts = text.split_once('/');
+    let parsed = parts.and_then(|(address, length)| {
+        let address: IpAddr = address.parse().ok()?;
+        let length: u8 = length.parse().ok().filter(|_| !length.starts_with('+'))?;
+        Some(length <= if address.is_ipv4() { 32 } else { 128 })
+    });
+    parsed == Some(true)
 }
 
 #[cfg(test)]

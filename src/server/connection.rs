@@ -9,7 +9,6 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderValue, Request, header};
-use axum::response::Response;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
@@ -19,7 +18,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-use super::guard::{ExchangeProgress, Guarded};
+use super::guard::{BODY, ExchangeProgress, Guarded};
 use super::shutdown::{Phase, Shutdown};
 use crate::shares::{ConnectionSource, Share};
 
@@ -73,7 +72,7 @@ impl Server {
         let handshake = tokio::time::timeout(self.times.handshake, acceptor.accept(stream));
         let handshake = tokio::select! {
             handshake = handshake => handshake,
-            () = progress.place().asked() => return gave_way(),
+            () = progress.place.asked() => return gave_way(),
         };
         match handshake {
             Ok(Ok(stream)) => self.serve_http(stream, source, progress).await,
@@ -92,22 +91,49 @@ impl Server {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let stream = Guarded::new(stream, progress.clone(), self.times.head, self.times.write);
-        let requests = Requests {
-            router: self.router.clone(),
-            shutdown: self.shutdown.clone(),
-            source,
-            progress: progress.clone(),
-        };
-        let service = service_fn(move |request| requests.clone().answer(request));
-        let connection = h1(self.times).serve_connection(TokioIo::new(stream), service);
+        let (router, shutdown) = (self.router.clone(), self.shutdown.clone());
+        let requests = progress.clone();
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (router, shutdown) = (router.clone(), shutdown.clone());
+            let progress = requests.clone();
+            async move {
+                progress.enter(BODY);
+                if request.body().is_end_stream() {
+                    progress.body_came();
+                }
+                let mut request = request.map(|body| Noticed {
+                    body,
+                    progress: progress.clone(),
+                });
+                request.extensions_mut().insert(source);
+                let mut answer = router.oneshot(request).await?;
+                progress.request_ended();
+                // Asked last, because the process may have begun to stop while the request was
+                // being answered.
+                if shutdown.phase() >= Phase::Shedding || progress.place.is_asked() {
+                    let close = HeaderValue::from_static("close");
+                    answer.headers_mut().insert(header::CONNECTION, close);
+                }
+                Ok::<_, Infallible>(answer)
+            }
+        });
+        // Only HTTP/1.1: API servers speak nothing else to webhooks, and with HTTP/2 one connection
+        // could hold as much as many.
+        let connection = Builder::new()
+            .timer(TokioTimer::new())
+            // hyper counts this from when the connection becomes idle; `guard` counts from the
+            // first byte.
+            .header_read_timeout(self.times.idle)
+            .max_buf_size(HEAD_BYTES)
+            .serve_connection(TokioIo::new(stream), service);
         tokio::pin!(connection);
         let ended = tokio::select! {
             // Polled first, so that data that has arrived is noticed before the connection gives
             // way.
             biased;
             ended = connection.as_mut() => ended,
-            () = progress.place().asked() => {
-                if progress.place().is_waiting() {
+            () = progress.place.asked() => {
+                if progress.place.is_waiting() {
                     return gave_way();
                 }
                 connection.as_mut().graceful_shutdown();
@@ -131,51 +157,10 @@ fn gave_way() {
     );
 }
 
-/// The requests of one connection, one at a time.
-#[derive(Clone)]
-struct Requests {
-    router: Router,
-    shutdown: Arc<Shutdown>,
-    source: ConnectionSource,
-    progress: Arc<ExchangeProgress>,
-}
-
-impl Requests {
-    async fn answer(self, request: Request<Incoming>) -> Result<Response, Infallible> {
-        let Self {
-            router,
-            shutdown,
-            source,
-            progress,
-        } = self;
-        progress.request_began();
-        let mut request = request.map(|body| Noticed::new(body, progress.clone()));
-        request.extensions_mut().insert(source);
-        let mut answer = router.oneshot(request).await?;
-        progress.request_ended();
-        // Asked last, because the process may have begun to stop while the request was being
-        // answered.
-        if shutdown.phase() >= Phase::Shedding || progress.place().is_asked() {
-            let close = HeaderValue::from_static("close");
-            answer.headers_mut().insert(header::CONNECTION, close);
-        }
-        Ok(answer)
-    }
-}
-
 /// The body of a request, which reports when it is complete.
 struct Noticed {
     body: Incoming,
     progress: Arc<ExchangeProgress>,
-}
-
-impl Noticed {
-    fn new(body: Incoming, progress: Arc<ExchangeProgress>) -> Self {
-        if body.is_end_stream() {
-            progress.body_came();
-        }
-        Self { body, progress }
-    }
 }
 
 impl Body for Noticed {
@@ -200,18 +185,4 @@ impl Body for Noticed {
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
     }
-}
-
-/// The settings by which connections are served.
-fn h1(times: ConnectionTimeouts) -> Builder {
-    // Only HTTP/1.1: API servers speak nothing else to webhooks, and with HTTP/2 one connection
-    // could hold as much as many.
-    let mut builder = Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        // hyper counts this from when the connection becomes idle; `guard` counts from the first
-        // byte.
-        .header_read_timeout(times.idle)
-        .max_buf_size(HEAD_BYTES);
-    builder
 }

@@ -24,12 +24,14 @@ use crate::shares::Share;
 #[derive(Debug)]
 pub struct ExchangeProgress {
     state: AtomicU64,
-    place: Share,
+    /// The share of the connection among all connections.
+    pub place: Share,
 }
 
 const IDLE: u64 = 0;
 const HEAD: u64 = 1;
-const BODY: u64 = 2;
+/// The headers are complete; the body may still be incomplete.
+pub const BODY: u64 = 2;
 const BUSY: u64 = 3;
 const STATES: u64 = 4;
 
@@ -40,33 +42,6 @@ impl ExchangeProgress {
             state: AtomicU64::new(IDLE),
             place,
         }
-    }
-
-    /// The share of the connection among all connections.
-    pub fn place(&self) -> &Share {
-        &self.place
-    }
-
-    /// Bytes have arrived: if no request was in progress, one begins.
-    fn bytes_came(&self) {
-        // The guard and the service are polled by the connection's one task, so nothing changes the
-        // state between a load and its store.
-        let now = self.state.load(Ordering::Relaxed);
-        if now % STATES == IDLE {
-            self.state.store(now + HEAD, Ordering::Relaxed);
-            self.place.waits();
-        }
-    }
-
-    /// The request whose headers are arriving, if there is one.
-    fn head(&self) -> Option<u64> {
-        let now = self.state.load(Ordering::Relaxed);
-        (now % STATES == HEAD).then_some(now)
-    }
-
-    /// The headers are complete; the body may still be incomplete.
-    pub fn request_began(&self) {
-        self.enter(BODY);
     }
 
     /// The body is complete, if there is one.
@@ -81,7 +56,8 @@ impl ExchangeProgress {
         self.place.waits();
     }
 
-    fn enter(&self, state: u64) {
+    /// Enters a state of the current request.
+    pub fn enter(&self, state: u64) {
         let now = self.state.load(Ordering::Relaxed);
         self.state
             .store(now - now % STATES + state, Ordering::Relaxed);
@@ -121,10 +97,11 @@ impl<S> Guarded<S> {
 
     /// A read has to wait: fails if the headers of the current request have taken too long.
     fn check_head(&mut self, context: &mut Context<'_>) -> Result<()> {
-        let Some(request) = self.progress.head() else {
+        let request = self.progress.state.load(Ordering::Relaxed);
+        if request % STATES != HEAD {
             self.head_timer = None;
             return Ok(());
-        };
+        }
         let (counted, timer) = self
             .head_timer
             .get_or_insert_with(|| (request, Box::pin(tokio::time::sleep(self.head))));
@@ -188,7 +165,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
             },
             ready @ Poll::Ready(_) => {
                 if buffer.filled().len() > before {
-                    self.progress.bytes_came();
+                    // If no request was in progress, one begins. The guard and the service are polled by the
+                    // connection's one task, so nothing changes the state between a load and its store.
+                    let progress = &self.progress;
+                    let now = progress.state.load(Ordering::Relaxed);
+                    if now % STATES == IDLE {
+                        progress.enter(HEAD);
+                        progress.place.waits();
+                    }
                 }
                 ready
             }
@@ -298,14 +282,14 @@ mod tests {
                 let wait = tokio::time::timeout(short, guarded.read(&mut buffer)).await;
                 assert!(wait.is_err(), "closed in time");
             }
-            progress.request_began();
-            assert!(progress.place().is_waiting(), "its body is on its way");
+            progress.enter(BODY);
+            assert!(progress.place.is_waiting(), "its body is on its way");
             let body = tokio::time::timeout(hour, guarded.read(&mut buffer)).await;
             assert!(body.is_err(), "a body's time is not the head's");
             progress.body_came();
-            assert!(!progress.place().is_waiting(), "it is worked on");
+            assert!(!progress.place.is_waiting(), "it is worked on");
             progress.request_ended();
-            assert!(progress.place().is_waiting());
+            assert!(progress.place.is_waiting());
         }
     }
 
@@ -323,7 +307,7 @@ mod tests {
         );
         client.write_all(b"ad").await.unwrap();
         assert_eq!(guarded.read(&mut buffer).await.unwrap(), 2);
-        progress.request_began();
+        progress.enter(BODY);
         progress.request_ended();
         client.write_all(b"he").await.unwrap();
         assert_eq!(guarded.read(&mut buffer).await.unwrap(), 2);

@@ -94,23 +94,30 @@ impl Health {
 pub fn router(health: Arc<Health>) -> Router {
     let shown = Arc::new(Shown::default());
     Router::new()
-        .route("/livez", get(livez))
+        .route(
+            "/livez",
+            get(
+                async |State(health): State<Arc<Health>>| match health.pulse.lost() {
+                    None => "alive\n".into_response(),
+                    Some(since) => {
+                        let text = format!("no thread has run for {} s\n", since.as_secs());
+                        (StatusCode::SERVICE_UNAVAILABLE, text).into_response()
+                    }
+                },
+            ),
+        )
         .route("/readyz", get(readyz))
         .route(
             "/metrics",
-            get(async move |State(health): State<Arc<Health>>| shown.answer(health).await),
+            get(async move |State(health): State<Arc<Health>>| {
+                let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+                match shown.text(health).await {
+                    Ok(text) => ([(header::CONTENT_TYPE, media_type)], text).into_response(),
+                    Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error).into_response(),
+                }
+            }),
         )
         .with_state(health)
-}
-
-async fn livez(State(health): State<Arc<Health>>) -> Response {
-    match health.pulse.lost() {
-        None => "alive\n".into_response(),
-        Some(since) => {
-            let text = format!("no thread has run for {} s\n", since.as_secs());
-            (StatusCode::SERVICE_UNAVAILABLE, text).into_response()
-        }
-    }
 }
 
 async fn readyz(State(health): State<Arc<Health>>) -> Response {
@@ -138,14 +145,6 @@ struct Shown(Mutex<Option<(Instant, Bytes)>>);
 const BETWEEN: Duration = Duration::from_millis(100);
 
 impl Shown {
-    async fn answer(&self, health: Arc<Health>) -> Response {
-        let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-        match self.text(health).await {
-            Ok(text) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
-            Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error).into_response(),
-        }
-    }
-
     async fn text(&self, health: Arc<Health>) -> Result<Bytes, String> {
         let asked = Instant::now();
         let mut last = self.0.lock().await;

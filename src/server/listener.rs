@@ -20,11 +20,14 @@ use crate::telemetry::metrics::GaugeLevel;
 /// A bound port.
 #[derive(Debug)]
 pub struct Listener {
+    /// The configuration of TLS, if it is spoken.
+    pub tls: Option<Arc<ServerConfig>>,
+    /// The time limits of connections.
+    pub times: ConnectionTimeouts,
+    /// The gauge of open connections.
+    pub open: GaugeLevel,
     socket: TcpListener,
-    tls: Option<Arc<ServerConfig>>,
-    times: ConnectionTimeouts,
     places: Shares,
-    open: GaugeLevel,
     /// Each connection has a clone; once all are dropped, the receiver is notified.
     left: mpsc::Sender<Infallible>,
     all_left: mpsc::Receiver<Infallible>,
@@ -41,25 +44,18 @@ pub struct BindError {
 /// The pause after the system refused a connection, for example because of too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Binds an address. `::` takes both families.
-async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    let bound = TcpListener::bind(address).await;
-    // Without IPv6 in the system, it stands for every IPv4 address.
-    if bound.is_err() && address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) {
-        let v4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port());
-        return TcpListener::bind(v4).await.or(bound);
-    }
-    bound
-}
-
 impl Listener {
-    /// Binds `address` for at most `most` connections at once, half of them from one source. When
+    /// Binds `address`, of which `::` takes both families, for at most `most` connections at once, half of them from one source. When
     /// there are more, the oldest that waits for its client gives way; if none does, new ones wait
     /// in the system's queue.
     pub async fn bind(address: SocketAddr, most: u32) -> Result<Self, BindError> {
-        let socket = bind(address)
-            .await
-            .map_err(|source| BindError { address, source })?;
+        let mut bound = TcpListener::bind(address).await;
+        // Without IPv6 in the system, it stands for every IPv4 address.
+        if bound.is_err() && address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) {
+            let v4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port());
+            bound = TcpListener::bind(v4).await.or(bound);
+        }
+        let socket = bound.map_err(|source| BindError { address, source })?;
         let most = most as usize;
         let (left, all_left) = mpsc::channel(1);
         Ok(Self {
@@ -77,27 +73,6 @@ impl Listener {
         })
     }
 
-    /// Adds TLS.
-    #[must_use]
-    pub fn with_tls(mut self, config: Arc<ServerConfig>) -> Self {
-        self.tls = Some(config);
-        self
-    }
-
-    /// Sets other time limits.
-    #[must_use]
-    pub fn with_times(mut self, times: ConnectionTimeouts) -> Self {
-        self.times = times;
-        self
-    }
-
-    /// Adds a gauge of its open connections.
-    #[must_use]
-    pub fn counted_in(mut self, open: GaugeLevel) -> Self {
-        self.open = open;
-        self
-    }
-
     /// The address that it listens on, with the actual port if 0 was requested.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
@@ -112,11 +87,35 @@ impl Listener {
             times: self.times,
             shutdown: shutdown.clone(),
         };
+        let accept_all = async {
+            loop {
+                match self.socket.accept().await {
+                    Ok((stream, peer)) => self.take_in(&server, stream, peer).await,
+                    Err(error) => {
+                        tracing::debug!(%error, "a connection was not accepted");
+                        // If there are no file descriptors left, a connection that only waits gives
+                        // its own back.
+                        self.places.make_way();
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
+                }
+            }
+        };
         tokio::select! {
-            () = self.accept_all(&server) => {}
+            () = accept_all => {}
             () = shutdown.reached(Phase::Closing) => {}
         }
-        self.take_in_the_queue(&server).await;
+        // Connections that were established before the socket closes are accepted, because closing it would reset
+        // them: each by polling once, because a connection in the queue is accepted without waiting.
+        while let Ok(Ok((stream, peer))) =
+            tokio::time::timeout(Duration::ZERO, self.socket.accept()).await
+        {
+            let source = ConnectionSource::of(peer.ip());
+            let Ok(place) = self.places.take(source, 1) else {
+                break;
+            };
+            self.spawn(&server, stream, source, place);
+        }
         let Self {
             socket,
             left,
@@ -126,21 +125,6 @@ impl Listener {
         // Each connection has a sender of this channel too; with the last one gone, all have ended.
         drop((socket, left));
         let _none = all_left.recv().await;
-    }
-
-    async fn accept_all(&self, server: &Server) {
-        loop {
-            match self.socket.accept().await {
-                Ok((stream, peer)) => self.take_in(server, stream, peer).await,
-                Err(error) => {
-                    tracing::debug!(%error, "a connection was not accepted");
-                    // If there are no file descriptors left, a connection that only waits gives its
-                    // own back.
-                    self.places.make_way();
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-            }
-        }
     }
 
     /// Serves a connection as soon as there is a share for it. A source that holds all that one
@@ -156,23 +140,6 @@ impl Listener {
                 }
                 Err(Full::All) => self.places.returned().await,
             }
-        }
-    }
-
-    /// Accepts connections that were established before the socket closes, because closing it would
-    /// reset them.
-    async fn take_in_the_queue(&self, server: &Server) {
-        loop {
-            // Polled once, because a connection in the queue is accepted without waiting.
-            let accepted = tokio::time::timeout(Duration::ZERO, self.socket.accept()).await;
-            let Ok(Ok((stream, peer))) = accepted else {
-                return;
-            };
-            let source = ConnectionSource::of(peer.ip());
-            let Ok(place) = self.places.take(source, 1) else {
-                return;
-            };
-            self.spawn(server, stream, source, place);
         }
     }
 

@@ -34,7 +34,7 @@ impl OwnerReader for Owners {
         let client = self.0.api().map(ApiServer::client);
         async move {
             let client = client.ok_or(OwnerUnread::NoApiServer)?;
-            match said_by(client, owner).await {
+            match ask(client, owner).await {
                 Ok(cluster) => Ok(Some(cluster)),
                 Err(fault) if fault.is_not_found() => Ok(None),
                 Err(fault) => Err(OwnerUnread::Failed(fault.to_string())),
@@ -49,7 +49,12 @@ impl OwnerReader for Owners {
     }
 }
 
-async fn said_by(client: Client, owner: OwnerName) -> Result<OwnerCluster, PageFault> {
+/// Asks the API server.
+async fn ask(client: Client, owner: OwnerName) -> Result<OwnerCluster, PageFault> {
+    #[derive(Deserialize)]
+    struct Object {
+        metadata: OwnerCluster,
+    }
     let OwnerName { namespace, name } = &owner;
     let path = format!("/apis/ray.io/v1/namespaces/{namespace}/rayclusters");
     // Without a resource version the answer is what is stored now.
@@ -65,10 +70,4 @@ async fn said_by(client: Client, owner: OwnerName) -> Result<OwnerCluster, PageF
     let object: Object =
         serde_json::from_slice(&body).map_err(|_| PageFault::Malformed("RayCluster"))?;
     Ok(object.metadata)
-}
-
-/// The part of an answer that is read.
-#[derive(Deserialize)]
-struct Object {
-    metadata: OwnerCluster,
 }

@@ -63,11 +63,11 @@ async fn answer(
         Err(error) => Err(error),
     };
     match bound {
-        Ok((bound, listener)) => {
+        Ok((bound, mut listener)) => {
             let _ = tell.send(Ok(bound));
             // It stays open to the end, so that it can say why the process is not ready.
             let never = Arc::new(Shutdown::default());
-            let listener = listener.with_times(TIMES);
+            listener.times = TIMES;
             listener.serve(health::router(health), never).await;
         }
         Err(error) => {

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
-use rustls::server::danger::ClientCertVerifier;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch as flag;
 
@@ -87,14 +86,17 @@ const LAST_CALLS: Duration = Duration::from_secs(1);
 /// Serves until told to stop, or until a background task fails.
 pub async fn run(options: ServeOptions) -> anyhow::Result<()> {
     // Registered first, so that a signal during the start is not lost.
-    let signals = Signals::new()?;
+    let signals = [
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::interrupt())?,
+    ];
     let supervisor = Supervisor::default();
     supervisor.guard(serve(options, signals, &supervisor)).await
 }
 
 async fn serve(
     options: ServeOptions,
-    mut signals: Signals,
+    mut signals: [Signal; 2],
     supervisor: &Supervisor,
 ) -> anyhow::Result<()> {
     let certificates = Arc::new(CertificateStore::default());
@@ -150,7 +152,7 @@ async fn serve(
     } else {
         None
     };
-    signals.next().await;
+    next_signal(&mut signals).await;
     supervisor.let_end();
     stop_scaling.send_replace(true);
     let stopped = async {
@@ -166,7 +168,7 @@ async fn serve(
             tracing::info!("stopped");
             Ok(())
         }
-        () = signals.next() => anyhow::bail!("stopped at once by a second signal"),
+        () = next_signal(&mut signals) => anyhow::bail!("stopped at once by a second signal"),
     }
 }
 
@@ -177,11 +179,17 @@ async fn serve_webhooks(
     health: &Health,
     supervisor: &Supervisor,
 ) -> anyhow::Result<Task> {
-    let listener = Listener::bind(options.address, options.connections)
-        .await?
-        .with_tls(server_config_for(certificates, callers(options)?)?)
-        .with_times(options.times)
-        .counted_in(health.metrics.connections.clone());
+    let callers = match &options.client_authority {
+        None => clients::anybody(),
+        Some(file) => std::fs::read(file)
+            .map_err(anyhow::Error::from)
+            .and_then(|text| Ok(clients::issued_by(&text)?))
+            .with_context(|| format!("--client-ca-file {}", file.display()))?,
+    };
+    let mut listener = Listener::bind(options.address, options.connections).await?;
+    listener.tls = Some(server_config_for(certificates, callers)?);
+    listener.times = options.times;
+    listener.open = health.metrics.connections.clone();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         webhooks = %listener.address()?,
@@ -190,16 +198,6 @@ async fn serve_webhooks(
     let router = admission::router(Arc::new(admission));
     let serving = listener.serve(router, health.shutdown.clone());
     Ok(supervisor.spawn("webhooks", serving))
-}
-
-/// The verifier of the callers of the webhooks.
-fn callers(options: &ServeOptions) -> anyhow::Result<Arc<dyn ClientCertVerifier>> {
-    let Some(file) = &options.client_authority else {
-        return Ok(clients::anybody());
-    };
-    let shown = || format!("--client-ca-file {}", file.display());
-    let text = std::fs::read(file).with_context(shown)?;
-    clients::issued_by(&text).with_context(shown)
 }
 
 fn scale(
@@ -248,22 +246,21 @@ fn certify(
             supervisor.spawn(NAME, poller.run(*interval))
         }
         CertificateSource::Own(own) => {
-            supervisor.spawn(NAME, certify_ourselves(cluster, own.clone(), store.clone()))
+            let (own, store) = (own.clone(), store.clone());
+            supervisor.spawn(NAME, async move {
+                let (_, informers) = cluster.at_last().await.clone();
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "the shell reads the clock for the core"
+                )]
+                let clock = Arc::new(std::time::SystemTime::now);
+                // To the end, because the process serves while it stops.
+                if let Err(error) = certs::run(own, informers, store, clock, pending()).await {
+                    tracing::error!(%error, "certificates are not managed");
+                }
+            })
         }
     })
-}
-
-/// Manages the certificates.
-async fn certify_ourselves(
-    cluster: Arc<HomeCluster>,
-    own: certs::CertificateOptions,
-    store: Arc<CertificateStore>,
-) {
-    let (_, informers) = cluster.at_last().await.clone();
-    // To the end, because the process serves while it stops.
-    if let Err(error) = certs::run(own, informers, store, pending()).await {
-        tracing::error!(%error, "certificates are not managed");
-    }
 }
 
 /// Keeps policies up to date, and where webhooks are served also facts, and audits. Never ends,
@@ -330,24 +327,10 @@ async fn stop(options: &ServeOptions, shutdown: &Shutdown, mut serving: Task) {
     }
 }
 
-/// SIGTERM (from kubelet) and SIGINT (from a keyboard).
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
+/// Waits for SIGTERM (from kubelet) or SIGINT (from a keyboard).
+async fn next_signal([terminate, interrupt]: &mut [Signal; 2]) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
     }
 }

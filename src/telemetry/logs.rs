@@ -23,12 +23,17 @@ pub enum LogFormat {
     Json,
 }
 
-/// Starts logging. `filter` is a level (`info`) or directives (`rayfit=debug,hyper=warn`).
+/// Starts logging, also of panics. `filter` is a level (`info`) or directives (`rayfit=debug,hyper=warn`).
 pub fn start(format: LogFormat, filter: &str) -> anyhow::Result<()> {
     subscriber(format, filter, io::stderr)?
         .try_init()
         .map_err(|error| anyhow::anyhow!("logging could not be started: {error}"))?;
-    log_panics();
+    std::panic::set_hook(Box::new(|panic| {
+        // The text of a panic can quote the object that was being checked, and pod templates can
+        // contain secrets.
+        let place = panic.location().map(ToString::to_string);
+        tracing::error!(place, "panic; please report it as a bug of Rayfit");
+    }));
     Ok(())
 }
 
@@ -122,16 +127,6 @@ impl<W: io::Write> io::Write for Unquoting<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }
-}
-
-/// Panics are logged with their location only.
-fn log_panics() {
-    std::panic::set_hook(Box::new(|panic| {
-        // The text of a panic can quote the object that was being checked, and pod templates can
-        // contain secrets.
-        let place = panic.location().map(ToString::to_string);
-        tracing::error!(place, "panic; please report it as a bug of Rayfit");
-    }));
 }
 
 #[cfg(test)]

@@ -8,13 +8,7 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::version::{TLS12, TLS13};
 
 use super::CertificateStore;
-use super::clients::anybody;
 use super::cryptography::provider;
-
-/// Like [`server_config_for`], without client certificates.
-pub fn server_config(store: Arc<CertificateStore>) -> Result<Arc<ServerConfig>, rustls::Error> {
-    server_config_for(store, anybody())
-}
 
 /// TLS 1.2 and 1.3, HTTP/1.1, the certificate from `store` at each handshake.
 pub fn server_config_for(

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use super::{CertificateStore, Installed, PairError};
 
@@ -90,65 +90,51 @@ impl Poller {
         let mut unreadable = String::new();
         loop {
             ticks.tick().await;
-            self.report(&mut unreadable);
-        }
-    }
-
-    /// One poll, whose result is logged. A file that stays unreadable is logged once.
-    fn report(&mut self, unreadable: &mut String) {
-        match self.poll() {
-            Ok(None) => unreadable.clear(),
-            Ok(Some(installed)) => {
-                unreadable.clear();
-                self.log_installed(installed);
-            }
-            Err(error @ DirectoryError::Refused { .. }) => {
-                tracing::error!(%error, "certificate refused; the one in use stays");
-            }
-            Err(error @ DirectoryError::Read { .. }) => {
-                let text = error.to_string();
-                if *unreadable != text {
-                    self.store.count_refused();
-                    tracing::warn!(%error, "no certificate read");
-                    *unreadable = text;
+            match self.poll() {
+                Ok(None) => unreadable.clear(),
+                Ok(Some(installed)) => {
+                    unreadable.clear();
+                    let end = self.store.not_after();
+                    let since = end.map(|end| end.duration_since(UNIX_EPOCH).unwrap_or_default());
+                    let not_after = since.map(|since| since.as_secs());
+                    tracing::info!(?installed, not_after, "certificate in use");
+                }
+                Err(error @ DirectoryError::Refused { .. }) => {
+                    tracing::error!(%error, "certificate refused; the one in use stays");
+                }
+                Err(error @ DirectoryError::Read { .. }) => {
+                    // A file that stays unreadable is logged once.
+                    let text = error.to_string();
+                    if unreadable != text {
+                        self.store.count_refused();
+                        tracing::warn!(%error, "no certificate read");
+                        unreadable = text;
+                    }
                 }
             }
         }
     }
-
-    fn log_installed(&self, installed: Installed) {
-        let left = self.store.not_after().map(seconds_of_epoch);
-        tracing::info!(?installed, not_after = left, "certificate in use");
-    }
-}
-
-fn seconds_of_epoch(time: std::time::SystemTime) -> u64 {
-    time.duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
 }
 
 impl CertificateDirectory {
     /// Both files of one update.
     fn read(&self) -> Result<Content, DirectoryError> {
+        let (certificate, key) = (self.path.join(&self.certificate), self.path.join(&self.key));
+        let read = || {
+            let chain = read_file(&certificate)?;
+            let key = read_file(&key)?;
+            Ok(Content { chain, key })
+        };
         // The symlink may be swapped, and the old files removed, between two reads.
         for _ in 0..3 {
-            if let Ok(Some(content)) = self.read_unless_swapped() {
+            if let Ok(content) = read()
+                && read_file(&certificate).is_ok_and(|chain| chain == content.chain)
+            {
                 return Ok(content);
             }
         }
         // Nothing is swapped three times in a row: where a file cannot be read, this tells why.
-        let chain = read_file(&self.path.join(&self.certificate))?;
-        let key = read_file(&self.path.join(&self.key))?;
-        Ok(Content { chain, key })
-    }
-
-    /// `None` if the chain changed while the key was read.
-    fn read_unless_swapped(&self) -> Result<Option<Content>, DirectoryError> {
-        let certificate = self.path.join(&self.certificate);
-        let chain = read_file(&certificate)?;
-        let key = read_file(&self.path.join(&self.key))?;
-        let is_same = read_file(&certificate)? == chain;
-        Ok(is_same.then_some(Content { chain, key }))
+        read()
     }
 }
 

@@ -15,7 +15,7 @@ pub mod directory;
 pub mod pair;
 pub mod store;
 
-pub use config::{server_config, server_config_for};
+pub use config::server_config_for;
 pub use cryptography::provider;
 pub use directory::CertificateDirectory;
 pub use pair::{PairError, ServingPair};

@@ -51,7 +51,15 @@ impl ServingPair {
             .collect::<Result<Vec<_>, _>>()
             .map_err(PairError::Chain)?;
         let key = PrivateKeyDer::from_pem_slice(key_pem).map_err(PairError::Key)?;
-        let not_after = chain_not_after(&chain)?;
+        let mut ends = Vec::new();
+        for (index, certificate) in chain.iter().enumerate() {
+            let (_, end) = validity(certificate).map_err(|source| PairError::Unreadable {
+                position: index + 1,
+                source,
+            })?;
+            ends.push(end);
+        }
+        let not_after = ends.into_iter().min().ok_or(PairError::NoCertificate)?;
         let certified = CertifiedKey::from_der(chain, key, &provider())
             .map_err(PairError::Mismatch)?
             .into();
@@ -74,18 +82,6 @@ impl ServingPair {
     pub(super) fn certified(&self) -> std::sync::Arc<CertifiedKey> {
         self.certified.clone()
     }
-}
-
-fn chain_not_after(chain: &[CertificateDer<'_>]) -> Result<SystemTime, PairError> {
-    let mut earliest: Option<SystemTime> = None;
-    for (index, certificate) in chain.iter().enumerate() {
-        let (_, end) = validity(certificate).map_err(|source| PairError::Unreadable {
-            position: index + 1,
-            source,
-        })?;
-        earliest = Some(earliest.map_or(end, |earlier| earlier.min(end)));
-    }
-    earliest.ok_or(PairError::NoCertificate)
 }
 
 /// The beginning and the end of validity of one certificate. rustls has no accessor for them, but its

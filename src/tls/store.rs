@@ -70,11 +70,6 @@ impl CertificateStore {
         self.current().map(|pair| pair.not_after())
     }
 
-    /// Whether there is a pair that has not expired at `now`.
-    pub fn is_valid_at(&self, now: SystemTime) -> bool {
-        self.not_after().is_some_and(|end| now < end)
-    }
-
     /// The number of times that another certificate came into use, including the first one.
     pub fn swapped(&self) -> u64 {
         self.swapped.load(Ordering::Relaxed)

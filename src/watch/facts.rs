@@ -7,12 +7,13 @@ use arc_swap::ArcSwap;
 use serde::Serialize;
 
 use super::change::change;
-use super::follow::{Known, follow};
+use super::follow::{Known, ListKind, follow};
 use super::kinds::{
-    self, ChangedPart, Nothing, WatchedNodeSpec, WatchedNodeStatus, WatchedPodSpec,
+    self, ChangedPart, GATHERED, Nothing, WatchedNodeSpec, WatchedNodeStatus, WatchedPodSpec,
     WatchedPodStatus, Whole, fields,
 };
 use crate::apiserver::Informers;
+use crate::facts::pods::CLUSTER;
 use crate::facts::{LimitRange, Node, Nodes, RayPod, ResourceQuota};
 use crate::policy::EffectivePolicy;
 use crate::ray::Fields;
@@ -22,7 +23,7 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
     tokio::join!(
         follow(
             informers,
-            kinds::nodes(),
+            kinds::all("nodes", ("", "v1", "Node"), "nodes", GATHERED),
             |object: ChangedPart<WatchedNodeSpec, WatchedNodeStatus>| Some(Node::read(&fields(
                 &object
             ))),
@@ -35,7 +36,12 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
         ),
         follow(
             informers,
-            kinds::limit_ranges(),
+            kinds::all(
+                "LimitRanges",
+                ("", "v1", "LimitRange"),
+                "limitranges",
+                GATHERED,
+            ),
             |object: ChangedPart<Whole, Nothing>| of_namespace(&object, LimitRange::read),
             |ranges| {
                 let ranges = Arc::new(grouped(all(&ranges)));
@@ -44,7 +50,12 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
         ),
         follow(
             informers,
-            kinds::resource_quotas(),
+            kinds::all(
+                "ResourceQuotas",
+                ("", "v1", "ResourceQuota"),
+                "resourcequotas",
+                GATHERED,
+            ),
             |object: ChangedPart<Whole, Nothing>| of_namespace(&object, ResourceQuota::read),
             |quotas| {
                 let quotas = Arc::new(grouped(all(&quotas)));
@@ -53,7 +64,10 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
         ),
         follow(
             informers,
-            kinds::pods(),
+            ListKind {
+                labels: Some(CLUSTER),
+                ..kinds::all("pods of Ray clusters", ("", "v1", "Pod"), "pods", GATHERED)
+            },
             |object: ChangedPart<WatchedPodSpec, WatchedPodStatus>| RayPod::read(&fields(&object)),
             |pods| {
                 let pods = Arc::new(all(&pods).into_iter().collect());

@@ -1,7 +1,6 @@
 //! Follows all objects of one kind, and keeps the parts of them that are needed.
 
 use std::collections::BTreeMap;
-use std::future::pending;
 use std::time::Duration;
 
 use kube::Resource as _;
@@ -75,7 +74,7 @@ pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq + Send + 'static>(
         loop {
             let event = tokio::select! {
                 event = told.recv() => event,
-                () = until(due) => {
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                     due = None;
                     publish(Known::All(&seen.objects));
                     continue;
@@ -107,13 +106,6 @@ pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq + Send + 'static>(
     tokio::select! {
         never = reading.forever() => match never {},
         () = gathering => {}
-    }
-}
-
-async fn until(due: Option<Instant>) {
-    match due {
-        Some(due) => sleep_until(due).await,
-        None => pending().await,
     }
 }
 

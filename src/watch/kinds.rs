@@ -8,17 +8,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::follow::ListKind;
-use crate::facts::pods::CLUSTER;
-use crate::ray::Fields;
+use crate::ray::{Fields, Kind};
 
 /// The time until a change of policies takes effect.
-const SOON: Duration = Duration::from_millis(20);
+pub(crate) const SOON: Duration = Duration::from_millis(20);
 
 /// The time until a change of facts is known. Pods come and go in bursts, which are collected.
-const GATHERED: Duration = Duration::from_millis(500);
+pub(crate) const GATHERED: Duration = Duration::from_millis(500);
 
 /// All objects of a kind, with everything that they have.
-fn all(title: &'static str, kind: (&str, &str, &str), plural: &str, pace: Duration) -> ListKind {
+pub(crate) fn all(
+    title: &'static str,
+    kind: (&str, &str, &str),
+    plural: &str,
+    pace: Duration,
+) -> ListKind {
     let (group, version, kind) = kind;
     let kind = GroupVersionKind::gvk(group, version, kind);
     ListKind {
@@ -35,53 +39,15 @@ pub(crate) fn policies() -> ListKind {
     all("RayPolicies", kind, "raypolicies", SOON)
 }
 
-pub(crate) fn namespaces() -> ListKind {
-    all("namespaces", ("", "v1", "Namespace"), "namespaces", SOON)
-}
-
-pub(crate) fn nodes() -> ListKind {
-    all("nodes", ("", "v1", "Node"), "nodes", GATHERED)
-}
-
-pub(crate) fn limit_ranges() -> ListKind {
-    let kind = ("", "v1", "LimitRange");
-    all("LimitRanges", kind, "limitranges", GATHERED)
-}
-
-pub(crate) fn resource_quotas() -> ListKind {
-    let kind = ("", "v1", "ResourceQuota");
-    all("ResourceQuotas", kind, "resourcequotas", GATHERED)
-}
-
-pub(crate) fn pods() -> ListKind {
-    ListKind {
-        labels: Some(CLUSTER),
-        ..all("pods of Ray clusters", ("", "v1", "Pod"), "pods", GATHERED)
-    }
-}
-
-pub(crate) fn ray_objects(kind: crate::ray::Kind) -> ListKind {
-    let names = ("ray.io", "v1", kind.name());
-    all(title(kind), names, kind.plural(), GATHERED)
-}
-
-fn title(kind: crate::ray::Kind) -> &'static str {
-    use crate::ray::Kind;
-    match kind {
+pub(crate) fn ray_objects(kind: Kind) -> ListKind {
+    let title = match kind {
         Kind::RayCluster => "RayClusters",
         Kind::RayJob => "RayJobs",
         Kind::RayService => "RayServices",
         Kind::RayCronJob => "RayCronJobs",
-    }
-}
-
-/// Ray objects of which only the names and labels are read.
-pub(crate) fn ray_names(kind: crate::ray::Kind) -> ListKind {
-    ListKind {
-        pace: SOON,
-        metadata_only: true,
-        ..ray_objects(kind)
-    }
+    };
+    let names = ("ray.io", "v1", kind.name());
+    all(title, names, kind.plural(), GATHERED)
 }
 
 /// An object of which only some parts are read. Missing parts are empty, so that an object without

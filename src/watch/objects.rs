@@ -6,8 +6,8 @@ use arc_swap::ArcSwap;
 use kube::api::ObjectMeta;
 
 use super::change::change;
-use super::follow::follow;
-use super::kinds::{self, ChangedPart, Nothing};
+use super::follow::{ListKind, follow};
+use super::kinds::{ChangedPart, Nothing, SOON, ray_objects};
 use crate::apiserver::Informers;
 use crate::facts::StoredObject;
 use crate::policy::EffectivePolicy;
@@ -15,23 +15,26 @@ use crate::ray::Kind;
 
 /// Keeps the names and labels up to date. The API server sends only the objects' metadata.
 pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy>) {
-    let [a, b, c, d] = Kind::ALL.map(|kind| keep_kind(informers, policy, kind));
+    let keep_kind = |kind| {
+        let names = ListKind {
+            pace: SOON,
+            metadata_only: true,
+            ..ray_objects(kind)
+        };
+        follow(
+            informers,
+            names,
+            |object: ChangedPart<Nothing, Nothing>| stored(object.metadata).map(Arc::new),
+            move |objects| {
+                let objects: Vec<_> = objects.objects().cloned().collect();
+                change(policy, |next| {
+                    Arc::make_mut(&mut next.facts.objects).insert(kind, objects.clone().into());
+                });
+            },
+        )
+    };
+    let [a, b, c, d] = Kind::ALL.map(keep_kind);
     tokio::join!(a, b, c, d);
-}
-
-async fn keep_kind(informers: &Informers, policy: &ArcSwap<EffectivePolicy>, kind: Kind) {
-    follow(
-        informers,
-        kinds::ray_names(kind),
-        |object: ChangedPart<Nothing, Nothing>| stored(object.metadata).map(Arc::new),
-        |objects| {
-            let objects: Vec<_> = objects.objects().cloned().collect();
-            change(policy, |next| {
-                Arc::make_mut(&mut next.facts.objects).insert(kind, objects.clone().into());
-            });
-        },
-    )
-    .await;
 }
 
 /// The most bytes of labels that are kept of an object. One with more counts as having none: it could fill the memory,

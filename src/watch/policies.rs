@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::change::change;
 use super::follow::{Known, follow};
-use super::kinds::{self, ChangedPart, Nothing, fields};
+use super::kinds::{self, ChangedPart, Nothing, SOON, fields};
 use crate::apiserver::Informers;
 use crate::policy;
 use crate::policy::{EffectivePolicy, Policies};
@@ -50,7 +50,7 @@ pub(super) async fn keep(
         ),
         follow(
             informers,
-            kinds::namespaces(),
+            kinds::all("namespaces", ("", "v1", "Namespace"), "namespaces", SOON),
             |object: ChangedPart<Nothing, Nothing>| {
                 Some((
                     object.metadata.name?,

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use rayfit::manifests::{Certificates, ManifestOptions, objects};
+use rayfit::manifests::{Certificates, FailurePolicy, ManifestOptions, objects};
 use serde_json::{Value, json};
 
 const SYSTEM: &str = "rayfit-system";
@@ -96,9 +96,9 @@ fn of_rule(rule: &Value, namespace: Option<&str>) -> Vec<Right> {
 /// Every kind of install in which the two are apart, with the most rights that can be chosen.
 fn installs() -> Vec<Vec<Value>> {
     let everywhere = ManifestOptions::default()
-        .with_ray_auth()
-        .with_delete_idle_clusters()
-        .with_initial_sizes();
+        .with(|options| options.ray_auth = true)
+        .with(|options| options.delete_idle_clusters = true)
+        .with(|options| options.initial_sizes = true);
     let in_namespaces = ManifestOptions {
         only_namespaces: vec!["team-a".to_owned()],
         ..everywhere.clone()
@@ -106,9 +106,11 @@ fn installs() -> Vec<Vec<Value>> {
     let mut installs = Vec::new();
     for options in [everywhere, in_namespaces] {
         for certificates in [Certificates::SelfManaged, Certificates::CertManager] {
-            let options = options.with_certificates(certificates);
+            let options = options.with(|options| options.certificates = Some(certificates));
             installs.push(objects(&options));
-            installs.push(objects(&options.fail_closed()));
+            installs.push(objects(
+                &options.with(|options| options.failure_policy = FailurePolicy::Closed),
+            ));
         }
     }
     installs
@@ -149,7 +151,9 @@ fn what_reads_tenants_answers_reaches_neither_webhooks_nor_keys() {
 #[test]
 fn without_ray_auth_the_controller_reads_no_secret() {
     for certificates in [Certificates::SelfManaged, Certificates::CertManager] {
-        let install = objects(&ManifestOptions::default().with_certificates(certificates));
+        let install = objects(
+            &ManifestOptions::default().with(|options| options.certificates = Some(certificates)),
+        );
         for right in rights(&install, CONTROLLER) {
             assert_ne!(right.resource, "secrets", "{right:?}");
         }
@@ -166,10 +170,10 @@ fn only_ray_clusters_can_be_deleted_and_only_if_that_is_chosen() {
         });
         tenants.map(|right| right.resource).collect()
     };
-    let default = ManifestOptions::default().with_ray_auth();
+    let default = ManifestOptions::default().with(|options| options.ray_auth = true);
     assert!(deletes(&default).is_empty());
     assert_eq!(
-        deletes(&default.with_delete_idle_clusters()),
+        deletes(&default.with(|options| options.delete_idle_clusters = true)),
         ["rayclusters"]
     );
 }
@@ -180,8 +184,8 @@ fn with_ray_auth_in_a_namespace_no_other_secret_is_read() {
     let install = objects(&ManifestOptions {
         only_namespaces: vec!["team-a".to_owned()],
         ..ManifestOptions::default()
-            .with_certificates(Certificates::SelfManaged)
-            .with_ray_auth()
+            .with(|options| options.certificates = Some(Certificates::SelfManaged))
+            .with(|options| options.ray_auth = true)
     });
     for right in rights(&install, CONTROLLER) {
         if right.resource == "secrets" {
@@ -195,8 +199,9 @@ fn with_ray_auth_in_a_namespace_no_other_secret_is_read() {
 /// right to read is all that follows.
 #[test]
 fn new_pods_are_sent_and_their_ray_clusters_read_only_if_that_is_chosen() {
-    let default = ManifestOptions::default().with_certificates(Certificates::SelfManaged);
-    let chosen = default.with_initial_sizes();
+    let default = ManifestOptions::default()
+        .with(|options| options.certificates = Some(Certificates::SelfManaged));
+    let chosen = default.with(|options| options.initial_sizes = true);
     let (without, with) = (objects(&default), objects(&chosen));
     let sent = |install: &[Value]| -> Vec<Value> {
         let mutating = install
@@ -256,8 +261,8 @@ fn what_serves_webhooks_reaches_neither_tenants_secrets_nor_scaling() {
 #[test]
 fn the_rights_to_patch_reach_sizes_and_our_annotations_only() {
     let single = ManifestOptions::default()
-        .with_certificates(Certificates::SelfManaged)
-        .in_a_single_deployment();
+        .with(|options| options.certificates = Some(Certificates::SelfManaged))
+        .with(|options| options.single_deployment = true);
     let mut installs = installs();
     installs.push(objects(&single));
     for install in installs {
@@ -347,7 +352,8 @@ fn each_deployment_runs_under_its_own_account_and_does_its_own_work_only() {
 }
 
 fn policies(options: &ManifestOptions) -> Vec<Value> {
-    let objects = objects(&options.with_certificates(Certificates::SelfManaged));
+    let objects =
+        objects(&options.with(|options| options.certificates = Some(Certificates::SelfManaged)));
     let policies: Vec<Value> = objects
         .into_iter()
         .filter(|object| object["kind"] == "NetworkPolicy")
@@ -372,7 +378,8 @@ fn each_deployment_has_a_network_policy() {
     for single in [false, true] {
         let options = ManifestOptions {
             single_deployment: single,
-            ..ManifestOptions::default().with_certificates(Certificates::SelfManaged)
+            ..ManifestOptions::default()
+                .with(|options| options.certificates = Some(Certificates::SelfManaged))
         };
         let chosen = |policy: Value| policy["spec"]["podSelector"]["matchLabels"].clone();
         let chosen: Vec<Value> = policies(&options).into_iter().map(chosen).collect();

@@ -280,9 +280,9 @@ const BUDGETS: [(&str, usize); 9] = [
     ("rules", 7_420),
     ("reconcile", 4_060),
     ("controller", 3_690),
-    ("cli", 3_720),
+    ("cli", 3_610),
     ("snapshot", 2_492),
-    ("manifests", 1_660),
+    ("manifests", 1_515),
     ("", 21_694),
 ];
 

@@ -55,9 +55,9 @@ fn the_table_in_the_readme_is_up_to_date() {
 /// The install with every right that can be chosen.
 fn all_chosen(options: &ManifestOptions) -> ManifestOptions {
     options
-        .with_ray_auth()
-        .with_delete_idle_clusters()
-        .with_initial_sizes()
+        .with(|options| options.ray_auth = true)
+        .with(|options| options.delete_idle_clusters = true)
+        .with(|options| options.initial_sizes = true)
 }
 
 #[test]
@@ -75,7 +75,8 @@ fn the_table_of_rights_is_what_the_manifests_grant() {
         Some(((role.to_owned(), resource.to_owned()), verbs.collect()))
     });
     let said: BTreeMap<(String, String), BTreeSet<String>> = rows.collect();
-    let options = ManifestOptions::default().with_certificates(Certificates::SelfManaged);
+    let options = ManifestOptions::default()
+        .with(|options| options.certificates = Some(Certificates::SelfManaged));
     let mut granted: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
     for object in objects(&all_chosen(&options)) {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
@@ -98,7 +99,8 @@ fn the_table_of_rights_is_what_the_manifests_grant() {
 #[test]
 fn what_a_compromised_pod_could_change_is_documented() {
     let written = |certificates| -> BTreeSet<String> {
-        let options = ManifestOptions::default().with_certificates(certificates);
+        let options =
+            ManifestOptions::default().with(|options| options.certificates = Some(certificates));
         let mut written = BTreeSet::new();
         for object in objects(&all_chosen(&options)) {
             for rule in object["rules"].as_array().into_iter().flatten() {

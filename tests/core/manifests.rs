@@ -11,7 +11,7 @@ use rayfit::manifests::access::certificates::NEEDED;
 use rayfit::manifests::access::{
     Access, AccessScope, audit, controller as scaling, initial_size, watch,
 };
-use rayfit::manifests::{Certificates, ManifestOptions, names, objects, to_yaml};
+use rayfit::manifests::{Certificates, FailurePolicy, ManifestOptions, names, objects, to_yaml};
 use serde_json::{Value, json};
 
 const REGENERATE: &str = "make generate";
@@ -40,12 +40,18 @@ fn files_below(folder: &Path, root: &Path, found: &mut BTreeMap<String, String>)
 
 fn variants() -> Vec<(&'static str, ManifestOptions)> {
     let options = ManifestOptions::default();
-    let own = options.with_certificates(Certificates::SelfManaged);
-    let issued = options.with_certificates(Certificates::CertManager);
+    let own = options.with(|options| options.certificates = Some(Certificates::SelfManaged));
+    let issued = options.with(|options| options.certificates = Some(Certificates::CertManager));
     vec![
-        ("self-managed-fail-closed", own.fail_closed()),
+        (
+            "self-managed-fail-closed",
+            own.with(|options| options.failure_policy = FailurePolicy::Closed),
+        ),
         ("self-managed", own),
-        ("cert-manager-fail-closed", issued.fail_closed()),
+        (
+            "cert-manager-fail-closed",
+            issued.with(|options| options.failure_policy = FailurePolicy::Closed),
+        ),
         ("cert-manager", issued),
     ]
 }
@@ -132,7 +138,8 @@ fn the_folder_is_what_the_command_writes() {
 /// object of another one.
 #[test]
 fn installations_in_several_namespaces_share_nothing() {
-    let own = ManifestOptions::default().with_certificates(Certificates::SelfManaged);
+    let own = ManifestOptions::default()
+        .with(|options| options.certificates = Some(Certificates::SelfManaged));
     let first = ManifestOptions {
         controller: false,
         ..own.clone()
@@ -175,7 +182,8 @@ fn installations_in_several_namespaces_share_nothing() {
 fn rights_name_the_cluster_wide_objects_of_their_installation() {
     let options = ManifestOptions {
         namespace: "elsewhere".to_owned(),
-        ..ManifestOptions::default().with_certificates(Certificates::SelfManaged)
+        ..ManifestOptions::default()
+            .with(|options| options.certificates = Some(Certificates::SelfManaged))
     };
     let objects = objects(&options);
     let rules = rules(&objects, "ClusterRole", None, "rayfit-ca-bundles-elsewhere");
@@ -306,7 +314,10 @@ fn new_pods_are_sent_only_if_that_is_chosen_and_never_wait_for_long() {
             timeout_seconds: 30,
             ..options
         };
-        let (without, with) = (objects(&options), objects(&options.with_initial_sizes()));
+        let (without, with) = (
+            objects(&options),
+            objects(&options.with(|options| options.initial_sizes = true)),
+        );
         let all = |objects: &[Value]| -> Vec<Value> {
             let mutating = find(objects, "MutatingWebhookConfiguration");
             mutating["webhooks"].as_array().unwrap().clone()
@@ -443,10 +454,10 @@ fn roles(objects: &[Value]) -> Vec<String> {
 fn rights_are_exactly_those_that_the_code_uses() {
     let own = objects(
         &ManifestOptions::default()
-            .with_certificates(Certificates::SelfManaged)
-            .with_ray_auth()
-            .with_delete_idle_clusters()
-            .with_initial_sizes(),
+            .with(|options| options.certificates = Some(Certificates::SelfManaged))
+            .with(|options| options.ray_auth = true)
+            .with(|options| options.delete_idle_clusters = true)
+            .with(|options| options.initial_sizes = true),
     );
     let system = Some("rayfit-system");
     let of = |scope| NEEDED.iter().filter(move |need| need.scope == scope);
@@ -507,7 +518,8 @@ fn rights_are_exactly_those_that_the_code_uses() {
 
 #[test]
 fn rights_that_are_not_needed_are_not_asked_for() {
-    let issued = ManifestOptions::default().with_certificates(Certificates::CertManager);
+    let issued = ManifestOptions::default()
+        .with(|options| options.certificates = Some(Certificates::CertManager));
     let webhooks_only = ManifestOptions {
         controller: false,
         ..issued.clone()
@@ -531,16 +543,22 @@ fn rights_that_are_not_needed_are_not_asked_for() {
     ];
     assert_eq!(roles(&objects(&issued)), usual, "no Secrets");
     // Under one account, policies are read once.
-    let single = roles(&objects(&issued.in_a_single_deployment()));
+    let single = roles(&objects(
+        &issued.with(|options| options.single_deployment = true),
+    ));
     let known = |role: &&str| *role != "ClusterRole /rayfit-policies";
     assert_eq!(
         single,
         usual.iter().copied().filter(known).collect::<Vec<_>>()
     );
     // And RayClusters too.
-    let with_sizes = issued.in_a_single_deployment().with_initial_sizes();
+    let with_sizes = issued
+        .with(|options| options.single_deployment = true)
+        .with(|options| options.initial_sizes = true);
     assert_eq!(roles(&objects(&with_sizes)), single);
-    let webhooks_only = roles(&objects(&webhooks_only.with_initial_sizes()));
+    let webhooks_only = roles(&objects(
+        &webhooks_only.with(|options| options.initial_sizes = true),
+    ));
     assert_eq!(webhooks_only[3], "ClusterRole /rayfit-initial-sizes");
     let trial = ManifestOptions {
         only_namespaces: vec!["team-a".to_owned(), "team-b".to_owned()],
@@ -624,7 +642,10 @@ fn what_serves_webhooks_is_called_as_ever() {
         "app.kubernetes.io/component": "admission"
     });
     for (name, options) in variants() {
-        for options in [options.in_a_single_deployment(), options] {
+        for options in [
+            options.with(|options| options.single_deployment = true),
+            options,
+        ] {
             let objects = objects(&options);
             let deployment = &named(&objects, "Deployment", "rayfit")["spec"];
             assert_eq!(deployment["selector"]["matchLabels"], labels, "{name}");
@@ -645,10 +666,11 @@ fn what_is_there_for_the_controller_alone_has_its_label() {
         (object["kind"].to_string(), metadata["name"].to_string())
     };
     for (name, options) in variants() {
-        let single: BTreeSet<_> = objects(&options.in_a_single_deployment())
-            .iter()
-            .map(identity)
-            .collect();
+        let single: BTreeSet<_> =
+            objects(&options.with(|options| options.single_deployment = true))
+                .iter()
+                .map(identity)
+                .collect();
         for object in objects(&options) {
             let more = !single.contains(&identity(&object));
             let component = &object["metadata"]["labels"]["app.kubernetes.io/component"];
@@ -662,7 +684,8 @@ fn what_is_there_for_the_controller_alone_has_its_label() {
 fn the_authority_of_callers_is_where_the_program_looks() {
     let options = ManifestOptions {
         client_ca_config_map: Some("callers".to_owned()),
-        ..ManifestOptions::default().with_certificates(Certificates::CertManager)
+        ..ManifestOptions::default()
+            .with(|options| options.certificates = Some(Certificates::CertManager))
     };
     let objects = objects(&options);
     let pod = pod(&objects);
@@ -682,8 +705,9 @@ fn the_authority_of_callers_is_where_the_program_looks() {
 
 #[test]
 fn a_single_deployment_does_both() {
-    let options = ManifestOptions::default().with_certificates(Certificates::SelfManaged);
-    let objects = objects(&options.in_a_single_deployment());
+    let options = ManifestOptions::default()
+        .with(|options| options.certificates = Some(Certificates::SelfManaged));
+    let objects = objects(&options.with(|options| options.single_deployment = true));
     find(&objects, "Deployment");
     find(&objects, "NetworkPolicy");
     find(&objects, "ServiceAccount");
@@ -693,7 +717,8 @@ fn a_single_deployment_does_both() {
 
 #[test]
 fn the_certificate_carries_the_name_that_is_called() {
-    let options = ManifestOptions::default().with_certificates(Certificates::CertManager);
+    let options = ManifestOptions::default()
+        .with(|options| options.certificates = Some(Certificates::CertManager));
     let objects = objects(&options);
     let service = &webhooks(&objects)[0]["clientConfig"]["service"];
     let called = format!(
@@ -714,7 +739,8 @@ fn the_node_network_asks_for_what_it_needs() {
     let objects = objects(&ManifestOptions {
         host_network: true,
         port: 9443,
-        ..ManifestOptions::default().with_certificates(Certificates::SelfManaged)
+        ..ManifestOptions::default()
+            .with(|options| options.certificates = Some(Certificates::SelfManaged))
     });
     let level = &find(&objects, "Namespace")["metadata"]["labels"];
     assert_eq!(level["pod-security.kubernetes.io/enforce"], "privileged");
@@ -753,9 +779,15 @@ fn bad_choices_are_refused_with_an_explanation() {
 
 #[test]
 fn the_program_understands_its_arguments() {
-    let all = variants()
-        .into_iter()
-        .flat_map(|(name, options)| [(name, options.in_a_single_deployment()), (name, options)]);
+    let all = variants().into_iter().flat_map(|(name, options)| {
+        [
+            (
+                name,
+                options.with(|options| options.single_deployment = true),
+            ),
+            (name, options),
+        ]
+    });
     let containers = all.flat_map(|(name, options)| {
         let objects = objects(&options);
         let containers = pods(&objects)

@@ -73,11 +73,13 @@ pub fn bad_cluster() -> Value {
     cluster
 }
 
-/// The same with one more error (RF201) and a warning (RF601); RF119 is only recorded.
+/// The same with one more error (RF201) and a warning (RF103); RF119 is only recorded.
 pub fn worse_cluster() -> Value {
     let mut cluster = bad_cluster();
     cluster["spec"]["workerGroupSpecs"][0]["minReplicas"] = 5.into();
-    cluster["spec"]["workerGroupSpecs"][0]["comment"] = "x".into();
+    let limits = json!({"max-cpu": 4, "max-memory": "8Gi", "resize-timeout": 60});
+    let limits = json!({"groups": {"small": limits, "gone": limits}});
+    cluster["metadata"]["annotations"]["ray.io/ippr"] = limits.to_string().into();
     cluster
 }
 

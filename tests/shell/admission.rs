@@ -60,10 +60,11 @@ async fn a_denial_says_everything_at_once() {
                 "causes": causes,
             },
         },
-        "auditAnnotations": {"denied": "RF105,RF201", "warned": "RF601", "audited": "RF119"},
+        "auditAnnotations": {"denied": "RF105,RF201", "warned": "RF103", "audited": "RF119"},
         "warnings": [
-            "RF601 spec.workerGroupSpecs[name=small].comment: KubeRay 1.7 has no such field here. \
-             Remove it, or look up its name in KubeRay's API reference."
+            "RF103 metadata.annotations[\"ray.io/ippr\"].groups.gone: names a group that this cluster \
+             does not have: \"gone\". Name one of the groups (\"headgroup\", \"small\"), or remove the \
+             entry."
         ],
     });
     assert_eq!(response, expected);
@@ -76,12 +77,14 @@ async fn a_denial_says_everything_at_once() {
 #[tokio::test(start_paused = true)]
 async fn warnings_come_with_an_allowance() {
     let mut object = cluster();
-    object["spec"]["workerGroupSpecs"][0]["comment"] = "x".into();
+    object["spec"]["enableInTreeAutoscaling"] = true.into();
+    object["metadata"]["annotations"]["ray.io/ippr"] =
+        r#"{"groups":{"gone":{"max-cpu":4,"max-memory":"8Gi","resize-timeout":60}}}"#.into();
     let response = server().ask("/validate", &create(&object)).await;
     assert_eq!(response["allowed"], true);
     assert!(response["status"].is_null());
     assert_eq!(response["warnings"].as_array().unwrap().len(), 1);
-    assert_eq!(response["auditAnnotations"], json!({"warned": "RF601"}));
+    assert_eq!(response["auditAnnotations"], json!({"warned": "RF103"}));
 }
 
 #[tokio::test(start_paused = true)]
@@ -207,7 +210,7 @@ async fn what_is_not_ours_is_allowed() {
 #[tokio::test(start_paused = true)]
 async fn a_name_to_be_generated_is_shown_by_its_prefix() {
     let mut object = bad_cluster();
-    object["metadata"]["name"].take();
+    object["metadata"].as_object_mut().unwrap().remove("name");
     object["metadata"]["generateName"] = "job-".into();
     let response = server().ask("/validate", &create(&object)).await;
     assert_eq!(response["status"]["details"]["name"], "job-*");

@@ -9,7 +9,7 @@ use crate::played_api::{Call, Fault, PlayedApi};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rayfit::apiserver::{Informers, Watches};
-use rayfit::certs::{CertificateOptions, WallClock, run_with_clock};
+use rayfit::certs::{CertificateOptions, WallClock, run};
 use rayfit::manifests::access::certificates::NEEDED;
 use rayfit::manifests::{self, Certificates};
 use rayfit::tls::{CertificateStore, provider};
@@ -45,8 +45,8 @@ impl Cluster {
     fn start(replicas: usize) -> Self {
         let server = PlayedApi::default();
         server.faults(|call| (!is_allowed(call)).then_some(Fault::Status(403, None)));
-        let options =
-            manifests::ManifestOptions::default().with_certificates(Certificates::SelfManaged);
+        let options = manifests::ManifestOptions::default()
+            .with(|options| options.certificates = Some(Certificates::SelfManaged));
         for object in manifests::objects(&options) {
             match object["kind"].as_str().unwrap() {
                 "Secret" => server.put(SECRET, object),
@@ -76,7 +76,7 @@ impl Cluster {
         let informers = Informers::new(self.server.client(), Watches::default());
         let serving = store.clone();
         let task = tokio::spawn(async move {
-            run_with_clock(options, informers, serving, clock, std::future::pending())
+            run(options, informers, serving, clock, std::future::pending())
                 .await
                 .unwrap();
         });

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rayfit::admission::AdmissionLimits;
 use rayfit::server::{ConnectionTimeouts, Listener, Phase, Shutdown};
 use rayfit::tls::directory::Poller;
-use rayfit::tls::{CertificateDirectory, CertificateStore, server_config};
+use rayfit::tls::{CertificateDirectory, CertificateStore, clients, server_config_for};
 use rustls::version::{TLS12, TLS13};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -37,11 +37,11 @@ async fn start_with(
     times: ConnectionTimeouts,
     limits: AdmissionLimits,
 ) -> Running {
-    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), 2000)
+    let mut listener = Listener::bind("127.0.0.1:0".parse().unwrap(), 2000)
         .await
-        .unwrap()
-        .with_tls(server_config(store.clone()).unwrap())
-        .with_times(times);
+        .unwrap();
+    listener.tls = Some(server_config_for(store.clone(), clients::anybody()).unwrap());
+    listener.times = times;
     let address = listener.address().unwrap();
     let shutdown = Arc::new(Shutdown::default());
     let router = crate::review_support::with(limits).router;

@@ -11,7 +11,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::forward::forward;
-use super::scaler::LiveScaler;
 use crate::apiserver::error_chain::text;
 use crate::apiserver::{Gate, Patience};
 use crate::cli::shared::outcome;
@@ -26,7 +25,7 @@ use crate::controller::observe::pod_events::read_events;
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 use crate::gcs::{self, Address};
 use crate::plan::PlanSettings;
-use crate::ray::{Kind, RayObject, ippr};
+use crate::ray::{Kind, RayObject, ReconcileMode, ippr};
 use crate::reconcile::effects::effect::ERROR_KEY;
 use crate::snapshot::allowed::RAY_CLUSTER;
 use crate::snapshot::gcs::ClusterResourceState;
@@ -46,9 +45,12 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// The scaler of the cluster.
-    pub(crate) fn scaler(&self) -> LiveScaler {
-        scaler_of(self.snapshot.ray_cluster.object())
+    /// The limitation of the scaler's knowledge, in words for people, if there is one.
+    pub(crate) fn unseen(&self) -> Option<&'static str> {
+        (!sees_all(self.snapshot.ray_cluster.object())).then_some(
+            "the head's container scales it, by the annotation rayfit.dev/settings, because it may \
+             read neither RayPolicies nor Kubernetes nodes",
+        )
     }
 
     /// The snapshot, if the GCS could be asked.
@@ -77,7 +79,7 @@ pub(crate) async fn look(
             Some(format!("{error:#}")),
         ),
     };
-    let (nodes, loads) = if scaler_of(&cluster).sees_all() {
+    let (nodes, loads) = if sees_all(&cluster) {
         neighbours(client, &cluster, &pods).await
     } else {
         (None, NodeLoads::new())
@@ -129,7 +131,7 @@ async fn pods(
 /// does. A sidecar does not read it.
 async fn hear(client: &Client, key: &Key, cluster: &Value, pods: &mut OwnPods) {
     let awaiting = pods.awaiting();
-    if awaiting.is_empty() || !scaler_of(cluster).sees_all() {
+    if awaiting.is_empty() || !sees_all(cluster) {
         return;
     }
     let gate = Gate::new(10, 10, Patience::default());
@@ -142,10 +144,12 @@ async fn hear(client: &Client, key: &Key, cluster: &Value, pods: &mut OwnPods) {
     }
 }
 
-fn scaler_of(cluster: &Value) -> LiveScaler {
+/// Whether the scaler of a cluster reads RayPolicies, Kubernetes nodes and Events. The account of a head pod may read
+/// the RayCluster and pods only.
+pub(super) fn sees_all(cluster: &Value) -> bool {
     let cluster = cluster.as_object();
     let cluster = cluster.map(|cluster| RayObject::of_kind(Kind::RayCluster, cluster));
-    cluster.map_or(LiveScaler::Central, |cluster| LiveScaler::of(&cluster))
+    cluster.is_none_or(|cluster| cluster.reconcile_mode() != ReconcileMode::Sidecar)
 }
 
 /// The fields of an object that decisions read.

@@ -7,7 +7,6 @@
 mod forward;
 mod list;
 mod look;
-mod scaler;
 mod settings;
 
 use std::path::{Path, PathBuf};

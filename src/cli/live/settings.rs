@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::api::Api;
-use kube::core::PartialObjectMeta;
 use kube::{Client, Error};
 use serde_json::Value;
 
 use super::list::policies;
-use super::scaler::LiveScaler;
+use super::look::sees_all;
 use crate::apiserver::error_chain::text;
 use crate::cli::shared::outcome;
 use crate::controller::tuning::Tuning;
@@ -25,12 +24,10 @@ pub(super) async fn settings(client: &Client, cluster: &Value) -> plan::PlanSett
     let Some(root) = cluster.as_object() else {
         return plan::PlanSettings::default();
     };
-    let object = RayObject::of_kind(Kind::RayCluster, root);
-    if !LiveScaler::of(&object).sees_all() {
+    if !sees_all(cluster) {
         return Tuning::Written.of(cluster).plan;
     }
-    let cluster = object;
-    match folded(client, &cluster).await {
+    match folded(client, &RayObject::of_kind(Kind::RayCluster, root)).await {
         Ok(folded) => RoundSettings::of(&folded).plan,
         Err(error) => {
             let why = text(&error);
@@ -47,8 +44,10 @@ async fn folded(client: &Client, cluster: &RayObject<'_>) -> Result<ReconcileSet
     let mut facts = Facts::default();
     if !policies.is_empty() {
         let namespace = cluster.namespace().unwrap_or(DEFAULT_NAMESPACE);
-        match labels_of(client, namespace).await {
-            Ok(labels) => {
+        let api = Api::<k8s_openapi::api::core::v1::Namespace>::all(client.clone());
+        match api.get_metadata(namespace).await {
+            Ok(object) => {
+                let labels = object.metadata.labels.unwrap_or_default();
                 facts.namespaces = Arc::new(BTreeMap::from([(namespace.to_owned(), labels)]));
             }
             Err(error) => outcome::warn(format_args!(
@@ -59,10 +58,4 @@ async fn folded(client: &Client, cluster: &RayObject<'_>) -> Result<ReconcileSet
         }
     }
     Ok(policies.reconcile_for(&ReconcileSettings::default(), cluster, &facts))
-}
-
-async fn labels_of(client: &Client, namespace: &str) -> Result<BTreeMap<String, String>, Error> {
-    let api = Api::<k8s_openapi::api::core::v1::Namespace>::all(client.clone());
-    let found: PartialObjectMeta<_> = api.get_metadata(namespace).await?;
-    Ok(found.metadata.labels.unwrap_or_default())
 }

@@ -13,5 +13,4 @@ pub mod progress;
 pub mod settings;
 pub mod source;
 pub mod table;
-pub mod way;
 pub mod workload;

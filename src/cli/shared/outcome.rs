@@ -30,7 +30,11 @@ impl From<Outcome> for ExitCode {
 /// Writes `error` and its causes to standard error, unless the reader of the output has closed it
 /// (`rayfit rules | head`).
 pub(in crate::cli) fn report(error: &anyhow::Error) -> Outcome {
-    if !is_broken_pipe(error) {
+    let is_broken_pipe = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe);
+    if !is_broken_pipe {
         // The text of a server is a stranger's.
         let mut chain = error.chain();
         let said = chain.find(|cause| cause.is::<kube::Error>());
@@ -62,11 +66,4 @@ fn tell(color: anstyle::AnsiColor, what: &str, message: &dyn std::fmt::Display) 
     let message = message.to_string().replace(obeyed, "\u{fffd}");
     // If standard error is closed too, there is nothing left to do.
     let _ = writeln!(anstream::stderr(), "{style}{what}:{style:#} {message}");
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>())
-        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -125,22 +125,18 @@ pub(in crate::cli) fn expand(
     if source == InputSource::Stdin || !fs::metadata(argument)?.is_dir() {
         return Ok(vec![source]);
     }
-    let files = walk(argument, excluded(argument, exclude)?);
+    let mut excluded = OverrideBuilder::new(argument);
+    for glob in exclude {
+        // An override names what is wanted, and with an exclamation mark what is not.
+        excluded
+            .add(&format!("!{glob}"))
+            .map_err(SourceError::Glob)?;
+    }
+    let files = walk(argument, excluded.build().map_err(SourceError::Glob)?);
     if files.is_empty() {
         return Err(SourceError::Empty);
     }
     Ok(files)
-}
-
-fn excluded(folder: &Path, globs: &[String]) -> Result<Override, SourceError> {
-    let mut builder = OverrideBuilder::new(folder);
-    for glob in globs {
-        // An override names what is wanted, and with an exclamation mark what is not.
-        builder
-            .add(&format!("!{glob}"))
-            .map_err(SourceError::Glob)?;
-    }
-    builder.build().map_err(SourceError::Glob)
 }
 
 /// The source that a path names; `-` is standard input.

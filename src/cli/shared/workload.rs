@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use serde_json::Value;
 
 use super::documents::{documents, facts};
@@ -10,13 +12,30 @@ use super::policies::PolicyArgs;
 use super::source;
 use crate::facts::Facts;
 use crate::objects;
+use crate::plan::Strategy;
 use crate::policy::settings::ReconcileSettings;
 use crate::policy::{Policies, Settings};
 use crate::ray::{Kind, RayObject};
 use crate::reconcile::RoundSettings;
 use crate::simulate::pools;
-use crate::simulate::settings::{NodePool, WorldSettings};
+use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::{self, Trace};
+
+/// The strategies, as they are named on the command line.
+impl ValueEnum for Strategy {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Rayfit, Self::Ray]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Rayfit => {
+                PossibleValue::new("rayfit").help("Ray's packing with Rayfit's improvements")
+            }
+            Self::Ray => PossibleValue::new("ray").help("Exactly as Ray 2.60.0's autoscaler v2"),
+        })
+    }
+}
 
 /// The largest trace, in bytes.
 const MAX_BYTES: usize = 512 << 20;
@@ -48,14 +67,6 @@ pub(in crate::cli) struct WorldArgs {
     facts: Option<PathBuf>,
 }
 
-/// The settings of the policies for a RayCluster.
-pub(in crate::cli) struct Ruled {
-    /// The settings by which it is scaled.
-    pub(in crate::cli) reconciler: RoundSettings,
-    /// The settings of admission.
-    pub(in crate::cli) admission: Settings,
-}
-
 /// Reads seconds of a flag.
 pub(in crate::cli) fn seconds(text: &str) -> Result<f64, String> {
     let value: Option<f64> = text.parse().ok();
@@ -66,7 +77,15 @@ pub(in crate::cli) fn seconds(text: &str) -> Result<f64, String> {
 impl WorldArgs {
     /// The world around a RayCluster.
     pub(in crate::cli) fn world(&self, cluster: &Value) -> anyhow::Result<WorldSettings> {
-        let pools = self.pools()?;
+        let pools = match &self.nodes {
+            None => Vec::new(),
+            Some(path) => {
+                let document = documents(path)?.into_iter().next();
+                let document =
+                    document.with_context(|| format!("{}: it is empty", path.display()))?;
+                pools::read(&document.value).with_context(|| path.display().to_string())?
+            }
+        };
         pools::check(&pools, cluster)?;
         let mut world = WorldSettings {
             seed: self.seed,
@@ -78,17 +97,11 @@ impl WorldArgs {
         Ok(world)
     }
 
-    fn pools(&self) -> anyhow::Result<Vec<NodePool>> {
-        let Some(path) = &self.nodes else {
-            return Ok(Vec::new());
-        };
-        let document = documents(path)?.into_iter().next();
-        let document = document.with_context(|| format!("{}: it is empty", path.display()))?;
-        pools::read(&document.value).with_context(|| path.display().to_string())
-    }
-
-    /// The settings of the policies for a RayCluster.
-    pub(in crate::cli) fn ruled(&self, cluster: &Value) -> anyhow::Result<Ruled> {
+    /// The settings of the policies for a RayCluster: those by which it is scaled, and those of admission.
+    pub(in crate::cli) fn ruled(
+        &self,
+        cluster: &Value,
+    ) -> anyhow::Result<(RoundSettings, Settings)> {
         let policies: Policies = self.policies.policies()?;
         let facts = match &self.facts {
             Some(path) => facts(path)?,
@@ -101,10 +114,7 @@ impl WorldArgs {
         let folded = policies.reconcile_for(&base, &object, &facts);
         let (base, now) = (Settings::default(), self.policies.now());
         let admission = policies.settings_for(&base, &object, &facts, now);
-        Ok(Ruled {
-            reconciler: RoundSettings::of(&folded),
-            admission: admission.into_owned(),
-        })
+        Ok((RoundSettings::of(&folded), admission.into_owned()))
     }
 }
 

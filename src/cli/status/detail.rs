@@ -67,12 +67,9 @@ fn head(key: &Key, look: &Look) -> String {
     let cluster = look.snapshot.ray_cluster.object();
     let empty = serde_json::Map::new();
     let object = RayObject::of_kind(Kind::RayCluster, cluster.as_object().unwrap_or(&empty));
-    let by = match scaler(&object).as_str() {
-        "" => "not Rayfit".to_owned(),
-        "stand-in" => {
-            "the sidecar that stands in, because it saw no central replica for a while".to_owned()
-        }
-        by => by.to_owned(),
+    let by = match scaler(&object) {
+        "" => "not Rayfit",
+        by => by,
     };
     let gcs = look.unreachable.as_ref().map_or_else(
         || {
@@ -95,14 +92,7 @@ fn head(key: &Key, look: &Look) -> String {
             "mode",
             format!("{}, scaled by {by}", object.reconcile_mode()),
         ),
-        (
-            "autoscaling",
-            if on {
-                "on".to_owned()
-            } else {
-                "off".to_owned()
-            },
-        ),
+        ("autoscaling", if on { "on" } else { "off" }.to_owned()),
         (
             "state",
             cluster["status"]["state"]
@@ -114,7 +104,7 @@ fn head(key: &Key, look: &Look) -> String {
     ] {
         let _ = writeln!(text, "  {name:<12} {}", ForeignText(value));
     }
-    if let Some(unseen) = look.scaler().unseen() {
+    if let Some(unseen) = look.unseen() {
         let _ = writeln!(text, "  {:<12} {unseen}", "settings");
     }
     text

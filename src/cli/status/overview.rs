@@ -41,13 +41,18 @@ pub(super) fn text(clusters: &[Value], pods: &[PodObject]) -> String {
         let workers: Vec<Pod<'_>> = (own.map(Pod::of))
             .filter(|pod| pod.role == PodRole::Worker && !pod.ended)
             .collect();
-        let resizing = workers.iter().filter(|pod| is_resizing(pod)).count();
+        let is_resizing = |pod: &&Pod<'_>| resize_conditions(pod).next().is_some();
+        let resizing = workers.iter().filter(is_resizing).count();
+        let mut state = cluster["status"]["state"].as_str().unwrap_or_default();
+        if cluster["spec"]["suspend"] == true {
+            state = "suspended";
+        }
         let grows = object.annotation(ippr::ANNOTATION).is_some();
         table.line([
             namespace.to_owned(),
             name.to_owned(),
             object.reconcile_mode().to_string(),
-            scaler(&object),
+            scaler(&object).to_owned(),
             workers.len().to_string(),
             sum(cluster, "replicas"),
             sum(cluster, "maxReplicas"),
@@ -56,28 +61,22 @@ pub(super) fn text(clusters: &[Value], pods: &[PodObject]) -> String {
             } else {
                 String::new()
             },
-            state(cluster),
+            state.to_owned(),
         ]);
     }
     table.to_string()
 }
 
 /// The scaler, according to the hand-over record; a sidecar is shown without the UID of its pod.
-pub(super) fn scaler(object: &RayObject<'_>) -> String {
-    let text = match HandoverRecord::of(object) {
+pub(super) fn scaler(object: &RayObject<'_>) -> &'static str {
+    match HandoverRecord::of(object) {
         HandoverRecord::Absent => "",
         HandoverRecord::Nobody => "nobody",
         HandoverRecord::Held(ScalerRole::Central { .. }) => "central",
         HandoverRecord::Held(ScalerRole::Sidecar { .. }) => "sidecar",
         HandoverRecord::Taking { .. } => "changing",
         HandoverRecord::Unknown(_) => "unknown",
-    };
-    text.to_owned()
-}
-
-/// Whether a resize of the pod is in progress.
-pub(super) fn is_resizing(pod: &Pod<'_>) -> bool {
-    resize_conditions(pod).next().is_some()
+    }
 }
 
 /// The conditions that a pod has while a resize is not complete.
@@ -103,16 +102,6 @@ fn sum(cluster: &Value, key: &str) -> String {
     } else {
         sum.to_string()
     }
-}
-
-fn state(cluster: &Value) -> String {
-    if cluster["spec"]["suspend"] == true {
-        return "suspended".to_owned();
-    }
-    cluster["status"]["state"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned()
 }
 
 #[cfg(test)]

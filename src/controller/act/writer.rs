@@ -15,7 +15,7 @@ use crate::apiserver::{Gate, Pass, error_chain};
 use crate::controller::lease::Fence;
 use crate::controller::lease::fence::Writing;
 use crate::controller::observe::Key;
-use crate::flow_control::queue::{Flow, LAST};
+use crate::flow_control::{Flow, LAST};
 use crate::reconcile::effects::effect::PodPatch;
 use crate::reconcile::effects::failure::{ApiStatus, Failure};
 use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;

@@ -15,7 +15,7 @@ use crate::apiserver::{Gate, error_chain};
 use crate::controller::head::address::Head;
 use crate::controller::observe::Key;
 use crate::dns_name::DnsName;
-use crate::flow_control::queue::Flow;
+use crate::flow_control::Flow;
 use crate::gcs::{self, Endpoint, GcsLimits, Material, Tls, TokenSource};
 
 /// The longest time that reading a Secret may take.

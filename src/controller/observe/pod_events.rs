@@ -29,7 +29,7 @@ use crate::apiserver::pages::PageFault;
 use crate::apiserver::patience::RequestFlow;
 use crate::apiserver::{Gate, pages};
 use crate::controller::lease::Fence;
-use crate::flow_control::queue::{Flow, LAST};
+use crate::flow_control::{Flow, LAST};
 use crate::snapshot::prospect_reader::ProspectReader;
 
 /// The interval of checks whether anything is to be read.
@@ -70,8 +70,8 @@ pub(crate) async fn read_events(
             body => body?,
         };
         let page = pages::page(&body)?;
-        for (_, event) in &page.objects {
-            reader.take(event.get());
+        for sent in &page.objects {
+            reader.take(sent.object.get());
         }
         params.continue_token = page.next;
         if params.continue_token.is_none() {

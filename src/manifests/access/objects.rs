@@ -18,7 +18,7 @@ pub fn namespace(options: &ManifestOptions) -> Value {
     } else {
         "restricted"
     };
-    let mut labels = names::selector();
+    let mut labels = Component::Admission.labels();
     for mode in ["enforce", "audit", "warn"] {
         labels[format!("pod-security.kubernetes.io/{mode}")] = json!(level);
     }

@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rayfit::flow_control::Flow;
 use rayfit::flow_control::patience::PatienceUntil;
-use rayfit::flow_control::queue::{Flow, Ticket};
-use rayfit::flow_control::requests::{LONGEST_WAIT, NotAdmitted, RequestFlows, SendDecision};
+use rayfit::flow_control::requests::{
+    AT_ONCE, LONGEST_WAIT, NotAdmitted, RequestFlows, SendDecision, Ticket,
+};
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::world::queue::WorldEvent;
 
@@ -78,7 +80,7 @@ impl SimulatedGate {
     pub(crate) fn next_at(&self) -> Option<Moment> {
         let deadlines = self.waiting.values().map(|(_, until)| *until);
         let front = self.front.map(|(_, later)| later);
-        let is_full = self.flows.is_full();
+        let is_full = self.flows.under_way() >= AT_ONCE;
         let patient = self.patient.values().map(|(later, _)| *later);
         let front = front.filter(|_| !is_full);
         deadlines.chain(patient).chain(front).min()

@@ -6,7 +6,7 @@ use super::shared::SharedParts;
 use super::trial::{Failed, FaultTrial, Staging};
 use super::violation::WorldViolation;
 use crate::faults::gate::{Passed, SimulatedGate};
-use rayfit::flow_control::requests::{AT_ONCE, OF_ONE};
+use rayfit::flow_control::requests::{AT_ONCE, UNDER_WAY_OF_ONE};
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::world::group::SimulatedGroupError;
 use rayfit::simulate::world::queue::WorldEvent;
@@ -229,7 +229,7 @@ impl Neighbours<'_> {
             self.take(passed, now);
         }
         let (all, of_one) = self.gate.under_way();
-        debug_assert!(all <= AT_ONCE && of_one <= OF_ONE.under_way);
+        debug_assert!(all <= AT_ONCE && of_one <= UNDER_WAY_OF_ONE);
     }
 
     fn take(&mut self, passed: Passed, now: Moment) {

@@ -1,7 +1,7 @@
 //! The results of the audit for all objects, kind by kind, and the notification of changes.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
@@ -14,7 +14,8 @@ use crate::ray::Kind;
 pub(super) struct Board {
     kinds: Mutex<BTreeMap<Kind, Vec<Arc<Judged>>>>,
     pub(super) changed: Notify,
-    is_written: AtomicBool,
+    /// Whether the results have been written once, as far as they could be.
+    pub(super) is_written: AtomicBool,
 }
 
 impl Board {
@@ -40,16 +41,6 @@ impl Board {
             }
         }
         (all, by_policy)
-    }
-
-    /// Notes that the results have been written, as far as they could be.
-    pub(super) fn note_written(&self) {
-        self.is_written.store(true, Ordering::Release);
-    }
-
-    /// Whether the results have been written once.
-    pub(super) fn is_written(&self) -> bool {
-        self.is_written.load(Ordering::Acquire)
     }
 
     /// The results of all objects.

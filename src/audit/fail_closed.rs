@@ -113,18 +113,13 @@ async fn ready(client: &Client, namespace: &str) -> Result<usize, Error> {
     let pods = pods
         .list(&ListParams::default().labels_from(&own_pods()))
         .await?;
-    Ok(pods.iter().filter(|pod| is_ready(pod)).count())
-}
-
-fn is_ready(pod: &Pod) -> bool {
-    let conditions = pod
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_ref());
-    // A pod stays Ready while it ends, though it takes no new connections then.
-    pod.metadata.deletion_timestamp.is_none()
-        && conditions
-            .into_iter()
-            .flatten()
-            .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    let is_ready = |pod: &&Pod| {
+        let status = pod.status.as_ref();
+        let conditions = status.and_then(|status| status.conditions.as_ref());
+        let mut conditions = conditions.into_iter().flatten();
+        // A pod stays Ready while it ends, though it takes no new connections then.
+        pod.metadata.deletion_timestamp.is_none()
+            && conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    };
+    Ok(pods.iter().filter(is_ready).count())
 }

@@ -9,7 +9,6 @@ use kube::{Client, Error};
 use serde_json::{Value, json};
 
 use super::board::Board;
-use crate::object_audit::Judged;
 use crate::object_audit::open_report::{MANAGED_BY, name, report};
 
 /// The namespace and name of a report.
@@ -21,19 +20,16 @@ const FINGERPRINT: &str = "rayfit.dev/fingerprint";
 /// The number of reports in a page of a list.
 const PAGE: u32 = 200;
 
-/// The reports that were written, as fingerprints by namespace and name.
-#[derive(Debug, Default)]
-pub(super) struct Written {
-    known: Option<BTreeMap<ReportPlace, String>>,
-}
+/// The reports that were written, as fingerprints by namespace and name; `None` until they have been listed.
+pub(super) type Written = Option<BTreeMap<ReportPlace, String>>;
 
 /// Writes reports that have changed, and deletes those of objects that have no findings any more.
 ///
 /// Returns `false` if something could not be read or written, so that it has to be tried again.
 pub(super) async fn write(client: &Client, board: &Board, written: &mut Written) -> bool {
-    if written.known.is_none() {
+    if written.is_none() {
         match stored(client).await {
-            Ok(known) => written.known = known,
+            Ok(stored) => *written = stored,
             Err(error) => {
                 tracing::warn!(%error, "audit: cannot list reports, so none is written; trying again");
                 return false;
@@ -41,15 +37,21 @@ pub(super) async fn write(client: &Client, board: &Board, written: &mut Written)
         }
     }
     // The API is not installed. If it is later, the next sweep writes the reports.
-    let Some(known) = &mut written.known else {
+    let Some(known) = written else {
         return true;
     };
     let mut is_done = true;
     let mut wanted: BTreeSet<ReportPlace> = BTreeSet::new();
     // Reports are built one at a time, because all together would take too much memory.
     for judged in board.all() {
-        let place = place(&judged);
-        let print = fingerprint(&judged);
+        let namespace = judged.object.namespace.clone().unwrap_or_default();
+        let place = (namespace, name(&judged));
+        // A hash of the findings and of the version of Rayfit that writes them. It may differ in the next
+        // release of Rust: then each report is written once more.
+        let mut hasher = DefaultHasher::new();
+        env!("CARGO_PKG_VERSION").hash(&mut hasher);
+        judged.hash(&mut hasher);
+        let print = format!("{:016x}", hasher.finish());
         if known.get(&place) == Some(&print) {
             wanted.insert(place);
         } else if let Some(mut report) = report(&judged) {
@@ -62,33 +64,21 @@ pub(super) async fn write(client: &Client, board: &Board, written: &mut Written)
             wanted.insert(place);
         }
     }
-    let gone: Vec<ReportPlace> = known
-        .keys()
-        .filter(|place| !wanted.contains(*place))
-        .cloned()
-        .collect();
-    for place in gone {
-        if delete(client, &place).await {
-            known.remove(&place);
-        } else {
-            is_done = false;
+    let obsolete = known.keys().filter(|place| !wanted.contains(*place));
+    for place in obsolete.cloned().collect::<Vec<_>>() {
+        let (namespace, name) = &place;
+        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource());
+        match api.delete(name, &DeleteParams::default()).await {
+            Err(error) if !matches!(&error, Error::Api(status) if status.code == 404) => {
+                tracing::warn!(%error, namespace, name, "audit: cannot delete a report");
+                is_done = false;
+            }
+            _ => {
+                known.remove(&place);
+            }
         }
     }
     is_done
-}
-
-fn place(judged: &Judged) -> ReportPlace {
-    let namespace = judged.object.namespace.clone().unwrap_or_default();
-    (namespace, name(judged))
-}
-
-/// A hash of the findings and of the version of Rayfit that writes them.
-fn fingerprint(judged: &Judged) -> String {
-    // This hash may differ in the next release of Rust: then each report is written once more.
-    let mut hasher = DefaultHasher::new();
-    env!("CARGO_PKG_VERSION").hash(&mut hasher);
-    judged.hash(&mut hasher);
-    format!("{:016x}", hasher.finish())
 }
 
 fn resource() -> ApiResource {
@@ -105,7 +95,7 @@ async fn stored(client: &Client) -> Result<Option<BTreeMap<ReportPlace, String>>
     let mut page = ListParams::default()
         .labels(&format!("{MANAGED_BY}=rayfit"))
         .limit(PAGE);
-    let mut found = BTreeMap::new();
+    let mut stored = BTreeMap::new();
     loop {
         let listed = match api.list_metadata(&page).await {
             Ok(listed) => listed,
@@ -117,12 +107,12 @@ async fn stored(client: &Client) -> Result<Option<BTreeMap<ReportPlace, String>>
             let print = annotations.get(FINGERPRINT).cloned().unwrap_or_default();
             if let (Some(namespace), Some(name)) = (report.metadata.namespace, report.metadata.name)
             {
-                found.insert((namespace, name), print);
+                stored.insert((namespace, name), print);
             }
         }
         page.continue_token = listed.metadata.continue_.filter(|token| !token.is_empty());
         if page.continue_token.is_none() {
-            return Ok(Some(found));
+            return Ok(Some(stored));
         }
     }
 }
@@ -141,16 +131,4 @@ async fn apply(client: &Client, (namespace, name): &ReportPlace, report: &Value)
         tracing::warn!(%error, namespace, name, "audit: cannot write a report");
     }
     applied.is_ok()
-}
-
-async fn delete(client: &Client, (namespace, name): &ReportPlace) -> bool {
-    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource());
-    match api.delete(name, &DeleteParams::default()).await {
-        Ok(_) => true,
-        Err(Error::Api(status)) if status.code == 404 => true,
-        Err(error) => {
-            tracing::warn!(%error, namespace, name, "audit: cannot delete a report");
-            false
-        }
-    }
 }

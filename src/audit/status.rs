@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::closing::Closing;
 use crate::facts::Facts;
-use crate::object_audit::{AuditTally, Counts};
-use crate::policy::resource::{Condition, Offender, RayPolicyStatus, RuleCount};
+use crate::object_audit::AuditTally;
+use crate::policy::resource::{Condition, Offender, RayPolicyStatus};
 use crate::policy::{Exemption, Policies, Policy};
 use crate::raypolicy;
 use crate::raypolicy::{PolicyFault, Weight, compile};
@@ -53,7 +53,14 @@ pub(super) async fn write(
         if next == stored {
             continue;
         }
-        let patch = Patch::Merge(json!({ "status": whole(&next) }));
+        // A merge patch would leave a list that is absent as it is.
+        let mut whole = json!({ "rules": [], "worstOffenders": [], "conditions": [] });
+        if let (Value::Object(all), Ok(Value::Object(set))) =
+            (&mut whole, serde_json::to_value(&next))
+        {
+            all.extend(set);
+        }
+        let patch = Patch::Merge(json!({ "status": whole }));
         match api
             .patch_status(&name, &PatchParams::default(), &patch)
             .await
@@ -70,17 +77,6 @@ pub(super) async fn write(
     is_done
 }
 
-/// The status with all its lists.
-fn whole(status: &RayPolicyStatus) -> Value {
-    // A merge patch would leave a list that is absent as it is.
-    let mut value = json!({ "rules": [], "worstOffenders": [], "conditions": [] });
-    if let (Value::Object(all), Ok(Value::Object(set))) = (&mut value, serde_json::to_value(status))
-    {
-        all.extend(set);
-    }
-    value
-}
-
 fn status(
     (policy, all): (&DynamicObject, &Policies),
     tally: &AuditTally,
@@ -95,8 +91,7 @@ fn status(
         // both are equal.
         faults.extend(raypolicy::avoidable(compiled, all, &Facts::default()));
     }
-    let mut conditions = vec![readiness(&faults)];
-    conditions.extend(compiled.and_then(|compiled| endings(&compiled, now)));
+    let mut conditions = conditions(&faults, compiled.as_ref(), now);
     if policy.data["spec"]["failClosed"] == true {
         conditions.extend(closing.map(Closing::condition));
     }
@@ -115,47 +110,22 @@ fn status(
             _ => now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         };
     }
-    RayPolicyStatus {
-        observed_generation: generation,
-        objects: tally.objects,
-        denied: tally.denied,
-        would_deny: tally.would_deny,
-        rules: tally
-            .rules
-            .iter()
-            .map(|(rule, counts)| rule_count(rule.to_string(), *counts))
-            .collect(),
-        worst_offenders: tally.offenders.iter().map(offender).collect(),
-        conditions,
-    }
-}
-
-fn rule_count(rule: String, counts: Counts) -> RuleCount {
-    let Counts {
-        denied,
-        warned,
-        audited,
-        exempt,
-        would_deny,
-    } = counts;
-    RuleCount {
-        rule,
-        denied,
-        warned,
-        audited,
-        exempt,
-        would_deny,
-    }
-}
-
-fn offender(offender: &crate::object_audit::OffendingObject) -> Offender {
-    Offender {
+    let offenders = tally.offenders.iter().map(|offender| Offender {
         kind: offender.object.kind.name().to_owned(),
         namespace: offender.object.namespace.clone().unwrap_or_default(),
         name: offender.object.name.clone(),
         denials: offender.denials,
         findings: offender.findings,
         rules: offender.rules.iter().map(ToString::to_string).collect(),
+    });
+    RayPolicyStatus {
+        observed_generation: generation,
+        objects: tally.objects,
+        denied: tally.denied,
+        would_deny: tally.would_deny,
+        rules: tally.rules.values().cloned().collect(),
+        worst_offenders: offenders.collect(),
+        conditions,
     }
 }
 
@@ -168,54 +138,44 @@ fn read(policy: &DynamicObject) -> (Option<Policy>, Vec<PolicyFault>) {
     }
 }
 
-/// The condition that says whether the policy can be read.
-fn readiness(faults: &[PolicyFault]) -> Condition {
+/// The longest message of a condition, in characters.
+const MESSAGE_CHARS: usize = 1024;
+
+/// The conditions that say whether the policy can be read, and that exemptions have ended, if any have: objects
+/// that relied on them are denied from then on.
+fn conditions(faults: &[PolicyFault], policy: Option<&Policy>, now: Timestamp) -> Vec<Condition> {
+    let condition = |type_: &str, status: &str, reason: &str, texts: &[String]| Condition {
+        type_: type_.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message: texts.join("; ").chars().take(MESSAGE_CHARS).collect(),
+        ..Condition::default()
+    };
     let worst = faults.iter().map(|fault| fault.weight).max();
     let (status, reason) = match worst {
         None | Some(Weight::Doubt) => ("True", "Read"),
         Some(Weight::Part) => ("False", "PartlyIgnored"),
         Some(Weight::Whole) => ("False", "Ignored"),
     };
-    let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
-    let message = match texts.as_slice() {
-        [] => "the whole policy is in force".to_owned(),
-        texts => joined(texts),
-    };
-    condition("Ready", status, reason, message)
-}
-
-/// The condition that exemptions have ended, if any have: objects that relied on them are denied
-/// from then on.
-fn endings(policy: &Policy, now: Timestamp) -> Option<Condition> {
-    let texts: Vec<String> = policy.ended(now).map(ended).collect();
-    let message = joined(&texts);
-    (!texts.is_empty()).then(|| condition("ExemptionsEnded", "True", "Ended", message))
-}
-
-fn ended(exemption: &Exemption) -> String {
-    let Exemption {
-        index,
-        ticket,
-        expires,
-        ..
-    } = exemption;
-    let ticket = ticket.as_deref().unwrap_or("no ticket");
-    format!("spec.exemptions[{index}] ({ticket}) ended at {expires}: renew or remove it")
-}
-
-fn joined(texts: &[String]) -> String {
-    texts.join("; ").chars().take(MESSAGE_CHARS).collect()
-}
-
-/// The longest message of a condition, in characters.
-const MESSAGE_CHARS: usize = 1024;
-
-fn condition(type_: &str, status: &str, reason: &str, message: String) -> Condition {
-    Condition {
-        type_: type_.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
-        message,
-        ..Condition::default()
+    let mut texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    if texts.is_empty() {
+        texts.push("the whole policy is in force".to_owned());
     }
+    let mut conditions = vec![condition("Ready", status, reason, &texts)];
+    let ended = policy.into_iter().flat_map(|policy| policy.ended(now));
+    let texts = ended.map(|exemption| {
+        let Exemption {
+            index,
+            ticket,
+            expires,
+            ..
+        } = exemption;
+        let ticket = ticket.as_deref().unwrap_or("no ticket");
+        format!("spec.exemptions[{index}] ({ticket}) ended at {expires}: renew or remove it")
+    });
+    let texts: Vec<String> = texts.collect();
+    if !texts.is_empty() {
+        conditions.push(condition("ExemptionsEnded", "True", "Ended", &texts));
+    }
+    conditions
 }

@@ -1,6 +1,7 @@
 //! The sweep: follows all Ray objects, and starts again when the policies or facts have changed.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -14,7 +15,6 @@ use super::closing::Closing;
 use super::{AuditOptions, fail_closed, reports, status};
 use crate::apiserver::Informers;
 use crate::apiserver::backoff::Backoff;
-use crate::facts::Facts;
 use crate::object_audit;
 use crate::object_audit::Judged;
 use crate::policy::EffectivePolicy;
@@ -51,7 +51,10 @@ pub(super) async fn audit(
         tokio::select! {
             // A reader that is new makes a watch list its objects anew, so each sweep sees all of
             // them.
-            () = follow_all(informers, &current, &board) => {}
+            () = async {
+                let [a, b, c, d] = Kind::ALL.map(|kind| follow_kind(informers, &current, &board, kind));
+                tokio::join!(a, b, c, d);
+            } => {}
             () = write(
                 &client,
                 options,
@@ -62,11 +65,6 @@ pub(super) async fn audit(
             () = outdated(policy, &current, (&board, began)) => {}
         }
     }
-}
-
-async fn follow_all(informers: &Informers, current: &Arc<EffectivePolicy>, board: &Board) {
-    let [a, b, c, d] = Kind::ALL.map(|kind| follow_kind(informers, current, board, kind));
-    tokio::join!(a, b, c, d);
 }
 
 async fn follow_kind(
@@ -129,7 +127,7 @@ async fn outdated(
             _ = look.tick() => {}
             () = sleep_until(latest) => return,
         }
-        let is_calm = board.is_written() && began.elapsed() >= CALM;
+        let is_calm = board.is_written.load(Ordering::Acquire) && began.elapsed() >= CALM;
         if is_outdated(current, &policy.load(), is_calm) || end.is_some_and(|end| end <= now()) {
             return;
         }
@@ -139,20 +137,15 @@ async fn outdated(
 /// Whether objects may be judged differently by `next`. Namespaces that others make and delete all the time count
 /// only where a sweep has come to rest.
 fn is_outdated(current: &EffectivePolicy, next: &EffectivePolicy, is_calm: bool) -> bool {
-    let (before, now) = (&current.facts, &next.facts);
-    !next.policies.is_same(&current.policies)
-        || now.kubernetes != before.kubernetes
-        || has_learned(before, now)
-        || is_calm && !Arc::ptr_eq(&now.namespaces, &before.namespaces)
-}
-
-/// Whether facts have become known that were unknown when the sweep began, as after the start of
-/// the process.
-fn has_learned(before: &Facts, now: &Facts) -> bool {
+    // Facts become known that were unknown when the sweep began, as after the start of the process.
     fn learned<T: Default + PartialEq>(before: &T, now: &T) -> bool {
         *before == T::default() && *now != T::default()
     }
-    learned(&before.namespaces, &now.namespaces)
+    let (before, now) = (&current.facts, &next.facts);
+    !next.policies.is_same(&current.policies)
+        || now.kubernetes != before.kubernetes
+        || is_calm && !Arc::ptr_eq(&now.namespaces, &before.namespaces)
+        || learned(&before.namespaces, &now.namespaces)
         // Changes of nodes that are known wait for the next sweep, because they may occur every
         // minute.
         || learned(&before.nodes, &now.nodes)
@@ -202,7 +195,7 @@ async fn write(
         metrics.audit.set(&all);
         let statuses = status::write(client, &by_policy, condition.as_ref(), now()).await;
         let reports = reports::write(client, board, written).await;
-        board.note_written();
+        board.is_written.store(true, Ordering::Release);
         again = if statuses && reports {
             backoff.reset();
             None
@@ -229,20 +222,26 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::facts::{Node, Nodes};
+    use crate::facts::{Facts, Node, Nodes};
     use crate::policy::Policies;
-
-    fn with_nodes(count: usize) -> Facts {
-        let node = json!({ "status": { "allocatable": { "cpu": "8" } } });
-        let node = Node::read(node.as_object().unwrap());
-        Facts {
-            nodes: Arc::new(Nodes::new(vec![node; count])),
-            ..Facts::default()
-        }
-    }
 
     #[test]
     fn what_was_unknown_and_is_known_is_judged_by_at_once() {
+        let base = EffectivePolicy::default();
+        let with = |facts: &Facts| EffectivePolicy {
+            facts: facts.clone(),
+            ..base.clone()
+        };
+        let has_learned =
+            |before: &Facts, now: &Facts| is_outdated(&with(before), &with(now), false);
+        let with_nodes = |count: usize| {
+            let node = json!({ "status": { "allocatable": { "cpu": "8" } } });
+            let node = Node::read(node.as_object().unwrap());
+            Facts {
+                nodes: Arc::new(Nodes::new(vec![node; count])),
+                ..Facts::default()
+            }
+        };
         let unknown = Facts::default();
         assert!(!has_learned(&unknown, &unknown));
         assert!(has_learned(&unknown, &with_nodes(1)));

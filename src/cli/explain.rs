@@ -19,7 +19,7 @@ pub(super) struct ExplainCommand {
 
 impl ExplainCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let page = page::find(&self.query)?;
+        let page = page::find(&self.query).map_err(anyhow::Error::msg)?;
         anstream::stdout().write_all(page::render(&page).as_bytes())?;
         Ok(Outcome::Clean)
     }

@@ -58,11 +58,3 @@ pub struct Defaulted {
     /// The same for people, one entry per value.
     pub applied: Vec<Applied>,
 }
-
-impl Defaulted {
-    pub(super) fn followed_by(mut self, other: Self) -> Self {
-        self.operations.0.extend(other.operations.0);
-        self.applied.extend(other.applied);
-        self
-    }
-}

@@ -39,25 +39,21 @@ pub struct DraftEntry {
     pub origin: Origin,
 }
 
-/// The state of a default's place in the stored object.
-#[derive(Debug, Clone, Copy)]
-pub struct Before<'v> {
-    /// Whether the default already applied to the stored object.
-    pub had_reason: bool,
-    /// The value there.
-    pub value: Option<&'v Value>,
+/// The value for a place where the object has nothing, or `None` to leave it so: an object that was there
+/// before Rayfit stays as it is until its owner changes it. `had_reason` says whether the default already
+/// applied to the stored object, which has `stored` in that place.
+pub fn settle(had_reason: bool, stored: Option<&Value>, fresh: Value) -> Option<(Value, Origin)> {
+    match (had_reason, stored) {
+        (false, _) => Some((fresh, Origin::Fresh)),
+        (true, Some(value)) if !value.is_null() => Some((value.clone(), Origin::CarriedOver)),
+        (true, _) => None,
+    }
 }
 
-impl Before<'_> {
-    /// The value for a place where the object has nothing, or `None` to leave it so: an object that
-    /// was there before Rayfit stays as it is until its owner changes it.
-    pub fn settle(self, fresh: Value) -> Option<(Value, Origin)> {
-        match (self.had_reason, self.value) {
-            (false, _) => Some((fresh, Origin::Fresh)),
-            (true, Some(value)) if !value.is_null() => Some((value.clone(), Origin::CarriedOver)),
-            (true, _) => None,
-        }
-    }
+/// The cluster of an object, if it has autoscaling on.
+pub fn autoscaled<'a>(object: &'a RayObject<'a>) -> Option<&'a Cluster<'a>> {
+    let cluster = object.cluster.as_ref();
+    cluster.filter(|cluster| cluster.autoscaling())
 }
 
 impl<'a> Draft<'a> {
@@ -85,23 +81,12 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The cluster, if it has autoscaling on.
-    pub fn autoscaled(&self) -> Option<&'a Cluster<'a>> {
-        self.object
-            .cluster
-            .as_ref()
-            .filter(|cluster| cluster.autoscaling())
-    }
-
     /// The ray containers of the groups that `ray.io/ippr` lists and that it can reach.
     pub fn growing(&self) -> impl Iterator<Item = (&'a Group<'a>, Container<'a>)> + use<'a> {
         let object = self.object;
-        let groups = object
-            .cluster
-            .as_ref()
-            .into_iter()
-            .flat_map(Cluster::groups);
-        groups
+        let clusters = object.cluster.iter();
+        clusters
+            .flat_map(Cluster::groups)
             .filter(move |group| lists(object, group))
             .filter_map(|group| Some((group, group.ray_container()?)))
     }
@@ -168,13 +153,10 @@ impl<'a> Draft<'a> {
         if !open || !reason(self.object, self.settings) {
             return;
         }
-        let before = Before {
-            had_reason: self.old.is_some_and(|old| reason(old, self.settings)),
-            value: self
-                .old
-                .and_then(|old| old.cluster.as_ref()?.autoscaler_option(key)),
-        };
-        let Some((value, origin)) = before.settle(fresh()) else {
+        let had_reason = self.old.is_some_and(|old| reason(old, self.settings));
+        let stored = self.old.and_then(|old| old.cluster.as_ref());
+        let stored = stored.and_then(|cluster| cluster.autoscaler_option(key));
+        let Some((value, origin)) = settle(had_reason, stored, fresh()) else {
             return;
         };
         if options.is_none() {

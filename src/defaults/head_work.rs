@@ -1,8 +1,8 @@
 //! DF08: a head that takes no work, where a policy asks for it.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::draft::Before;
+use super::draft::{autoscaled, settle};
 use super::{DefaultId, DefaultRule, Draft};
 use crate::ray::group::HEAD_NAME;
 use crate::ray::{Group, RayObject};
@@ -15,49 +15,34 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     summary: "`num-cpus: \"0\"` on the head, only where a policy asks for it",
     page: RulePage(include_str!("head_work.md")),
     why: "Tasks that land on the head compete with the services that keep the whole cluster alive.",
-    since: "0.1.0",
     apply,
 };
 
 fn apply(draft: &mut Draft<'_>) {
+    // The head, if it can be configured to take no work.
+    fn wanting_head<'a>(object: &'a RayObject<'a>) -> Option<&'a Group<'a>> {
+        let head = autoscaled(object)?.head.as_ref()?;
+        (head.resources().is_none() && !object.ippr.lists(HEAD_NAME)).then_some(head)
+    }
     let asked = draft.settings.defaults.head_takes_no_work;
     let Some(head) = wanting_head(draft.object).filter(|_| asked) else {
         return;
     };
     let params = head.spec.get("rayStartParams");
-    if params.is_some_and(|params| {
-        params
-            .as_object()
-            .is_none_or(|p| p.contains_key("num-cpus"))
-    }) {
+    let is_open = |params: &Value| {
+        let params = params.as_object();
+        params.is_some_and(|params| !params.contains_key("num-cpus"))
+    };
+    if !params.is_none_or(is_open) {
         return;
     }
     let before = draft.old.and_then(wanting_head);
-    let settled = Before {
-        had_reason: before.is_some(),
-        value: before.and_then(|head| head.start_param("num-cpus")),
-    }
-    .settle(json!("0"));
-    let Some((value, origin)) = settled else {
+    let stored = before.and_then(|head| head.start_param("num-cpus"));
+    let Some((value, origin)) = settle(before.is_some(), stored, json!("0")) else {
         return;
     };
     if params.is_none() {
         draft.make_parent(&head.path().key("rayStartParams"));
     }
-    draft.add(
-        DefaultId(8),
-        head.start_param_path("num-cpus"),
-        value,
-        origin,
-    );
-}
-
-/// The head, if it can be configured to take no work.
-fn wanting_head<'a>(object: &'a RayObject<'a>) -> Option<&'a Group<'a>> {
-    let cluster = object
-        .cluster
-        .as_ref()
-        .filter(|cluster| cluster.autoscaling())?;
-    let head = cluster.head.as_ref()?;
-    (head.resources().is_none() && !object.ippr.lists(HEAD_NAME)).then_some(head)
+    draft.add(DEFAULT.id, head.start_param_path("num-cpus"), value, origin);
 }

@@ -29,7 +29,7 @@ pub use draft::{Draft, DraftEntry};
 pub use rule::DefaultRule;
 
 use crate::policy::Settings;
-use crate::ray::{Fields, RayObject};
+use crate::ray::RayObject;
 
 /// Every default, by number.
 pub static DEFAULTS: &[&DefaultRule] = &[
@@ -56,36 +56,27 @@ pub fn patch(
     if object.is_deleting() || old.is_some_and(RayObject::is_deleting) {
         return Defaulted::default();
     }
-    let mut first = Draft::new(object, old, settings);
-    (reconcile_mode::DEFAULT.apply)(&mut first);
-    let mode = first.finish();
-    let rest = match with(object, &mode) {
-        None => fill_in(object, old, settings),
-        Some(root) => fill_in(&RayObject::of_kind(object.kind, &root), old, settings),
-    };
-    mode.followed_by(rest)
-}
-
-/// The object with a mode filled in, by which the other defaults go; `None` if it is as it was.
-fn with(object: &RayObject<'_>, mode: &Defaulted) -> Option<Fields> {
-    if mode.applied.is_empty() {
-        return None;
-    }
-    let mut root = Value::Object(object.root.clone());
-    json_patch::patch(&mut root, &mode.operations).ok()?;
-    match root {
-        Value::Object(root) => Some(root),
-        _ => None,
-    }
-}
-
-/// Every default but the mode.
-fn fill_in(object: &RayObject<'_>, old: Option<&RayObject<'_>>, settings: &Settings) -> Defaulted {
     let mut draft = Draft::new(object, old, settings);
+    (reconcile_mode::DEFAULT.apply)(&mut draft);
+    let mut patch = draft.finish();
+    // The other defaults go by the object with its mode.
+    let mut root = (!patch.applied.is_empty()).then(|| Value::Object(object.root.clone()));
+    let root = root.as_mut().and_then(|root| {
+        json_patch::patch(root, &patch.operations).ok()?;
+        root.as_object()
+    });
+    let with_mode = root.map(|root| RayObject::of_kind(object.kind, root));
+    let mut draft = Draft::new(with_mode.as_ref().unwrap_or(object), old, settings);
     for default in DEFAULTS {
         if default.id != reconcile_mode::DEFAULT.id {
             (default.apply)(&mut draft);
         }
     }
-    draft.finish()
+    let Defaulted {
+        operations,
+        applied,
+    } = draft.finish();
+    patch.operations.0.extend(operations.0);
+    patch.applied.extend(applied);
+    patch
 }

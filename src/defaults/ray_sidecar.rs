@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::draft::autoscaled;
 use super::{DefaultId, DefaultRule, Draft};
 use crate::policy::Settings;
 use crate::policy::settings::SidecarSize;
-use crate::ray::{RayObject, since};
+use crate::ray::{Cluster, RayObject, since};
 use crate::rule_page::RulePage;
 
 /// DF04
@@ -15,7 +16,6 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     summary: "pull policy and resources of Ray's autoscaler container, as KubeRay would choose them",
     page: RulePage(include_str!("ray_sidecar.md")),
     why: "What the container will get is visible in the object, to people and to quota tools.",
-    since: "0.1.0",
     apply,
 };
 
@@ -25,26 +25,18 @@ fn apply(draft: &mut Draft<'_>) {
         json!("IfNotPresent")
     });
     draft.option(DefaultId(4), "resources", is_ray_scaled, || resources(size));
+    let needs_newer_image = |object: &RayObject<'_>, settings: &Settings| {
+        let version = autoscaled(object).and_then(Cluster::ray_version);
+        is_ray_scaled(object, settings)
+            && version.is_some_and(|version| version < since::AUTOSCALER_IN_IMAGE)
+    };
     draft.option(DefaultId(4), "image", needs_newer_image, || {
         json!("rayproject/ray:2.0.0")
     });
 }
 
 fn is_ray_scaled(object: &RayObject<'_>, _: &Settings) -> bool {
-    object
-        .cluster
-        .as_ref()
-        .is_some_and(super::super::ray::cluster::Cluster::autoscaling)
-        && !object.reconcile_mode().is_ours()
-}
-
-fn needs_newer_image(object: &RayObject<'_>, settings: &Settings) -> bool {
-    let version = object
-        .cluster
-        .as_ref()
-        .and_then(super::super::ray::cluster::Cluster::ray_version);
-    is_ray_scaled(object, settings)
-        && version.is_some_and(|version| version < since::AUTOSCALER_IN_IMAGE)
+    autoscaled(object).is_some() && !object.reconcile_mode().is_ours()
 }
 
 /// Requests equal to limits.

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::draft::autoscaled;
 use super::ray_sidecar::resources;
 use super::{DefaultId, DefaultRule, Draft};
 use crate::policy::Settings;
@@ -16,7 +17,6 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     page: RulePage(include_str!("rayfit_sidecar.md")),
     why: "KubeRay keeps treating the cluster as autoscaled (it never deletes workers at random), \
           while Rayfit does the scaling.",
-    since: "0.1.0",
     apply,
 };
 
@@ -29,9 +29,5 @@ fn apply(draft: &mut Draft<'_>) {
 }
 
 fn is_ours(object: &RayObject<'_>, _: &Settings) -> bool {
-    object
-        .cluster
-        .as_ref()
-        .is_some_and(super::super::ray::cluster::Cluster::autoscaling)
-        && object.reconcile_mode().is_ours()
+    autoscaled(object).is_some() && object.reconcile_mode().is_ours()
 }

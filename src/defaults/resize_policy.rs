@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{DefaultId, DefaultRule, Draft, DraftEntry, Origin};
-use crate::ray::{Container, Group};
+use crate::ray::Container;
 use crate::rule_page::RulePage;
 
 /// DF02
@@ -14,38 +14,32 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     page: RulePage(include_str!("resize_policy.md")),
     why: "A pod's resize policy can never be changed, so it has to be right in the template: with \
           `RestartContainer` every resize would kill Ray on the node it was to help.",
-    since: "0.1.0",
     apply,
 };
 
 fn apply(draft: &mut Draft<'_>) {
     for (group, container) in draft.growing() {
-        let missing = ["cpu", "memory"]
-            .into_iter()
-            .filter(|resource| !has_entry(&container, resource))
-            .filter_map(|resource| entry(draft, group, resource))
-            .collect();
-        draft.extend(DEFAULT.id, group, "resizePolicy", missing);
+        let before = draft.growing_before(group);
+        let has_entry = |container: Container<'_>, resource: &str| {
+            let mut entries = container.resize_policy();
+            entries.any(|(_, entry)| entry.resource == resource)
+        };
+        let missing = ["cpu", "memory"].into_iter();
+        let missing = missing.filter(|resource| !has_entry(container, resource));
+        let entries = missing.filter_map(|resource| {
+            // An entry does not depend on the stored one, because no other lets the group grow; there is none
+            // where the stored group has none.
+            let origin = match before {
+                None => Origin::Fresh,
+                Some(old) => has_entry(old, resource).then_some(Origin::CarriedOver)?,
+            };
+            Some(DraftEntry {
+                name: resource,
+                value: json!("NotRequired"),
+                item: json!({"resourceName": resource, "restartPolicy": "NotRequired"}),
+                origin,
+            })
+        });
+        draft.extend(DEFAULT.id, group, "resizePolicy", entries.collect());
     }
-}
-
-/// An entry to write, or `None` where the stored group has none. It does not depend on the stored
-/// entry, because no other entry lets the group grow.
-fn entry(draft: &Draft<'_>, group: &Group<'_>, resource: &'static str) -> Option<DraftEntry> {
-    let origin = match draft.growing_before(group) {
-        None => Origin::Fresh,
-        Some(old) => has_entry(&old, resource).then_some(Origin::CarriedOver)?,
-    };
-    Some(DraftEntry {
-        name: resource,
-        value: json!("NotRequired"),
-        item: json!({"resourceName": resource, "restartPolicy": "NotRequired"}),
-        origin,
-    })
-}
-
-fn has_entry(container: &Container<'_>, resource: &str) -> bool {
-    container
-        .resize_policy()
-        .any(|(_, entry)| entry.resource == resource)
 }

@@ -1,12 +1,12 @@
 //! DF11: workers that end with their Ray.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::autoscaler_version::wants_v2;
-use super::draft::Before;
+use super::draft::{autoscaled, settle};
 use super::{DefaultId, DefaultRule, Draft};
 use crate::policy::Settings;
-use crate::ray::{AutoscalerVersion, Cluster, Group, RayObject};
+use crate::ray::{AutoscalerVersion, Cluster, RayObject};
 use crate::rule_page::RulePage;
 
 /// DF11
@@ -19,7 +19,6 @@ pub static DEFAULT: DefaultRule = DefaultRule {
           in a pod that may restart, as another node that takes work, until the pod is deleted with it; \
           nodes that come back so have kept the autoscaler from deleting any pod at all (ray#65416). From \
           2.47 on Ray runs v2 without being asked, and KubeRay does not know.",
-    since: "0.1.0",
     apply,
 };
 
@@ -35,24 +34,16 @@ fn apply(draft: &mut Draft<'_>) {
             continue;
         }
         let before = old.and_then(|old| old.group(group.name?).filter(|old| !old.is_head()));
-        let settled = Before {
-            had_reason: before.is_some(),
-            value: before.and_then(stored),
-        }
-        .settle(json!("Never"));
-        if let Some((value, origin)) = settled {
+        let stored = before.and_then(|group| group.pod_spec()?.get(KEY));
+        if let Some((value, origin)) = settle(before.is_some(), stored, json!("Never")) {
             draft.add(DEFAULT.id, group.pod_spec_path().key(KEY), value, origin);
         }
     }
 }
 
-fn stored<'a>(group: &Group<'a>) -> Option<&'a Value> {
-    group.pod_spec()?.get(KEY)
-}
-
 /// The cluster, if Ray's autoscaler runs in it and KubeRay lets its workers restart.
 fn restarting<'a>(object: &'a RayObject<'a>, settings: &Settings) -> Option<&'a Cluster<'a>> {
-    let cluster = object.cluster.as_ref()?;
+    let cluster = autoscaled(object)?;
     let is_v2 = cluster.autoscaler_version() == Some(AutoscalerVersion::V2);
-    (cluster.autoscaling() && !is_v2 && !wants_v2(object, settings)).then_some(cluster)
+    (!is_v2 && !wants_v2(object, settings)).then_some(cluster)
 }

@@ -18,8 +18,6 @@ pub struct DefaultRule {
     pub page: RulePage,
     /// The reason for the default.
     pub why: &'static str,
-    /// The first release that has it.
-    pub since: &'static str,
     /// Drafts what it fills in.
     pub apply: fn(&mut Draft<'_>),
 }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::draft::autoscaled;
 use super::{DefaultId, DefaultRule, Draft};
 use crate::policy::Settings;
 use crate::ray::RayObject;
@@ -14,7 +15,6 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     summary: "`idleTimeoutSeconds: 60` and `upscalingMode: Default`",
     page: RulePage(include_str!("scaling_speed.md")),
     why: "How long an idle worker is kept is what a cluster costs; it should be seen in the object.",
-    since: "0.1.0",
     apply,
 };
 
@@ -24,17 +24,11 @@ fn apply(draft: &mut Draft<'_>) {
     let limit = draft.settings.limits.idle_timeout_seconds.as_ref();
     let seconds = values.idle_timeout_seconds;
     let seconds = limit.map_or(seconds, |limit| seconds.min(limit.most));
+    let scales = |object: &RayObject<'_>, _: &Settings| autoscaled(object).is_some();
     draft.option(DefaultId(5), "idleTimeoutSeconds", scales, || {
         json!(seconds)
     });
     draft.option(DefaultId(5), "upscalingMode", scales, || {
         json!(values.upscaling_mode)
     });
-}
-
-fn scales(object: &RayObject<'_>, _: &Settings) -> bool {
-    object
-        .cluster
-        .as_ref()
-        .is_some_and(super::super::ray::cluster::Cluster::autoscaling)
 }

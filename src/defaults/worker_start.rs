@@ -3,8 +3,7 @@
 use serde_json::json;
 
 use super::{DefaultId, DefaultRule, Draft, DraftEntry, Origin};
-use crate::quantity::Quantity;
-use crate::ray::{Container, Group, Resource};
+use crate::ray::Resource;
 use crate::rule_page::RulePage;
 
 /// The number of worker processes that a raylet starts at a time. Without it, as many as the pod
@@ -30,59 +29,43 @@ pub static DEFAULT: DefaultRule = DefaultRule {
           to ten. A pod that grew from one CPU to eight would be in use after half a minute. With \
           10 ms the delays double all the same, which is what protects a node from tasks that \
           start tasks without end.",
-    since: "0.1.0",
     apply,
 };
 
 fn apply(draft: &mut Draft<'_>) {
     for (group, container) in draft.growing() {
-        let Some(most) = whole_cpus(draft, group) else {
+        let limits = group
+            .name
+            .and_then(|name| draft.object.ippr.resize_limits(name));
+        let Some(most) = limits.and_then(|limits| limits.amount(Resource::Cpu)) else {
             continue;
         };
-        let mut wanted = vec![(AT_A_TIME, most.to_string())];
-        if !has(&container, DELAYS) {
-            wanted.push((FIRST_DELAY, "10".to_owned()));
-        }
-        let missing = wanted
-            .into_iter()
-            .filter(|(name, _)| !has(&container, name))
-            .filter_map(|(name, fresh)| variable(draft, group, name, fresh))
-            .collect();
-        draft.extend(DEFAULT.id, group, "env", missing);
+        let has = |name: &str| container.env_index(name).is_some();
+        let before = draft.growing_before(group);
+        let wanted = [
+            (AT_A_TIME, most.ceil_units().to_string()),
+            (FIRST_DELAY, "10".to_owned()),
+        ];
+        let wanted = wanted.into_iter().filter(|(name, _)| {
+            let is_needless = *name == FIRST_DELAY && has(DELAYS);
+            !is_needless && !has(name)
+        });
+        let entries = wanted.filter_map(|(name, fresh)| {
+            let (value, origin) = match before {
+                None => (fresh, Origin::Fresh),
+                Some(old) => {
+                    // An empty value comes from elsewhere (`valueFrom`), and nothing here knows from where.
+                    let value = old.env(name).filter(|value| !value.is_empty())?;
+                    (value.to_owned(), Origin::CarriedOver)
+                }
+            };
+            Some(DraftEntry {
+                name,
+                item: json!({"name": name, "value": value}),
+                value: value.into(),
+                origin,
+            })
+        });
+        draft.extend(DEFAULT.id, group, "env", entries.collect());
     }
-}
-
-/// The group's `max-cpu`, rounded up.
-fn whole_cpus(draft: &Draft<'_>, group: &Group<'_>) -> Option<i128> {
-    let resize_limits = draft.object.ippr.resize_limits(group.name?)?;
-    resize_limits
-        .amount(Resource::Cpu)
-        .map(Quantity::ceil_units)
-}
-
-fn has(container: &Container<'_>, name: &str) -> bool {
-    container.env_index(name).is_some()
-}
-
-/// A variable to write, or `None` where the stored group has none.
-fn variable(
-    draft: &Draft<'_>,
-    group: &Group<'_>,
-    name: &'static str,
-    fresh: String,
-) -> Option<DraftEntry> {
-    let (value, origin) = match draft.growing_before(group) {
-        None => (fresh, Origin::Fresh),
-        Some(old) => {
-            // An empty value comes from elsewhere (`valueFrom`), and nothing here knows from where.
-            let value = old.env(name).filter(|value| !value.is_empty())?;
-            (value.to_owned(), Origin::CarriedOver)
-        }
-    };
-    Some(DraftEntry {
-        name,
-        item: json!({"name": name, "value": value}),
-        value: value.into(),
-        origin,
-    })
 }

@@ -81,19 +81,15 @@ impl ResourceQuota {
             // `cpu` is short for `requests.cpu`.
             requests: amounts("requests.").min(amounts("")),
             limits: amounts("limits."),
-            is_scoped: spec.is_some_and(is_scoped),
+            is_scoped: spec.is_some_and(|spec| {
+                let selector = object_at(spec, "scopeSelector");
+                let mut scopes = list_at(spec, "scopes").iter();
+                // Every pod that can be resized has requests, so `NotBestEffort` leaves none of them out.
+                scopes.any(|scope| scope.as_str() != Some("NotBestEffort"))
+                    || selector.is_some_and(|all| !list_at(all, "matchExpressions").is_empty())
+            }),
         }
     }
-}
-
-/// Whether a quota counts only some pods. Every pod that can be resized has requests, so
-/// `NotBestEffort` leaves none of them out.
-fn is_scoped(spec: &Fields) -> bool {
-    let selector = object_at(spec, "scopeSelector");
-    list_at(spec, "scopes")
-        .iter()
-        .any(|scope| scope.as_str() != Some("NotBestEffort"))
-        || selector.is_some_and(|selector| !list_at(selector, "matchExpressions").is_empty())
 }
 
 #[cfg(test)]
@@ -130,7 +126,10 @@ mod tests {
 
     #[test]
     fn knows_which_quotas_count_only_some_pods() {
-        let scoped = |spec: Value| is_scoped(spec.as_object().unwrap());
+        let scoped = |spec: Value| {
+            let quota = json!({ "spec": spec });
+            ResourceQuota::read(quota.as_object().unwrap()).is_scoped
+        };
         assert!(!scoped(json!({"scopes": ["NotBestEffort"]})));
         assert!(scoped(json!({"scopes": ["Terminating"]})));
         assert!(scoped(

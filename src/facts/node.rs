@@ -46,10 +46,25 @@ impl Node {
             let value = allocatable?.get(resource.name())?;
             Quantity::from_json(value).ok()
         };
+        let labels = labels.into_iter().flatten();
+        let labels =
+            labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
+        let taints = spec.map_or(&[][..], |spec| list_at(spec, "taints"));
+        let taints = taints.iter().filter_map(Value::as_object).map(|taint| {
+            let text = |key| text_at(taint, key).unwrap_or_default().to_owned();
+            NodeTaint {
+                key: text("key"),
+                value: text("value"),
+                effect: text("effect"),
+            }
+        });
+        // By `PreferNoSchedule` the scheduler only prefers other nodes.
+        let taints =
+            taints.filter(|taint| matches!(taint.effect.as_str(), "NoSchedule" | "NoExecute"));
         Self {
             name: metadata_text(object, "name").unwrap_or_default().to_owned(),
-            labels: labels.map(texts).unwrap_or_default(),
-            taints: spec.map(taints).unwrap_or_default(),
+            labels: labels.collect(),
+            taints: taints.collect(),
             unschedulable: spec.and_then(|spec| spec.get("unschedulable")?.as_bool()) == Some(true),
             cpu: amount(Resource::Cpu).unwrap_or_default(),
             memory: amount(Resource::Memory).unwrap_or_default(),
@@ -71,27 +86,6 @@ impl Node {
             Resource::Memory => self.memory,
         }
     }
-}
-
-fn texts(map: &Fields) -> Vec<(String, String)> {
-    map.iter()
-        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-        .collect()
-}
-
-fn taints(spec: &Fields) -> Vec<NodeTaint> {
-    let text = |taint: &Fields, key| text_at(taint, key).unwrap_or_default().to_owned();
-    list_at(spec, "taints")
-        .iter()
-        .filter_map(Value::as_object)
-        .map(|taint| NodeTaint {
-            key: text(taint, "key"),
-            value: text(taint, "value"),
-            effect: text(taint, "effect"),
-        })
-        // By `PreferNoSchedule` the scheduler only prefers other nodes.
-        .filter(|taint| matches!(taint.effect.as_str(), "NoSchedule" | "NoExecute"))
-        .collect()
 }
 
 /// All nodes, in orders that make it quick to find the largest.

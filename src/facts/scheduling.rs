@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::node::{Node, NodeTaint};
+use super::node::Node;
 use crate::ray::{Fields, list_at, object_at, text_at};
 
 /// The demands of a pod template on its node.
@@ -16,18 +16,10 @@ pub struct Demands<'a> {
     selector: Option<&'a Fields>,
     /// Required affinity: one of the terms must hold.
     affinity: Option<&'a [Value]>,
-    tolerations: Vec<Toleration<'a>>,
+    tolerations: Vec<&'a Fields>,
 }
 
-#[derive(Debug)]
-struct Toleration<'a> {
-    key: &'a str,
-    operator: &'a str,
-    value: &'a str,
-    effect: &'a str,
-}
-
-/// The taint that a cordon stands for.
+/// The taint that a cordon stands for, whose effect is `NoSchedule`.
 const CORDON: &str = "node.kubernetes.io/unschedulable";
 
 impl<'a> Demands<'a> {
@@ -43,7 +35,6 @@ impl<'a> Demands<'a> {
             tolerations: list_at(pod_spec, "tolerations")
                 .iter()
                 .filter_map(Value::as_object)
-                .map(Toleration::read)
                 .collect(),
         }
     }
@@ -65,84 +56,48 @@ impl<'a> Demands<'a> {
 
     /// Whether a pod with these demands could run on `node`.
     pub fn admit(&self, node: &Node) -> bool {
+        let mut selector = self.selector.into_iter().flatten();
+        let term_holds = |term: &Value| {
+            let list = |name| term.as_object().map_or(&[][..], |term| list_at(term, name));
+            let (labels, fields) = (list("matchExpressions"), list("matchFields"));
+            let label = |key: &str| node.label(key);
+            let field = |key: &str| (key == "metadata.name").then_some(node.name.as_str());
+            // For Kubernetes, a term that says nothing holds nowhere.
+            (!labels.is_empty() || !fields.is_empty())
+                && labels.iter().all(|need| requirement_holds(need, label))
+                && fields.iter().all(|need| requirement_holds(need, field))
+        };
         self.node_name.is_none_or(|name| name == node.name)
-            && self.selects(node)
-            && self
-                .affinity
-                .is_none_or(|terms| terms.iter().any(|term| term_holds(term, node)))
-            && node.taints.iter().all(|taint| self.tolerates(taint))
+            && selector.all(|(key, value)| {
+                let value = value.as_str();
+                value.is_some() && node.label(key) == value
+            })
+            && self.affinity.is_none_or(|terms| terms.iter().any(term_holds))
+            && node
+                .taints
+                .iter()
+                .all(|taint| self.tolerates(&taint.key, &taint.value, &taint.effect))
             // As in Kubernetes, a pod that tolerates the taint of a cordon may run on a cordoned
             // node.
-            && (!node.unschedulable || self.tolerates(&cordon()))
+            && (!node.unschedulable || self.tolerates(CORDON, "", "NoSchedule"))
     }
 
-    fn selects(&self, node: &Node) -> bool {
-        self.selector.into_iter().flatten().all(|(key, value)| {
-            value
-                .as_str()
-                .is_some_and(|value| node.label(key) == Some(value))
-        })
-    }
-
-    fn tolerates(&self, taint: &NodeTaint) -> bool {
-        self.tolerations
-            .iter()
-            .any(|toleration| toleration.covers(taint))
-    }
-}
-
-fn cordon() -> NodeTaint {
-    NodeTaint {
-        key: CORDON.to_owned(),
-        value: String::new(),
-        effect: "NoSchedule".to_owned(),
-    }
-}
-
-impl<'a> Toleration<'a> {
-    fn read(fields: &'a Fields) -> Self {
-        let text = |key| text_at(fields, key).unwrap_or_default();
-        Self {
-            key: text("key"),
-            operator: text("operator"),
-            value: text("value"),
-            effect: text("effect"),
-        }
-    }
-
-    /// Whether pods with this toleration may run beside the taint. An empty effect covers every
-    /// effect, an empty key with `Exists` every taint.
-    fn covers(&self, taint: &NodeTaint) -> bool {
-        let key = self.key.is_empty() || self.key == taint.key;
-        let effect = self.effect.is_empty() || self.effect == taint.effect;
-        key && effect
-            && match self.operator {
+    /// Whether pods with these tolerations may run beside a taint. An empty effect covers every effect, an empty key
+    /// with `Exists` every taint.
+    fn tolerates(&self, key: &str, value: &str, effect: &str) -> bool {
+        self.tolerations.iter().any(|toleration| {
+            let text = |name| text_at(toleration, name).unwrap_or_default();
+            let of_key = text("key").is_empty() || text("key") == key;
+            let of_effect = text("effect").is_empty() || text("effect") == effect;
+            let of_value = match text("operator") {
                 "Exists" => true,
                 // Kubernetes takes an absent operator for `Equal`, which needs a key.
-                "" | "Equal" => !self.key.is_empty() && self.value == taint.value,
+                "" | "Equal" => !text("key").is_empty() && text("value") == value,
                 _ => false,
-            }
-    }
-}
-
-/// Whether a term of node affinity holds: all that it says must.
-fn term_holds(term: &Value, node: &Node) -> bool {
-    let Some(term) = term.as_object() else {
-        return false;
-    };
-    let labels = list_at(term, "matchExpressions");
-    let fields = list_at(term, "matchFields");
-    // For Kubernetes, a term that says nothing holds nowhere.
-    let says_something = !labels.is_empty() || !fields.is_empty();
-    says_something
-        && labels
-            .iter()
-            .all(|requirement| requirement_holds(requirement, |key| node.label(key)))
-        && fields.iter().all(|requirement| {
-            requirement_holds(requirement, |key| {
-                (key == "metadata.name").then_some(node.name.as_str())
-            })
+            };
+            of_key && of_effect && of_value
         })
+    }
 }
 
 fn requirement_holds<'n>(requirement: &Value, actual: impl Fn(&str) -> Option<&'n str>) -> bool {
@@ -155,24 +110,22 @@ fn requirement_holds<'n>(requirement: &Value, actual: impl Fn(&str) -> Option<&'
     let actual = actual(key);
     let values = list_at(requirement, "values");
     let listed = || values.iter().any(|value| value.as_str() == actual);
+    // The label and the value that it is compared with, as integers. Kubernetes requires exactly one value.
+    let numbers = || -> Option<(i64, i64)> {
+        let [bound] = values else {
+            return None;
+        };
+        Some((actual?.parse().ok()?, bound.as_str()?.parse().ok()?))
+    };
     match text_at(requirement, "operator").unwrap_or_default() {
         "In" => actual.is_some() && listed(),
         "NotIn" => actual.is_none() || !listed(),
         "Exists" => actual.is_some(),
         "DoesNotExist" => actual.is_none(),
-        "Gt" => numbers(actual, values).is_some_and(|(actual, bound)| actual > bound),
-        "Lt" => numbers(actual, values).is_some_and(|(actual, bound)| actual < bound),
+        "Gt" => numbers().is_some_and(|(actual, bound)| actual > bound),
+        "Lt" => numbers().is_some_and(|(actual, bound)| actual < bound),
         _ => false,
     }
-}
-
-/// The label and the one value it is compared with, as integers.
-fn numbers(actual: Option<&str>, values: &[Value]) -> Option<(i64, i64)> {
-    // Kubernetes requires exactly one value with `Gt` and `Lt`.
-    let [bound] = values else {
-        return None;
-    };
-    Some((actual?.parse().ok()?, bound.as_str()?.parse().ok()?))
 }
 
 #[cfg(test)]

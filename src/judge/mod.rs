@@ -12,9 +12,7 @@ pub use verdict::{Verdict, fold};
 use crate::facts::Facts;
 use crate::finding::{FaultIdentity, Finding};
 use crate::policy::{Mode, Settings};
-use crate::quantity::Quantity;
 use crate::ray::RayObject;
-use crate::rule_id::RuleId;
 use crate::rules::{self, Subject};
 
 /// Checks `object` as it would be stored; `old` is the stored object if this is an update.
@@ -53,10 +51,15 @@ pub fn judge(
         _ => Vec::new(),
     };
     let faults: HashSet<FaultIdentity<'_>> = before.iter().map(Finding::fault).collect();
-    let amounts = amounts(&before);
+    // Too much of something is known by its rule, its place and the thing that there is too much of.
+    let excess = |finding: &Finding| {
+        let (of, amount) = finding.amount?;
+        Some(((finding.rule, finding.path.to_string(), of), amount))
+    };
+    let amounts: HashMap<_, _> = before.iter().filter_map(excess).collect();
     let inherited = |finding: &Finding| {
         faults.contains(&finding.fault())
-            || amount(finding).is_some_and(|(of, amount)| {
+            || excess(finding).is_some_and(|(of, amount)| {
                 amounts.get(&of).is_some_and(|before| amount <= *before)
             })
     };
@@ -68,19 +71,6 @@ pub fn judge(
         _ => ceiling(object, user, settings),
     };
     fold(findings, settings, ceiling, inherited)
-}
-
-/// An excess: the rule, the place, and the thing there is too much of.
-type Excess = (RuleId, String, &'static str);
-
-fn amount(finding: &Finding) -> Option<(Excess, Quantity)> {
-    let (of, amount) = finding.amount?;
-    Some(((finding.rule, finding.path.to_string(), of), amount))
-}
-
-/// The amounts of which there is too much.
-fn amounts(findings: &[Finding]) -> HashMap<Excess, Quantity> {
-    findings.iter().filter_map(amount).collect()
 }
 
 /// The strictest mode for findings in an object. Without a user name (offline), what has a UID was stored by an API

@@ -11,4 +11,4 @@ pub mod table;
 mod tally;
 
 pub use judged::{Found, Judged, examine};
-pub use tally::{AuditTally, Counts, OFFENDERS, OffendingObject};
+pub use tally::{AuditTally, OFFENDERS, OffendingObject};

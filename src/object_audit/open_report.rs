@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use crate::object_audit::{Found, Judged};
 use crate::policy::Mode;
-use crate::ray::Kind;
 
 /// The label by which Rayfit's reports are found.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
@@ -38,23 +37,37 @@ pub fn name(judged: &Judged) -> String {
 
 /// The report of an object; `None` if it has no findings.
 pub fn report(judged: &Judged) -> Option<Value> {
-    let shown: Vec<&Found> = judged
-        .findings
-        .iter()
-        .filter(|found| found.mode > Mode::Off)
-        .collect();
+    let findings = judged.findings.iter();
+    let shown: Vec<&Found> = findings.filter(|found| found.mode > Mode::Off).collect();
     // Kubernetes refuses an owner without a UID, and without an owner nobody would delete the
     // report.
     if shown.is_empty() || judged.uid.is_empty() {
         return None;
     }
-    let count = |result: &str| {
-        shown
-            .iter()
-            .filter(|found| result_of(found) == result)
-            .count()
+    let result = |found: &Found| match found.mode {
+        _ if found.exempt => "skip",
+        Mode::Enforce => "fail",
+        _ => "warn",
     };
-    let (kind, name_of) = (judged.object.kind, &judged.object.name);
+    let count = |which| shown.iter().filter(|found| result(found) == which).count();
+    let results = shown.iter().take(RESULTS).map(|found| {
+        json!({
+            "source": "rayfit",
+            "policy": found.policy.as_deref().unwrap_or("rayfit"),
+            "rule": found.rule.to_string(),
+            "category": "Ray",
+            "result": result(found),
+            "scored": true,
+            "message": found.message,
+            "properties": { "mode": found.mode.name() },
+        })
+    });
+    let owner = json!({
+        "apiVersion": "ray.io/v1", "kind": judged.object.kind.name(),
+        "name": judged.object.name, "uid": judged.uid,
+    });
+    let mut scope = owner.clone();
+    scope["namespace"] = json!(judged.object.namespace);
     Some(json!({
         "apiVersion": "openreports.io/v1alpha1",
         "kind": "Report",
@@ -63,55 +76,25 @@ pub fn report(judged: &Judged) -> Option<Value> {
             "namespace": judged.object.namespace,
             "labels": { MANAGED_BY: "rayfit" },
             // Kubernetes deletes the report together with its owner.
-            "ownerReferences": [{
-                "apiVersion": "ray.io/v1", "kind": kind.name(),
-                "name": name_of, "uid": judged.uid,
-            }],
+            "ownerReferences": [owner],
         },
         "source": "rayfit",
-        "scope": scope(kind, judged),
+        "scope": scope,
         "summary": {
             // Rules that have found nothing are not reported, so that none can be said to have
             // passed.
             "pass": 0, "error": 0,
             "fail": count("fail"), "warn": count("warn"), "skip": count("skip"),
         },
-        "results": shown.iter().take(RESULTS).map(|found| result(found)).collect::<Vec<_>>(),
+        "results": results.collect::<Vec<_>>(),
     }))
-}
-
-fn scope(kind: Kind, judged: &Judged) -> Value {
-    json!({
-        "apiVersion": "ray.io/v1", "kind": kind.name(), "uid": judged.uid,
-        "namespace": judged.object.namespace, "name": judged.object.name,
-    })
-}
-
-fn result_of(found: &Found) -> &'static str {
-    match found.mode {
-        _ if found.exempt => "skip",
-        Mode::Enforce => "fail",
-        _ => "warn",
-    }
-}
-
-fn result(found: &Found) -> Value {
-    json!({
-        "source": "rayfit",
-        "policy": found.policy.as_deref().unwrap_or("rayfit"),
-        "rule": found.rule.to_string(),
-        "category": "Ray",
-        "result": result_of(found),
-        "scored": true,
-        "message": found.message,
-        "properties": { "mode": found.mode.name() },
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::objects::Identity;
+    use crate::ray::Kind;
 
     fn named(object: &str) -> String {
         name(&Judged {

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use crate::object_audit::table::shown;
 use crate::object_audit::{AuditTally, Judged};
 use crate::report::html::{document, escaped};
-use crate::rule_id::RuleId;
 use crate::rules;
 
 /// The page. `title` says which objects were audited, and when.
@@ -37,42 +36,34 @@ pub fn html(judged: &[Judged], title: &str) -> String {
     }
     out.push_str("</tbody></table>\n");
     for rule in tally.rules.keys() {
-        section(&mut out, *rule, judged);
+        let (name, why) = rules::find(*rule).map_or(("", ""), |rule| (rule.name, rule.why));
+        let _ = writeln!(
+            out,
+            "<h2 id=\"{rule}\">{rule} {}</h2><p>{}</p>",
+            escaped(name),
+            escaped(why)
+        );
+        for judged in judged {
+            let findings = judged.findings.iter();
+            let mut of_rule = findings.filter(|found| found.rule == *rule).peekable();
+            if of_rule.peek().is_none() {
+                continue;
+            }
+            let object = escaped(&judged.object.to_string());
+            let _ = write!(out, "<details><summary>{object}</summary><ul>");
+            for found in of_rule {
+                let mode = if found.exempt {
+                    "exempt"
+                } else {
+                    shown(found.mode)
+                };
+                let message = escaped(&found.message);
+                let _ = write!(out, "<li>{mode}: <code>{message}</code></li>");
+            }
+            out.push_str("</ul></details>\n");
+        }
     }
     document(title, "", &out)
-}
-
-fn section(out: &mut String, rule: RuleId, judged: &[Judged]) {
-    let found = rules::find(rule);
-    let (name, why) = found.map_or(("", ""), |rule| (rule.name, rule.why));
-    let _ = writeln!(
-        out,
-        "<h2 id=\"{rule}\">{rule} {}</h2><p>{}</p>",
-        escaped(name),
-        escaped(why)
-    );
-    for judged in judged {
-        let mut of_rule = judged
-            .findings
-            .iter()
-            .filter(|found| found.rule == rule)
-            .peekable();
-        if of_rule.peek().is_none() {
-            continue;
-        }
-        let object = escaped(&judged.object.to_string());
-        let _ = write!(out, "<details><summary>{object}</summary><ul>");
-        for found in of_rule {
-            let mode = if found.exempt {
-                "exempt"
-            } else {
-                shown(found.mode)
-            };
-            let message = escaped(&found.message);
-            let _ = write!(out, "<li>{mode}: <code>{message}</code></li>");
-        }
-        out.push_str("</ul></details>\n");
-    }
 }
 
 #[cfg(test)]

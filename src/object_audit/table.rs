@@ -70,11 +70,27 @@ pub fn json(judged: &[Judged]) -> String {
             })
         })
         .collect();
-    let objects: Vec<Value> = judged
-        .iter()
-        .filter(|judged| !judged.findings.is_empty())
-        .map(object)
-        .collect();
+    let objects = judged.iter().filter(|judged| !judged.findings.is_empty());
+    let objects = objects.map(|judged| {
+        let findings = judged.findings.iter().map(|found| {
+            json!({
+                "rule": found.rule.to_string(),
+                "mode": found.mode.name(),
+                "wouldDeny": found.would_deny(),
+                "exempt": found.exempt,
+                "policy": found.policy.as_deref(),
+                "message": found.message,
+            })
+        });
+        json!({
+            "kind": judged.object.kind.name(),
+            "namespace": judged.object.namespace,
+            "name": judged.object.name,
+            "policies": judged.policies.iter().map(|name| &**name).collect::<Vec<_>>(),
+            "findings": findings.collect::<Vec<_>>(),
+        })
+    });
+    let objects: Vec<Value> = objects.collect();
     pretty(&json!({
         "objects": tally.objects,
         "denied": tally.denied,
@@ -82,26 +98,6 @@ pub fn json(judged: &[Judged]) -> String {
         "rules": rules,
         "findings": objects,
     }))
-}
-
-fn object(judged: &Judged) -> Value {
-    let findings = judged.findings.iter().map(|found| {
-        json!({
-            "rule": found.rule.to_string(),
-            "mode": found.mode.name(),
-            "wouldDeny": found.would_deny(),
-            "exempt": found.exempt,
-            "policy": found.policy.as_deref(),
-            "message": found.message,
-        })
-    });
-    json!({
-        "kind": judged.object.kind.name(),
-        "namespace": judged.object.namespace,
-        "name": judged.object.name,
-        "policies": judged.policies.iter().map(|name| &**name).collect::<Vec<_>>(),
-        "findings": findings.collect::<Vec<_>>(),
-    })
 }
 
 /// Whether any object is denied, or would be if everything were enforced.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::object_audit::Judged;
 use crate::objects::Identity;
 use crate::policy::Mode;
+use crate::policy::resource::RuleCount;
 use crate::rule_id::RuleId;
 
 /// The number of worst objects that are named.
@@ -21,24 +22,9 @@ pub struct AuditTally {
     /// The number of further objects that would be denied if every policy's `mode` were Enforce.
     pub would_deny: i64,
     /// The counts by rule.
-    pub rules: BTreeMap<RuleId, Counts>,
+    pub rules: BTreeMap<RuleId, RuleCount>,
     /// The worst objects, in descending order.
     pub offenders: Vec<OffendingObject>,
-}
-
-/// The numbers of objects with findings of one rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// Objects with a finding that denies.
-    pub denied: i64,
-    /// Objects with a finding that warns, and none that denies.
-    pub warned: i64,
-    /// Objects whose findings are only recorded.
-    pub audited: i64,
-    /// Objects whose findings are all exempt.
-    pub exempt: i64,
-    /// Objects that would be denied only if this rule were enforced.
-    pub would_deny: i64,
 }
 
 /// An object with findings.
@@ -71,22 +57,27 @@ impl AuditTally {
         self.would_deny += i64::from(judged.would_be_denied());
         let rules: BTreeSet<RuleId> = judged.findings.iter().map(|found| found.rule).collect();
         for rule in &rules {
-            self.rules.entry(*rule).or_default().add(judged, *rule);
+            let counts = self.rules.entry(*rule).or_insert_with(|| RuleCount {
+                rule: rule.to_string(),
+                ..RuleCount::default()
+            });
+            let of_rule = || judged.findings.iter().filter(|found| found.rule == *rule);
+            let worst = of_rule().map(|found| found.mode).max();
+            match worst {
+                Some(Mode::Enforce) => counts.denied += 1,
+                Some(Mode::Warn) => counts.warned += 1,
+                Some(Mode::Audit) => counts.audited += 1,
+                _ => {}
+            }
+            let is_exempt = of_rule().all(|found| found.exempt);
+            counts.exempt += i64::from(is_exempt);
+            counts.would_deny += i64::from(!is_exempt && worst != Some(Mode::Enforce));
         }
-        self.rank(judged, rules);
-    }
-
-    fn rank(&mut self, judged: &Judged, rules: BTreeSet<RuleId>) {
-        let mut reported = judged
-            .findings
-            .iter()
-            .filter(|found| found.mode > Mode::Off);
-        let denials = judged
-            .findings
-            .iter()
-            .filter(|found| found.mode == Mode::Enforce || found.would_deny())
-            .count();
-        if reported.next().is_none() && denials == 0 {
+        let count = |items: usize| i64::try_from(items).unwrap_or(i64::MAX);
+        let findings = judged.findings.iter();
+        let denials = findings.filter(|found| found.mode == Mode::Enforce || found.would_deny());
+        let denials = denials.count();
+        if denials == 0 && judged.findings.iter().all(|found| found.mode == Mode::Off) {
             return;
         }
         let offender = OffendingObject {
@@ -114,26 +105,6 @@ impl AuditTally {
             self.offenders.truncate(OFFENDERS);
         }
     }
-}
-
-impl Counts {
-    fn add(&mut self, judged: &Judged, rule: RuleId) {
-        let of_rule = || judged.findings.iter().filter(|found| found.rule == rule);
-        match of_rule().map(|found| found.mode).max() {
-            Some(Mode::Enforce) => self.denied += 1,
-            Some(Mode::Warn) => self.warned += 1,
-            Some(Mode::Audit) => self.audited += 1,
-            _ => {}
-        }
-        let exempt = of_rule().all(|found| found.exempt);
-        let is_denied = of_rule().any(|found| found.mode == Mode::Enforce);
-        self.exempt += i64::from(exempt);
-        self.would_deny += i64::from(!exempt && !is_denied);
-    }
-}
-
-fn count(items: usize) -> i64 {
-    i64::try_from(items).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -181,7 +152,7 @@ mod tests {
             judged("d", &[]),
         ]);
         assert_eq!((tally.objects, tally.denied, tally.would_deny), (4, 1, 1));
-        let counts = tally.rules[&RuleId(105)];
+        let counts = &tally.rules[&RuleId(105)];
         assert_eq!((counts.denied, counts.warned, counts.audited), (1, 1, 1));
         assert_eq!((counts.exempt, counts.would_deny), (1, 1));
         assert_eq!(tally.rules[&RuleId(213)].would_deny, 1);

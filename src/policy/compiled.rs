@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::jiff::Timestamp;
+use serde_json::Value;
 
-use super::resource::Reconcile;
+use super::resource::{Defaults, Reconcile};
 use super::settings::{DefaultValues, ReconcileSettings};
 use super::{Exemption, Limits, Mode, Scope};
 use crate::plan::{Headroom, ScheduledStandby};
@@ -27,7 +28,7 @@ pub struct Policy {
     /// Limits on what objects may request.
     pub limits: Limits,
     /// The values that defaults fill in.
-    pub defaults: PartialDefaults,
+    pub defaults: Defaults,
     /// The scaler of the clusters, and its settings.
     pub reconcile: PartialReconcile,
     /// Exemptions: findings that are only recorded until a given time.
@@ -42,19 +43,6 @@ impl Policy {
         let exemptions = self.exemptions.iter().map(Arc::as_ref);
         exemptions.filter(move |exemption| !exemption.is_in_force(now))
     }
-}
-
-/// The part of [`DefaultValues`] that a policy sets.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PartialDefaults {
-    pub(crate) image: Option<String>,
-    pub(crate) idle_timeout_seconds: Option<i64>,
-    pub(crate) upscaling_mode: Option<String>,
-    pub(crate) ray_cpu: Option<String>,
-    pub(crate) ray_memory: Option<String>,
-    pub(crate) rayfit_cpu: Option<String>,
-    pub(crate) rayfit_memory: Option<String>,
-    pub(crate) head_takes_no_work: Option<bool>,
 }
 
 /// The part of [`ReconcileSettings`], and the permitted modes, that a policy sets.
@@ -83,24 +71,29 @@ fn write<T: Clone>(place: &mut T, said: Option<&T>) {
     }
 }
 
-impl PartialDefaults {
+impl Defaults {
+    /// Writes the values that are set here, whose quantities are valid, over those there.
     pub(crate) fn write_over(&self, values: &mut DefaultValues) {
-        write(&mut values.image, self.image.as_ref());
-        write(
-            &mut values.idle_timeout_seconds,
-            self.idle_timeout_seconds.as_ref(),
-        );
+        let container = self.ray_container.clone().unwrap_or_default();
+        let rayfit = self.rayfit_container.clone().unwrap_or_default();
+        for (place, amount) in [
+            (&mut values.ray_sidecar.cpu, container.cpu),
+            (&mut values.ray_sidecar.memory, container.memory),
+            (&mut values.rayfit_sidecar.cpu, rayfit.cpu),
+            (&mut values.rayfit_sidecar.memory, rayfit.memory),
+        ] {
+            let Some(amount) = amount else { continue };
+            // Objects get them as the policy writes them.
+            *place = match amount.0 {
+                Value::String(text) => text,
+                other => other.to_string(),
+            };
+        }
+        write(&mut values.image, rayfit.image.as_ref());
+        let seconds = self.idle_timeout_seconds.as_ref();
+        write(&mut values.idle_timeout_seconds, seconds);
         write(&mut values.upscaling_mode, self.upscaling_mode.as_ref());
-        write(&mut values.ray_sidecar.cpu, self.ray_cpu.as_ref());
-        write(&mut values.ray_sidecar.memory, self.ray_memory.as_ref());
-        write(&mut values.rayfit_sidecar.cpu, self.rayfit_cpu.as_ref());
-        write(
-            &mut values.rayfit_sidecar.memory,
-            self.rayfit_memory.as_ref(),
-        );
-        write(
-            &mut values.head_takes_no_work,
-            self.head_takes_no_work.as_ref(),
-        );
+        let head = self.head_takes_no_work.as_ref();
+        write(&mut values.head_takes_no_work, head);
     }
 }

@@ -46,7 +46,15 @@ impl Exemption {
 
     /// Whether it covers `object`.
     pub fn covers(&self, object: &RayObject<'_>) -> bool {
-        self.objects.iter().any(|objects| objects.contain(object))
+        let namespace = object.namespace().unwrap_or(DEFAULT_NAMESPACE);
+        let fits = |pattern: &Option<Pattern>, text: &str| {
+            pattern.as_ref().is_none_or(|pattern| pattern.matches(text))
+        };
+        self.objects.iter().any(|objects| {
+            objects.kind.is_none_or(|kind| kind == object.kind)
+                && fits(&objects.namespace, namespace)
+                && fits(&objects.name, name_of(object))
+        })
     }
 
     /// Whether it covers findings of `rule`.
@@ -58,16 +66,6 @@ impl Exemption {
 }
 
 impl ExemptionScope {
-    fn contain(&self, object: &RayObject<'_>) -> bool {
-        let namespace = object.namespace().unwrap_or(DEFAULT_NAMESPACE);
-        let fits = |pattern: &Option<Pattern>, text: &str| {
-            pattern.as_ref().is_none_or(|pattern| pattern.matches(text))
-        };
-        self.kind.is_none_or(|kind| kind == object.kind)
-            && fits(&self.namespace, namespace)
-            && fits(&self.name, name_of(object))
-    }
-
     /// Whether it covers every object.
     pub fn is_everything(&self) -> bool {
         let any = |pattern: &Option<Pattern>| pattern.as_ref().is_none_or(Pattern::is_any);

@@ -34,18 +34,9 @@ pub struct Limit<T> {
     pub policy: Arc<str>,
 }
 
-/// A limit by its name in a policy, in a form that can be compared with others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NamedLimit {
-    /// Its name under `spec.limits`.
-    pub name: &'static str,
-    /// The most that is allowed.
-    pub most: Quantity,
-}
-
 impl Limits {
-    /// The limits that are set, by name.
-    pub fn named(&self) -> impl Iterator<Item = NamedLimit> {
+    /// The limits that are set: the name of each under `spec.limits`, and the most that is allowed.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, Quantity)> {
         let amount = |limit: &Option<Limit<Quantity>>| limit.as_ref().map(|limit| limit.most);
         let count = |limit: &Option<Limit<i64>>| {
             limit.as_ref().map(|limit| Quantity::from_units(limit.most))
@@ -61,20 +52,18 @@ impl Limits {
             ("maxMemoryPerCluster", amount(&self.memory_per_cluster)),
         ]
         .into_iter()
-        .filter_map(|(name, most)| Some(NamedLimit { name, most: most? }))
+        .filter_map(|(name, most)| Some((name, most?)))
     }
 
-    /// Adds those limits of `others` that are not set yet.
-    pub fn complete(&mut self, others: &Self) {
-        self.take(others, false);
-    }
-
-    /// Takes those limits of `others` that are not set yet or allow less.
-    pub fn tighten(&mut self, others: &Self) {
-        self.take(others, true);
-    }
-
-    fn take(&mut self, others: &Self, or_less: bool) {
+    /// Takes those limits of `others` that are not set yet, and with `or_less` also those that allow less.
+    pub fn take(&mut self, others: &Self, or_less: bool) {
+        fn take<T: PartialOrd>(own: &mut Option<Limit<T>>, other: Option<Limit<T>>, or_less: bool) {
+            let Some(other) = other else { return };
+            let is_taken = |own: &Limit<T>| or_less && other.most < own.most;
+            if own.as_ref().is_none_or(is_taken) {
+                *own = Some(other);
+            }
+        }
         let Self {
             workers_per_cluster,
             workers_per_group,
@@ -84,31 +73,19 @@ impl Limits {
             idle_timeout_seconds,
             cpu_per_cluster,
             memory_per_cluster,
-        } = self;
+        } = others.clone();
+        take(&mut self.workers_per_cluster, workers_per_cluster, or_less);
+        take(&mut self.workers_per_group, workers_per_group, or_less);
+        take(&mut self.cpu_per_pod, cpu_per_pod, or_less);
+        take(&mut self.memory_per_pod, memory_per_pod, or_less);
+        take(&mut self.gpus_per_cluster, gpus_per_cluster, or_less);
         take(
-            workers_per_cluster,
-            others.workers_per_cluster.as_ref(),
-            or_less,
-        );
-        take(
-            workers_per_group,
-            others.workers_per_group.as_ref(),
-            or_less,
-        );
-        take(cpu_per_pod, others.cpu_per_pod.as_ref(), or_less);
-        take(memory_per_pod, others.memory_per_pod.as_ref(), or_less);
-        take(gpus_per_cluster, others.gpus_per_cluster.as_ref(), or_less);
-        take(
+            &mut self.idle_timeout_seconds,
             idle_timeout_seconds,
-            others.idle_timeout_seconds.as_ref(),
             or_less,
         );
-        take(cpu_per_cluster, others.cpu_per_cluster.as_ref(), or_less);
-        take(
-            memory_per_cluster,
-            others.memory_per_cluster.as_ref(),
-            or_less,
-        );
+        take(&mut self.cpu_per_cluster, cpu_per_cluster, or_less);
+        take(&mut self.memory_per_cluster, memory_per_cluster, or_less);
     }
 
     /// The rules whose limits are set.
@@ -129,20 +106,5 @@ impl Limits {
         ]
         .into_iter()
         .filter_map(|(rule, is_set)| is_set.then_some(rule))
-    }
-}
-
-/// Takes a limit that is not set yet, or that allows less, if that is wanted.
-fn take<T: Clone + PartialOrd>(
-    own: &mut Option<Limit<T>>,
-    other: Option<&Limit<T>>,
-    or_less: bool,
-) {
-    let Some(other) = other else { return };
-    if own
-        .as_ref()
-        .is_none_or(|own| or_less && other.most < own.most)
-    {
-        *own = Some(other.clone());
     }
 }

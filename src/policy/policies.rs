@@ -94,7 +94,7 @@ impl Policies {
             for rule in policy.limits.rules().map(RuleId) {
                 settings.modes.enforce_limit(rank, &policy.name, rule);
             }
-            settings.limits.complete(&policy.limits);
+            settings.limits.take(&policy.limits, false);
             let exemptions = policy.exemptions.iter();
             for exemption in exemptions.filter(|e| e.is_in_force(now) && e.covers(object)) {
                 settings.modes.exempt(rank, &policy.name, exemption);
@@ -106,7 +106,7 @@ impl Policies {
                     .modes
                     .enforce_limit(matching.len(), &policy.name, rule);
             }
-            settings.limits.tighten(&policy.limits);
+            settings.limits.take(&policy.limits, true);
         }
         settings.modes.complete(&base.modes);
         Cow::Owned(settings)
@@ -149,7 +149,10 @@ impl Policies {
     ) -> impl DoubleEndedIterator<Item = &'a Policy> {
         self.0.iter().filter(|policy| {
             let scope = &policy.scope;
-            scope.contains(cluster, facts) || scope.contains_maker(cluster, facts)
+            // A cluster that KubeRay created has the labels of the RayJob or RayService.
+            let maker = cluster.ray_owner_and_name();
+            scope.contains(cluster, facts)
+                || maker.is_some_and(|(kind, name)| scope.contains_as(kind, name, cluster, facts))
         })
     }
 

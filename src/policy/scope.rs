@@ -23,13 +23,6 @@ impl Scope {
         self.contains_as(object.kind, name_of(object), object, facts)
     }
 
-    /// Whether the RayJob or RayService for which KubeRay created `cluster` is one of them. Such a
-    /// cluster has the labels of that object.
-    pub fn contains_maker(&self, cluster: &RayObject<'_>, facts: &Facts) -> bool {
-        let maker = cluster.ray_owner();
-        maker.is_some_and(|(kind, name)| self.contains_as(kind, name, cluster, facts))
-    }
-
     /// Whether `object` can be one of them for all that is known: a namespace of which the watch has not told yet may
     /// have any labels.
     pub fn may_contain(&self, object: &RayObject<'_>, facts: &Facts) -> bool {
@@ -44,7 +37,13 @@ impl Scope {
     }
 
     /// Whether it contains `object`, if that had this kind and this name.
-    fn contains_as(&self, kind: Kind, name: &str, object: &RayObject<'_>, facts: &Facts) -> bool {
+    pub(super) fn contains_as(
+        &self,
+        kind: Kind,
+        name: &str,
+        object: &RayObject<'_>,
+        facts: &Facts,
+    ) -> bool {
         self.has_kind(kind)
             && self.has_name(name)
             && self.has_labels(|key| object.label(key))

@@ -5,41 +5,46 @@ use crate::ray::label;
 
 /// Requirements on labels, all of which must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Labels(Vec<Requirement>);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Requirement {
-    key: String,
-    operator: ScopeOperator,
-    values: Vec<String>,
-}
-
-/// The fault of an invalid selector.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SelectorFault {
-    /// The key is not valid in a label.
-    #[error("{0:?} is not a label key")]
-    Key(String),
-    /// The value is not valid in a label.
-    #[error("{1:?} is not a label value (key {0:?})")]
-    Value(String, String),
-    /// The operator must not have values but has some, or needs values and has none.
-    #[error("{0:?}: In and NotIn need values, Exists and DoesNotExist take none")]
-    Values(String),
-}
+pub struct Labels(Vec<LabelExpression>);
 
 impl Labels {
     /// Compiles a selector.
-    pub fn compile(selector: &ScopeSelector) -> Result<Self, SelectorFault> {
-        let plain = selector.match_labels.iter().map(|(key, value)| {
-            requirement(&LabelExpression {
+    ///
+    /// # Errors
+    ///
+    /// A requirement has a key or a value that is not valid in a label, or values that its operator does not take.
+    pub fn compile(selector: &ScopeSelector) -> Result<Self, String> {
+        let plain = selector
+            .match_labels
+            .iter()
+            .map(|(key, value)| LabelExpression {
                 key: key.clone(),
                 operator: ScopeOperator::In,
                 values: vec![value.clone()],
-            })
-        });
-        let expressions = selector.match_expressions.iter().map(requirement);
-        plain.chain(expressions).collect::<Result<_, _>>().map(Self)
+            });
+        let expressions: Vec<LabelExpression> = plain
+            .chain(selector.match_expressions.iter().cloned())
+            .collect();
+        for LabelExpression {
+            key,
+            operator,
+            values,
+        } in &expressions
+        {
+            if !label::is_key(key) {
+                return Err(format!("{key:?} is not a label key"));
+            }
+            if let Some(wrong) = values.iter().find(|value| !label::is_value(value)) {
+                return Err(format!("{wrong:?} is not a label value (key {key:?})"));
+            }
+            let takes_values = matches!(operator, ScopeOperator::In | ScopeOperator::NotIn);
+            if takes_values == values.is_empty() {
+                return Err(format!(
+                    "{key:?}: In and NotIn need values, Exists and DoesNotExist take none"
+                ));
+            }
+        }
+        Ok(Self(expressions))
     }
 
     /// Whether there are no requirements, so that it matches everything.
@@ -54,42 +59,17 @@ impl Labels {
 
     /// Whether the labels that `label` looks up meet every requirement.
     pub fn match_labels<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
-        self.0.iter().all(|need| need.holds(label(&need.key)))
-    }
-}
-
-fn requirement(expression: &LabelExpression) -> Result<Requirement, SelectorFault> {
-    let LabelExpression {
-        key,
-        operator,
-        values,
-    } = expression;
-    if !label::is_key(key) {
-        return Err(SelectorFault::Key(key.clone()));
-    }
-    if let Some(wrong) = values.iter().find(|value| !label::is_value(value)) {
-        return Err(SelectorFault::Value(key.clone(), wrong.clone()));
-    }
-    let takes_values = matches!(operator, ScopeOperator::In | ScopeOperator::NotIn);
-    if takes_values == values.is_empty() {
-        return Err(SelectorFault::Values(key.clone()));
-    }
-    Ok(Requirement {
-        key: key.clone(),
-        operator: *operator,
-        values: values.clone(),
-    })
-}
-
-impl Requirement {
-    fn holds(&self, label: Option<&str>) -> bool {
-        let listed = || label.is_some_and(|label| self.values.iter().any(|value| value == label));
-        match self.operator {
-            ScopeOperator::In => listed(),
-            ScopeOperator::NotIn => !listed(),
-            ScopeOperator::Exists => label.is_some(),
-            ScopeOperator::DoesNotExist => label.is_none(),
-        }
+        self.0.iter().all(|need| {
+            let label = label(&need.key);
+            let is_listed =
+                || label.is_some_and(|label| need.values.iter().any(|value| value == label));
+            match need.operator {
+                ScopeOperator::In => is_listed(),
+                ScopeOperator::NotIn => !is_listed(),
+                ScopeOperator::Exists => label.is_some(),
+                ScopeOperator::DoesNotExist => label.is_none(),
+            }
+        })
     }
 }
 
@@ -172,13 +152,14 @@ mod tests {
         let compile = |key, operator, values: &[&str]| {
             Labels::compile(&expression(key, operator, values)).map(|_| ())
         };
+        let refusal = "\"team\": In and NotIn need values, Exists and DoesNotExist take none";
         assert_eq!(
             compile("team", ScopeOperator::In, &[]),
-            Err(SelectorFault::Values("team".to_owned()))
+            Err(refusal.to_owned())
         );
         assert_eq!(
             compile("team", ScopeOperator::Exists, &["a"]),
-            Err(SelectorFault::Values("team".to_owned()))
+            Err(refusal.to_owned())
         );
         assert!(compile("te am", ScopeOperator::Exists, &[]).is_err());
         assert!(compile("team", ScopeOperator::In, &["a b"]).is_err());

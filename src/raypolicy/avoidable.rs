@@ -2,11 +2,14 @@
 //! matches an object once its author chooses others. These lead to a warning and are never refused,
 //! because an admin may intend it.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use crate::facts::Facts;
-use crate::policy::limits::NamedLimit;
 use crate::policy::{Policies, Policy, Scope};
+use crate::quantity::Quantity;
 use crate::ray::Kind;
-use crate::raypolicy::{PolicyFault, Weight};
+use crate::raypolicy::PolicyFault;
 
 /// The limits of `policy` that an object avoids with another label, name or kind if no policy in
 /// `others` then sets the same limit; and the limits that allow an object with a certain label or
@@ -16,86 +19,68 @@ pub fn avoidable(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<Polic
         .iter()
         .filter(|other| other.name != policy.name)
         .collect();
-    let limits: Vec<NamedLimit> = policy.limits.named().collect();
-    let names = |limits: &mut dyn Iterator<Item = &NamedLimit>| {
-        let names: Vec<&str> = limits.map(|limit| limit.name).collect();
-        names.join(", ")
-    };
+    let limits: Vec<(&str, Quantity)> = policy.limits.named().collect();
     let mut faults = Vec::new();
-    let escaped = |limit: &&NamedLimit| !left(limit, policy, &others, facts).is_empty();
-    let open = names(&mut limits.iter().filter(escaped));
+    let place = chosen(&policy.scope);
+    let open_to = |name: &str| unlimited(name, policy, &others, facts);
+    let open = limits.iter().map(|(name, _)| *name);
+    let open: Vec<&str> = open.filter(|name| !open_to(name).is_empty()).collect();
     if !open.is_empty() {
-        faults.push(escape(
-            policy,
-            &open,
-            limits.iter().filter(escaped),
-            &others,
-            facts,
-        ));
+        let names = open.join(", ");
+        faults.push(if let Some(place) = place {
+            PolicyFault::doubt(
+                place,
+                format!(
+                    "users choose this for their objects, and can so avoid {names}; also limit all \
+                     objects of these namespaces in a policy without names and objectSelector"
+                ),
+            )
+        } else {
+            let kinds: BTreeSet<Kind> = open.into_iter().flat_map(open_to).collect();
+            let kinds: Vec<&str> = kinds.into_iter().map(Kind::name).collect();
+            PolicyFault::doubt(
+                "kinds",
+                format!(
+                    "users who may write a {} avoid {names}; leave kinds out, or also limit that kind \
+                     in a policy",
+                    kinds.join(" or a ")
+                ),
+            )
+        });
     }
-    if let Some(place) = chosen(&policy.scope) {
-        for base in others.iter().filter(|base| is_base(base, policy, facts)) {
-            let more = |limit: &&NamedLimit| {
-                let theirs = base.limits.named().find(|named| named.name == limit.name);
-                theirs.is_some_and(|theirs| theirs.most < limit.most)
-            };
-            let gained = names(&mut limits.iter().filter(more));
-            if !gained.is_empty() && comes_first(policy, base) {
-                faults.push(doubt(
-                    place,
-                    format!(
-                        "users choose these for their objects, and can so get more than policy {} \
-                         allows ({gained}); use namespaceSelector to select who gets more",
-                        base.name
-                    ),
-                ));
-            }
+    let Some(place) = place else {
+        return faults;
+    };
+    let rank = |policy: &Policy| (Reverse(policy.priority), policy.name.clone());
+    for base in others.iter().filter(|base| is_base(base, policy, facts)) {
+        let gained = limits.iter().filter(|(name, most)| {
+            let mut theirs = base.limits.named();
+            theirs.any(|(their_name, theirs)| their_name == *name && theirs < *most)
+        });
+        let gained: Vec<&str> = gained.map(|(name, _)| *name).collect();
+        if !gained.is_empty() && rank(policy) < rank(base) {
+            faults.push(PolicyFault::doubt(
+                place,
+                format!(
+                    "users choose these for their objects, and can so get more than policy {} \
+                     allows ({}); use namespaceSelector to select who gets more",
+                    base.name,
+                    gained.join(", ")
+                ),
+            ));
         }
     }
     faults
 }
 
-/// The warning about limits that do not apply to everything in their namespaces.
-fn escape<'a>(
-    policy: &Policy,
-    open: &str,
-    limits: impl Iterator<Item = &'a NamedLimit>,
-    others: &[&Policy],
-    facts: &Facts,
-) -> PolicyFault {
-    if let Some(place) = chosen(&policy.scope) {
-        return doubt(
-            place,
-            format!(
-                "users choose this for their objects, and can so avoid {open}; also limit all \
-                 objects of these namespaces in a policy without names and objectSelector"
-            ),
-        );
-    }
-    let mut kinds: Vec<Kind> = limits
-        .flat_map(|limit| left(limit, policy, others, facts))
-        .collect();
-    kinds.sort_unstable();
-    kinds.dedup();
-    let kinds: Vec<&str> = kinds.into_iter().map(Kind::name).collect();
-    doubt(
-        "kinds",
-        format!(
-            "users who may write a {} avoid {open}; leave kinds out, or also limit that kind in a \
-             policy",
-            kinds.join(" or a ")
-        ),
-    )
-}
-
 /// The kinds of objects in the namespaces of `policy` to which no such limit applies.
-fn left(limit: &NamedLimit, policy: &Policy, others: &[&Policy], facts: &Facts) -> Vec<Kind> {
+fn unlimited(limit: &str, policy: &Policy, others: &[&Policy], facts: &Facts) -> Vec<Kind> {
     let limited = |kind: Kind| {
         let own = chosen(&policy.scope).is_none() && policy.scope.has_kind(kind);
         own || others.iter().any(|other| {
             is_base(other, policy, facts)
                 && other.scope.has_kind(kind)
-                && other.limits.named().any(|named| named.name == limit.name)
+                && other.limits.named().any(|(name, _)| name == limit)
         })
     };
     Kind::ALL
@@ -125,20 +110,6 @@ fn chosen(scope: &Scope) -> Option<&'static str> {
             .iter()
             .any(crate::policy::selector::Pattern::is_any);
     (!any).then_some("names")
-}
-
-/// Whether `policy` comes before `other`.
-fn comes_first(policy: &Policy, other: &Policy) -> bool {
-    let rank = |policy: &Policy| (std::cmp::Reverse(policy.priority), policy.name.clone());
-    rank(policy) < rank(other)
-}
-
-fn doubt(key: &str, problem: String) -> PolicyFault {
-    PolicyFault {
-        place: format!("spec.match.{key}"),
-        problem,
-        weight: Weight::Doubt,
-    }
 }
 
 #[cfg(test)]

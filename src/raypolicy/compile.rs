@@ -1,14 +1,13 @@
 //! Compiling a RayPolicy into a [`Policy`]. Invalid parts are left out and reported; the rest
 //! applies, and so do all other policies.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::policy::compiled::{PartialDefaults, PartialReconcile};
+use crate::policy::compiled::PartialReconcile;
 use crate::policy::exemption::ExemptionScope;
-use crate::policy::resource::{Amount, RayPolicy, RayPolicySpec};
+use crate::policy::resource::{Amount, RayPolicy};
 use crate::policy::selector::{Labels, Pattern};
 use crate::policy::{Exemption, Limit, Limits, Policy, Scope, resource};
 use crate::ray::Kind;
@@ -45,12 +44,30 @@ pub fn compile(policy: &RayPolicy) -> (Option<Policy>, Vec<PolicyFault>) {
         scope,
         priority: spec.priority,
         mode: spec.mode,
-        rules: modes(spec, &mut faults),
+        rules: spec
+            .rules
+            .iter()
+            .filter_map(|(text, mode)| {
+                let id = faults.part(&format!("spec.rules.{text}"), rule(text))?;
+                Some((id, *mode))
+            })
+            .collect(),
         limits: limits(spec.limits.as_ref(), &name, &mut faults),
         defaults: defaults(spec.defaults.as_ref(), &mut faults),
         reconcile: reconcile(spec.reconcile.as_ref(), &mut faults),
-        exemptions: exemptions(&spec.exemptions, &mut faults),
-        fail_closed: fail_closed(spec, &mut faults),
+        exemptions: spec
+            .exemptions
+            .iter()
+            .enumerate()
+            .filter_map(|(index, written)| exempt(written, index, &mut faults).map(Arc::new))
+            .collect(),
+        fail_closed: if spec.fail_closed == Some(true) && spec.scope.is_some() {
+            let problem = "applies to the whole cluster: set it in a policy without match";
+            faults.add(Weight::Part, "spec.failClosed", problem);
+            None
+        } else {
+            spec.fail_closed
+        },
         name,
     });
     (policy, faults.0)
@@ -110,14 +127,6 @@ fn rule(text: &str) -> Result<RuleId, String> {
     }
 }
 
-fn modes(spec: &RayPolicySpec, faults: &mut Faults) -> BTreeMap<RuleId, crate::policy::Mode> {
-    let modes = spec.rules.iter().filter_map(|(text, mode)| {
-        let id = faults.part(&format!("spec.rules.{text}"), rule(text))?;
-        Some((id, *mode))
-    });
-    modes.collect()
-}
-
 fn limits(
     written: Option<&resource::LimitsSpec>,
     policy: &Arc<str>,
@@ -151,31 +160,24 @@ fn limits(
     }
 }
 
-/// Quantities are written into objects as the policy writes them, if they are valid.
-fn defaults(written: Option<&resource::Defaults>, faults: &mut Faults) -> PartialDefaults {
-    let Some(written) = written else {
-        return PartialDefaults::default();
+/// The values of defaults, without quantities that are not valid.
+fn defaults(written: Option<&resource::Defaults>, faults: &mut Faults) -> resource::Defaults {
+    let mut values = written.cloned().unwrap_or_default();
+    let mut check = |written: &mut Option<Amount>, place: &str| {
+        let place = format!("spec.defaults.{place}");
+        if amount(written.as_ref(), &place, faults).is_none() {
+            *written = None;
+        }
     };
-    let ray = written.ray_container.clone().unwrap_or_default();
-    let rayfit = written.rayfit_container.clone().unwrap_or_default();
-    let mut text = |written: Option<&Amount>, place: &str| {
-        let written = written?;
-        amount(Some(written), &format!("spec.defaults.{place}"), faults)?;
-        Some(match &written.0 {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        })
-    };
-    PartialDefaults {
-        ray_cpu: text(ray.cpu.as_ref(), "rayContainer.cpu"),
-        ray_memory: text(ray.memory.as_ref(), "rayContainer.memory"),
-        rayfit_cpu: text(rayfit.cpu.as_ref(), "rayfitContainer.cpu"),
-        rayfit_memory: text(rayfit.memory.as_ref(), "rayfitContainer.memory"),
-        image: rayfit.image,
-        idle_timeout_seconds: written.idle_timeout_seconds,
-        upscaling_mode: written.upscaling_mode.clone(),
-        head_takes_no_work: written.head_takes_no_work,
+    if let Some(ray) = &mut values.ray_container {
+        check(&mut ray.cpu, "rayContainer.cpu");
+        check(&mut ray.memory, "rayContainer.memory");
     }
+    if let Some(rayfit) = &mut values.rayfit_container {
+        check(&mut rayfit.cpu, "rayfitContainer.cpu");
+        check(&mut rayfit.memory, "rayfitContainer.memory");
+    }
+    values
 }
 
 pub(super) fn reconcile(
@@ -196,13 +198,6 @@ pub(super) fn reconcile(
         headroom: standby::headroom(written, faults),
         schedules: standby::schedules(written, faults),
     }
-}
-
-fn exemptions(written: &[resource::ExemptionSpec], faults: &mut Faults) -> Vec<Arc<Exemption>> {
-    let exemptions = written.iter().enumerate();
-    exemptions
-        .filter_map(|(index, exemption)| exempt(exemption, index, faults).map(Arc::new))
-        .collect()
 }
 
 fn exempt(
@@ -230,10 +225,18 @@ fn exempt(
                 .collect(),
         ),
     };
+    let pattern = |text: &Option<String>| text.as_deref().map(Pattern::new);
     let objects = written.objects.iter().enumerate();
     let objects = objects
         .filter_map(|(index, written)| {
-            faults.part(&format!("{place}.objects[{index}]"), objects_of(written))
+            let kind = written.kind.as_ref();
+            let kind = kind.map(|name| Kind::from_name(name).ok_or_else(|| no_kind(name)));
+            let kind = faults.part(&format!("{place}.objects[{index}]"), kind.transpose())?;
+            Some(ExemptionScope {
+                kind,
+                namespace: pattern(&written.namespace),
+                name: pattern(&written.name),
+            })
         })
         .collect();
     Some(Exemption {
@@ -244,26 +247,4 @@ fn exempt(
         ticket: written.ticket.clone(),
         expires: expires?,
     })
-}
-
-fn objects_of(written: &resource::ExemptObjects) -> Result<ExemptionScope, String> {
-    let pattern = |text: &Option<String>| text.as_deref().map(Pattern::new);
-    let kind = match &written.kind {
-        Some(name) => Some(Kind::from_name(name).ok_or_else(|| no_kind(name))?),
-        None => None,
-    };
-    Ok(ExemptionScope {
-        kind,
-        namespace: pattern(&written.namespace),
-        name: pattern(&written.name),
-    })
-}
-
-fn fail_closed(spec: &RayPolicySpec, faults: &mut Faults) -> Option<bool> {
-    if spec.fail_closed == Some(true) && spec.scope.is_some() {
-        let problem = "applies to the whole cluster: set it in a policy without match";
-        faults.add(Weight::Part, "spec.failClosed", problem);
-        return None;
-    }
-    spec.fail_closed
 }

@@ -16,6 +16,17 @@ pub struct PolicyFault {
     pub weight: Weight,
 }
 
+impl PolicyFault {
+    /// A doubt about a part of `spec.match`.
+    pub(super) fn doubt(key: &str, problem: impl Into<String>) -> Self {
+        Self {
+            place: format!("spec.match.{key}"),
+            problem: problem.into(),
+            weight: Weight::Doubt,
+        }
+    }
+}
+
 /// The effect of a problem on the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {

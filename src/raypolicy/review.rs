@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::facts::Facts;
+use crate::policy::exemption::ExemptionScope;
 use crate::policy::resource::RayPolicy;
 use crate::policy::settings::ReconcileSettings;
-use crate::policy::{DefaultValues, Exemption, Mode, Policies, Policy};
+use crate::policy::{DefaultValues, Mode, Policies, Policy};
 use crate::raypolicy::vacuous::vacuous;
 use crate::raypolicy::{PolicyFault, Weight, avoidable, compile};
 use crate::rule_id::RuleId;
@@ -80,45 +81,33 @@ fn without_positions(place: &str) -> String {
 /// The problems of a policy on its own.
 fn examine(policy: &RayPolicy, now: Timestamp) -> (Option<Policy>, Vec<PolicyFault>) {
     let (compiled, mut faults) = compile(policy);
-    let exemptions = compiled.iter().flat_map(|compiled| &compiled.exemptions);
-    for exemption in exemptions {
-        let place = format!("spec.exemptions[{}]", exemption.index);
-        faults.extend(unbounded(exemption, &place, now));
+    for exemption in compiled.iter().flat_map(|compiled| &compiled.exemptions) {
+        let mut report = |key: &str, problem: String| {
+            faults.push(PolicyFault {
+                place: format!("spec.exemptions[{}].{key}", exemption.index),
+                problem,
+                weight: Weight::Part,
+            });
+        };
+        let expires = exemption.expires;
+        if !exemption.is_in_force(now) {
+            let problem =
+                format!("{expires} is in the past: set a later time, or remove the exemption");
+            report("expires", problem);
+        } else if expires.duration_since(now) > LONGEST {
+            let problem = format!(
+                "{expires} is more than a year ahead: exempt for a shorter time, then again"
+            );
+            report("expires", problem);
+        }
+        let mut objects = exemption.objects.iter();
+        if exemption.rules.is_none() && objects.any(ExemptionScope::is_everything) {
+            let problem = "this exempts every object from every rule: set mode to Audit instead, or \
+                           name some";
+            report("objects", problem.to_owned());
+        }
     }
     (compiled, faults)
-}
-
-fn unbounded(exemption: &Exemption, place: &str, now: Timestamp) -> Vec<PolicyFault> {
-    let fault = |key: &str, problem: String| PolicyFault {
-        place: format!("{place}.{key}"),
-        problem,
-        weight: Weight::Part,
-    };
-    let expires = exemption.expires;
-    let mut faults = Vec::new();
-    if !exemption.is_in_force(now) {
-        faults.push(fault(
-            "expires",
-            format!("{expires} is in the past: set a later time, or remove the exemption"),
-        ));
-    } else if expires.duration_since(now) > LONGEST {
-        faults.push(fault(
-            "expires",
-            format!("{expires} is more than a year ahead: exempt for a shorter time, then again"),
-        ));
-    }
-    let everything = exemption
-        .objects
-        .iter()
-        .any(crate::policy::exemption::ExemptionScope::is_everything);
-    if everything && exemption.rules.is_none() {
-        faults.push(fault(
-            "objects",
-            "this exempts every object from every rule: set mode to Audit instead, or name some"
-                .to_owned(),
-        ));
-    }
-    faults
 }
 
 /// Another policy of the same priority that disagrees about some of the same objects. Then the
@@ -169,22 +158,21 @@ fn disagreement(one: &Policy, other: &Policy) -> Option<String> {
 
 /// The values about which two policies disagree, if there are any: those that come out differently in another order.
 fn other_values(one: &Policy, other: &Policy) -> Option<String> {
+    fn differ<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {
+        one.zip(other).is_some_and(|(one, other)| one != other)
+    }
     let mut limits = one.limits.named();
-    let limit = limits.find(|own| {
-        let theirs = other.limits.named().find(|theirs| theirs.name == own.name);
-        theirs.is_some_and(|theirs| theirs.most != own.most)
+    let limit = limits.find(|(name, most)| {
+        let mut theirs = other.limits.named();
+        theirs.any(|(their_name, theirs)| their_name == *name && theirs != *most)
     });
-    if let Some(limit) = limit {
-        return Some(format!("limit {}", limit.name));
+    if let Some((name, _)) = limit {
+        return Some(format!("limit {name}"));
     }
     let defaults = |policy: &Policy, values: &mut DefaultValues| policy.defaults.write_over(values);
     let reconcile =
         |policy: &Policy, settings: &mut ReconcileSettings| policy.reconcile.write_over(settings);
-    let differ = |own: bool, theirs: bool, equal: bool| own && theirs && !equal;
-    let (modes, theirs) = (
-        &one.reconcile.written.allowed_modes,
-        &other.reconcile.written.allowed_modes,
-    );
+    let modes = |policy: &Policy| policy.reconcile.written.allowed_modes.clone();
     let decides = [
         ("value in defaults", depends_on_order(one, other, defaults)),
         (
@@ -193,15 +181,11 @@ fn other_values(one: &Policy, other: &Policy) -> Option<String> {
         ),
         (
             "allowedModes",
-            differ(modes.is_some(), theirs.is_some(), modes == theirs),
+            differ(modes(one).as_ref(), modes(other).as_ref()),
         ),
         (
             "failClosed",
-            differ(
-                one.fail_closed.is_some(),
-                other.fail_closed.is_some(),
-                one.fail_closed == other.fail_closed,
-            ),
+            differ(one.fail_closed.as_ref(), other.fail_closed.as_ref()),
         ),
     ];
     let decides = decides.into_iter().find(|(_, decides)| *decides);

@@ -5,7 +5,6 @@
 //! policy is read. The text belongs to whoever owns the RayCluster, who could as well run another
 //! autoscaler in the head pod: what has to hold against them is in the rules of admission.
 
-use crate::policy::compiled::PartialReconcile;
 use crate::policy::resource::Reconcile;
 use crate::policy::settings::ReconcileSettings;
 use crate::raypolicy::compile;
@@ -34,8 +33,8 @@ pub enum SettingsFault {
 /// # Errors
 ///
 /// [`SettingsFault`] if it would be too long to be read.
-pub fn write(told: &Reconcile) -> Result<String, SettingsFault> {
-    let text = serde_json::to_string(told)?;
+pub fn write(settings: &Reconcile) -> Result<String, SettingsFault> {
+    let text = serde_json::to_string(settings)?;
     bounded(&text)?;
     Ok(text)
 }
@@ -47,14 +46,11 @@ pub fn write(told: &Reconcile) -> Result<String, SettingsFault> {
 /// [`SettingsFault`] if nothing can be read.
 pub fn read(text: &str) -> Result<ReconcileSettings, SettingsFault> {
     bounded(text)?;
-    let told: Reconcile = serde_json::from_str(text)?;
+    let written: Reconcile = serde_json::from_str(text)?;
     let mut settings = ReconcileSettings::default();
-    partial(&told.for_sidecar()).write_over(&mut settings);
+    let compiled = compile::reconcile(Some(&written.for_sidecar()), &mut Faults::default());
+    compiled.write_over(&mut settings);
     Ok(settings)
-}
-
-fn partial(told: &Reconcile) -> PartialReconcile {
-    compile::reconcile(Some(told), &mut Faults::default())
 }
 
 fn bounded(text: &str) -> Result<(), SettingsFault> {

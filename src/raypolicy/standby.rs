@@ -98,17 +98,13 @@ fn room(written: &resource::HeadroomSpec, place: &str, faults: &mut Faults) -> H
         share_percent: faults
             .part(&format!("{place}.sharePercent"), in_range)
             .unwrap_or(0),
-        cpus: cpus.map_or(0, whole),
+        cpus: cpus.map_or(0, |cpus| {
+            u32::try_from(cpus.ceil_units()).map_or(MOST_UNITS, |cpus| cpus.min(MOST_UNITS))
+        }),
         requests: requests
             .filter_map(|(index, one)| request(one, &format!("{place}.requests[{index}]"), faults))
             .collect(),
     }
-}
-
-fn whole(amount: Quantity) -> u32 {
-    u32::try_from(amount.ceil_units())
-        .unwrap_or(MOST_UNITS)
-        .min(MOST_UNITS)
 }
 
 fn request(

@@ -25,10 +25,20 @@ fn compare(place: &str, written: &Value, read: &Value, faults: &mut Vec<PolicyFa
     match (written, read) {
         (Value::Object(written), Value::Object(read)) => {
             for (key, value) in written.iter().filter(|(_, value)| !is_empty(value)) {
-                match read.get(key) {
-                    Some(read) => compare(&format!("{place}.{key}"), value, read, faults),
-                    None => faults.push(fault(place, key)),
+                if let Some(read) = read.get(key) {
+                    compare(&format!("{place}.{key}"), value, read, faults);
+                    continue;
                 }
+                let problem = match nearest(key, KEYS.iter().map(String::as_str)) {
+                    Some(near) => format!("there is no such key; did you mean {near}?"),
+                    None => "there is no such key (kubectl explain raypolicy.spec lists them)"
+                        .to_owned(),
+                };
+                faults.push(PolicyFault {
+                    place: format!("{place}.{key}"),
+                    problem,
+                    weight: Weight::Part,
+                });
             }
         }
         (Value::Array(written), Value::Array(read)) => {
@@ -74,18 +84,6 @@ fn gather(schema: &Value, keys: &mut BTreeSet<String>) {
         if let Some(inner) = schema.get(inner) {
             gather(inner, keys);
         }
-    }
-}
-
-fn fault(place: &str, key: &str) -> PolicyFault {
-    let problem = match nearest(key, KEYS.iter().map(String::as_str)) {
-        Some(near) => format!("there is no such key; did you mean {near}?"),
-        None => "there is no such key (kubectl explain raypolicy.spec lists them)".to_owned(),
-    };
-    PolicyFault {
-        place: format!("{place}.{key}"),
-        problem,
-        weight: Weight::Part,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::facts::{Facts, StoredObject};
 use crate::policy::Policy;
-use crate::raypolicy::{PolicyFault, Weight};
+use crate::raypolicy::PolicyFault;
 
 /// Selectors and names that nothing matches now. Names and labels are only reported where a Ray
 /// object is known that the policy could match.
@@ -14,7 +14,7 @@ pub(crate) fn vacuous(policy: &Policy, facts: &Facts) -> Vec<PolicyFault> {
         && !namespaces.any(|namespace| scope.has_namespace(namespace, facts));
     if nowhere {
         let problem = "no namespace has these labels now, so the policy matches nothing";
-        return vec![doubt("namespaceSelector", problem)];
+        return vec![PolicyFault::doubt("namespaceSelector", problem)];
     }
     let objects: Vec<&StoredObject> = facts
         .objects
@@ -27,38 +27,25 @@ pub(crate) fn vacuous(policy: &Policy, facts: &Facts) -> Vec<PolicyFault> {
     if objects.is_empty() {
         return Vec::new();
     }
-    among(policy, &objects)
-}
-
-/// The names or labels that none of `objects` has, or both if no object has them together.
-fn among(policy: &Policy, objects: &[&StoredObject]) -> Vec<PolicyFault> {
-    let scope = &policy.scope;
-    let selected = |object: &StoredObject| scope.has_labels(|key| object.label(key));
+    // Names or labels that none of the objects has, or both if no object has them together.
+    let is_selected = |object: &StoredObject| scope.has_labels(|key| object.label(key));
     let mut faults = Vec::new();
     for (index, pattern) in scope.names.iter().enumerate() {
         if !objects.iter().any(|object| pattern.matches(&object.name)) {
             let problem = "no Ray object that the policy could match has such a name now";
-            faults.push(doubt(&format!("names[{index}]"), problem));
+            faults.push(PolicyFault::doubt(&format!("names[{index}]"), problem));
         }
     }
-    if !objects.iter().any(|object| selected(object)) {
+    if !objects.iter().any(|object| is_selected(object)) {
         let problem = "no Ray object that the policy could match has these labels now";
-        faults.push(doubt("objectSelector", problem));
+        faults.push(PolicyFault::doubt("objectSelector", problem));
     }
-    let is_about = |object: &StoredObject| selected(object) && scope.has_name(&object.name);
+    let is_about = |object: &StoredObject| is_selected(object) && scope.has_name(&object.name);
     if faults.is_empty() && !objects.iter().any(|object| is_about(object)) {
         let problem = "no Ray object has both such a name and these labels now";
-        faults.push(doubt("objectSelector", problem));
+        faults.push(PolicyFault::doubt("objectSelector", problem));
     }
     faults
-}
-
-fn doubt(key: &str, problem: &str) -> PolicyFault {
-    PolicyFault {
-        place: format!("spec.match.{key}"),
-        problem: problem.to_owned(),
-        weight: Weight::Doubt,
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use anstyle::Style;
 use serde_json::{Value, json};
 
 use super::json::pretty;
-use super::page::{Page, coverage, mode_and_version};
+use super::page::{Page, SINCE, coverage, mode_and_version};
 
 const BOLD: Style = Style::new().bold();
 
@@ -34,26 +34,25 @@ fn mode(page: &Page) -> &str {
 
 /// One JSON object per rule or default, in a list.
 pub fn json(pages: &[Page]) -> String {
-    pretty(&Value::Array(pages.iter().map(object).collect()))
-}
-
-fn object(page: &Page) -> Value {
     let titled = |list: &[(&str, String)]| -> Vec<Value> {
         list.iter()
             .map(|(title, text)| json!({"title": title, "text": text}))
             .collect()
     };
-    json!({
-        "id": page.id,
-        "name": page.name,
-        "mode": page.mode,
-        "cases": page.cases,
-        "summary": page.summary,
-        "texts": titled(&page.texts),
-        "examples": titled(&page.examples),
-        "withoutWebhook": {"covered": page.without_webhook.0, "gap": page.without_webhook.1},
-        "since": page.since,
-    })
+    let objects = pages.iter().map(|page| {
+        json!({
+            "id": page.id,
+            "name": page.name,
+            "mode": page.mode,
+            "cases": page.cases,
+            "summary": page.summary,
+            "texts": titled(&page.texts),
+            "examples": titled(&page.examples),
+            "withoutWebhook": {"covered": page.without_webhook.0, "gap": page.without_webhook.1},
+            "since": SINCE,
+        })
+    });
+    pretty(&Value::Array(objects.collect()))
 }
 
 /// A Markdown table whose numbers link to the sections of `target`, the file that [`markdown`]
@@ -95,11 +94,13 @@ fn anchor(page: &Page) -> String {
 }
 
 fn section(page: &Page) -> String {
+    let mut summary = page.summary.chars();
+    let first = summary.next().into_iter().flat_map(char::to_uppercase);
     let head = format!(
         "\n## {} {}\n\n{}. {}\n\n{}\n",
         page.id,
         page.name,
-        capitalised(page.summary),
+        first.chain(summary).collect::<String>(),
         mode_and_version(page),
         coverage(page)
     );
@@ -108,11 +109,4 @@ fn section(page: &Page) -> String {
     let examples = page.examples.iter();
     let examples = examples.map(|(title, yaml)| format!("\n{title}:\n\n```yaml\n{yaml}\n```\n"));
     std::iter::once(head).chain(texts).chain(examples).collect()
-}
-
-fn capitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(chars).collect()
-    })
 }

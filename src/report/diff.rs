@@ -8,7 +8,6 @@ use crate::defaults::Applied;
 const REMOVED: Style = AnsiColor::Red.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();
 const PLACE: Style = AnsiColor::Cyan.on_default();
-const PLAIN: Style = Style::new();
 
 /// The differences between two texts, and which defaults made them; empty if there are none.
 pub fn render(file: &str, before: &str, after: &str, applied: &[Applied]) -> String {
@@ -21,17 +20,15 @@ pub fn render(file: &str, before: &str, after: &str, applied: &[Applied]) -> Str
     out.push(format!("{ADDED}+++ {file} (as stored){ADDED:#}\n"));
     for hunk in diff.unified_diff().context_radius(3).iter_hunks() {
         out.push(format!("{PLACE}{}{PLACE:#}\n", hunk.header()));
-        out.extend(hunk.iter_changes().map(|change| line(&change)));
+        out.extend(hunk.iter_changes().map(|change| {
+            let (sign, style) = match change.tag() {
+                ChangeTag::Delete => ('-', REMOVED),
+                ChangeTag::Insert => ('+', ADDED),
+                ChangeTag::Equal => (' ', Style::new()),
+            };
+            let text = change.value().trim_end_matches('\n');
+            format!("{style}{sign}{text}{style:#}\n")
+        }));
     }
     out.concat()
-}
-
-fn line(change: &similar::Change<&str>) -> String {
-    let (sign, style) = match change.tag() {
-        ChangeTag::Delete => ('-', REMOVED),
-        ChangeTag::Insert => ('+', ADDED),
-        ChangeTag::Equal => (' ', PLAIN),
-    };
-    let text = change.value().trim_end_matches('\n');
-    format!("{style}{sign}{text}{style:#}\n")
 }

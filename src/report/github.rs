@@ -23,6 +23,11 @@ fn finding(entry: &ReportEntry) -> String {
         Level::Note => "notice",
     };
     let name = crate::rules::find(finding.rule).map_or("", |rule| rule.name);
+    // A line names the policy that decided the mode of the finding, if one did.
+    let decided = finding.decided.as_ref();
+    let decided = decided.map_or_else(String::new, |decided| {
+        format!("\n({} {decided})", entry.mode)
+    });
     format!(
         "::{command} file={file},line={line},endLine={end},col={column},endColumn={end_column},\
          title={title}::{message}\n",
@@ -33,22 +38,10 @@ fn finding(entry: &ReportEntry) -> String {
         end_column = span.end.column,
         title = property(&format!("{} {name}", finding.rule)),
         message = data(&format!(
-            "{}: {}. {}\n{}{}",
-            finding.path,
-            finding.problem,
-            finding.why,
-            finding.fix,
-            decided(entry)
+            "{}: {}. {}\n{}{decided}",
+            finding.path, finding.problem, finding.why, finding.fix
         )),
     )
-}
-
-/// A line that names the policy that decided the mode of the finding, if one did.
-fn decided(entry: &ReportEntry) -> String {
-    let decided = entry.finding.decided.as_ref();
-    decided.map_or_else(String::new, |decided| {
-        format!("\n({} {decided})", entry.mode)
-    })
 }
 
 fn unread(command: &str, unread: &Unread) -> String {

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::{FindingsReport, Level, ReportEntry, Unread, Unreadable};
-use crate::policy::DecidedBy;
 use crate::text::is_obeyed;
 
 /// The report as indented JSON, ended by a line break.
@@ -51,6 +50,8 @@ fn finding(entry: &ReportEntry) -> Value {
         span,
         ..
     } = entry;
+    let decided = finding.decided.as_ref();
+    let exemption = decided.and_then(|decided| decided.exemption.as_ref());
     json!({
         "rule": finding.rule.to_string(),
         "name": crate::rules::find(finding.rule).map(|rule| rule.name),
@@ -73,18 +74,13 @@ fn finding(entry: &ReportEntry) -> Value {
         "problem": finding.problem,
         "why": finding.why,
         "fix": finding.fix,
-        "policy": finding.decided.as_ref().map(|decided| &*decided.policy),
-        "exemption": finding.decided.as_ref().and_then(exemption),
+        "policy": decided.map(|decided| &*decided.policy),
+        "exemption": exemption.map(|exemption| json!({
+            "reason": exemption.reason,
+            "ticket": exemption.ticket,
+            "expires": exemption.expires.to_string(),
+        })),
     })
-}
-
-fn exemption(decided: &DecidedBy) -> Option<Value> {
-    let exemption = decided.exemption.as_ref()?;
-    Some(json!({
-        "reason": exemption.reason,
-        "ticket": exemption.ticket,
-        "expires": exemption.expires.to_string(),
-    }))
 }
 
 fn unread(unread: &Unread) -> Value {

@@ -28,19 +28,6 @@ pub struct Page {
     pub examples: Vec<(&'static str, String)>,
     /// The part that the API server can check by itself, and what it cannot (see [`crate::vap`]).
     pub without_webhook: (&'static str, Option<&'static str>),
-    /// The first release that has it.
-    pub since: &'static str,
-}
-
-/// A text that names neither a rule nor a default.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoSuchPage {
-    /// There is a similar name.
-    #[error("there is no rule or default \"{0}\"; did you mean {1}?")]
-    Near(String, String),
-    /// There is no similar name.
-    #[error("there is no rule or default \"{0}\"; `rayfit rules` lists them all")]
-    Unknown(String),
 }
 
 impl From<&Rule> for Page {
@@ -62,7 +49,6 @@ impl From<&Rule> for Page {
             ],
             examples: manifests(rule.page, ["Reported", "Corrected"]),
             without_webhook: rule.cel.said(),
-            since: rule.since,
         }
     }
 }
@@ -85,10 +71,12 @@ impl From<&DefaultRule> for Page {
             } else {
                 ("no", None)
             },
-            since: default.since,
         }
     }
 }
+
+/// The first release, which has every rule and default: one of a later release needs a version of its own.
+pub(super) const SINCE: &str = "0.1.0";
 
 /// The heading above how others behave.
 pub(super) const WITHOUT: &str = "Without this rule";
@@ -106,7 +94,11 @@ pub fn all() -> Vec<Page> {
 }
 
 /// The page of that number or name, ignoring case.
-pub fn find(query: &str) -> Result<Page, NoSuchPage> {
+///
+/// # Errors
+///
+/// Neither a rule nor a default has it; the text says which name is similar.
+pub fn find(query: &str) -> Result<Page, String> {
     let pages = all();
     let named =
         |page: &&Page| page.id.eq_ignore_ascii_case(query) || page.name.eq_ignore_ascii_case(query);
@@ -115,8 +107,10 @@ pub fn find(query: &str) -> Result<Page, NoSuchPage> {
     }
     let candidates = pages.iter().flat_map(|page| [page.name, page.id.as_str()]);
     Err(match nearest(query, candidates) {
-        Some(near) => NoSuchPage::Near(query.to_owned(), near.to_owned()),
-        None => NoSuchPage::Unknown(query.to_owned()),
+        Some(near) => format!("there is no rule or default \"{query}\"; did you mean {near}?"),
+        None => {
+            format!("there is no rule or default \"{query}\"; `rayfit rules` lists them all")
+        }
     })
 }
 
@@ -153,11 +147,10 @@ pub(super) fn coverage(page: &Page) -> String {
 
 /// `Mode: enforce. Since 0.1.0.`
 pub(super) fn mode_and_version(page: &Page) -> String {
-    let since = page.since;
     match (page.mode, page.cases) {
-        (Some(mode), Some(cases)) => format!("Mode: {mode} ({cases}). Since {since}."),
-        (Some(mode), None) => format!("Mode: {mode}. Since {since}."),
-        (None, _) => format!("A default, filled in at admission. Since {since}."),
+        (Some(mode), Some(cases)) => format!("Mode: {mode} ({cases}). Since {SINCE}."),
+        (Some(mode), None) => format!("Mode: {mode}. Since {SINCE}."),
+        (None, _) => format!("A default, filled in at admission. Since {SINCE}."),
     }
 }
 
@@ -176,13 +169,8 @@ mod tests {
     #[test]
     fn a_typo_gets_a_suggestion() {
         let error = find("ippr-start-parms").unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .contains("did you mean ippr-start-params?"),
-            "{error}"
-        );
+        assert!(error.contains("did you mean ippr-start-params?"), "{error}");
         let error = find("quite-something-else").unwrap_err();
-        assert!(error.to_string().contains("rayfit rules"), "{error}");
+        assert!(error.contains("rayfit rules"), "{error}");
     }
 }

@@ -6,13 +6,27 @@ use super::json::pretty;
 use super::page::WITHOUT;
 use super::{FindingsReport, Level, ReportEntry, Unread, Unreadable};
 use crate::policy::Mode;
-use crate::rules::{OwnMode, RULES, Rule};
+use crate::rules::{OwnMode, RULES};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
 /// The report as one SARIF run, ended by a line break.
 pub fn render(report: &FindingsReport) -> String {
-    let rules: Vec<Value> = RULES.iter().map(|rule| descriptor(rule)).collect();
+    let rules = RULES.iter().map(|rule| {
+        let mode = match rule.mode {
+            OwnMode::Always(mode) => mode,
+            OwnMode::ByCase(_) => Mode::Enforce,
+        };
+        json!({
+            "id": rule.id.to_string(),
+            "name": rule.name,
+            "shortDescription": {"text": rule.summary},
+            "fullDescription": {"text": rule.page.what()},
+            "help": {"text": format!("{} {}", rule.why, rule.page.text(WITHOUT))},
+            // SARIF names the levels as this crate does.
+            "defaultConfiguration": {"level": Level::of(mode).name()},
+        })
+    });
     let unread = report.unread.iter().map(|one| notification("error", one));
     let remarks = report
         .remarks
@@ -26,7 +40,7 @@ pub fn render(report: &FindingsReport) -> String {
                 "name": "rayfit",
                 "version": env!("CARGO_PKG_VERSION"),
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
-                "rules": rules,
+                "rules": rules.collect::<Vec<_>>(),
             }},
             "columnKind": "unicodeCodePoints",
             "invocations": [{
@@ -38,33 +52,13 @@ pub fn render(report: &FindingsReport) -> String {
     }))
 }
 
-fn descriptor(rule: &Rule) -> Value {
-    let mode = match rule.mode {
-        OwnMode::Always(mode) => mode,
-        OwnMode::ByCase(_) => Mode::Enforce,
-    };
-    json!({
-        "id": rule.id.to_string(),
-        "name": rule.name,
-        "shortDescription": {"text": rule.summary},
-        "fullDescription": {"text": rule.page.what()},
-        "help": {"text": format!("{} {}", rule.why, rule.page.text(WITHOUT))},
-        "defaultConfiguration": {"level": level(Level::of(mode))},
-    })
-}
-
-/// SARIF names the levels as this crate does.
-const fn level(level: Level) -> &'static str {
-    level.name()
-}
-
 fn result(entry: &ReportEntry) -> Value {
     let finding = &entry.finding;
     let index = RULES.iter().position(|rule| rule.id == finding.rule);
     let mut result = json!({
         "ruleId": finding.rule.to_string(),
         "ruleIndex": index,
-        "level": level(entry.level()),
+        "level": entry.level().name(),
         "message": {"text": format!(
             "{}: {}. {} {}",
             finding.path, finding.problem, finding.why, finding.fix
@@ -99,19 +93,14 @@ fn result(entry: &ReportEntry) -> Value {
 fn artifact(file: &str) -> Value {
     // A relative file stays relative, so that services find it in the repository.
     let relative = file.strip_prefix("./").unwrap_or(file);
-    json!({"uri": percent_encoded(relative)})
-}
-
-fn percent_encoded(path: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
-    path.bytes()
-        .map(|byte| match byte {
-            // Paths of Windows have slashes in URIs too.
-            b'\\' => "/".to_owned(),
-            byte if plain(byte) => char::from(byte).to_string(),
-            byte => format!("%{byte:02X}"),
-        })
-        .collect()
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    let encoded = relative.bytes().map(|byte| match byte {
+        // Paths of Windows have slashes in URIs too.
+        b'\\' => "/".to_owned(),
+        byte if is_plain(byte) => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    });
+    json!({"uri": encoded.collect::<String>()})
 }
 
 fn notification(level: &str, unread: &Unread) -> Value {

@@ -1,6 +1,8 @@
 //! A report for a terminal, like a compiler's: place, rule and problem; the line with the offending
 //! value underlined; why it matters and how to fix it.
 
+use std::fmt::Write as _;
+
 use anstyle::{AnsiColor, Style};
 
 use super::wrap::wrapped;
@@ -47,8 +49,20 @@ fn finding(entry: &ReportEntry) -> String {
         path = harmless(&finding.path.to_string()),
         problem = harmless(&finding.problem),
     );
-    out.push_str(&excerpt(entry));
-    let margin = margin(entry);
+    // Below the number of the line, which is as wide.
+    let margin = " ".repeat(line.to_string().len());
+    let (shown, before, length) = clipped(entry);
+    let (pad, carets) = (" ".repeat(before), "^".repeat(length));
+    let remark = if entry.exact {
+        ""
+    } else {
+        " absent; it belongs in here"
+    };
+    let _ = writeln!(
+        out,
+        "{margin} {DIM}|{DIM:#}\n{DIM}{line} |{DIM:#} {shown}\n{margin} {DIM}|{DIM:#} \
+         {pad}{style}{carets}{remark}{style:#}"
+    );
     let decided = finding.decided.as_ref().map(ToString::to_string);
     let mode = decided.map(|decided| format!("{} {decided}", entry.mode));
     for (label, text) in [
@@ -67,29 +81,6 @@ fn finding(entry: &ReportEntry) -> String {
 /// The text without what a terminal would obey.
 fn harmless(text: &str) -> String {
     text.replace(is_obeyed, "\u{fffd}")
-}
-
-/// Spaces as wide as the number of the line.
-fn margin(entry: &ReportEntry) -> String {
-    " ".repeat(entry.span.start.line.to_string().len())
-}
-
-/// The line with a part of it underlined, and a remark on values that are absent there.
-fn excerpt(entry: &ReportEntry) -> String {
-    let margin = margin(entry);
-    let number = entry.span.start.line;
-    let (shown, before, length) = clipped(entry);
-    let (pad, carets) = (" ".repeat(before), "^".repeat(length));
-    let style = style(entry.level());
-    let remark = if entry.exact {
-        ""
-    } else {
-        " absent; it belongs in here"
-    };
-    format!(
-        "{margin} {DIM}|{DIM:#}\n{DIM}{number} |{DIM:#} {shown}\n{margin} {DIM}|{DIM:#} \
-         {pad}{style}{carets}{remark}{style:#}\n"
-    )
 }
 
 /// The longest part of a line that is shown. JSON on one line can be megabytes long.
@@ -126,13 +117,20 @@ fn clipped(entry: &ReportEntry) -> (String, usize, usize) {
 
 /// `3 Ray objects checked, 1 denied: 4 errors, 2 warnings, 1 note; 2 other objects skipped`
 fn summary(report: &FindingsReport) -> String {
+    let levels = || {
+        let levels =
+            [Level::Error, Level::Warning, Level::Note].map(|level| (level, report.count(level)));
+        let found = levels.into_iter().filter(|(_, count)| *count > 0);
+        let found = found.map(|(level, count)| counted(count, level.name()));
+        found.collect::<Vec<_>>().join(", ")
+    };
     let tally = report.tally;
     let denied = style(Level::Error);
     let outcome = match tally.denied {
         0 if tally.checked == 0 => String::new(),
         0 if report.entries.is_empty() => ", nothing found".to_owned(),
-        0 => format!(", none denied: {}", levels(report)),
-        count => format!(", {denied}{count} denied{denied:#}: {}", levels(report)),
+        0 => format!(", none denied: {}", levels()),
+        count => format!(", {denied}{count} denied{denied:#}: {}", levels()),
     };
     let mut parts = vec![format!(
         "{} checked{outcome}",
@@ -153,15 +151,4 @@ fn summary(report: &FindingsReport) -> String {
         parts.push(format!("{denied}{unread} could not be read{denied:#}"));
     }
     parts.join("; ")
-}
-
-fn levels(report: &FindingsReport) -> String {
-    [Level::Error, Level::Warning, Level::Note]
-        .into_iter()
-        .filter_map(|level| match report.count(level) {
-            0 => None,
-            count => Some(counted(count, level.name())),
-        })
-        .collect::<Vec<_>>()
-        .join(", ")
 }

@@ -1,8 +1,8 @@
 //! The part of a rule that the API server can check by itself, in CEL: the source of `rayfit vap`.
 //!
 //! Each rule has it next to its check, so that the two are read and changed together. Everything
-//! that an expression reports must be a finding of the rule; `tests/e2e/vap` compares both on a
-//! real API server.
+//! that an expression reports must be a finding of the rule: `tests/core/vap/` compares both on the
+//! fixtures, and `tests/e2e/vap/` tries the policies on a real API server.
 
 use crate::policy::Mode;
 

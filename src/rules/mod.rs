@@ -15,14 +15,19 @@ pub mod kuberay;
 pub mod limits;
 mod rule;
 pub mod schema;
+mod shared;
 mod subject;
 
 pub use cel::{Cel, Check, Each, PLAIN};
-pub use rule::{Findings, OwnMode, Rule};
+pub use rule::{OwnMode, Rule};
 pub use subject::Subject;
 
-use crate::finding::Finding;
-use crate::rule_id::RuleId;
+// Every rule is written with these.
+pub use crate::finding::Finding;
+pub use crate::policy::Mode;
+pub use crate::rule_id::RuleId;
+pub use crate::rule_page::RulePage;
+
 /// Every rule, by number.
 pub static RULES: &[&Rule] = &[
     &ippr::schema::RULE,
@@ -115,11 +120,11 @@ pub fn find(id: RuleId) -> Option<&'static Rule> {
 
 /// Everything that the rules find in `subject`. Rules that the settings turn off are not run.
 pub fn run(subject: &Subject<'_>) -> Vec<Finding> {
-    let mut findings = Findings::default();
+    let mut findings = Vec::new();
     for rule in RULES {
         if !subject.settings.modes.is_off(rule.id) {
             (rule.check)(subject, &mut findings);
         }
     }
-    findings.into_vec()
+    findings
 }

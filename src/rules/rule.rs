@@ -35,12 +35,10 @@ pub struct Rule {
     pub page: RulePage,
     /// The consequence: the sentence that findings carry as their reason.
     pub why: &'static str,
-    /// The first release that has it.
-    pub since: &'static str,
     /// The part of it that the API server can check by itself.
     pub cel: Cel,
     /// Reports its findings.
-    pub check: fn(&Subject<'_>, &mut Findings),
+    pub check: fn(&Subject<'_>, &mut Vec<Finding>),
 }
 
 impl Rule {
@@ -96,21 +94,5 @@ impl Finding {
     pub fn because(mut self, why: impl Into<String>) -> Self {
         self.why = why.into();
         self
-    }
-}
-
-/// The findings of the rules, in the order of the rules and of the object.
-#[derive(Debug, Default)]
-pub struct Findings(Vec<Finding>);
-
-impl Findings {
-    /// Adds a finding.
-    pub fn add(&mut self, finding: Finding) {
-        self.0.push(finding);
-    }
-
-    /// All findings.
-    pub fn into_vec(self) -> Vec<Finding> {
-        self.0
     }
 }

@@ -1,9 +1,10 @@
 //! The subject of a rule.
 
 use crate::facts::Facts;
+use crate::path::FieldPath;
 use crate::policy::Settings;
 use crate::ray::ippr::GroupResizeLimits;
-use crate::ray::{Cluster, Group, Kind, RayObject, ReconcileMode};
+use crate::ray::{Cluster, Group, Kind, RayObject};
 
 /// The subject of a rule: one object in its circumstances.
 #[derive(Debug, Clone, Copy)]
@@ -21,11 +22,6 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// The kind of the object.
-    pub fn kind(&self) -> Kind {
-        self.object.kind
-    }
-
     /// The RayClusterSpec, if the object has one.
     pub fn cluster(&self) -> Option<&'a Cluster<'a>> {
         self.object.cluster.as_ref()
@@ -41,6 +37,18 @@ impl<'a> Subject<'a> {
         self.cluster().into_iter().flat_map(Cluster::groups)
     }
 
+    /// The worker groups in order.
+    pub fn workers(&self) -> impl Iterator<Item = &'a Group<'a>> {
+        let cluster = self.cluster().into_iter();
+        cluster.flat_map(|cluster| &cluster.workers)
+    }
+
+    /// The worker groups in order, if the cluster has autoscaling on; else none.
+    pub fn autoscaled_workers(&self) -> impl Iterator<Item = &'a Group<'a>> {
+        let cluster = self.autoscaled().into_iter();
+        cluster.flat_map(|cluster| &cluster.workers)
+    }
+
     /// Every group, like [`Self::groups`], if the cluster has autoscaling on; else none.
     pub fn autoscaled_groups(&self) -> impl Iterator<Item = &'a Group<'a>> {
         self.autoscaled().into_iter().flat_map(Cluster::groups)
@@ -48,20 +56,30 @@ impl<'a> Subject<'a> {
 
     /// The groups that `ray.io/ippr` lists, with their resize limits.
     pub fn listed_groups(&self) -> impl Iterator<Item = (&'a Group<'a>, &'a GroupResizeLimits)> {
-        let object = self.object;
+        let subject = *self;
         self.groups()
-            .filter_map(|group| Some((group, object.ippr.resize_limits(group.name?)?)))
+            .filter_map(move |group| Some((group, subject.resize_limits(group)?)))
     }
 
     /// The listed groups whose pods will actually be resized: autoscaling is on (otherwise RF111
     /// reports) and the annotation reaches the cluster (otherwise RF116 reports).
     pub fn resized_groups(&self) -> impl Iterator<Item = (&'a Group<'a>, &'a GroupResizeLimits)> {
-        let reaches = self.kind() != Kind::RayCronJob && self.autoscaled().is_some();
+        let reaches = self.object.kind != Kind::RayCronJob && self.autoscaled().is_some();
         self.listed_groups().filter(move |_| reaches)
     }
 
-    /// The scaler of the cluster; an annotation with an unknown value reads as `ray` (rule RF402 reports it).
-    pub fn reconcile_mode(&self) -> ReconcileMode {
-        self.object.reconcile_mode()
+    /// The entry of a group in `ray.io/ippr`, if the annotation lists it.
+    pub fn resize_limits(&self, group: &Group<'_>) -> Option<&'a GroupResizeLimits> {
+        let object = self.object;
+        object.ippr.resize_limits(group.name?)
+    }
+
+    /// The path of an annotation of the object, or of the place where it is to be added.
+    pub fn annotation_path(&self, name: &'static str) -> FieldPath {
+        if self.object.has_annotations() {
+            FieldPath::annotation(name)
+        } else {
+            FieldPath::of(&["metadata", "annotations"])
+        }
     }
 }

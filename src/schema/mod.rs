@@ -116,7 +116,13 @@ impl SchemaWalk<'_> {
             (SchemaType::List(item), Value::Array(items)) => {
                 let item = self.table.get(*item);
                 for (index, value) in items.iter().enumerate() {
-                    self.value(item, value, item_path(path.clone(), index, value));
+                    let name = |key| value.get(key).and_then(Value::as_str);
+                    let path = path.clone();
+                    let path = match name("groupName").or_else(|| name("name")) {
+                        Some(name) => path.item(index, name),
+                        None => path.index(index),
+                    };
+                    self.value(item, value, path);
                 }
                 None
             }
@@ -175,7 +181,14 @@ impl SchemaWalk<'_> {
         if inside.is_some_and(|inside| inside.keys().all(|key| here.field(key).is_some())) {
             return Some(Hint::Unfold);
         }
-        if let Some(name) = launcher_name(key).filter(|name| here.field(name).is_some()) {
+        // KubeRay's name of a field of Ray's cluster launcher.
+        let name = match key {
+            "minWorkers" | "min_workers" => "minReplicas",
+            "maxWorkers" | "max_workers" => "maxReplicas",
+            "idleTimeoutMinutes" | "idle_timeout_minutes" => "idleTimeoutSeconds",
+            _ => "",
+        };
+        if !name.is_empty() && here.field(name).is_some() {
             return Some(Hint::Name(name));
         }
         if let Some(name) = nearest(key, names()) {
@@ -241,23 +254,4 @@ fn is_whole(number: &serde_json::Number) -> bool {
 fn is_placeholder(value: &Value) -> bool {
     let text = value.as_str().unwrap_or_default();
     template_hint(text).is_some() || text.contains("$(")
-}
-
-/// KubeRay's name of a field of Ray's cluster launcher.
-fn launcher_name(key: &str) -> Option<&'static str> {
-    Some(match key {
-        "minWorkers" | "min_workers" => "minReplicas",
-        "maxWorkers" | "max_workers" => "maxReplicas",
-        "idleTimeoutMinutes" | "idle_timeout_minutes" => "idleTimeoutSeconds",
-        _ => return None,
-    })
-}
-
-/// The path of an item of a list, with its name if it has one.
-fn item_path(path: FieldPath, index: usize, item: &Value) -> FieldPath {
-    let name = |key| item.get(key).and_then(Value::as_str);
-    match name("groupName").or_else(|| name("name")) {
-        Some(name) => path.item(index, name),
-        None => path.index(index),
-    }
 }

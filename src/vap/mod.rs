@@ -16,36 +16,28 @@ pub mod variables;
 
 pub use options::VapOptions;
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-use crate::policy::{Mode, Settings};
-use crate::rules::{RULES, Rule};
+use crate::policy::Mode;
+use crate::rules::RULES;
 
 /// Everything to apply: each policy, followed by its binding.
 pub fn objects(options: &VapOptions) -> Vec<Value> {
     let defaults = options.defaults.then(|| defaults::objects(options));
-    let rules = RULES.iter().flat_map(|rule| rule_objects(rule, options));
-    defaults.into_iter().flatten().chain(rules).collect()
-}
-
-fn rule_objects(rule: &Rule, options: &VapOptions) -> Vec<Value> {
-    modes(rule, &options.settings)
-        .into_iter()
-        .flat_map(|(own, mode)| policy::objects(rule, own, mode, options))
-        .collect()
-}
-
-/// The modes of the rule's expressions, each with the mode under the settings; none for a rule that
-/// is off.
-fn modes(rule: &Rule, settings: &Settings) -> Vec<(Mode, Mode)> {
-    let set = settings.modes.get(rule.id);
-    let mut own: Vec<Mode> = rule.cel.checks().iter().map(|check| check.mode).collect();
-    own.sort_unstable_by(|left, right| right.cmp(left));
-    own.dedup();
-    own.into_iter()
-        .map(|own| (own, set.unwrap_or(own)))
-        .filter(|(_, mode)| *mode != Mode::Off)
-        .collect()
+    let mut objects: Vec<Value> = defaults.into_iter().flatten().collect();
+    for rule in RULES {
+        // One policy for each mode of the rule's expressions, the strictest first, in the mode under the settings.
+        let modes: BTreeSet<Mode> = rule.cel.checks().iter().map(|check| check.mode).collect();
+        for own in modes.into_iter().rev() {
+            let mode = options.settings.modes.get(rule.id).unwrap_or(own);
+            if mode != Mode::Off {
+                objects.extend(policy::objects(rule, own, mode, options));
+            }
+        }
+    }
+    objects
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::policy::Settings;
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, OwnMode};
 

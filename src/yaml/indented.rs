@@ -26,32 +26,28 @@ impl Indented {
             added: Vec::new(),
         };
         for _ in 0..MAX_PARSED / text.len().max(1) {
-            match copy.under_indented() {
-                Some((line, offset)) if copy.added.last().is_none_or(|last| last.0 < line) => {
-                    copy.indent(line, offset);
-                }
-                _ => break,
+            let fault: Option<ScanError> = Parser::new_from_str(&copy.text).find_map(Result::err);
+            let is_indent =
+                |fault: &ScanError| matches!(fault.kind(), ErrorKind::InvalidQuotedScalarIndent);
+            let Some(fault) = fault.filter(is_indent) else {
+                break;
+            };
+            let (line, offset) = (
+                fault.marker().line(),
+                fault.marker().byte_offset().unwrap_or_default(),
+            );
+            if copy.added.last().is_some_and(|last| last.0 >= line) {
+                break;
             }
+            // Whatever is above begins further right than the block, or holds the quote that does.
+            let before = copy.text.get(..offset).unwrap_or_default();
+            let above = before.trim_end().lines().next_back().unwrap_or_default();
+            let count = above.chars().count().min(MAX_ADDED);
+            let sum = copy.added.last().map_or(0, |last| last.2) + count;
+            copy.text.insert_str(offset, &" ".repeat(count));
+            copy.added.push((line, offset + count, sum));
         }
         (!copy.added.is_empty()).then_some(copy)
-    }
-
-    /// The first such line, and a point at its beginning.
-    fn under_indented(&self) -> Option<(usize, usize)> {
-        let fault: ScanError = Parser::new_from_str(&self.text).find_map(Result::err)?;
-        let at = fault.marker();
-        let is = matches!(fault.kind(), ErrorKind::InvalidQuotedScalarIndent);
-        is.then(|| (at.line(), at.byte_offset().unwrap_or_default()))
-    }
-
-    fn indent(&mut self, line: usize, offset: usize) {
-        let before = self.text.get(..offset).unwrap_or_default();
-        // Whatever is above begins further right than the block, or holds the quote that does.
-        let above = before.trim_end().lines().next_back().unwrap_or_default();
-        let count = above.chars().count().min(MAX_ADDED);
-        let sum = self.added.last().map_or(0, |last| last.2) + count;
-        self.text.insert_str(offset, &" ".repeat(count));
-        self.added.push((line, offset + count, sum));
     }
 
     /// The place in the text itself of a stretch of the copy.

@@ -53,16 +53,32 @@ pub fn read(text: &str) -> Vec<Result<Document, YamlFault>> {
         return vec![Err(fault)];
     }
     let mut documents = Vec::new();
-    match json_parts(text) {
-        Some(parts) => {
-            for (start, part) in parts {
-                read_part(
-                    Reader::new(start, part, MAX_NODES).lenient(),
-                    &mut documents,
-                );
+    let start = Position::default();
+    if let Some(parts) = json_parts(text) {
+        for (start, part) in parts {
+            let reader = Reader::new(start, part, MAX_NODES).lenient();
+            read_part(reader, &mut documents);
+        }
+    } else {
+        read_part(Reader::new(start, text, MAX_NODES), &mut documents);
+        if documents.last().is_some_and(Result::is_err)
+            && let Some(indented) = Indented::of(text)
+        {
+            documents.clear();
+            let reader = Reader::new(start, &indented.text, MAX_NODES);
+            read_part(reader, &mut documents);
+            for document in &mut documents {
+                match document {
+                    Ok(document) => {
+                        document.tree.relocate(|span| indented.original(span));
+                        for fault in &mut document.overwritten {
+                            fault.at = indented.position(fault.at);
+                        }
+                    }
+                    Err(fault) => fault.at = indented.position(fault.at),
+                }
             }
         }
-        None => read_yaml(text, &mut documents),
     }
     let mut faults = documents
         .iter_mut()
@@ -75,28 +91,6 @@ pub fn read(text: &str) -> Vec<Result<Document, YamlFault>> {
         faults.for_each(|fault| hint.clone_into(&mut fault.remedy));
     }
     documents
-}
-
-fn read_yaml(text: &str, documents: &mut Vec<Result<Document, YamlFault>>) {
-    let start = Position::default();
-    read_part(Reader::new(start, text, MAX_NODES), documents);
-    if documents.last().is_some_and(Result::is_err)
-        && let Some(indented) = Indented::of(text)
-    {
-        documents.clear();
-        read_part(Reader::new(start, &indented.text, MAX_NODES), documents);
-        for document in documents {
-            match document {
-                Ok(document) => {
-                    document.tree.relocate(|span| indented.original(span));
-                    for fault in &mut document.overwritten {
-                        fault.at = indented.position(fault.at);
-                    }
-                }
-                Err(fault) => fault.at = indented.position(fault.at),
-            }
-        }
-    }
 }
 
 /// The first step for a text that looks like a template, if it does.

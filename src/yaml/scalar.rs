@@ -43,21 +43,16 @@ impl Scalar {
             Self::Bool(value) => Value::Bool(*value),
             Self::Int(value) => Value::from(*value),
             Self::Uint(value) => Value::from(*value),
-            Self::Float(value) => return float_value(*value),
+            // kubectl sends a float without a fraction as an integer: `1.0` arrives as 1.
+            #[allow(clippy::cast_possible_truncation)] // whole and within the range of i64
+            Self::Float(value) if value.fract() == 0.0 && value.abs() < 9e18 => {
+                Value::from(*value as i64)
+            }
+            Self::Float(value) => Value::Number(serde_json::Number::from_f64(*value)?),
             Self::Text(text) => Value::from(text.as_str()),
             Self::Merge => Value::from("<<"),
         })
     }
-}
-
-/// A float as the number in JSON that kubectl makes of it.
-fn float_value(value: f64) -> Option<Value> {
-    // kubectl sends a float without a fraction as an integer: `1.0` arrives as 1.
-    #[allow(clippy::cast_possible_truncation)] // whole and within the range of i64
-    if value.fract() == 0.0 && value.abs() < 9e18 {
-        return Some(Value::from(value as i64));
-    }
-    serde_json::Number::from_f64(value).map(Value::Number)
 }
 
 /// Prints a float of 32 bits in its shortest form, as Go does and kubectl for such keys.
@@ -121,9 +116,16 @@ fn plain(word: &str, wanted: TagType) -> Option<Scalar> {
     if let Some(scalar) = named(word) {
         return Some(scalar);
     }
+    // Four digits and a hyphen: nothing else than a date begins so, and dates stay text.
+    let is_date = matches!(wanted, TagType::Any | TagType::Timestamp)
+        && word.as_bytes().get(4) == Some(&b'-')
+        && word.bytes().take(4).all(|byte| byte.is_ascii_digit());
+    let digits = word.replace('_', "");
     match word.as_bytes().first()? {
-        b'.' => float(word, &word.replace('_', "")),
-        b'0'..=b'9' | b'+' | b'-' if !is_date(word, wanted) => number(&word.replace('_', "")),
+        b'.' => float(word, &digits),
+        b'0'..=b'9' | b'+' | b'-' if !is_date => {
+            integer(&digits).or_else(|| float(&digits, &digits))
+        }
         _ => None,
     }
 }
@@ -143,17 +145,6 @@ fn named(word: &str) -> Option<Scalar> {
         "<<" => Scalar::Merge,
         _ => return None,
     })
-}
-
-/// Four digits and a hyphen: nothing else than a date begins so, and dates stay text.
-fn is_date(word: &str, wanted: TagType) -> bool {
-    matches!(wanted, TagType::Any | TagType::Timestamp)
-        && word.as_bytes().get(4) == Some(&b'-')
-        && word.bytes().take(4).all(|byte| byte.is_ascii_digit())
-}
-
-fn number(word: &str) -> Option<Scalar> {
-    integer(word).or_else(|| float(word, word))
 }
 
 fn integer(word: &str) -> Option<Scalar> {

@@ -15,7 +15,14 @@ const MAX_ALIASED: usize = 400_000;
 
 /// The value of a document, and the keys in it that occur twice with different values.
 pub(super) fn of(tree: &Tree) -> Result<(Value, Vec<YamlFault>), YamlFault> {
-    let mut expander = Expander::new(tree);
+    let mut expander = Expander {
+        tree,
+        depth: 0,
+        inside: Vec::new(),
+        aliased: 0,
+        copied: 0,
+        overwritten: Vec::new(),
+    };
     let value = match tree.root() {
         Some(root) => expander.value(root)?,
         None => Value::Null,
@@ -35,18 +42,7 @@ struct Expander<'a> {
     overwritten: Vec<YamlFault>,
 }
 
-impl<'a> Expander<'a> {
-    fn new(tree: &'a Tree) -> Self {
-        Self {
-            tree,
-            depth: 0,
-            inside: Vec::new(),
-            aliased: 0,
-            copied: 0,
-            overwritten: Vec::new(),
-        }
-    }
-
+impl Expander<'_> {
     fn value(&mut self, node: &TreeNode) -> Result<Value, YamlFault> {
         self.enter(node)?;
         let value = match &node.content {
@@ -139,7 +135,14 @@ impl<'a> Expander<'a> {
                     let hides = line.filter(|_| map.get(&name) != Some(&value));
                     // An alias brings values that have been looked at where they are written.
                     if let Some(line) = hides.filter(|_| self.inside.is_empty()) {
-                        self.overwritten.push(twice(key, &name, line));
+                        let reason = format!(
+                            "the key {} occurs twice in one mapping with different values (first \
+                             in line {line}), and kubectl keeps the last one without a word",
+                            crate::text::shown_text(&name)
+                        );
+                        let remedy = "keep the one that is meant";
+                        let fault = YamlFault::new(key.span.start, reason, remedy);
+                        self.overwritten.push(fault);
                     }
                     map.insert(name, value);
                 }
@@ -190,36 +193,17 @@ impl<'a> Expander<'a> {
             .rev()
             .filter_map(|source| self.tree.get(*source))
         {
-            map.extend(self.mergeable(source)?);
+            let target = self.tree.resolved(source);
+            let is_mapping =
+                target.is_some_and(|target| matches!(target.content, Content::Mapping(_)));
+            let merged = is_mapping.then(|| self.value(source)).transpose()?;
+            let Some(Value::Object(merged)) = merged else {
+                let reason = "<< takes a mapping or a list of mappings";
+                let remedy = "point it at one (<<: *name)";
+                return Err(YamlFault::new(source.span.start, reason, remedy));
+            };
+            map.extend(merged);
         }
         Ok(())
     }
-
-    fn mergeable(&mut self, node: &TreeNode) -> Result<Map<String, Value>, YamlFault> {
-        let is_mapping = self
-            .tree
-            .resolved(node)
-            .is_some_and(|node| matches!(node.content, Content::Mapping(_)));
-        if let Some(Value::Object(map)) = is_mapping.then(|| self.value(node)).transpose()? {
-            return Ok(map);
-        }
-        let reason = "<< takes a mapping or a list of mappings";
-        Err(YamlFault::new(
-            node.span.start,
-            reason,
-            "point it at one (<<: *name)",
-        ))
-    }
-}
-
-fn twice(key: &TreeNode, name: &str, line: usize) -> YamlFault {
-    YamlFault::new(
-        key.span.start,
-        format!(
-            "the key {} occurs twice in one mapping with different values (first in line {line}), \
-             and kubectl keeps the last one without a word",
-            crate::text::shown_text(name)
-        ),
-        "keep the one that is meant",
-    )
 }

@@ -74,10 +74,20 @@ fn pad(out: &mut String, indent: usize) {
 /// The text behind a `key: ` or `- `; `indent` is that of lines below it.
 fn inline(out: &mut String, value: &Value, indent: usize) {
     match value {
-        Value::String(text) => match block_header(text) {
-            Some(header) => block(out, text, header, indent),
-            None => out.push_str(&word(text)),
-        },
+        Value::String(text) => {
+            let Some(header) = block_header(text) else {
+                out.push_str(&word(text));
+                return;
+            };
+            out.push_str(header);
+            for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
+                out.push('\n');
+                if !line.is_empty() {
+                    pad(out, indent);
+                    out.push_str(line);
+                }
+            }
+        }
         Value::Array(_) => out.push_str("[]"),
         Value::Object(_) => out.push_str("{}"),
         other => out.push_str(&other.to_string()),
@@ -104,20 +114,19 @@ fn block_header(text: &str) -> Option<&'static str> {
     })
 }
 
-fn block(out: &mut String, text: &str, header: &str, indent: usize) {
-    out.push_str(header);
-    for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
-        out.push('\n');
-        if !line.is_empty() {
-            pad(out, indent);
-            out.push_str(line);
-        }
-    }
-}
-
 /// A text on one line: bare if nothing else can be read into it, else in quotes.
 fn word(text: &str) -> String {
-    if is_bare(text) && matches!(resolve(text, TagType::Any), Some(Scalar::Text(_))) {
+    let first = text.strip_prefix('-').unwrap_or(text);
+    let begins = first.starts_with(|c: char| c.is_ascii_alphanumeric() || "/_$(.".contains(c))
+        || (text.starts_with("--") && !text.starts_with("---"));
+    let inside = |c: char| c.is_alphanumeric() || "-_./+=@$%()*,;!?<>~^&|'\"\\[]{}:# ".contains(c);
+    let is_bare = begins
+        && text.chars().all(inside)
+        && !text.starts_with("...")
+        && !text.ends_with([' ', ':'])
+        && !text.contains(": ")
+        && !text.contains(" #");
+    if is_bare && matches!(resolve(text, TagType::Any), Some(Scalar::Text(_))) {
         return text.to_owned();
     }
     if text.chars().all(is_printable) {
@@ -128,19 +137,6 @@ fn word(text: &str) -> String {
 
 fn is_printable(c: char) -> bool {
     !is_obeyed(c) && !matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}')
-}
-
-fn is_bare(text: &str) -> bool {
-    let first = text.strip_prefix('-').unwrap_or(text);
-    let begins = first.starts_with(|c: char| c.is_ascii_alphanumeric() || "/_$(.".contains(c))
-        || (text.starts_with("--") && !text.starts_with("---"));
-    let inside = |c: char| c.is_alphanumeric() || "-_./+=@$%()*,;!?<>~^&|'\"\\[]{}:# ".contains(c);
-    begins
-        && text.chars().all(inside)
-        && !text.starts_with("...")
-        && !text.ends_with([' ', ':'])
-        && !text.contains(": ")
-        && !text.contains(" #")
 }
 
 fn escaped(text: &str) -> String {

@@ -49,7 +49,7 @@ pub struct ScopeSelector {
 }
 
 /// A requirement on one label.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, KubeSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, KubeSchema)]
 #[x_kube(
     validation = Rule::new("self.operator in ['In', 'NotIn'] ? (has(self.values) && size(self.values) > 0) : (!has(self.values) || size(self.values) == 0)")
         .message("In and NotIn need values, Exists and DoesNotExist take none")

@@ -1,11 +1,8 @@
 //! RF203: a group whose CPU count Ray cannot derive.
 
-use crate::path::FieldPath;
-use crate::policy::Mode;
-use crate::ray::{Container, Fields, Group, node_resources};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::ray::{Fields, node_resources, object_at};
+use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::text::shown;
 
 /// RF203
 pub static RULE: Rule = Rule {
@@ -16,93 +13,66 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("cpu_unknown.md")),
     why: "Ray's autoscaler must know how many CPUs a pod has. Otherwise it fails, and scales no \
           group of the cluster.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::Covered(&[Check {
+        each: Each::Group,
+        mode: Mode::Enforce,
+        faults: r#"s.auto && g.containers.size() > 0 && !('CPU' in g.resources) && !('num-cpus' in g.params) && !('cpu' in g.limits) && !('cpu' in g.requests)
+  ? ['.template.spec.containers[0].resources.limits has no cpu, and nothing else says how many CPUs there are'] : []"#,
+        fix: "Add a CPU limit to the ray container.",
+    }]),
     check,
 };
 
-const CEL: Cel = Cel::Covered(&[Check {
-    each: Each::Group,
-    mode: Mode::Enforce,
-    faults: r#"s.auto && g.containers.size() > 0 && !('CPU' in g.resources) && !('num-cpus' in g.params) && !('cpu' in g.limits) && !('cpu' in g.requests)
-  ? ['.template.spec.containers[0].resources.limits has no cpu, and nothing else says how many CPUs there are'] : []"#,
-    fix: "Add a CPU limit to the ray container.",
-}]);
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for group in subject.autoscaled_groups() {
         // Unreadable values are errors here, and other rules report them.
         if node_resources::cpu(group) != Ok(None) {
             continue;
         }
         // Ray compares the key exactly (`_get_num_cpus`), although KubeRay reads it in any case of
-        // letters.
-        if let Some((key, amount)) = miswritten(group) {
-            report_miswritten(group, key, amount, findings);
-        } else if let Some(container) = group.ray_container() {
-            report_absent(subject, group, &container, findings);
+        // letters: a key not written in capitals is a custom resource for Ray.
+        let mut resources = group.resources().into_iter().flatten();
+        if let Some((key, amount)) = resources.find(|(key, _)| key.eq_ignore_ascii_case("cpu")) {
+            let amount = shown(amount);
+            let finding = RULE.finding(
+                group.path().key("resources").key(key.clone()),
+                format!(
+                    "\"{key}\" is not how Ray writes CPU, and nothing else says how many there are"
+                ),
+                format!("Write it in capitals: CPU: {amount}."),
+            );
+            findings.push(finding.valued(amount));
+            continue;
         }
-    }
-}
-
-/// `cpu` in the group's `resources`, not written in capitals: a custom resource for Ray.
-fn miswritten<'a>(group: &Group<'a>) -> Option<(&'a String, String)> {
-    let (key, amount) = group
-        .resources()?
-        .iter()
-        .find(|(key, _)| key.eq_ignore_ascii_case("cpu"))?;
-    Some((key, crate::text::shown(amount)))
-}
-
-fn report_miswritten(group: &Group<'_>, key: &str, amount: String, findings: &mut Findings) {
-    findings.add(
-        RULE.finding(
-            group.path().key("resources").key(key.to_owned()),
-            format!(
-                "\"{key}\" is not how Ray writes CPU, and nothing else says how many there are"
-            ),
-            format!("Write it in capitals: CPU: {amount}."),
-        )
-        .valued(amount),
-    );
-}
-
-fn report_absent(
-    subject: &Subject<'_>,
-    group: &Group<'_>,
-    container: &Container<'_>,
-    findings: &mut Findings,
-) {
-    let limit = "Add a CPU limit (or request) to the ray container, for example \
-                 resources.limits.cpu: 2";
-    let fix = if may_take_num_cpus(subject, group) {
-        format!("{limit}; or, on a head that takes no tasks, rayStartParams.num-cpus: \"0\".")
-    } else {
-        format!("{limit}.")
-    };
-    findings.add(RULE.finding(
-        absent_place(group, container),
-        "the ray container has no CPU limit or request, and neither num-cpus in rayStartParams \
-         nor CPU in the group's resources says how many CPUs there are",
-        fix,
-    ));
-}
-
-/// A head for which `num-cpus` breaks no other rule (RF105, RF206).
-fn may_take_num_cpus(subject: &Subject<'_>, group: &Group<'_>) -> bool {
-    let listed = group
-        .name
-        .is_some_and(|name| subject.object.ippr.lists(name));
-    group.is_head() && !listed && group.resources().is_none()
-}
-
-/// The limit's place, as far as it exists, and one step beyond.
-fn absent_place(group: &Group<'_>, container: &Container<'_>) -> FieldPath {
-    let place = group.container_path(container).key("resources");
-    let resources = container.spec.get("resources");
-    match (resources.and_then(|r| r.as_object()), container.limits()) {
-        (_, Some(_)) => place.key("limits").key("cpu"),
-        (Some(resources), None) if !Fields::is_empty(resources) => place.key("limits"),
-        _ => place,
+        let Some(container) = group.ray_container() else {
+            continue;
+        };
+        // The limit's place, as far as it exists, and one step beyond.
+        let place = group.ray_container_path().key("resources");
+        let resources = object_at(container.spec, "resources");
+        let place = if container.limits().is_some() {
+            place.key("limits").key("cpu")
+        } else if resources.is_none_or(Fields::is_empty) {
+            place
+        } else {
+            place.key("limits")
+        };
+        let limit = "Add a CPU limit (or request) to the ray container, for example \
+                     resources.limits.cpu: 2";
+        // In other groups `num-cpus` breaks another rule (RF105, RF206).
+        let may_take_num_cpus = group.is_head()
+            && subject.resize_limits(group).is_none()
+            && group.resources().is_none();
+        let fix = if may_take_num_cpus {
+            format!("{limit}; or, on a head that takes no tasks, rayStartParams.num-cpus: \"0\".")
+        } else {
+            format!("{limit}.")
+        };
+        findings.push(RULE.finding(
+            place,
+            "the ray container has no CPU limit or request, and neither num-cpus in rayStartParams \
+             nor CPU in the group's resources says how many CPUs there are",
+            fix,
+        ));
     }
 }

@@ -1,11 +1,8 @@
 //! RF233: gang scheduling of a cluster whose size the autoscaler changes.
 
 use crate::path::FieldPath;
-use crate::policy::Mode;
 use crate::ray::Kind;
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
 /// RF233
@@ -17,29 +14,26 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("gang_scheduling.md")),
     why: "The gang is the cluster as it is made, at its minimum: workers that the autoscaler adds \
           are scheduled one by one, or the gang is not made at all.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::Covered(&[Check {
+        each: Each::Object,
+        mode: Mode::Warn,
+        faults: r#"s.auto && s.object.kind != 'RayCronJob' && 'ray.io/gang-scheduling-enabled' in s.object.metadata.?labels.orValue({})
+  ? ['metadata.labels has ray.io/gang-scheduling-enabled while the autoscaler changes the size of the gang'] : []"#,
+        fix: "Remove the label, or set enableInTreeAutoscaling: false.",
+    }]),
     check,
 };
 
-const CEL: Cel = Cel::Covered(&[Check {
-    each: Each::Object,
-    mode: Mode::Warn,
-    faults: r#"s.auto && s.object.kind != 'RayCronJob' && 'ray.io/gang-scheduling-enabled' in s.object.metadata.?labels.orValue({})
-  ? ['metadata.labels has ray.io/gang-scheduling-enabled while the autoscaler changes the size of the gang'] : []"#,
-    fix: "Remove the label, or set enableInTreeAutoscaling: false.",
-}]);
-
 const LABEL: &str = "ray.io/gang-scheduling-enabled";
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let object = subject.object;
     // KubeRay hands the labels of a RayCronJob on neither to its jobs nor to their clusters.
     if subject.autoscaled().is_none() || object.kind == Kind::RayCronJob {
         return;
     }
     if let Some(value) = object.label(LABEL) {
-        findings.add(
+        findings.push(
             RULE.finding(
                 FieldPath::of(&["metadata", "labels"]).key(LABEL),
                 "is on a cluster whose size the autoscaler changes",

@@ -2,11 +2,8 @@
 
 use serde_json::Value;
 
-use crate::policy::Mode;
 use crate::ray::{label, object_at};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::{shown, shown_text};
 
 /// RF222
@@ -18,60 +15,50 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("group_labels.md")),
     why: "KubeRay considers the spec invalid and stops reconciling the whole cluster; Ray's \
           autoscaler fails on it too.",
-    since: "0.1.0",
-    cel: CEL,
-    check,
-};
-
-const CEL: Cel = Cel::Covered(&[Check {
-    each: Each::Group,
-    mode: Mode::Enforce,
-    faults: r#"[g.spec.?labels.orValue({})].map(labels, labels.filter(k,
+    cel: Cel::Covered(&[Check {
+        each: Each::Group,
+        mode: Mode::Enforce,
+        faults: r#"[g.spec.?labels.orValue({})].map(labels, labels.filter(k,
   !k.matches(r'^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') || k.indexOf('/') > 253
   || !labels[k].matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$'))
   .map(k, '.labels.' + k + ' "' + labels[k] + '" is not in the syntax of labels').join('\n'))"#,
-    fix: "Use at most 63 letters, digits, dashes, dots and underscores that begin and end with a letter or digit.",
-}]);
+        fix: "Use at most 63 letters, digits, dashes, dots and underscores that begin and end with a letter or digit.",
+    }]),
+    check,
+};
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+const SYNTAX: &str = "Use at most 63 letters, digits, dashes, dots and underscores that begin and end with a \
+                      letter or digit";
+
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for group in subject.groups() {
         for (key, value) in object_at(group.spec, "labels").into_iter().flatten() {
-            if let Some((problem, fix)) = fault(key, value) {
-                let path = group.path().key("labels").key(key.clone());
-                let finding = RULE.finding(path, problem, fix).valued(shown(value));
-                findings.add(if value.is_string() {
-                    finding
-                } else {
-                    finding.because("The API server refuses the object.")
-                });
-            }
+            let (problem, fix) = match value {
+                _ if !label::is_key(key) => (
+                    format!("{} is not a label key", shown_text(key)),
+                    format!(
+                        "{SYNTAX}; a DNS name and a slash may precede them, as in example.com/team."
+                    ),
+                ),
+                Value::String(text) if label::is_value(text) => continue,
+                Value::String(text) => (
+                    format!("{} is not a label value", shown_text(text)),
+                    format!("{SYNTAX}."),
+                ),
+                // The API server drops nulls.
+                Value::Null => continue,
+                other => (
+                    format!("{} is not a string", shown(other)),
+                    format!("Write it in quotes: {}.", shown_text(&other.to_string())),
+                ),
+            };
+            let path = group.path().key("labels").key(key.clone());
+            let finding = RULE.finding(path, problem, fix).valued(shown(value));
+            findings.push(if value.is_string() {
+                finding
+            } else {
+                finding.because("The API server refuses the object.")
+            });
         }
-    }
-}
-
-/// The problem of a label, and its fix.
-fn fault(key: &str, value: &Value) -> Option<(String, String)> {
-    if !label::is_key(key) {
-        return Some((
-            format!("{} is not a label key", shown_text(key)),
-            "Use at most 63 letters, digits, dashes, dots and underscores that begin and end with \
-             a letter or digit; a DNS name and a slash may precede them, as in example.com/team."
-                .to_owned(),
-        ));
-    }
-    match value {
-        Value::String(text) if label::is_value(text) => None,
-        Value::String(text) => Some((
-            format!("{} is not a label value", shown_text(text)),
-            "Use at most 63 letters, digits, dashes, dots and underscores that begin and end with \
-             a letter or digit."
-                .to_owned(),
-        )),
-        // The API server drops nulls.
-        Value::Null => None,
-        other => Some((
-            format!("{} is not a string", shown(other)),
-            format!("Write it in quotes: {}.", shown_text(&other.to_string())),
-        )),
     }
 }

@@ -2,12 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::policy::Mode;
 use crate::ray::group::HEAD_NAME;
-use crate::ray::{Group, Kind, RayObject, label};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::ray::{Kind, RayObject, label};
+use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
 /// RF202
@@ -19,28 +16,25 @@ pub static RULE: Rule = Rule {
               created",
     page: RulePage(include_str!("group_name.md")),
     why: "Ray and KubeRay identify groups by name only, so they treat the two as one group.",
-    since: "0.1.0",
-    cel: CEL,
-    check,
-};
-
-const CEL: Cel = Cel::Covered(&[
-    Check {
-        each: Each::Worker,
-        mode: Mode::Enforce,
-        faults: r#"g.name == 'headgroup' ? ['.groupName is the name of the head group']
+    cel: Cel::Covered(&[
+        Check {
+            each: Each::Worker,
+            mode: Mode::Enforce,
+            faults: r#"g.name == 'headgroup' ? ['.groupName is the name of the head group']
 : g.name.size() > 63 || !g.name.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$') ? ['.groupName cannot be the value of a label']
 : (s.kept < g.name.size() ? g.name.substring(0, s.kept) : g.name).matches(r'_|\.\.|\.-|-\.') ? ['.groupName cannot be part of a name of a pod'] : []"#,
-        fix: "Use letters, digits and dashes, at most 63.",
-    },
-    Check {
-        each: Each::Object,
-        mode: Mode::Enforce,
-        faults: r#"[s.groups.filter(g, !g.head).map(g, g.name)].map(names, names.filter(n, names.indexOf(n) != names.lastIndexOf(n))
+            fix: "Use letters, digits and dashes, at most 63.",
+        },
+        Check {
+            each: Each::Object,
+            mode: Mode::Enforce,
+            faults: r#"[s.groups.filter(g, !g.head).map(g, g.name)].map(names, names.filter(n, names.indexOf(n) != names.lastIndexOf(n))
   .map(n, s.path + '.workerGroupSpecs: more than one group is called "' + n + '"').join('\n'))"#,
-        fix: "Give each worker group a unique name.",
-    },
-]);
+            fix: "Give each worker group a unique name.",
+        },
+    ]),
+    check,
+};
 
 /// KubeRay cuts `<cluster>-<group>` to this length in names of pods.
 const POD_NAME_PREFIX: usize = 50;
@@ -53,80 +47,51 @@ const RANDOM_END: usize = 6;
 const GENERATED: usize = 5;
 const LONGEST_PREFIX: usize = 58;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(cluster) = subject.cluster() else {
-        return;
-    };
-    let mut seen = HashSet::with_capacity(cluster.workers.len());
-    for group in &cluster.workers {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let mut seen = HashSet::new();
+    for group in subject.workers() {
         let Some(name) = group.name else {
             continue;
         };
+        let shown = shown_text(name);
+        let mut report = |problem: String, fix: String, why: &str| {
+            let finding = RULE.finding(group.path().key("groupName"), problem, fix);
+            findings.push(finding.because(why).valued(shown.clone()));
+        };
+        let rename = || format!("Rename the group, for example to {}.", mended(name));
         if name == HEAD_NAME {
-            report_head_name(group, findings);
+            report(
+                "\"headgroup\" is the name of the head group".to_owned(),
+                "Give the worker group another name, like workers.".to_owned(),
+                RULE.why,
+            );
         } else if !label::is_value(name) {
-            report_label(group, name, findings);
+            report(
+                format!(
+                    "{shown} cannot be the value of a Kubernetes label (at most 63 letters, \
+                     digits, dashes, dots, a letter or digit at both ends)"
+                ),
+                rename(),
+                "KubeRay labels the group's pods with it, so the API server refuses all of them.",
+            );
         } else if !fits_pod_names(subject.object, name) {
-            report_pod_name(group, name, findings);
+            report(
+                format!(
+                    "{shown} cannot be part of a pod's name (letters, digits, dashes, and dots \
+                     between letters or digits)"
+                ),
+                rename(),
+                "KubeRay names the group's pods after it, so the API server refuses all of them.",
+            );
         }
         if !seen.insert(name) {
-            report_duplicate(group, name, findings);
+            report(
+                format!("{shown} is the name of an earlier group"),
+                "Give each worker group a unique name.".to_owned(),
+                RULE.why,
+            );
         }
     }
-}
-
-fn report_head_name(group: &Group<'_>, findings: &mut Findings) {
-    findings.add(
-        RULE.finding(
-            group.path().key("groupName"),
-            "\"headgroup\" is the name of the head group",
-            "Give the worker group another name, like workers.",
-        )
-        .valued(shown_text(HEAD_NAME)),
-    );
-}
-
-fn report_label(group: &Group<'_>, name: &str, findings: &mut Findings) {
-    findings.add(
-        RULE.finding(
-            group.path().key("groupName"),
-            format!(
-                "{} cannot be the value of a Kubernetes label (at most 63 letters, digits, dashes, \
-                 dots, a letter or digit at both ends)",
-                shown_text(name)
-            ),
-            format!("Rename the group, for example to {}.", mended(name)),
-        )
-        .because("KubeRay labels the group's pods with it, so the API server refuses all of them.")
-        .valued(shown_text(name)),
-    );
-}
-
-fn report_pod_name(group: &Group<'_>, name: &str, findings: &mut Findings) {
-    findings.add(
-        RULE.finding(
-            group.path().key("groupName"),
-            format!(
-                "{} cannot be part of a pod's name (letters, digits, dashes, and dots between \
-                 letters or digits)",
-                shown_text(name)
-            ),
-            format!("Rename the group, for example to {}.", mended(name)),
-        )
-        .because("KubeRay names the group's pods after it, so the API server refuses all of them.")
-        .valued(shown_text(name)),
-    );
-}
-
-fn report_duplicate(group: &Group<'_>, name: &str, findings: &mut Findings) {
-    findings.add(
-        RULE.finding(
-            group.path().key("groupName"),
-            format!("{} is the name of an earlier group", shown_text(name)),
-            "Give each worker group a unique name.",
-        )
-        .valued(shown_text(name)),
-    );
 }
 
 /// The part of `name` that gets into names of pods may stand there.
@@ -142,8 +107,8 @@ fn fits_pod_names(object: &RayObject<'_>, name: &str) -> bool {
     } else {
         RANDOM_END
     };
-    let kept = POD_NAME_PREFIX.saturating_sub(cluster + random + 1);
-    let cut = name.get(..kept).unwrap_or(name);
+    let length = POD_NAME_PREFIX.saturating_sub(cluster + random + 1);
+    let cut = name.get(..length).unwrap_or(name);
     // KubeRay makes the names of pods lower-case, so capitals do no harm.
     !cut.contains('_') && !["..", ".-", "-."].iter().any(|pair| cut.contains(pair))
 }

@@ -1,12 +1,8 @@
 //! RF219: a cluster that both Kueue and the autoscaler size.
 
-use crate::path::FieldPath;
-use crate::policy::Mode;
+use crate::ray::Kind;
 use crate::ray::kueue::{ELASTIC, QUEUE};
-use crate::ray::{Kind, RayObject};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::{shown, shown_text};
 
 /// RF219
@@ -18,21 +14,18 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("kueue_managed.md")),
     why: "Kueue reserves quota for a fixed size, so it refuses the object or suspends and \
           requeues the cluster when the autoscaler changes it.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::Covered(&[Check {
+        each: Each::Object,
+        mode: Mode::Warn,
+        faults: r#"s.auto && s.object.kind != 'RayCronJob' && s.object.metadata.?labels[?'kueue.x-k8s.io/queue-name'].orValue('') != ''
+  && s.annotations[?'kueue.x-k8s.io/elastic-job'].orValue('') != 'true'
+  ? ['metadata.annotations lacks kueue.x-k8s.io/elastic-job while queue ' + s.object.metadata.labels['kueue.x-k8s.io/queue-name'] + ' manages a cluster with autoscaling on'] : []"#,
+        fix: r#"Annotate the object with kueue.x-k8s.io/elastic-job: "true", or set enableInTreeAutoscaling: false."#,
+    }]),
     check,
 };
 
-const CEL: Cel = Cel::Covered(&[Check {
-    each: Each::Object,
-    mode: Mode::Warn,
-    faults: r#"s.auto && s.object.kind != 'RayCronJob' && s.object.metadata.?labels[?'kueue.x-k8s.io/queue-name'].orValue('') != ''
-  && s.annotations[?'kueue.x-k8s.io/elastic-job'].orValue('') != 'true'
-  ? ['metadata.annotations lacks kueue.x-k8s.io/elastic-job while queue ' + s.object.metadata.labels['kueue.x-k8s.io/queue-name'] + ' manages a cluster with autoscaling on'] : []"#,
-    fix: r#"Annotate the object with kueue.x-k8s.io/elastic-job: "true", or set enableInTreeAutoscaling: false."#,
-}]);
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let object = subject.object;
     // KubeRay hands the labels of a RayCronJob on neither to its jobs nor to their clusters.
     if subject.autoscaled().is_none() || object.kind == Kind::RayCronJob {
@@ -44,34 +37,18 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     if object.annotation(ELASTIC) == Some("true") {
         return;
     }
-    findings.add(
-        RULE.finding(
-            place(object),
-            format!(
-                "{} while queue {} manages a cluster with autoscaling on",
-                state(object),
-                shown_text(queue)
-            ),
-            "Annotate the object with kueue.x-k8s.io/elastic-job: \"true\" (Kueue needs its \
-             feature gate ElasticJobsViaWorkloadSlices); or set enableInTreeAutoscaling: false.",
-        )
-        .valued(format!("queue {queue}")),
-    );
-}
-
-/// The annotation, or where it is to be added.
-fn place(object: &RayObject<'_>) -> FieldPath {
-    if object.has_annotations() {
-        FieldPath::annotation(ELASTIC)
-    } else {
-        FieldPath::of(&["metadata", "annotations"])
-    }
-}
-
-/// The fault of the annotation, as a clause.
-fn state(object: &RayObject<'_>) -> String {
-    match object.annotation_value(ELASTIC) {
+    let state = match object.annotation_value(ELASTIC) {
         Some(value) => format!("is {}", shown(value)),
         None => format!("lacks {ELASTIC}"),
-    }
+    };
+    let finding = RULE.finding(
+        subject.annotation_path(ELASTIC),
+        format!(
+            "{state} while queue {} manages a cluster with autoscaling on",
+            shown_text(queue)
+        ),
+        "Annotate the object with kueue.x-k8s.io/elastic-job: \"true\" (Kueue needs its feature \
+         gate ElasticJobsViaWorkloadSlices); or set enableInTreeAutoscaling: false.",
+    );
+    findings.push(finding.valued(format!("queue {queue}")));
 }

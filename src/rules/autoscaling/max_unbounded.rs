@@ -1,12 +1,7 @@
 //! RF213: a worker group that may grow without end.
 
+use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use serde_json::Value;
-
-use crate::policy::Mode;
-use crate::ray::Group;
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF213
 pub static RULE: Rule = Rule {
@@ -17,42 +12,32 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("max_unbounded.md")),
     why: "One job that asks for too much can fill all nodes of the Kubernetes cluster, and make a \
           cluster autoscaler buy more.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::Covered(&[Check {
+        each: Each::Worker,
+        mode: Mode::Warn,
+        faults: r#"s.auto && g.spec.?maxReplicas.orValue(2147483647) == 2147483647 ? ['.maxReplicas sets no limit'] : []"#,
+        fix: "Write how many workers the group may have at most.",
+    }]),
     check,
 };
-
-const CEL: Cel = Cel::Covered(&[Check {
-    each: Each::Worker,
-    mode: Mode::Warn,
-    faults: r#"s.auto && g.spec.?maxReplicas.orValue(2147483647) == 2147483647 ? ['.maxReplicas sets no limit'] : []"#,
-    fix: "Write how many workers the group may have at most.",
-}]);
 
 /// The value that the API server fills in.
 const UNBOUNDED: i64 = i32::MAX as i64;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    for group in subject.autoscaled().into_iter().flat_map(|c| &c.workers) {
-        match group.spec.get("maxReplicas") {
-            None | Some(Value::Null) => report(group, "is absent, so there is no limit", findings),
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    for group in subject.autoscaled_workers() {
+        let problem = match group.spec.get("maxReplicas") {
+            None | Some(Value::Null) => "is absent, so there is no limit",
             Some(max) if max.as_i64() == Some(UNBOUNDED) => {
-                report(
-                    group,
-                    "2147483647, the value if none was written, is not a limit",
-                    findings,
-                );
+                "2147483647, the value if none was written, is not a limit"
             }
-            Some(_) => {}
-        }
+            Some(_) => continue,
+        };
+        // Without a value: absent and filled in by the API server are the same fault.
+        findings.push(RULE.finding(
+            group.path().key("maxReplicas"),
+            problem,
+            "Write how many workers the group may have at most, for example maxReplicas: 10.",
+        ));
     }
-}
-
-/// Reports without a value: absent and filled in by the API server are the same fault.
-fn report(group: &Group<'_>, problem: &str, findings: &mut Findings) {
-    findings.add(RULE.finding(
-        group.path().key("maxReplicas"),
-        problem,
-        "Write how many workers the group may have at most, for example maxReplicas: 10.",
-    ));
 }

@@ -1,13 +1,8 @@
 //! RF224: a name from which KubeRay cannot make names.
 
-use serde_json::Value;
-
 use crate::path::FieldPath;
-use crate::policy::Mode;
 use crate::ray::{Kind, label};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::{shown, shown_text};
 
 /// RF224
@@ -19,116 +14,83 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("name_length.md")),
     why: "KubeRay derives the names of pods, services and jobs from it; it refuses the object and \
           creates nothing.",
-    since: "0.1.0",
-    cel: CEL,
-    check,
-};
-
-const CEL: Cel = Cel::Covered(&[Check {
-    each: Each::Object,
-    mode: Mode::Enforce,
-    faults: r#"[s.object.kind == 'RayCluster' ? 53 : s.object.kind == 'RayCronJob' ? 36 : 47].map(most, s.name.size() > most
+    cel: Cel::Covered(&[Check {
+        each: Each::Object,
+        mode: Mode::Enforce,
+        faults: r#"[s.object.kind == 'RayCluster' ? 53 : s.object.kind == 'RayCronJob' ? 36 : 47].map(most, s.name.size() > most
   ? 'metadata.name has ' + string(s.name.size()) + ' characters, more than the ' + string(most) + ' that are possible' : '')
 + (s.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$') ? [] : ['metadata.name ' + s.name + ' is not a DNS label'])"#,
-    fix: "Use lower-case letters, digits and dashes; begin with a letter and end with a letter or digit.",
-}]);
+        fix: "Use lower-case letters, digits and dashes; begin with a letter and end with a letter or digit.",
+    }]),
+    check,
+};
 
 /// The number of characters that the API server appends to `generateName`.
 const GENERATED: usize = 5;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let object = subject.object;
-    if let Some(name) = object.name() {
-        report_name(object.kind, name, findings);
-    } else if let Some(prefix) = object.generate_name() {
-        report_prefix(object.kind, prefix, findings);
-    } else if let Some(value) = object.metadata().and_then(|meta| meta.get("name"))
-        // YAML makes numbers and booleans of names such as 1 and true that have no quotes.
-        && (value.is_number() || value.is_boolean())
-    {
-        report_type(value, findings);
-    }
-}
-
-const fn longest(kind: Kind) -> usize {
-    match kind {
+    let most = match object.kind {
         // KubeRay appends `-serve-svc`, and the name of a Service has 63 characters at most
         // (KubeRay's `utils/constant.go`).
         Kind::RayCluster => 53,
         // The name of their cluster has a dash and five letters more.
         Kind::RayJob | Kind::RayService => 47,
         Kind::RayCronJob => 36,
-    }
-}
-
-fn report_name(kind: Kind, name: &str, findings: &mut Findings) {
-    let (length, most) = (name.len(), longest(kind));
-    if length > most {
-        report(
-            "name",
-            name,
-            format!(
-                "has {length} characters, more than a {} may have",
-                kind.name()
-            ),
-            format!("Shorten the name to at most {most} characters."),
-            findings,
-        );
-    }
-    if !label::is_dns_1035(name) {
-        report(
-            "name",
-            name,
-            format!("{} is not a DNS label", shown_text(name)),
-            "Use lower-case letters, digits and dashes; begin with a letter and end with a letter \
-             or digit."
-                .to_owned(),
-            findings,
-        );
-    }
-}
-
-fn report_prefix(kind: Kind, prefix: &str, findings: &mut Findings) {
-    let (length, most) = (prefix.len(), longest(kind));
-    if length + GENERATED > most {
-        report(
-            "generateName",
-            prefix,
-            format!(
-                "leads to names of {} characters, more than a {} may have",
-                length + GENERATED,
-                kind.name()
-            ),
-            format!("Shorten it to at most {} characters.", most - GENERATED),
-            findings,
-        );
-    }
-    if !label::begins_dns_1035(prefix) {
-        report(
-            "generateName",
-            prefix,
-            format!("{} makes names that are not DNS labels", shown_text(prefix)),
-            "Use lower-case letters, digits and dashes, and begin with a letter.".to_owned(),
-            findings,
-        );
-    }
-}
-
-fn report_type(value: &Value, findings: &mut Findings) {
-    findings.add(
-        RULE.finding(
+    };
+    let kind = object.kind.name();
+    let mut report = |key: &'static str, value: &str, problem: String, fix: String| {
+        let path = FieldPath::of(&["metadata", key]);
+        findings.push(RULE.finding(path, problem, fix).valued(value));
+    };
+    if let Some(name) = object.name() {
+        let length = name.len();
+        if length > most {
+            report(
+                "name",
+                name,
+                format!("has {length} characters, more than a {kind} may have"),
+                format!("Shorten the name to at most {most} characters."),
+            );
+        }
+        if !label::is_dns_1035(name) {
+            report(
+                "name",
+                name,
+                format!("{} is not a DNS label", shown_text(name)),
+                "Use lower-case letters, digits and dashes; begin with a letter and end with a \
+                 letter or digit."
+                    .to_owned(),
+            );
+        }
+    } else if let Some(prefix) = object.generate_name() {
+        let length = prefix.len() + GENERATED;
+        if length > most {
+            report(
+                "generateName",
+                prefix,
+                format!("leads to names of {length} characters, more than a {kind} may have"),
+                format!("Shorten it to at most {} characters.", most - GENERATED),
+            );
+        }
+        if !label::begins_dns_1035(prefix) {
+            report(
+                "generateName",
+                prefix,
+                format!("{} makes names that are not DNS labels", shown_text(prefix)),
+                "Use lower-case letters, digits and dashes, and begin with a letter.".to_owned(),
+            );
+        }
+    } else if let Some(value) = object.metadata().and_then(|meta| meta.get("name"))
+        // YAML makes numbers and booleans of names such as 1 and true that have no quotes.
+        && (value.is_number() || value.is_boolean())
+    {
+        let finding = RULE.finding(
             FieldPath::of(&["metadata", "name"]),
             format!("{} is not a string", shown(value)),
             "Write a name that begins with a letter, for example ray-1.",
-        )
-        .because("The API server refuses the object.")
-        .valued(shown(value)),
-    );
-}
-
-fn report(key: &'static str, name: &str, problem: String, fix: String, findings: &mut Findings) {
-    findings.add(
-        RULE.finding(FieldPath::of(&["metadata", key]), problem, fix)
-            .valued(name),
-    );
+        );
+        let why = "The API server refuses the object.";
+        findings.push(finding.because(why).valued(shown(value)));
+    }
 }

@@ -3,11 +3,8 @@
 use serde_json::Value;
 
 use crate::path::FieldPath;
-use crate::policy::Mode;
 use crate::ray::{Group, object_at};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 /// RF229
 pub static RULE: Rule = Rule {
@@ -18,22 +15,19 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("no_container.md")),
     why: "KubeRay considers the spec invalid and stops reconciling the whole cluster; Ray's \
           autoscaler fails on it too.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::Covered(&[Check {
+        each: Each::Group,
+        mode: Mode::Enforce,
+        faults: r#"has(g.spec.template) && g.containers.size() == 0 ? ['.template.spec.containers has no container'] : []"#,
+        fix: "Add the ray container, the first of the list.",
+    }]),
     check,
 };
 
-const CEL: Cel = Cel::Covered(&[Check {
-    each: Each::Group,
-    mode: Mode::Enforce,
-    faults: r#"has(g.spec.template) && g.containers.size() == 0 ? ['.template.spec.containers has no container'] : []"#,
-    fix: "Add the ray container, the first of the list.",
-}]);
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for group in subject.groups() {
         if let Some(path) = place(group) {
-            findings.add(RULE.finding(
+            findings.push(RULE.finding(
                 path,
                 "has no container",
                 "Add the ray container, the first of the list: {name: ray, image: \

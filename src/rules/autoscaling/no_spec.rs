@@ -3,10 +3,7 @@
 use serde_json::Value;
 
 use crate::path::FieldPath;
-use crate::policy::Mode;
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 /// RF230
 pub static RULE: Rule = Rule {
@@ -17,19 +14,16 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("no_spec.md")),
     why: "It describes no cluster, and programs that list Ray objects of all namespaces may fail \
           on it.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::Covered(&[Check {
+        each: Each::Object,
+        mode: Mode::Enforce,
+        faults: r"has(s.object.spec) ? [] : ['spec is absent']",
+        fix: "Add a spec, or delete the object.",
+    }]),
     check,
 };
 
-const CEL: Cel = Cel::Covered(&[Check {
-    each: Each::Object,
-    mode: Mode::Enforce,
-    faults: r"has(s.object.spec) ? [] : ['spec is absent']",
-    fix: "Add a spec, or delete the object.",
-}]);
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let problem = match subject.object.root.get("spec") {
         None => "is absent",
         Some(Value::Null) => "is null",
@@ -37,7 +31,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     };
     let fix = format!(
         "Add the spec of the {}, or delete the object.",
-        subject.kind().name()
+        subject.object.kind.name()
     );
-    findings.add(RULE.finding(FieldPath::of(&["spec"]), problem, fix));
+    findings.push(RULE.finding(FieldPath::of(&["spec"]), problem, fix));
 }

@@ -1,10 +1,7 @@
 //! RF235: a ray container that is not the first one.
 
-use crate::policy::Mode;
 use crate::ray::Container;
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
 /// RF235
@@ -16,17 +13,25 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("ray_container.md")),
     why: "KubeRay starts Ray in the first container, whatever its image is, and takes the size of a \
           node from it.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::NotCovered(
+        "Names and images of every container of every group exceed what the API server lets an \
+     expression cost.",
+    ),
     check,
 };
 
-const CEL: Cel = Cel::NotCovered(
-    "Names and images of every container of every group exceed what the API server lets an \
-     expression cost.",
-);
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let may_be_ray = |container: &Container<'_>| {
+        let names = [container.name(), container.image()];
+        let mut names = names.into_iter().flatten();
+        names.any(|text| text.to_ascii_lowercase().contains("ray"))
+    };
+    let is_ray = |container: &Container<'_>| {
+        let image = container.image().unwrap_or_default();
+        matches!(container.name(), Some("ray" | "ray-head" | "ray-worker"))
+            || image.starts_with("rayproject/ray")
+            || image.contains("/rayproject/ray")
+    };
     for group in subject.groups() {
         let Some(first) = group.ray_container().filter(|first| !may_be_ray(first)) else {
             continue;
@@ -34,28 +39,12 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let Some(ray) = group.containers().skip(1).find(is_ray) else {
             continue;
         };
-        let name = first
-            .name()
-            .map_or_else(|| "the first one".to_owned(), shown_text);
-        findings.add(RULE.finding(
+        let name = first.name();
+        let name = name.map_or_else(|| "the first one".to_owned(), shown_text);
+        findings.push(RULE.finding(
             group.container_path(&ray),
             format!("is not the first container, so Ray starts in {name}"),
             "Move it to the front of containers.",
         ));
     }
-}
-
-fn may_be_ray(container: &Container<'_>) -> bool {
-    let named = [container.name(), container.image()];
-    named
-        .into_iter()
-        .flatten()
-        .any(|text| text.to_ascii_lowercase().contains("ray"))
-}
-
-fn is_ray(container: &Container<'_>) -> bool {
-    let image = container.image().unwrap_or_default();
-    matches!(container.name(), Some("ray" | "ray-head" | "ray-worker"))
-        || image.starts_with("rayproject/ray")
-        || image.contains("/rayproject/ray")
 }

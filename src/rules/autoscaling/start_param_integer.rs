@@ -1,14 +1,9 @@
 //! RF204: start parameters that Ray cannot read as a number.
 
-use serde_json::Value;
-
-use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::Group;
 use crate::ray::start_params::start_integer;
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown;
 
 /// RF204
@@ -19,26 +14,23 @@ pub static RULE: Rule = Rule {
     summary: "A parameter in `rayStartParams` that `ray start` reads as a whole number and that is none",
     page: RulePage(include_str!("start_param_integer.md")),
     why: "`ray start` ends on it, so no pod of the group joins the cluster.",
-    since: "0.1.0",
-    cel: CEL,
-    check,
-};
-
-const CEL: Cel = Cel::InPart(
-    &[Check {
-        each: Each::Group,
-        mode: Mode::Enforce,
-        // `\s` knows only ASCII in CEL's regular expressions (RE2), and Python also strips blanks
-        // of other scripts, so these are named one by one.
-        faults: r#"!s.auto ? [] : ['num-cpus', 'num-gpus', 'memory'].filter(k, k in g.params
+    cel: Cel::InPart(
+        &[Check {
+            each: Each::Group,
+            mode: Mode::Enforce,
+            // `\s` knows only ASCII in CEL's regular expressions (RE2), and Python also strips blanks
+            // of other scripts, so these are named one by one.
+            faults: r#"!s.auto ? [] : ['num-cpus', 'num-gpus', 'memory'].filter(k, k in g.params
   && !((k == 'num-cpus' ? 'CPU' : k == 'num-gpus' ? 'GPU' : 'memory') in g.resources)
   && !g.params[k].matches(r'^[\s\pZ\x{1c}-\x{1f}\x{85}]*([+]?\p{Nd}+(_\p{Nd}+)*|-0+(_0+)*|-.*[^\x00-\x7f].*)[\s\pZ\x{1c}-\x{1f}\x{85}]*$'))
   .map(k, '.rayStartParams.' + k + ' "' + g.params[k] + '" is not a whole number of at least 0')"#,
-        fix: "Write a whole number in quotes.",
-    }],
-    "Negative numbers in digits of other scripts are accepted, and only `num-cpus`, `num-gpus` and \
+            fix: "Write a whole number in quotes.",
+        }],
+        "Negative numbers in digits of other scripts are accepted, and only `num-cpus`, `num-gpus` and \
      `memory` with autoscaling on are checked.",
-);
+    ),
+    check,
+};
 
 const AUTOSCALER: &str = "Ray's autoscaler fails on it, and scales no group of the cluster.";
 
@@ -67,7 +59,7 @@ const OPTIONS: [&str; 13] = [
     "metrics-export-port",
 ];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let autoscaled = subject.autoscaled().is_some();
     for group in subject.groups() {
         // KubeRay does not start Ray where the ray container does. (KubeRay, `BuildPod`.)
@@ -76,65 +68,47 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         for (param, resource) in SIZES {
             let overridden = group.resources().is_some_and(|r| r.contains_key(resource));
             if !overridden && (autoscaled || started) {
-                check_param(group, param, autoscaled, findings);
+                findings.extend(check_param(group, param, autoscaled));
             }
         }
-        for param in OPTIONS.into_iter().filter(|_| started) {
-            check_param(group, param, false, findings);
-        }
+        let options = OPTIONS.into_iter().filter(|_| started);
+        findings.extend(options.filter_map(|param| check_param(group, param, false)));
     }
 }
 
-fn check_param(
-    group: &Group<'_>,
-    param: &'static str,
-    read_by_autoscaler: bool,
-    findings: &mut Findings,
-) {
-    let Some(value @ (Value::String(_) | Value::Number(_))) = group.start_param(param) else {
-        return;
-    };
+fn check_param(group: &Group<'_>, param: &'static str, by_autoscaler: bool) -> Option<Finding> {
+    let value = group.start_param(param)?;
+    if !value.is_string() && !value.is_number() {
+        return None;
+    }
+    // `ray start` may get a number all the same: KubeRay leaves out an option that is false, and a shell
+    // replaces variables and takes quotes away.
+    let may_be_number = value.as_str().is_some_and(|text| {
+        text.eq_ignore_ascii_case("false") || text.contains(['$', '`', '"', '\'', '\\'])
+    });
     let problem = match start_integer(value) {
-        Some(amount) if amount >= 0 || !read_by_autoscaler => return,
+        Some(amount) if amount >= 0 || !by_autoscaler => return None,
         Some(_) => format!("{} is negative", shown(value)),
-        None if !read_by_autoscaler && may_be_number(value) => return,
+        None if !by_autoscaler && may_be_number => return None,
         None => format!("{} is not a whole number", shown(value)),
     };
-    let path = group.start_param_path(param);
-    let finding = RULE
-        .finding(path, problem, fix(param, value))
-        .valued(shown(value));
-    findings.add(if read_by_autoscaler {
-        finding.because(AUTOSCALER)
-    } else {
-        finding
-    });
-}
-
-/// Whether `ray start` may get a number all the same: KubeRay leaves out an option that is false, and
-/// a shell replaces variables and takes quotes away.
-fn may_be_number(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| {
-        text.eq_ignore_ascii_case("false") || text.contains(['$', '`', '"', '\'', '\\'])
-    })
-}
-
-fn fix(param: &str, value: &Value) -> String {
     let text = value.as_str().map(str::trim);
-    let meant = text.map_or_else(|| Quantity::from_json(value), Quantity::parse);
-    match meant {
+    let fix = match text.map_or_else(|| Quantity::from_json(value), Quantity::parse) {
         Ok(meant) if meant.is_negative() => format!("Write {param}: \"0\" or more, or remove it."),
         Ok(meant) => format!("Write {param}: \"{}\".", meant.ceil_units()),
-        Err(_) => format!("Write a whole number{}, or remove it.", example(param)),
-    }
-}
-
-fn example(param: &str) -> String {
-    let (what, sample) = match param {
-        "memory" | "object-store-memory" | "system-reserved-memory" => (" of bytes", "4294967296"),
-        "num-gpus" => ("", "1"),
-        "num-cpus" => ("", "4"),
-        _ => ("", "8080"),
+        Err(_) => {
+            let (what, sample) = match param {
+                "memory" | "object-store-memory" | "system-reserved-memory" => {
+                    (" of bytes", "4294967296")
+                }
+                "num-gpus" => ("", "1"),
+                "num-cpus" => ("", "4"),
+                _ => ("", "8080"),
+            };
+            format!("Write a whole number{what}, like {param}: \"{sample}\", or remove it.")
+        }
     };
-    format!("{what}, like {param}: \"{sample}\"")
+    let finding = RULE.finding(group.start_param_path(param), problem, fix);
+    let why = if by_autoscaler { AUTOSCALER } else { RULE.why };
+    Some(finding.because(why).valued(shown(value)))
 }

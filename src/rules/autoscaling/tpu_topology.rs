@@ -1,12 +1,8 @@
 //! RF231: a TPU topology that Ray cannot read.
 
-use crate::finding::Finding;
-use crate::policy::Mode;
 use crate::ray::Group;
 use crate::ray::node_resources::{NodeResources, ResourceError, tpu};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
 /// RF231
@@ -19,27 +15,24 @@ pub static RULE: Rule = Rule {
     summary: "A TPU topology in the node selector that is not numbers joined by `x`, or not what `numOfHosts` gives",
     page: RulePage(include_str!("tpu_topology.md")),
     why: "Ray's autoscaler fails on it at its start, and scales no group of the cluster.",
-    since: "0.1.0",
-    cel: CEL,
-    check,
-};
-
-const CEL: Cel = Cel::InPart(
-    &[Check {
-        each: Each::Group,
-        mode: Mode::Enforce,
-        faults: r#"[g.spec.?template.?spec.?nodeSelector.orValue({})].map(n,
+    cel: Cel::InPart(
+        &[Check {
+            each: Each::Group,
+            mode: Mode::Enforce,
+            faults: r#"[g.spec.?template.?spec.?nodeSelector.orValue({})].map(n,
   s.auto && g.resources.size() == 0 && !('resources' in g.params) && 'google.com/tpu' in g.limits && string(g.limits['google.com/tpu']).matches('^0*[1-9][0-9]{0,8}$')
   && n[?'cloud.google.com/gke-tpu-accelerator'].orValue('') in ['tpu-v4-podslice', 'tpu-v5-lite-device', 'tpu-v5-lite-podslice', 'tpu-v5p-slice', 'tpu-v6e-slice', 'tpu7x']
   && n[?'cloud.google.com/gke-tpu-topology'].orValue('') != '' && !n['cloud.google.com/gke-tpu-topology'].matches('^[0-9]+([xX][0-9]+)*$')
   ? '.template.spec.nodeSelector cloud.google.com/gke-tpu-topology "' + n['cloud.google.com/gke-tpu-topology'] + '" is not numbers joined by x' : '')"#,
-        fix: "Write it like 2x2x2.",
-    }],
-    "Groups whose TPUs are in `rayStartParams` or in the group's `resources` are not checked, nor are \
+            fix: "Write it like 2x2x2.",
+        }],
+        "Groups whose TPUs are in `rayStartParams` or in the group's `resources` are not checked, nor are \
      numbers of hosts.",
-);
+    ),
+    check,
+};
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     // Other rules report the other errors that keep Ray from deriving resources.
     for group in subject.autoscaled_groups() {
         let Err(ResourceError::Topology(topology)) = NodeResources::of(group) else {
@@ -49,13 +42,9 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let shown = shown_text(&topology);
         let problem = format!("{shown} is not numbers joined by x");
         let fix = "Write the topology of the slice, like 2x2x2.";
-        findings.add(RULE.finding(path, problem, fix).valued(shown));
+        findings.push(RULE.finding(path, problem, fix).valued(shown));
     }
-    for group in subject.groups().filter(|group| !group.is_head()) {
-        if let Some(finding) = wrong_hosts(group) {
-            findings.add(finding);
-        }
-    }
+    findings.extend(subject.workers().filter_map(wrong_hosts));
 }
 
 fn wrong_hosts(group: &Group<'_>) -> Option<Finding> {
@@ -75,10 +64,6 @@ fn wrong_hosts(group: &Group<'_>) -> Option<Finding> {
     );
     let why =
         "A slice with missing hosts never starts to compute, and hosts too many get no node in it.";
-    Some(
-        finding
-            .because(why)
-            .in_mode(Mode::Warn)
-            .valued(hosts.to_string()),
-    )
+    let finding = finding.because(why).in_mode(Mode::Warn);
+    Some(finding.valued(hosts.to_string()))
 }

@@ -2,12 +2,8 @@
 
 use serde_json::Value;
 
-use crate::policy::Mode;
 use crate::ray::start_params::start_integer;
-use crate::ray::{Fields, Group};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown;
 
 /// RF206
@@ -19,18 +15,15 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("two_sources.md")),
     why: "KubeRay takes a group's resources from one place only; it stops reconciling the whole \
           cluster when there are two.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::Covered(&[Check {
+        each: Each::Group,
+        mode: Mode::Enforce,
+        faults: r#"g.resources.size() == 0 ? [] : ['num-cpus', 'num-gpus', 'memory', 'resources'].filter(k, g.params[?k].orValue('') != '')
+  .map(k, '.rayStartParams.' + k + ' "' + g.params[k] + '" stands beside the resources of the group')"#,
+        fix: "Remove it and write the amount in the group's resources.",
+    }]),
     check,
 };
-
-const CEL: Cel = Cel::Covered(&[Check {
-    each: Each::Group,
-    mode: Mode::Enforce,
-    faults: r#"g.resources.size() == 0 ? [] : ['num-cpus', 'num-gpus', 'memory', 'resources'].filter(k, g.params[?k].orValue('') != '')
-  .map(k, '.rayStartParams.' + k + ' "' + g.params[k] + '" stands beside the resources of the group')"#,
-    fix: "Remove it and write the amount in the group's resources.",
-}]);
 
 /// Each parameter with its name in `resources`; `resources` holds any number of them.
 const PARAMS: [(&str, &str); 4] = [
@@ -40,61 +33,40 @@ const PARAMS: [(&str, &str); 4] = [
     ("resources", ""),
 ];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for group in subject.groups() {
         let Some(resources) = group.resources() else {
             continue;
         };
         for (param, resource) in PARAMS {
-            match group.start_param(param) {
-                None | Some(Value::Null) => {}
-                Some(Value::String(text)) if text.is_empty() => {}
-                Some(value) => report(
-                    group,
-                    param,
-                    value,
-                    &fix(resources, resource, value),
-                    findings,
+            let value = match group.start_param(param) {
+                None | Some(Value::Null) => continue,
+                Some(Value::String(text)) if text.is_empty() => continue,
+                Some(value) => value,
+            };
+            let fix = match (resources.get(resource), start_integer(value)) {
+                _ if resource.is_empty() => {
+                    " and list its entries in the group's resources".to_owned()
+                }
+                (Some(stated), _) => format!(
+                    "; the group's resources already say {resource}: {}",
+                    shown(stated)
                 ),
-            }
+                (None, Some(amount)) => {
+                    format!(" and write {resource}: \"{amount}\" in the group's resources")
+                }
+                (None, None) => format!(" and write {resource} in the group's resources"),
+            };
+            let finding = RULE.finding(
+                group.start_param_path(param),
+                format!(
+                    "{} stands beside the resources map of {}",
+                    shown(value),
+                    group.title()
+                ),
+                format!("Remove {param} from rayStartParams{fix}."),
+            );
+            findings.push(finding.valued(shown(value)));
         }
-    }
-}
-
-fn report(
-    group: &Group<'_>,
-    param: &'static str,
-    value: &Value,
-    fix: &str,
-    findings: &mut Findings,
-) {
-    findings.add(
-        RULE.finding(
-            group.start_param_path(param),
-            format!(
-                "{} stands beside the resources map of {}",
-                shown(value),
-                group.title()
-            ),
-            format!("Remove {param} from rayStartParams{fix}."),
-        )
-        .valued(shown(value)),
-    );
-}
-
-/// The fix of the value, as the rest of a sentence.
-fn fix(resources: &Fields, resource: &str, value: &Value) -> String {
-    if resource.is_empty() {
-        return " and list its entries in the group's resources".to_owned();
-    }
-    match (resources.get(resource), start_integer(value)) {
-        (Some(kept), _) => format!(
-            "; the group's resources already say {resource}: {}",
-            shown(kept)
-        ),
-        (None, Some(amount)) => {
-            format!(" and write {resource}: \"{amount}\" in the group's resources")
-        }
-        (None, None) => format!(" and write {resource} in the group's resources"),
     }
 }

@@ -1,11 +1,8 @@
 //! RF236: accelerators of a group that Ray's autoscaler does not count.
 
-use crate::finding::Finding;
-use crate::policy::Mode;
-use crate::ray::{Container, Group, ReconcileMode, list_at, object_at};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::ray::{Container, Group, ReconcileMode};
+use crate::rules::shared::has_claims;
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 /// RF236
 pub static RULE: Rule = Rule {
@@ -18,36 +15,86 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("uncounted_devices.md")),
     why: "Ray's autoscaler does not know of them, so work that asks for them never adds a worker of \
           this group.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::NotCovered("It needs the names of the limits, in which CEL has no order."),
     check,
 };
 
-const CEL: Cel = Cel::NotCovered("It needs the names of the limits, in which CEL has no order.");
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(cluster) = subject.autoscaled() else {
-        return;
-    };
-    let by_ray = subject.reconcile_mode() == ReconcileMode::Ray;
-    for group in &cluster.workers {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let by_ray = subject.object.reconcile_mode() == ReconcileMode::Ray;
+    for group in subject.autoscaled_workers() {
         let Some(container) = group.ray_container() else {
             continue;
         };
-        let devices = present(&container);
-        let is_untold = |device: &&Device<'_>| by_ray || !device.kind.is_told_by_kuberay();
-        let mut untold = devices.iter().filter(is_untold);
-        let neuron = untold.clone().find(|device| device.kind.is_neuron());
-        if let Some(device) = neuron.filter(|_| !names_neuron_cores(group)) {
-            findings.add(neuron_cores(group, device));
+        let limits = container.limits().into_iter().flatten();
+        let devices: Vec<(DeviceKind, &str, i128)> = limits
+            .filter_map(|(resource, _)| {
+                let count = container.limit(resource)?.ceil_units();
+                Some((DeviceKind::of(resource)?, resource.as_str(), count))
+            })
+            .filter(|(_, _, count)| *count > 0)
+            .collect();
+        // KubeRay tells Ray of these when it starts a node, which only Rayfit then counts.
+        let is_untold = |kind: DeviceKind| {
+            by_ray || !matches!(kind, DeviceKind::NeuronCore | DeviceKind::Slice)
+        };
+        let untold = devices.iter().filter(|(kind, ..)| is_untold(*kind));
+        let (neuron, gpus): (Vec<_>, Vec<_>) = untold
+            .copied()
+            .partition(|(kind, ..)| matches!(kind, DeviceKind::NeuronCore | DeviceKind::Neuron));
+        let has_map = group.resources().is_some();
+        let finding = |resource: &str, count: i128, of: &str, fix: String| {
+            let limits = group.ray_container_path().key("resources").key("limits");
+            let problem = format!("{count}, of which Ray's autoscaler counts no {of}");
+            RULE.finding(limits.key(resource.to_owned()), problem, fix)
+                .in_mode(Mode::Warn)
+                .valued(count.to_string())
+        };
+        // RF205 reports a text that cannot be read.
+        let params = group.start_param("resources");
+        let names_neuron_cores = params
+            .and_then(|value| value.as_str())
+            .is_some_and(|text| text.contains("neuron_cores"))
+            || group
+                .resources()
+                .is_some_and(|map| map.contains_key("neuron_cores"));
+        if let (Some((kind, resource, count)), false) = (neuron.first(), names_neuron_cores) {
+            let (cores, note) = match kind {
+                DeviceKind::NeuronCore => (*count, ""),
+                _ => (
+                    count.saturating_mul(2),
+                    ", for chips with two cores each (Inferentia2, Trainium1)",
+                ),
+            };
+            let fix = if has_map {
+                format!("Write neuron_cores: \"{cores}\" in the group's resources{note}.")
+            } else {
+                format!(
+                    r#"Write resources: "'{{\"neuron_cores\": {cores}}}'" in rayStartParams{note}."#
+                )
+            };
+            findings.push(finding(resource, *count, "neuron_cores", fix));
         }
         if counts_gpus(group, &container) {
             continue;
         }
-        if let Some(device) = untold.find(|device| !device.kind.is_neuron()) {
-            findings.add(gpus(group, device));
-        } else if devices.is_empty() && has_claims(&container) && !has_custom(group) {
-            findings.add(claims(group));
+        let write_gpus = |count: i128| {
+            if has_map {
+                format!("Write GPU: \"{count}\" in the group's resources.")
+            } else {
+                format!("Write num-gpus: \"{count}\" in rayStartParams.")
+            }
+        };
+        if let Some((_, resource, count)) = gpus.first() {
+            findings.push(finding(resource, *count, "GPUs", write_gpus(*count)));
+        } else if devices.is_empty() && has_claims(&container) && !has_map && params.is_none() {
+            // The claims may be for the resources of other kinds that an author names.
+            let path = group.ray_container_path().key("resources").key("claims");
+            let fix = format!(
+                "{} That is for one GPU; devices of other kinds need a resource of their own.",
+                write_gpus(1)
+            );
+            let problem = "are devices that Ray's autoscaler does not count";
+            findings.push(RULE.finding(path, problem, fix).in_mode(Mode::Audit));
         }
     }
 }
@@ -80,114 +127,16 @@ impl DeviceKind {
             (name.starts_with("mig-") || name.starts_with("gpu.")).then_some(Self::Share)
         }
     }
-
-    fn is_neuron(self) -> bool {
-        matches!(self, Self::NeuronCore | Self::Neuron)
-    }
-
-    fn is_told_by_kuberay(self) -> bool {
-        matches!(self, Self::NeuronCore | Self::Slice)
-    }
 }
 
-/// A limit of devices.
-struct Device<'a> {
-    kind: DeviceKind,
-    resource: &'a str,
-    count: i128,
-}
-
-fn present<'a>(container: &Container<'a>) -> Vec<Device<'a>> {
-    let limits = container.limits().into_iter().flatten();
-    limits
-        .filter_map(|(resource, _)| {
-            Some(Device {
-                kind: DeviceKind::of(resource)?,
-                resource,
-                count: container.limit(resource)?.ceil_units(),
-            })
-        })
-        .filter(|device| device.count > 0)
-        .collect()
-}
-
-fn names_neuron_cores(group: &Group<'_>) -> bool {
-    // RF205 reports a text that cannot be read.
-    let params = group
-        .start_param("resources")
-        .and_then(|value| value.as_str());
-    params.is_some_and(|text| text.contains("neuron_cores"))
-        || group
-            .resources()
-            .is_some_and(|map| map.contains_key("neuron_cores"))
-}
-
+/// Whether a group has GPUs that Ray's autoscaler counts.
 fn counts_gpus(group: &Group<'_>, container: &Container<'_>) -> bool {
-    let whole = |resource: &String| {
-        resource.ends_with("gpu")
-            && container
-                .limit(resource)
-                .is_some_and(|count| !count.is_zero())
+    let is_whole = |resource: &String| {
+        let count = container.limit(resource);
+        resource.ends_with("gpu") && count.is_some_and(|count| !count.is_zero())
     };
+    let mut limits = container.limits().into_iter().flatten();
     group.start_param("num-gpus").is_some()
         || group.resources().is_some_and(|map| map.contains_key("GPU"))
-        || container
-            .limits()
-            .is_some_and(|limits| limits.keys().any(whole))
-}
-
-fn has_claims(container: &Container<'_>) -> bool {
-    object_at(container.spec, "resources").is_some_and(|map| !list_at(map, "claims").is_empty())
-}
-
-/// Whether the author names resources of other kinds, which may be those of the claims.
-fn has_custom(group: &Group<'_>) -> bool {
-    group.resources().is_some() || group.start_param("resources").is_some()
-}
-
-fn neuron_cores(group: &Group<'_>, device: &Device<'_>) -> Finding {
-    let (cores, note) = match device.kind {
-        DeviceKind::NeuronCore => (device.count, ""),
-        _ => (
-            device.count.saturating_mul(2),
-            ", for chips with two cores each (Inferentia2, Trainium1)",
-        ),
-    };
-    let fix = if group.resources().is_some() {
-        format!("Write neuron_cores: \"{cores}\" in the group's resources{note}.")
-    } else {
-        format!(r#"Write resources: "'{{\"neuron_cores\": {cores}}}'" in rayStartParams{note}."#)
-    };
-    of_limit(group, device, "neuron_cores", fix)
-}
-
-fn gpus(group: &Group<'_>, device: &Device<'_>) -> Finding {
-    of_limit(group, device, "GPUs", write_gpus(group, device.count))
-}
-
-fn of_limit(group: &Group<'_>, device: &Device<'_>, of: &str, fix: String) -> Finding {
-    let limits = group.ray_container_path().key("resources").key("limits");
-    let problem = format!("{}, of which Ray's autoscaler counts no {of}", device.count);
-    RULE.finding(limits.key(device.resource.to_owned()), problem, fix)
-        .in_mode(Mode::Warn)
-        .valued(device.count.to_string())
-}
-
-fn claims(group: &Group<'_>) -> Finding {
-    let path = group.ray_container_path().key("resources").key("claims");
-    let fix = write_gpus(group, 1);
-    RULE.finding(
-        path,
-        "are devices that Ray's autoscaler does not count",
-        format!("{fix} That is for one GPU; devices of other kinds need a resource of their own."),
-    )
-    .in_mode(Mode::Audit)
-}
-
-fn write_gpus(group: &Group<'_>, count: i128) -> String {
-    if group.resources().is_some() {
-        format!("Write GPU: \"{count}\" in the group's resources.")
-    } else {
-        format!("Write num-gpus: \"{count}\" in rayStartParams.")
-    }
+        || limits.any(|(resource, _)| is_whole(resource))
 }

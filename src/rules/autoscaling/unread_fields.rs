@@ -1,14 +1,10 @@
 //! RF237: what an old Ray's autoscaler does not read of a group.
 
-use crate::finding::Finding;
 use crate::path::FieldPath;
-use crate::policy::Mode;
 use crate::ray::cluster::RaySource;
-use crate::ray::since;
-use crate::ray::{Group, RayVersion, ReconcileMode, object_at};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::ray::since::{GROUP_RESOURCES_AND_LABELS, SIZE_FROM_REQUESTS};
+use crate::ray::{RayVersion, ReconcileMode, object_at};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 /// RF237
 pub static RULE: Rule = Rule {
@@ -19,93 +15,64 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("unread_fields.md")),
     why: "The autoscaler of this Ray does not read it, so it counts other sizes or labels than the \
           workers have.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::NotCovered("It compares versions, most of them in names of images."),
     check,
 };
-
-const CEL: Cel = Cel::NotCovered("It compares versions, most of them in names of images.");
 
 const FAILS: &str = "Ray's autoscaler finds no CPU count without it and fails, and scales no group of \
                      the cluster.";
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     // Rayfit reads all of them.
-    let by_ray = subject.reconcile_mode() == ReconcileMode::Ray;
+    let by_ray = subject.object.reconcile_mode() == ReconcileMode::Ray;
     let Some(cluster) = subject.autoscaled().filter(|_| by_ray) else {
         return;
     };
     let Some(ray) = RaySource::latest(cluster).map(|source| source.version) else {
         return;
     };
+    let mut report = |path: FieldPath, first: RayVersion, instead: &str, fails: bool| {
+        let finding = RULE.finding(
+            path,
+            format!("is read by Ray {first} and later, and this is Ray {ray}"),
+            format!("Use Ray {first} or later; or {instead}."),
+        );
+        let why = if fails { FAILS } else { RULE.why };
+        findings.push(finding.because(why).valued(ray.to_string()));
+    };
     for group in cluster.groups() {
-        let cpu = CpuSources::of(group);
-        if ray < since::GROUP_RESOURCES_AND_LABELS {
-            let path = || group.path();
-            if group.resources().is_some() {
-                let found = finding(ray, path().key("resources"), INSTEAD_OF_RESOURCES);
-                let fails = cpu.is_in_resources && !cpu.is_elsewhere(ray);
-                findings.add(if fails { found.because(FAILS) } else { found });
+        let container = group.ray_container();
+        let is_request = container.is_some_and(|ray| ray.request("cpu").is_some());
+        // Every Ray reads the number of CPUs from `num-cpus` or a limit.
+        let is_plain = group.start_param("num-cpus").is_some()
+            || container.is_some_and(|ray| ray.limit("cpu").is_some());
+        let is_elsewhere = is_plain || is_request && ray >= SIZE_FROM_REQUESTS;
+        if ray < GROUP_RESOURCES_AND_LABELS {
+            if let Some(resources) = group.resources() {
+                report(
+                    group.path().key("resources"),
+                    GROUP_RESOURCES_AND_LABELS,
+                    "write num-cpus, num-gpus, memory and resources in rayStartParams instead",
+                    resources.contains_key("CPU") && !is_elsewhere,
+                );
             }
             if object_at(group.spec, "labels").is_some_and(|labels| !labels.is_empty()) {
-                findings.add(finding(ray, path().key("labels"), INSTEAD_OF_LABELS));
+                report(
+                    group.path().key("labels"),
+                    GROUP_RESOURCES_AND_LABELS,
+                    "remove it, and let work ask for a resource of rayStartParams.resources instead",
+                    false,
+                );
             }
         }
-        if ray < since::SIZE_FROM_REQUESTS && cpu.is_request && !cpu.is_elsewhere(ray) {
+        if ray < SIZE_FROM_REQUESTS && is_request && !is_elsewhere {
             let resources = group.ray_container_path().key("resources");
-            let found = finding(
-                ray,
+            report(
                 resources.key("requests").key("cpu"),
-                INSTEAD_OF_REQUEST,
+                SIZE_FROM_REQUESTS,
+                "write a CPU limit, or num-cpus in rayStartParams",
+                true,
             );
-            findings.add(found.because(FAILS));
         }
-    }
-}
-
-const INSTEAD_OF_RESOURCES: (RayVersion, &str) = (
-    since::GROUP_RESOURCES_AND_LABELS,
-    "write num-cpus, num-gpus, memory and resources in rayStartParams instead",
-);
-const INSTEAD_OF_LABELS: (RayVersion, &str) = (
-    since::GROUP_RESOURCES_AND_LABELS,
-    "remove it, and let work ask for a resource of rayStartParams.resources instead",
-);
-const INSTEAD_OF_REQUEST: (RayVersion, &str) = (
-    since::SIZE_FROM_REQUESTS,
-    "write a CPU limit, or num-cpus in rayStartParams",
-);
-
-fn finding(ray: RayVersion, path: FieldPath, (first, instead): (RayVersion, &str)) -> Finding {
-    RULE.finding(
-        path,
-        format!("is read by Ray {first} and later, and this is Ray {ray}"),
-        format!("Use Ray {first} or later; or {instead}."),
-    )
-    .valued(ray.to_string())
-}
-
-/// The places in which a group has the number of a node's CPUs.
-struct CpuSources {
-    is_in_resources: bool,
-    /// Whether it is in `num-cpus` or a limit, which every Ray reads.
-    is_plain: bool,
-    is_request: bool,
-}
-
-impl CpuSources {
-    fn of(group: &Group<'_>) -> Self {
-        let ray = group.ray_container();
-        Self {
-            is_in_resources: group.resources().is_some_and(|map| map.contains_key("CPU")),
-            is_plain: group.start_param("num-cpus").is_some()
-                || ray.is_some_and(|ray| ray.limit("cpu").is_some()),
-            is_request: ray.is_some_and(|ray| ray.request("cpu").is_some()),
-        }
-    }
-
-    /// Whether that Ray finds the number outside of the group's `resources`.
-    fn is_elsewhere(&self, ray: RayVersion) -> bool {
-        self.is_plain || self.is_request && ray >= since::SIZE_FROM_REQUESTS
     }
 }

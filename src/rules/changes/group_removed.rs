@@ -1,12 +1,8 @@
 //! RF302: a worker group is removed while its pods run.
 
 use super::live_change::{LiveChange, pods};
-use crate::policy::Mode;
 use crate::ray::ReconcileMode;
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::cel::Cel;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 /// RF302
 pub static RULE: Rule = Rule {
@@ -17,17 +13,14 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("group_removed.md")),
     why: "Ray's autoscaler fails on a node whose group it does not know, in every round, and never \
           scales the cluster again.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::NotCovered(
+        "CEL sees the new and the stored object, but not the running \
+                                  pods.",
+    ),
     check,
 };
 
-const CEL: Cel = Cel::NotCovered(
-    "CEL sees the new and the stored object, but not the running \
-                                  pods.",
-);
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(change) = LiveChange::of(subject) else {
         return;
     };
@@ -52,7 +45,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
                  no pods any more.",
             )
             .valued(name);
-        findings.add(match subject.reconcile_mode() {
+        findings.push(match subject.object.reconcile_mode() {
             ReconcileMode::Ray if change.new.autoscaling() => finding,
             ReconcileMode::Ray => finding.in_mode(Mode::Warn).because(
                 "KubeRay does not delete the pods of a removed group, so they keep \

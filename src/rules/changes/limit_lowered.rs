@@ -2,12 +2,8 @@
 
 use super::live_change::{LiveChange, pods};
 use crate::facts::RayPod;
-use crate::policy::Mode;
 use crate::ray::Resource;
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::cel::Cel;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
 /// RF303
@@ -19,17 +15,14 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("limit_lowered.md")),
     why: "The pod stays above the limit: it is never shrunk below what it uses, and it does not grow \
           either.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::NotCovered(
+        "CEL sees the new and the stored object, but not the running \
+                                  pods.",
+    ),
     check,
 };
 
-const CEL: Cel = Cel::NotCovered(
-    "CEL sees the new and the stored object, but not the running \
-                                  pods.",
-);
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let (Some(_), Some(old)) = (LiveChange::of(subject), subject.old) else {
         return;
     };
@@ -61,7 +54,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
                 resource.show(has)
             );
             let path = resize_limits.key_path(resource.limit_key());
-            findings.add(RULE.finding(path, problem, fix).valued(limit));
+            findings.push(RULE.finding(path, problem, fix).valued(limit));
         }
     }
 }

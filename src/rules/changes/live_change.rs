@@ -1,9 +1,7 @@
 //! A RayCluster whose pods run, before and after an update.
 
-use serde_json::Value;
-
 use crate::facts::{DEFAULT_NAMESPACE, RayPod};
-use crate::ray::{Cluster, Kind};
+use crate::ray::{Cluster, Kind, is_true, text_at};
 use crate::rules::Subject;
 
 /// A RayCluster whose pods run, before and after the update.
@@ -18,11 +16,18 @@ pub(super) struct LiveChange<'a> {
 
 impl<'a> LiveChange<'a> {
     pub(super) fn of(subject: &Subject<'a>) -> Option<Self> {
-        if subject.kind() != Kind::RayCluster {
+        if subject.object.kind != Kind::RayCluster {
             return None;
         }
         let old = subject.old?.cluster.as_ref()?;
         let new = subject.cluster()?;
+        // KubeRay deletes all pods of a suspended cluster, and leaves alone one that names another
+        // manager.
+        let has_pods = |cluster: &Cluster<'_>| {
+            let manager = text_at(cluster.spec, "managedBy");
+            !is_true(cluster.spec, "suspend")
+                && manager.is_none_or(|manager| manager == "ray.io/kuberay-operator")
+        };
         (has_pods(old) && has_pods(new)).then_some(Self { old, new })
     }
 }
@@ -32,12 +37,4 @@ pub(super) fn pods<'a>(subject: &Subject<'a>) -> impl Iterator<Item = &'a RayPod
     let namespace = subject.object.namespace().unwrap_or(DEFAULT_NAMESPACE);
     let name = subject.object.name().unwrap_or_default();
     subject.facts.pods.of(namespace, name).iter()
-}
-
-fn has_pods(cluster: &Cluster<'_>) -> bool {
-    let suspended = cluster.spec.get("suspend").and_then(Value::as_bool) == Some(true);
-    let manager = cluster.spec.get("managedBy").and_then(Value::as_str);
-    // KubeRay deletes all pods of a suspended cluster, and leaves alone one that names another
-    // manager.
-    !suspended && manager.is_none_or(|manager| manager == "ray.io/kuberay-operator")
 }

@@ -1,12 +1,9 @@
 //! RF301: `maxReplicas` below the workers that run.
 
 use super::live_change::{LiveChange, pods};
-use crate::policy::Mode;
 use crate::ray::ReconcileMode;
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::cel::Cel;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::shared::hosts;
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 /// RF301
 pub static RULE: Rule = Rule {
@@ -16,17 +13,14 @@ pub static RULE: Rule = Rule {
     summary: "`maxReplicas` is lowered below the workers that run",
     page: RulePage(include_str!("max_lowered.md")),
     why: "The workers above the maximum are stopped at once, and the tasks on them fail.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::NotCovered(
+        "CEL sees the new and the stored object, but not the running \
+                                  pods.",
+    ),
     check,
 };
 
-const CEL: Cel = Cel::NotCovered(
-    "CEL sees the new and the stored object, but not the running \
-                                  pods.",
-);
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(change) = LiveChange::of(subject) else {
         return;
     };
@@ -37,10 +31,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         };
         let before = change.old.group(name).map(|old| old.integer("maxReplicas"));
         let is_lowered = before.is_some_and(|before| before.is_none_or(|before| max < before));
-        let hosts = group
-            .integer("numOfHosts")
-            .filter(|hosts| *hosts > 0)
-            .unwrap_or(1);
+        let hosts = hosts(group);
         let running = pods(subject).filter(|pod| pod.group == name).count();
         let running = i64::try_from(running).unwrap_or(i64::MAX);
         let excess = running.saturating_sub(max.saturating_mul(hosts));
@@ -55,16 +46,14 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         );
         let finding = RULE.finding(group.path().key("maxReplicas"), problem, fix);
         let finding = finding.valued(max.to_string());
-        findings.add(match subject.reconcile_mode() {
+        findings.push(match subject.object.reconcile_mode() {
             ReconcileMode::Ray if change.new.autoscaling() => finding,
-            ReconcileMode::Ray => finding.because(
-                "KubeRay deletes the workers above the maximum, even if they have \
-                                 work.",
-            ),
+            ReconcileMode::Ray => finding
+                .because("KubeRay deletes the workers above the maximum, even if they have work."),
             _ => finding.because(
                 "Rayfit drains workers above the maximum, so they get no new work. It stops them \
-                     after ten minutes, or at the time that a RayPolicy sets, and at once with \
-                     strategy ray.",
+                 after ten minutes, or at the time that a RayPolicy sets, and at once with \
+                 strategy ray.",
             ),
         });
     }

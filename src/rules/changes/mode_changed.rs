@@ -1,14 +1,9 @@
 //! RF304: another scaler for a running cluster.
 
-use crate::path::FieldPath;
-use crate::policy::Mode;
-use crate::ray::reconcile::ANNOTATION;
-use crate::ray::{Cluster, RayObject, ReconcileMode};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
-
 use super::live_change::LiveChange;
+use crate::ray::reconcile::ANNOTATION;
+use crate::ray::{RayObject, ReconcileMode};
+use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 /// RF304
 pub static RULE: Rule = Rule {
@@ -19,23 +14,25 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("mode_changed.md")),
     why: "The containers of a running pod cannot be replaced, so the old scaler stays until the \
           head pod is replaced.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::Covered(&[Check {
+        each: Each::Change,
+        mode: Mode::Warn,
+        faults: r#"s.object.kind == 'RayCluster' && s.auto && s.mode != old.mode && [s.mode, old.mode].all(m, m in ['ray', 'central', 'sidecar'])
+  && [s, old].all(o, !o.cluster.?suspend.orValue(false) && o.cluster.?managedBy.orValue('ray.io/kuberay-operator') == 'ray.io/kuberay-operator')
+  ? ['metadata.annotations rayfit.dev/reconcile changes who scales the running cluster, from ' + old.mode + ' to ' + s.mode] : []"#,
+        fix: "A change to or from ray takes effect when the head pod is replaced.",
+    }]),
     check,
 };
 
-const CEL: Cel = Cel::Covered(&[Check {
-    each: Each::Change,
-    mode: Mode::Warn,
-    faults: r#"s.object.kind == 'RayCluster' && s.auto && s.mode != old.mode && [s.mode, old.mode].all(m, m in ['ray', 'central', 'sidecar'])
-  && [s, old].all(o, !o.cluster.?suspend.orValue(false) && o.cluster.?managedBy.orValue('ray.io/kuberay-operator') == 'ray.io/kuberay-operator')
-  ? ['metadata.annotations rayfit.dev/reconcile changes who scales the running cluster, from ' + old.mode + ' to ' + s.mode] : []"#,
-    fix: "A change to or from ray takes effect when the head pod is replaced.",
-}]);
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let (Some(change), Some(old)) = (LiveChange::of(subject), subject.old) else {
         return;
+    };
+    // RF402 reports a value that is no mode.
+    let mode = |object: &RayObject<'_>| match object.annotation_value(ANNOTATION) {
+        None => Some(ReconcileMode::Ray),
+        Some(value) => value.as_str()?.parse().ok(),
     };
     let (Some(before), Some(after)) = (mode(old), mode(subject.object)) else {
         return;
@@ -43,63 +40,35 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     if before == after || !change.new.autoscaling() {
         return;
     }
-    let finding = RULE
-        .finding(
-            place(subject.object),
-            format!("changes who scales the running cluster, from {before} to {after}"),
-            fix(subject, change.new, before, after),
-        )
-        .valued(format!("{before} -> {after}"));
-    findings.add(if before.is_ours() && after.is_ours() {
-        finding.because("It takes effect at once: the same container does both.")
-    } else {
-        finding
-    });
-}
-
-/// The mode that an object asks for; `None` for a value that is none (RF402).
-fn mode(object: &RayObject<'_>) -> Option<ReconcileMode> {
-    match object.annotation_value(ANNOTATION) {
-        None => Some(ReconcileMode::Ray),
-        Some(value) => value.as_str()?.parse().ok(),
-    }
-}
-
-/// The annotation, or where it was.
-fn place(object: &RayObject<'_>) -> FieldPath {
-    if object.has_annotations() {
-        FieldPath::annotation(ANNOTATION)
-    } else {
-        FieldPath::of(&["metadata", "annotations"])
-    }
-}
-
-fn fix(
-    subject: &Subject<'_>,
-    cluster: &Cluster<'_>,
-    before: ReconcileMode,
-    after: ReconcileMode,
-) -> String {
+    let path = subject.annotation_path(ANNOTATION);
+    let problem = format!("changes who scales the running cluster, from {before} to {after}");
+    let value = format!("{before} -> {after}");
     if before.is_ours() && after.is_ours() {
-        return "Nothing else is needed; no pod restarts.".to_owned();
+        let fix = "Nothing else is needed; no pod restarts.";
+        let finding = RULE.finding(path, problem, fix).valued(value);
+        let why = "It takes effect at once: the same container does both.";
+        findings.push(finding.because(why));
+        return;
     }
+    let image = change
+        .new
+        .autoscaler_option("image")
+        .and_then(|v| v.as_str());
+    let is_ours = image == Some(&subject.settings.defaults.image);
+    let first = match change.new.autoscaler_option("resources") {
+        _ if after != ReconcileMode::Ray || !is_ours => "",
+        // The resources that DF06 fills in beside the image are too small for Ray's autoscaler.
+        Some(_) => {
+            "First remove autoscalerOptions.image, which is Rayfit's, and autoscalerOptions.resources: with \
+             the 64Mi that Rayfit needs, Ray's autoscaler is killed. "
+        }
+        None => "First remove autoscalerOptions.image, which is Rayfit's. ",
+    };
     let name = subject.object.name().unwrap_or("<name>");
-    let replace = format!(
-        "Replace the head pod when the cluster tolerates that: kubectl delete pod -l \
+    let fix = format!(
+        "{first}Replace the head pod when the cluster tolerates that: kubectl delete pod -l \
          ray.io/cluster={name},ray.io/node-type=head. Running work is then lost, unless GCS fault \
          tolerance is on."
     );
-    let image = cluster.autoscaler_option("image").and_then(|v| v.as_str());
-    if after != ReconcileMode::Ray || image != Some(&subject.settings.defaults.image) {
-        return replace;
-    }
-    // The resources that DF06 fills in beside the image are too small for Ray's autoscaler.
-    if cluster.autoscaler_option("resources").is_some() {
-        return format!(
-            "First remove autoscalerOptions.image, which is Rayfit's, and \
-             autoscalerOptions.resources: with the 64Mi that Rayfit needs, Ray's autoscaler is \
-             killed. {replace}"
-        );
-    }
-    format!("First remove autoscalerOptions.image, which is Rayfit's. {replace}")
+    findings.push(RULE.finding(path, problem, fix).valued(value));
 }

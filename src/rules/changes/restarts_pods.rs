@@ -2,15 +2,11 @@
 
 use serde_json::Value;
 
+use super::live_change::LiveChange;
 use crate::path::FieldPath;
-use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Fields, Group, object_at};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
-
-use super::live_change::LiveChange;
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 /// RF306
 pub static RULE: Rule = Rule {
@@ -21,15 +17,12 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("restarts_pods.md")),
     why: "KubeRay deletes all pods of the cluster at once, the head included, and creates new \
           ones, so running work is lost.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::NotCovered(
+        "It needs a comparison of pod templates part by part, in which equal quantities may be written \
+     differently.",
+    ),
     check,
 };
-
-const CEL: Cel = Cel::NotCovered(
-    "It needs a comparison of pod templates part by part, in which equal quantities may be written \
-     differently.",
-);
 
 /// Fields that are not compared with the rest of an object: those that KubeRay's hash leaves out,
 /// and the objects inside that are compared by themselves.
@@ -45,7 +38,7 @@ const OF_HEAD: &[&str] = &["template"];
 const OF_TEMPLATE: &[&str] = &["spec"];
 const OF_POD_SPEC: &[&str] = &["tolerations", "schedulingGates"];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(LiveChange { old, new }) = LiveChange::of(subject) else {
         return;
     };
@@ -53,34 +46,31 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         return;
     }
     for place in differences(old, new) {
-        report(subject, place, findings);
+        let finding = RULE.finding(
+            place.path,
+            format!("{}, and upgradeStrategy is Recreate", place.what),
+            "Apply it when the cluster may restart; or set upgradeStrategy: {type: None} in the same \
+             update, so that only pods that are created later get it.",
+        );
+        // Where this update lists the group in `ray.io/ippr`, defaults may have completed its template.
+        let is_newly_listed = |name: &&str| {
+            let before = subject.old.map(|old| old.ippr.resize_limits(name));
+            subject.object.ippr.resize_limits(name).is_some() && before == Some(None)
+        };
+        findings.push(match place.group.filter(is_newly_listed) {
+            Some(name) => finding.because(format!(
+                "Listing {name} in ray.io/ippr makes Rayfit complete its template, and KubeRay \
+                 then deletes all pods of the cluster at once, the head included, so running work \
+                 is lost."
+            )),
+            None => finding,
+        });
     }
-}
-
-/// Whether KubeRay's hashes of both are equal.
-pub(super) fn is_same_to_kuberay(old: &Cluster<'_>, new: &Cluster<'_>) -> bool {
-    differences(old, new).is_empty()
-}
-
-fn differences<'a>(old: &Cluster<'a>, new: &Cluster<'a>) -> Vec<TemplatePlace<'a>> {
-    let mut places = Vec::new();
-    compare(
-        Some(old.spec),
-        Some(new.spec),
-        OF_SPEC,
-        &new.path(),
-        &mut places,
-    );
-    if let (Some(before), Some(after)) = (&old.head, &new.head) {
-        compare_groups(before, after, OF_HEAD, &mut places);
-    }
-    compare_workers(old, new, &mut places);
-    places
 }
 
 /// A place that differs. Values are not kept: pod templates hold secrets, and messages end up in
 /// logs.
-struct TemplatePlace<'a> {
+pub(super) struct TemplatePlace<'a> {
     path: FieldPath,
     /// The difference, as a clause.
     what: &'static str,
@@ -88,16 +78,18 @@ struct TemplatePlace<'a> {
     group: Option<&'a str>,
 }
 
-fn compare_workers<'a>(old: &Cluster<'a>, new: &Cluster<'a>, places: &mut Vec<TemplatePlace<'a>>) {
-    let same_groups = old.workers.len() == new.workers.len()
-        && old
-            .workers
-            .iter()
-            .zip(&new.workers)
-            .all(|(o, n)| o.name == n.name);
-    if same_groups {
-        for (before, after) in old.workers.iter().zip(&new.workers) {
-            compare_groups(before, after, OF_GROUP, places);
+/// The places in which KubeRay's hashes of both differ.
+pub(super) fn differences<'a>(old: &Cluster<'a>, new: &Cluster<'a>) -> Vec<TemplatePlace<'a>> {
+    let mut places = Vec::new();
+    let specs = (Some(old.spec), Some(new.spec));
+    compare(specs, OF_SPEC, &new.path(), &mut places);
+    if let (Some(before), Some(after)) = (&old.head, &new.head) {
+        compare_groups(before, after, OF_HEAD, &mut places);
+    }
+    let workers = || old.workers.iter().zip(&new.workers);
+    if old.workers.len() == new.workers.len() && workers().all(|(old, new)| old.name == new.name) {
+        for (before, after) in workers() {
+            compare_groups(before, after, OF_GROUP, &mut places);
         }
     } else {
         places.push(TemplatePlace {
@@ -106,6 +98,7 @@ fn compare_workers<'a>(old: &Cluster<'a>, new: &Cluster<'a>, places: &mut Vec<Te
             group: None,
         });
     }
+    places
 }
 
 fn compare_groups<'a>(
@@ -116,12 +109,13 @@ fn compare_groups<'a>(
 ) {
     let first = places.len();
     let path = new.path();
-    compare(Some(old.spec), Some(new.spec), muted, &path, places);
+    compare((Some(old.spec), Some(new.spec)), muted, &path, places);
     let template = |group: &Group<'a>| object_at(group.spec, "template");
     let path = path.key("template");
-    compare(template(old), template(new), OF_TEMPLATE, &path, places);
+    let templates = (template(old), template(new));
+    compare(templates, OF_TEMPLATE, &path, places);
     let path = new.pod_spec_path();
-    compare(old.pod_spec(), new.pod_spec(), OF_POD_SPEC, &path, places);
+    compare((old.pod_spec(), new.pod_spec()), OF_POD_SPEC, &path, places);
     for place in &mut places[first..] {
         place.group = new.name;
     }
@@ -129,15 +123,14 @@ fn compare_groups<'a>(
 
 /// Adds one place for each key that differs, as deep as a single place holds the difference.
 fn compare<'a>(
-    old: Option<&'a Fields>,
-    new: Option<&'a Fields>,
+    (old, new): (Option<&'a Fields>, Option<&'a Fields>),
     muted: &[&str],
     path: &FieldPath,
     places: &mut Vec<TemplatePlace<'a>>,
 ) {
     for (key, old, new) in entries(old, new) {
         if !muted.contains(&key.as_str()) && !is_same(old, new, false) {
-            places.push(narrow(old, new, path.clone().key(key.clone())));
+            places.push(narrow(old, new, false, path.clone().key(key.clone())));
         }
     }
 }
@@ -148,12 +141,13 @@ fn entries<'a>(
     new: Option<&'a Fields>,
 ) -> impl Iterator<Item = (&'a String, Option<&'a Value>, Option<&'a Value>)> {
     let value = |of: Option<&'a Fields>, key: &str| of?.get(key).filter(|value| !value.is_null());
-    let kept = new.into_iter().flat_map(Fields::keys);
-    let gone = old
+    let present = new.into_iter().flat_map(Fields::keys);
+    let removed = old
         .into_iter()
         .flat_map(Fields::keys)
         .filter(move |key| new.is_none_or(|new| !new.contains_key(*key)));
-    kept.chain(gone)
+    present
+        .chain(removed)
         .map(move |key| (key, value(old, key), value(new, key)))
 }
 
@@ -166,19 +160,12 @@ fn is_same(old: Option<&Value>, new: Option<&Value>, amounts: bool) -> bool {
         (Some(Value::Object(old)), Some(Value::Object(new))) => entries(Some(old), Some(new))
             .all(|(key, old, new)| is_same(old, new, amounts || holds_amounts(key))),
         (Some(Value::Array(old)), Some(Value::Array(new))) => {
-            old.len() == new.len()
-                && old
-                    .iter()
-                    .zip(new)
-                    .all(|(old, new)| is_same(Some(old), Some(new), amounts))
+            let mut pairs = old.iter().zip(new);
+            old.len() == new.len() && pairs.all(|(old, new)| is_same(Some(old), Some(new), amounts))
         }
         (Some(old), Some(new)) => {
-            old == new
-                || amounts
-                    && matches!(
-                        (Quantity::from_json(old), Quantity::from_json(new)),
-                        (Ok(old), Ok(new)) if old == new
-                    )
+            let amount = |value| Quantity::from_json(value).ok();
+            old == new || amounts && amount(old).is_some() && amount(old) == amount(new)
         }
     }
 }
@@ -190,20 +177,37 @@ fn holds_amounts(key: &str) -> bool {
 
 /// The deepest place that holds the whole difference.
 fn narrow<'a>(
-    mut old: Option<&'a Value>,
-    mut new: Option<&'a Value>,
-    mut path: FieldPath,
+    old: Option<&'a Value>,
+    new: Option<&'a Value>,
+    amounts: bool,
+    path: FieldPath,
 ) -> TemplatePlace<'a> {
-    let mut amounts = false;
-    while let Some((step, deeper_old, deeper_new)) = only_difference(old, new, amounts) {
-        (old, new) = (deeper_old, deeper_new);
-        path = match step {
-            RestartStep::Key(key) => {
-                amounts |= holds_amounts(key);
-                path.key(key.to_owned())
-            }
-            RestartStep::Index(index) => path.index(index),
-        };
+    // The only part of both values that differs, if it is only one.
+    let deeper = match (old, new) {
+        (Some(Value::Object(old)), Some(Value::Object(new))) => {
+            let mut parts =
+                entries(Some(old), Some(new)).filter(|(_, old, new)| !is_same(*old, *new, amounts));
+            let only = parts.next().filter(|_| parts.next().is_none());
+            only.map(|(key, old, new)| {
+                let path = path.clone().key(key.to_owned());
+                (old, new, amounts || holds_amounts(key), path)
+            })
+        }
+        (Some(Value::Array(old)), Some(Value::Array(new))) if old.len() == new.len() => {
+            let mut parts = old.iter().zip(new).enumerate();
+            let differs =
+                |(_, (old, new)): &(usize, (_, _))| !is_same(Some(*old), Some(*new), amounts);
+            let only = parts
+                .find(differs)
+                .filter(|_| !parts.any(|part| differs(&part)));
+            only.map(|(index, (old, new))| {
+                (Some(old), Some(new), amounts, path.clone().index(index))
+            })
+        }
+        _ => None,
+    };
+    if let Some((old, new, amounts, path)) = deeper {
+        return narrow(old, new, amounts, path);
     }
     TemplatePlace {
         path,
@@ -214,64 +218,4 @@ fn narrow<'a>(
         },
         group: None,
     }
-}
-
-enum RestartStep<'a> {
-    Key(&'a str),
-    Index(usize),
-}
-
-type Difference<'a> = (RestartStep<'a>, Option<&'a Value>, Option<&'a Value>);
-
-/// The only part of both values that differs, if it is only one.
-fn only_difference<'a>(
-    old: Option<&'a Value>,
-    new: Option<&'a Value>,
-    amounts: bool,
-) -> Option<Difference<'a>> {
-    match (old?, new?) {
-        (Value::Object(old), Value::Object(new)) => single(
-            entries(Some(old), Some(new))
-                .filter(|(_, old, new)| !is_same(*old, *new, amounts))
-                .map(|(key, old, new)| (RestartStep::Key(key), old, new)),
-        ),
-        (Value::Array(old), Value::Array(new)) if old.len() == new.len() => single(
-            old.iter()
-                .zip(new)
-                .enumerate()
-                .filter(|(_, (old, new))| !is_same(Some(old), Some(new), amounts))
-                .map(|(index, (old, new))| (RestartStep::Index(index), Some(old), Some(new))),
-        ),
-        _ => None,
-    }
-}
-
-fn single<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
-    let first = items.next()?;
-    items.next().is_none().then_some(first)
-}
-
-fn report(subject: &Subject<'_>, place: TemplatePlace<'_>, findings: &mut Findings) {
-    let brought = place.group.filter(|name| is_newly_listed(subject, name));
-    let finding = RULE.finding(
-        place.path,
-        format!("{}, and upgradeStrategy is Recreate", place.what),
-        "Apply it when the cluster may restart; or set upgradeStrategy: {type: None} in the same \
-         update, so that only pods that are created later get it.",
-    );
-    findings.add(match brought {
-        Some(name) => finding.because(format!(
-            "Listing {name} in ray.io/ippr makes Rayfit complete its template, and KubeRay then \
-             deletes all pods of the cluster at once, the head included, so running work is lost."
-        )),
-        None => finding,
-    });
-}
-
-/// This update lists the group in `ray.io/ippr`, so defaults may have completed its template.
-fn is_newly_listed(subject: &Subject<'_>, name: &str) -> bool {
-    subject.object.ippr.resize_limits(name).is_some()
-        && subject
-            .old
-            .is_some_and(|old| old.ippr.resize_limits(name).is_none())
 }

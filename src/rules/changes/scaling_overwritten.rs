@@ -4,16 +4,12 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::path::FieldPath;
-use crate::policy::Mode;
-use crate::policy::settings::is_rayfit;
-use crate::ray::{Cluster, Fields, Group, RayObject, object_at, text_at};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
-use crate::text::shown;
-
 use super::live_change::LiveChange;
+use crate::path::FieldPath;
+use crate::policy::settings::is_rayfit;
+use crate::ray::{Group, RayObject, object_at, text_at};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::text::shown;
 
 /// RF305
 pub static RULE: Rule = Rule {
@@ -25,112 +21,78 @@ pub static RULE: Rule = Rule {
     why: "The scaler keeps its decisions in these two fields: a higher number starts workers that \
           nobody requested, a lower one drops workers that are being started, and names of workers \
           to delete are lost or deleted again.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::NotCovered(
+        "It needs the accounts that scale a cluster, one of which the stored object names, and a \
+     comparison of each group with the stored one.",
+    ),
     check,
 };
 
-const CEL: Cel = Cel::NotCovered(
-    "It needs the accounts that scale a cluster, one of which the stored object names, and a \
-     comparison of each group with the stored one.",
-);
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let (Some(change), Some(object)) = (LiveChange::of(subject), subject.old) else {
         return;
     };
-    if !change.new.autoscaling() || !change.old.autoscaling() || by_scaler(subject, object) {
+    // Where it is not known who asks, it is nobody who scales this cluster.
+    let by_scaler = subject.user.is_some_and(|user| {
+        subject.settings.is_operator(user)
+            || is_rayfit(user)
+            || is_autoscaler(user, object, subject.object.namespace())
+    });
+    if !change.new.autoscaling() || !change.old.autoscaling() || by_scaler {
         return;
     }
-    let before = groups_by_name(change.old);
+    let mut report = |path: FieldPath,
+                      problem: String,
+                      value: String,
+                      field: &str,
+                      bounds: &str| {
+        let fix = format!(
+            "Leave {field} out of what you apply{bounds}. The same applies to server-side apply, \
+             which treats the list of groups as one value. In an Argo CD Application add \
+             .spec.workerGroupSpecs[].{field} to ignoreDifferences (jqPathExpressions), and \
+             RespectIgnoreDifferences=true to syncOptions."
+        );
+        findings.push(RULE.finding(path, problem, fix).valued(value));
+    };
+    let workers = change.old.workers.iter();
+    let before: HashMap<&str, &Group<'_>> = workers
+        .filter_map(|group| Some((group.name?, group)))
+        .collect();
     for group in &change.new.workers {
-        if let Some(earlier) = group.name.and_then(|name| before.get(name)) {
-            check_replicas(group, earlier, findings);
-            check_strategy(group, earlier, findings);
+        let Some(earlier) = group.name.and_then(|name| before.get(name)) else {
+            continue;
+        };
+        // Every way of applying replaces the list of groups as a whole, and the API server then stores
+        // 0 where `replicas` was left out.
+        if let (Some(old), Some(new)) = (earlier.integer("replicas"), group.integer("replicas"))
+            && old != new
+            && new != 0
+        {
+            report(
+                group.path().key("replicas"),
+                format!("resets the scaler's number of workers from {old} to {new}"),
+                format!("{old} -> {new}"),
+                "replicas",
+                "; set minReplicas and maxReplicas to control the scaler",
+            );
+        }
+        let workers_to_delete = |group: &Group<'_>| {
+            object_at(group.spec, "scaleStrategy")?
+                .get("workersToDelete")
+                .cloned()
+        };
+        let old = workers_to_delete(earlier).unwrap_or(Value::Array(Vec::new()));
+        let new = workers_to_delete(group).filter(|new| !new.is_null() && *new != old);
+        if let Some(new) = new {
+            report(
+                group.path().key("scaleStrategy").key("workersToDelete"),
+                "resets the list of workers that the scaler wants deleted".to_owned(),
+                format!("{} -> {}", shown(&old), shown(&new)),
+                "scaleStrategy",
+                "",
+            );
         }
     }
-}
-
-fn groups_by_name<'a, 'b>(cluster: &'b Cluster<'a>) -> HashMap<&'a str, &'b Group<'a>> {
-    let named = |group: &'b Group<'a>| Some((group.name?, group));
-    cluster.workers.iter().filter_map(named).collect()
-}
-
-fn check_replicas(group: &Group<'_>, earlier: &Group<'_>, findings: &mut Findings) {
-    let (Some(old), Some(new)) = (earlier.integer("replicas"), group.integer("replicas")) else {
-        return;
-    };
-    // Every way of applying replaces the list of groups as a whole, and the API server then stores
-    // 0 where `replicas` was left out.
-    if old == new || new == 0 {
-        return;
-    }
-    report(
-        group.path().key("replicas"),
-        format!("resets the scaler's number of workers from {old} to {new}"),
-        format!("{old} -> {new}"),
-        "replicas",
-        findings,
-    );
-}
-
-fn check_strategy(group: &Group<'_>, earlier: &Group<'_>, findings: &mut Findings) {
-    let Some(new) = workers_to_delete(group.spec).filter(|new| !new.is_null()) else {
-        return;
-    };
-    let nothing = Value::Array(Vec::new());
-    let old = workers_to_delete(earlier.spec).unwrap_or(&nothing);
-    if old == new {
-        return;
-    }
-    report(
-        group.path().key("scaleStrategy").key("workersToDelete"),
-        "resets the list of workers that the scaler wants deleted".to_owned(),
-        format!("{} -> {}", shown(old), shown(new)),
-        "scaleStrategy",
-        findings,
-    );
-}
-
-fn workers_to_delete(group: &Fields) -> Option<&Value> {
-    object_at(group, "scaleStrategy")?.get("workersToDelete")
-}
-
-fn report(
-    path: FieldPath,
-    problem: String,
-    value: String,
-    field: &'static str,
-    findings: &mut Findings,
-) {
-    let bounds = match field {
-        "replicas" => "; set minReplicas and maxReplicas to control the scaler",
-        _ => "",
-    };
-    findings.add(
-        RULE.finding(
-            path,
-            problem,
-            format!(
-                "Leave {field} out of what you apply{bounds}. The same applies to server-side \
-                 apply, which treats the list of groups as one value. In an Argo CD Application \
-                 add .spec.workerGroupSpecs[].{field} to ignoreDifferences (jqPathExpressions), \
-                 and RespectIgnoreDifferences=true to syncOptions."
-            ),
-        )
-        .valued(value),
-    );
-}
-
-/// Whether the request comes from an account that scales this cluster; false if it is not known who
-/// asks.
-fn by_scaler(subject: &Subject<'_>, stored: &RayObject<'_>) -> bool {
-    let Some(user) = subject.user else {
-        return false;
-    };
-    subject.settings.is_operator(user)
-        || is_rayfit(user)
-        || is_autoscaler(user, stored, subject.object.namespace())
 }
 
 /// Whether `user` is the service account under which the cluster's own head pod runs.
@@ -138,20 +100,19 @@ fn is_autoscaler(user: &str, cluster: &RayObject<'_>, namespace: Option<&str>) -
     let account = user
         .strip_prefix("system:serviceaccount:")
         .and_then(|account| account.split_once(':'));
-    match (account, head_account(cluster)) {
-        (Some((space, account)), Some(own)) => {
-            cluster.namespace().or(namespace) == Some(space) && *account == kuberay_name(own)
-        }
-        _ => false,
-    }
-}
-
-/// The account that the head's template names, or else the cluster's own, which has its name.
-fn head_account<'a>(object: &RayObject<'a>) -> Option<&'a str> {
-    let head = object.cluster.as_ref()?.head.as_ref();
-    head.and_then(|head| text_at(head.pod_spec()?, "serviceAccountName"))
-        .filter(|name| !name.is_empty())
-        .or_else(|| object.name())
+    // The account that the head's template names, or else the cluster's own, which has its name.
+    let head = cluster
+        .cluster
+        .as_ref()
+        .map(|cluster| cluster.head.as_ref());
+    let own = head.and_then(|head| {
+        head.and_then(|head| text_at(head.pod_spec()?, "serviceAccountName"))
+            .filter(|name| !name.is_empty())
+            .or_else(|| cluster.name())
+    });
+    account.zip(own).is_some_and(|((space, account), own)| {
+        cluster.namespace().or(namespace) == Some(space) && *account == kuberay_name(own)
+    })
 }
 
 /// A name as KubeRay cuts it for the head pod: the last 50 characters, with `r` in place of a
@@ -159,10 +120,10 @@ fn head_account<'a>(object: &RayObject<'a>) -> Option<&'a str> {
 fn kuberay_name(name: &str) -> String {
     const LONGEST: usize = 50;
     let cut = name.len().saturating_sub(LONGEST);
-    let kept = name.get(cut..).unwrap_or(name);
-    match kept.strip_prefix(|first: char| !first.is_ascii_alphabetic()) {
+    let end = name.get(cut..).unwrap_or(name);
+    match end.strip_prefix(|first: char| !first.is_ascii_alphabetic()) {
         Some(rest) => format!("r{rest}"),
-        None => kept.to_owned(),
+        None => end.to_owned(),
     }
 }
 
@@ -194,7 +155,7 @@ mod tests {
             RayObject::parse(&old).unwrap(),
             RayObject::parse(&new).unwrap(),
         );
-        let mut findings = Findings::default();
+        let mut findings = Vec::new();
         check(
             &Subject {
                 object: &new,
@@ -205,7 +166,7 @@ mod tests {
             },
             &mut findings,
         );
-        !findings.into_vec().is_empty()
+        !findings.is_empty()
     }
 
     #[test]

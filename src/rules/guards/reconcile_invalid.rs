@@ -1,16 +1,10 @@
 //! RF402: annotations of ours that say nothing.
 
-use serde_json::Value;
-
-use crate::finding::Finding;
 use crate::path::FieldPath;
-use crate::policy::Mode;
 use crate::ray::initial_sizes;
 use crate::ray::reconcile::{ANNOTATION, PREFIX, RECORD, SETTINGS};
 use crate::ray::{Kind, ReconcileMode};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::{nearest, shown, shown_text};
 
 /// RF402
@@ -25,104 +19,79 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("reconcile_invalid.md")),
     why: "Rayfit would act as if the annotation were not there, and Ray's own autoscaler would \
           scale the cluster.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::InPart(
+        &[
+            Check {
+                each: Each::Object,
+                mode: Mode::Enforce,
+                faults: r#"s.object.kind != 'RayCronJob' && !(s.annotations[?'rayfit.dev/reconcile'].orValue('ray') in ['ray', 'central', 'sidecar'])
+  ? ['metadata.annotations rayfit.dev/reconcile "' + s.annotations['rayfit.dev/reconcile'] + '" is not a mode'] : []"#,
+                fix: "Write ray, central or sidecar.",
+            },
+            Check {
+                each: Each::Object,
+                mode: Mode::Warn,
+                faults: r#"s.annotations.filter(k, k.startsWith('rayfit.dev/') && (s.object.kind == 'RayCronJob' || !(k in ['rayfit.dev/initial-sizes', 'rayfit.dev/reconcile', 'rayfit.dev/scaled-by', 'rayfit.dev/settings'])))
+  .map(k, 'metadata.annotations ' + k + (s.object.kind == 'RayCronJob' ? ' has no effect on a RayCronJob' : ' is not an annotation that Rayfit knows'))"#,
+                fix: "Remove it.",
+            },
+        ],
+        "Which modes the policies allow is not checked.",
+    ),
     check,
 };
 
-const CEL: Cel = Cel::InPart(CHECKS, GAP);
-
-const GAP: &str = "Which modes the policies allow is not checked.";
-
-const CHECKS: &[Check] = &[
-    Check {
-        each: Each::Object,
-        mode: Mode::Enforce,
-        faults: r#"s.object.kind != 'RayCronJob' && !(s.annotations[?'rayfit.dev/reconcile'].orValue('ray') in ['ray', 'central', 'sidecar'])
-  ? ['metadata.annotations rayfit.dev/reconcile "' + s.annotations['rayfit.dev/reconcile'] + '" is not a mode'] : []"#,
-        fix: "Write ray, central or sidecar.",
-    },
-    Check {
-        each: Each::Object,
-        mode: Mode::Warn,
-        faults: r#"s.annotations.filter(k, k.startsWith('rayfit.dev/') && (s.object.kind == 'RayCronJob' || !(k in ['rayfit.dev/initial-sizes', 'rayfit.dev/reconcile', 'rayfit.dev/scaled-by', 'rayfit.dev/settings'])))
-  .map(k, 'metadata.annotations ' + k + (s.object.kind == 'RayCronJob' ? ' has no effect on a RayCronJob' : ' is not an annotation that Rayfit knows'))"#,
-        fix: "Remove it.",
-    },
-];
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let allowed = &subject.settings.allowed_modes;
     for (key, value) in subject.object.annotations() {
         if !key.starts_with(PREFIX) {
             continue;
         }
-        let finding = match () {
-            () if subject.kind() == Kind::RayCronJob => Some(on_cron_job(key)),
-            () if key == ANNOTATION => in_vain(subject, value),
-            () if [RECORD, SETTINGS, initial_sizes::ANNOTATION].contains(&key) => None,
-            () => Some(unknown_key(key)),
+        let path = FieldPath::of(&["metadata", "annotations"]).key(key.to_owned());
+        let finding = if subject.object.kind == Kind::RayCronJob {
+            RULE.finding(
+                path,
+                "has no effect on a RayCronJob",
+                "Remove it. A RayPolicy can set the mode of the clusters of the job.",
+            )
+            .in_mode(Mode::Warn)
+            .because(
+                "KubeRay passes the annotations of a RayCronJob neither to its jobs nor to their \
+                 clusters.",
+            )
+        } else if key == ANNOTATION {
+            match value.as_str().and_then(|text| text.parse().ok()) {
+                Some(mode) if allowed.contains(&mode) => continue,
+                Some(mode) => {
+                    let problem = format!("mode {mode} is not allowed in this Kubernetes cluster");
+                    RULE.finding(path, problem, choice(allowed)).because(
+                        "The cluster's admins decide by policy who may scale Ray clusters.",
+                    )
+                }
+                None => {
+                    let modes = allowed.iter().map(|mode| mode.name());
+                    let meant = value.as_str().and_then(|text| nearest(text, modes));
+                    let fix = match meant {
+                        Some(mode) => format!("Write {mode}."),
+                        None => choice(allowed),
+                    };
+                    let text = value.as_str().map_or_else(|| shown(value), shown_text);
+                    RULE.finding(path, format!("{text} is not a mode"), fix)
+                }
+            }
+        } else if [RECORD, SETTINGS, initial_sizes::ANNOTATION].contains(&key) {
+            continue;
+        } else {
+            let fix = match nearest(key, [ANNOTATION]) {
+                Some(known) => format!("Write {known}."),
+                None => format!("Remove it; the annotation for users is {ANNOTATION}."),
+            };
+            RULE.finding(path, "is not an annotation that Rayfit knows", fix)
+                .in_mode(Mode::Warn)
+                .because("Rayfit ignores it.")
         };
-        if let Some(finding) = finding {
-            findings.add(finding.valued(shown(value)));
-        }
+        findings.push(finding.valued(shown(value)));
     }
-}
-
-fn place(key: &str) -> FieldPath {
-    FieldPath::of(&["metadata", "annotations"]).key(key.to_owned())
-}
-
-fn on_cron_job(key: &str) -> Finding {
-    RULE.finding(
-        place(key),
-        "has no effect on a RayCronJob",
-        "Remove it. A RayPolicy can set the mode of the clusters of the job.",
-    )
-    .in_mode(Mode::Warn)
-    .because(
-        "KubeRay passes the annotations of a RayCronJob neither to its jobs nor to their clusters.",
-    )
-}
-
-fn unknown_key(key: &str) -> Finding {
-    let fix = match nearest(key, [ANNOTATION]) {
-        Some(known) => format!("Write {known}."),
-        None => format!("Remove it; the annotation for users is {ANNOTATION}."),
-    };
-    RULE.finding(place(key), "is not an annotation that Rayfit knows", fix)
-        .in_mode(Mode::Warn)
-        .because("Rayfit ignores it.")
-}
-
-/// The finding about a mode that does not hold.
-fn in_vain(subject: &Subject<'_>, value: &Value) -> Option<Finding> {
-    let allowed = &subject.settings.allowed_modes;
-    let Some(mode) = value.as_str().and_then(|text| text.parse().ok()) else {
-        return Some(unknown_value(value, allowed));
-    };
-    if allowed.contains(&mode) {
-        return None;
-    }
-    Some(
-        RULE.finding(
-            place(ANNOTATION),
-            format!("mode {mode} is not allowed in this Kubernetes cluster"),
-            choice(allowed),
-        )
-        .because("The cluster's admins decide by policy who may scale Ray clusters."),
-    )
-}
-
-fn unknown_value(value: &Value, allowed: &[ReconcileMode]) -> Finding {
-    let meant = value
-        .as_str()
-        .and_then(|text| nearest(text, allowed.iter().map(|mode| mode.name())));
-    let fix = match meant {
-        Some(mode) => format!("Write {mode}."),
-        None => choice(allowed),
-    };
-    let found = value.as_str().map_or_else(|| shown(value), shown_text);
-    RULE.finding(place(ANNOTATION), format!("{found} is not a mode"), fix)
 }
 
 fn choice(allowed: &[ReconcileMode]) -> String {
@@ -157,7 +126,7 @@ mod tests {
             "kind": "RayService",
             "metadata": {"annotations": {key: value}},
         });
-        let mut findings = Findings::default();
+        let mut findings = Vec::new();
         check(
             &Subject {
                 object: &RayObject::parse(&object).unwrap(),
@@ -168,7 +137,7 @@ mod tests {
             },
             &mut findings,
         );
-        findings.into_vec()
+        findings
     }
 
     /// A user who may not choose mode sidecar may not have it by another name either.

@@ -1,14 +1,9 @@
 //! RF401: somebody resizes a pod that its Ray cluster's scaler resizes.
 
-use crate::finding::Finding;
 use crate::path::FieldPath;
-use crate::policy::Mode;
 use crate::policy::settings::is_rayfit;
 use crate::ray::{Fields, list_at, object_at};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::cel::Cel;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
 /// RF401
@@ -20,15 +15,12 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("resize_by_others.md")),
     why: "Ray does not notice it: the raylet keeps the size that the scaler set, and the next \
           resize by the scaler undoes this one.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::NotCovered("It is about requests to resize pods, not about Ray objects."),
     check,
 };
 
-const CEL: Cel = Cel::NotCovered("It is about requests to resize pods, not about Ray objects.");
-
 /// No Ray object shows a resize; see [`find`].
-fn check(_: &Subject<'_>, _: &mut Findings) {}
+fn check(_: &Subject<'_>, _: &mut Vec<Finding>) {}
 
 /// The finding about a resize of `pod`, which was `old`, by `user`.
 pub fn find(pod: &Fields, old: &Fields, user: &str) -> Option<Finding> {
@@ -36,7 +28,24 @@ pub fn find(pod: &Fields, old: &Fields, user: &str) -> Option<Finding> {
     let labels = object_at(metadata, "labels")?;
     let cluster = labels.get("ray.io/cluster")?.as_str()?;
     let namespace = metadata.get("namespace")?.as_str()?;
-    if may_resize(user, namespace) || sizes(pod) == sizes(old) {
+    // Ray's autoscaler runs under an account of its cluster's namespace. The colon ends the namespace, so that an
+    // account of `team-b` does not pass for one of `team`.
+    let is_of_namespace = user
+        .strip_prefix("system:serviceaccount:")
+        .and_then(|account| account.strip_prefix(namespace))
+        .is_some_and(|name| name.starts_with(':'));
+    if is_rayfit(user) || user.starts_with("system:node:") || is_of_namespace {
+        return None;
+    }
+    let sizes = |pod| {
+        let spec = object_at(pod, "spec");
+        let containers = spec.map_or(&[][..], |spec| list_at(spec, "containers"));
+        let sizes = containers
+            .iter()
+            .map(|container| container.get("resources"));
+        sizes.collect::<Vec<_>>()
+    };
+    if sizes(pod) == sizes(old) {
         return None;
     }
     let problem = format!(
@@ -50,29 +59,6 @@ pub fn find(pod: &Fields, old: &Fields, user: &str) -> Option<Finding> {
         "Change the resize limits in the RayCluster's ray.io/ippr instead, or keep the other \
          autoscaler off Ray's pods.",
     ))
-}
-
-/// Whether this is Rayfit, a kubelet, or an account of the namespace.
-fn may_resize(user: &str, namespace: &str) -> bool {
-    is_rayfit(user)
-        || user.starts_with("system:node:")
-        || user
-            // Ray's autoscaler runs under an account of its cluster's namespace.
-            .strip_prefix("system:serviceaccount:")
-            .and_then(|account| account.strip_prefix(namespace))
-            // The colon ends the namespace, so that an account of `team-b` does not pass for one of
-            // `team`.
-            .is_some_and(|name| name.starts_with(':'))
-}
-
-/// The resources of each container.
-fn sizes(pod: &Fields) -> Vec<Option<&serde_json::Value>> {
-    let spec = object_at(pod, "spec");
-    let containers = spec.map_or(&[][..], |spec| list_at(spec, "containers"));
-    containers
-        .iter()
-        .map(|container| container.get("resources"))
-        .collect()
 }
 
 #[cfg(test)]

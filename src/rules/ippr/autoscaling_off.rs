@@ -1,10 +1,9 @@
 //! RF111: `ray.io/ippr` has no effect, because autoscaling is off.
 
-use crate::policy::Mode;
 use crate::ray::Kind;
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
+use crate::rules::{
+    Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
+};
 use crate::text::shown;
 
 /// RF111
@@ -15,34 +14,31 @@ pub static RULE: Rule = Rule {
     summary: "`ray.io/ippr` without `enableInTreeAutoscaling: true`",
     page: RulePage(include_str!("autoscaling_off.md")),
     why: "The autoscaler performs in-place resizes; without it ray.io/ippr has no effect.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::InPart(
+        &[Check {
+            each: Each::Object,
+            mode: Mode::Warn,
+            faults: r#"s.has && !s.auto && s.object.kind != 'RayCronJob' && s.entries.size() > 0 ? [s.path + '.enableInTreeAutoscaling is not true, so nobody acts on the annotation'] : []"#,
+            fix: "Write enableInTreeAutoscaling: true, or remove the annotation.",
+        }],
+        PLAIN,
+    ),
     check,
 };
 
-const CEL: Cel = Cel::InPart(
-    &[Check {
-        each: Each::Object,
-        mode: Mode::Warn,
-        faults: r#"s.has && !s.auto && s.object.kind != 'RayCronJob' && s.entries.size() > 0 ? [s.path + '.enableInTreeAutoscaling is not true, so nobody acts on the annotation'] : []"#,
-        fix: "Write enableInTreeAutoscaling: true, or remove the annotation.",
-    }],
-    PLAIN,
-);
-
 const KEY: &str = "enableInTreeAutoscaling";
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let lists = !subject.object.ippr.groups.is_empty();
     let Some(cluster) = subject.cluster().filter(|_| lists) else {
         return;
     };
     // RF116 reports the annotation of a RayCronJob, which reaches no cluster.
-    if cluster.autoscaling() || subject.kind() == Kind::RayCronJob {
+    if cluster.autoscaling() || subject.object.kind == Kind::RayCronJob {
         return;
     }
     let value = cluster.spec.get(KEY).map_or("absent".to_owned(), shown);
-    findings.add(
+    findings.push(
         RULE.finding(
             cluster.path().key(KEY),
             format!("is {value}, so nobody acts on the ray.io/ippr annotation"),

@@ -1,12 +1,11 @@
 //! RF116: `ray.io/ippr` on a RayCronJob.
 
 use crate::path::FieldPath;
-use crate::policy::Mode;
 use crate::ray::Kind;
 use crate::ray::ippr::ANNOTATION;
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
+use crate::rules::{
+    Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
+};
 
 /// RF116
 pub static RULE: Rule = Rule {
@@ -16,24 +15,21 @@ pub static RULE: Rule = Rule {
     summary: "`ray.io/ippr` on a RayCronJob, from where it reaches no cluster",
     page: RulePage(include_str!("cron_job.md")),
     why: "KubeRay does not pass annotations of a RayCronJob on to its RayJobs, so nothing is resized.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::InPart(
+        &[Check {
+            each: Each::Object,
+            mode: Mode::Warn,
+            faults: r#"s.object.kind == 'RayCronJob' && (s.entries.size() > 0 || s.ippr != '' && !s.ippr.matches(r'(?s)^\s*\{.*\}\s*$')) ? ['does not reach the clusters that this schedule makes'] : []"#,
+            fix: "Remove it; create RayJobs with the annotation where pods must grow in place.",
+        }],
+        PLAIN,
+    ),
     check,
 };
 
-const CEL: Cel = Cel::InPart(
-    &[Check {
-        each: Each::Object,
-        mode: Mode::Warn,
-        faults: r#"s.object.kind == 'RayCronJob' && (s.entries.size() > 0 || s.ippr != '' && !s.ippr.matches(r'(?s)^\s*\{.*\}\s*$')) ? ['does not reach the clusters that this schedule makes'] : []"#,
-        fix: "Remove it; create RayJobs with the annotation where pods must grow in place.",
-    }],
-    PLAIN,
-);
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    if subject.kind() == Kind::RayCronJob && !subject.object.ippr.is_idle() {
-        findings.add(RULE.finding(
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    if subject.object.kind == Kind::RayCronJob && !subject.object.ippr.is_idle() {
+        findings.push(RULE.finding(
             FieldPath::annotation(ANNOTATION),
             "does not reach the clusters that this schedule makes",
             "Remove it. Where pods must grow in place, create RayJobs with the annotation \

@@ -1,13 +1,9 @@
 //! RF114: a Kubernetes that cannot resize pods in place, or only as a beta feature.
 
 use crate::facts::KubernetesVersion;
-use crate::finding::Finding;
 use crate::path::FieldPath;
-use crate::policy::Mode;
 use crate::ray::ippr::ANNOTATION;
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 /// RF114
 pub static RULE: Rule = Rule {
@@ -18,12 +14,9 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("kubernetes_version.md")),
     why: "Before Kubernetes 1.33 the API server does not serve pods/resize; the first resize fails, \
           and Ray then stops scaling the cluster.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::NotCovered("A CEL expression cannot read the API server's version."),
     check,
 };
-
-const CEL: Cel = Cel::NotCovered("A CEL expression cannot read the API server's version.");
 
 /// The first version with `pods/resize` switched on.
 const FIRST: KubernetesVersion = KubernetesVersion::new(1, 33);
@@ -31,23 +24,19 @@ const FIRST: KubernetesVersion = KubernetesVersion::new(1, 33);
 /// The first version where it cannot be switched off.
 const STABLE: KubernetesVersion = KubernetesVersion::new(1, 35);
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(version) = subject.facts.kubernetes.filter(|version| *version < STABLE) else {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let version = subject.facts.kubernetes.filter(|version| *version < STABLE);
+    let Some(version) = version.filter(|_| subject.resized_groups().next().is_some()) else {
         return;
     };
-    if subject.resized_groups().next().is_some() {
-        findings.add(finding(version));
-    }
-}
-
-fn finding(version: KubernetesVersion) -> Finding {
     let path = FieldPath::annotation(ANNOTATION);
     if version < FIRST {
-        return RULE.finding(
+        findings.push(RULE.finding(
             path,
             format!("needs Kubernetes 1.33 or later, and this is {version}"),
             "Remove the annotation, or upgrade Kubernetes, preferably to 1.35 or later.",
-        );
+        ));
+        return;
     }
     let why = if version == FIRST {
         "In 1.33 in-place resize is beta, may be switched off, and cannot lower a memory limit, so \
@@ -55,11 +44,10 @@ fn finding(version: KubernetesVersion) -> Finding {
     } else {
         "In 1.34 in-place resize is beta and may be switched off."
     };
-    RULE.finding(
+    let finding = RULE.finding(
         path,
         format!("relies on a beta feature of Kubernetes {version}"),
         "Make sure that the feature gate InPlacePodVerticalScaling is on, or upgrade to 1.35.",
-    )
-    .in_mode(Mode::Warn)
-    .because(why)
+    );
+    findings.push(finding.in_mode(Mode::Warn).because(why));
 }

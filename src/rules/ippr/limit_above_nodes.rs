@@ -2,15 +2,11 @@
 
 use crate::facts::Node;
 use crate::facts::scheduling::Demands;
-use crate::finding::Finding;
-use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::ippr::GroupResizeLimits;
 use crate::ray::pod_size::BesideRay;
 use crate::ray::{Cluster, Group, Resource};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
 /// RF115
@@ -22,70 +18,72 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("limit_above_nodes.md")),
     why: "Growing to the resize limits can never succeed: the pod stays small, and from \
           Kubernetes 1.36 on the refusal stops Ray from scaling the cluster.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::NotCovered("A CEL expression cannot read nodes."),
     check,
 };
-
-const CEL: Cel = Cel::NotCovered("A CEL expression cannot read nodes.");
 
 /// The most comparisons of nodes with the demands of pods for one object: half a second of them. Its author
 /// chooses how long affinity and tolerations are, in a cluster with thousands of nodes, and others wait
 /// meanwhile.
 const COMPARISONS: usize = 1_000_000;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(cluster) = subject
-        .autoscaled()
-        .filter(|_| !subject.facts.nodes.is_empty())
-    else {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let nodes = &subject.facts.nodes;
+    let Some(cluster) = subject.autoscaled().filter(|_| !nodes.is_empty()) else {
         return;
     };
-    let mut left = COMPARISONS;
+    let mut budget = COMPARISONS;
     for (group, resize_limits) in subject.resized_groups() {
         let Some(demands) = group.pod_spec().map(Demands::of) else {
             continue;
         };
-        let comparisons = demands
-            .comparisons()
-            .saturating_mul(subject.facts.nodes.len());
-        if let Some(rest) = left.checked_sub(comparisons) {
-            left = rest;
-            check_group(subject, (cluster, group, resize_limits), &demands, findings);
+        let comparisons = demands.comparisons().saturating_mul(nodes.len());
+        let Some(rest) = budget.checked_sub(comparisons) else {
+            continue;
+        };
+        budget = rest;
+        let may = |node: &Node| demands.admit(node);
+        let cpu = Need::of(cluster, group, resize_limits, Resource::Cpu);
+        let memory = Need::of(cluster, group, resize_limits, Resource::Memory);
+        let amount =
+            |need: &Option<Need>| need.as_ref().map(|need| need.requested).unwrap_or_default();
+        if nodes.any_holds(amount(&cpu), amount(&memory), may) {
+            continue;
         }
-    }
-}
-
-fn check_group(
-    subject: &Subject<'_>,
-    (cluster, group, resize_limits): (&Cluster<'_>, &Group<'_>, &GroupResizeLimits),
-    demands: &Demands<'_>,
-    findings: &mut Findings,
-) {
-    let nodes = &subject.facts.nodes;
-    let may = |node: &Node| demands.admit(node);
-    let cpu = Need::of(cluster, group, resize_limits, Resource::Cpu);
-    let memory = Need::of(cluster, group, resize_limits, Resource::Memory);
-    let amount = |need: &Option<Need>| need.as_ref().map(|need| need.requested).unwrap_or_default();
-    if nodes.any_holds(amount(&cpu), amount(&memory), may) {
-        return;
-    }
-    let largest = |resource| nodes.largest(resource, may);
-    // No known node admits the pods, as with a node pool that is scaled to zero. Nothing is then
-    // known of the nodes that a cluster autoscaler would add.
-    let Some((most_cpu, most_memory)) = largest(Resource::Cpu).zip(largest(Resource::Memory))
-    else {
-        return;
-    };
-    let alone: Vec<Finding> = [(cpu, most_cpu), (memory, most_memory)]
-        .into_iter()
-        .filter_map(|(need, node)| need?.finding(resize_limits, node))
-        .collect();
-    if alone.is_empty() {
-        findings.add(not_together(resize_limits, most_cpu, most_memory));
-    }
-    for finding in alone {
-        findings.add(finding);
+        let largest = |resource| nodes.largest(resource, may);
+        // No known node admits the pods, as with a node pool that is scaled to zero. Nothing is then
+        // known of the nodes that a cluster autoscaler would add.
+        let Some((most_cpu, most_memory)) = largest(Resource::Cpu).zip(largest(Resource::Memory))
+        else {
+            continue;
+        };
+        let alone = [(cpu, most_cpu), (memory, most_memory)].into_iter();
+        let alone = alone.filter_map(|(need, node)| need?.finding(resize_limits, node));
+        let before = findings.len();
+        findings.extend(alone);
+        if findings.len() > before {
+            continue;
+        }
+        let size = |node: &Node| {
+            format!(
+                "{} ({}, {})",
+                shown_text(&node.name),
+                Resource::Cpu.say(node.cpu),
+                Resource::Memory.say(node.memory)
+            )
+        };
+        let finding = RULE.finding(
+            resize_limits.path(),
+            format!(
+                "both resize limits together fit on no node: the largest are {} and {}",
+                size(most_cpu),
+                size(most_memory)
+            ),
+            "Lower one of the resize limits, or let the group run on nodes that have both.",
+        );
+        let why = "A resize asks for both resize limits at once, and Kubernetes grants both or none, so the pod stays \
+                   small.";
+        findings.push(finding.because(why));
     }
 }
 
@@ -140,28 +138,4 @@ impl Need {
         let finding = RULE.finding(resize_limits.key_path(resource.limit_key()), problem, fix);
         Some(finding.valued(limit))
     }
-}
-
-fn not_together(resize_limits: &GroupResizeLimits, most_cpu: &Node, most_memory: &Node) -> Finding {
-    let size = |node: &Node| {
-        format!(
-            "{} ({}, {})",
-            shown_text(&node.name),
-            Resource::Cpu.say(node.cpu),
-            Resource::Memory.say(node.memory)
-        )
-    };
-    RULE.finding(
-        resize_limits.path(),
-        format!(
-            "both resize limits together fit on no node: the largest are {} and {}",
-            size(most_cpu),
-            size(most_memory)
-        ),
-        "Lower one of the resize limits, or let the group run on nodes that have both.",
-    )
-    .because(
-        "A resize asks for both resize limits at once, and Kubernetes grants both or none, so the \
-         pod stays small.",
-    )
 }

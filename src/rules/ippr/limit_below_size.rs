@@ -1,13 +1,9 @@
 //! RF109: a resize limit below the size that the pods start with.
 
-use crate::finding::Finding;
-use crate::policy::Mode;
-use crate::quantity::Quantity;
 use crate::ray::Resource;
-use crate::ray::ippr::GroupResizeLimits;
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
+use crate::rules::{
+    Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
+};
 
 /// RF109
 pub static RULE: Rule = Rule {
@@ -18,68 +14,56 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("limit_below_size.md")),
     why: "Ray sends the pod to both resize limits at once, so that growing in the other dimension \
           would take away what the running work uses in this one.",
-    since: "0.1.0",
-    cel: CEL,
-    check,
-};
-
-const CEL: Cel = Cel::InPart(
-    &[
-        Check {
-            each: Each::Listed,
-            mode: Mode::Enforce,
-            // No large exponent may reach `quantity()`, which takes the API server minutes to
-            // parse; `l.cpu` and `l.memory` have been checked for one where they are read.
-            faults: r#"isQuantity(l.cpu) && g.limits[?'cpu'].or(g.requests[?'cpu']).hasValue()
+    cel: Cel::InPart(
+        &[
+            Check {
+                each: Each::Listed,
+                mode: Mode::Enforce,
+                // No large exponent may reach `quantity()`, which takes the API server minutes to
+                // parse; `l.cpu` and `l.memory` have been checked for one where they are read.
+                faults: r#"isQuantity(l.cpu) && g.limits[?'cpu'].or(g.requests[?'cpu']).hasValue()
   ? ['%s'.format([g.limits[?'cpu'].or(g.requests[?'cpu']).value()])].filter(size, !size.matches('[eE][-+]?[0-9.]{3}') && isQuantity(size) && quantity(l.cpu).isGreaterThan(quantity('0')) && quantity(l.cpu).isLessThan(quantity(size)))
     .map(size, ': max-cpu ' + l.cpu + ' is below the ' + size + ' that the pods start with')
   : []"#,
-            fix: "Write a resize limit that is at least the size.",
-        },
-        Check {
-            each: Each::Listed,
-            mode: Mode::Enforce,
-            faults: r#"isQuantity(l.memory) && g.limits[?'memory'].or(g.requests[?'memory']).hasValue()
+                fix: "Write a resize limit that is at least the size.",
+            },
+            Check {
+                each: Each::Listed,
+                mode: Mode::Enforce,
+                faults: r#"isQuantity(l.memory) && g.limits[?'memory'].or(g.requests[?'memory']).hasValue()
   ? ['%s'.format([g.limits[?'memory'].or(g.requests[?'memory']).value()])].filter(size, !size.matches('[eE][-+]?[0-9.]{3}') && isQuantity(size) && quantity(l.memory).isGreaterThan(quantity('0')) && quantity(l.memory).isLessThan(quantity(size)))
     .map(size, ': max-memory ' + l.memory + ' is below the ' + size + ' that the pods start with')
   : []"#,
-            fix: "Write a resize limit that is at least the size.",
-        },
-    ],
-    PLAIN,
-);
+                fix: "Write a resize limit that is at least the size.",
+            },
+        ],
+        PLAIN,
+    ),
+    check,
+};
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for (group, resize_limits) in subject.listed_groups() {
         let Some(container) = group.ray_container() else {
             continue;
         };
         for resource in Resource::ALL {
-            let pair = resize_limits
-                .amount(resource)
-                .zip(container.size(resource.name()));
-            if let Some((limit, size)) = pair.filter(|(limit, size)| limit < size) {
-                findings.add(finding(resize_limits, resource, limit, size));
-            }
+            let pair = resize_limits.amount(resource);
+            let pair = pair.zip(container.size(resource.name()));
+            let Some((limit, size)) = pair.filter(|(limit, size)| limit < size) else {
+                continue;
+            };
+            let text = resource.show(size);
+            let (limit, size) = (resource.say(limit), resource.say(size));
+            let finding = RULE.finding(
+                resize_limits.key_path(resource.limit_key()),
+                format!("{limit} is below the {size} that the pods start with"),
+                format!(
+                    "Write {text:?} to keep the {} as it is, or more to let it grow.",
+                    resource.title()
+                ),
+            );
+            findings.push(finding.valued(format!("resize limit {limit} < size {size}")));
         }
     }
-}
-
-fn finding(
-    resize_limits: &GroupResizeLimits,
-    resource: Resource,
-    limit: Quantity,
-    size: Quantity,
-) -> Finding {
-    let text = resource.show(size);
-    let (limit, size) = (resource.say(limit), resource.say(size));
-    RULE.finding(
-        resize_limits.key_path(resource.limit_key()),
-        format!("{limit} is below the {size} that the pods start with"),
-        format!(
-            "Write {text:?} to keep the {} as it is, or more to let it grow.",
-            resource.title()
-        ),
-    )
-    .valued(format!("resize limit {limit} < size {size}"))
 }

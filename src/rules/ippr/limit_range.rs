@@ -1,15 +1,10 @@
 //! RF117: a resize limit that the namespace does not allow.
 
-use crate::facts::{DEFAULT_NAMESPACE, Facts, LimitRange, ResourceQuota};
-use crate::finding::Finding;
-use crate::policy::Mode;
+use crate::facts::DEFAULT_NAMESPACE;
 use crate::quantity::Quantity;
-use crate::ray::ippr::GroupResizeLimits;
+use crate::ray::Resource;
 use crate::ray::pod_size::BesideRay;
-use crate::ray::{Cluster, Container, Group, Resource};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
 /// RF117
@@ -21,187 +16,108 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("limit_range.md")),
     why: "The API server refuses the resize to this resize limit with 403, and Ray then stops \
           scaling the whole cluster.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::NotCovered("A CEL expression cannot read LimitRanges and ResourceQuotas."),
     check,
 };
 
-const CEL: Cel = Cel::NotCovered("A CEL expression cannot read LimitRanges and ResourceQuotas.");
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let namespace = subject.object.namespace().unwrap_or(DEFAULT_NAMESPACE);
-    let allowed = Allowed::of(subject.facts, namespace);
-    let Some(cluster) = subject.autoscaled().filter(|_| !allowed.is_empty()) else {
-        return;
-    };
-    for (group, resize_limits) in subject.resized_groups() {
-        let Some(container) = group.ray_container() else {
-            continue;
-        };
-        for resource in Resource::ALL {
-            let Some(resize_limit) = resize_limits.amount(resource) else {
-                continue;
-            };
-            let highest = allowed.least(cluster, group, &container, resource);
-            if let Some(highest) = highest.filter(|highest| highest.resize_limit < resize_limit) {
-                findings.add(finding(resize_limits, resource, resize_limit, &highest));
-            }
-        }
-    }
-}
-
-/// The limits of the namespace.
-struct Allowed<'a> {
-    ranges: &'a [LimitRange],
-    quotas: &'a [ResourceQuota],
-}
-
-/// The highest resize limit that one limit of the namespace allows.
-struct HighestLimit<'a> {
-    resize_limit: Quantity,
-    /// The name of the object.
-    name: &'a str,
-    limit: Limit,
-    /// The amount of the limit.
-    amount: Quantity,
+/// A limit of the namespace on one resource.
+struct NamespaceLimit<'a> {
+    /// The object that sets it.
+    object: (&'static str, &'a str),
+    /// The subject of the limit, as part of a sentence.
+    of: &'static str,
+    amount: Option<Quantity>,
     /// The part of it that the pod's other containers take.
     beside: Quantity,
+    /// The room between the limit and the request of the ray container, which a resize keeps.
+    gap: Quantity,
 }
 
-/// The kinds of limits.
-#[derive(Clone, Copy)]
-enum Limit {
-    Container,
-    Pod,
-    AllLimits,
-    AllRequests,
-}
-
-impl<'a> Allowed<'a> {
-    fn of(facts: &'a Facts, namespace: &str) -> Self {
-        Self {
-            ranges: facts.limit_ranges_in(namespace),
-            quotas: facts.resource_quotas_in(namespace),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.ranges.is_empty() && self.quotas.is_empty()
-    }
-
-    /// The lowest of all highest resize limits.
-    fn least(
-        &self,
-        cluster: &Cluster<'_>,
-        group: &Group<'_>,
-        container: &Container<'_>,
-        resource: Resource,
-    ) -> Option<HighestLimit<'a>> {
-        let beside = BesideRay::of(cluster, group, resource);
-        let ranges = self.ranges.iter();
-        let ranges = ranges.flat_map(|range| by_range(range, beside, resource));
-        // A quota with scopes counts some pods only, and perhaps none of these.
-        let quotas = self.quotas.iter().filter(|quota| !quota.is_scoped);
-        let quotas = quotas.flat_map(|quota| by_quota(quota, beside, container, resource));
-        let allowed = ranges.chain(quotas).flatten();
-        allowed.min_by_key(|highest| highest.resize_limit)
-    }
-}
-
-fn by_range(
-    range: &LimitRange,
-    beside: BesideRay,
-    resource: Resource,
-) -> [Option<HighestLimit<'_>>; 2] {
-    let highest = |amount: Option<Quantity>, beside, limit| {
-        Some(HighestLimit {
-            resize_limit: amount?.checked_sub(beside)?,
-            name: &range.name,
-            limit,
-            amount: amount?,
-            beside,
-        })
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let namespace = subject.object.namespace().unwrap_or(DEFAULT_NAMESPACE);
+    let ranges = subject.facts.limit_ranges_in(namespace);
+    let quotas = subject.facts.resource_quotas_in(namespace);
+    let has_limits = !ranges.is_empty() || !quotas.is_empty();
+    let Some(cluster) = subject.autoscaled().filter(|_| has_limits) else {
+        return;
     };
-    [
-        highest(
-            range.container_max.get(resource.name()),
-            Quantity::ZERO,
-            Limit::Container,
-        ),
-        highest(
-            range.pod_max.get(resource.name()),
-            beside.limits,
-            Limit::Pod,
-        ),
-    ]
-}
-
-fn by_quota<'a>(
-    quota: &'a ResourceQuota,
-    beside: BesideRay,
-    container: &Container<'_>,
-    resource: Resource,
-) -> [Option<HighestLimit<'a>>; 2] {
-    let highest = |amount: Option<Quantity>, beside, gap, limit| {
-        Some(HighestLimit {
-            resize_limit: amount?.checked_sub(beside)?.checked_add(gap)?,
-            name: quota.name.as_str(),
-            limit,
-            amount: amount?,
-            beside,
-        })
-    };
-    // A quota for requests leaves room for the gap between limit and request, which a resize keeps.
-    let gap = container.gap(resource);
-    let (limits, requests) = (
-        quota.limits.get(resource.name()),
-        quota.requests.get(resource.name()),
-    );
-    [
-        highest(limits, beside.limits, Quantity::ZERO, Limit::AllLimits),
-        highest(requests, beside.requests, gap, Limit::AllRequests),
-    ]
-}
-
-impl HighestLimit<'_> {
-    /// The limit with its object, for people.
-    fn describe(&self, resource: Resource) -> String {
-        let (name, amount) = (shown_text(self.name), resource.say(self.amount));
-        let says = match self.limit {
-            Limit::Container => format!("LimitRange {name} allows a container {amount}"),
-            Limit::Pod => format!("LimitRange {name} allows a pod {amount}"),
-            Limit::AllLimits => {
-                format!("ResourceQuota {name} allows all pods together limits of {amount}")
-            }
-            Limit::AllRequests => {
-                format!("ResourceQuota {name} allows all pods together requests of {amount}")
-            }
+    let asked = subject.resized_groups().flat_map(|(group, limits)| {
+        Resource::ALL.map(|resource| (group, limits, resource, limits.amount(resource)))
+    });
+    for (group, resize_limits, resource, amount) in asked {
+        let (Some(container), Some(resize_limit)) = (group.ray_container(), amount) else {
+            continue;
         };
-        if self.beside.is_zero() {
-            return says;
+        let beside = BesideRay::of(cluster, group, resource);
+        let limit = |object, of, amount, beside, gap| NamespaceLimit {
+            object,
+            of,
+            amount,
+            beside,
+            gap,
+        };
+        let none = Quantity::ZERO;
+        let of_ranges = ranges.iter().flat_map(|range| {
+            let object = ("LimitRange", range.name.as_str());
+            let (container, pod) = (
+                range.container_max.get(resource.name()),
+                range.pod_max.get(resource.name()),
+            );
+            [
+                limit(object, "a container", container, none, none),
+                limit(object, "a pod", pod, beside.limits, none),
+            ]
+        });
+        // A quota with scopes counts some pods only, and perhaps none of these.
+        let of_quotas = quotas.iter().filter(|quota| !quota.is_scoped);
+        let of_quotas = of_quotas.flat_map(|quota| {
+            let object = ("ResourceQuota", quota.name.as_str());
+            let (limits, requests) = (
+                quota.limits.get(resource.name()),
+                quota.requests.get(resource.name()),
+            );
+            let gap = container.gap(resource);
+            [
+                limit(
+                    object,
+                    "all pods together limits of",
+                    limits,
+                    beside.limits,
+                    none,
+                ),
+                limit(
+                    object,
+                    "all pods together requests of",
+                    requests,
+                    beside.requests,
+                    gap,
+                ),
+            ]
+        });
+        // The highest resize limit that each of them allows, of which the least holds.
+        let allowed = of_ranges.chain(of_quotas).filter_map(|limit| {
+            let most = limit.amount?.checked_sub(limit.beside)?;
+            Some((most.checked_add(limit.gap)?, limit.amount?, limit))
+        });
+        let least = allowed.min_by_key(|(most, ..)| *most);
+        let Some((most, amount, limit)) = least.filter(|(most, ..)| *most < resize_limit) else {
+            continue;
+        };
+        let (kind, name) = (limit.object.0, shown_text(limit.object.1));
+        let mut allows = format!("{kind} {name} allows {} {}", limit.of, resource.say(amount));
+        if !limit.beside.is_zero() {
+            let beside = resource.say(limit.beside);
+            allows = format!("{allows}, of which the pod's other containers take {beside}");
         }
-        let beside = resource.say(self.beside);
-        format!("{says}, of which the pod's other containers take {beside}")
+        let fix = if most.is_negative() || most.is_zero() {
+            "Remove the group from the annotation, or have the limit raised.".to_owned()
+        } else {
+            let most = resource.show_at_most(most);
+            format!("Write {most:?} or less, or have the limit raised.")
+        };
+        let resize_limit = resource.say(resize_limit);
+        let problem = format!("{resize_limit} is more than this namespace allows: {allows}");
+        let finding = RULE.finding(resize_limits.key_path(resource.limit_key()), problem, fix);
+        findings.push(finding.valued(resize_limit));
     }
-}
-
-fn finding(
-    resize_limits: &GroupResizeLimits,
-    resource: Resource,
-    resize_limit: Quantity,
-    highest: &HighestLimit<'_>,
-) -> Finding {
-    let resize_limit = resource.say(resize_limit);
-    let fix = if highest.resize_limit.is_negative() || highest.resize_limit.is_zero() {
-        "Remove the group from the annotation, or have the limit raised.".to_owned()
-    } else {
-        let most = resource.show_at_most(highest.resize_limit);
-        format!("Write {most:?} or less, or have the limit raised.")
-    };
-    let problem = format!(
-        "{resize_limit} is more than this namespace allows: {}",
-        highest.describe(resource)
-    );
-    RULE.finding(resize_limits.key_path(resource.limit_key()), problem, fix)
-        .valued(resize_limit)
 }

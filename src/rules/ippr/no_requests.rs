@@ -2,13 +2,12 @@
 
 use serde_json::Value;
 
-use crate::finding::Finding;
 use crate::path::FieldPath;
-use crate::policy::Mode;
-use crate::ray::{Container, Fields, Group, Resource};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
+use crate::ray::{Resource, object_at};
+use crate::rules::{
+    Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
+};
+use crate::text::shown;
 
 /// RF107
 pub static RULE: Rule = Rule {
@@ -19,89 +18,69 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("no_requests.md")),
     why: "Ray refuses the whole annotation because of it and stops autoscaling the cluster; limits \
           alone do not help.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::InPart(
+        &[Check {
+            each: Each::Listed,
+            mode: Mode::Enforce,
+            faults: r#"g.containers.size() == 0 ? [] : ['cpu', 'memory'].filter(r, !(r in g.requests)).map(r, '.template.spec.containers[0].resources.requests has no ' + r)"#,
+            fix: "Write the requests that the pods start with; limits alone do not help.",
+        }],
+        PLAIN,
+    ),
     check,
 };
 
-const CEL: Cel = Cel::InPart(
-    &[Check {
-        each: Each::Listed,
-        mode: Mode::Enforce,
-        faults: r#"g.containers.size() == 0 ? [] : ['cpu', 'memory'].filter(r, !(r in g.requests)).map(r, '.template.spec.containers[0].resources.requests has no ' + r)"#,
-        fix: "Write the requests that the pods start with; limits alone do not help.",
-    }],
-    PLAIN,
-);
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for (group, _) in subject.listed_groups() {
         let Some(container) = group.ray_container() else {
             continue;
         };
-        let missing: Vec<Resource> = Resource::ALL
-            .into_iter()
-            .filter(|resource| !has_request(&container, *resource))
-            .collect();
-        if container.requests().is_some() {
-            for resource in missing {
-                let path = requests_path(group).key(resource.name());
-                findings.add(finding(path, &container, &[resource]));
-            }
-        } else if !missing.is_empty() {
-            findings.add(finding(
-                parent_path(group, &container),
-                &container,
-                &missing,
+        let requests = container.requests();
+        // The API server drops a null, so that Ray finds no key.
+        let is_missing = |resource: &Resource| {
+            let value = requests.and_then(|requests| requests.get(resource.name()));
+            value.is_none_or(Value::is_null)
+        };
+        let missing: Vec<Resource> = Resource::ALL.into_iter().filter(is_missing).collect();
+        // Each has a place of its own where there are requests, and else they are missing together.
+        let resources = group.ray_container_path().key("resources");
+        let places: Vec<(FieldPath, &[Resource])> = if requests.is_some() {
+            let path = resources.key("requests");
+            let chunks = missing.chunks(1);
+            chunks
+                .map(|one| (path.clone().key(one[0].name()), one))
+                .collect()
+        } else if missing.is_empty() {
+            Vec::new()
+        } else if object_at(container.spec, "resources").is_some() {
+            vec![(resources.key("requests"), &missing)]
+        } else {
+            vec![(resources, &missing)]
+        };
+        for (path, missing) in places {
+            let names: Vec<&str> = missing.iter().map(|resource| resource.title()).collect();
+            let samples = missing.iter().map(|resource| {
+                let limit = container
+                    .limits()
+                    .and_then(|limits| limits.get(resource.name()));
+                let sample = limit.map_or_else(
+                    || match resource {
+                        Resource::Cpu => "\"1\"".to_owned(),
+                        Resource::Memory => "\"4Gi\"".to_owned(),
+                    },
+                    shown,
+                );
+                format!("{}: {sample}", resource.name())
+            });
+            let samples: Vec<String> = samples.collect();
+            findings.push(RULE.finding(
+                path,
+                format!("the ray container requests no {}", names.join(" and no ")),
+                format!(
+                    "Add requests: {{{}}}, the size that pods start with.",
+                    samples.join(", ")
+                ),
             ));
         }
     }
-}
-
-fn has_request(container: &Container<'_>, resource: Resource) -> bool {
-    let value = container
-        .requests()
-        .and_then(|requests| requests.get(resource.name()));
-    // The API server drops a null, so that Ray finds no key.
-    value.is_some_and(|value| !value.is_null())
-}
-
-fn requests_path(group: &Group<'_>) -> FieldPath {
-    group.ray_container_path().key("resources").key("requests")
-}
-
-/// `requests`, or `resources` where that is absent too.
-fn parent_path(group: &Group<'_>, container: &Container<'_>) -> FieldPath {
-    match container.spec.get("resources").and_then(Value::as_object) {
-        Some(_) => requests_path(group),
-        None => group.ray_container_path().key("resources"),
-    }
-}
-
-fn finding(path: FieldPath, container: &Container<'_>, missing: &[Resource]) -> Finding {
-    let names: Vec<&str> = missing.iter().map(|resource| resource.title()).collect();
-    let samples: Vec<String> = missing
-        .iter()
-        .map(|resource| format!("{}: {}", resource.name(), sample(container, *resource)))
-        .collect();
-    RULE.finding(
-        path,
-        format!("the ray container requests no {}", names.join(" and no ")),
-        format!(
-            "Add requests: {{{}}}, the size that pods start with.",
-            samples.join(", ")
-        ),
-    )
-}
-
-/// The limit as written, or an example.
-fn sample(container: &Container<'_>, resource: Resource) -> String {
-    let limit = |limits: &Fields| limits.get(resource.name()).map(crate::text::shown);
-    container.limits().and_then(limit).unwrap_or_else(|| {
-        match resource {
-            Resource::Cpu => "\"1\"",
-            Resource::Memory => "\"4Gi\"",
-        }
-        .to_owned()
-    })
 }

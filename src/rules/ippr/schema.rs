@@ -2,13 +2,9 @@
 
 use serde_json::Value;
 
-use crate::finding::Finding;
 use crate::path::FieldPath;
-use crate::policy::Mode;
-use crate::ray::ippr::{ANNOTATION, EXAMPLE, Ippr, IpprProblem, KeyPlace};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::ray::ippr::{ANNOTATION, EXAMPLE, Ippr, IpprProblem};
+use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::{nearest, shown, shown_text};
 
 /// RF101
@@ -19,19 +15,14 @@ pub static RULE: Rule = Rule {
     summary: "`ray.io/ippr` is not JSON of the form that Ray reads",
     page: RulePage(include_str!("schema.md")),
     why: "Ray cannot read the annotation and stops autoscaling the whole cluster.",
-    since: "0.1.0",
-    cel: CEL,
-    check,
-};
-
-const CEL: Cel = Cel::InPart(
-    &[Check {
-        each: Each::Object,
-        mode: Mode::Enforce,
-        // CEL cannot parse JSON. A text with a backslash may spell a key by an escape such as
-        // `\u0067`, so such a text is not searched for keys: a policy may find nothing that the
-        // webhook does not find.
-        faults: r#"(s.ippr != '' && !s.ippr.matches(r'(?s)^\s*\{.*\}\s*$') ? ['is not a JSON object'] : [])
+    cel: Cel::InPart(
+        &[Check {
+            each: Each::Object,
+            mode: Mode::Enforce,
+            // CEL cannot parse JSON. A text with a backslash may spell a key by an escape such as
+            // `\u0067`, so such a text is not searched for keys: a policy may find nothing that the
+            // webhook does not find.
+            faults: r#"(s.ippr != '' && !s.ippr.matches(r'(?s)^\s*\{.*\}\s*$') ? ['is not a JSON object'] : [])
 + (s.ippr.matches(r'^\s*\{\s*[^"}\s]') ? ['is not JSON: its keys are not in quotes'] : [])
 + (s.ippr.matches(r'^\s*\{\s*"') && !s.ippr.contains('"groups"') && !s.ippr.contains('\\') ? ['has no key "groups"'] : [])
 + (s.ippr.matches(r'^\s*\{\s*"groups"\s*:\s*[^{\s]') ? ['its "groups" is not an object'] : [])
@@ -41,132 +32,98 @@ const CEL: Cel = Cel::InPart(
 + s.entries.filter(e, !e.matches(r'"resize-timeout"\s*:\s*[^{\s]')).map(e, 'resize-timeout is missing in ' + e)
 + s.entries.filter(e, e.matches(r'"max-(cpu|memory)"\s*:\s*(true|false|null)')).map(e, 'a resize limit is not a quantity in ' + e)
 + s.entries.filter(e, e.matches(r'"resize-timeout"\s*:\s*("|true|false|null)')).map(e, 'resize-timeout is not a number in ' + e)"#,
-        fix: r#"Write {"groups":{"workers":{"max-cpu":"8","max-memory":"32Gi","resize-timeout":300}}}."#,
-    }],
-    "Other errors in the JSON, duplicate keys and fractions of bytes or seconds are accepted, \
+            fix: r#"Write {"groups":{"workers":{"max-cpu":"8","max-memory":"32Gi","resize-timeout":300}}}."#,
+        }],
+        "Other errors in the JSON, duplicate keys and fractions of bytes or seconds are accepted, \
      because CEL cannot parse JSON.",
-);
+    ),
+    check,
+};
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let annotation = subject.object.annotation_value(ANNOTATION);
     if let Some(value) = annotation.filter(|value| !value.is_string() && !value.is_null()) {
-        findings.add(no_text(value));
+        let finding = RULE.finding(
+            FieldPath::annotation(ANNOTATION),
+            format!("is {}, not a string", shown(value)),
+            format!("Write the JSON as one string, in quotes: '{EXAMPLE}'."),
+        );
+        let why = "The API server refuses annotations that are not strings.";
+        findings.push(finding.because(why).valued(shown(value)));
     }
     let ippr = &subject.object.ippr;
-    for problem in &ippr.problems {
-        findings.add(finding(problem, ippr, annotation));
-    }
-}
-
-fn root() -> FieldPath {
-    FieldPath::annotation(ANNOTATION)
-}
-
-fn no_text(value: &Value) -> Finding {
-    RULE.finding(
-        root(),
-        format!("is {}, not a string", shown(value)),
-        format!("Write the JSON as one string, in quotes: '{EXAMPLE}'."),
-    )
-    .because("The API server refuses annotations that are not strings.")
-    .valued(shown(value))
+    let problems = ippr.problems.iter();
+    findings.extend(problems.map(|problem| finding(problem, ippr, annotation)));
 }
 
 fn finding(problem: &IpprProblem, ippr: &Ippr, annotation: Option<&Value>) -> Finding {
-    let whole = || annotation.map(shown).unwrap_or_default();
+    let root = FieldPath::annotation(ANNOTATION);
+    let entry = |group: &str, key: &str| {
+        let groups = FieldPath::annotation(ANNOTATION).inside("groups");
+        groups.inside(group).inside(key)
+    };
+    let sample = |key: &str| match key {
+        "max-cpu" => "\"8\"",
+        "max-memory" => "\"32Gi\"",
+        _ => "300",
+    };
+    let whole = annotation.map(shown).unwrap_or_default();
     match problem {
-        IpprProblem::NotJson(reason) => RULE
-            .finding(
-                root(),
-                format!("is not JSON: {reason}"),
-                format!("Write JSON, for example {EXAMPLE}."),
-            )
-            .valued(whole()),
-        IpprProblem::NotAnObject => RULE
-            .finding(
-                root(),
-                "is JSON, but not an object",
-                format!("Write an object, for example {EXAMPLE}."),
-            )
-            .valued(whole()),
-        IpprProblem::NoGroups => no_groups(ippr).valued(whole()),
-        IpprProblem::NotAnObjectAt { place, found } => not_an_object(place, found),
-        IpprProblem::Missing { group, key } => missing(ippr, group, key),
+        IpprProblem::NotJson(reason) => {
+            let problem = format!("is not JSON: {reason}");
+            let fix = format!("Write JSON, for example {EXAMPLE}.");
+            RULE.finding(root, problem, fix).valued(whole)
+        }
+        IpprProblem::NotAnObject => {
+            let fix = format!("Write an object, for example {EXAMPLE}.");
+            RULE.finding(root, "is JSON, but not an object", fix)
+                .valued(whole)
+        }
+        IpprProblem::NoGroups => {
+            let keys = ippr.unknown_keys.iter().map(|place| place.key.as_str());
+            let fix = match nearest("groups", keys) {
+                Some(typo) => format!("Rename {} to \"groups\".", shown_text(typo)),
+                None => format!("Put the groups under the key \"groups\": {EXAMPLE}."),
+            };
+            let problem = "has keys, but \"groups\" is not one of them";
+            let why = "Ray reads only \"groups\" and silently ignores everything else.";
+            RULE.finding(root, problem, fix).because(why).valued(whole)
+        }
+        IpprProblem::NotAnObjectAt { place, found } => {
+            let wanted = if place.parents.is_empty() {
+                "an object of group names"
+            } else {
+                "an object with max-cpu, max-memory and resize-timeout"
+            };
+            let problem = format!("is {found}, not {wanted}");
+            let fix = format!("Write {wanted}: {EXAMPLE}.");
+            RULE.finding(place.path(), problem, fix).valued(found)
+        }
+        IpprProblem::Missing { group, key } => {
+            let unknown = ippr.unknown_keys.iter();
+            let of_group = unknown.filter(|place| place.parents.last() == Some(group));
+            let fix = match nearest(key, of_group.map(|place| place.key.as_str())) {
+                Some(typo) => format!("Rename {} to {key:?}.", shown_text(typo)),
+                None => format!("Add it, for example {key:?}: {}.", sample(key)),
+            };
+            let problem = "is missing; Ray requires max-cpu, max-memory and resize-timeout";
+            RULE.finding(entry(group, key), problem, fix)
+        }
         IpprProblem::WrongType {
             group,
             key,
             found,
             wanted,
-        } => RULE
-            .finding(
-                entry(group).inside(*key),
-                format!("is {found}, not {wanted}"),
-                format!("Write {wanted}, for example {}.", sample(key)),
-            )
-            .valued(found.clone()),
-        IpprProblem::Duplicate(place) => RULE
-            .finding(
-                place.path(),
-                "occurs twice in the same object",
-                "Keep one of the two.",
-            )
-            .because("Ray silently takes the last one and drops the others."),
-    }
-}
-
-fn no_groups(ippr: &Ippr) -> Finding {
-    let keys = ippr.unknown_keys.iter().map(|place| place.key.as_str());
-    let typo = nearest("groups", keys);
-    RULE.finding(
-        root(),
-        "has keys, but \"groups\" is not one of them",
-        match typo {
-            Some(typo) => format!("Rename {} to \"groups\".", shown_text(typo)),
-            None => format!("Put the groups under the key \"groups\": {EXAMPLE}."),
-        },
-    )
-    .because("Ray reads only \"groups\" and silently ignores everything else.")
-}
-
-fn not_an_object(place: &KeyPlace, found: &str) -> Finding {
-    let wanted = if place.parents.is_empty() {
-        "an object of group names"
-    } else {
-        "an object with max-cpu, max-memory and resize-timeout"
-    };
-    RULE.finding(
-        place.path(),
-        format!("is {found}, not {wanted}"),
-        format!("Write {wanted}: {EXAMPLE}."),
-    )
-    .valued(found)
-}
-
-fn missing(ippr: &Ippr, group: &str, key: &'static str) -> Finding {
-    let strangers = ippr
-        .unknown_keys
-        .iter()
-        .filter(|place| place.parents.last().is_some_and(|parent| parent == group))
-        .map(|place| place.key.as_str());
-    let fix = match nearest(key, strangers) {
-        Some(typo) => format!("Rename {} to {key:?}.", shown_text(typo)),
-        None => format!("Add it, for example {key:?}: {}.", sample(key)),
-    };
-    RULE.finding(
-        entry(group).inside(key),
-        "is missing; Ray requires max-cpu, max-memory and resize-timeout",
-        fix,
-    )
-}
-
-fn entry(group: &str) -> FieldPath {
-    root().inside("groups").inside(group)
-}
-
-fn sample(key: &str) -> &'static str {
-    match key {
-        "max-cpu" => "\"8\"",
-        "max-memory" => "\"32Gi\"",
-        _ => "300",
+        } => {
+            let problem = format!("is {found}, not {wanted}");
+            let fix = format!("Write {wanted}, for example {}.", sample(key));
+            let finding = RULE.finding(entry(group, key), problem, fix);
+            finding.valued(found.clone())
+        }
+        IpprProblem::Duplicate(place) => {
+            let problem = "occurs twice in the same object";
+            let finding = RULE.finding(place.path(), problem, "Keep one of the two.");
+            finding.because("Ray silently takes the last one and drops the others.")
+        }
     }
 }

@@ -1,10 +1,9 @@
 //! RF105: `num-cpus` or `memory` in the start parameters of a listed group.
 
-use crate::policy::Mode;
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
-use crate::text::shown;
+use super::group_resources::fixed_size;
+use crate::rules::{
+    Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
+};
 
 /// RF105
 pub static RULE: Rule = Rule {
@@ -14,42 +13,25 @@ pub static RULE: Rule = Rule {
     summary: "`num-cpus` or `memory` in `rayStartParams` of a group that grows in place",
     page: RulePage(include_str!("start_params.md")),
     why: "Ray refuses the whole annotation because of it and stops autoscaling the cluster.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::InPart(
+        &[Check {
+            each: Each::Listed,
+            mode: Mode::Enforce,
+            faults: r#"['num-cpus', 'memory'].filter(k, k in g.params).map(k, '.rayStartParams.' + k + ' "' + string(g.params[k]) + '" fixes the size of a group that is to grow in place')"#,
+            fix: "Remove it; Ray takes the size from the ray container's limits.",
+        }],
+        PLAIN,
+    ),
     check,
 };
 
-const CEL: Cel = Cel::InPart(
-    &[Check {
-        each: Each::Listed,
-        mode: Mode::Enforce,
-        faults: r#"['num-cpus', 'memory'].filter(k, k in g.params).map(k, '.rayStartParams.' + k + ' "' + string(g.params[k]) + '" fixes the size of a group that is to grow in place')"#,
-        fix: "Remove it; Ray takes the size from the ray container's limits.",
-    }],
-    PLAIN,
-);
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for (group, _) in subject.listed_groups() {
         for key in ["num-cpus", "memory"] {
-            let Some(value) = group.start_param(key) else {
-                continue;
-            };
-            findings.add(
-                RULE.finding(
-                    group.start_param_path(key),
-                    format!(
-                        "{} fixes the size of a group that is to grow in place",
-                        shown(value)
-                    ),
-                    format!(
-                        "Remove {key}; Ray takes the size from the ray container's limits. Or \
-                         remove {} from the ray.io/ippr annotation.",
-                        group.title(),
-                    ),
-                )
-                .valued(shown(value)),
-            );
+            if let Some(value) = group.start_param(key) {
+                let path = group.start_param_path(key);
+                findings.push(fixed_size(&RULE, group, path, key, value));
+            }
         }
     }
 }

@@ -1,11 +1,7 @@
 //! RF102: a key in `ray.io/ippr` that Ray does not know.
 
-use crate::finding::Finding;
-use crate::policy::Mode;
-use crate::ray::ippr::{GROUP_KEYS, IpprProblem, KeyPlace};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::ray::ippr::{GROUP_KEYS, IpprProblem};
+use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::{nearest, shown_text};
 
 /// RF102
@@ -16,50 +12,38 @@ pub static RULE: Rule = Rule {
     summary: "a key in `ray.io/ippr` that Ray does not know",
     page: RulePage(include_str!("unknown_key.md")),
     why: "Ray silently ignores the key.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::InPart(
+        &[Check {
+            each: Each::Object,
+            mode: Mode::Warn,
+            faults: r#"s.entries.map(e, e.substring(e.indexOf('{') + 1).findAll(r'"[^"\\]*"\s*:\s*("[^"\\]*"|[-+.0-9a-zA-Z]+)')
+  .filter(p, !p.matches(r'^"(max-cpu|max-memory|resize-timeout)"')).map(p, p + ' in ' + e.find('^"[^"]*"')).join('\n'))"#,
+            fix: "Ray ignores it; remove it, or write max-cpu, max-memory or resize-timeout.",
+        }],
+        "Keys beside `groups` are not checked, nor is an annotation in which a group contains an \
+     object, a list or an escaped character.",
+    ),
     check,
 };
 
-const CEL: Cel = Cel::InPart(
-    &[Check {
-        each: Each::Object,
-        mode: Mode::Warn,
-        faults: r#"s.entries.map(e, e.substring(e.indexOf('{') + 1).findAll(r'"[^"\\]*"\s*:\s*("[^"\\]*"|[-+.0-9a-zA-Z]+)')
-  .filter(p, !p.matches(r'^"(max-cpu|max-memory|resize-timeout)"')).map(p, p + ' in ' + e.find('^"[^"]*"')).join('\n'))"#,
-        fix: "Ray ignores it; remove it, or write max-cpu, max-memory or resize-timeout.",
-    }],
-    "Keys beside `groups` are not checked, nor is an annotation in which a group contains an \
-     object, a list or an escaped character.",
-);
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let ippr = &subject.object.ippr;
     // Then RF101 has said that all of these keys do nothing.
     let rootless = ippr.problems.contains(&IpprProblem::NoGroups);
     for place in &ippr.unknown_keys {
-        if !(rootless && place.parents.is_empty()) {
-            findings.add(finding(place));
-        }
+        let known: &[&str] = match place.parents.is_empty() {
+            true if rootless => continue,
+            true => &["groups"],
+            false => &GROUP_KEYS,
+        };
+        let fix = match nearest(&place.key, known.iter().copied()) {
+            Some(meant) => format!("Write {meant:?} if you mean that, or remove it."),
+            None => format!(
+                "Remove it; the keys that Ray knows here: {}.",
+                known.join(", ")
+            ),
+        };
+        let problem = format!("is not a key that Ray knows: {}", shown_text(&place.key));
+        findings.push(RULE.finding(place.path(), problem, fix));
     }
-}
-
-fn finding(place: &KeyPlace) -> Finding {
-    let known: &[&str] = if place.parents.is_empty() {
-        &["groups"]
-    } else {
-        &GROUP_KEYS
-    };
-    let fix = match nearest(&place.key, known.iter().copied()) {
-        Some(meant) => format!("Write {meant:?} if you mean that, or remove it."),
-        None => format!(
-            "Remove it; the keys that Ray knows here: {}.",
-            known.join(", ")
-        ),
-    };
-    RULE.finding(
-        place.path(),
-        format!("is not a key that Ray knows: {}", shown_text(&place.key)),
-        fix,
-    )
 }

@@ -1,10 +1,7 @@
 //! RF702: authentication that this Ray or this kind of object does not have.
 
-use crate::policy::Mode;
 use crate::ray::{Kind, RayVersion, is_true, object_at, since, text_at};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 /// RF702
 pub static RULE: Rule = Rule {
@@ -14,12 +11,11 @@ pub static RULE: Rule = Rule {
     summary: "Authentication by token without a `rayVersion` that has it, or with options that exclude each other",
     page: RulePage(include_str!("authentication.md")),
     why: "KubeRay considers the spec invalid and creates nothing.",
-    since: "0.1.0",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(cluster) = subject.cluster() else {
         return;
     };
@@ -28,7 +24,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     };
     let mut report = |key: &'static str, problem: String, fix: &str| {
         let path = cluster.path().key("authOptions").key(key);
-        findings.add(RULE.finding(path, problem, fix));
+        findings.push(RULE.finding(path, problem, fix));
     };
     let is_token = text_at(options, "mode") == Some("token");
     let by_kubernetes = is_true(options, "enableK8sTokenAuth");
@@ -57,9 +53,9 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         return;
     }
     let mut kubernetes = |problem: String, fix| report("enableK8sTokenAuth", problem, fix);
-    if subject.kind() != Kind::RayCluster {
+    if subject.object.kind != Kind::RayCluster {
         kubernetes(
-            format!("is not supported in a {}", subject.kind().name()),
+            format!("is not supported in a {}", subject.object.kind.name()),
             "Remove it, and use a token from a Secret.",
         );
     } else if !is_token {

@@ -1,10 +1,7 @@
 //! RF703: how a RayCluster is upgraded, said where KubeRay does not allow it.
 
-use crate::policy::Mode;
 use crate::ray::Kind;
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
 /// RF703
@@ -15,12 +12,11 @@ pub static RULE: Rule = Rule {
     summary: "`upgradeStrategy` of a cluster that KubeRay makes of another object, or of an unknown type",
     page: RulePage(include_str!("cluster_upgrade.md")),
     why: "KubeRay considers the RayCluster invalid and creates no pod.",
-    since: "0.1.0",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(cluster) = subject.cluster() else {
         return;
     };
@@ -32,9 +28,9 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let is_made = matches!(origin, Some("RayJob" | "RayService"));
     if !matches!(strategy, "Recreate" | "None") {
         let problem = format!("{} is neither Recreate nor None", shown_text(strategy));
-        findings.add(RULE.finding(path, problem, "Write Recreate or None."));
-    } else if subject.kind() != Kind::RayCluster || is_made {
-        findings.add(RULE.finding(
+        findings.push(RULE.finding(path, problem, "Write Recreate or None."));
+    } else if subject.object.kind != Kind::RayCluster || is_made {
+        findings.push(RULE.finding(
             path,
             "is not allowed for a cluster that KubeRay makes of another object",
             "Remove it; a RayService has an upgradeStrategy of its own in its spec.",

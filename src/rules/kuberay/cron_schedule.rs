@@ -1,11 +1,8 @@
 //! RF707: a schedule that KubeRay cannot read.
 
 use crate::path::FieldPath;
-use crate::policy::Mode;
 use crate::ray::{Kind, since, text_at};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
 /// RF707
@@ -16,43 +13,41 @@ pub static RULE: Rule = Rule {
     summary: "`schedule` of a RayCronJob that is no cron expression of five fields",
     page: RulePage(include_str!("cron_schedule.md")),
     why: "KubeRay makes no jobs.",
-    since: "0.1.0",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let spec = subject
-        .object
-        .spec()
-        .filter(|_| subject.kind() == Kind::RayCronJob);
-    let zoned = subject.settings.kuberay >= since::KUBERAY_WITH_TIME_ZONE;
-    if zoned && spec.and_then(|spec| text_at(spec, "timeZone")) == Some("") {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let spec = subject.object.spec();
+    let Some(spec) = spec.filter(|_| subject.object.kind == Kind::RayCronJob) else {
+        return;
+    };
+    let has_zone = subject.settings.kuberay >= since::KUBERAY_WITH_TIME_ZONE;
+    if has_zone && text_at(spec, "timeZone") == Some("") {
         let path = FieldPath::of(&["spec", "timeZone"]);
         let fix =
             "Write a name such as Europe/Berlin, or remove it for the zone of KubeRay's operator.";
-        findings.add(RULE.finding(path, "is empty", fix));
+        findings.push(RULE.finding(path, "is empty", fix));
     }
-    let Some(schedule) = spec.and_then(|spec| text_at(spec, "schedule")) else {
+    let Some(schedule) = text_at(spec, "schedule") else {
         return;
     };
     let path = FieldPath::of(&["spec", "schedule"]);
-    if zoned && schedule.contains("TZ") {
+    if has_zone && schedule.contains("TZ") {
         let fix = "Write spec.timeZone instead.";
-        findings.add(RULE.finding(path, "has a time zone in it", fix));
+        findings.push(RULE.finding(path, "has a time zone in it", fix));
     } else if !is_schedule(schedule) {
-        let problem = format!("{} is not a cron expression", shown_text(schedule));
+        let schedule = shown_text(schedule);
+        let problem = format!("{schedule} is not a cron expression");
         let fix = "Write minute, hour, day, month and day of the week, such as 0 3 * * *.";
-        findings.add(
-            RULE.finding(path, problem, fix)
-                .valued(shown_text(schedule)),
-        );
+        findings.push(RULE.finding(path, problem, fix).valued(schedule));
     }
 }
 
 const MONTHS: &[&str] = &[
     "", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
+
 const DAYS: &[&str] = &["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
 /// The least and the greatest number of each field, with the names for them.
@@ -66,9 +61,9 @@ const FIELDS: [(usize, usize, &[&str]); 5] = [
 
 /// Whether KubeRay's library (`github.com/robfig/cron`, `ParseStandard`) reads the text.
 fn is_schedule(text: &str) -> bool {
-    let zoned = text.starts_with("TZ=") || text.starts_with("CRON_TZ=");
+    let has_zone = text.starts_with("TZ=") || text.starts_with("CRON_TZ=");
     let text = match text.split_once(' ') {
-        Some((_, rest)) if zoned => rest.trim(),
+        Some((_, rest)) if has_zone => rest.trim(),
         _ => text,
     };
     if let Some(named) = text.strip_prefix('@') {

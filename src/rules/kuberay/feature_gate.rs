@@ -1,14 +1,11 @@
 //! RF708: fields that KubeRay accepts with a feature gate only.
 
 use crate::path::FieldPath;
-use crate::policy::Mode;
 use crate::ray::feature_gate::{
     EMBEDDED_STORAGE, FeatureGate, HISTORY_SERVER, JOB_DELETION, MUTUAL_TLS, NETWORK_POLICY,
 };
 use crate::ray::{is_true, object_at, text_at};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 /// RF708
 pub static RULE: Rule = Rule {
@@ -20,7 +17,6 @@ pub static RULE: Rule = Rule {
     summary: "A field that KubeRay refuses while its feature gate is off",
     page: RulePage(include_str!("feature_gate.md")),
     why: "KubeRay considers the spec invalid and creates nothing.",
-    since: "0.1.0",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,
 };
@@ -31,7 +27,7 @@ const OF_CLUSTERS: [(&str, &FeatureGate); 3] = [
     ("historyServerOptions", &HISTORY_SERVER),
 ];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let settings = subject.settings;
     let mut need = |path: FieldPath, gate: &FeatureGate| {
         // An older KubeRay has no such field, and the API server drops it.
@@ -45,7 +41,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             "Remove it; or switch the gate on, and tell Rayfit: --kuberay-feature-gates={name}=true."
         );
         let mode = known.map_or(Mode::Warn, |_| Mode::Enforce);
-        findings.add(RULE.finding(path, problem, fix).in_mode(mode));
+        findings.push(RULE.finding(path, problem, fix).in_mode(mode));
     };
     if let Some((job, path)) = subject.object.job()
         && object_at(job, "deletionStrategy").is_some()

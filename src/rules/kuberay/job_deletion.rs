@@ -5,11 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::path::FieldPath;
-use crate::policy::Mode;
-use crate::ray::{Fields, is_true, list_at, object_at, text_at};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::ray::{is_true, list_at, object_at, text_at};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 /// RF705
 pub static RULE: Rule = Rule {
@@ -19,7 +16,6 @@ pub static RULE: Rule = Rule {
     summary: "`ttlSecondsAfterFinished` or `deletionStrategy` of a RayJob that contradict each other or other settings",
     page: RulePage(include_str!("job_deletion.md")),
     why: "KubeRay considers the job invalid and does not run it.",
-    since: "0.1.0",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,
 };
@@ -27,12 +23,12 @@ pub static RULE: Rule = Rule {
 /// The policies in the order in which they may take effect.
 const ORDER: [&str; 3] = ["DeleteWorkers", "DeleteCluster", "DeleteSelf"];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some((job, path)) = subject.object.job() else {
         return;
     };
     let mut report = |path: FieldPath, problem: &str, fix: &str| {
-        findings.add(RULE.finding(path, problem, fix));
+        findings.push(RULE.finding(path, problem, fix));
     };
     let shuts_down = is_true(job, "shutdownAfterJobFinishes");
     let ttl = job.get("ttlSecondsAfterFinished").and_then(Value::as_i64);
@@ -51,11 +47,13 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     };
     let path = path.key("deletionStrategy");
     let selects = object_at(job, "clusterSelector").is_some_and(|labels| !labels.is_empty());
-    let older = ["onSuccess", "onFailure"].map(|key| (key, object_at(strategy, key)));
-    let older_count = older.iter().filter(|(_, policy)| policy.is_some()).count();
+    let older = ["onSuccess", "onFailure"]
+        .into_iter()
+        .filter_map(|key| Some((key, object_at(strategy, key)?)))
+        .collect::<Vec<_>>();
     let rules = list_at(strategy, "deletionRules");
     let rules_path = path.clone().key("deletionRules");
-    match (older_count, rules.is_empty()) {
+    match (older.len(), rules.is_empty()) {
         (0, true) => report(
             path.clone(),
             "is empty",
@@ -80,58 +78,60 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             "Remove one of the two.",
         );
     }
-    let mut check_policy = |place: FieldPath, policy: Option<&str>| match policy {
-        None => report(
-            place,
-            "is absent",
-            "Write DeleteCluster, DeleteWorkers, DeleteSelf or DeleteNone.",
-        ),
-        Some(name @ ("DeleteCluster" | "DeleteWorkers")) if selects => report(
-            place,
-            &format!("{name} is not possible with clusterSelector"),
-            "Write DeleteSelf or DeleteNone.",
-        ),
-        Some("DeleteNone") if shuts_down => report(
-            place,
-            "DeleteNone contradicts shutdownAfterJobFinishes",
-            "Remove one of the two.",
-        ),
-        Some(_) => {}
-    };
-    for (key, policy) in older {
-        if let Some(policy) = policy {
-            check_policy(
-                path.clone().key(key).key("policy"),
-                text_at(policy, "policy"),
-            );
-        }
-    }
-    for (index, rule) in rules.iter().enumerate() {
+    let older = older
+        .into_iter()
+        .map(|(key, step)| (path.clone().key(key), text_at(step, "policy")));
+    let policies = older.chain(rules.iter().enumerate().map(|(index, rule)| {
         let policy = rule.get("policy").and_then(Value::as_str);
-        check_policy(rules_path.clone().index(index).key("policy"), policy);
+        (rules_path.clone().index(index), policy)
+    }));
+    for (place, policy) in policies {
+        let place = place.key("policy");
+        match policy {
+            None => report(
+                place,
+                "is absent",
+                "Write DeleteCluster, DeleteWorkers, DeleteSelf or DeleteNone.",
+            ),
+            Some(name @ ("DeleteCluster" | "DeleteWorkers")) if selects => report(
+                place,
+                &format!("{name} is not possible with clusterSelector"),
+                "Write DeleteSelf or DeleteNone.",
+            ),
+            Some("DeleteNone") if shuts_down => report(
+                place,
+                "DeleteNone contradicts shutdownAfterJobFinishes",
+                "Remove one of the two.",
+            ),
+            Some(_) => {}
+        }
     }
     check_conditions(rules, &rules_path, findings);
 }
 
 /// Checks each rule by itself, and those of one condition together.
-fn check_conditions(rules: &[Value], path: &FieldPath, findings: &mut Findings) {
+fn check_conditions(rules: &[Value], path: &FieldPath, findings: &mut Vec<Finding>) {
     let mut by_condition: BTreeMap<(&str, &str), BTreeMap<usize, i64>> = BTreeMap::new();
     for (index, rule) in rules.iter().enumerate() {
         let place = path.clone().index(index).key("condition");
         let mut report = |problem: &str, fix: &str| {
-            findings.add(RULE.finding(place.clone(), problem, fix));
+            findings.push(RULE.finding(place.clone(), problem, fix));
         };
         let Some(condition) = rule.get("condition").and_then(Value::as_object) else {
             report("is absent", "Write jobStatus or jobDeploymentStatus.");
             continue;
         };
-        let (Some(condition), ttl) = (only_one(condition), ttl_of(condition)) else {
+        let job = text_at(condition, "jobStatus").map(|status| ("job", status));
+        let deployment = text_at(condition, "jobDeploymentStatus");
+        let Some(status) = job.xor(deployment.map(|status| ("deployment", status))) else {
             report(
                 "names not exactly one status",
                 "Write jobStatus or jobDeploymentStatus.",
             );
             continue;
         };
+        let ttl = condition.get("ttlSeconds").and_then(Value::as_i64);
+        let ttl = ttl.unwrap_or_default();
         if ttl < 0 {
             report("has negative ttlSeconds", "Write ttlSeconds: 0 or more.");
             continue;
@@ -140,7 +140,7 @@ fn check_conditions(rules: &[Value], path: &FieldPath, findings: &mut Findings) 
         let Some(rank) = ORDER.iter().position(|name| Some(*name) == policy) else {
             continue;
         };
-        let times = by_condition.entry(condition).or_default();
+        let times = by_condition.entry(status).or_default();
         if times.contains_key(&rank) {
             report(
                 "is that of an earlier rule of the same policy",
@@ -158,18 +158,4 @@ fn check_conditions(rules: &[Value], path: &FieldPath, findings: &mut Findings) 
         }
         times.insert(rank, ttl);
     }
-}
-
-/// The one status that a condition names.
-fn only_one(condition: &Fields) -> Option<(&'static str, &str)> {
-    let job = text_at(condition, "jobStatus").map(|status| ("job", status));
-    let deployment = text_at(condition, "jobDeploymentStatus").map(|status| ("deployment", status));
-    job.xor(deployment)
-}
-
-fn ttl_of(condition: &Fields) -> i64 {
-    condition
-        .get("ttlSeconds")
-        .and_then(Value::as_i64)
-        .unwrap_or_default()
 }

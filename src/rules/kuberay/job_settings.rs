@@ -1,10 +1,9 @@
 //! RF704: settings of a RayJob that exclude each other.
 
-use crate::policy::Mode;
+use serde_json::Value;
+
 use crate::ray::{Fields, is_true, object_at, object_in, text_at};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::yaml;
 
 /// RF704
@@ -15,21 +14,19 @@ pub static RULE: Rule = Rule {
     summary: "Settings of a RayJob that exclude each other, or numbers that are not positive",
     page: RulePage(include_str!("job_settings.md")),
     why: "KubeRay considers the job invalid and does not run it.",
-    since: "0.1.0",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some((job, path)) = subject.object.job() else {
         return;
     };
     let mut report = |keys: &[&'static str], problem: &str, fix: &str| {
         let place = keys.iter().fold(path.clone(), |path, key| path.key(*key));
-        findings.add(RULE.finding(place, problem, fix));
+        findings.push(RULE.finding(place, problem, fix));
     };
-    check_cluster(job, &mut report);
-    check_mode(job, &mut report);
+    check_cluster_and_mode(job, &mut report);
     if is_true(job, "suspend") && !is_true(job, "shutdownAfterJobFinishes") {
         report(
             &["suspend"],
@@ -37,6 +34,12 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             "Write shutdownAfterJobFinishes: true, or remove suspend.",
         );
     }
+    // KubeRay can read one document that is an object or nothing.
+    let is_yaml_object = |text: &str| match yaml::read(text).first() {
+        None => true,
+        Some(Ok(document)) => document.value.is_object() || document.value.is_null(),
+        Some(Err(_)) => false,
+    };
     if text_at(job, "runtimeEnvYAML").is_some_and(|text| !is_yaml_object(text)) {
         report(
             &["runtimeEnvYAML"],
@@ -49,7 +52,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         ("preRunningDeadlineSeconds", 1),
         ("backoffLimit", 0),
     ] {
-        if number(job, key).is_some_and(|number| number < least) {
+        let number = job.get(key).and_then(Value::as_i64);
+        if number.is_some_and(|number| number < least) {
             report(
                 &[key],
                 &format!("is less than {least}"),
@@ -59,82 +63,55 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// Adds a finding at the place that keys of the job lead to, with its problem and its fix.
-type JobReport<'a> = dyn FnMut(&[&'static str], &str, &str) + 'a;
-
-/// Checks that the job has a cluster, and what excludes one that it only selects.
-fn check_cluster(job: &Fields, report: &mut JobReport<'_>) {
-    let Some(labels) = object_at(job, "clusterSelector").filter(|labels| !labels.is_empty()) else {
-        if !is_set(job, "rayClusterSpec") {
-            let problem = "is absent, and so is clusterSelector";
-            report(&["rayClusterSpec"], problem, "Write one of the two.");
+/// Checks that the job has a cluster, and what excludes one that it only selects; then what the mode of
+/// submission excludes.
+fn check_cluster_and_mode(job: &Fields, report: &mut dyn FnMut(&[&'static str], &str, &str)) {
+    let is_set = |key: &str| job.get(key).is_some_and(|value| !value.is_null());
+    let retries = job.get("backoffLimit").and_then(Value::as_i64);
+    let retries = retries.is_some_and(|limit| limit > 0);
+    let mode = text_at(job, "submissionMode");
+    if let Some(labels) = object_at(job, "clusterSelector").filter(|labels| !labels.is_empty()) {
+        if is_true(job, "suspend") {
+            let problem = "is not possible with clusterSelector";
+            report(&["suspend"], problem, "Remove suspend.");
         }
-        return;
-    };
-    if is_true(job, "suspend") {
-        let problem = "is not possible with clusterSelector";
-        report(&["suspend"], problem, "Remove suspend.");
-    }
-    if text_at(labels, "ray.io/cluster").is_none_or(str::is_empty) {
-        let fix = "Write the name of a RayCluster as ray.io/cluster.";
-        report(&["clusterSelector"], "names no cluster", fix);
-    }
-    if text_at(job, "submissionMode") == Some("SidecarMode") {
-        let problem = "SidecarMode is not possible with clusterSelector";
-        report(&["submissionMode"], problem, "Write another mode.");
-    }
-    if retries(job) {
-        let problem = "must be 0 with clusterSelector";
-        report(&["backoffLimit"], problem, "Remove backoffLimit.");
-    }
-}
-
-/// Checks what the mode of submission excludes.
-fn check_mode(job: &Fields, report: &mut JobReport<'_>) {
-    match text_at(job, "submissionMode") {
-        Some("InteractiveMode") if retries(job) => {
-            let problem = "must be 0 in InteractiveMode";
+        if text_at(labels, "ray.io/cluster").is_none_or(str::is_empty) {
+            let fix = "Write the name of a RayCluster as ray.io/cluster.";
+            report(&["clusterSelector"], "names no cluster", fix);
+        }
+        if mode == Some("SidecarMode") {
+            let problem = "SidecarMode is not possible with clusterSelector";
+            report(&["submissionMode"], problem, "Write another mode.");
+        }
+        if retries {
+            let problem = "must be 0 with clusterSelector";
             report(&["backoffLimit"], problem, "Remove backoffLimit.");
         }
-        Some("SidecarMode") => {
-            for key in ["submitterPodTemplate", "submitterConfig"] {
-                if is_set(job, key) {
-                    let fix = "Remove it, or write another submissionMode.";
-                    report(&[key], "is not possible in SidecarMode", fix);
-                }
-            }
-            let head = ["rayClusterSpec", "headGroupSpec", "template", "spec"];
-            let policy = object_in(job, &head).and_then(|pod| text_at(pod, "restartPolicy"));
-            if policy.is_some_and(|policy| !matches!(policy, "" | "Never")) {
-                let [cluster, group, template, spec] = head;
-                report(
-                    &[cluster, group, template, spec, "restartPolicy"],
-                    "must be Never in SidecarMode",
-                    "Write restartPolicy: Never, or remove it.",
-                );
-            }
-        }
-        _ => {}
+    } else if !is_set("rayClusterSpec") {
+        let problem = "is absent, and so is clusterSelector";
+        report(&["rayClusterSpec"], problem, "Write one of the two.");
     }
-}
-
-fn is_set(job: &Fields, key: &str) -> bool {
-    job.get(key).is_some_and(|value| !value.is_null())
-}
-
-fn number(job: &Fields, key: &str) -> Option<i64> {
-    job.get(key)?.as_i64()
-}
-
-fn retries(job: &Fields) -> bool {
-    number(job, "backoffLimit").is_some_and(|limit| limit > 0)
-}
-
-/// Whether KubeRay can read the text: one document, an object or nothing.
-fn is_yaml_object(text: &str) -> bool {
-    match yaml::read(text).first() {
-        None => true,
-        Some(Ok(document)) => document.value.is_object() || document.value.is_null(),
-        Some(Err(_)) => false,
+    if mode == Some("InteractiveMode") && retries {
+        let problem = "must be 0 in InteractiveMode";
+        report(&["backoffLimit"], problem, "Remove backoffLimit.");
+    }
+    if mode != Some("SidecarMode") {
+        return;
+    }
+    for key in ["submitterPodTemplate", "submitterConfig"] {
+        if is_set(key) {
+            let fix = "Remove it, or write another submissionMode.";
+            report(&[key], "is not possible in SidecarMode", fix);
+        }
+    }
+    let head = ["rayClusterSpec", "headGroupSpec", "template", "spec"];
+    let policy = object_in(job, &head).and_then(|pod| text_at(pod, "restartPolicy"));
+    if policy.is_some_and(|policy| !matches!(policy, "" | "Never")) {
+        let [cluster, group, template, spec] = head;
+        report(
+            &[cluster, group, template, spec, "restartPolicy"],
+            "must be Never in SidecarMode",
+            "Write restartPolicy: Never, or remove it.",
+        );
     }
 }

@@ -3,13 +3,10 @@
 use serde_json::Value;
 
 use crate::path::FieldPath;
-use crate::policy::Mode;
 use crate::ray::feature_gate::INCREMENTAL_UPGRADE;
 use crate::ray::object::INITIALIZING_TIMEOUT;
 use crate::ray::{Fields, Kind, object_at, object_in, since, text_at};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::seconds::go_duration;
 use crate::text::shown_text;
 
@@ -21,19 +18,18 @@ pub static RULE: Rule = Rule {
     summary: "A RayService that names its head's service, or upgrades in a way that does not exist or lacks options",
     page: RulePage(include_str!("service_settings.md")),
     why: "KubeRay considers the service invalid and creates nothing.",
-    since: "0.1.0",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,
 };
 
 const INCREMENTAL: &str = "NewClusterWithIncrementalUpgrade";
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    if subject.kind() != Kind::RayService {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    if subject.object.kind != Kind::RayService {
         return;
     }
     let mut report = |path: FieldPath, problem: &str, fix: &str| {
-        findings.add(RULE.finding(path, problem, fix));
+        findings.push(RULE.finding(path, problem, fix));
     };
     if let Some(text) = subject.object.annotation(INITIALIZING_TIMEOUT)
         && !text.is_empty()
@@ -55,16 +51,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         return;
     };
     let delay = "rayClusterDeletionDelaySeconds";
-    if spec
-        .get(delay)
-        .and_then(Value::as_i64)
-        .is_some_and(|delay| delay < 0)
-    {
-        report(
-            FieldPath::of(&["spec", delay]),
-            "is negative",
-            "Write 0 or more.",
-        );
+    let seconds = spec.get(delay).and_then(Value::as_i64);
+    if seconds.is_some_and(|seconds| seconds < 0) {
+        let path = FieldPath::of(&["spec", delay]);
+        report(path, "is negative", "Write 0 or more.");
     }
     let Some(strategy) = object_at(spec, "upgradeStrategy") else {
         return;
@@ -81,72 +71,54 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             }
             let surge_bounds_step = subject.settings.kuberay >= since::KUBERAY_WITH_STEP_IN_SURGE;
             let path = path.key("clusterUpgradeOptions");
-            match object_at(strategy, "clusterUpgradeOptions") {
-                None => {
-                    let fix = "Write gatewayClassName, stepSizePercent and intervalSeconds there.";
-                    report(path, &format!("{INCREMENTAL} needs it"), fix);
-                }
-                Some(options) => {
-                    check_options(options, surge_bounds_step, &mut |key, problem, fix| {
-                        report(path.clone().key(key), problem, fix);
-                    });
-                }
+            let Some(options) = object_at(strategy, "clusterUpgradeOptions") else {
+                let fix = "Write gatewayClassName, stepSizePercent and intervalSeconds there.";
+                report(path, &format!("{INCREMENTAL} needs it"), fix);
+                return;
+            };
+            for (key, problem, fix) in option_faults(options, surge_bounds_step) {
+                report(path.clone().key(key), &problem, fix);
             }
         }
         Some(other) => {
             let problem = format!("{} is unknown", shown_text(other));
-            report(
-                path.key("type"),
-                &problem,
-                "Write NewCluster, NewClusterWithIncrementalUpgrade or None.",
-            );
+            let fix = "Write NewCluster, NewClusterWithIncrementalUpgrade or None.";
+            report(path.key("type"), &problem, fix);
         }
     }
 }
 
-fn check_options(
+/// The keys of an upgrade's options that KubeRay refuses, each with the problem and its fix.
+fn option_faults(
     options: &Fields,
     surge_bounds_step: bool,
-    report: &mut dyn FnMut(&'static str, &str, &str),
-) {
+) -> Vec<(&'static str, String, &'static str)> {
+    let mut faults = Vec::new();
+    let mut add = |key, problem: &str, fix| faults.push((key, problem.to_owned(), fix));
     let number = |key| options.get(key).and_then(Value::as_i64);
     let surge = number("maxSurgePercent").unwrap_or(100);
     let step = number("stepSizePercent");
     if !(0..=100).contains(&surge) {
-        report(
-            "maxSurgePercent",
-            &format!("{surge} is not a share"),
-            "Write 0 to 100.",
-        );
+        let problem = format!("{surge} is not a share");
+        add("maxSurgePercent", &problem, "Write 0 to 100.");
     }
     if !step.is_some_and(|step| (0..=100).contains(&step)) {
-        report(
-            "stepSizePercent",
-            "is absent, or not a share",
-            "Write 0 to 100.",
-        );
+        let problem = "is absent, or not a share";
+        add("stepSizePercent", problem, "Write 0 to 100.");
     } else if surge_bounds_step && step > Some(surge) {
         let problem = format!("is above maxSurgePercent, which is {surge}");
-        report(
-            "stepSizePercent",
-            &problem,
-            "Write at most as much as maxSurgePercent.",
-        );
+        let fix = "Write at most as much as maxSurgePercent.";
+        add("stepSizePercent", &problem, fix);
     }
     if number("intervalSeconds").is_none_or(|seconds| seconds <= 0) {
-        report(
-            "intervalSeconds",
-            "is absent, or not positive",
-            "Write 1 or more.",
-        );
+        let problem = "is absent, or not positive";
+        add("intervalSeconds", problem, "Write 1 or more.");
     }
     if text_at(options, "gatewayClassName").is_none_or(str::is_empty) {
-        report(
-            "gatewayClassName",
-            "is absent",
-            "Write the name of a GatewayClass.",
-        );
+        let fix = "Write the name of a GatewayClass.";
+        add("gatewayClassName", "is absent", fix);
     }
+    faults
 }
 
 /// The units of times in Go, in seconds.

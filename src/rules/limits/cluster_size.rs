@@ -1,13 +1,9 @@
 //! RF506: more CPU or memory in a cluster than a policy allows.
 
-use super::extent::{Count, UNLIMITED, allowance, beyond, most_of_pod, plus, without_limit};
-use crate::policy::{Limit, Mode};
+use super::extent::{UNLIMITED, allowance, most_of_pod, most_pods, without_limit};
 use crate::quantity::Quantity;
-use crate::ray::{Cluster, Resource};
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::cel::Cel;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::ray::Resource;
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 /// RF506
 pub static RULE: Rule = Rule {
@@ -18,14 +14,11 @@ pub static RULE: Rule = Rule {
               RayPolicy allows",
     page: RulePage(include_str!("cluster_size.md")),
     why: "The cluster's admins limit how much CPU and memory a Ray cluster may use.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::NotCovered("Limits are set by RayPolicies, which CEL does not see."),
     check,
 };
 
-const CEL: Cel = Cel::NotCovered("Limits are set by RayPolicies, which CEL does not see.");
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(cluster) = subject.cluster() else {
         return;
     };
@@ -34,42 +27,44 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         (Resource::Cpu, &limits.cpu_per_cluster),
         (Resource::Memory, &limits.memory_per_cluster),
     ] {
-        if let Some(limit) = limit {
-            check_total(subject, cluster, (resource, limit), findings);
+        let Some(limit) = limit else {
+            continue;
+        };
+        // The sum with all pods of all groups; `None` if it is unlimited.
+        let mut total = Some(Quantity::ZERO);
+        for group in cluster.groups() {
+            let count = most_pods(cluster, group);
+            let pod = most_of_pod(subject, (cluster, group), resource);
+            // A group that is turned off (`maxReplicas: 0`) has no pod that could take anything.
+            for missing in pod.unbounded.iter().filter(|_| count != Some(0)) {
+                let of = (limit, "the whole cluster");
+                findings.push(without_limit(&RULE, (group, missing), resource, of));
+            }
+            // Pods without any of it stay within every limit even in a group without maxReplicas.
+            if !pod.written.is_zero() {
+                let all = count.and_then(|count| pod.written.checked_mul(count));
+                total = total.and_then(|sum| sum.checked_add(all?));
+            }
         }
+        let shown = match total {
+            Some(total) if total <= limit.most => continue,
+            Some(total) => format!("{} in all", resource.say(total)),
+            None => format!(
+                "any amount of {}, because a group has no maxReplicas",
+                resource.title()
+            ),
+        };
+        let most = resource.say(limit.most);
+        let allowance = allowance(limit, &most);
+        let finding = RULE.finding(
+            cluster.path().key("workerGroupSpecs"),
+            format!("the cluster may grow to {shown}, and {allowance}"),
+            format!(
+                "Lower maxReplicas or the resize limits of the groups so that they have {most} \
+                 together."
+            ),
+        );
+        let finding = finding.amounting(resource.name(), total.unwrap_or(UNLIMITED));
+        findings.push(finding.valued(shown));
     }
-}
-
-fn check_total(
-    subject: &Subject<'_>,
-    cluster: &Cluster<'_>,
-    (resource, limit): (Resource, &Limit<Quantity>),
-    findings: &mut Findings,
-) {
-    let mut total = Some(Quantity::ZERO);
-    for group in cluster.groups() {
-        let count = Count::of(cluster, group);
-        let pod = most_of_pod(subject, (cluster, group), resource);
-        // A group that is turned off (`maxReplicas: 0`) has no pod that could take anything.
-        for missing in pod.unbounded.iter().filter(|_| count != Count::AtMost(0)) {
-            let of = (limit, "the whole cluster");
-            findings.add(without_limit(&RULE, (group, missing), resource, of));
-        }
-        total = total.and_then(|sum| plus(sum, pod.written, count));
-    }
-    let Some(shown) = beyond(total, limit.most, resource) else {
-        return;
-    };
-    let most = resource.say(limit.most);
-    let problem = format!(
-        "the cluster may grow to {shown}, and {}",
-        allowance(limit, &most)
-    );
-    let fix = format!(
-        "Lower maxReplicas or the resize limits of the groups so that they have \
-                       {most} together."
-    );
-    let finding = RULE.finding(cluster.path().key("workerGroupSpecs"), problem, fix);
-    let finding = finding.amounting(resource.name(), total.unwrap_or(UNLIMITED));
-    findings.add(finding.valued(shown));
 }

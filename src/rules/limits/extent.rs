@@ -1,60 +1,29 @@
 //! The most that a cluster and its pods may use, and the text for what is allowed.
 
 use crate::facts::{DEFAULT_NAMESPACE, KubernetesVersion};
-use crate::finding::Finding;
+
 use crate::policy::Limit;
 use crate::quantity::Quantity;
 use crate::ray::pod_size::{ContainerBounds, PodMost, Unbounded};
 use crate::ray::{Cluster, Group, Resource};
-use crate::rules::{Rule, Subject};
+use crate::rules::shared::hosts;
+use crate::rules::{Finding, Rule, Subject};
 use crate::text::shown_text;
 
-/// The maximum number of pods of a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Count {
-    /// So many.
-    AtMost(i64),
-    /// The autoscaler may add as many as it likes.
-    Unbounded,
-}
-
-impl Count {
-    /// The count of a worker group: with autoscaling `maxReplicas`, else `replicas`; each of `numOfHosts`.
-    pub(super) fn of(cluster: &Cluster<'_>, group: &Group<'_>) -> Self {
-        if group.is_head() {
-            return Self::AtMost(1);
-        }
-        let replicas = if cluster.autoscaling() {
-            match group.integer("maxReplicas") {
-                None => return Self::Unbounded,
-                Some(max) => max,
-            }
-        } else {
-            // KubeRay raises `replicas` to `minReplicas` (`GetWorkerGroupDesiredReplicas`).
-            let least = group.integer("minReplicas").unwrap_or(0);
-            group.integer("replicas").unwrap_or(1).max(least)
-        };
-        let hosts = group.integer("numOfHosts").filter(|hosts| *hosts > 0);
-        Self::AtMost(replicas.max(0).saturating_mul(hosts.unwrap_or(1)))
+/// The most pods of a group: of workers `maxReplicas` with autoscaling, else `replicas`, each of `numOfHosts`.
+/// `None` if the autoscaler may add as many as it likes.
+pub(super) fn most_pods(cluster: &Cluster<'_>, group: &Group<'_>) -> Option<i64> {
+    if group.is_head() {
+        return Some(1);
     }
-
-    /// The amount by which updates are compared.
-    pub(super) fn amount(self) -> Quantity {
-        match self {
-            Self::AtMost(count) => Quantity::from_units(count),
-            Self::Unbounded => UNLIMITED,
-        }
-    }
-
-    /// The count of several groups together.
-    pub(super) fn sum(counts: impl IntoIterator<Item = Self>) -> Self {
-        counts
-            .into_iter()
-            .fold(Self::AtMost(0), |sum, count| match (sum, count) {
-                (Self::AtMost(sum), Self::AtMost(count)) => Self::AtMost(sum.saturating_add(count)),
-                _ => Self::Unbounded,
-            })
-    }
+    let replicas = if cluster.autoscaling() {
+        group.integer("maxReplicas")?
+    } else {
+        // KubeRay raises `replicas` to `minReplicas` (`GetWorkerGroupDesiredReplicas`).
+        let least = group.integer("minReplicas").unwrap_or(0);
+        group.integer("replicas").unwrap_or(1).max(least)
+    };
+    Some(replicas.max(0).saturating_mul(hosts(group)))
 }
 
 /// More than any amount: what is unlimited.
@@ -69,9 +38,7 @@ pub(super) fn most_of_pod(
     (cluster, group): (&Cluster<'_>, &Group<'_>),
     resource: Resource,
 ) -> PodMost {
-    let object = subject.object;
-    let resize_limits = group.name.and_then(|name| object.ippr.resize_limits(name));
-    let namespace = object.namespace().unwrap_or(DEFAULT_NAMESPACE);
+    let namespace = subject.object.namespace().unwrap_or(DEFAULT_NAMESPACE);
     let ranges = subject.facts.limit_ranges_in(namespace).iter();
     let bounds = ContainerBounds {
         default: ranges
@@ -83,7 +50,8 @@ pub(super) fn most_of_pod(
             // The pod's own limit is believed where the version is unknown: rules do not guess.
             .is_none_or(|version| version >= POD_LEVEL),
     };
-    let limit = resize_limits.and_then(|resize_limits| resize_limits.amount(resource));
+    let limits = subject.resize_limits(group);
+    let limit = limits.and_then(|limits| limits.amount(resource));
     PodMost::of((cluster, group), resource, limit, bounds)
 }
 
@@ -109,32 +77,4 @@ pub(super) fn without_limit(
 /// `RayPolicy "team-a" allows 8 CPUs`
 pub(super) fn allowance<T>(limit: &Limit<T>, most: &str) -> String {
     format!("RayPolicy {} allows {most}", shown_text(&limit.policy))
-}
-
-/// The sum with all pods of a group; `None` if it is unlimited.
-pub(super) fn plus(sum: Quantity, pod: Quantity, count: Count) -> Option<Quantity> {
-    match count {
-        // First, because pods without any of it stay within every limit even in a group without
-        // maxReplicas.
-        _ if pod.is_zero() => Some(sum),
-        Count::Unbounded => None,
-        Count::AtMost(count) => pod.checked_mul(count).and_then(|all| sum.checked_add(all)),
-    }
-}
-
-/// The amount that a cluster may grow to, in words, if that is more than `most`; without a total it
-/// is unlimited.
-pub(super) fn beyond(
-    total: Option<Quantity>,
-    most: Quantity,
-    resource: Resource,
-) -> Option<String> {
-    match total {
-        Some(total) if total <= most => None,
-        Some(total) => Some(format!("{} in all", resource.say(total))),
-        None => Some(format!(
-            "any amount of {}, because a group has no maxReplicas",
-            resource.title()
-        )),
-    }
 }

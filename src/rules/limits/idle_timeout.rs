@@ -1,13 +1,10 @@
 //! RF505: idle workers kept longer than a policy allows.
 
+use serde_json::Value;
+
 use super::extent::allowance;
-use crate::path::FieldPath;
-use crate::policy::{Limit, Mode};
 use crate::quantity::Quantity;
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::cel::Cel;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 /// RF505
 pub static RULE: Rule = Rule {
@@ -17,49 +14,29 @@ pub static RULE: Rule = Rule {
     summary: "Idle workers are kept longer than a RayPolicy allows",
     page: RulePage(include_str!("idle_timeout.md")),
     why: "Idle workers cost as much as busy ones.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::NotCovered("Limits are set by RayPolicies, which CEL does not see."),
     check,
 };
 
-const CEL: Cel = Cel::NotCovered("Limits are set by RayPolicies, which CEL does not see.");
+const KEY: &str = "idleTimeoutSeconds";
 
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let limit = subject.settings.limits.idle_timeout_seconds.as_ref();
     let (Some(limit), Some(cluster)) = (limit, subject.autoscaled()) else {
         return;
     };
-    let general = cluster.autoscaler_option("idleTimeoutSeconds");
-    if let Some(seconds) = general.and_then(serde_json::Value::as_i64) {
-        compare(
-            limit,
-            seconds,
-            cluster.option_path("idleTimeoutSeconds"),
-            findings,
-        );
-    }
-    for group in &cluster.workers {
-        if let Some(seconds) = group.integer("idleTimeoutSeconds") {
-            compare(
-                limit,
-                seconds,
-                group.path().key("idleTimeoutSeconds"),
-                findings,
-            );
+    let general = cluster.autoscaler_option(KEY).and_then(Value::as_i64);
+    let general = general.map(|seconds| (seconds, cluster.option_path(KEY)));
+    let groups = cluster.workers.iter();
+    let of_groups = groups.filter_map(|group| Some((group.integer(KEY)?, group.path().key(KEY))));
+    let most = limit.most.to_string();
+    for (seconds, path) in general.into_iter().chain(of_groups) {
+        if seconds > limit.most {
+            let allowance = allowance(limit, &most);
+            let problem = format!("{seconds} seconds is too long: {allowance}");
+            let finding = RULE.finding(path, problem, format!("Write {most} or less."));
+            let finding = finding.amounting("seconds", Quantity::from_units(seconds));
+            findings.push(finding.valued(seconds.to_string()));
         }
     }
-}
-
-fn compare(limit: &Limit<i64>, seconds: i64, path: FieldPath, findings: &mut Findings) {
-    if seconds <= limit.most {
-        return;
-    }
-    let problem = format!(
-        "{seconds} seconds is too long: {}",
-        allowance(limit, &limit.most.to_string())
-    );
-    let fix = format!("Write {} or less.", limit.most);
-    let finding = RULE.finding(path, problem, fix);
-    let finding = finding.amounting("seconds", Quantity::from_units(seconds));
-    findings.add(finding.valued(seconds.to_string()));
 }

@@ -1,11 +1,9 @@
 //! RF502: more workers in a group than a policy allows.
 
-use super::extent::{Count, allowance};
-use crate::policy::Mode;
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::cel::Cel;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use super::extent::{UNLIMITED, allowance, most_pods};
+use crate::quantity::Quantity;
+use crate::rules::shared::hosts;
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 /// RF502
 pub static RULE: Rule = Rule {
@@ -15,44 +13,36 @@ pub static RULE: Rule = Rule {
     summary: "More workers in a group than a RayPolicy allows",
     page: RulePage(include_str!("workers_per_group.md")),
     why: "The cluster's admins limit how large a worker group may become.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::NotCovered("Limits are set by RayPolicies, which CEL does not see."),
     check,
 };
 
-const CEL: Cel = Cel::NotCovered("Limits are set by RayPolicies, which CEL does not see.");
-
-fn check(subject: &Subject<'_>, findings: &mut Findings) {
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let limit = subject.settings.limits.workers_per_group.as_ref();
     let (Some(limit), Some(cluster)) = (limit, subject.cluster()) else {
         return;
     };
     for group in &cluster.workers {
-        let count = Count::of(cluster, group);
+        let count = most_pods(cluster, group);
         let shown = match count {
-            Count::AtMost(count) if count <= limit.most => continue,
-            Count::AtMost(count) => format!("{count} workers"),
-            Count::Unbounded => "any number of workers".to_owned(),
+            Some(count) if count <= limit.most => continue,
+            Some(count) => format!("{count} workers"),
+            None => "any number of workers".to_owned(),
         };
         let problem = format!(
             "the group may come to {shown}, and {}",
             allowance(limit, &limit.most.to_string())
         );
-        let hosts = group
-            .integer("numOfHosts")
-            .filter(|hosts| *hosts > 0)
-            .unwrap_or(1);
         let key = if cluster.autoscaling() {
             "maxReplicas"
         } else {
             "replicas"
         };
         // The limit counts pods, and a replica has `numOfHosts` of them.
-        let fix = format!("Write {key}: {} or less.", limit.most.div_euclid(hosts));
-        findings.add(
-            RULE.finding(group.path().key(key), problem, fix)
-                .amounting("workers", count.amount())
-                .valued(shown),
-        );
+        let most = limit.most.div_euclid(hosts(group));
+        let fix = format!("Write {key}: {most} or less.");
+        let finding = RULE.finding(group.path().key(key), problem, fix);
+        let amount = count.map_or(UNLIMITED, Quantity::from_units);
+        findings.push(finding.amounting("workers", amount).valued(shown));
     }
 }

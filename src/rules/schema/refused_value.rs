@@ -1,11 +1,7 @@
 //! RF602: a value that the API server refuses because of KubeRay's CRD.
 
-use crate::finding::Finding;
 use crate::path::FieldPath;
-use crate::policy::Mode;
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::schema::SchemaFault;
 
 /// RF602
@@ -16,15 +12,12 @@ pub static RULE: Rule = Rule {
     summary: "A value of a wrong type, one that is not allowed, or an absent field that is required",
     page: RulePage(include_str!("refused_value.md")),
     why: "The API server refuses the object.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::NotCovered("The API server refuses such objects by KubeRay's CRD already."),
     check,
 };
 
-const CEL: Cel = Cel::NotCovered("The API server refuses such objects by KubeRay's CRD already.");
-
 /// Objects at admission have no such value; see [`super::find`].
-fn check(_: &Subject<'_>, _: &mut Findings) {}
+fn check(_: &Subject<'_>, _: &mut Vec<Finding>) {}
 
 /// The finding about the value at `path`.
 pub(super) fn finding(path: FieldPath, fault: &SchemaFault) -> Finding {

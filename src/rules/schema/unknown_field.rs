@@ -1,12 +1,8 @@
 //! RF601: a field that KubeRay's CRD does not have.
 
-use crate::finding::Finding;
 use crate::path::{FieldPath, Segment};
-use crate::policy::Mode;
 use crate::ray::RayVersion;
-use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::schema::Hint;
 
 /// RF601
@@ -18,15 +14,12 @@ pub static RULE: Rule = Rule {
     page: RulePage(include_str!("unknown_field.md")),
     why: "The API server drops it, so it has no effect; kubectl refuses the object unless it is told \
           not to validate.",
-    since: "0.1.0",
-    cel: CEL,
+    cel: Cel::NotCovered("The API server drops such fields before it evaluates policies."),
     check,
 };
 
-const CEL: Cel = Cel::NotCovered("The API server drops such fields before it evaluates policies.");
-
 /// Objects at admission have no such field; see [`super::find`].
-fn check(_: &Subject<'_>, _: &mut Findings) {}
+fn check(_: &Subject<'_>, _: &mut Vec<Finding>) {}
 
 /// The finding about the field at `path`.
 pub(super) fn finding(path: FieldPath, hint: Option<Hint>, kuberay: RayVersion) -> Finding {

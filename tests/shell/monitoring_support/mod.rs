@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use rayfit::object_audit::{AuditTally, Counts};
+use rayfit::object_audit::AuditTally;
+use rayfit::policy::resource::RuleCount;
 use rayfit::rule_id::RuleId;
 use rayfit::telemetry::Metrics;
 use serde_json::Value;
@@ -62,7 +63,7 @@ fn label(pair: &str) -> Option<String> {
 pub fn counted() -> String {
     let metrics = Metrics::new(std::sync::Arc::default());
     metrics.scaling.clusters("central", 1);
-    let rules = [(RuleId(105), Counts::default())];
+    let rules = [(RuleId(105), RuleCount::default())];
     metrics.audit.set(&AuditTally {
         rules: rules.into(),
         ..AuditTally::default()

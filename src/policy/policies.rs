@@ -150,7 +150,7 @@ impl Policies {
         self.0.iter().filter(|policy| {
             let scope = &policy.scope;
             // A cluster that KubeRay created has the labels of the RayJob or RayService.
-            let maker = cluster.ray_owner_and_name();
+            let maker = cluster.ray_owner();
             scope.contains(cluster, facts)
                 || maker.is_some_and(|(kind, name)| scope.contains_as(kind, name, cluster, facts))
         })

@@ -14,7 +14,7 @@ use super::key::Key;
 use super::store::Store;
 use crate::apiserver::{Informers, ObjectName, Selection, WatchEvent};
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
-use crate::snapshot::allowed_reader::AllowedCluster;
+use crate::snapshot::allowed::AllowedCluster;
 use crate::snapshot::node_prospect::NodeProspect;
 use crate::snapshot::prospect_reader::AwaitingPod;
 

@@ -119,7 +119,7 @@ fn read_conditions(
     };
     // Kubernetes may set both conditions at once. The first one in the list counts, as it does for
     // Ray.
-    let Some(condition) = pod.conditions().iter().find(is_known) else {
+    let Some(condition) = pod.object.status.conditions.iter().find(is_known) else {
         return Ok(None);
     };
     let message = condition.message.clone();

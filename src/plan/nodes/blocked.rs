@@ -100,7 +100,9 @@ impl<'a> Evidence<'a> {
         evidence.early_ends = early_ends(snapshot, own);
         for pod in evidence.early_ends.clone() {
             let before = snapshot.history.early_ends.get(pod.group);
-            if before.is_some_and(|ends| ends.have_another(pod.name, now)) {
+            if before
+                .is_some_and(|ends| ends.counts(now) && ends.pods.iter().any(|one| one != pod.name))
+            {
                 let name = pod.name.to_owned();
                 evidence.add(pod, config, BlockReason::EndsAtStart { pod: name });
             }

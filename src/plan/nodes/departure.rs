@@ -165,8 +165,13 @@ fn expected(node: &KubeNode, pod: &Pod<'_>, now: f64) -> Option<ExpectedDepartur
     // node was being deleted already. Work that was there before is to end in time.
     let times = node.deleted_at().zip(pod.created());
     let is_later = times.is_some_and(|(deleted, created)| created > deleted);
-    let is_open = || !node.spec.unschedulable || pod.tolerates(&Taint::cordon());
-    let tolerates_all = || node.spec.taints.iter().all(|taint| pod.tolerates(taint));
+    let is_open = || !node.spec.unschedulable || pod.toleration(&Taint::cordon()).is_some();
+    let tolerates_all = || {
+        node.spec
+            .taints
+            .iter()
+            .all(|taint| pod.toleration(taint).is_some())
+    };
     if (pod.phase == Some("Pending") || is_later) && is_open() && tolerates_all() {
         return None;
     }
@@ -205,7 +210,7 @@ fn by_taint(node: &KubeNode, taint: &Taint, pod: &Pod<'_>, now: f64) -> Option<E
         // there again. Where somebody does evict it, the pod says so.
         (TaintMeaning::Leaves(None), _) if pod.stays_beside(taint) => None,
         (TaintMeaning::Leaves(seconds), since) => Some(ExpectedDeparture {
-            reason: if taint.is_cordon() {
+            reason: if taint.key == CORDON {
                 DepartureReason::NodeCordoned(node.metadata.name.clone())
             } else {
                 tainted()

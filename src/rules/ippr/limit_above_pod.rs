@@ -23,17 +23,12 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(cluster) = subject.autoscaled() else {
         return;
     };
-    // Rayfit raises the request of the pod along with its container's, and Ray leaves it as it is.
-    let bound_of = if subject.object.reconcile_mode().is_ours() {
-        PodLevelBound::raised
-    } else {
-        PodLevelBound::kept
-    };
+    let mode = subject.object.reconcile_mode();
     let limits = subject.resized_groups();
     let limits =
         limits.flat_map(|(group, limits)| Resource::ALL.map(|resource| (group, limits, resource)));
     for (group, resize_limits, resource) in limits {
-        let bound = bound_of(cluster, group, resource);
+        let bound = PodLevelBound::of(cluster, group, resource, mode);
         let pair = resize_limits.amount(resource).zip(bound);
         let Some((limit, bound)) = pair.filter(|(limit, bound)| *limit > bound.highest) else {
             continue;

@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use crate::quantity::Quantity;
 use crate::ray::resource::Amounts;
-use crate::ray::resource::Amounts;
 use crate::simulate::moment::Moment;
 use crate::snapshot::cluster_object::ClusterObject;
 use crate::snapshot::pod_condition::PodCondition;

@@ -8,7 +8,7 @@ use rayfit::controller::observe::kept::{KeptObject, StoredKind};
 use rayfit::controller::observe::store::Store;
 use rayfit::manifests::names::WEBHOOK_MEMORY;
 use rayfit::ray::ReconcileMode;
-use rayfit::snapshot::allowed_reader::AllowedCluster;
+use rayfit::snapshot::allowed::AllowedCluster;
 use serde_json::{Value, json};
 
 fn cluster(mode: Option<&str>) -> Value {

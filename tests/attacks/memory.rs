@@ -139,7 +139,7 @@ fn a_namespace_of_large_ray_clusters_takes_no_more_than_its_share() {
         let key = Key::new("team-a", &format!("c{number}")).unwrap();
         store.remove_cluster(&key, None);
     }
-    assert!(put(&mut store, "team-a", "late"));
+    assert!(put(&mut store, "team-a", "later"));
 }
 
 #[test]

@@ -277,7 +277,7 @@ fn lines_of_code(text: &str) -> usize {
 const BUDGETS: [(&str, usize); 9] = [
     ("plan", 11_300),
     ("simulate", 9_492),
-    ("rules", 6_040),
+    ("rules", 6_041),
     ("reconcile", 4_060),
     ("controller", 3_690),
     ("cli", 3_610),

@@ -49,7 +49,7 @@ pub(crate) fn mend(node: &mut PlannedNode, names: SizeNames) {
 
 /// Counts new nodes of a group with what the raylet reports in the youngest pod that was made as the template is
 /// now, and returns where that is something else: images and scripts start Ray with amounts that no template
-/// shows. Pods of an older template, and pods that have another size by now, show nothing.
+/// shows. Pods of another size are of an older template and show nothing, unless those of their group grow.
 pub(crate) fn believe(
     config: &mut ClusterConfig,
     own: &[Pod<'_>],
@@ -66,21 +66,27 @@ pub(crate) fn believe(
     for pod in own {
         let group = config.number(pod.group);
         let group = group.and_then(|group| config.groups.get(group));
+        let (Some(group), Some(ray)) = (group, live.get(pod.name)) else {
+            continue;
+        };
+        // A pod that has grown shows what its group has besides CPU and memory, if no other pod does.
+        let rank = (
+            is_as_made(pod, group),
+            &pod.object.metadata.creation_timestamp,
+            pod.name,
+        );
+        let counts = rank.0 || group.resize_limits.is_some();
         // A raylet that reports no memory is still being registered.
-        if group.is_some_and(|group| is_as_made(pod, group))
-            && let Some(ray) = live.get(pod.name)
-            && ray.total_resources.get("memory") > Some(&0.0)
-        {
-            let report = (&pod.object.metadata.creation_timestamp, pod.name, *ray);
-            let newest = youngest.entry(pod.group).or_insert(report);
-            if (newest.0, newest.1) < (report.0, report.1) {
-                *newest = report;
+        if counts && ray.total_resources.get("memory") > Some(&0.0) {
+            let newest = youngest.entry(pod.group).or_insert((rank, *ray));
+            if newest.0 < rank {
+                *newest = (rank, *ray);
             }
         }
     }
     let mut problems = Vec::new();
     for group in config.groups.iter_mut().filter(|group| !group.is_head) {
-        let Some((_, pod, ray)) = youngest.get(group.name.as_str()) else {
+        let Some(((.., pod), ray)) = youngest.get(group.name.as_str()) else {
             continue;
         };
         for (resource, amount) in &mut group.resources {

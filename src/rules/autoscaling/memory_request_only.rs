@@ -29,7 +29,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let Some(container) = group.ray_container() else {
             continue;
         };
-        // Where something else says how much memory there is, the limit is not needed for that.
+        // The limit is not needed if something else says how much memory there is.
         if is_given(group.resources())
             || is_given(group.start_params())
             || subject.resize_limits(group).is_some()

@@ -52,7 +52,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             "Apply it when the cluster may restart; or set upgradeStrategy: {type: None} in the same \
              update, so that only pods that are created later get it.",
         );
-        // Where this update lists the group in `ray.io/ippr`, defaults may have completed its template.
+        // Defaults may have completed the template of a group that this update lists in `ray.io/ippr`.
         let is_newly_listed = |name: &&str| {
             let before = subject.old.map(|old| old.ippr.resize_limits(name));
             subject.object.ippr.resize_limits(name).is_some() && before == Some(None)

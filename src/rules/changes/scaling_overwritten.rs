@@ -32,7 +32,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let (Some(change), Some(object)) = (LiveChange::of(subject), subject.old) else {
         return;
     };
-    // Where it is not known who asks, it is nobody who scales this cluster.
+    // Nobody who scales this cluster asks without being known.
     let by_scaler = subject.user.is_some_and(|user| {
         subject.settings.is_operator(user)
             || is_rayfit(user)

@@ -1,8 +1,8 @@
 //! One look at a cluster: judge, own, ask, decide, perform, remember.
 //!
-//! [`look`] goes from what is seen of the objects to the effects of a round, and [`remember`] from their results
+//! `look` goes from what is seen of the objects to the effects of a round, and `remember` from their results
 //! to the time of the next look; between the two the effects are performed, which takes its time. What a look
-//! needs of the process around it is a [`LookHost`]. The controller is one for a live cluster, and the simulator
+//! needs of the process around it is a `LookHost`. The controller is one for a live cluster, and the simulator
 //! for its world, so what is simulated is the order that ships.
 //!
 //! Invariants:
@@ -143,7 +143,7 @@ pub(crate) trait LookHost {
     /// either, returns whether something is pending or on its way.
     async fn unchanged(&mut self, state: &LookState, answer: &Self::Answer) -> Option<bool>;
 
-    /// Makes a snapshot of the answer and the objects, and its [`round`](crate::reconcile::round). That may take
+    /// Makes a snapshot of the answer and the objects, and its [`round`](crate::reconcile::round()). That may take
     /// long.
     async fn decide(&mut self, state: &LookState, answer: Self::Answer) -> (Round, Box<Snapshot>);
 

@@ -12,6 +12,7 @@ use super::names::{AUDIT_LEASE, Component, LEADER_LEASE, cluster_name};
 use crate::plan::STATUS_ANNOTATION;
 use crate::ray::initial_sizes;
 use crate::ray::reconcile::{RECORD, SETTINGS};
+use crate::reconcile::effects::end::CLEANUP_FINALIZER;
 use crate::reconcile::effects::hold;
 
 /// The annotations of pods that Rayfit writes.
@@ -96,7 +97,7 @@ fn of_pods(options: &ManifestOptions, scaler: Component) -> Value {
                                || object.spec == oldObject.spec",
                 "message": "Rayfit writes annotations of pods and resizes them, and changes nothing else"
             },
-            metadata("pods", OF_PODS)
+            metadata("pods", OF_PODS, "object.metadata.?finalizers == oldObject.metadata.?finalizers")
         ]
     })
 }
@@ -117,9 +118,14 @@ fn of_clusters(options: &ManifestOptions, scaler: Component) -> Value {
         variable("oldGroups", &groups("oldSpec")),
         variable("fields", OF_GROUPS),
     ]);
+    // A cluster that nobody uses is suspended, or is deleted once it has KubeRay's finalizer for that.
+    let finalizers = format!(
+        "object.metadata.?finalizers.orValue([]).all(f, f == '{CLEANUP_FINALIZER}' \
+         || f in oldObject.metadata.?finalizers.orValue([])) \
+         && oldObject.metadata.?finalizers.orValue([]).all(f, f in object.metadata.?finalizers.orValue([]))"
+    );
     let same = "variables.groups.map(g, k in g ? g[k] : null) == variables.oldGroups.map(g, k in g ? g[k] : null)";
-    let message =
-        "Rayfit writes replicas and scaleStrategy of worker groups, and changes nothing else";
+    let message = "Rayfit writes replicas and scaleStrategy of worker groups, and idleSuspend, and changes nothing else";
     json!({
         "failurePolicy": "Fail",
         "matchConstraints": matched(["ray.io", "v1"], "UPDATE", &["rayclusters"]),
@@ -128,6 +134,7 @@ fn of_clusters(options: &ManifestOptions, scaler: Component) -> Value {
         "validations": [
             {
                 "expression": "variables.spec.all(k, k == 'workerGroupSpecs' \
+                               || k == 'idleSuspend' && variables.spec[k] == true \
                                || k in variables.oldSpec && variables.spec[k] == variables.oldSpec[k]) \
                                && variables.oldSpec.all(k, k in variables.spec)",
                 "message": message
@@ -143,7 +150,7 @@ fn of_clusters(options: &ManifestOptions, scaler: Component) -> Value {
                 ),
                 "message": message
             },
-            metadata("RayClusters", OF_CLUSTERS)
+            metadata("RayClusters", OF_CLUSTERS, &finalizers)
         ]
     })
 }
@@ -208,21 +215,21 @@ fn annotations() -> Vec<Value> {
     ]
 }
 
-/// Allows changes of only these annotations in the metadata.
-fn metadata(of: &str, ours: &[&str]) -> Value {
-    let kept = ["labels", "finalizers", "ownerReferences"]
+/// Allows changes of only these annotations in the metadata, and of finalizers as that expression says.
+fn metadata(of: &str, ours: &[&str], finalizers: &str) -> Value {
+    let kept = ["labels", "ownerReferences"]
         .map(|field| format!("object.metadata.?{field} == oldObject.metadata.?{field}"));
     let ours = ours.iter().map(|name| format!("k == '{name}'"));
     let ours = ours.collect::<Vec<_>>().join(" || ");
     json!({
         "expression": format!(
-            "{} && variables.annotations.all(k, {ours} || k in variables.oldAnnotations \
+            "{} && {finalizers} && variables.annotations.all(k, {ours} || k in variables.oldAnnotations \
              && variables.annotations[k] == variables.oldAnnotations[k]) \
              && variables.oldAnnotations.all(k, {ours} || k in variables.annotations)",
             kept.join(" && ")
         ),
         "message": format!(
-            "Rayfit writes annotations of its own on {of}, and no labels, finalizers, owners or other annotations"
+            "Rayfit writes annotations of its own on {of}, and no labels, owners, finalizers of others or other annotations"
         )
     })
 }

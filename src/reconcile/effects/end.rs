@@ -14,7 +14,7 @@ use crate::snapshot::Snapshot;
 
 /// The finalizer that is put on a RayCluster before it is deleted because nobody uses it, so that
 /// KubeRay can clean up. (Ray, `cloud_provider.py`, `IDLE_TERMINATION_CLEANUP_FINALIZER`.)
-const CLEANUP_FINALIZER: &str = "ray.io/idle-termination-cleanup-finalizer";
+pub(crate) const CLEANUP_FINALIZER: &str = "ray.io/idle-termination-cleanup-finalizer";
 
 /// The next call that ends the cluster; `None` if its object says too little to be sure that it is
 /// this one.

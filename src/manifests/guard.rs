@@ -31,6 +31,9 @@ const OF_CLUSTERS: &[&str] = &[RECORD, SETTINGS, initial_sizes::ANNOTATION];
 const OF_GROUPS: &str = "['groupName', 'template', 'rayStartParams', 'minReplicas', 'maxReplicas', \
      'numOfHosts', 'idleTimeoutSeconds', 'suspend', 'resources', 'labels', 'priority']";
 
+/// No finalizer is changed.
+const SAME_FINALIZERS: &str = "object.metadata.?finalizers == oldObject.metadata.?finalizers";
+
 /// The policies with their bindings: for what an installation scales, and for its Leases.
 pub fn policies(options: &ManifestOptions) -> Vec<Value> {
     let Some(scaler) = options.scaler() else {
@@ -97,7 +100,7 @@ fn of_pods(options: &ManifestOptions, scaler: Component) -> Value {
                                || object.spec == oldObject.spec",
                 "message": "Rayfit writes annotations of pods and resizes them, and changes nothing else"
             },
-            metadata("pods", OF_PODS, "object.metadata.?finalizers == oldObject.metadata.?finalizers")
+            metadata("pods", OF_PODS, SAME_FINALIZERS)
         ]
     })
 }
@@ -120,9 +123,8 @@ fn of_clusters(options: &ManifestOptions, scaler: Component) -> Value {
     ]);
     // A cluster that nobody uses is suspended, or is deleted once it has KubeRay's finalizer for that.
     let finalizers = format!(
-        "object.metadata.?finalizers.orValue([]).all(f, f == '{CLEANUP_FINALIZER}' \
-         || f in oldObject.metadata.?finalizers.orValue([])) \
-         && oldObject.metadata.?finalizers.orValue([]).all(f, f in object.metadata.?finalizers.orValue([]))"
+        "({SAME_FINALIZERS} || object.metadata.?finalizers.orValue([]) \
+         == oldObject.metadata.?finalizers.orValue([]) + ['{CLEANUP_FINALIZER}'])"
     );
     let same = "variables.groups.map(g, k in g ? g[k] : null) == variables.oldGroups.map(g, k in g ? g[k] : null)";
     let message = "Rayfit writes replicas and scaleStrategy of worker groups, and idleSuspend, and changes nothing else";

@@ -318,6 +318,11 @@ fn the_rights_to_patch_reach_sizes_and_our_annotations_only() {
         for field in kept {
             assert!(of_pods.contains(&field) && of_clusters.contains(&field));
         }
+        // Clusters that nobody uses end; nothing else of a spec or among finalizers is new.
+        assert!(of_clusters.contains("k == 'idleSuspend' && variables.spec[k] == true"));
+        assert!(of_clusters.contains(
+            "== oldObject.metadata.?finalizers.orValue([]) + ['ray.io/idle-termination-cleanup-finalizer'])"
+        ));
         if has_account(&install, CONTROLLER) {
             assert!(bounds("rayfit-lease-writes").contains("object.metadata.name =="));
         }

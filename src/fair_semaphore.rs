@@ -18,8 +18,10 @@ pub struct FairSemaphore<F: FlowOfGroup = Arc<str>>(Arc<Mutex<SemaphoreState<F>>
 #[derive(Debug)]
 struct SemaphoreState<F: FlowOfGroup> {
     free: usize,
-    waiting: FairQueue<F, oneshot::Sender<FairPermit<F>>>,
+    waiting: WaitingTasks<F>,
 }
+
+type WaitingTasks<F> = FairQueue<F, oneshot::Sender<FairPermit<F>>>;
 
 /// A permit. It is free again once this is dropped.
 #[derive(Debug)]
@@ -42,7 +44,7 @@ impl<F: FlowOfGroup> FairSemaphore<F> {
     pub async fn acquire(&self, flow: &F) -> FairPermit<F> {
         loop {
             // Nothing drops a task from the queue. One that was dropped would join it again.
-            if let Some(permit) = self.acquire_within(flow, usize::MAX).await {
+            if let Some(permit) = self.acquire_unless(flow, |_| false).await {
                 return permit;
             }
         }
@@ -51,16 +53,27 @@ impl<F: FlowOfGroup> FairSemaphore<F> {
     /// A permit, once it is the turn of this flow; `None` if `each` of it, or four times as many of its group, wait
     /// already.
     pub async fn acquire_within(&self, flow: &F, each: usize) -> Option<FairPermit<F>> {
+        let is_full = |waiting: &mut WaitingTasks<F>| {
+            // Tasks that have gone away meanwhile are still in the queue.
+            waiting.retain(flow, |next| !next.is_closed());
+            waiting.len_of(flow) >= each
+                || waiting.len_of_group(flow.group()) >= each.saturating_mul(FLOWS)
+        };
+        self.acquire_unless(flow, is_full).await
+    }
+
+    async fn acquire_unless(
+        &self,
+        flow: &F,
+        is_full: impl FnOnce(&mut WaitingTasks<F>) -> bool,
+    ) -> Option<FairPermit<F>> {
         let given = {
             let mut state = self.lock();
             if state.free > 0 {
                 state.free -= 1;
                 return Some(FairPermit(self.clone()));
             }
-            // Tasks that have gone away meanwhile are still in the queue.
-            state.waiting.retain(flow, |next| !next.is_closed());
-            let of_group = state.waiting.len_of_group(flow.group());
-            if state.waiting.len_of(flow) >= each || of_group >= each.saturating_mul(FLOWS) {
+            if is_full(&mut state.waiting) {
                 return None;
             }
             let (give, given) = oneshot::channel();

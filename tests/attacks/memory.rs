@@ -48,6 +48,16 @@ fn groups(count: usize) -> Value {
     (0..count).map(group).collect()
 }
 
+/// A RayCluster of so many groups, of which one has so many workers leave.
+fn leaving(count: usize, workers: usize) -> Value {
+    let names = (0..workers).map(|number| format!("demo-cpu-worker-{number:024}"));
+    let mut object = cluster(Some("central"));
+    object["spec"]["workerGroupSpecs"] = groups(count);
+    object["spec"]["workerGroupSpecs"][0]["scaleStrategy"] =
+        json!({ "workersToDelete": names.collect::<Vec<_>>() });
+    object
+}
+
 /// 1.2 MiB of labels, of a mode that is none, and of a specification: four hundred of these ended the controller.
 #[test]
 fn of_what_nobody_asked_to_scale_only_identity_and_mode_are_kept() {
@@ -103,13 +113,8 @@ fn eleven_thousand_groups_are_not_scaled_and_the_most_that_are_leave_room() {
 /// A RayCluster of the most workers is still scaled while all of them leave: only who scales it takes their names out.
 #[test]
 fn ten_thousand_workers_that_leave_are_kept() {
-    let names = (0..10_000).map(|number| format!("demo-cpu-worker-{number:024}"));
-    let mut object = cluster(Some("central"));
-    object["spec"]["workerGroupSpecs"] = groups(100);
-    object["spec"]["workerGroupSpecs"][0]["scaleStrategy"] =
-        json!({ "workersToDelete": names.collect::<Vec<_>>() });
     let mut store = Store::default();
-    let (kept, _) = taken(&mut store, &object);
+    let (kept, _) = taken(&mut store, &leaving(100, 10_000));
     assert!(kept < 600 << 10, "{kept} bytes");
     assert!(store.texts(&demo()).is_some());
 }
@@ -118,11 +123,7 @@ fn ten_thousand_workers_that_leave_are_kept() {
 /// what goes makes room again.
 #[test]
 fn a_namespace_of_large_ray_clusters_takes_no_more_than_its_share() {
-    let names = (0..11_000).map(|number| format!("demo-cpu-worker-{number:024}"));
-    let mut large = cluster(Some("central"));
-    large["spec"]["workerGroupSpecs"] = groups(1);
-    large["spec"]["workerGroupSpecs"][0]["scaleStrategy"] =
-        json!({ "workersToDelete": names.collect::<Vec<_>>() });
+    let mut large = leaving(1, 11_000);
     let mut put = |store: &mut Store, namespace: &str, name: &str| {
         large["metadata"]["namespace"] = namespace.into();
         large["metadata"]["name"] = name.into();

@@ -205,9 +205,11 @@ impl Store {
         let entry = self.clusters.remove(key)?;
         if let Some(bytes) = self.cluster_bytes.get_mut(&key.namespace) {
             *bytes -= entry.json.len();
+            // Namespaces come and go under new names.
+            if *bytes == 0 {
+                self.cluster_bytes.remove(&key.namespace);
+            }
         }
-        // Namespaces come and go under new names.
-        self.cluster_bytes.retain(|_, bytes| *bytes > 0);
         if let Some(version) = version {
             self.gone.put(entry.uid, version);
         }

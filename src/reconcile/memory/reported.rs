@@ -1,5 +1,6 @@
 //! The last report to Ray, so that only changes are reported.
 
+use crate::seconds::is_recent;
 use crate::snapshot::autoscaling_state::AutoscalingState;
 
 /// Seconds for which an unchanged report is not sent again. After that it is, because a GCS that
@@ -43,7 +44,7 @@ impl ReportedState {
 
 /// Whether it was reported long ago, or by a clock that has been set back since.
 fn is_old(at: f64, now: f64) -> bool {
-    !(0.0..AGAIN_S).contains(&(now - at))
+    !is_recent(at, AGAIN_S, now)
 }
 
 fn without_version(state: &AutoscalingState) -> AutoscalingState {

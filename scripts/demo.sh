@@ -9,6 +9,8 @@
 # RAYFIT_DEMO_KUBECONFIG  that cluster's kubeconfig; no other one is ever read
 # RAYFIT_DEMO_IMAGE       an image of Rayfit that the cluster can pull or has already; without it
 #                         one is built (make image) and loaded, into kind and minikube
+# RAYFIT_DEMO_RAY         if not empty, a Ray cluster is started there, too, whose pod grows in place:
+#                         it needs KubeRay, Kubernetes 1.33, 3 CPUs and Ray's published image
 set -euo pipefail
 unset KUBECONFIG
 
@@ -323,11 +325,16 @@ show() {
   run_refused 'rayfit check bad.yaml | tail -n 1'
 }
 
-# A Ray cluster that works, for the lab only: images are names there, and since many Ray nodes share
-# one machine, each listens on its pod's address and the GCS on a port of its own.
+# A Ray cluster that works. In the lab images are names, and since many Ray nodes share one machine,
+# each listens on its pod's address and the GCS on a port of its own.
 write_live() {
-  local port
-  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  local port head worker
+  most=2 head='num-cpus: "0"' worker=
+  if [ -z "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
+    port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    most=3 worker="node-ip-address: \$POD_IP, object-store-memory: \"100000000\""
+    head+=", port: \"$port\", $worker"
+  fi
   cat >live.yaml <<YAML
 apiVersion: ray.io/v1
 kind: RayCluster
@@ -337,12 +344,12 @@ metadata:
   annotations:
     rayfit.dev/reconcile: central   # scaled by Rayfit, not by Ray's own autoscaler
     ray.io/ippr: |
-      {"groups": {"cpu": {"max-cpu": "3", "max-memory": "1Gi", "resize-timeout": 60}}}
+      {"groups": {"cpu": {"max-cpu": "$most", "max-memory": "2Gi", "resize-timeout": 60}}}
 spec:
   rayVersion: 2.60.0
   enableInTreeAutoscaling: true
   headGroupSpec:
-    rayStartParams: {num-cpus: "0", port: "$port", node-ip-address: \$POD_IP, object-store-memory: "100000000"}
+    rayStartParams: {$head}
     template:
       spec:
         containers:
@@ -353,25 +360,25 @@ spec:
   - groupName: cpu
     minReplicas: 1
     maxReplicas: 1
-    rayStartParams: {node-ip-address: \$POD_IP, object-store-memory: "100000000"}
+    rayStartParams: {$worker}
     template:
       spec:
         containers:
         - name: ray-worker
           image: rayproject/ray:2.60.0
-          resources: {limits: {cpu: "1", memory: 1Gi}}
+          resources: {limits: {cpu: "1", memory: 2Gi}}
 YAML
-  cat >task.py <<'PYTHON'
+  cat >task.py <<PYTHON
 import os, time, ray
 
-address = os.environ["POD_IP"]
-ray.init(f"{address}:{os.environ['RAY_PORT']}", _node_ip_address=address, log_to_driver=False, logging_level="error")
+address = os.environ.get("POD_IP", "127.0.0.1")
+ray.init(f"{address}:{os.environ.get('RAY_PORT', 6379)}", _node_ip_address=os.environ.get("POD_IP"), log_to_driver=False, logging_level="error")
 
-@ray.remote(num_cpus=3)
+@ray.remote(num_cpus=$most)
 def where():
     return os.environ["RAY_CLOUD_INSTANCE_ID"]
 
-print("Ray has", ray.cluster_resources().get("CPU"), "CPUs; a task that needs 3 ...", flush=True)
+print("Ray has", ray.cluster_resources().get("CPU"), "CPUs; a task that needs $most ...", flush=True)
 begin = time.time()
 pod = ray.get(where.remote())
 print(f"... has run {time.time() - begin:.1f} s later in pod {pod}")
@@ -380,9 +387,9 @@ PYTHON
 
 show_growth() {
   write_live
-  say "For real: a Ray cluster with one worker of one CPU, which may grow to three. Rayfit scales it"
+  say "For real: a Ray cluster with one worker of one CPU, which may grow to $most. Rayfit scales it"
   run kubectl apply -f live.yaml
-  run "kubectl wait --for=jsonpath={.status.state}=ready raycluster/live -n $demo --timeout=180s"
+  run "kubectl wait --for=jsonpath={.status.state}=ready raycluster/live -n $demo --timeout=600s"
   local worker="kubectl get pods -n $demo -l ray.io/cluster=live,ray.io/node-type=worker"
   local columns=POD:.metadata.name,CPU:.status.containerStatuses[0].resources.limits.cpu,RESTARTS:.status.containerStatuses[0].restartCount
   run "$worker -o custom-columns='$columns'"
@@ -393,7 +400,7 @@ show_growth() {
   run "kubectl exec -i -n $demo $head -c ray-head -- python - <task.py"
   run "$worker -o custom-columns='$columns'"
   run "kubectl get events -n $demo --field-selector involvedObject.name=live,reportingComponent=rayfit.dev/controller -o custom-columns=REASON:.reason,MESSAGE:.message"
-  run "rayfit status $demo/live"
+  [ -n "${RAYFIT_DEMO_KUBECONFIG:-}" ] || run "rayfit status $demo/live"
 }
 
 look_further() {
@@ -431,7 +438,7 @@ write_files
 before_rayfit
 install_rayfit
 show
-if [ -z "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
+if [ -z "${RAYFIT_DEMO_KUBECONFIG:-}" ] || [ -n "${RAYFIT_DEMO_RAY:-}" ]; then
   show_growth
 fi
 look_further

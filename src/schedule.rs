@@ -52,7 +52,7 @@ pub struct CronExpression(Arc<Cron>);
 
 /// A moment that an expression names.
 #[derive(Debug, Clone, Copy)]
-struct Moment {
+struct Occurrence {
     /// Local wall-clock time.
     written: DateTime,
     /// The instant.
@@ -121,7 +121,7 @@ impl CronExpression {
 
     /// The moments of a day, the first one first by what clocks show. A time that a change of the clocks
     /// leaves out comes as much later; one that comes twice counts the first time.
-    fn of_day(&self, day: Date, zone: &TimeZone) -> impl DoubleEndedIterator<Item = Moment> {
+    fn of_day(&self, day: Date, zone: &TimeZone) -> impl DoubleEndedIterator<Item = Occurrence> {
         let hours = if self.is_on(day) { 0..24_i8 } else { 0..0 };
         let pattern = &self.0.pattern;
         let hours = hours.filter(move |hour| {
@@ -139,12 +139,12 @@ impl CronExpression {
             let written = day.at(hour, minute, 0, 0);
             let time = zone.to_ambiguous_zoned(written).compatible().ok()?;
             let at = time.timestamp();
-            Some(Moment { written, at })
+            Some(Occurrence { written, at })
         })
     }
 
     /// The last moment up to `now`, unless it is too long ago.
-    fn last(&self, now: Timestamp, zone: &TimeZone) -> Option<Moment> {
+    fn last(&self, now: Timestamp, zone: &TimeZone) -> Option<Occurrence> {
         let mut day = zone.to_datetime(now).date();
         for _ in 0..=LONGEST_DAYS {
             let mut moments = self.of_day(day, zone).rev();
@@ -158,7 +158,7 @@ impl CronExpression {
 
     /// The first moment after `now` that comes after another one by what clocks show, unless it is too
     /// far ahead.
-    fn next(&self, now: Timestamp, after: DateTime, zone: &TimeZone) -> Option<Moment> {
+    fn next(&self, now: Timestamp, after: DateTime, zone: &TimeZone) -> Option<Occurrence> {
         let mut day = zone.to_datetime(now).date();
         for _ in 0..=LONGEST_DAYS {
             let mut moments = self.of_day(day, zone);

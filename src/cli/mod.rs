@@ -1,8 +1,8 @@
 //! The command line: one file per command. This is part of the shell: it reads files and the
 //! terminal, and leaves every decision to the core.
 //!
-//! A command is a clap struct with `fn run(self) -> anyhow::Result<Outcome>`; to add one, write
-//! its file and list it in `Command`.
+//! A command is a clap struct with `fn run(self) -> anyhow::Result<Outcome>`, or that function alone where it has no
+//! flags; to add one, write its file and list it in `Command`.
 
 mod check;
 mod completions;
@@ -64,7 +64,11 @@ enum Command {
     Serve(Box<serve::ServeCommand>),
     Sidecar(sidecar::SidecarCommand),
     Manifests(manifests::ManifestsCommand),
-    Crd(crd::CrdCommand),
+    /// Print the CustomResourceDefinition of RayPolicy
+    ///
+    /// `rayfit manifests` prints it too; use this command if you install definitions separately.
+    #[command(after_help = "Example:\n  rayfit crd | kubectl apply --server-side -f -")]
+    Crd,
     Rollout(rollout::RolloutCommand),
     Release(release::ReleaseCommand),
     Vap(vap::VapCommand),
@@ -88,7 +92,7 @@ impl Command {
             Self::Serve(command) => command.run(),
             Self::Sidecar(command) => command.run(),
             Self::Manifests(command) => command.run(),
-            Self::Crd(command) => command.run(),
+            Self::Crd => crd::run(),
             Self::Rollout(command) => command.run(),
             Self::Release(command) => command.run(),
             Self::Vap(command) => command.run(),

@@ -14,9 +14,9 @@ pub struct FindingsReport {
     /// The findings, in the order of the files, their objects and the places in these.
     pub entries: Vec<ReportEntry>,
     /// The input that could not be read, in the order of the files.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadInput>,
     /// Places in checked documents that kubectl sends otherwise than they look.
-    pub remarks: Vec<Unread>,
+    pub remarks: Vec<UnreadInput>,
     /// The counts of checked objects.
     pub tally: Tally,
 }
@@ -47,7 +47,7 @@ pub struct ReportEntry {
     pub finding: Finding,
     /// The span to underline.
     pub span: Span,
-    /// Whether the value itself is in the file; `false` if it is absent or a default, and `span` is
+    /// True if the value itself is in the file; false if it is absent or a default, and `span` is
     /// that of an ancestor.
     pub exact: bool,
     /// The line of the file in which the span begins.
@@ -56,7 +56,7 @@ pub struct ReportEntry {
 
 /// Input that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnreadInput {
     /// The file as it was named, or `<stdin>`.
     pub file: String,
     /// The reason.
@@ -72,7 +72,7 @@ pub enum Unreadable {
     Content(YamlFault),
 }
 
-impl std::fmt::Display for Unread {
+impl std::fmt::Display for UnreadInput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let file = ForeignText(&self.file);
         match &self.reason {
@@ -85,41 +85,12 @@ impl std::fmt::Display for Unread {
     }
 }
 
-/// The severity of a finding, as compilers name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Recorded only.
-    Note,
-    /// Accepted with a warning.
-    Warning,
-    /// Denied.
-    Error,
-}
-
-impl Level {
-    /// The level of a mode. Findings of rules that are off are never reported.
-    pub const fn of(mode: Mode) -> Self {
-        match mode {
-            Mode::Enforce => Self::Error,
-            Mode::Warn => Self::Warning,
-            Mode::Audit | Mode::Off => Self::Note,
-        }
-    }
-
-    /// `error`, `warning` or `note`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Note => "note",
-        }
-    }
-}
-
-impl ReportEntry {
-    /// Its severity.
-    pub const fn level(&self) -> Level {
-        Level::of(self.mode)
+/// The severity of a finding of a mode, as compilers name it. Findings of rules that are off are never reported.
+pub const fn severity(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Enforce => "error",
+        Mode::Warn => "warning",
+        Mode::Audit | Mode::Off => "note",
     }
 }
 
@@ -164,16 +135,17 @@ impl FindingsReport {
 
     /// Adds what kubectl reads otherwise than it looks in a file.
     pub fn remark(&mut self, file: &str, faults: Vec<YamlFault>) {
-        self.remarks.extend(faults.into_iter().map(|fault| Unread {
-            file: file.to_owned(),
-            reason: Unreadable::Content(fault),
-        }));
+        self.remarks
+            .extend(faults.into_iter().map(|fault| UnreadInput {
+                file: file.to_owned(),
+                reason: Unreadable::Content(fault),
+            }));
     }
 
-    /// The number of findings of a level.
-    pub fn count(&self, level: Level) -> usize {
-        let of_level = |entry: &&ReportEntry| entry.level() == level;
-        self.entries.iter().filter(of_level).count()
+    /// The number of findings of a mode.
+    pub fn count(&self, mode: Mode) -> usize {
+        let of_mode = |entry: &&ReportEntry| entry.mode == mode;
+        self.entries.iter().filter(of_mode).count()
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::json::pretty;
 use super::page::WITHOUT;
-use super::{FindingsReport, Level, ReportEntry, Unread, Unreadable};
+use super::{FindingsReport, ReportEntry, UnreadInput, Unreadable, severity};
 use crate::policy::Mode;
 use crate::rules::{OwnMode, RULES};
 
@@ -24,7 +24,7 @@ pub fn render(report: &FindingsReport) -> String {
             "fullDescription": {"text": rule.page.what()},
             "help": {"text": format!("{} {}", rule.why, rule.page.text(WITHOUT))},
             // SARIF names the levels as this crate does.
-            "defaultConfiguration": {"level": Level::of(mode).name()},
+            "defaultConfiguration": {"level": severity(mode)},
         })
     });
     let unread = report.unread.iter().map(|one| notification("error", one));
@@ -58,7 +58,7 @@ fn result(entry: &ReportEntry) -> Value {
     let mut result = json!({
         "ruleId": finding.rule.to_string(),
         "ruleIndex": index,
-        "level": entry.level().name(),
+        "level": severity(entry.mode),
         "message": {"text": format!(
             "{}: {}. {} {}",
             finding.path, finding.problem, finding.why, finding.fix
@@ -103,7 +103,7 @@ fn artifact(file: &str) -> Value {
     json!({"uri": encoded.collect::<String>()})
 }
 
-fn notification(level: &str, unread: &Unread) -> Value {
+fn notification(level: &str, unread: &UnreadInput) -> Value {
     let mut location = json!({"artifactLocation": artifact(&unread.file)});
     if let Unreadable::Content(fault) = &unread.reason {
         location["region"] = json!({

@@ -67,7 +67,7 @@ fn report() -> FindingsReport {
         ),
     ] {
         let file = file.to_owned();
-        report.unread.push(Unread { file, reason });
+        report.unread.push(UnreadInput { file, reason });
     }
     report
 }

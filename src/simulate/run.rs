@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::reconcile::RoundSettings;
 use crate::simulate::moment::Moment;
 use crate::simulate::result::SimulationResult;
-use crate::simulate::scaler::{Scaler, Spared};
+use crate::simulate::scaler::{Scaler, SparedSteps};
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
 use crate::simulate::world::World;
@@ -59,7 +59,7 @@ pub fn run(
         world: World::new(cluster, trace, settings.clone())?,
         scaler: Scaler::new(reconciler),
     };
-    run.scaler.spared = Spared::Looks;
+    run.scaler.spared = SparedSteps::Looks;
     run.scaler.look_after(0.0, &mut run.world);
     let limit = Moment::at(START_S);
     while run.world.now < limit && !run.world.is_up() && run.step().is_some() {}
@@ -77,11 +77,11 @@ pub fn run(
     let common = spec.find_map(|spec| spec.idle_timeout.seconds());
     let idle_s = own.fold(common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S), f64::max);
     run.pass((idle_s.clamp(0.0, 86_400.0) + TAIL_S).max(settings.tail_s));
-    // Small pods may be kept for longer.
+    // Small pods may be kept for longer, and the minima of all groups for good.
     let end = run.world.now.plus(kept_s);
+    let least = run.world.least_workers();
     while run.world.next_at().is_some_and(|next| next <= end)
-        && i64::try_from(run.world.workers().count()).unwrap_or(i64::MAX)
-            > run.world.least_workers()
+        && i64::try_from(run.world.workers().count()).unwrap_or(i64::MAX) > least
     {
         run.step();
     }
@@ -102,7 +102,7 @@ impl Run {
         match event {
             WorldEvent::Look { token, .. } => self.scaler.look(token, &mut self.world),
             WorldEvent::Answered { look, chain, .. } => {
-                self.scaler.answered(look, chain, 0.0, &mut self.world);
+                self.scaler.answered(look, chain, &mut self.world);
             }
             event => self.world.happen(event),
         }

@@ -35,7 +35,7 @@ use crate::snapshot::prospect_reader::ProspectReader;
 use crate::snapshot::{API_VERSION, ClusterId, History, KubeNode, NodeLoads, OwnPods, Snapshot};
 
 /// The observed state.
-pub(crate) struct Look {
+pub(crate) struct LiveState {
     /// Everything that a decision needs, without fields that may be secret.
     pub(crate) snapshot: Snapshot,
     /// The reason for which the GCS could not be asked, if so. Demand is unknown then.
@@ -44,7 +44,7 @@ pub(crate) struct Look {
     pub(crate) error: String,
 }
 
-impl Look {
+impl LiveState {
     /// The limitation of the scaler's knowledge, in words for people, if there is one.
     pub(crate) fn unseen(&self) -> Option<&'static str> {
         (!sees_all(self.snapshot.ray_cluster.object())).then_some(
@@ -67,7 +67,7 @@ pub(crate) async fn look(
     client: &Client,
     key: &Key,
     address: Option<Address>,
-) -> anyhow::Result<Look> {
+) -> anyhow::Result<LiveState> {
     let (cluster, mut pods) = objects(client, key).await?;
     hear(client, key, &cluster, &mut pods).await;
     let asked = ask(client, key, &cluster, &pods, address).await;
@@ -95,7 +95,7 @@ pub(crate) async fn look(
         gcs: state,
         history: History::default(),
     };
-    Ok(Look {
+    Ok(LiveState {
         snapshot,
         unreachable,
         error,

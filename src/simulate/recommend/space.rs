@@ -84,7 +84,7 @@ impl Space {
         let summary = Summary::of(trace);
         let cores = pools.iter().filter_map(|pool| pool.allocatable.cpu);
         let largest = cores.map(Quantity::ceil_milli).max();
-        let mut draft = Draft {
+        let mut draft = SpaceDraft {
             parameters: Vec::new(),
             bounds,
             widest: summary.widest,
@@ -135,7 +135,7 @@ impl Space {
         self.parameters.iter().map(nearest).collect()
     }
 
-    /// Whether a choice is within the bounds.
+    /// Checks whether a choice is within the bounds.
     pub fn is_within(&self, choice: &Choice) -> bool {
         let mut both = self.parameters.iter().zip(choice);
         both.all(|(one, at)| one.is_within(*at))
@@ -185,7 +185,7 @@ impl Parameter {
 }
 
 /// The facts by which parameters are put together.
-struct Draft<'a> {
+struct SpaceDraft<'a> {
     parameters: Vec<Parameter>,
     bounds: &'a [Bounds],
     widest: Widest,
@@ -194,7 +194,7 @@ struct Draft<'a> {
     largest: Option<f64>,
 }
 
-impl Draft<'_> {
+impl SpaceDraft<'_> {
     fn add(
         &mut self,
         of: (SearchField, Option<usize>),

@@ -12,7 +12,7 @@ pub struct Track {
     pub class: &'static str,
     /// The name in the legend; empty if the lane's title says it.
     pub name: &'static str,
-    /// Whether it is an area from 0 on.
+    /// True for an area from 0 on, false for a line.
     pub is_area: bool,
     /// Its moments in seconds, and its values.
     pub values: Vec<(f64, f64)>,

@@ -37,7 +37,7 @@ pub(super) fn assemble(name: String, mut drafts: Vec<JobDraft>) -> Result<Trace,
     let parents = parents(&drafts)?;
     let mut edges = 0_usize;
     for (draft, parents) in drafts.iter().zip(&parents) {
-        let copies = |named: &Named| named.copy.map_or(drafts[named.draft].count, |_| 1);
+        let copies = |named: &ParentJobs| named.copy.map_or(drafts[named.draft].count, |_| 1);
         // Neither is above a million, nor are there more parents than fit into a line.
         let each = parents.iter().map(copies).fold(0, usize::saturating_add);
         edges = edges.saturating_add(each.saturating_mul(draft.count));
@@ -58,7 +58,7 @@ pub(super) fn assemble(name: String, mut drafts: Vec<JobDraft>) -> Result<Trace,
 
 /// The jobs of a description that another one names: all of them, or one, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Named {
+struct ParentJobs {
     draft: usize,
     copy: Option<usize>,
 }
@@ -90,23 +90,23 @@ fn ids(drafts: &[JobDraft]) -> Result<HashMap<&str, usize>, TraceError> {
 }
 
 /// One of several equal jobs, such as `t#3`.
-fn copy(ids: &HashMap<&str, usize>, drafts: &[JobDraft], id: &str) -> Option<Named> {
+fn copy(ids: &HashMap<&str, usize>, drafts: &[JobDraft], id: &str) -> Option<ParentJobs> {
     let (base, number) = id.rsplit_once('#')?;
     let draft = *ids.get(base)?;
     let count = drafts[draft].count;
     let copy = number.parse::<usize>().ok()?.checked_sub(1)?;
     let is_one = count > 1 && copy < count && copy_id(base, count, copy) == id;
-    is_one.then_some(Named {
+    is_one.then_some(ParentJobs {
         draft,
         copy: Some(copy),
     })
 }
 
 /// The jobs that each description waits for, in order, each once.
-fn parents(drafts: &[JobDraft]) -> Result<Vec<Vec<Named>>, TraceError> {
+fn parents(drafts: &[JobDraft]) -> Result<Vec<Vec<ParentJobs>>, TraceError> {
     let ids = ids(drafts)?;
     let find = |draft: &JobDraft, id: &str| {
-        let all = ids.get(id).map(|draft| Named {
+        let all = ids.get(id).map(|draft| ParentJobs {
             draft: *draft,
             copy: None,
         });
@@ -118,7 +118,7 @@ fn parents(drafts: &[JobDraft]) -> Result<Vec<Vec<Named>>, TraceError> {
     };
     let parents = drafts.iter().map(|draft| {
         let named = draft.after.iter().map(|id| find(draft, id));
-        let mut named = named.collect::<Result<Vec<Named>, TraceError>>()?;
+        let mut named = named.collect::<Result<Vec<ParentJobs>, TraceError>>()?;
         named.sort_unstable();
         // The entry for all jobs of a description comes first, and one that names a single one
         // of them adds nothing.
@@ -138,7 +138,7 @@ fn copy_id(id: &str, count: usize, copy: usize) -> String {
 }
 
 /// The order of the trace. Sets when each was submitted, which is not before its parents.
-fn order(drafts: &mut [JobDraft], parents: &[Vec<Named>]) -> Result<Vec<usize>, TraceError> {
+fn order(drafts: &mut [JobDraft], parents: &[Vec<ParentJobs>]) -> Result<Vec<usize>, TraceError> {
     let mut children = vec![Vec::new(); drafts.len()];
     let mut missing = vec![0_usize; drafts.len()];
     for (index, parents) in parents.iter().enumerate() {
@@ -179,7 +179,7 @@ fn order(drafts: &mut [JobDraft], parents: &[Vec<Named>]) -> Result<Vec<usize>, 
 
 fn expand(
     drafts: Vec<JobDraft>,
-    parents: &[Vec<Named>],
+    parents: &[Vec<ParentJobs>],
     order: &[usize],
     count: usize,
 ) -> Vec<Job> {

@@ -13,7 +13,7 @@ use crate::simulate::settings::WorldSettings;
 
 /// A field that can be varied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field {
+pub enum VariedField {
     /// `autoscalerOptions.idleTimeoutSeconds`, and of each group that has its own.
     IdleTimeoutSeconds,
     /// `minReplicas` of worker groups.
@@ -93,7 +93,7 @@ impl PolicyField {
     }
 }
 
-impl Field {
+impl VariedField {
     /// All fields.
     pub const ALL: [Self; 11] = [
         Self::IdleTimeoutSeconds,
@@ -228,7 +228,7 @@ fn limit(cluster: &mut Value, name: Option<&str>, key: &str, amount: &str) {
     *text = Value::String(ippr.to_string());
 }
 
-impl fmt::Display for Field {
+impl fmt::Display for VariedField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

@@ -26,7 +26,7 @@ pub struct SimulatedGroup {
     pub hosts: i64,
     /// The pods that are to be deleted.
     pub to_delete: Vec<String>,
-    /// Whether the group has no pods at all.
+    /// True if the group has no pods at all, because it is suspended.
     pub is_suspended: bool,
     /// The spec of its pods.
     pub pod: PodSpec,
@@ -43,7 +43,7 @@ pub struct SimulatedGroup {
 }
 
 impl SimulatedGroup {
-    /// Whether it is the head group.
+    /// Checks whether it is the head group.
     pub fn is_head(&self) -> bool {
         self.name == crate::ray::group::HEAD_NAME
     }

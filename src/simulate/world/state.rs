@@ -14,12 +14,13 @@ use super::objects::{DeletionCause, WorldView};
 use super::queue::WorldEvent;
 use crate::quantity::Quantity;
 use crate::ray::ReconcileMode;
-use crate::reconcile::{Effect, Failure, Reply};
+use crate::reconcile::{Effect, Failure, Reply, Round};
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::Ray;
 use crate::simulate::ray::node::RayNodeStage;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
+use crate::snapshot::Snapshot;
 use crate::snapshot::cluster_object::ClusterObject;
 use crate::snapshot::gcs::ClusterResourceState;
 
@@ -57,7 +58,7 @@ pub struct World {
     version: u64,
     /// The groups that were removed: their pods may still be there.
     pub(super) former: Vec<SimulatedGroup>,
-    /// Whether watchers or the GCS will act on a change anyway.
+    /// True while an event is queued by which watchers get all changes of objects.
     pub is_watched: bool,
     pub(super) is_pulled: bool,
     pub(super) are_loads_watched: bool,
@@ -82,6 +83,19 @@ pub trait Disturbance: Debug {
 
     /// Hears how a write of the hand-over record was answered.
     fn claimed(&self, _now: Moment, _result: &Result<(), Failure>) {}
+
+    /// Refuses a write that the scaler would begin now, because its Lease may end before the write does.
+    fn fence(&self, _now: Moment) -> Option<Failure> {
+        None
+    }
+
+    /// Checks whether the scaler's process reaches neither API server nor GCS.
+    fn is_cut_off(&self) -> bool {
+        false
+    }
+
+    /// Hears of a decision of the scaler before anything follows from it.
+    fn decided(&self, _snapshot: &Snapshot, _round: &Round) {}
 
     /// Takes a request to the API server, so that it does not arrive by itself. Returns whether it did.
     fn holds(&self, _event: WorldEvent) -> bool {
@@ -114,7 +128,7 @@ pub trait Disturbance: Debug {
         false
     }
 
-    /// Whether the GCS does not answer.
+    /// Checks whether the GCS is out of reach.
     fn is_gcs_away(&self) -> bool {
         false
     }
@@ -151,7 +165,7 @@ impl Disturbance for () {}
 pub struct WrongAnswer {
     /// The answer.
     pub failure: Failure,
-    /// Whether the call is carried out all the same.
+    /// True if the call is carried out all the same.
     pub is_done: bool,
 }
 
@@ -170,8 +184,8 @@ impl World {
         Self::beside(cluster, trace, settings, machines)
     }
 
-    /// The same, on nodes that other clusters use too. The RayCluster has a UID and a namespace and name
-    /// of its own.
+    /// The world of a further cluster on nodes that other clusters use too. The RayCluster has a UID and a
+    /// namespace and name of its own.
     ///
     /// # Errors
     ///
@@ -320,7 +334,7 @@ impl World {
         }
     }
 
-    /// Whether the head and all workers that the RayCluster asks for have joined.
+    /// Checks whether the head and all workers that the RayCluster asks for have joined.
     pub fn is_up(&self) -> bool {
         let wanted = self.groups.iter().filter(|group| !group.is_suspended);
         let wanted: i64 = wanted.map(|group| group.replicas * group.hosts).sum();

@@ -10,7 +10,7 @@ use crate::snapshot::kube_node::{KubeNodeSpec, KubeNodeStatus, NodeMetadata};
 use crate::snapshot::taint::Taint;
 
 impl World {
-    /// Whether a controller looks at once because of an event: watches show something new, or a node's
+    /// Checks whether an event makes a controller look at once: watches show something new, or a node's
     /// memory is nearly full.
     pub fn wakes(&self, event: WorldEvent) -> bool {
         match event {

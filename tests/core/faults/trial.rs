@@ -13,7 +13,7 @@ use super::violation::WorldViolation;
 use crate::faults::replicas::controllers::Controllers;
 use rayfit::reconcile::RoundSettings;
 use rayfit::simulate::moment::Moment;
-use rayfit::simulate::scaler::Spared;
+use rayfit::simulate::scaler::SparedSteps;
 use rayfit::simulate::settings::{LIVENESS_S, WorldSettings};
 use rayfit::simulate::trace::Trace;
 use rayfit::simulate::world::group::SimulatedGroupError;
@@ -192,10 +192,11 @@ impl<'a> FaultTrial<'a> {
         trouble.lost_head.reconnect_s = staging.reconnect_s;
         drop(trouble);
         let replicas = scene.settings.replicas.unwrap_or(1);
-        let mut controllers = Controllers::new(&staging.reconciler, replicas, &mut world);
+        let mut controllers =
+            Controllers::new(&staging.reconciler, replicas, &troubles, &mut world);
         for scaler in controllers.scalers() {
             if staging.spares_none {
-                scaler.spared = Spared::Nothing;
+                scaler.spared = SparedSteps::Nothing;
             }
         }
         Ok(Self {
@@ -361,7 +362,7 @@ impl<'a> FaultTrial<'a> {
             self.checker.harm.lied = Some(self.world.now);
         }
         let is_disturbed = !self.ongoing.is_empty();
-        let (world, controllers) = (&self.world, &mut self.controllers);
+        let (world, controllers) = (&self.world, &self.controllers);
         let troubles = &self.troubles;
         (self.checker).check(&self.scene, world, troubles, controllers, is_disturbed)
     }

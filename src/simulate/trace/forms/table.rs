@@ -46,7 +46,7 @@ fn column(title: &str) -> Option<Column> {
     Some(found.1)
 }
 
-/// Whether a first line is that of a table of jobs: it has how long they take.
+/// Recognizes the first line of a table of jobs: it has a column with their duration.
 pub(in crate::simulate::trace) fn is_header(line: &str) -> bool {
     let line = line.trim_start_matches('\u{feff}');
     let mut titles = line
@@ -80,7 +80,7 @@ pub(in crate::simulate::trace) fn read(text: &str) -> Result<Vec<JobDraft>, Trac
     let mut drafts = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| unreadable(&error, text))?;
-        let row = Row {
+        let row = TableRow {
             place: place(record.position(), text),
             columns: &columns,
             record: &record,
@@ -115,13 +115,13 @@ fn place(position: Option<&csv::Position>, text: &str) -> Place {
 }
 
 /// The cells of a line.
-struct Row<'a> {
+struct TableRow<'a> {
     place: Place,
     columns: &'a [Column],
     record: &'a StringRecord,
 }
 
-impl<'a> Row<'a> {
+impl<'a> TableRow<'a> {
     /// The cell of a column, unless it is empty.
     fn cell(&self, column: Column) -> Option<&'a str> {
         let index = self.columns.iter().position(|known| *known == column)?;
@@ -141,7 +141,7 @@ impl<'a> Row<'a> {
     }
 }
 
-fn draft(row: &Row<'_>, number: usize) -> Result<JobDraft, TraceError> {
+fn draft(row: &TableRow<'_>, number: usize) -> Result<JobDraft, TraceError> {
     let seconds = row.number(Column::Seconds, "seconds")?.ok_or_else(|| {
         row.place.fault(TraceFault::Missing {
             field: "seconds",

@@ -67,7 +67,7 @@ impl World {
             return;
         };
         let amounts = group.resources.iter();
-        let amounts = amounts.map(|(name, amount)| (name.as_str(), *amount));
+        let amounts = amounts.map(|(name, amount)| (name, amount));
         let mut total = self.ray.names.bundle(amounts);
         if is_head {
             let marks = self.ray.names.number(HEAD_RESOURCE);

@@ -50,8 +50,11 @@ pub struct ReportEntry {
     /// True if the value itself is in the file; false if it is absent or a default, and `span` is
     /// that of an ancestor.
     pub exact: bool,
-    /// The line of the file in which the span begins.
-    pub line: ReportLine,
+    /// The line of the file in which the span begins, or the part of it around that: JSON on one line can be
+    /// megabytes long and have thousands of findings.
+    pub line: String,
+    /// The number of characters of the line that are left out before that.
+    pub omitted: usize,
 }
 
 /// Input that could not be read.
@@ -118,6 +121,7 @@ impl FindingsReport {
                 if let Some(hint) = value.and_then(template_hint) {
                     finding.fix = format!("None yet: {hint}.");
                 }
+                let (line, omitted) = line_around(source, span.start);
                 ReportEntry {
                     file: file.to_owned(),
                     object: object.clone(),
@@ -125,7 +129,8 @@ impl FindingsReport {
                     finding,
                     span,
                     exact: place.exact,
-                    line: ReportLine::around(source, span.start),
+                    line,
+                    omitted,
                 }
             }));
         if let Some(added) = self.entries.get_mut(from..) {
@@ -149,33 +154,18 @@ impl FindingsReport {
     }
 }
 
-/// A line of a file, or the part of it around a place: JSON on one line can be megabytes long and
-/// have thousands of findings.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ReportLine {
-    /// The text.
-    pub text: String,
-    /// The number of characters of the line that are left out before it.
-    pub left_out: usize,
-}
+/// The bytes of a line that are kept on either side of a place.
+const REACH: usize = 1024;
 
-impl ReportLine {
-    /// The bytes that are read on either side of a place.
-    const REACH: usize = 1024;
-
-    /// The line around a place of `source`.
-    fn around(source: &str, at: Position) -> Self {
-        let (before, after) = source.split_at_checked(at.offset).unwrap_or((source, ""));
-        let before =
-            &before[before.floor_char_boundary(before.len().saturating_sub(Self::REACH))..];
-        let after = &after[..after.floor_char_boundary(Self::REACH)];
-        let before = before.rsplit(['\n', '\r']).next().unwrap_or_default();
-        let after = after.split(['\n', '\r']).next().unwrap_or_default();
-        Self {
-            left_out: at.column.saturating_sub(1 + before.chars().count()),
-            text: format!("{before}{after}"),
-        }
-    }
+/// The line around a place of `source`, and the number of characters that are left out before it.
+fn line_around(source: &str, at: Position) -> (String, usize) {
+    let (head, tail) = source.split_at_checked(at.offset).unwrap_or((source, ""));
+    let head = &head[head.floor_char_boundary(head.len().saturating_sub(REACH))..];
+    let tail = &tail[..tail.floor_char_boundary(REACH)];
+    let head = head.rsplit(['\n', '\r']).next().unwrap_or_default();
+    let tail = tail.split(['\n', '\r']).next().unwrap_or_default();
+    let omitted = at.column.saturating_sub(1 + head.chars().count());
+    (format!("{head}{tail}"), omitted)
 }
 
 /// `1 object`, `2 objects`.

@@ -71,7 +71,7 @@ fn result(entry: &ReportEntry) -> Value {
                     "startColumn": entry.span.start.column,
                     "endLine": entry.span.end.line,
                     "endColumn": entry.span.end.column,
-                    "snippet": {"text": entry.line.text},
+                    "snippet": {"text": entry.line},
                 },
             },
             "logicalLocations": [{

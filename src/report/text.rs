@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 
 use super::wrap::wrapped;
-use super::{FindingsReport, ReportEntry, ReportLine, counted, severity};
+use super::{FindingsReport, ReportEntry, counted, severity};
 use crate::policy::Mode;
 use crate::text::is_obeyed;
 
@@ -89,12 +89,12 @@ const SHOWN: usize = 160;
 
 /// The part of the line that is shown, the columns before the underlined part, and its length.
 fn clipped(entry: &ReportEntry) -> (String, usize, usize) {
-    let ReportLine { text, left_out } = &entry.line;
-    let chars: Vec<char> = text
+    let ReportEntry { line, omitted, .. } = entry;
+    let chars: Vec<char> = line
         .chars()
         .map(|c| if is_obeyed(c) { ' ' } else { c })
         .collect();
-    let index = |column: usize| column.saturating_sub(1 + left_out).min(chars.len());
+    let index = |column: usize| column.saturating_sub(1 + omitted).min(chars.len());
     let start = index(entry.span.start.column);
     let end = if entry.span.end.line == entry.span.start.line {
         index(entry.span.end.column)
@@ -108,7 +108,7 @@ fn clipped(entry: &ReportEntry) -> (String, usize, usize) {
     };
     let shown: String = chars.iter().skip(from).take(SHOWN).collect();
     let length = end.saturating_sub(start).clamp(1, SHOWN - 40);
-    let mark = if from + left_out > 0 { "…" } else { "" };
+    let mark = if from + omitted > 0 { "…" } else { "" };
     (
         format!("{mark}{shown}"),
         start - from + mark.chars().count(),

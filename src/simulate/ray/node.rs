@@ -96,9 +96,4 @@ impl RayNode {
         free.subtract(&self.used);
         free
     }
-
-    /// Checks whether it takes this much more work.
-    pub fn takes(&self, bundle: &Bundle) -> bool {
-        self.stage == RayNodeStage::Alive && bundle.fits_beside(&self.used, &self.total)
-    }
 }

@@ -24,7 +24,9 @@ pub(super) fn hybrid(
     let mut found: Vec<(bool, f64, usize)> = Vec::new();
     for number in alive.iter().copied() {
         let node = &nodes[number];
-        if !node.takes(bundle) {
+        // A draining node takes no more work, whatever is free.
+        let takes_work = node.stage == RayNodeStage::Alive;
+        if !takes_work || !bundle.fits_beside(&node.used, &node.total) {
             continue;
         }
         // Nodes with GPUs are kept for tasks that ask for them, while others have room. (Ray,

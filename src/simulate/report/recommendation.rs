@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::table::{duration, jobs, strategy_name, to_first};
+use super::table::{duration, strategy_name, to_first};
+use crate::report::counted;
 use crate::report::table::Table;
 use crate::simulate::recommend::patch::{Change, written};
 use crate::simulate::recommend::recommendation::{Recommendation, Risk};
@@ -32,7 +33,7 @@ impl Report<'_> {
     /// The workload and the cluster, in a line.
     pub fn headline(&self) -> String {
         let (search, today) = (self.search, &self.searched.today().result);
-        let jobs = jobs(&search.trace);
+        let jobs = counted(search.trace.jobs.len(), "job");
         format!(
             "{} on {}, scaled by {}: {jobs}, {:.2} CPU-hours of work, {} if nothing ever waited{}",
             search.trace.name,

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::plan::Strategy;
+use crate::report::counted;
 use crate::report::table::Table;
 use crate::simulate::result::{Cost, SimulationResult};
 use crate::simulate::study::{Study, StudyRow};
@@ -151,17 +152,9 @@ pub(super) fn to_first(more: String, now: f64, before: f64) -> String {
     format!("{more} ({percent:+.1} %)")
 }
 
-/// The number of jobs of a trace, in words.
-pub fn jobs(trace: &Trace) -> String {
-    match trace.jobs.len() {
-        1 => "1 job".to_owned(),
-        count => format!("{count} jobs"),
-    }
-}
-
 /// The workload, in a line; the trace is named elsewhere.
 pub fn headline(study: &Study, rows: &[StudyRow]) -> String {
-    let jobs = jobs(&study.trace);
+    let jobs = counted(study.trace.jobs.len(), "job");
     let Some(StudyRow { result, .. }) = rows.first() else {
         return jobs;
     };

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use super::draft::{JobDraft, NAME_BYTES};
-use super::error::{Place, TraceError, TraceFault};
+use super::error::{Place, TraceError};
 use super::job::{Job, Trace};
 use crate::text::shown_text;
 
@@ -27,11 +27,8 @@ pub(super) fn assemble(name: String, mut drafts: Vec<JobDraft>) -> Result<Trace,
         draft.check()?;
         jobs = jobs.saturating_add(draft.count);
         if jobs > JOBS {
-            return Err(draft.place.fault(TraceFault::Many {
-                what: "jobs",
-                most: JOBS,
-                remedy: "cut the trace, or lower count",
-            }));
+            let remedy = "cut the trace, or lower count";
+            return Err(draft.place.many(JOBS, "jobs", remedy));
         }
     }
     let parents = parents(&drafts)?;
@@ -42,11 +39,9 @@ pub(super) fn assemble(name: String, mut drafts: Vec<JobDraft>) -> Result<Trace,
         let each = parents.iter().map(copies).fold(0, usize::saturating_add);
         edges = edges.saturating_add(each.saturating_mul(draft.count));
         if edges > EDGES {
-            return Err(draft.place.fault(TraceFault::Many {
-                what: "pairs of a job and one that it waits for",
-                most: EDGES,
-                remedy: "let many jobs wait for one that waits for many",
-            }));
+            let what = "pairs of a job and one that it waits for";
+            let remedy = "let many jobs wait for one that waits for many";
+            return Err(draft.place.many(EDGES, what, remedy));
         }
     }
     let order = order(&mut drafts, &parents)?;
@@ -67,14 +62,16 @@ struct ParentJobs {
 fn ids(drafts: &[JobDraft]) -> Result<HashMap<&str, usize>, TraceError> {
     let mut ids = HashMap::with_capacity(drafts.len());
     let duplicate = |draft: &JobDraft| {
-        let fault = TraceFault::Duplicate(shown_text(&draft.id));
-        draft.place.fault(fault)
+        let id = shown_text(&draft.id);
+        draft
+            .place
+            .fault(format!("there is a job {id} before; ids are unique"))
     };
     for (index, draft) in drafts.iter().enumerate() {
         if copy_id(&draft.id, draft.count, draft.count - 1).len() > NAME_BYTES {
             let expected = "with the # and the number it has more than 256 bytes";
             let id = shown_text(&draft.id);
-            return Err(draft.place.wrong("the id", id, expected));
+            return Err(draft.place.wrong("the id", &id, expected));
         }
         if ids.insert(&*draft.id, index).is_some() {
             return Err(duplicate(draft));
@@ -169,7 +166,9 @@ fn order(drafts: &mut [JobDraft], parents: &[Vec<ParentJobs>]) -> Result<Vec<usi
     let mut seen = vec![false; parents.len()];
     while let Some(index) = at {
         if std::mem::replace(&mut seen[index], true) {
-            return Err(drafts[index].place.fault(TraceFault::Circle));
+            return Err(drafts[index].place.fault(
+                "it waits for itself through after; take out one of the jobs in the circle",
+            ));
         }
         let mut above = parents[index].iter().map(|parent| parent.draft);
         at = above.find(|parent| missing[*parent] > 0);
@@ -230,9 +229,9 @@ fn expand(
 }
 
 /// A trace of nothing is a mistake; `hint` says where to look.
-pub(super) fn some(drafts: &[JobDraft], hint: &'static str) -> Result<(), TraceError> {
+pub(super) fn some(drafts: &[JobDraft], hint: &str) -> Result<(), TraceError> {
     if drafts.is_empty() {
-        return Err(Place::Whole.fault(TraceFault::Empty(hint)));
+        return Err(Place::Whole.fault(format!("there is no job in it{hint}")));
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ mod read;
 mod recording;
 mod summary;
 
-pub use error::{Place, TraceError, TraceFault};
+pub use error::{Place, TraceError};
 pub use forms::line::{lines, schema};
 pub use forms::ray_runs::{RayGroup, RayKind, RayRun};
 pub use hashed::hash_names;

@@ -1,14 +1,14 @@
 //! Reading a workload of any form: the form is recognized by what is in it.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use serde::de::IgnoredAny;
 use serde_json::Deserializer;
 
 use super::assemble::{assemble, some};
 use super::draft::as_name;
-use super::error::{Place, TraceError, TraceFault};
+use super::error::{Place, TraceError};
 use super::forms::{lines, ray_tasks, table};
 use super::job::Trace;
 use super::loss::Loss;
@@ -67,12 +67,10 @@ pub fn read(text: &str, name: &str) -> Result<Trace, TraceError> {
 pub fn import(text: &str, name: &str) -> Result<Imported, TraceError> {
     let text = text.trim_start_matches('\u{feff}');
     let Some(form) = recognize(text) else {
-        let mut forms = String::new();
-        for form in FORMS {
-            let _ = writeln!(forms, "  - {form}");
-        }
-        forms.push_str("docs/traces.md has an example of each");
-        return Err(Place::Whole.fault(TraceFault::UnknownForm(forms)));
+        let forms: String = FORMS.iter().map(|form| format!("  - {form}\n")).collect();
+        return Err(Place::Whole.fault(format!(
+            "it has no known form of a workload:\n{forms}docs/traces.md has an example of each"
+        )));
     };
     let (mut own_name, mut losses) = (None, Vec::new());
     let drafts = match form {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use super::group::{SimulatedGroup, SimulatedGroupError, groups};
+use super::group::{SimulatedGroup, groups};
 use super::ledger::{Capacity, CostLedger};
 use super::machines::Machines;
 use super::objects::{DeletionCause, WorldView};
@@ -175,11 +175,7 @@ impl World {
     /// # Errors
     ///
     /// A group of the RayCluster cannot be read.
-    pub fn new(
-        cluster: &Value,
-        trace: &Trace,
-        settings: WorldSettings,
-    ) -> Result<Self, SimulatedGroupError> {
+    pub fn new(cluster: &Value, trace: &Trace, settings: WorldSettings) -> Result<Self, String> {
         let machines = Machines::new(&settings.pools);
         Self::beside(cluster, trace, settings, machines)
     }
@@ -195,7 +191,7 @@ impl World {
         trace: &Trace,
         settings: WorldSettings,
         mut machines: Machines,
-    ) -> Result<Self, SimulatedGroupError> {
+    ) -> Result<Self, String> {
         machines.present.push(std::collections::BTreeMap::new());
         let mut world = Self {
             now: Moment::START,
@@ -372,7 +368,7 @@ impl World {
     /// # Errors
     ///
     /// A group of it cannot be read.
-    pub fn set_cluster(&mut self, mut cluster: Value) -> Result<(), SimulatedGroupError> {
+    pub fn set_cluster(&mut self, mut cluster: Value) -> Result<(), String> {
         cluster["metadata"]["resourceVersion"] = json!((self.version + 1).to_string());
         let before = self.cluster.object();
         // The API server raises the generation for changes of the spec alone.

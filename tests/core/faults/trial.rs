@@ -16,7 +16,6 @@ use rayfit::simulate::moment::Moment;
 use rayfit::simulate::scaler::SparedSteps;
 use rayfit::simulate::settings::{LIVENESS_S, WorldSettings};
 use rayfit::simulate::trace::Trace;
-use rayfit::simulate::world::group::SimulatedGroupError;
 use rayfit::simulate::world::queue::WorldEvent;
 use rayfit::simulate::world::{Machines, World, WorldView};
 
@@ -76,7 +75,7 @@ impl Staging {
 /// # Errors
 ///
 /// A group of the scene cannot be read.
-pub(crate) fn trial(plan: &FaultPlan) -> Result<Option<Failed>, SimulatedGroupError> {
+pub(crate) fn trial(plan: &FaultPlan) -> Result<Option<Failed>, String> {
     watched(plan, Staging::of(plan), &mut |_, _| {})
 }
 
@@ -90,7 +89,7 @@ pub(crate) fn watched(
     plan: &FaultPlan,
     staging: Staging,
     seen: &mut dyn FnMut(&World, Option<Moment>),
-) -> Result<Option<Failed>, SimulatedGroupError> {
+) -> Result<Option<Failed>, String> {
     let mut trial = FaultTrial::new(plan, staging, seen)?;
     Ok(trial.run().err().map(|violation| trial.failed(violation)))
 }
@@ -167,7 +166,7 @@ impl<'a> FaultTrial<'a> {
         plan: &FaultPlan,
         staging: Staging,
         seen: &'a mut dyn FnMut(&World, Option<Moment>),
-    ) -> Result<Self, SimulatedGroupError> {
+    ) -> Result<Self, String> {
         let machines = Machines::new(&staging.world.pools);
         Self::beside(plan, staging, machines, seen)
     }
@@ -178,7 +177,7 @@ impl<'a> FaultTrial<'a> {
         staging: Staging,
         machines: Machines,
         seen: &'a mut dyn FnMut(&World, Option<Moment>),
-    ) -> Result<Self, SimulatedGroupError> {
+    ) -> Result<Self, String> {
         let scene = plan.scene.clone();
         let trace = scene.trace();
         let cluster = tenant(scene.cluster(), machines.present.len());

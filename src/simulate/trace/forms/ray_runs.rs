@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::simulate::trace::draft::{JobDraft, as_name};
-use crate::simulate::trace::error::{Place, TraceError, TraceFault};
+use crate::simulate::trace::error::{Place, TraceError};
 use crate::simulate::trace::job::{JobDemand, JobShape, PlacementStrategy};
 use crate::simulate::trace::loss::Loss;
 
@@ -203,13 +203,10 @@ fn draft(run: RayRun, seconds: f64) -> JobDraft {
 
 fn group(id: String, (ready, end): (f64, f64), groups: &Groups) -> Result<JobDraft, TraceError> {
     let Some(group) = groups.get(&id) else {
-        return Err(Place::Whole.fault(TraceFault::UnknownName {
-            what: "placement group",
-            found: format!("{id:?}"),
-            remedy: "tasks ran in it; append the output of ray list placement-groups --detail \
-                     --format json --limit 10000 to the file"
-                .to_owned(),
-        }));
+        return Err(Place::Whole.fault(format!(
+            "there is no placement group {id:?}; tasks ran in it; append the output of ray list placement-groups \
+             --detail --format json --limit 10000 to the file"
+        )));
     };
     let demand = JobDemand::PlacementGroup {
         strategy: group.strategy.unwrap_or(PlacementStrategy::Pack),

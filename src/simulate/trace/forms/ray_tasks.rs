@@ -9,7 +9,7 @@ use serde_json::{Deserializer, Value};
 
 use super::ray_runs::{ActorEnds, Groups, RayGroup, RayKind, RayRun, drafts};
 use crate::simulate::trace::draft::JobDraft;
-use crate::simulate::trace::error::{Place, TraceError, TraceFault, syntax};
+use crate::simulate::trace::error::{Place, TraceError, syntax};
 use crate::simulate::trace::job::JobShape;
 use crate::simulate::trace::loss::Loss;
 use crate::text::{shown, shown_text};
@@ -62,7 +62,7 @@ fn seconds(moment: &Value, place: &Place) -> Result<f64, TraceError> {
     let time = time.and_then(|time| Offset::UTC.to_timestamp(time).ok());
     let time = time.ok_or_else(|| {
         let expected = "Ray writes 2026-01-31 12:00:00.000000, or milliseconds";
-        place.wrong("a time", shown(moment), expected)
+        place.wrong("a time", &shown(moment), expected)
     })?;
     Ok(time.as_duration().as_secs_f64())
 }
@@ -114,7 +114,7 @@ fn run(record: ListedRecord) -> Result<Option<RayRun>, TraceError> {
         other => {
             let expected = "Ray 2.60 has NORMAL_TASK, ACTOR_CREATION_TASK, ACTOR_TASK, DRIVER_TASK";
             let other = shown_text(other.unwrap_or_default());
-            return Err(place.wrong("type", other, expected));
+            return Err(place.wrong("type", &other, expected));
         }
     };
     let seconds = |moment: Option<Value>| moment.map(|moment| seconds(&moment, &place)).transpose();
@@ -122,10 +122,9 @@ fn run(record: ListedRecord) -> Result<Option<RayRun>, TraceError> {
     let mut ready = events.filter(|event| event.state == READY);
     let ready = ready.find_map(|event| event.created_ms);
     let ready = seconds(ready.or(record.creation_time_ms))?.ok_or_else(|| {
-        place.fault(TraceFault::Missing {
-            field: "creation_time_ms",
-            remedy: "list again with --detail: ray list tasks --detail --format json --limit 10000",
-        })
+        let remedy =
+            "list again with --detail: ray list tasks --detail --format json --limit 10000";
+        place.missing("creation_time_ms", remedy)
     })?;
     let start = seconds(record.start_time_ms)?;
     let end = seconds(record.end_time_ms)?;

@@ -96,6 +96,6 @@ impl World {
             return Err(refused(403, &message, &[]));
         }
         self.set_cluster(patched)
-            .map_err(|error| refused(422, &error.to_string(), &["FieldValueInvalid"]))
+            .map_err(|error| refused(422, &error, &["FieldValueInvalid"]))
     }
 }

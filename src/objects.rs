@@ -109,6 +109,7 @@ impl StoredObjects {
             return;
         };
         let alike = self.0.entry((identity.kind, identity.name)).or_default();
+        // kubectl applies a file from top to bottom, so that the last one is stored.
         alike.retain(|other| namespace(other) != identity.namespace.as_deref());
         alike.push(object);
     }

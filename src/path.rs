@@ -91,6 +91,7 @@ impl FieldPath {
                     pointer.push('/');
                     pointer.push_str(&index.to_string());
                 }
+                // A JSON pointer cannot lead into a string.
                 Segment::Inside(_) => break,
             }
         }

@@ -82,6 +82,7 @@ pub enum HoursEnd {
 /// Reads the name of a time zone.
 pub fn zone(name: &str) -> Result<TimeZone, ScheduleError> {
     let zone = ZONES.get(name);
+    // The name is a policy's, and may be of any length.
     zone.map_err(|_| ScheduleError::NoZone(name.chars().take(64).collect()))
 }
 
@@ -97,6 +98,8 @@ impl CronExpression {
         let cron = parser.build().parse(text);
         let cron = cron.map_err(|error: CronError| ScheduleError::Syntax(error.to_string()))?;
         let read = Self(Arc::new(cron));
+        // An expression such as `0 0 30 2 *` is well-formed and never holds, which its author should learn at
+        // once.
         let mut days = Date::constant(2024, 1, 1).series(1.day()).take(CYCLE_DAYS);
         if days.any(|day| read.is_on(day)) {
             Ok(read)

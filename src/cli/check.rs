@@ -120,6 +120,8 @@ impl CheckCommand {
         anstream::stdout().write_all(text.as_bytes())?;
         report.remarks.iter().for_each(outcome::warn);
         report.unread.iter().for_each(outcome::complain);
+        // A denial counts for more than input that could not be read: a pipeline that acts on 1 must not miss
+        // it.
         Ok(match report {
             FindingsReport { tally, .. } if tally.denied > 0 => Outcome::Denied,
             FindingsReport { unread, .. } if !unread.is_empty() => Outcome::Failed,
@@ -176,6 +178,8 @@ impl Circumstances {
             }
             Err(error) => unreadable.push(unread(&name, &error)),
         }
+        // Folders with charts have templates that are no YAML yet: only a file that was named, or that names a
+        // Ray kind, is a fault.
         if !unreadable.is_empty() && source.is_unrelated() {
             report.tally.unrelated += 1;
         } else {

@@ -65,6 +65,7 @@ impl DefaultCommand {
         let mut out = String::new();
         for (index, document) in yaml::read(&text).into_iter().enumerate() {
             let document = document.map_err(|fault| unread(&name, fault))?;
+            // Of a key that occurs twice the output has one value, so whoever pipes it on would not notice.
             let remarks = document.overwritten.into_iter();
             remarks.for_each(|fault| outcome::warn(unread(&name, fault)));
             let before = document.value;

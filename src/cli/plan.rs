@@ -145,6 +145,7 @@ impl PlanCommand {
             ..usual
         };
         let (plan, report) = decide(snapshot, &settings);
+        // The controller checks its plans so too, and does not act on the parts that break a rule.
         let mut violations = check::check(snapshot, &plan);
         violations.extend(check::above_workers(snapshot, &plan, settings.max_workers));
         match self.output {

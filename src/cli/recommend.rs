@@ -185,6 +185,7 @@ impl RecommendCommand {
         let world = self.world.world(&cluster)?;
         let (mut reconciler, admission) = self.world.ruled(&cluster)?;
         let is_ours = RayObject::parse(&cluster).is_some_and(|ray| ray.reconcile_mode().is_ours());
+        // Whoever has not chosen Rayfit for the cluster asks what to set while Ray's autoscaler scales it.
         reconciler.plan.strategy = match self.strategy {
             Some(strategy) => strategy,
             None if is_ours => reconciler.plan.strategy,
@@ -202,6 +203,7 @@ impl RecommendCommand {
             SearchField::Policy(field) => Some(VariedField::Policy(field)),
             _ => None,
         };
+        // The search would leave such bounds aside without a word.
         if let Some(field) = self.within.iter().find_map(policy_field)
             && reconciler.plan.strategy == Strategy::Ray
         {

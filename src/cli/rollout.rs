@@ -62,6 +62,8 @@ impl RolloutCommand {
         let (values, facts, policies) = if self.inputs.is_empty() {
             let (values, facts, stored) =
                 block_on(async { stored(&self.cluster.client().await?).await })?;
+            // Policies of --policy are what is to be in force, so those of the cluster do not count beside
+            // them.
             (values, facts, if given.is_empty() { stored } else { given })
         } else {
             let facts = self.facts.as_deref().map(documents::facts).transpose()?;

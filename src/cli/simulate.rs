@@ -64,6 +64,7 @@ impl SimulateCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let study = self.study()?;
         let count = study.simulations();
+        // Values of several fields multiply, so that a slip in --vary could take days.
         if count > MOST_SIMULATIONS {
             bail!("these are {count} simulations: vary less, up to {MOST_SIMULATIONS}");
         }

@@ -75,6 +75,7 @@ impl TraceCommand {
 
     fn print(&self, source: &InputSource, out: &mut impl Write) -> anyhow::Result<()> {
         let text = source.read_up_to(MAX_BYTES).context(source.name())?;
+        // The own form has a name in its header; others have none, and take that of the file.
         let name = match source {
             InputSource::Stdin => "trace".to_owned(),
             InputSource::File(path) | InputSource::Found(path) => {

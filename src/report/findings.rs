@@ -133,6 +133,7 @@ impl FindingsReport {
                     omitted,
                 }
             }));
+        // Findings come by rule, and people go through a file from top to bottom.
         if let Some(added) = self.entries.get_mut(from..) {
             added.sort_by_key(|entry| (entry.span.start, entry.finding.rule));
         }
@@ -160,6 +161,7 @@ const REACH: usize = 1024;
 /// The line around a place of `source`, and the number of characters that are left out before it.
 fn line_around(source: &str, at: Position) -> (String, usize) {
     let (head, tail) = source.split_at_checked(at.offset).unwrap_or((source, ""));
+    // A cut inside a character would panic.
     let head = &head[head.floor_char_boundary(head.len().saturating_sub(REACH))..];
     let tail = &tail[..tail.floor_char_boundary(REACH)];
     let head = head.rsplit(['\n', '\r']).next().unwrap_or_default();

@@ -68,6 +68,7 @@ fn data(text: &str) -> String {
 
 /// The value of a property, escaped.
 fn property(text: &str) -> String {
+    // The runner ends a property at a comma, and the properties at a colon.
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 

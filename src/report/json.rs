@@ -16,6 +16,7 @@ pub fn render(report: &FindingsReport) -> String {
         "summary": {
             "checked": tally.checked,
             "denied": tally.denied,
+            // Programs read these names, so they stay whatever the fields are called here.
             "passedOver": tally.others,
             "filesPassedOver": tally.unrelated,
             "errors": report.count(Mode::Enforce),

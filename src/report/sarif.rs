@@ -15,6 +15,7 @@ pub fn render(report: &FindingsReport) -> String {
     let rules = RULES.iter().map(|rule| {
         let mode = match rule.mode {
             OwnMode::Always(mode) => mode,
+            // A rule has one default level in SARIF; each result has that of its own mode.
             OwnMode::ByCase(_) => Mode::Enforce,
         };
         json!({
@@ -42,6 +43,7 @@ pub fn render(report: &FindingsReport) -> String {
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
                 "rules": rules.collect::<Vec<_>>(),
             }},
+            // Columns count characters here; SARIF also knows UTF-16 units.
             "columnKind": "unicodeCodePoints",
             "invocations": [{
                 "executionSuccessful": report.unread.is_empty(),

@@ -102,6 +102,7 @@ fn pool(written: WrittenPool) -> Result<NodePool, String> {
     let amount = |name: &str, value: &Value| {
         let amount =
             Quantity::from_json(value).map_err(|error| fault(format!("{name}: {error}")))?;
+        // A node without CPU or memory would hold no pod, and pods would wait for it for ever.
         if amount <= Quantity::ZERO {
             return Err(fault(format!("{name} is {amount}: write more than 0")));
         }

@@ -186,6 +186,7 @@ impl WaitSummary {
             clippy::cast_precision_loss,
             reason = "a place in a list"
         )]
+        // The nearest rank is a wait that some job really had; a mean of two would be nobody's.
         let at = |part: f64| {
             waits[((waits.len() as f64 * part).ceil() as usize)
                 .saturating_sub(1)

@@ -59,6 +59,7 @@ pub fn run(
     let mut scaler = Scaler::new(reconciler);
     scaler.spared = SparedSteps::Looks;
     scaler.look_after(0.0, &mut world);
+    // Jobs that came earlier would wait for the first start of the cluster, whatever scales it.
     let limit = Moment::at(START_S);
     while world.now < limit && !world.is_up() && step(&mut world, &mut scaler).is_some() {}
     // Ray's autoscaler looks every five seconds: at which of them the first job comes is chance.

@@ -88,6 +88,7 @@ impl Study {
             for (variation, value) in &set {
                 variation.set(*value, &mut cluster, &mut world, &mut reconciler);
             }
+            // Strategies are innermost, so that those of one setting are beside each other in the table.
             for strategy in &self.strategies {
                 let mut reconciler = reconciler.clone();
                 reconciler.plan.strategy = *strategy;

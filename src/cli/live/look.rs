@@ -79,6 +79,7 @@ pub(crate) async fn look(
             Some(format!("{error:#}")),
         ),
     };
+    // The scaler in a head's container decides without them, and so does whoever foresees its decisions.
     let (nodes, loads) = if sees_all(&cluster) {
         neighbours(client, &cluster, &pods).await
     } else {
@@ -201,11 +202,13 @@ async fn ask(
 ) -> anyhow::Result<(ClusterResourceState, String)> {
     let gcs = connect(client, key, cluster, pods, address).await?;
     let mut state = gcs.cluster_resource_state().await?;
+    // Only the end of an idle cluster depends on its users, and without their number it is said to be unknown.
     if cluster["spec"]["idleTerminationOptions"].is_object() {
         state.users = gcs.users(None).await.ok();
     }
     let extras = Extras::of(&cluster.clone().into(), &PlanSettings::default());
     memory_watch::fill_once(&gcs, &extras.follows, &mut state, &Clock::default()).await;
+    // `ray status` shows the text under this key, whichever autoscaler has written it.
     let error = gcs.kv_get("", ERROR_KEY).await?.unwrap_or_default();
     Ok((state, String::from_utf8_lossy(&error).into_owned()))
 }

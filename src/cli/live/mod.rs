@@ -112,6 +112,7 @@ impl LiveArgs {
                 ));
                 Policies::default()
             });
+            // Recordings go to others, and labels may name people, teams and customers.
             let keys = policies.label_keys();
             let mut cluster = look.snapshot.ray_cluster.object().clone();
             retain_labels(&mut cluster, |key| keys.contains(key));

@@ -36,6 +36,7 @@ impl HashArgs {
 /// The key in a file, or a new one that nobody will know.
 fn key(file: Option<&Path>) -> anyhow::Result<Vec<u8>> {
     let Some(file) = file else {
+        // The key ends with the process, so that nobody can try names against the hashes later.
         let mut key = vec![0; KEY];
         let random = SystemRandom::new().fill(&mut key);
         random.map_err(|_| anyhow::anyhow!("this machine gives no random numbers for a key"))?;

@@ -20,6 +20,7 @@ pub(in crate::cli) struct Progress {
 impl Progress {
     /// Progress of something that is `checked`, or `simulated`.
     pub(in crate::cli) fn new(verb: &'static str) -> Self {
+        // A log would keep every update, because nothing there goes back to the beginning of a line.
         let terminal = std::io::stderr().is_terminal();
         Self {
             verb,
@@ -47,6 +48,7 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.shown {
+            // The result follows on the same terminal.
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
     }

@@ -86,6 +86,7 @@ impl WorldArgs {
                 pools.with_context(|| path.display().to_string())?
             }
         };
+        // Otherwise the jobs of such a group wait until the end, and the result does not say why.
         pools::check(&pools, cluster).map_err(anyhow::Error::msg)?;
         let mut world = WorldSettings {
             seed: self.seed,

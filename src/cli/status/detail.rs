@@ -25,6 +25,7 @@ const PODS: usize = 50;
 /// A cluster, as far as it can be observed.
 pub(super) fn text(key: &Key, look: &LiveState, settings: &PlanSettings) -> String {
     let snapshot = &look.snapshot;
+    // The planner of the controller decides, so that what is shown is what would be done.
     let (plan, report) = decide(snapshot, settings);
     let mut text = head(key, look);
     let _ = write!(text, "\n{}", groups(snapshot, &report));

@@ -283,6 +283,7 @@ impl Ray {
                 self.wait(*number);
             }
         }
+        // Jobs that were lost read nothing any more, so outputs that were kept for them alone are dropped.
         for number in 0..self.jobs.all.len() {
             self.drop_if_unneeded(number, now);
         }

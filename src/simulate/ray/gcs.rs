@@ -92,6 +92,8 @@ impl Ray {
                     }
                 })
                 .collect(),
+            // Traces have no calls of `request_resources()`. Without a number of users the cluster never ends
+            // by itself.
             cluster_resource_constraints: Vec::new(),
             users: None,
         }

@@ -125,6 +125,7 @@ impl Jobs {
                     let bundle = names.bundle(shape);
                     let next = shapes.len();
                     let number = *numbers.entry(bundle.clone()).or_insert(next);
+                    // Jobs of one shape wait in one queue, and a trace of a million tasks has few shapes.
                     if number == next {
                         shapes.push(bundle);
                     }
@@ -236,6 +237,7 @@ impl Jobs {
                     child_job.state = JobState::Blocked;
                     were_ready.push(child);
                 }
+                // A child that runs has read its inputs already.
                 JobState::Running(_) | JobState::Ended | JobState::Lost => {}
             }
         }

@@ -40,6 +40,7 @@ pub(super) fn hybrid(
         };
         found.push((spares, score, number));
     }
+    // Equal nodes stay in the order of their numbers, so that equal simulations draw equal nodes.
     found.sort_by(|one, other| {
         (one.0.cmp(&other.0))
             .then(one.1.total_cmp(&other.1))
@@ -95,6 +96,7 @@ pub(super) fn gang(
         let candidates = || free.iter().enumerate().filter(fits);
         let place = match strategy {
             PlacementStrategy::StrictSpread => candidates().find(|node| !is_taken(node)),
+            // `SPREAD` and `PACK` are wishes: where they cannot be met, any node will do.
             PlacementStrategy::Spread => candidates()
                 .find(|node| !is_taken(node))
                 .or_else(|| candidates().next()),

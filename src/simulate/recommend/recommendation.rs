@@ -40,6 +40,7 @@ impl Recommendation {
                 let today = trials.iter().position(|trial| *trial == 0);
                 nearest(&places, better).or(knee).or(today).or(good.next())
             }
+            // Places are in the order of cost.
             (Some(_), None) => good.next(),
             (None, Some(_)) => {
                 good.min_by(|one, other| places[*one].1.total_cmp(&places[*other].1))

@@ -155,6 +155,7 @@ impl Search {
             + longest(SearchField::Policy(PolicyField::KeepSmallSeconds), 0.0);
         let mut by_seed = Vec::new();
         for number in 0..self.seeds.max(1) {
+            // All choices have the same seeds, so that chance speaks for none of them.
             let world = WorldSettings {
                 seed: self.world.seed.wrapping_add(number.into()),
                 tail_s,
@@ -213,6 +214,7 @@ impl Search {
         // is allowed to stay, and must not refuse all choices.
         let old = RayObject::parse(&self.space.cluster);
         RayObject::parse(&cluster).is_some_and(|new| {
+            // The Kubernetes cluster is not known here: rules that need facts about it say nothing.
             let facts = Facts::default();
             !judge(&new, old.as_ref(), None, &facts, &self.admission).is_allowed()
         })
@@ -247,6 +249,7 @@ impl Walk<'_> {
         {
             self.found.trials.push(trial);
         } else {
+            // A choice that cannot be simulated does not end the search, since others can be.
             self.found.refused += 1;
         }
     }

@@ -94,9 +94,11 @@ impl Space {
         let mut parameters = Vec::new();
         let idle = common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S);
         let inherits = |spec: &GroupSpec| spec.idle_timeout.seconds().is_none();
+        // The timeout of the cluster has no effect on groups with one of their own.
         if workers.iter().any(|(spec, _)| inherits(spec)) {
             parameters.extend(idle_parameter(None, idle));
         }
+        // Version 1 of the autoscaler knows only the timeout of the cluster.
         let has_own_idle = uses_v2 && workers.len() > 1;
         for (at, (spec, group)) in workers.iter().enumerate() {
             let of_group = spec.idle_timeout.seconds();

@@ -91,6 +91,7 @@ fn curves(out: &mut String, study: &Study, rows: &[StudyRow]) {
          have equal axes.</p>\n<div class=\"rows\">\n",
     );
     let mut number = 0;
+    // Simulations that differ in the strategy alone are compared by eye, which takes equal axes.
     for alike in rows.chunk_by(|one, other| one.set == other.set) {
         let axes = CurveAxes::of(alike, has_nodes);
         for row in alike {

@@ -146,6 +146,7 @@ pub(super) fn to_first(more: String, now: f64, before: f64) -> String {
         return more;
     }
     let percent = (now / before - 1.0) * 100.0;
+    // Rounded it would be `+0.0 %`, which looks like a difference.
     if percent.abs() < 0.05 {
         return "same".to_owned();
     }

@@ -46,6 +46,7 @@ impl LookHost for WorldHost<'_> {
 
     fn freshness(&mut self) -> Freshness {
         let view = self.world.view.version;
+        // The first view is number 1: at 0 the watches have shown nothing yet.
         if view == 0 {
             Freshness::NotListed
         } else if self.scaler.judged.replace(view) == Some(view) {
@@ -90,7 +91,7 @@ impl LookHost for WorldHost<'_> {
             scaler.idle = None;
         }
         if !world.disturbance.is_cut_off() {
-            // Where nothing has another version, the answer would be that of the last round again.
+            // As long as no version differs, the answer would be that of the last round again.
             let versions = ObservedVersions::of(world);
             if scaler.idle.as_ref().is_some_and(|idle| idle.of == versions) {
                 return Ok(None);

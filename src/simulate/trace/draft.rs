@@ -106,6 +106,7 @@ impl JobDraft {
         let mut last = None;
         for used in &mut self.memory {
             used.at = time(&place, "a moment in memory", used.at)?;
+            // The simulation takes the last moment that is past, which needs them in order.
             if last.is_some_and(|last| last >= used.at) {
                 let expected = "moments in memory are in the order of time";
                 return Err(place.wrong("a moment", &used.at.to_string(), expected));

@@ -154,6 +154,7 @@ impl VariedField {
         match self {
             Self::IdleTimeoutSeconds => {
                 cluster["spec"]["autoscalerOptions"]["idleTimeoutSeconds"] = json!(value);
+                // A group with a timeout of its own does not take that of the cluster.
                 each_group(cluster, None, |group| {
                     if group.contains_key("idleTimeoutSeconds") {
                         group.insert("idleTimeoutSeconds".to_owned(), json!(value));
@@ -162,6 +163,7 @@ impl VariedField {
             }
             Self::MinReplicas => each_group(cluster, group, |group| {
                 group.insert("minReplicas".to_owned(), json!(whole));
+                // A manifest with this minimum would ask for as many from the beginning.
                 let replicas = group.get("replicas").and_then(Value::as_i64);
                 group.insert(
                     "replicas".to_owned(),

@@ -243,6 +243,7 @@ impl World {
     /// The next thing that happens by itself, and the world at its moment.
     pub fn advance(&mut self) -> Option<WorldEvent> {
         let Reverse((at, _, event)) = self.events.pop()?;
+        // All events of one moment make one point of the curves.
         if at > self.now {
             self.settle();
         }
@@ -351,6 +352,7 @@ impl World {
         for (number, job) in trace.jobs.iter().enumerate() {
             self.after(job.at, WorldEvent::Submitted(number));
         }
+        // The cost of bringing the cluster up is not that of the workload.
         let rate = self.ledger.rate;
         self.ledger = CostLedger::default();
         self.ledger.set(Capacity::default(), self.now);

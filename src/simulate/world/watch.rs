@@ -32,6 +32,7 @@ impl World {
     pub fn stored(&self) -> WorldView {
         let pods = self.own().map(|pod| &self.machines.pods[pod]);
         let nodes = self.machines.nodes.iter();
+        // A node registers with the API server about when it is ready.
         let nodes = nodes.filter(|node| node.is_ready && node.removed.is_none());
         let nodes = nodes.map(|node| {
             // The taint by which Karpenter marks a node that it empties.

@@ -79,6 +79,7 @@ impl World {
             Effect::ResizePod(patch) => self.resize_pod(patch),
             Effect::ResizeRaylet(resize) => self.resize_raylet(resize),
             Effect::Drain(drain) => Ok(self.drain(drain)),
+            // Only people read these, and nothing here follows from them.
             Effect::Report(_) | Effect::PutError(_) => Ok(Reply::Ok),
         }
     }

@@ -97,22 +97,11 @@ fn unfold<'a>(pointer: String, object: Cow<'a, Value>, found: &mut Vec<Item<'a>>
     }
 }
 
-/// Stored objects by kind, namespace and name.
+/// StoredObjects objects by kind, namespace and name.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Stored(BTreeMap<(Kind, String), Vec<Value>>);
+pub struct StoredObjects(BTreeMap<(Kind, String), Vec<Value>>);
 
-/// The stored object that a manifest would change.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum StoredVersion<'a> {
-    /// None: it creates a new object.
-    Nothing,
-    /// This object.
-    Object(&'a Value),
-    /// One of several objects in different namespaces; the manifest does not say which.
-    Ambiguous(usize),
-}
-
-impl Stored {
+impl StoredObjects {
     /// Adds an object, unless it is not a Ray object. Of objects with the same identity the last
     /// one counts.
     pub fn add(&mut self, object: Value) {
@@ -120,6 +109,7 @@ impl Stored {
             return;
         };
         let alike = self.0.entry((identity.kind, identity.name)).or_default();
+        // kubectl applies a file from top to bottom, so that the last one is stored.
         alike.retain(|other| namespace(other) != identity.namespace.as_deref());
         alike.push(object);
     }
@@ -127,16 +117,20 @@ impl Stored {
     /// The object that a manifest of this identity would change. A manifest may leave out its
     /// namespace (kubectl adds that of its context), and so may a stored object that was taken from
     /// a manifest. If only one side names a namespace, that decides.
-    pub fn find(&self, identity: &Identity) -> StoredVersion<'_> {
+    ///
+    /// # Errors
+    ///
+    /// So many objects of the name are in different namespaces, and the manifest does not say which one it is.
+    pub fn find(&self, identity: &Identity) -> Result<Option<&Value>, usize> {
         let alike = self.0.get(&(identity.kind, identity.name.clone()));
         let alike = alike.map_or(&[][..], Vec::as_slice);
-        let wanted = identity.namespace.as_deref();
-        let is = |wanted: Option<&str>| alike.iter().find(|other| namespace(other) == wanted);
-        match (is(wanted), wanted, alike) {
-            (Some(object), ..) | (None, None, [object]) => StoredVersion::Object(object),
-            (None, None, [_, _, ..]) => StoredVersion::Ambiguous(alike.len()),
-            (None, Some(_), _) => is(None).map_or(StoredVersion::Nothing, StoredVersion::Object),
-            (None, None, []) => StoredVersion::Nothing,
+        let named = identity.namespace.as_deref();
+        let is = |named: Option<&str>| alike.iter().find(|other| namespace(other) == named);
+        match (is(named), named, alike) {
+            (Some(object), ..) | (None, None, [object]) => Ok(Some(object)),
+            (None, None, [_, _, ..]) => Err(alike.len()),
+            (None, Some(_), _) => Ok(is(None)),
+            (None, None, []) => Ok(None),
         }
     }
 }
@@ -246,17 +240,14 @@ mod tests {
     #[test]
     fn what_is_stored_is_found_whichever_side_names_the_namespace() {
         let found = |stored: &[(Option<&str>, i64)], wanted: Option<&str>| {
-            let mut all = Stored::default();
+            let mut all = StoredObjects::default();
             for (namespace, marker) in stored {
                 all.add(cluster(*namespace, *marker));
             }
             let wanted = cluster(wanted, 0);
             let identity = Identity::of(&RayObject::parse(&wanted).unwrap());
-            match all.find(&identity) {
-                StoredVersion::Nothing => Ok(None),
-                StoredVersion::Object(object) => Ok(object["spec"]["marker"].as_i64()),
-                StoredVersion::Ambiguous(count) => Err(count),
-            }
+            let marker = |object: &Value| object["spec"]["marker"].as_i64();
+            all.find(&identity).map(|object| object.and_then(marker))
         };
         let (x, y) = ((Some("x"), 1), (Some("y"), 2));
         assert_eq!(found(&[x, y], Some("y")), Ok(Some(2)));

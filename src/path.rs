@@ -91,6 +91,7 @@ impl FieldPath {
                     pointer.push('/');
                     pointer.push_str(&index.to_string());
                 }
+                // A JSON pointer cannot lead into a string.
                 Segment::Inside(_) => break,
             }
         }
@@ -162,7 +163,7 @@ impl fmt::Display for FieldPath {
     }
 }
 
-/// Whether the key can follow a dot.
+/// Checks whether the key can follow a dot.
 fn is_plain(key: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     !key.is_empty() && key.bytes().all(plain)

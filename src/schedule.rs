@@ -52,7 +52,7 @@ pub struct CronExpression(Arc<Cron>);
 
 /// A moment that an expression names.
 #[derive(Debug, Clone, Copy)]
-struct Moment {
+struct Occurrence {
     /// Local wall-clock time.
     written: DateTime,
     /// The instant.
@@ -82,6 +82,7 @@ pub enum HoursEnd {
 /// Reads the name of a time zone.
 pub fn zone(name: &str) -> Result<TimeZone, ScheduleError> {
     let zone = ZONES.get(name);
+    // The name is a policy's, and may be of any length.
     zone.map_err(|_| ScheduleError::NoZone(name.chars().take(64).collect()))
 }
 
@@ -97,6 +98,8 @@ impl CronExpression {
         let cron = parser.build().parse(text);
         let cron = cron.map_err(|error: CronError| ScheduleError::Syntax(error.to_string()))?;
         let read = Self(Arc::new(cron));
+        // An expression such as `0 0 30 2 *` is well-formed and never holds, which its author should learn at
+        // once.
         let mut days = Date::constant(2024, 1, 1).series(1.day()).take(CYCLE_DAYS);
         if days.any(|day| read.is_on(day)) {
             Ok(read)
@@ -121,7 +124,7 @@ impl CronExpression {
 
     /// The moments of a day, the first one first by what clocks show. A time that a change of the clocks
     /// leaves out comes as much later; one that comes twice counts the first time.
-    fn of_day(&self, day: Date, zone: &TimeZone) -> impl DoubleEndedIterator<Item = Moment> {
+    fn of_day(&self, day: Date, zone: &TimeZone) -> impl DoubleEndedIterator<Item = Occurrence> {
         let hours = if self.is_on(day) { 0..24_i8 } else { 0..0 };
         let pattern = &self.0.pattern;
         let hours = hours.filter(move |hour| {
@@ -139,12 +142,12 @@ impl CronExpression {
             let written = day.at(hour, minute, 0, 0);
             let time = zone.to_ambiguous_zoned(written).compatible().ok()?;
             let at = time.timestamp();
-            Some(Moment { written, at })
+            Some(Occurrence { written, at })
         })
     }
 
     /// The last moment up to `now`, unless it is too long ago.
-    fn last(&self, now: Timestamp, zone: &TimeZone) -> Option<Moment> {
+    fn last(&self, now: Timestamp, zone: &TimeZone) -> Option<Occurrence> {
         let mut day = zone.to_datetime(now).date();
         for _ in 0..=LONGEST_DAYS {
             let mut moments = self.of_day(day, zone).rev();
@@ -158,7 +161,7 @@ impl CronExpression {
 
     /// The first moment after `now` that comes after another one by what clocks show, unless it is too
     /// far ahead.
-    fn next(&self, now: Timestamp, after: DateTime, zone: &TimeZone) -> Option<Moment> {
+    fn next(&self, now: Timestamp, after: DateTime, zone: &TimeZone) -> Option<Occurrence> {
         let mut day = zone.to_datetime(now).date();
         for _ in 0..=LONGEST_DAYS {
             let mut moments = self.of_day(day, zone);

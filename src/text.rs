@@ -31,7 +31,7 @@ pub fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// Whether terminals and pages obey a character instead of showing it: control characters, those that
+/// Checks whether terminals and pages obey a character instead of showing it: control characters, those that
 /// end a line, and those that turn the direction of text.
 pub fn is_obeyed(char: char) -> bool {
     char.is_control()

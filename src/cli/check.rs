@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use super::Outcome;
-use super::shared::documents::{documents, facts};
+use super::shared::documents::{facts, objects as objects_of};
 use super::shared::outcome;
 use super::shared::policies::PolicyArgs;
 use super::shared::progress::Progress;
@@ -17,10 +17,10 @@ use super::shared::settings::SettingsArgs;
 use super::shared::source::{self, InputSource};
 use crate::facts::Facts;
 use crate::judge::{Verdict, ceiling, fold, judge};
-use crate::objects::{self, Identity, Item, Stored, StoredVersion};
+use crate::objects::{self, Identity, Item, StoredObjects};
 use crate::policy::{Policies, Settings};
 use crate::ray::{Group, RayObject};
-use crate::report::{FindingsReport, Unread, Unreadable, github, json, sarif, text};
+use crate::report::{FindingsReport, UnreadInput, Unreadable, github, json, sarif, text};
 use crate::rules::schema;
 use crate::text::shown_text;
 use crate::yaml::{self, Document, YamlFault};
@@ -51,9 +51,9 @@ pub(super) struct CheckCommand {
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
 
-    /// Format of the findings
+    /// FindingsFormat of the findings
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
-    output: Format,
+    output: FindingsFormat,
 
     /// Check the objects without applying Rayfit's defaults first, for objects stored without them
     #[arg(long)]
@@ -76,7 +76,7 @@ pub(super) struct CheckCommand {
 }
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
-enum Format {
+enum FindingsFormat {
     /// For people: the line, why it matters, and how to fix it
     #[default]
     Text,
@@ -90,13 +90,14 @@ enum Format {
 
 impl CheckCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let mut stored = StoredObjects::default();
+        if let Some(path) = &self.old {
+            objects_of(path)?
+                .into_iter()
+                .for_each(|object| stored.add(object));
+        }
         let circumstances = Circumstances {
-            old: self
-                .old
-                .as_deref()
-                .map(stored)
-                .transpose()?
-                .unwrap_or_default(),
+            old: stored,
             facts: self
                 .facts
                 .as_deref()
@@ -111,14 +112,16 @@ impl CheckCommand {
         };
         let report = circumstances.check(&self.inputs)?;
         let text = match self.output {
-            Format::Text => text::render(&report),
-            Format::Json => json::render(&report),
-            Format::Sarif => sarif::render(&report),
-            Format::Github => github::render(&report),
+            FindingsFormat::Text => text::render(&report),
+            FindingsFormat::Json => json::render(&report),
+            FindingsFormat::Sarif => sarif::render(&report),
+            FindingsFormat::Github => github::render(&report),
         };
         anstream::stdout().write_all(text.as_bytes())?;
         report.remarks.iter().for_each(outcome::warn);
         report.unread.iter().for_each(outcome::complain);
+        // A denial counts for more than input that could not be read: a pipeline that acts on 1 must not miss
+        // it.
         Ok(match report {
             FindingsReport { tally, .. } if tally.denied > 0 => Outcome::Denied,
             FindingsReport { unread, .. } if !unread.is_empty() => Outcome::Failed,
@@ -129,7 +132,7 @@ impl CheckCommand {
 
 /// The settings and facts that manifests are checked with.
 struct Circumstances {
-    old: Stored,
+    old: StoredObjects,
     facts: Facts,
     policies: Policies,
     now: Timestamp,
@@ -152,7 +155,7 @@ impl Circumstances {
         }
         let mut progress = Progress::new("checked");
         for (count, source) in sources.iter().enumerate() {
-            progress.files(count, sources.len());
+            progress.show(format_args!("{count} of {} files", sources.len()));
             self.source(source, &mut report)?;
         }
         Ok(report)
@@ -166,7 +169,7 @@ impl Circumstances {
                 for document in yaml::read(&text) {
                     match document {
                         Ok(document) => self.document((&name, &text), &document, report)?,
-                        Err(fault) => unreadable.push(Unread {
+                        Err(fault) => unreadable.push(UnreadInput {
                             file: name.clone(),
                             reason: Unreadable::Content(fault),
                         }),
@@ -175,6 +178,8 @@ impl Circumstances {
             }
             Err(error) => unreadable.push(unread(&name, &error)),
         }
+        // Folders with charts have templates that are no YAML yet: only a file that was named, or that names a
+        // Ray kind, is a fault.
         if !unreadable.is_empty() && source.is_unrelated() {
             report.tally.unrelated += 1;
         } else {
@@ -207,9 +212,8 @@ impl Circumstances {
 
     fn verdict(&self, object: &Value, identity: &Identity) -> anyhow::Result<Verdict> {
         let old = match self.old.find(identity) {
-            StoredVersion::Nothing => None,
-            StoredVersion::Object(old) => Some(old),
-            StoredVersion::Ambiguous(count) => {
+            Ok(old) => old,
+            Err(count) => {
                 outcome::warn(format!(
                     "{identity}: --old has {count} of this name in different namespaces, so it is \
                      checked as a new object; write its namespace"
@@ -279,20 +283,9 @@ fn unfilled(object: &RayObject<'_>, document: &Document, pointer: &str) -> Vec<Y
     counts.filter_map(fault).collect()
 }
 
-fn unread(file: &str, error: &source::SourceError) -> Unread {
-    Unread {
+fn unread(file: &str, error: &anyhow::Error) -> UnreadInput {
+    UnreadInput {
         file: file.to_owned(),
         reason: Unreadable::File(error.to_string()),
     }
-}
-
-/// The objects of a file, by kind, namespace and name.
-fn stored(path: &Path) -> anyhow::Result<Stored> {
-    let mut stored = Stored::default();
-    for document in documents(path)? {
-        for Item { object, .. } in objects::items(&document.value) {
-            stored.add(object.into_owned());
-        }
-    }
-    Ok(stored)
 }

@@ -17,7 +17,7 @@ use crate::objects::{self, Item};
 use crate::policy::Settings;
 use crate::ray::RayObject;
 use crate::report::json::pretty;
-use crate::report::{Unread, Unreadable, diff};
+use crate::report::{UnreadInput, Unreadable, diff};
 use crate::yaml;
 
 /// Print the objects of a manifest as admission would store them
@@ -59,10 +59,13 @@ impl DefaultCommand {
                 .settings_for(&base, object, &facts, now)
                 .into_owned()
         };
-        let write = writer(&text);
+        // Whoever pipes JSON through the command goes on with JSON.
+        let is_json = text.trim_start().starts_with(['{', '[']);
+        let write: fn(&Value) -> String = if is_json { pretty } else { yaml::write };
         let mut out = String::new();
         for (index, document) in yaml::read(&text).into_iter().enumerate() {
             let document = document.map_err(|fault| unread(&name, fault))?;
+            // Of a key that occurs twice the output has one value, so whoever pipes it on would not notice.
             let remarks = document.overwritten.into_iter();
             remarks.for_each(|fault| outcome::warn(unread(&name, fault)));
             let before = document.value;
@@ -75,11 +78,7 @@ impl DefaultCommand {
                     &applied,
                 ));
             } else {
-                out.push_str(if index > 0 && !is_json(&text) {
-                    "---\n"
-                } else {
-                    ""
-                });
+                out.push_str(if index > 0 && !is_json { "---\n" } else { "" });
                 out.push_str(&write(&after));
             }
         }
@@ -91,16 +90,7 @@ impl DefaultCommand {
 fn unread(file: &str, fault: yaml::YamlFault) -> anyhow::Error {
     let file = file.to_owned();
     let reason = Unreadable::Content(fault);
-    anyhow::anyhow!("{}", Unread { file, reason })
-}
-
-fn is_json(text: &str) -> bool {
-    text.trim_start().starts_with(['{', '['])
-}
-
-/// JSON for JSON, YAML for YAML.
-fn writer(text: &str) -> fn(&Value) -> String {
-    if is_json(text) { pretty } else { yaml::write }
+    anyhow::anyhow!("{}", UnreadInput { file, reason })
 }
 
 /// A document with the defaults of every Ray object in it.

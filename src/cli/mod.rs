@@ -1,8 +1,8 @@
 //! The command line: one file per command. This is part of the shell: it reads files and the
 //! terminal, and leaves every decision to the core.
 //!
-//! A command is a clap struct with `fn run(self) -> anyhow::Result<Outcome>`; to add one, write
-//! its file and list it in `Command`.
+//! A command is a clap struct with `fn run(self) -> anyhow::Result<Outcome>`, or that function alone where it has one argument
+//! at most; to add one, write its file and list it in `Command`.
 
 mod check;
 mod completions;
@@ -59,17 +59,38 @@ enum Command {
     Recommend(recommend::RecommendCommand),
     Simulate(simulate::SimulateCommand),
     Status(status::StatusCommand),
-    Explain(explain::ExplainCommand),
+    /// Explain one rule or default
+    #[command(after_help = "Examples:\n  \
+        rayfit explain RF105\n  \
+        rayfit explain ippr-start-params\n  \
+        rayfit explain DF01")]
+    Explain {
+        /// Its number or name: RF105, DF01, ippr-start-params
+        #[arg(value_name = "RULE")]
+        query: String,
+    },
     Rules(rules::RulesCommand),
     Serve(Box<serve::ServeCommand>),
     Sidecar(sidecar::SidecarCommand),
     Manifests(manifests::ManifestsCommand),
-    Crd(crd::CrdCommand),
+    /// Print the CustomResourceDefinition of RayPolicy
+    ///
+    /// `rayfit manifests` prints it too; use this command if you install definitions separately.
+    #[command(after_help = "Example:\n  rayfit crd | kubectl apply --server-side -f -")]
+    Crd,
     Rollout(rollout::RolloutCommand),
     Release(release::ReleaseCommand),
     Vap(vap::VapCommand),
     DevCerts(dev_certs::DevCertsCommand),
-    Completions(completions::CompletionsCommand),
+    /// Print shell completions
+    #[command(after_help = "Examples:\n  \
+        rayfit completions bash > /etc/bash_completion.d/rayfit\n  \
+        rayfit completions zsh > \"${fpath[1]}/_rayfit\"\n  \
+        rayfit completions fish > ~/.config/fish/completions/rayfit.fish")]
+    Completions {
+        /// The shell to write them for
+        shell: clap_complete::Shell,
+    },
 }
 
 impl Command {
@@ -83,17 +104,17 @@ impl Command {
             Self::Recommend(command) => command.run(),
             Self::Simulate(command) => command.run(),
             Self::Status(command) => command.run(),
-            Self::Explain(command) => command.run(),
+            Self::Explain { query } => explain::run(&query),
             Self::Rules(command) => command.run(),
             Self::Serve(command) => command.run(),
             Self::Sidecar(command) => command.run(),
             Self::Manifests(command) => command.run(),
-            Self::Crd(command) => command.run(),
+            Self::Crd => crd::run(),
             Self::Rollout(command) => command.run(),
             Self::Release(command) => command.run(),
             Self::Vap(command) => command.run(),
             Self::DevCerts(command) => command.run(),
-            Self::Completions(completions) => completions.run(&mut command()),
+            Self::Completions { shell } => completions::run(shell, &mut command()),
         }
     }
 }

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::Outcome;
-use super::live::{self, LiveArgs, Look};
+use super::live::{self, LiveArgs};
+use super::shared::format::TextFormat;
 use super::shared::outcome;
 use super::shared::source;
 use crate::controller::observe::Key;
@@ -45,31 +46,22 @@ pub(super) struct PlanCommand {
 
     /// Output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
-    output: Format,
+    output: TextFormat,
 
     /// Print the JSON schema of a snapshot, or of a line of `-o json`, and stop
     #[arg(long, value_enum, value_name = "WHAT")]
-    schema: Option<Described>,
+    schema: Option<SchemaOf>,
 
     #[command(flatten)]
     live: LiveArgs,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Described {
+enum SchemaOf {
     /// The input
     Snapshot,
     /// The output
     Plan,
-}
-
-#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
-enum Format {
-    /// For people
-    #[default]
-    Text,
-    /// For programs: one line per snapshot
-    Json,
 }
 
 impl PlanCommand {
@@ -79,8 +71,8 @@ impl PlanCommand {
         let mut out = io::BufWriter::new(anstream::stdout());
         let mut result = Outcome::Clean;
         match self.schema {
-            Some(Described::Snapshot) => out.write_all(pretty(&schema::snapshot()).as_bytes())?,
-            Some(Described::Plan) => out.write_all(pretty(&schema::line()).as_bytes())?,
+            Some(SchemaOf::Snapshot) => out.write_all(pretty(&schema::snapshot()).as_bytes())?,
+            Some(SchemaOf::Plan) => out.write_all(pretty(&schema::line()).as_bytes())?,
             None => {
                 for input in &self.inputs {
                     result = result.max(self.plan_input(input, &mut out)?);
@@ -101,14 +93,14 @@ impl PlanCommand {
         }
         let sources = match source::expand(input, &[]) {
             Ok(sources) => sources,
-            Err(error) => return unread(&input.display(), &error, out),
+            Err(error) => return unread(&input.display(), error.as_ref(), out),
         };
         let mut result = Outcome::Clean;
         for source in &sources {
             let text = match source.read_up_to(MAX_BYTES) {
                 Ok(text) => text,
                 Err(error) => {
-                    result = unread(&source.name(), &error, out)?;
+                    result = unread(&source.name(), error.as_ref(), out)?;
                     continue;
                 }
             };
@@ -125,12 +117,12 @@ impl PlanCommand {
     fn plan_live(&self, cluster: &Key, out: &mut impl Write) -> anyhow::Result<()> {
         let (look, usual) = self.live.look_to_plan(cluster)?;
         let unseen = look.unseen();
-        let snapshot = Look::complete(look)?;
+        let snapshot = look.complete()?;
         let strategy = self.strategy.unwrap_or(usual.strategy);
         self.plan(&snapshot, usual, unseen, out)?;
         // The controller's memory is not in the objects, and may make it wait.
         let has_gangs = !snapshot.gcs.pending_gang_resource_requests.is_empty();
-        if strategy.is_rayfit() && has_gangs && matches!(self.output, Format::Text) {
+        if strategy.is_rayfit() && has_gangs && matches!(self.output, TextFormat::Text) {
             writeln!(
                 out,
                 "not known here: whether a placement group waits to be tried again, which only the \
@@ -153,10 +145,11 @@ impl PlanCommand {
             ..usual
         };
         let (plan, report) = decide(snapshot, &settings);
+        // The controller checks its plans so too, and does not act on the parts that break a rule.
         let mut violations = check::check(snapshot, &plan);
         violations.extend(check::above_workers(snapshot, &plan, settings.max_workers));
         match self.output {
-            Format::Text => {
+            TextFormat::Text => {
                 writeln!(out, "{} at {}", plan.cluster, snapshot.time)?;
                 if let Some(unseen) = unseen {
                     writeln!(out, "  {unseen}")?;
@@ -167,7 +160,7 @@ impl PlanCommand {
                 }
                 writeln!(out, "why:\n{report}")?;
             }
-            Format::Json => {
+            TextFormat::Json => {
                 let violations = violations.iter().map(ToString::to_string).collect();
                 let line = PlanLine {
                     plan,

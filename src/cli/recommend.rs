@@ -10,7 +10,6 @@ use super::live::{self, LiveArgs};
 use super::record_trace::{self, RecordingArgs};
 use super::shared::outcome;
 use super::shared::progress::Progress;
-use super::shared::table::Table;
 use super::shared::workload::{self, WorldArgs};
 use crate::plan::Strategy;
 use crate::ray::RayObject;
@@ -20,7 +19,7 @@ use crate::simulate::recommend::recommendation::Recommendation;
 use crate::simulate::recommend::search::{MOST_SIMULATIONS, Search};
 use crate::simulate::recommend::space::Space;
 use crate::simulate::report::recommendation::Report;
-use crate::simulate::vary::{Field, VariationError};
+use crate::simulate::vary::{VariedField, only_rayfit};
 
 /// Settings of a RayCluster with which a workload waits less or costs less
 ///
@@ -86,7 +85,7 @@ pub(super) struct RecommendCommand {
 
     /// The output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
-    output: Format,
+    output: ChoiceFormat,
 
     #[command(flatten)]
     world: WorldArgs,
@@ -99,7 +98,7 @@ pub(super) struct RecommendCommand {
 }
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
-enum Format {
+enum ChoiceFormat {
     /// A table, and a patch
     #[default]
     Text,
@@ -139,8 +138,8 @@ impl RecommendCommand {
             is_wanted: self.max_wait.is_some() || self.max_cost.is_some(),
         };
         let text = match (self.output, self.chosen(&recommendation)?) {
-            (Format::Json, _) => pretty(&report.json()),
-            (Format::Patch, Some(chosen)) => {
+            (ChoiceFormat::Json, _) => pretty(&report.json()),
+            (ChoiceFormat::Patch, Some(chosen)) => {
                 let patch = report.bare_patch(chosen);
                 let policy = report.policy_patch(chosen);
                 match (patch.trim() == "[]", policy.is_some()) {
@@ -157,16 +156,16 @@ impl RecommendCommand {
                 }
                 patch
             }
-            (Format::PolicyPatch, Some(chosen)) => {
+            (ChoiceFormat::PolicyPatch, Some(chosen)) => {
                 report.policy_patch(chosen).unwrap_or_else(|| {
                     outcome::warn("this choice changes nothing of the RayPolicy");
                     "{}\n".to_owned()
                 })
             }
-            (Format::Patch | Format::PolicyPatch, None) => {
+            (ChoiceFormat::Patch | ChoiceFormat::PolicyPatch, None) => {
                 bail!("no choice is as wanted: look at all without -o patch")
             }
-            (Format::Text, chosen) => text(&report, chosen),
+            (ChoiceFormat::Text, chosen) => text(&report, chosen),
         };
         anstream::stdout().write_all(text.as_bytes())?;
         Ok(Outcome::Clean)
@@ -186,6 +185,7 @@ impl RecommendCommand {
         let world = self.world.world(&cluster)?;
         let (mut reconciler, admission) = self.world.ruled(&cluster)?;
         let is_ours = RayObject::parse(&cluster).is_some_and(|ray| ray.reconcile_mode().is_ours());
+        // Whoever has not chosen Rayfit for the cluster asks what to set while Ray's autoscaler scales it.
         reconciler.plan.strategy = match self.strategy {
             Some(strategy) => strategy,
             None if is_ours => reconciler.plan.strategy,
@@ -200,13 +200,14 @@ impl RecommendCommand {
             bail!("there is nothing to search within these bounds: widen --within");
         }
         let policy_field = |one: &Bounds| match one.field {
-            SearchField::Policy(field) => Some(Field::Policy(field)),
+            SearchField::Policy(field) => Some(VariedField::Policy(field)),
             _ => None,
         };
+        // The search would leave such bounds aside without a word.
         if let Some(field) = self.within.iter().find_map(policy_field)
             && reconciler.plan.strategy == Strategy::Ray
         {
-            bail!(VariationError::OnlyRayfit(field));
+            bail!(only_rayfit(field));
         }
         Ok(Search {
             space,
@@ -234,12 +235,7 @@ impl RecommendCommand {
 }
 
 fn text(report: &Report<'_>, chosen: Option<usize>) -> String {
-    let (titles, lines) = report.table();
-    let mut table = Table::new(&titles);
-    for line in lines {
-        table.line(line);
-    }
-    let (headline, legend) = (report.headline(), report.legend());
+    let (headline, table, legend) = (report.headline(), report.table(), report.legend());
     let patch = chosen.map(|chosen| format!("\n{}", report.patch(chosen)));
     let patch = patch.unwrap_or_default();
     format!("{headline}\n\n{table}\n{legend}{patch}")

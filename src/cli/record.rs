@@ -38,7 +38,7 @@ pub(super) struct RecordCommand {
         value_name = "FORMAT",
         conflicts_with = "trace"
     )]
-    output: Format,
+    output: SnapshotFormat,
 
     /// Record the workload of the cluster instead: tasks, actors and placement groups
     #[arg(long)]
@@ -55,7 +55,7 @@ pub(super) struct RecordCommand {
 }
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
-enum Format {
+enum SnapshotFormat {
     /// A YAML document
     #[default]
     Yaml,
@@ -69,16 +69,18 @@ impl RecordCommand {
             return record_trace::run(&self.cluster, &self.live, &self.recording, &self.hashing);
         }
         anyhow::ensure!(
-            !self.hashing.is_wanted(),
+            !self.hashing.hash_names,
             "a snapshot has its names: --hash-names goes with --trace"
         );
         let look = self.live.look_to_record(&self.cluster)?;
         let mut out = io::BufWriter::new(io::stdout());
         match self.output {
-            Format::Yaml => {
+            SnapshotFormat::Yaml => {
                 out.write_all(write(&serde_json::to_value(&look.snapshot)?).as_bytes())?;
             }
-            Format::Json => writeln!(out, "{}", harmless(&serde_json::to_string(&look.snapshot)?))?,
+            SnapshotFormat::Json => {
+                writeln!(out, "{}", harmless(&serde_json::to_string(&look.snapshot)?))?
+            }
         }
         out.flush()?;
         // Only after the snapshot was written: a bug report about a GCS that does not answer needs

@@ -102,7 +102,10 @@ async fn follow(gcs: &Client, args: &RecordingArgs) -> anyhow::Result<Recording>
     tokio::pin!(interrupt);
     while !recording.is_full() {
         let past = start.elapsed();
-        progress.time(past, args.length, recording.len());
+        let (count, past_s, all_s) = (recording.attempts(), past.as_secs(), args.length.as_secs());
+        progress.show(format_args!(
+            "{count} tasks and calls in {past_s} of {all_s} s; Ctrl-C ends it and writes them"
+        ));
         let Some(left) = args.length.checked_sub(past) else {
             break;
         };

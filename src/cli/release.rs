@@ -1,5 +1,7 @@
 //! `rayfit release`: in an emergency, lets Ray objects through while no webhook answers.
 
+use std::io::Write as _;
+
 use super::Outcome;
 use super::live::{self, block_on};
 use crate::audit;
@@ -28,13 +30,13 @@ impl ReleaseCommand {
             let client = self.cluster.client().await?;
             Ok(audit::release(&client, &self.namespace).await?)
         })?;
-        let said = if changed {
+        let outcome = if changed {
             "released: Ray objects are stored without validation while no webhook answers"
         } else {
             "nothing to release: Ray objects are already stored without validation while no \
              webhook answers"
         };
-        super::shared::outcome::say(said)?;
+        writeln!(anstream::stdout(), "{outcome}")?;
         Ok(Outcome::Clean)
     }
 }

@@ -1,7 +1,7 @@
 //! `rayfit rollout`: which objects would be denied if rules were enforced now.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use kube::Client;
 use serde_json::{Value, json};
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::Outcome;
 use super::live::{self, block_on, list};
 use super::shared::documents;
+use super::shared::format::ReportFormat;
 use super::shared::outcome;
 use super::shared::policies::PolicyArgs;
 use super::shared::settings::SettingsArgs;
 use crate::apiserver::error_chain::text;
 use crate::facts::Facts;
 use crate::object_audit::{Judged, examine, page, table};
-use crate::objects;
 use crate::policy::Policies;
 use crate::ray::{Kind, RayObject};
 
@@ -39,7 +39,7 @@ pub(super) struct RolloutCommand {
 
     /// Output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
-    output: Format,
+    output: ReportFormat,
 
     /// File with facts about the Kubernetes cluster, for rules that need them (with files)
     #[arg(long, value_name = "FILE", requires = "inputs")]
@@ -55,17 +55,6 @@ pub(super) struct RolloutCommand {
     settings: SettingsArgs,
 }
 
-#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
-enum Format {
-    /// A table
-    #[default]
-    Text,
-    /// Everything, for programs
-    Json,
-    /// One page, to read and to send
-    Html,
-}
-
 impl RolloutCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let now = self.policies.now();
@@ -73,10 +62,16 @@ impl RolloutCommand {
         let (values, facts, policies) = if self.inputs.is_empty() {
             let (values, facts, stored) =
                 block_on(async { stored(&self.cluster.client().await?).await })?;
+            // Policies of --policy are what is to be in force, so those of the cluster do not count beside
+            // them.
             (values, facts, if given.is_empty() { stored } else { given })
         } else {
             let facts = self.facts.as_deref().map(documents::facts).transpose()?;
-            (written(&self.inputs)?, facts.unwrap_or_default(), given)
+            let mut values = Vec::new();
+            for path in &self.inputs {
+                values.extend(documents::objects(path)?);
+            }
+            (values, facts.unwrap_or_default(), given)
         };
         let settings = self.settings.settings();
         let mut judged: Vec<Judged> = values
@@ -90,9 +85,9 @@ impl RolloutCommand {
         // objects should not differ.
         judged.sort_by(|left, right| left.object.cmp(&right.object));
         let text = match self.output {
-            Format::Text => table::text(&judged),
-            Format::Json => table::json(&judged),
-            Format::Html => {
+            ReportFormat::Text => table::text(&judged),
+            ReportFormat::Json => table::json(&judged),
+            ReportFormat::Html => {
                 let time = now.strftime("%Y-%m-%d %H:%M UTC");
                 page::html(&judged, &format!("Rayfit: who would be denied, {time}"))
             }
@@ -104,18 +99,6 @@ impl RolloutCommand {
             Outcome::Clean
         })
     }
-}
-
-/// The objects of files.
-fn written(inputs: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
-    let mut values = Vec::new();
-    for path in inputs {
-        for document in documents::documents(Path::new(path))? {
-            let items = objects::items(&document.value);
-            values.extend(items.into_iter().map(|item| item.object.into_owned()));
-        }
-    }
-    Ok(values)
 }
 
 /// A kind of objects around the Ray objects.
@@ -157,7 +140,7 @@ const FACTS: [Fact; 4] = [
 
 impl Fact {
     /// The judgements that the report lacks because the objects could not be listed, and the remedy.
-    fn left_unsaid(&self, error: &kube::Error) -> String {
+    fn limitation(&self, error: &kube::Error) -> String {
         let Self { plural, judges, .. } = self;
         let remedy = match error {
             kube::Error::Api(status) if status.code == 403 => {
@@ -193,7 +176,8 @@ async fn stored(client: &Client) -> anyhow::Result<(Vec<Value>, Facts, Policies)
     for fact in FACTS {
         match list(client, ("", "v1", fact.kind), fact.plural).await {
             Ok(items) => drop(facts.insert(fact.key.to_owned(), json!(items))),
-            Err(error) => outcome::warn(fact.left_unsaid(&error)),
+            // Facts are optional: without one, the report lacks the judgements that need it, and says so.
+            Err(error) => outcome::warn(fact.limitation(&error)),
         }
     }
     Ok((
@@ -213,9 +197,9 @@ mod tests {
     fn the_report_says_what_it_leaves_out_and_which_permission_is_missing() {
         let message = "nodes is forbidden: User \"ada\" cannot list resource \"nodes\"";
         let status = Status::failure(message, "Forbidden").with_code(403);
-        let told = FACTS[0].left_unsaid(&kube::Error::Api(Box::new(status)));
+        let text = FACTS[0].limitation(&kube::Error::Api(Box::new(status)));
         for part in [message, "RF115", "permission to list nodes"] {
-            assert!(told.contains(part), "{told}");
+            assert!(text.contains(part), "{text}");
         }
     }
 }

@@ -13,11 +13,11 @@ use crate::report::{catalogue, page};
 pub(super) struct RulesCommand {
     /// Output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
-    output: Format,
+    output: CatalogueFormat,
 }
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
-enum Format {
+enum CatalogueFormat {
     /// An aligned table
     #[default]
     Text,
@@ -33,10 +33,10 @@ impl RulesCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let pages = page::all();
         let text = match self.output {
-            Format::Text => catalogue::text(&pages),
-            Format::Json => catalogue::json(&pages),
-            Format::Markdown => catalogue::markdown(&pages),
-            Format::MarkdownTable => catalogue::markdown_table(&pages, "docs/rules.md"),
+            CatalogueFormat::Text => catalogue::text(&pages),
+            CatalogueFormat::Json => catalogue::json(&pages),
+            CatalogueFormat::Markdown => catalogue::markdown(&pages),
+            CatalogueFormat::MarkdownTable => catalogue::markdown_table(&pages, "docs/rules.md"),
         };
         anstream::stdout().write_all(text.as_bytes())?;
         Ok(Outcome::Clean)

@@ -7,8 +7,8 @@ use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
 use super::Outcome;
+use super::shared::format::ReportFormat;
 use super::shared::progress::Progress;
-use super::shared::table::Table;
 use super::shared::workload::{self, WorldArgs};
 use crate::plan::Strategy;
 use crate::report::json::pretty;
@@ -54,43 +54,33 @@ pub(super) struct SimulateCommand {
 
     /// The output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
-    output: Format,
+    output: ReportFormat,
 
     #[command(flatten)]
     world: WorldArgs,
-}
-
-#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
-enum Format {
-    /// A table
-    #[default]
-    Text,
-    /// Everything, for programs
-    Json,
-    /// One page with charts, to read and to send
-    Html,
 }
 
 impl SimulateCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let study = self.study()?;
         let count = study.simulations();
+        // Values of several fields multiply, so that a slip in --vary could take days.
         if count > MOST_SIMULATIONS {
             bail!("these are {count} simulations: vary less, up to {MOST_SIMULATIONS}");
         }
-        study.check()?;
+        study.check().map_err(anyhow::Error::msg)?;
         let mut progress = Progress::new("simulated");
         let rows = study.run(&mut |part| progress.share(part));
         // Its line is erased before anything else is written to the same terminal.
         drop(progress);
         let rows = rows.context(self.cluster.display().to_string())?;
         let text = match self.output {
-            Format::Text => text(&study, &rows),
-            Format::Json => pretty(&json!({
+            ReportFormat::Text => text(&study, &rows),
+            ReportFormat::Json => pretty(&json!({
                 "apiVersion": "rayfit.dev/v1alpha1", "kind": "Simulation",
                 "trace": study.trace.name, "jobs": study.trace.jobs.len(), "rows": written(&rows),
             })),
-            Format::Html => page::html(&study, &rows),
+            ReportFormat::Html => page::html(&study, &rows),
         };
         anstream::stdout().write_all(text.as_bytes())?;
         Ok(Outcome::Clean)
@@ -111,25 +101,26 @@ impl SimulateCommand {
 
 /// The simulations for programs, each with how much more it took than the first one.
 fn written(rows: &[StudyRow]) -> Vec<Value> {
-    let first = rows.first();
+    let to_first = |row: &StudyRow, first: &StudyRow| {
+        let (result, first) = (&row.result, &first.result);
+        json!({
+            "meanWait": result.wait.mean - first.wait.mean,
+            "cpuHours": result.cpu_hours.paid - first.cpu_hours.paid,
+            "gibHours": result.gib_hours.paid - first.gib_hours.paid,
+            "gpuHours": result.gpu_hours.paid - first.gpu_hours.paid,
+            "nodeHours": result.node_hours - first.node_hours,
+        })
+    };
     let row = |row: &StudyRow| {
         let mut written = json!(row);
-        written["toFirst"] = json!(first.map(|first| row.result.more_than(&first.result)));
+        written["toFirst"] = json!(rows.first().map(|first| to_first(row, first)));
         written
     };
     rows.iter().map(row).collect()
 }
 
 fn text(study: &Study, rows: &[StudyRow]) -> String {
-    let (titles, lines) = table(study, rows);
-    let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
-    let mut table = Table::new(&titles);
-    for line in lines {
-        table.line(line);
-    }
-    let (name, headline) = (&study.trace.name, headline(study, rows));
-    format!(
-        "{name}: {headline}\n\n{table}\n{}\n",
-        legend(study).join("\n")
-    )
+    let (name, headline, table) = (&study.trace.name, headline(study, rows), table(study, rows));
+    let legend = legend(study).join("\n");
+    format!("{name}: {headline}\n\n{table}\n{legend}\n")
 }

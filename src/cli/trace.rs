@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 
 use super::Outcome;
+use super::shared::format::TextFormat;
 use super::shared::hashing::HashArgs;
 use super::shared::outcome;
 use super::shared::source::{self, InputSource};
-use super::shared::table::Table;
 use crate::report::json::pretty;
+use crate::report::table::Table;
 use crate::simulate::trace::{self, Summary};
 
 /// The largest file of a workload, in bytes: a hundred thousand tasks of Ray take half of it.
@@ -50,7 +51,7 @@ pub(super) struct TraceCommand {
         value_name = "FORMAT",
         requires = "summary"
     )]
-    output: Format,
+    output: TextFormat,
 
     #[command(flatten)]
     hashing: HashArgs,
@@ -58,15 +59,6 @@ pub(super) struct TraceCommand {
     /// Print the JSON schema of a line of a trace, and stop
     #[arg(long)]
     schema: bool,
-}
-
-#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
-enum Format {
-    /// For people
-    #[default]
-    Text,
-    /// For programs
-    Json,
 }
 
 impl TraceCommand {
@@ -83,6 +75,7 @@ impl TraceCommand {
 
     fn print(&self, source: &InputSource, out: &mut impl Write) -> anyhow::Result<()> {
         let text = source.read_up_to(MAX_BYTES).context(source.name())?;
+        // The own form has a name in its header; others have none, and take that of the file.
         let name = match source {
             InputSource::Stdin => "trace".to_owned(),
             InputSource::File(path) | InputSource::Found(path) => {
@@ -99,8 +92,8 @@ impl TraceCommand {
                     writeln!(out, "{line}")?;
                 }
             }
-            (true, Format::Text) => write!(out, "{}", summary_text(&Summary::of(shown)))?,
-            (true, Format::Json) => {
+            (true, TextFormat::Text) => write!(out, "{}", summary_text(&Summary::of(shown)))?,
+            (true, TextFormat::Json) => {
                 let summary = serde_json::to_value(Summary::of(shown))?;
                 out.write_all(pretty(&summary).as_bytes())?;
             }

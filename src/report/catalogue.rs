@@ -60,9 +60,11 @@ pub fn json(pages: &[Page]) -> String {
 pub fn markdown_table(pages: &[Page], target: &str) -> String {
     let row = |page: &Page| {
         format!(
-            "| [{}]({target}#{}) | {} | {} | {} |\n",
+            // GitHub makes this anchor of a section's heading.
+            "| [{}]({target}#{}-{}) | {} | {} | {} |\n",
             page.id,
-            anchor(page),
+            page.id.to_lowercase(),
+            page.name,
             page.name,
             page.summary.replace('|', "\\|"),
             mode(page),
@@ -87,11 +89,6 @@ its findings where no policy sets another one: `enforce` denies the request, `wa
 warning, `audit` only records it. Defaults (DF) are filled in at admission where a field is absent.
 `rayfit explain RF105` shows a section of this page in the terminal.
 ";
-
-/// The anchor that GitHub gives to a section's heading.
-fn anchor(page: &Page) -> String {
-    format!("{}-{}", page.id.to_lowercase(), page.name)
-}
 
 fn section(page: &Page) -> String {
     let mut summary = page.summary.chars();

@@ -14,9 +14,9 @@ pub struct FindingsReport {
     /// The findings, in the order of the files, their objects and the places in these.
     pub entries: Vec<ReportEntry>,
     /// The input that could not be read, in the order of the files.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadInput>,
     /// Places in checked documents that kubectl sends otherwise than they look.
-    pub remarks: Vec<Unread>,
+    pub remarks: Vec<UnreadInput>,
     /// The counts of checked objects.
     pub tally: Tally,
 }
@@ -47,16 +47,19 @@ pub struct ReportEntry {
     pub finding: Finding,
     /// The span to underline.
     pub span: Span,
-    /// Whether the value itself is in the file; `false` if it is absent or a default, and `span` is
+    /// True if the value itself is in the file; false if it is absent or a default, and `span` is
     /// that of an ancestor.
     pub exact: bool,
-    /// The line of the file in which the span begins.
-    pub line: ReportLine,
+    /// The line of the file in which the span begins, or the part of it around that: JSON on one line can be
+    /// megabytes long and have thousands of findings.
+    pub line: String,
+    /// The number of characters of the line that are left out before that.
+    pub omitted: usize,
 }
 
 /// Input that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnreadInput {
     /// The file as it was named, or `<stdin>`.
     pub file: String,
     /// The reason.
@@ -72,7 +75,7 @@ pub enum Unreadable {
     Content(YamlFault),
 }
 
-impl std::fmt::Display for Unread {
+impl std::fmt::Display for UnreadInput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let file = ForeignText(&self.file);
         match &self.reason {
@@ -85,41 +88,12 @@ impl std::fmt::Display for Unread {
     }
 }
 
-/// The severity of a finding, as compilers name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Recorded only.
-    Note,
-    /// Accepted with a warning.
-    Warning,
-    /// Denied.
-    Error,
-}
-
-impl Level {
-    /// The level of a mode. Findings of rules that are off are never reported.
-    pub const fn of(mode: Mode) -> Self {
-        match mode {
-            Mode::Enforce => Self::Error,
-            Mode::Warn => Self::Warning,
-            Mode::Audit | Mode::Off => Self::Note,
-        }
-    }
-
-    /// `error`, `warning` or `note`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Note => "note",
-        }
-    }
-}
-
-impl ReportEntry {
-    /// Its severity.
-    pub const fn level(&self) -> Level {
-        Level::of(self.mode)
+/// The severity of a finding of a mode, as compilers name it. Findings of rules that are off are never reported.
+pub const fn severity(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Enforce => "error",
+        Mode::Warn => "warning",
+        Mode::Audit | Mode::Off => "note",
     }
 }
 
@@ -147,6 +121,7 @@ impl FindingsReport {
                 if let Some(hint) = value.and_then(template_hint) {
                     finding.fix = format!("None yet: {hint}.");
                 }
+                let (line, omitted) = line_around(source, span.start);
                 ReportEntry {
                     file: file.to_owned(),
                     object: object.clone(),
@@ -154,9 +129,11 @@ impl FindingsReport {
                     finding,
                     span,
                     exact: place.exact,
-                    line: ReportLine::around(source, span.start),
+                    line,
+                    omitted,
                 }
             }));
+        // Findings come by rule, and people go through a file from top to bottom.
         if let Some(added) = self.entries.get_mut(from..) {
             added.sort_by_key(|entry| (entry.span.start, entry.finding.rule));
         }
@@ -164,46 +141,33 @@ impl FindingsReport {
 
     /// Adds what kubectl reads otherwise than it looks in a file.
     pub fn remark(&mut self, file: &str, faults: Vec<YamlFault>) {
-        self.remarks.extend(faults.into_iter().map(|fault| Unread {
-            file: file.to_owned(),
-            reason: Unreadable::Content(fault),
-        }));
+        self.remarks
+            .extend(faults.into_iter().map(|fault| UnreadInput {
+                file: file.to_owned(),
+                reason: Unreadable::Content(fault),
+            }));
     }
 
-    /// The number of findings of a level.
-    pub fn count(&self, level: Level) -> usize {
-        let of_level = |entry: &&ReportEntry| entry.level() == level;
-        self.entries.iter().filter(of_level).count()
+    /// The number of findings of a mode.
+    pub fn count(&self, mode: Mode) -> usize {
+        let of_mode = |entry: &&ReportEntry| entry.mode == mode;
+        self.entries.iter().filter(of_mode).count()
     }
 }
 
-/// A line of a file, or the part of it around a place: JSON on one line can be megabytes long and
-/// have thousands of findings.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ReportLine {
-    /// The text.
-    pub text: String,
-    /// The number of characters of the line that are left out before it.
-    pub left_out: usize,
-}
+/// The bytes of a line that are kept on either side of a place.
+const REACH: usize = 1024;
 
-impl ReportLine {
-    /// The bytes that are read on either side of a place.
-    const REACH: usize = 1024;
-
-    /// The line around a place of `source`.
-    fn around(source: &str, at: Position) -> Self {
-        let (before, after) = source.split_at_checked(at.offset).unwrap_or((source, ""));
-        let before =
-            &before[before.floor_char_boundary(before.len().saturating_sub(Self::REACH))..];
-        let after = &after[..after.floor_char_boundary(Self::REACH)];
-        let before = before.rsplit(['\n', '\r']).next().unwrap_or_default();
-        let after = after.split(['\n', '\r']).next().unwrap_or_default();
-        Self {
-            left_out: at.column.saturating_sub(1 + before.chars().count()),
-            text: format!("{before}{after}"),
-        }
-    }
+/// The line around a place of `source`, and the number of characters that are left out before it.
+fn line_around(source: &str, at: Position) -> (String, usize) {
+    let (head, tail) = source.split_at_checked(at.offset).unwrap_or((source, ""));
+    // A cut inside a character would panic.
+    let head = &head[head.floor_char_boundary(head.len().saturating_sub(REACH))..];
+    let tail = &tail[..tail.floor_char_boundary(REACH)];
+    let head = head.rsplit(['\n', '\r']).next().unwrap_or_default();
+    let tail = tail.split(['\n', '\r']).next().unwrap_or_default();
+    let omitted = at.column.saturating_sub(1 + head.chars().count());
+    (format!("{head}{tail}"), omitted)
 }
 
 /// `1 object`, `2 objects`.

@@ -1,6 +1,7 @@
 //! A report as GitHub Actions' workflow commands, which become annotations of a pull request.
 
-use super::{FindingsReport, Level, ReportEntry, Unread, Unreadable};
+use super::{FindingsReport, ReportEntry, UnreadInput, Unreadable};
+use crate::policy::Mode;
 
 /// One line per finding, per remark and per input that could not be read.
 pub fn render(report: &FindingsReport) -> String {
@@ -17,10 +18,10 @@ fn finding(entry: &ReportEntry) -> String {
         span,
         ..
     } = entry;
-    let command = match entry.level() {
-        Level::Error => "error",
-        Level::Warning => "warning",
-        Level::Note => "notice",
+    let command = match entry.mode {
+        Mode::Enforce => "error",
+        Mode::Warn => "warning",
+        Mode::Audit | Mode::Off => "notice",
     };
     let name = crate::rules::find(finding.rule).map_or("", |rule| rule.name);
     // A line names the policy that decided the mode of the finding, if one did.
@@ -44,7 +45,7 @@ fn finding(entry: &ReportEntry) -> String {
     )
 }
 
-fn unread(command: &str, unread: &Unread) -> String {
+fn unread(command: &str, unread: &UnreadInput) -> String {
     let file = property(&unread.file);
     match &unread.reason {
         Unreadable::File(reason) => format!("::{command} file={file}::{}\n", data(reason)),
@@ -67,6 +68,7 @@ fn data(text: &str) -> String {
 
 /// The value of a property, escaped.
 fn property(text: &str) -> String {
+    // The runner ends a property at a comma, and the properties at a colon.
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{FindingsReport, Level, ReportEntry, Unread, Unreadable};
+use super::{FindingsReport, ReportEntry, UnreadInput, Unreadable, severity};
+use crate::policy::Mode;
 use crate::text::is_obeyed;
 
 /// The report as indented JSON, ended by a line break.
@@ -15,11 +16,12 @@ pub fn render(report: &FindingsReport) -> String {
         "summary": {
             "checked": tally.checked,
             "denied": tally.denied,
+            // Programs read these names, so they stay whatever the fields are called here.
             "passedOver": tally.others,
             "filesPassedOver": tally.unrelated,
-            "errors": report.count(Level::Error),
-            "warnings": report.count(Level::Warning),
-            "notes": report.count(Level::Note),
+            "errors": report.count(Mode::Enforce),
+            "warnings": report.count(Mode::Warn),
+            "notes": report.count(Mode::Audit),
         },
     });
     pretty(&document)
@@ -30,7 +32,7 @@ pub fn pretty(value: &Value) -> String {
     harmless(&format!("{value:#}\n"))
 }
 
-/// The same JSON, which a terminal shows and does not obey: JSON need not escape what turns text around.
+/// Escapes what a terminal would obey instead of showing it: JSON need not escape what turns text around.
 pub fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for char in text.chars() {
@@ -55,7 +57,7 @@ fn finding(entry: &ReportEntry) -> Value {
     json!({
         "rule": finding.rule.to_string(),
         "name": crate::rules::find(finding.rule).map(|rule| rule.name),
-        "level": entry.level().name(),
+        "level": severity(entry.mode),
         "mode": entry.mode.name(),
         "file": entry.file,
         "line": span.start.line,
@@ -83,7 +85,7 @@ fn finding(entry: &ReportEntry) -> Value {
     })
 }
 
-fn unread(unread: &Unread) -> Value {
+fn unread(unread: &UnreadInput) -> Value {
     match &unread.reason {
         Unreadable::File(reason) => json!({"file": unread.file, "reason": reason}),
         Unreadable::Content(fault) => json!({

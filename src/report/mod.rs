@@ -14,11 +14,12 @@ pub mod json;
 pub mod message;
 pub mod page;
 pub mod sarif;
+pub mod table;
 pub mod text;
 mod wrap;
 
 pub(crate) use findings::counted;
-pub use findings::{FindingsReport, Level, ReportEntry, ReportLine, Tally, Unread, Unreadable};
+pub use findings::{FindingsReport, ReportEntry, Tally, UnreadInput, Unreadable, severity};
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::json::pretty;
 use super::page::WITHOUT;
-use super::{FindingsReport, Level, ReportEntry, Unread, Unreadable};
+use super::{FindingsReport, ReportEntry, UnreadInput, Unreadable, severity};
 use crate::policy::Mode;
 use crate::rules::{OwnMode, RULES};
 
@@ -15,6 +15,7 @@ pub fn render(report: &FindingsReport) -> String {
     let rules = RULES.iter().map(|rule| {
         let mode = match rule.mode {
             OwnMode::Always(mode) => mode,
+            // A rule has one default level in SARIF; each result has that of its own mode.
             OwnMode::ByCase(_) => Mode::Enforce,
         };
         json!({
@@ -24,7 +25,7 @@ pub fn render(report: &FindingsReport) -> String {
             "fullDescription": {"text": rule.page.what()},
             "help": {"text": format!("{} {}", rule.why, rule.page.text(WITHOUT))},
             // SARIF names the levels as this crate does.
-            "defaultConfiguration": {"level": Level::of(mode).name()},
+            "defaultConfiguration": {"level": severity(mode)},
         })
     });
     let unread = report.unread.iter().map(|one| notification("error", one));
@@ -42,6 +43,7 @@ pub fn render(report: &FindingsReport) -> String {
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
                 "rules": rules.collect::<Vec<_>>(),
             }},
+            // Columns count characters here; SARIF also knows UTF-16 units.
             "columnKind": "unicodeCodePoints",
             "invocations": [{
                 "executionSuccessful": report.unread.is_empty(),
@@ -58,7 +60,7 @@ fn result(entry: &ReportEntry) -> Value {
     let mut result = json!({
         "ruleId": finding.rule.to_string(),
         "ruleIndex": index,
-        "level": entry.level().name(),
+        "level": severity(entry.mode),
         "message": {"text": format!(
             "{}: {}. {} {}",
             finding.path, finding.problem, finding.why, finding.fix
@@ -71,7 +73,7 @@ fn result(entry: &ReportEntry) -> Value {
                     "startColumn": entry.span.start.column,
                     "endLine": entry.span.end.line,
                     "endColumn": entry.span.end.column,
-                    "snippet": {"text": entry.line.text},
+                    "snippet": {"text": entry.line},
                 },
             },
             "logicalLocations": [{
@@ -103,7 +105,7 @@ fn artifact(file: &str) -> Value {
     json!({"uri": encoded.collect::<String>()})
 }
 
-fn notification(level: &str, unread: &Unread) -> Value {
+fn notification(level: &str, unread: &UnreadInput) -> Value {
     let mut location = json!({"artifactLocation": artifact(&unread.file)});
     if let Unreadable::Content(fault) = &unread.reason {
         location["region"] = json!({

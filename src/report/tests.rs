@@ -67,7 +67,7 @@ fn report() -> FindingsReport {
         ),
     ] {
         let file = file.to_owned();
-        report.unread.push(Unread { file, reason });
+        report.unread.push(UnreadInput { file, reason });
     }
     report
 }
@@ -82,7 +82,7 @@ fn text_shows_place_line_reason_and_remedy() {
 fn long_lines_are_cut_around_the_place() {
     let mut report = report();
     let entry = &mut report.entries[0];
-    entry.line.text = "x".repeat(1000);
+    entry.line = "x".repeat(1000);
     entry.span.start.column = 501;
     entry.span.end.column = 601;
     let plain = anstream::adapter::strip_str(&text::render(&report)).to_string();
@@ -97,7 +97,7 @@ fn manifests_cannot_steer_the_terminal() {
     let mut report = report();
     for entry in &mut report.entries {
         entry.file = "a\u{1b}[2J".to_owned();
-        entry.line.text = "\u{1b}[2J\u{7}".to_owned();
+        entry.line = "\u{1b}[2J\u{7}".to_owned();
         entry.finding.problem = "\u{1b}[2J".to_owned();
         entry.finding.path = FieldPath::of(&["spec"]).item(0, "\u{1b}[2J");
         entry.finding.fix = "\u{1b}[2J".to_owned();

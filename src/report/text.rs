@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 
 use super::wrap::wrapped;
-use super::{FindingsReport, Level, ReportEntry, ReportLine, counted};
+use super::{FindingsReport, ReportEntry, counted, severity};
+use crate::policy::Mode;
 use crate::text::is_obeyed;
 
 const WIDTH: usize = 100;
@@ -25,11 +26,11 @@ pub fn render(report: &FindingsReport) -> String {
     out
 }
 
-const fn style(level: Level) -> Style {
-    match level {
-        Level::Error => AnsiColor::Red.on_default().bold(),
-        Level::Warning => AnsiColor::Yellow.on_default().bold(),
-        Level::Note => AnsiColor::Cyan.on_default().bold(),
+const fn style(mode: Mode) -> Style {
+    match mode {
+        Mode::Enforce => AnsiColor::Red.on_default().bold(),
+        Mode::Warn => AnsiColor::Yellow.on_default().bold(),
+        Mode::Audit | Mode::Off => AnsiColor::Cyan.on_default().bold(),
     }
 }
 
@@ -41,7 +42,7 @@ fn finding(entry: &ReportEntry) -> String {
         ..
     } = entry;
     let (line, column) = (span.start.line, span.start.column);
-    let (level, style) = (entry.level().name(), style(entry.level()));
+    let (level, style) = (severity(entry.mode), style(entry.mode));
     let mut out = format!(
         "{file}:{line}:{column}: {style}{rule} {level}{style:#}  {BOLD}{path}{BOLD:#}: {problem}\n",
         rule = finding.rule,
@@ -88,12 +89,12 @@ const SHOWN: usize = 160;
 
 /// The part of the line that is shown, the columns before the underlined part, and its length.
 fn clipped(entry: &ReportEntry) -> (String, usize, usize) {
-    let ReportLine { text, left_out } = &entry.line;
-    let chars: Vec<char> = text
+    let ReportEntry { line, omitted, .. } = entry;
+    let chars: Vec<char> = line
         .chars()
         .map(|c| if is_obeyed(c) { ' ' } else { c })
         .collect();
-    let index = |column: usize| column.saturating_sub(1 + left_out).min(chars.len());
+    let index = |column: usize| column.saturating_sub(1 + omitted).min(chars.len());
     let start = index(entry.span.start.column);
     let end = if entry.span.end.line == entry.span.start.line {
         index(entry.span.end.column)
@@ -107,7 +108,7 @@ fn clipped(entry: &ReportEntry) -> (String, usize, usize) {
     };
     let shown: String = chars.iter().skip(from).take(SHOWN).collect();
     let length = end.saturating_sub(start).clamp(1, SHOWN - 40);
-    let mark = if from + left_out > 0 { "…" } else { "" };
+    let mark = if from + omitted > 0 { "…" } else { "" };
     (
         format!("{mark}{shown}"),
         start - from + mark.chars().count(),
@@ -118,14 +119,13 @@ fn clipped(entry: &ReportEntry) -> (String, usize, usize) {
 /// `3 Ray objects checked, 1 denied: 4 errors, 2 warnings, 1 note; 2 other objects skipped`
 fn summary(report: &FindingsReport) -> String {
     let levels = || {
-        let levels =
-            [Level::Error, Level::Warning, Level::Note].map(|level| (level, report.count(level)));
-        let found = levels.into_iter().filter(|(_, count)| *count > 0);
-        let found = found.map(|(level, count)| counted(count, level.name()));
-        found.collect::<Vec<_>>().join(", ")
+        let modes = [Mode::Enforce, Mode::Warn, Mode::Audit].map(|mode| (mode, report.count(mode)));
+        let counts = modes.into_iter().filter(|(_, count)| *count > 0);
+        let counts = counts.map(|(mode, count)| counted(count, severity(mode)));
+        counts.collect::<Vec<_>>().join(", ")
     };
     let tally = report.tally;
-    let denied = style(Level::Error);
+    let denied = style(Mode::Enforce);
     let outcome = match tally.denied {
         0 if tally.checked == 0 => String::new(),
         0 if report.entries.is_empty() => ", nothing found".to_owned(),

@@ -78,29 +78,21 @@ pub struct ScalerClock {
     pub ahead_s: f64,
     skew: ClockSkew,
     /// The time of the API server's last answer.
-    heard: Option<Moment>,
+    answered: Option<Moment>,
 }
 
 impl ScalerClock {
-    /// A clock that is ahead by so many seconds, of a process that has heard nothing yet.
-    pub fn ahead(ahead_s: f64) -> Self {
-        Self {
-            ahead_s,
-            ..Self::default()
-        }
-    }
-
     /// Hears what time it is by the API server's clock, as every answer of that says.
     pub fn hear(&mut self, now: Moment) {
         let own = now.epoch_seconds() + self.ahead_s;
         // The header `Date` has whole seconds.
         self.skew.heard(now.epoch_seconds().floor(), own, own);
-        self.heard = Some(now);
+        self.answered = Some(now);
     }
 
     /// Hears it by the renewal of Leases, if that is due.
     pub fn renew(&mut self, now: Moment) {
-        if self.heard.is_none_or(|at| now.since(at) >= RENEWED_S) {
+        if self.answered.is_none_or(|at| now.since(at) >= RENEWED_S) {
             self.hear(now);
         }
     }
@@ -110,7 +102,7 @@ impl ScalerClock {
         now.epoch_seconds() + self.beyond_s()
     }
 
-    /// The same, as snapshots have it.
+    /// The time by this clock, in the form of snapshots.
     pub fn text(&self, now: Moment) -> String {
         // In whole milliseconds, as moments are.
         let beyond_s = self.beyond_s();

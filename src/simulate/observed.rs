@@ -21,6 +21,8 @@ pub fn gcs_state(
     {
         return Some(gcs);
     }
+    // The controller asks agents for the memory of these groups alone, so that of others is not known to it
+    // either.
     let followed = followed_groups(&world.view.cluster, settings);
     let ahead_s = clock.seconds(world.now) - world.now.epoch_seconds();
     for node in &mut gcs.node_states {

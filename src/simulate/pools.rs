@@ -1,6 +1,7 @@
 //! Node pools from a file of a user.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -32,13 +33,10 @@ struct WrittenPool {
     #[serde(default)]
     min: u32,
     max: u32,
-    #[serde(default = "start_seconds")]
-    start_seconds: f64,
-    #[serde(default = "idle_seconds")]
-    idle_seconds: f64,
+    start_seconds: Option<f64>,
+    idle_seconds: Option<f64>,
     #[serde(default)]
     image_pull_seconds: f64,
-    #[serde(default)]
     consolidate_after_seconds: Option<f64>,
 }
 
@@ -52,52 +50,28 @@ struct WrittenTaint {
     effect: String,
 }
 
-fn start_seconds() -> f64 {
-    60.0
-}
+/// Seconds until a node is ready, where a pool does not say it.
+const START_S: f64 = 60.0;
 
-/// Cluster Autoscaler's `scale-down-unneeded-time`.
-fn idle_seconds() -> f64 {
-    600.0
-}
-
-/// Pools that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PoolError {
-    /// The file has another form.
-    #[error(
-        "node pools are a list of {{name, cpu, memory, gpus, labels, taints, min, max, startSeconds, idleSeconds, imagePullSeconds, consolidateAfterSeconds}}: {0}"
-    )]
-    Form(String),
-    /// A value of a pool makes no sense.
-    #[error("node pool {pool}: {why}")]
-    Value {
-        /// The name of the pool.
-        pool: String,
-        /// The fault, and what to write instead.
-        why: String,
-    },
-    /// The pods of a group may be on no node.
-    #[error(
-        "the pods of {group} may be on no node of any pool, by their nodeSelector, affinity and tolerations: write \
-         the labels and taints of the nodes into the pools"
-    )]
-    Admitted {
-        /// The name of the group.
-        group: String,
-    },
-}
+/// Seconds for which a node stays without a pod, where a pool does not say it: Cluster Autoscaler's
+/// `scale-down-unneeded-time`.
+const IDLE_S: f64 = 600.0;
 
 /// Reads node pools.
 ///
 /// # Errors
 ///
 /// The value is not a list of pools, or a pool has values that make no sense.
-pub fn read(value: &Value) -> Result<Vec<NodePool>, PoolError> {
-    let pools: Vec<WrittenPool> = serde_json::from_value(value.clone())
-        .map_err(|error| PoolError::Form(error.to_string()))?;
+pub fn read(value: &Value) -> Result<Vec<NodePool>, String> {
+    let form = |fault: &dyn Display| {
+        format!(
+            "node pools are a list of {{name, cpu, memory, gpus, labels, taints, min, max, startSeconds, idleSeconds, imagePullSeconds, consolidateAfterSeconds}}: {fault}"
+        )
+    };
+    let pools: Vec<WrittenPool> =
+        serde_json::from_value(value.clone()).map_err(|error| form(&error))?;
     if pools.is_empty() {
-        return Err(PoolError::Form("there is no pool".to_owned()));
+        return Err(form(&"there is no pool"));
     }
     pools.into_iter().map(pool).collect()
 }
@@ -108,28 +82,27 @@ pub fn read(value: &Value) -> Result<Vec<NodePool>, PoolError> {
 /// # Errors
 ///
 /// Labels and taints of all pools keep off the pods of a group.
-pub fn check(pools: &[NodePool], cluster: &Value) -> Result<(), PoolError> {
+pub fn check(pools: &[NodePool], cluster: &Value) -> Result<(), String> {
     let cluster = ClusterObject::from(cluster.clone());
     let groups = groups(&cluster).unwrap_or_default();
     let is_homeless = |group: &&SimulatedGroup| {
         !pools.is_empty() && !pools.iter().any(|pool| pool.admits(&group.placement))
     };
     match groups.iter().find(is_homeless) {
-        Some(group) => Err(PoolError::Admitted {
-            group: group.name.clone(),
-        }),
+        Some(SimulatedGroup { name, .. }) => Err(format!(
+            "the pods of {name} may be on no node of any pool, by their nodeSelector, affinity and tolerations: write \
+             the labels and taints of the nodes into the pools"
+        )),
         None => Ok(()),
     }
 }
 
-fn pool(written: WrittenPool) -> Result<NodePool, PoolError> {
-    let fault = |why: String| PoolError::Value {
-        pool: written.name.clone(),
-        why,
-    };
+fn pool(written: WrittenPool) -> Result<NodePool, String> {
+    let fault = |why: String| format!("node pool {}: {why}", written.name);
     let amount = |name: &str, value: &Value| {
         let amount =
             Quantity::from_json(value).map_err(|error| fault(format!("{name}: {error}")))?;
+        // A node without CPU or memory would hold no pod, and pods would wait for it for ever.
         if amount <= Quantity::ZERO {
             return Err(fault(format!("{name} is {amount}: write more than 0")));
         }
@@ -145,9 +118,11 @@ fn pool(written: WrittenPool) -> Result<NodePool, PoolError> {
             "min is {min} and max {max}: write a min that is not above max, and a max up to {MOST_NODES}"
         )));
     }
+    let start_s = written.start_seconds.unwrap_or(START_S);
+    let idle_s = written.idle_seconds.unwrap_or(IDLE_S);
     let times = [
-        ("startSeconds", written.start_seconds),
-        ("idleSeconds", written.idle_seconds),
+        ("startSeconds", start_s),
+        ("idleSeconds", idle_s),
         ("imagePullSeconds", written.image_pull_seconds),
     ];
     let consolidates = written.consolidate_after_seconds;
@@ -182,8 +157,8 @@ fn pool(written: WrittenPool) -> Result<NodePool, PoolError> {
         taints,
         min: written.min,
         max: written.max,
-        start_s: written.start_seconds,
-        idle_s: written.idle_seconds,
+        start_s,
+        idle_s,
         image_pull_s: written.image_pull_seconds,
         consolidate_after_s: written.consolidate_after_seconds,
     })
@@ -219,7 +194,7 @@ mod tests {
         assert_eq!(check(&pools, &cluster(json!({"zone": "a"}))), Ok(()));
         let elsewhere = cluster(json!({"zone": "b"}));
         assert_eq!(check(&[], &elsewhere), Ok(()));
-        let error = check(&pools, &elsewhere).unwrap_err().to_string();
+        let error = check(&pools, &elsewhere).unwrap_err();
         assert!(
             error.contains("the pods of gpu may be on no node"),
             "{error}"
@@ -265,7 +240,7 @@ mod tests {
                 "taint \"gpu\" is \"PreferNoSchedule\"",
             ),
         ] {
-            let error = read(&wrong).unwrap_err().to_string();
+            let error = read(&wrong).unwrap_err();
             assert!(error.contains(says), "{error}");
         }
     }

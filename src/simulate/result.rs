@@ -106,22 +106,6 @@ impl Serialize for Cost {
     }
 }
 
-/// The difference between one simulation and another; less is below 0.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Difference {
-    /// The mean wait, in seconds.
-    pub mean_wait: f64,
-    /// CPU-hours of worker pods.
-    pub cpu_hours: f64,
-    /// GiB-hours of worker pods.
-    pub gib_hours: f64,
-    /// GPU-hours of worker pods.
-    pub gpu_hours: f64,
-    /// Hours of Kubernetes nodes.
-    pub node_hours: f64,
-}
-
 impl Cost {
     /// The paid amount as a multiple of the work; `None` without work.
     pub fn ratio(&self) -> Option<f64> {
@@ -178,17 +162,6 @@ impl SimulationResult {
             curve: ledger.curves.points(began.seconds()),
         }
     }
-
-    /// The difference to another simulation.
-    pub fn more_than(&self, other: &Self) -> Difference {
-        Difference {
-            mean_wait: self.wait.mean - other.wait.mean,
-            cpu_hours: self.cpu_hours.paid - other.cpu_hours.paid,
-            gib_hours: self.gib_hours.paid - other.gib_hours.paid,
-            gpu_hours: self.gpu_hours.paid - other.gpu_hours.paid,
-            node_hours: self.node_hours - other.node_hours,
-        }
-    }
 }
 
 /// The wait of a job; `None` if it was never ready.
@@ -213,6 +186,7 @@ impl WaitSummary {
             clippy::cast_precision_loss,
             reason = "a place in a list"
         )]
+        // The nearest rank is a wait that some job really had; a mean of two would be nobody's.
         let at = |part: f64| {
             waits[((waits.len() as f64 * part).ceil() as usize)
                 .saturating_sub(1)

@@ -5,11 +5,10 @@ use serde_json::Value;
 use crate::reconcile::RoundSettings;
 use crate::simulate::moment::Moment;
 use crate::simulate::result::SimulationResult;
-use crate::simulate::scaler::{Scaler, Spared};
+use crate::simulate::scaler::{Scaler, SparedSteps};
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
 use crate::simulate::world::World;
-use crate::simulate::world::group::SimulatedGroupError;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::cluster_object::DEFAULT_IDLE_TIMEOUT_S;
 
@@ -31,8 +30,8 @@ pub const TAIL_S: f64 = 60.0;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SimulationError {
     /// A group of the RayCluster cannot be read.
-    #[error(transparent)]
-    Group(#[from] SimulatedGroupError),
+    #[error("{0}")]
+    Group(String),
     /// The scaler makes too many rounds.
     #[error(
         "{0} rounds of the scaler are not enough, because work waits for months or years: cut the trace, \
@@ -54,105 +53,95 @@ pub fn run(
     reconciler: RoundSettings,
     progress: &mut dyn FnMut(f64),
 ) -> Result<SimulationResult, SimulationError> {
-    let kept_s = reconciler.plan.keep_small_s.unwrap_or_default();
-    let mut run = Run {
-        world: World::new(cluster, trace, settings.clone())?,
-        scaler: Scaler::new(reconciler),
-    };
-    run.scaler.spared = Spared::Looks;
-    run.scaler.look_after(0.0, &mut run.world);
+    let keep_small_s = reconciler.plan.keep_small_s.unwrap_or_default();
+    let world = World::new(cluster, trace, settings.clone());
+    let mut world = world.map_err(SimulationError::Group)?;
+    let mut scaler = Scaler::new(reconciler);
+    scaler.spared = SparedSteps::Looks;
+    scaler.look_after(0.0, &mut world);
+    // Jobs that came earlier would wait for the first start of the cluster, whatever scales it.
     let limit = Moment::at(START_S);
-    while run.world.now < limit && !run.world.is_up() && run.step().is_some() {}
+    while world.now < limit && !world.is_up() && step(&mut world, &mut scaler).is_some() {}
     // Ray's autoscaler looks every five seconds: at which of them the first job comes is chance.
-    let phase = run.world.random.f64() * PHASE_S;
-    run.pass(phase);
-    let began = run.world.now;
-    run.world.begin(trace);
-    run.until_done(trace.jobs.len(), progress)?;
+    let phase = world.random.f64() * PHASE_S;
+    pass(phase, &mut world, &mut scaler);
+    let began = world.now;
+    world.begin(trace);
+    until_done(&mut world, &mut scaler, progress)?;
     // Idle workers are kept for a while. A RayCluster may say any number, and the simulation goes on for so long
     // after its last job.
-    let mut spec = run.world.cluster.spec.iter();
-    let own = spec.clone().flat_map(|spec| &spec.groups);
-    let own = own.filter_map(|group| group.idle_timeout.seconds());
+    let mut spec = world.cluster.spec.iter();
+    let of_groups = spec.clone().flat_map(|spec| &spec.groups);
+    let of_groups = of_groups.filter_map(|group| group.idle_timeout.seconds());
     let common = spec.find_map(|spec| spec.idle_timeout.seconds());
-    let idle_s = own.fold(common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S), f64::max);
-    run.pass((idle_s.clamp(0.0, 86_400.0) + TAIL_S).max(settings.tail_s));
-    // Small pods may be kept for longer.
-    let end = run.world.now.plus(kept_s);
-    while run.world.next_at().is_some_and(|next| next <= end)
-        && i64::try_from(run.world.workers().count()).unwrap_or(i64::MAX)
-            > run.world.least_workers()
+    let idle_s = of_groups.fold(common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S), f64::max);
+    let tail_s = (idle_s.clamp(0.0, 86_400.0) + TAIL_S).max(settings.tail_s);
+    pass(tail_s, &mut world, &mut scaler);
+    // Small pods may be kept for longer, and the minima of all groups for good.
+    let end = world.now.plus(keep_small_s);
+    while world.next_at().is_some_and(|next| next <= end)
+        && i64::try_from(world.workers().count()).unwrap_or(i64::MAX) > world.least_workers()
     {
-        run.step();
+        step(&mut world, &mut scaler);
     }
-    run.world.pass_to(run.world.now);
-    Ok(SimulationResult::of(trace, &run.world, &run.scaler, began))
+    world.pass_to(world.now);
+    Ok(SimulationResult::of(trace, &world, &scaler, began))
 }
 
-/// A world with its scaler.
-struct Run {
-    world: World,
-    scaler: Scaler,
+/// Lets the next thing happen, and returns it.
+fn step(world: &mut World, scaler: &mut Scaler) -> Option<WorldEvent> {
+    let event = world.advance()?;
+    match event {
+        WorldEvent::Look { token, .. } => scaler.look(token, world),
+        WorldEvent::Answered { look, chain, .. } => scaler.answered(look, chain, world),
+        event => world.happen(event),
+    }
+    if world.wakes(event) {
+        scaler.wake(world);
+    }
+    Some(event)
 }
 
-impl Run {
-    /// Lets the next thing happen, and returns it.
-    fn step(&mut self) -> Option<WorldEvent> {
-        let event = self.world.advance()?;
-        match event {
-            WorldEvent::Look { token, .. } => self.scaler.look(token, &mut self.world),
-            WorldEvent::Answered { look, chain, .. } => {
-                self.scaler.answered(look, chain, 0.0, &mut self.world);
-            }
-            event => self.world.happen(event),
-        }
-        if self.world.wakes(event) {
-            self.scaler.wake(&mut self.world);
-        }
-        Some(event)
+/// Lets so many seconds pass.
+fn pass(seconds: f64, world: &mut World, scaler: &mut Scaler) {
+    let end = world.now.plus(seconds);
+    while world.next_at().is_some_and(|next| next <= end) {
+        step(world, scaler);
     }
+    world.pass_to(end);
+}
 
-    /// Lets so many seconds pass.
-    fn pass(&mut self, seconds: f64) {
-        let end = self.world.now.plus(seconds);
-        while self.world.next_at().is_some_and(|next| next <= end) {
-            self.step();
+/// Goes on until all jobs have ended, or nothing has happened to any for so long that the others never will.
+fn until_done(
+    world: &mut World,
+    scaler: &mut Scaler,
+    progress: &mut dyn FnMut(f64),
+) -> Result<(), SimulationError> {
+    let (jobs, most) = (world.ray.jobs.all.len(), world.settings.most_rounds);
+    let mut last = world.now;
+    let mut reported = 0;
+    while world.ray.jobs.left > 0 {
+        if scaler.rounds > most {
+            return Err(SimulationError::TooLong(most));
         }
-        self.world.pass_to(end);
-    }
-
-    /// Goes on until all jobs have ended, or nothing has happened to any for so long that the others never will.
-    fn until_done(
-        &mut self,
-        jobs: usize,
-        progress: &mut dyn FnMut(f64),
-    ) -> Result<(), SimulationError> {
-        let most = self.world.settings.most_rounds;
-        let mut last = self.world.now;
-        let mut reported = 0;
-        while self.world.ray.jobs.left > 0 {
-            if self.scaler.rounds > most {
-                return Err(SimulationError::TooLong(most));
-            }
-            let before = self.world.ray.jobs.left;
-            let Some(event) = self.step() else {
-                return Ok(());
-            };
-            let left = self.world.ray.jobs.left;
-            if matches!(event, WorldEvent::Submitted(_)) || left != before {
-                last = self.world.now;
-                let ended = jobs - left;
-                if ended >= reported + jobs.div_ceil(100) {
-                    reported = ended;
-                    #[expect(clippy::cast_precision_loss, reason = "a share")]
-                    progress(ended as f64 / jobs as f64);
-                }
-            }
-            let is_stuck = self.world.now.since(last) > STUCK_S;
-            if is_stuck && !self.world.ray.is_running() && self.world.submissions == 0 {
-                return Ok(());
+        let unended = world.ray.jobs.left;
+        let Some(event) = step(world, scaler) else {
+            return Ok(());
+        };
+        if matches!(event, WorldEvent::Submitted(_)) || world.ray.jobs.left != unended {
+            last = world.now;
+            let ended = jobs - world.ray.jobs.left;
+            // A report for each job of a million would take longer than the simulation.
+            if ended >= reported + jobs.div_ceil(100) {
+                reported = ended;
+                #[expect(clippy::cast_precision_loss, reason = "a share")]
+                progress(ended as f64 / jobs as f64);
             }
         }
-        Ok(())
+        let is_stuck = world.now.since(last) > STUCK_S;
+        if is_stuck && !world.ray.is_running() && world.submissions == 0 {
+            return Ok(());
+        }
     }
+    Ok(())
 }

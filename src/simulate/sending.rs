@@ -1,61 +1,22 @@
-//! The calls of a round, one after the other in each chain: whether they are sent, and what becomes of
-//! them.
+//! The calls of a round, one after the other in each chain: their way to where they are sent, and back.
 
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
-
-use crate::reconcile::ownership::lease::trust::{LONGEST_WRITE, may_begin};
 use crate::reconcile::{Chain, Done, Effect, Failure, Reply, Round};
-use crate::simulate::moment::Moment;
 use crate::simulate::world::World;
-
-/// The time until which a process may write for a cluster.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Trust {
-    /// Nobody else does.
-    #[default]
-    Always,
-    /// As its Leases say; not at all without a moment.
-    Until(Option<Moment>),
-}
-
-/// The messages that are lost while a process is cut off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Cut {
-    /// Its requests are lost.
-    Requests,
-    /// Its requests arrive, and the answers are lost.
-    Answers,
-}
-
-impl Trust {
-    /// The failure of a write that would begin now, if none may begin.
-    pub(super) fn refusal(self, now: Moment) -> Option<Failure> {
-        let Self::Until(until) = self else {
-            return None;
-        };
-        let left = until.map(|until| Duration::from_secs_f64(until.since(now)));
-        let begun = may_begin(left, LONGEST_WRITE);
-        begun
-            .err()
-            .map(|fenced| Failure::NotSent(fenced.to_string()))
-    }
-}
 
 /// A round whose effects are being performed.
 #[derive(Debug, Clone)]
-pub(super) struct Performing {
-    pub(super) round: Round,
+pub struct RoundInProgress {
+    /// The round.
+    pub round: Round,
     /// The chains, each with its present call.
-    pub(super) chains: Vec<(Chain, ChainCall)>,
-    pub(super) done: Vec<Done>,
+    pub chains: Vec<(Chain, ChainCall)>,
+    /// The calls that were answered.
+    pub done: Vec<Done>,
 }
 
 /// The present call of a chain.
 #[derive(Debug, Clone, Default)]
-pub(super) enum ChainCall {
+pub enum ChainCall {
     /// The chain has ended.
     #[default]
     None,
@@ -70,14 +31,14 @@ pub(super) enum ChainCall {
 impl ChainCall {
     /// The next call of a chain. Each asks again whether it may be sent: the Lease may have been lost while the one
     /// before was under way.
-    pub(super) fn next(trust: Trust, now: Moment) -> Self {
-        trust.refusal(now).map_or(Self::Sent, Self::Refused)
+    pub(super) fn next(world: &World) -> Self {
+        (world.disturbance.fence(world.now)).map_or(Self::Sent, Self::Refused)
     }
 }
 
-impl Performing {
+impl RoundInProgress {
     /// The call of a chain that is on its way to where it is sent.
-    pub(super) fn sent(&self, chain: usize) -> Option<Effect> {
+    pub fn sent(&self, chain: usize) -> Option<Effect> {
         match self.chains.get(chain)? {
             (chain, ChainCall::Sent) => chain.next(),
             _ => None,
@@ -85,24 +46,17 @@ impl Performing {
     }
 
     /// The call of a chain arrives where it is sent. Returns whether that is new.
-    pub(super) fn arrive(&mut self, chain: usize, cut: Option<Cut>, world: &mut World) -> bool {
+    pub fn arrive(&mut self, chain: usize, world: &mut World) -> bool {
         let Some(effect) = self.sent(chain) else {
             return false;
         };
-        let made = match cut {
-            Some(Cut::Requests) => None,
-            Some(Cut::Answers) | None => Some(world.call(&effect)),
-        };
-        let no_answer = || Err(Failure::NoAnswer("played: cut off".to_owned()));
-        let answer = made.filter(|_| cut.is_none()).unwrap_or_else(no_answer);
-        self.chains[chain].1 = ChainCall::Made(answer);
+        self.chains[chain].1 = ChainCall::Made(world.call(&effect));
         true
     }
 
     /// The answer to the call of a chain has come, and the next one is sent. Returns whether there is
     /// one.
-    pub(super) fn take_in(&mut self, chain: usize, trust: Trust, at: (Moment, f64)) -> bool {
-        let (now, clock) = at;
+    pub(super) fn take_in(&mut self, chain: usize, clock_s: f64, world: &World) -> bool {
         let Some((chain, call)) = self.chains.get_mut(chain) else {
             return false;
         };
@@ -112,16 +66,17 @@ impl Performing {
             ChainCall::None | ChainCall::Sent => return false,
         };
         if let Some(effect) = chain.next() {
-            chain.answered(result.as_ref(), clock);
+            chain.answered(result.as_ref(), clock_s);
             self.done.push(Done {
                 about: chain.about.clone(),
                 effect,
                 result,
             });
         }
+        // A chain ends early where a call failed on which the next ones build.
         let is_next = chain.next().is_some();
         if is_next {
-            *call = ChainCall::next(trust, now);
+            *call = ChainCall::next(world);
         }
         is_next
     }

@@ -82,7 +82,7 @@ pub struct NodePool {
 }
 
 impl NodePool {
-    /// Whether pods may be on its nodes that ask for this `nodeSelector`, `affinity` and `tolerations`.
+    /// Checks whether pods with this `nodeSelector`, `affinity` and `tolerations` may be on its nodes.
     pub fn admits(&self, placement: &Fields) -> bool {
         Demands::of(placement).admit(&Node {
             labels: self.labels.clone().into_iter().collect(),

@@ -9,7 +9,7 @@ use crate::simulate::result::SimulationResult;
 use crate::simulate::run::{SimulationError, run};
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
-use crate::simulate::vary::{Variation, VariationError};
+use crate::simulate::vary::Variation;
 
 /// The most simulations of one study.
 pub const MOST_SIMULATIONS: usize = 500;
@@ -53,12 +53,12 @@ impl Study {
         values.fold(self.strategies.len(), usize::saturating_mul)
     }
 
-    /// Whether everything that is varied changes something.
+    /// Checks that every variation changes something.
     ///
     /// # Errors
     ///
     /// Something would not, or makes no sense for this cluster.
-    pub fn check(&self) -> Result<(), VariationError> {
+    pub fn check(&self) -> Result<(), String> {
         let mut all = self.variations.iter();
         all.try_for_each(|one| one.check(&self.cluster, &self.world, &self.strategies))
     }
@@ -88,6 +88,7 @@ impl Study {
             for (variation, value) in &set {
                 variation.set(*value, &mut cluster, &mut world, &mut reconciler);
             }
+            // Strategies are innermost, so that those of one setting are beside each other in the table.
             for strategy in &self.strategies {
                 let mut reconciler = reconciler.clone();
                 reconciler.plan.strategy = *strategy;

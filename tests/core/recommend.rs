@@ -6,7 +6,7 @@ use rayfit::reconcile::RoundSettings;
 use rayfit::simulate::recommend::bounds::{Bounds, SearchField};
 use rayfit::simulate::recommend::patch::{ChoicePatch, written};
 use rayfit::simulate::recommend::recommendation::{Recommendation, Risk};
-use rayfit::simulate::recommend::search::{Search, Searched};
+use rayfit::simulate::recommend::search::{Search, SearchResult};
 use rayfit::simulate::recommend::space::Space;
 use rayfit::simulate::report::recommendation::Report;
 use rayfit::simulate::settings::WorldSettings;
@@ -82,14 +82,14 @@ fn search(cluster: &Value, trace: Trace, pod_start: f64, bounds: &[&str]) -> Sea
     }
 }
 
-fn recommended(search: &Search) -> (Searched, Recommendation) {
+fn recommended(search: &Search) -> (SearchResult, Recommendation) {
     let searched = search.run(&mut |_| {}).unwrap();
     let recommendation = Recommendation::of(&searched, None, None);
     (searched, recommendation)
 }
 
 /// The changes of the choice that is taken, in words.
-fn taken(searched: &Searched, recommendation: &Recommendation) -> Vec<String> {
+fn taken(searched: &SearchResult, recommendation: &Recommendation) -> Vec<String> {
     let trial = recommendation.trials[recommendation.taken.unwrap()];
     let changes = searched.trials[trial].patch.changes.iter();
     changes.map(ToString::to_string).collect()

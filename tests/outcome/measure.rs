@@ -10,7 +10,7 @@ use rayfit::simulate::pools;
 use rayfit::simulate::settings::WorldSettings;
 use rayfit::simulate::study::Study;
 use rayfit::simulate::trace::Trace;
-use rayfit::simulate::vary::{Field, Variation};
+use rayfit::simulate::vary::{Variation, VariedField};
 
 use super::figures::{SetFigures, Setting};
 use super::sets::Set;
@@ -73,8 +73,8 @@ pub fn measure(
         },
         strategies: vec![Strategy::Ray, Strategy::Rayfit],
         variations: vec![
-            vary(Field::PodStartSeconds, &settings.pod_starts),
-            vary(Field::IdleTimeoutSeconds, &settings.idles),
+            vary(VariedField::PodStartSeconds, &settings.pod_starts),
+            vary(VariedField::IdleTimeoutSeconds, &settings.idles),
         ],
     };
     let mut found: Vec<Setting> = Vec::new();

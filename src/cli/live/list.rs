@@ -24,9 +24,11 @@ pub(crate) async fn list(
     let mut objects = Vec::new();
     loop {
         let listed = match api.list(&params).await {
+            // Without RayPolicy's definition no policy is in force, which is no error.
             Err(Error::Api(status)) if status.code == 404 => return Ok(objects),
             listed => listed?,
         };
+        // A continue token names one resource version, so that all pages show the same moment.
         let next = listed.metadata.continue_.clone().unwrap_or_default();
         for mut object in listed {
             // Items of a list have no `kind` and `apiVersion`.

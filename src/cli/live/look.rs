@@ -35,7 +35,7 @@ use crate::snapshot::prospect_reader::ProspectReader;
 use crate::snapshot::{API_VERSION, ClusterId, History, KubeNode, NodeLoads, OwnPods, Snapshot};
 
 /// The observed state.
-pub(crate) struct Look {
+pub(crate) struct LiveState {
     /// Everything that a decision needs, without fields that may be secret.
     pub(crate) snapshot: Snapshot,
     /// The reason for which the GCS could not be asked, if so. Demand is unknown then.
@@ -44,7 +44,7 @@ pub(crate) struct Look {
     pub(crate) error: String,
 }
 
-impl Look {
+impl LiveState {
     /// The limitation of the scaler's knowledge, in words for people, if there is one.
     pub(crate) fn unseen(&self) -> Option<&'static str> {
         (!sees_all(self.snapshot.ray_cluster.object())).then_some(
@@ -67,7 +67,7 @@ pub(crate) async fn look(
     client: &Client,
     key: &Key,
     address: Option<Address>,
-) -> anyhow::Result<Look> {
+) -> anyhow::Result<LiveState> {
     let (cluster, mut pods) = objects(client, key).await?;
     hear(client, key, &cluster, &mut pods).await;
     let asked = ask(client, key, &cluster, &pods, address).await;
@@ -79,6 +79,7 @@ pub(crate) async fn look(
             Some(format!("{error:#}")),
         ),
     };
+    // The scaler in a head's container decides without them, and so does whoever foresees its decisions.
     let (nodes, loads) = if sees_all(&cluster) {
         neighbours(client, &cluster, &pods).await
     } else {
@@ -95,7 +96,7 @@ pub(crate) async fn look(
         gcs: state,
         history: History::default(),
     };
-    Ok(Look {
+    Ok(LiveState {
         snapshot,
         unreachable,
         error,
@@ -201,11 +202,13 @@ async fn ask(
 ) -> anyhow::Result<(ClusterResourceState, String)> {
     let gcs = connect(client, key, cluster, pods, address).await?;
     let mut state = gcs.cluster_resource_state().await?;
+    // Only the end of an idle cluster depends on its users, and without their number it is said to be unknown.
     if cluster["spec"]["idleTerminationOptions"].is_object() {
         state.users = gcs.users(None).await.ok();
     }
     let extras = Extras::of(&cluster.clone().into(), &PlanSettings::default());
     memory_watch::fill_once(&gcs, &extras.follows, &mut state, &Clock::default()).await;
+    // `ray status` shows the text under this key, whichever autoscaler has written it.
     let error = gcs.kv_get("", ERROR_KEY).await?.unwrap_or_default();
     Ok((state, String::from_utf8_lossy(&error).into_owned()))
 }

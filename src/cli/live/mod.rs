@@ -16,7 +16,7 @@ use kube::{Client, Config};
 use serde_json::Value;
 
 pub(super) use list::{list, policies};
-pub(super) use look::{Look, clusters, ray_pods};
+pub(super) use look::{LiveState, clusters, ray_pods};
 use look::{cluster, gcs_of, look};
 
 use crate::apiserver::error_chain::text;
@@ -45,7 +45,7 @@ pub(super) struct ClusterArgs {
 #[command(next_help_heading = "Live clusters")]
 pub(super) struct LiveArgs {
     #[command(flatten)]
-    cluster: ClusterArgs,
+    pub(super) api: ClusterArgs,
 
     /// Address of the Ray cluster's GCS; without it, a port is forwarded to the head pod
     #[arg(long, value_name = "HOST:PORT")]
@@ -73,29 +73,27 @@ impl ClusterArgs {
 }
 
 impl LiveArgs {
-    /// A client of the API server.
-    pub(super) async fn client(&self) -> anyhow::Result<Client> {
-        self.cluster.client().await
-    }
-
     /// The RayCluster as it is.
     pub(super) fn cluster(&self, key: &Key) -> anyhow::Result<Value> {
         block_on(async {
-            let client = self.client().await?;
+            let client = self.api.client().await?;
             cluster(&client, key).await
         })
     }
 
     /// A client of the GCS of a cluster.
     pub(super) async fn gcs(&self, key: &Key) -> anyhow::Result<gcs::Client> {
-        let client = self.client().await?;
+        let client = self.api.client().await?;
         gcs_of(&client, key, self.gcs_address.clone()).await
     }
 
     /// Observes a cluster, and reads how policies say that it is scaled.
-    pub(super) fn look_to_plan(&self, key: &Key) -> anyhow::Result<(Look, plan::PlanSettings)> {
+    pub(super) fn look_to_plan(
+        &self,
+        key: &Key,
+    ) -> anyhow::Result<(LiveState, plan::PlanSettings)> {
         block_on(async {
-            let client = self.client().await?;
+            let client = self.api.client().await?;
             let look = look(&client, key, self.gcs_address.clone()).await?;
             let settings = settings::settings(&client, look.snapshot.ray_cluster.object()).await;
             Ok((look, settings))
@@ -103,9 +101,9 @@ impl LiveArgs {
     }
 
     /// Observes a cluster, for others to read: only with labels by which policies select.
-    pub(super) fn look_to_record(&self, key: &Key) -> anyhow::Result<Look> {
+    pub(super) fn look_to_record(&self, key: &Key) -> anyhow::Result<LiveState> {
         block_on(async {
-            let client = self.client().await?;
+            let client = self.api.client().await?;
             let mut look = look(&client, key, self.gcs_address.clone()).await?;
             let policies = list::policies(&client).await.unwrap_or_else(|error| {
                 outcome::warn(format_args!(
@@ -114,6 +112,7 @@ impl LiveArgs {
                 ));
                 Policies::default()
             });
+            // Recordings go to others, and labels may name people, teams and customers.
             let keys = policies.label_keys();
             let mut cluster = look.snapshot.ray_cluster.object().clone();
             retain_labels(&mut cluster, |key| keys.contains(key));

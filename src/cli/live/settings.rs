@@ -25,6 +25,7 @@ pub(super) async fn settings(client: &Client, cluster: &Value) -> plan::PlanSett
         return plan::PlanSettings::default();
     };
     if !sees_all(cluster) {
+        // A head's account reads no RayPolicies: the controller has written on the RayCluster what they say.
         return Tuning::Written.of(cluster).plan;
     }
     match folded(client, &RayObject::of_kind(Kind::RayCluster, root)).await {
@@ -42,6 +43,7 @@ pub(super) async fn settings(client: &Client, cluster: &Value) -> plan::PlanSett
 async fn folded(client: &Client, cluster: &RayObject<'_>) -> Result<ReconcileSettings, Error> {
     let policies = policies(client).await?;
     let mut facts = Facts::default();
+    // Without policies no selector is asked, and a person may not be allowed to read namespaces.
     if !policies.is_empty() {
         let namespace = cluster.namespace().unwrap_or(DEFAULT_NAMESPACE);
         let api = Api::<k8s_openapi::api::core::v1::Namespace>::all(client.clone());

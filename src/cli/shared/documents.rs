@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::source;
 use crate::facts::Facts;
-use crate::report::{Unread, Unreadable};
+use crate::objects::items;
+use crate::report::{UnreadInput, Unreadable};
 use crate::yaml::{self, Document};
 
 /// Facts about a Kubernetes cluster, from a file.
@@ -35,7 +36,7 @@ pub(in crate::cli) fn documents(path: &Path) -> anyhow::Result<Vec<Document>> {
                 let reason = Unreadable::Content(fault);
                 anyhow::anyhow!(
                     "{}",
-                    Unread {
+                    UnreadInput {
                         file: name.clone(),
                         reason
                     }
@@ -43,4 +44,11 @@ pub(in crate::cli) fn documents(path: &Path) -> anyhow::Result<Vec<Document>> {
             })
         })
         .collect()
+}
+
+/// Every object of a file that must be readable, with those in lists.
+pub(in crate::cli) fn objects(path: &Path) -> anyhow::Result<Vec<Value>> {
+    let documents = documents(path)?;
+    let items = documents.iter().flat_map(|document| items(&document.value));
+    Ok(items.map(|item| item.object.into_owned()).collect())
 }

@@ -15,7 +15,7 @@ const KEY: usize = 32;
 pub(in crate::cli) struct HashArgs {
     /// Replace all names but those of resources by hashes with a key that is forgotten
     #[arg(long)]
-    hash_names: bool,
+    pub(in crate::cli) hash_names: bool,
 
     /// With --hash-names: the key in this file (32 bytes or more), so that several traces have the
     /// same hashes
@@ -24,11 +24,6 @@ pub(in crate::cli) struct HashArgs {
 }
 
 impl HashArgs {
-    /// Whether names are to be hashed.
-    pub(in crate::cli) fn is_wanted(&self) -> bool {
-        self.hash_names
-    }
-
     /// The trace, with its names hashed if that is wanted.
     pub(in crate::cli) fn hashed(&self, trace: Trace) -> anyhow::Result<Trace> {
         if !self.hash_names {
@@ -41,6 +36,7 @@ impl HashArgs {
 /// The key in a file, or a new one that nobody will know.
 fn key(file: Option<&Path>) -> anyhow::Result<Vec<u8>> {
     let Some(file) = file else {
+        // The key ends with the process, so that nobody can try names against the hashes later.
         let mut key = vec![0; KEY];
         let random = SystemRandom::new().fill(&mut key);
         random.map_err(|_| anyhow::anyhow!("this machine gives no random numbers for a key"))?;

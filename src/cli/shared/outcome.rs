@@ -36,17 +36,14 @@ pub(in crate::cli) fn report(error: &anyhow::Error) -> Outcome {
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe);
     if !is_broken_pipe {
         // The text of a server is a stranger's.
-        let mut chain = error.chain();
-        let said = chain.find(|cause| cause.is::<kube::Error>());
-        let said = said.map(|_| error_chain::text(error.as_ref()));
-        complain(said.unwrap_or_else(|| format!("{error:#}")));
+        let is_foreign = error.chain().any(|cause| cause.is::<kube::Error>());
+        complain(if is_foreign {
+            error_chain::text(error.as_ref())
+        } else {
+            format!("{error:#}")
+        });
     }
     Outcome::Failed
-}
-
-/// Writes one line to standard output.
-pub(in crate::cli) fn say(line: &str) -> io::Result<()> {
-    writeln!(anstream::stdout(), "{line}")
 }
 
 /// Writes one message to standard error.

@@ -6,12 +6,11 @@ use anyhow::{Context as _, bail};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-use super::documents::documents;
+use super::documents::objects;
 use super::outcome;
 use crate::facts::Facts;
 use crate::policy::{Policies, Policy};
-use crate::raypolicy::{PolicyFault, Weight, compile};
-use crate::{objects, raypolicy};
+use crate::raypolicy::{self, PolicyFault, Weight, compile};
 
 /// Flags that name policies.
 #[derive(Debug, Clone, clap::Args)]
@@ -33,18 +32,17 @@ impl PolicyArgs {
     /// The policies of the files.
     pub(in crate::cli) fn policies(&self) -> anyhow::Result<Policies> {
         let mut policies = Vec::new();
+        let is_policy = |object: &Value| {
+            let version = object.get("apiVersion").and_then(Value::as_str);
+            object.get("kind").and_then(Value::as_str) == Some("RayPolicy")
+                && version.is_some_and(|version| version.starts_with("rayfit.dev/"))
+        };
         for path in &self.files {
-            for document in documents(path)? {
-                for item in objects::items(&document.value) {
-                    if is_policy(&item.object) {
-                        // A problem in a policy is an error, because that part of it would not
-                        // apply.
-                        let policy = read(&item.object).with_context(|| {
-                            format!("{}: this RayPolicy is invalid", path.display())
-                        })?;
-                        policies.push(policy);
-                    }
-                }
+            for object in objects(path)?.iter().filter(|object| is_policy(object)) {
+                // A problem in a policy is an error, because that part of it would not apply.
+                let policy = read(object)
+                    .with_context(|| format!("{}: this RayPolicy is invalid", path.display()))?;
+                policies.push(policy);
             }
         }
         if policies.is_empty() && !self.files.is_empty() {
@@ -60,17 +58,13 @@ impl PolicyArgs {
     }
 
     /// The time at which exemptions must be valid.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the command line reads the clock for the core"
+    )]
     pub(in crate::cli) fn now(&self) -> Timestamp {
-        self.at.unwrap_or_else(clock)
+        self.at.unwrap_or_else(Timestamp::now)
     }
-}
-
-fn is_policy(object: &Value) -> bool {
-    object.get("kind").and_then(Value::as_str) == Some("RayPolicy")
-        && object
-            .get("apiVersion")
-            .and_then(Value::as_str)
-            .is_some_and(|version| version.starts_with("rayfit.dev/"))
 }
 
 fn read(object: &Value) -> anyhow::Result<Policy> {
@@ -90,12 +84,4 @@ fn read(object: &Value) -> anyhow::Result<Policy> {
             bail!("{}", texts.join("\n"))
         }
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the command line reads the clock for the core"
-)]
-fn clock() -> Timestamp {
-    Timestamp::now()
 }

@@ -20,6 +20,7 @@ pub(in crate::cli) struct Progress {
 impl Progress {
     /// Progress of something that is `checked`, or `simulated`.
     pub(in crate::cli) fn new(verb: &'static str) -> Self {
+        // A log would keep every update, because nothing there goes back to the beginning of a line.
         let terminal = std::io::stderr().is_terminal();
         Self {
             verb,
@@ -28,27 +29,15 @@ impl Progress {
         }
     }
 
-    /// Says that so many of all files are done.
-    pub(in crate::cli) fn files(&mut self, count: usize, total: usize) {
-        self.show(&format_args!("{count} of {total} files"));
-    }
-
     /// Says that this share is done, from 0 to 1.
     pub(in crate::cli) fn share(&mut self, part: f64) {
-        self.show(&format_args!("{:.0} %", part * 100.0));
+        self.show(format_args!("{:.0} %", part * 100.0));
     }
 
-    /// Says how much was recorded, and for how long of the whole time.
-    pub(in crate::cli) fn time(&mut self, past: Duration, all: Duration, count: usize) {
-        let (past, all) = (past.as_secs(), all.as_secs());
-        self.show(&format_args!(
-            "{count} tasks and calls in {past} of {all} s; Ctrl-C ends it and writes them"
-        ));
-    }
-
-    fn show(&mut self, how_far: &dyn fmt::Display) {
+    /// Says how far it is, unless that was said just before.
+    pub(in crate::cli) fn show(&mut self, how_far: fmt::Arguments<'_>) {
         if self.next.is_some_and(|next| Instant::now() >= next) {
-            // A failure to show progress is ignored.
+            // Standard error may be closed, which is no reason to end what is in progress.
             let _ = write!(std::io::stderr(), "\r{} {how_far}", self.verb);
             self.next = Some(Instant::now() + INTERVAL);
             self.shown = true;
@@ -59,6 +48,7 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.shown {
+            // The result follows on the same terminal.
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
     }

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use anyhow::{anyhow, bail};
 use ignore::WalkBuilder;
 use ignore::overrides::{Override, OverrideBuilder};
 
@@ -24,35 +25,12 @@ pub(in crate::cli) enum InputSource {
     Found(PathBuf),
 }
 
-/// The error of a source that cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum SourceError {
-    #[error("there is no such file or folder; check the path")]
-    Missing,
-    #[error(
-        "the folder has no *.yaml, *.yml or *.json files that are neither hidden nor left out by \
-         .gitignore or --exclude; name the files"
-    )]
-    Empty,
-    #[error("--exclude {0}; write it as a line of a .gitignore")]
-    Glob(ignore::Error),
-    #[error("this is a folder; name one file in it")]
-    Folder,
-    #[error("larger than {} MiB; split it", limit >> 20)]
-    TooLarge { limit: usize },
-    #[error("line {line}: this is not UTF-8 text, as manifests must be")]
-    NotText { line: usize },
-    #[error("{0}")]
-    Io(io::Error),
-}
-
-impl From<io::Error> for SourceError {
-    fn from(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::NotFound => Self::Missing,
-            io::ErrorKind::IsADirectory => Self::Folder,
-            _ => Self::Io(error),
-        }
+/// The error of a file or folder that cannot be read, with its remedy.
+fn unreadable(error: io::Error) -> anyhow::Error {
+    match error.kind() {
+        io::ErrorKind::NotFound => anyhow!("there is no such file or folder; check the path"),
+        io::ErrorKind::IsADirectory => anyhow!("this is a folder; name one file in it"),
+        _ => error.into(),
     }
 }
 
@@ -66,19 +44,31 @@ impl InputSource {
     }
 
     /// The whole text of manifests.
-    pub(in crate::cli) fn read(&self) -> Result<String, SourceError> {
+    pub(in crate::cli) fn read(&self) -> anyhow::Result<String> {
         self.read_up_to(MAX_BYTES)
     }
 
     /// The whole text, of at most `limit` bytes.
-    pub(in crate::cli) fn read_up_to(&self, limit: usize) -> Result<String, SourceError> {
-        match self {
-            Self::Stdin => bounded(io::stdin().lock(), limit),
-            Self::File(path) | Self::Found(path) => bounded(File::open(path)?, limit),
+    pub(in crate::cli) fn read_up_to(&self, limit: usize) -> anyhow::Result<String> {
+        let bytes = match self {
+            Self::Stdin => bytes(io::stdin().lock(), limit),
+            Self::File(path) | Self::Found(path) => {
+                File::open(path).and_then(|file| bytes(file, limit))
+            }
+        };
+        let bytes = bytes.map_err(unreadable)?;
+        if bytes.len() > limit {
+            bail!("larger than {} MiB; split it", limit >> 20);
         }
+        String::from_utf8(bytes).map_err(|error| {
+            let valid = error.utf8_error().valid_up_to();
+            let lines = error.as_bytes().iter().take(valid);
+            let line = 1 + lines.filter(|byte| **byte == b'\n').count();
+            anyhow!("line {line}: this is not UTF-8 text, as manifests must be")
+        })
     }
 
-    /// Whether this is a file that a folder has beside its Ray objects: it names no kind of them.
+    /// Checks whether this is a file that a folder has beside its Ray objects: it names no kind of them.
     pub(in crate::cli) fn is_unrelated(&self) -> bool {
         let Self::Found(path) = self else {
             return false;
@@ -100,41 +90,30 @@ fn bytes(reader: impl Read, limit: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn bounded(reader: impl Read, limit: usize) -> Result<String, SourceError> {
-    let bytes = bytes(reader, limit)?;
-    if bytes.len() > limit {
-        return Err(SourceError::TooLarge { limit });
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        let before = error.as_bytes().iter().take(valid);
-        SourceError::NotText {
-            line: 1 + before.filter(|byte| **byte == b'\n').count(),
-        }
-    })
-}
-
 /// The sources that an argument stands for: a file, standard input (`-`), or all manifests in a
 /// folder and below, sorted, without those that are hidden, that a .gitignore lists, or that
 /// `exclude` does in the same way.
 pub(in crate::cli) fn expand(
     argument: &Path,
     exclude: &[String],
-) -> Result<Vec<InputSource>, SourceError> {
+) -> anyhow::Result<Vec<InputSource>> {
     let source = single(argument);
-    if source == InputSource::Stdin || !fs::metadata(argument)?.is_dir() {
+    if source == InputSource::Stdin || !fs::metadata(argument).map_err(unreadable)?.is_dir() {
         return Ok(vec![source]);
     }
+    let wrong =
+        |error: ignore::Error| anyhow!("--exclude {error}; write it as a line of a .gitignore");
     let mut excluded = OverrideBuilder::new(argument);
     for glob in exclude {
         // An override names what is wanted, and with an exclamation mark what is not.
-        excluded
-            .add(&format!("!{glob}"))
-            .map_err(SourceError::Glob)?;
+        excluded.add(&format!("!{glob}")).map_err(wrong)?;
     }
-    let files = walk(argument, excluded.build().map_err(SourceError::Glob)?);
+    let files = walk(argument, excluded.build().map_err(wrong)?);
     if files.is_empty() {
-        return Err(SourceError::Empty);
+        bail!(
+            "the folder has no *.yaml, *.yml or *.json files that are neither hidden nor left out by \
+             .gitignore or --exclude; name the files"
+        );
     }
     Ok(files)
 }
@@ -152,7 +131,8 @@ fn walk(folder: &Path, excluded: Override) -> Vec<InputSource> {
     let seen = Mutex::new(BTreeSet::new());
     let walk = WalkBuilder::new(folder)
         .overrides(excluded)
-        // The same files on every machine: of what git reads, what lies in the folder.
+        // Ignore files and settings outside of the folder are not read, so that every machine checks the same
+        // files.
         .ignore(false)
         .git_global(false)
         .follow_links(true)

@@ -7,11 +7,10 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde_json::Value;
 
-use super::documents::{documents, facts};
+use super::documents::{documents, facts, objects};
 use super::policies::PolicyArgs;
 use super::source;
 use crate::facts::Facts;
-use crate::objects;
 use crate::plan::Strategy;
 use crate::policy::settings::ReconcileSettings;
 use crate::policy::{Policies, Settings};
@@ -83,10 +82,12 @@ impl WorldArgs {
                 let document = documents(path)?.into_iter().next();
                 let document =
                     document.with_context(|| format!("{}: it is empty", path.display()))?;
-                pools::read(&document.value).with_context(|| path.display().to_string())?
+                let pools = pools::read(&document.value).map_err(anyhow::Error::msg);
+                pools.with_context(|| path.display().to_string())?
             }
         };
-        pools::check(&pools, cluster)?;
+        // Otherwise the jobs of such a group wait until the end, and the result does not say why.
+        pools::check(&pools, cluster).map_err(anyhow::Error::msg)?;
         let mut world = WorldSettings {
             seed: self.seed,
             pools,
@@ -132,13 +133,9 @@ pub(in crate::cli) fn trace(path: &Path) -> anyhow::Result<Trace> {
 
 /// The first RayCluster of a file.
 pub(in crate::cli) fn cluster(path: &Path) -> anyhow::Result<Value> {
-    for document in documents(path)? {
-        for item in objects::items(&document.value) {
-            let is = RayObject::parse(&item.object).is_some_and(|ray| ray.kind == Kind::RayCluster);
-            if is {
-                return Ok(item.object.into_owned());
-            }
-        }
-    }
-    bail!("{}: there is no RayCluster in it", path.display())
+    let is_cluster = |object: &Value| {
+        RayObject::parse(object).is_some_and(|object| object.kind == Kind::RayCluster)
+    };
+    let cluster = objects(path)?.into_iter().find(is_cluster);
+    cluster.with_context(|| format!("{}: there is no RayCluster in it", path.display()))
 }

@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use super::overview::{resize_conditions, scaler};
-use crate::cli::live::Look;
-use crate::cli::shared::table::Table;
+use crate::cli::live::LiveState;
 use crate::controller::observe::Key;
 use crate::plan::{
     CountedUsers, CpuAndMemory, NodeRemark, NodeReport, Placed, Plan, PlanReport, PlanSettings,
@@ -12,6 +11,7 @@ use crate::plan::{
 };
 use crate::quantity::Quantity;
 use crate::ray::{Kind, RayObject, Resource};
+use crate::report::table::Table;
 use crate::snapshot::Snapshot;
 use crate::snapshot::cluster_object::GroupSpec;
 use crate::snapshot::pod::{Pod, PodRole};
@@ -23,17 +23,18 @@ use crate::text::ForeignText;
 const PODS: usize = 50;
 
 /// A cluster, as far as it can be observed.
-pub(super) fn text(key: &Key, look: &Look, settings: &PlanSettings) -> String {
+pub(super) fn text(key: &Key, look: &LiveState, settings: &PlanSettings) -> String {
     let snapshot = &look.snapshot;
+    // The planner of the controller decides, so that what is shown is what would be done.
     let (plan, report) = decide(snapshot, settings);
     let mut text = head(key, look);
     let _ = write!(text, "\n{}", groups(snapshot, &report));
     let sizes = sizes(&report, look.unreachable.is_none());
-    if !sizes.is_empty() {
+    if !sizes.lines.is_empty() {
         let _ = write!(text, "\n{sizes}");
     }
     let pods = pods(snapshot);
-    if !pods.is_empty() {
+    if !pods.lines.is_empty() {
         let _ = write!(text, "\n{pods}");
     }
     if look.unreachable.is_none() {
@@ -63,7 +64,7 @@ pub(super) fn text(key: &Key, look: &Look, settings: &PlanSettings) -> String {
     text
 }
 
-fn head(key: &Key, look: &Look) -> String {
+fn head(key: &Key, look: &LiveState) -> String {
     let cluster = look.snapshot.ray_cluster.object();
     let empty = serde_json::Map::new();
     let object = RayObject::of_kind(Kind::RayCluster, cluster.as_object().unwrap_or(&empty));
@@ -178,8 +179,11 @@ fn pods(snapshot: &Snapshot) -> Table {
     let pods = snapshot.pods.iter();
     for pod in pods.filter(|pod| pod.role != PodRole::Other && !pod.ended) {
         let resize = resize(&pod);
-        let grows = resize_limits.resize_limits(group_name(&pod));
-        if grows.is_none() && resize.is_empty() || table.len() >= PODS && resize.is_empty() {
+        // The annotation `ray.io/ippr` calls the head's group so, whatever the label of the head pod says.
+        let is_head = pod.role == PodRole::Head;
+        let group = if is_head { "headgroup" } else { pod.group };
+        let grows = resize_limits.resize_limits(group);
+        if grows.is_none() && resize.is_empty() || table.lines.len() >= PODS && resize.is_empty() {
             continue;
         }
         let limit = |resource| grows.and_then(|resize_limits| resize_limits.amount(resource));
@@ -202,15 +206,6 @@ fn pods(snapshot: &Snapshot) -> Table {
         ]);
     }
     table
-}
-
-/// The annotation `ray.io/ippr` calls the head's group so, whatever the label of the head pod says.
-fn group_name<'a>(pod: &Pod<'a>) -> &'a str {
-    if pod.role == PodRole::Head {
-        "headgroup"
-    } else {
-        pod.group
-    }
 }
 
 /// The resources that the ray container has now, or else those in its spec.
@@ -288,7 +283,7 @@ fn kept(report: &PlanReport) -> String {
     format!("\n{}", lines.concat())
 }
 
-/// Whether the cluster ends by itself, and who uses it now. Since when nobody does is known only where
+/// The end of a cluster that nobody uses, and who uses it now. Since when nobody does is known only where
 /// it is scaled.
 fn idle_end(snapshot: &Snapshot, settings: &PlanSettings) -> String {
     let spec = snapshot.ray_cluster.spec.as_ref();
@@ -361,7 +356,7 @@ mod tests {
             "gcs": {"nodeStates": []},
         }))
         .unwrap();
-        assert_eq!(pods(&snapshot).len(), PODS);
+        assert_eq!(pods(&snapshot).lines.len(), PODS);
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl StatusCommand {
                 detail::text(cluster, &look, &settings)
             }
             None => live::block_on(async {
-                let client = self.live.client().await?;
+                let client = self.live.api.client().await?;
                 let namespace = self.namespace.as_deref();
                 let clusters = live::clusters(&client, namespace).await?;
                 let pods = live::ray_pods(&client, namespace).await?;

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::cli::shared::table::Table;
 use crate::ray::{Kind, RayObject, ippr};
 use crate::reconcile::ScalerRole;
 use crate::reconcile::ownership::record::HandoverRecord;
+use crate::report::table::Table;
 use crate::snapshot::ClusterId;
 use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_condition::PodCondition;

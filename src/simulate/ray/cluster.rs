@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::jobs::{JobOutput, JobPart, JobState, Jobs, Need};
+use super::jobs::{JobNeed, JobOutput, JobPart, JobState, Jobs};
 use super::node::{RayNode, RayNodeStage};
 use super::placing;
 use super::resources::{Bundle, ResourceNames};
@@ -34,11 +34,11 @@ pub struct Ray {
     pub pulled: Vec<(usize, i64)>,
     /// The nodes as they were then.
     pub reported: BTreeMap<usize, RayNode>,
-    /// Whether anything has changed since.
+    /// True if anything has changed since.
     pub has_changed: bool,
-    /// Whether agents will report the memory in use anyway.
+    /// True while an event is queued by which agents report the memory in use.
     pub is_report_due: bool,
-    /// Whether a node was nearly full by the last report.
+    /// True if a node was nearly full by the last report.
     pub is_nearly_full: bool,
     /// The version of the GCS's answer: it changes when the answer may differ, idle times aside.
     pub version: u64,
@@ -106,12 +106,12 @@ impl Ray {
         self.touch();
         self.jobs.all[job].is_delayed = false;
         match &self.jobs.all[job].need {
-            Need::Shape(shape) => self.queues.entry(*shape).or_default().push_back(job),
-            Need::Gang { .. } => self.gangs.push_back(job),
+            JobNeed::Shape(shape) => self.queues.entry(*shape).or_default().push_back(job),
+            JobNeed::Gang { .. } => self.gangs.push_back(job),
         }
     }
 
-    /// Whether any job runs.
+    /// Checks whether any job runs.
     pub fn is_running(&self) -> bool {
         self.living().any(|(_, node)| node.running > 0)
     }
@@ -120,7 +120,7 @@ impl Ray {
     pub fn schedule(&mut self, now: Moment) -> Vec<usize> {
         let mut started = Vec::new();
         for job in std::mem::take(&mut self.gangs) {
-            let Need::Gang { strategy, bundles } = &self.jobs.all[job].need else {
+            let JobNeed::Gang { strategy, bundles } = &self.jobs.all[job].need else {
                 continue;
             };
             let Some(places) = placing::gang(&self.nodes, &self.alive, *strategy, bundles) else {
@@ -161,7 +161,7 @@ impl Ray {
     fn start(&mut self, number: usize, shares: Vec<JobPart>, now: Moment) {
         self.touch();
         let job = &mut self.jobs.all[number];
-        let is_gang = matches!(job.need, Need::Gang { .. });
+        let is_gang = matches!(job.need, JobNeed::Gang { .. });
         job.is_new_process = is_gang;
         // An event that ends a job names its attempt: one of an attempt that was lost meanwhile
         // ends nothing.
@@ -220,7 +220,7 @@ impl Ray {
         self.touch();
         let job = &mut self.jobs.all[number];
         // The process of an actor ends with it, and that of a task waits for the next one.
-        let is_reused = !job.is_actor && matches!(job.need, Need::Shape(_));
+        let is_reused = !job.is_actor && matches!(job.need, JobNeed::Shape(_));
         let JobState::Running(shares) = std::mem::replace(&mut job.state, JobState::Ready) else {
             return;
         };
@@ -283,6 +283,7 @@ impl Ray {
                 self.wait(*number);
             }
         }
+        // Jobs that were lost read nothing any more, so outputs that were kept for them alone are dropped.
         for number in 0..self.jobs.all.len() {
             self.drop_if_unneeded(number, now);
         }

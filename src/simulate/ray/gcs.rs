@@ -2,7 +2,7 @@
 
 use super::cluster::Ray;
 use crate::simulate::moment::Moment;
-use crate::simulate::ray::jobs::Need;
+use crate::simulate::ray::jobs::JobNeed;
 use crate::simulate::ray::node::{RayNode, RayNodeStage};
 use crate::simulate::ray::resources::Bundle;
 use crate::simulate::trace::PlacementStrategy;
@@ -57,8 +57,8 @@ impl Ray {
                 .gangs
                 .iter()
                 .filter_map(|job| match &self.jobs.all[*job].need {
-                    Need::Gang { strategy, bundles } => Some((job, *strategy, bundles)),
-                    Need::Shape(_) => None,
+                    JobNeed::Gang { strategy, bundles } => Some((job, *strategy, bundles)),
+                    JobNeed::Shape(_) => None,
                 })
                 .map(|(job, strategy, bundles)| {
                     let mark = Some(Label {
@@ -92,6 +92,8 @@ impl Ray {
                     }
                 })
                 .collect(),
+            // Traces have no calls of `request_resources()`. Without a number of users the cluster never ends
+            // by itself.
             cluster_resource_constraints: Vec::new(),
             users: None,
         }

@@ -33,7 +33,7 @@ pub struct JobPart {
 
 /// The demand of a job.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Need {
+pub enum JobNeed {
     /// One bundle on any node, by the number of its shape.
     Shape(usize),
     /// A placement group.
@@ -49,7 +49,7 @@ pub enum Need {
 #[derive(Debug, Clone)]
 pub struct SimulatedJob {
     /// Its demand.
-    pub need: Need,
+    pub need: JobNeed,
     /// Its duration, in seconds.
     pub seconds: f64,
     /// Its progress.
@@ -68,15 +68,15 @@ pub struct SimulatedJob {
     pub memory: Vec<MemoryUse>,
     /// The number of times that its process was killed because there was too little memory.
     pub memory_kills: u32,
-    /// Whether it waits until it is tried again after that.
+    /// True while it waits until it is tried again after that.
     pub is_delayed: bool,
     /// The place of its output.
     pub output: JobOutput,
     /// The number of events until it is ready: its own submission, and the end of each parent.
     pub waits_for: usize,
-    /// Whether its process ends with it.
+    /// True if its process ends with it.
     pub is_actor: bool,
-    /// Whether a worker process had to be started for it.
+    /// True if a worker process had to be started for it.
     pub is_new_process: bool,
     /// The jobs that it needs.
     pub parents: Vec<usize>,
@@ -122,17 +122,18 @@ impl Jobs {
         for job in &trace.jobs {
             let need = match &job.demand {
                 JobDemand::Task(shape) | JobDemand::Actor(shape) => {
-                    let bundle = names.of_shape(shape);
+                    let bundle = names.bundle(shape);
                     let next = shapes.len();
                     let number = *numbers.entry(bundle.clone()).or_insert(next);
+                    // Jobs of one shape wait in one queue, and a trace of a million tasks has few shapes.
                     if number == next {
                         shapes.push(bundle);
                     }
-                    Need::Shape(number)
+                    JobNeed::Shape(number)
                 }
-                JobDemand::PlacementGroup { strategy, bundles } => Need::Gang {
+                JobDemand::PlacementGroup { strategy, bundles } => JobNeed::Gang {
                     strategy: *strategy,
-                    bundles: bundles.iter().map(|shape| names.of_shape(shape)).collect(),
+                    bundles: bundles.iter().map(|shape| names.bundle(shape)).collect(),
                 },
             };
             all.push(SimulatedJob {
@@ -205,7 +206,7 @@ impl Jobs {
         }
     }
 
-    /// Whether a job waits, or may have to be tried again, and needs what this one returned.
+    /// Checks whether the output of a job is needed: by a job that waits, or that may have to be tried again.
     pub fn is_needed(&mut self, number: usize) -> bool {
         let job = &self.all[number];
         let mut children = job.children.iter().skip(job.first_child_left);
@@ -236,6 +237,7 @@ impl Jobs {
                     child_job.state = JobState::Blocked;
                     were_ready.push(child);
                 }
+                // A child that runs has read its inputs already.
                 JobState::Running(_) | JobState::Ended | JobState::Lost => {}
             }
         }

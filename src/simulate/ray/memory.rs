@@ -3,7 +3,7 @@
 //! Only jobs whose trace says so use any; what Ray itself takes is left out.
 
 use super::cluster::Ray;
-use super::jobs::{JobState, Need, SimulatedJob};
+use super::jobs::{JobNeed, JobState, SimulatedJob};
 use crate::reconcile::observed::memory_report::KnownMemory;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::node::RayNode;
@@ -73,7 +73,7 @@ impl Ray {
         let node = &self.nodes[number];
         // The processes in a placement group are not known.
         let killable = node.with_memory.iter().copied();
-        let is_process = |job: &usize| matches!(self.jobs.all[*job].need, Need::Shape(_));
+        let is_process = |job: &usize| matches!(self.jobs.all[*job].need, JobNeed::Shape(_));
         let killable: Vec<usize> = killable.filter(is_process).collect();
         let (job, is_retried, pause) = if in_use > total {
             // The kernel kills the largest process, which counts as a crash of its worker. The number decides
@@ -124,7 +124,7 @@ impl Ray {
     }
 }
 
-/// Whether a node's agent has memory to report.
+/// Checks whether a node's agent has memory to report.
 fn reports(node: &RayNode, now: Moment) -> bool {
     let had = node.memory.is_some();
     let is_active = !node.is_idle() || now.since(node.idle_since) < IDLE_S;

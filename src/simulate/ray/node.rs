@@ -40,7 +40,7 @@ pub struct RayNode {
     pub idle_since: Moment,
     /// Its stage.
     pub stage: RayNodeStage,
-    /// Whether it was drained and has no work left, so that its process ends.
+    /// True once it was drained and has no work left, so that its process ends.
     pub is_ending: bool,
 }
 
@@ -84,7 +84,7 @@ impl RayNode {
         }
     }
 
-    /// Whether nothing runs on it, and nobody needs what it keeps. (`local_resource_manager.cc`: the memory
+    /// Checks whether nothing runs on it, and nobody needs what it keeps. (`local_resource_manager.cc`: the memory
     /// of the object store is a resource in use.)
     pub fn is_idle(&self) -> bool {
         self.running == 0 && self.objects == 0
@@ -95,10 +95,5 @@ impl RayNode {
         let mut free = self.total.clone();
         free.subtract(&self.used);
         free
-    }
-
-    /// Whether it takes this much more work.
-    pub fn takes(&self, bundle: &Bundle) -> bool {
-        self.stage == RayNodeStage::Alive && bundle.fits_beside(&self.used, &self.total)
     }
 }

@@ -24,7 +24,9 @@ pub(super) fn hybrid(
     let mut found: Vec<(bool, f64, usize)> = Vec::new();
     for number in alive.iter().copied() {
         let node = &nodes[number];
-        if !node.takes(bundle) {
+        // A draining node takes no more work, whatever is free.
+        let takes_work = node.stage == RayNodeStage::Alive;
+        if !takes_work || !bundle.fits_beside(&node.used, &node.total) {
             continue;
         }
         // Nodes with GPUs are kept for tasks that ask for them, while others have room. (Ray,
@@ -38,6 +40,7 @@ pub(super) fn hybrid(
         };
         found.push((spares, score, number));
     }
+    // Equal nodes stay in the order of their numbers, so that equal simulations draw equal nodes.
     found.sort_by(|one, other| {
         (one.0.cmp(&other.0))
             .then(one.1.total_cmp(&other.1))
@@ -93,6 +96,7 @@ pub(super) fn gang(
         let candidates = || free.iter().enumerate().filter(fits);
         let place = match strategy {
             PlacementStrategy::StrictSpread => candidates().find(|node| !is_taken(node)),
+            // `SPREAD` and `PACK` are wishes: where they cannot be met, any node will do.
             PlacementStrategy::Spread => candidates()
                 .find(|node| !is_taken(node))
                 .or_else(|| candidates().next()),

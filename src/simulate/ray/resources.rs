@@ -1,8 +1,7 @@
 //! Amounts of logical resources, as Ray counts them.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
-
-use crate::simulate::trace::JobShape;
 
 /// Ray counts in ten-thousandths (`FixedPoint`, `fixed_point.h`).
 const UNIT: f64 = 10_000.0;
@@ -31,19 +30,16 @@ impl ResourceNames {
     }
 
     /// Reads amounts by name.
-    pub fn bundle<'a>(&mut self, amounts: impl IntoIterator<Item = (&'a str, f64)>) -> Bundle {
+    pub fn bundle(
+        &mut self,
+        amounts: impl IntoIterator<Item = (impl AsRef<str>, impl Borrow<f64>)>,
+    ) -> Bundle {
         let mut bundle = Bundle::default();
         for (name, amount) in amounts {
-            let number = self.number(name);
-            bundle.set(number, fixed(amount));
+            let number = self.number(name.as_ref());
+            bundle.set(number, fixed(*amount.borrow()));
         }
         bundle
-    }
-
-    /// Reads a shape of a trace.
-    pub fn of_shape(&mut self, shape: &JobShape) -> Bundle {
-        let amounts = shape.iter().map(|(name, amount)| (name.as_str(), *amount));
-        self.bundle(amounts)
     }
 
     /// The amounts by name, without those that are 0.
@@ -71,13 +67,13 @@ impl Bundle {
         self.0[number] = amount;
     }
 
-    /// Whether this bundle is nowhere above the other one.
+    /// Checks that this bundle is nowhere above the other one.
     pub fn fits(&self, free: &Self) -> bool {
         let mut amounts = self.0.iter().enumerate();
         amounts.all(|(number, amount)| *amount <= 0 || *amount <= free.get(number))
     }
 
-    /// Whether this bundle is nowhere above what is left of `total` beside `used`.
+    /// Checks that this bundle is nowhere above what is left of `total` beside `used`.
     pub fn fits_beside(&self, used: &Self, total: &Self) -> bool {
         let mut amounts = self.0.iter().enumerate();
         amounts.all(|(number, amount)| {

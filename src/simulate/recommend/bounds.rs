@@ -33,42 +33,6 @@ pub struct Bounds {
     pub range: Option<(f64, f64)>,
 }
 
-/// Bounds that cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BoundsError {
-    /// The bounds are not `FIELD=LOW..HIGH` or `FIELD=today`.
-    #[error(
-        "{0:?} is not FIELD=LOW..HIGH or FIELD=today: write for example idleTimeoutSeconds=30..600"
-    )]
-    Form(String),
-    /// There is no such field.
-    #[error("there is no field {field:?} to search{}; there are: {}", suggestion(.field), names())]
-    Field {
-        /// The name that was written.
-        field: String,
-    },
-    /// The bounds make no sense for the field.
-    #[error("{field} cannot be within {range:?}: write {wanted}, the lower one first")]
-    Range {
-        /// The field.
-        field: SearchField,
-        /// The range that was written.
-        range: String,
-        /// The form that a range has.
-        wanted: &'static str,
-    },
-}
-
-fn suggestion(name: &str) -> String {
-    let near = nearest(name, SearchField::ALL.into_iter().map(SearchField::name));
-    near.map(|name| format!(" (did you mean {name}?)"))
-        .unwrap_or_default()
-}
-
-fn names() -> String {
-    SearchField::ALL.map(SearchField::name).join(", ")
-}
-
 impl SearchField {
     /// All fields.
     pub const ALL: [Self; 8] = [
@@ -125,35 +89,40 @@ impl fmt::Display for SearchField {
 }
 
 impl FromStr for Bounds {
-    type Err = BoundsError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, BoundsError> {
-        let form = || BoundsError::Form(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, String> {
+        let form = || {
+            format!(
+                "{text:?} is not FIELD=LOW..HIGH or FIELD=today: write for example idleTimeoutSeconds=30..600"
+            )
+        };
         let (name, range) = text.split_once('=').ok_or_else(form)?;
         let mut fields = SearchField::ALL.into_iter();
         let field = fields.find(|field| field.name() == name);
-        let field = field.ok_or_else(|| BoundsError::Field {
-            field: name.to_owned(),
+        let field = field.ok_or_else(|| {
+            let names = SearchField::ALL.map(SearchField::name);
+            let near = nearest(name, names).map(|near| format!(" (did you mean {near}?)"));
+            let (near, names) = (near.unwrap_or_default(), names.join(", "));
+            format!("there is no field {name:?} to search{near}; there are: {names}")
         })?;
         if range == "today" {
             return Ok(Self { field, range: None });
         }
         let (low, high) = range.split_once("..").ok_or_else(form)?;
-        let (least, most, wanted) = field.extent();
+        let (least, most, form) = field.extent();
         let number = |text: &str| {
             let value: Option<f64> = text.trim().parse().ok();
             value.filter(|value| (least..=most).contains(value) && value.fract() == 0.0)
         };
         let range = number(low).zip(number(high));
-        let range = range.filter(|(low, high)| low <= high);
-        let fault = || BoundsError::Range {
-            field,
-            range: format!("{low}..{high}"),
-            wanted,
-        };
+        let range = range.filter(|(low, high)| low <= high).ok_or_else(|| {
+            let range = format!("{low}..{high}");
+            format!("{field} cannot be within {range:?}: write {form}, the lower one first")
+        })?;
         Ok(Self {
             field,
-            range: Some(range.ok_or_else(fault)?),
+            range: Some(range),
         })
     }
 }
@@ -181,7 +150,7 @@ mod tests {
             ("idleTimeoutSeconds=NaN..9", "whole seconds from 0"),
             ("idleTimeoutSeconds=1..1e9", "whole seconds from 0"),
         ] {
-            let error = wrong.parse::<Bounds>().unwrap_err().to_string();
+            let error = wrong.parse::<Bounds>().unwrap_err();
             assert!(error.contains(says), "{error}");
         }
     }

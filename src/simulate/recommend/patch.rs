@@ -18,6 +18,9 @@ use crate::quantity::Quantity;
 use crate::ray::ippr::ANNOTATION;
 use crate::simulate::vary::PolicyField;
 
+/// The field of the idle timeout, of a cluster and of a group.
+const IDLE_TIMEOUT: &str = "idleTimeoutSeconds";
+
 /// One field that changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -57,66 +60,43 @@ pub struct ChoicePatch {
 impl ChoicePatch {
     /// The patch of a choice.
     pub fn of(space: &Space, choice: &Choice) -> Self {
-        let mut draft = PatchDraft {
-            cluster: &space.cluster,
-            out: Self::default(),
-        };
         let chosen = |field: SearchField, group: Option<usize>| {
             let mut both = space.parameters.iter().zip(choice);
             let (parameter, at) = both.find(|(one, _)| one.field == field && one.group == group)?;
-            Some(Chosen {
+            Some(ChosenValue {
                 today: *parameter.values.get(parameter.today)?,
                 value: *parameter.values.get(*at)?,
             })
         };
-        let idle_field = "idleTimeoutSeconds";
-        if let Some(idle) = chosen(SearchField::IdleTimeoutSeconds, None).filter(Chosen::differs) {
+        let (mut patch, cluster) = (Self::default(), &space.cluster);
+        let idle = chosen(SearchField::IdleTimeoutSeconds, None);
+        if let Some(idle) = idle.filter(ChosenValue::differs) {
             let options = "/spec/autoscalerOptions";
-            if !(space.cluster.pointer(options)).is_some_and(Value::is_object) {
+            if !(cluster.pointer(options)).is_some_and(Value::is_object) {
                 // An `add` of JSON Patch fails where the parent is absent; it does not create one.
-                draft.add(options, json!({}));
+                patch.add(options, json!({}));
             }
-            let pointer = format!("{options}/{idle_field}");
-            draft.set(None, idle_field, &pointer, whole(idle.value));
+            let pointer = format!("{options}/{IDLE_TIMEOUT}");
+            patch.set(cluster, (None, IDLE_TIMEOUT), &pointer, whole(idle.value));
         }
         // One annotation holds the limits of all groups as one text, so it is written once, after
         // all groups were looked at.
         let mut ippr = None;
         for (at, group) in space.groups.iter().enumerate() {
-            let of_group = |field| chosen(field, Some(at));
-            let [idle, min, max, size, limit] = SearchField::OF_GROUPS.map(of_group);
-            let before = draft.out.patch.0.len();
-            if let Some(idle) = idle.filter(Chosen::differs) {
-                let pointer = format!("{}/{idle_field}", group.pointer());
-                draft.set(Some(group), idle_field, &pointer, whole(idle.value));
-            }
-            draft.replicas(group, "minReplicas", min, size);
-            draft.replicas(group, "maxReplicas", max, size);
-            if let Some(size) = size.filter(Chosen::differs) {
-                draft.size(group, size);
-            }
-            // A test of the group's name comes before what was added for it.
-            let path = PointerBuf::parse(format!("{}/groupName", group.pointer()));
-            let operations = &mut draft.out.patch.0;
-            if let (Ok(path), Some(name)) = (path, &group.name)
-                && operations.len() > before
-            {
-                let value = json!(name);
-                let test = PatchOperation::Test(TestOperation { path, value });
-                operations.insert(before, test);
-            }
-            if let (Some(limit), Some(limits)) = (limit.filter(Chosen::differs), group.limits) {
-                draft.limits(group, limit, limits, &mut ippr);
+            let values = SearchField::OF_GROUPS.map(|field| chosen(field, Some(at)));
+            patch.group(cluster, group, values);
+            let limit = values[4].filter(ChosenValue::differs);
+            if let (Some(limit), Some(limits)) = (limit, group.limits) {
+                patch.limits(cluster, (group, limit, limits), &mut ippr);
             }
         }
         if let Some(ippr) = ippr {
             let pointer = FieldPath::annotation(ANNOTATION).pointer();
-            draft.add(&pointer, Value::String(ippr.to_string()));
+            patch.add(&pointer, Value::String(ippr.to_string()));
         }
-        let mut out = draft.out;
         for field in PolicyField::ALL {
             let chosen = chosen(SearchField::Policy(field), None);
-            let Some(chosen) = chosen.filter(Chosen::differs) else {
+            let Some(chosen) = chosen.filter(ChosenValue::differs) else {
                 continue;
             };
             #[expect(
@@ -125,15 +105,140 @@ impl ChoicePatch {
                 reason = "a float is cast to the nearest number that there is"
             )]
             let value = chosen.value as u32;
-            out.policy.push((field, value));
-            out.changes.push(Change {
+            patch.policy.push((field, value));
+            patch.changes.push(Change {
                 group: None,
                 field: field.name(),
                 from: Some(whole(chosen.today).to_string()),
                 to: value.to_string(),
             });
         }
-        out
+        patch
+    }
+
+    /// Sets the fields of a group, in the order of [`SearchField::OF_GROUPS`], but for its limits of growth.
+    fn group(
+        &mut self,
+        cluster: &Value,
+        group: &SearchedGroup,
+        [idle, min, max, size, _]: [Option<ChosenValue>; 5],
+    ) {
+        let first = self.patch.0.len();
+        if let Some(idle) = idle.filter(ChosenValue::differs) {
+            let pointer = format!("{}/{IDLE_TIMEOUT}", group.pointer());
+            let field = (Some(group), IDLE_TIMEOUT);
+            self.set(cluster, field, &pointer, whole(idle.value));
+        }
+        for (field, chosen) in [("minReplicas", min), ("maxReplicas", max)] {
+            // Replicas are chosen in pods of today's size: of pods half as large there are twice as many.
+            let pointer = format!("{}/{field}", group.pointer());
+            let today = cluster.pointer(&pointer).and_then(Value::as_i64);
+            #[expect(clippy::cast_precision_loss, reason = "a number of pods")]
+            let today = today.map(|today| today as f64);
+            let is_same = chosen.is_none_or(|chosen| !chosen.differs());
+            let times = size.map_or(1.0, |size| size.today / size.value);
+            // An absent value is 0, or without limit, whatever the size.
+            let value = chosen.map(|chosen| chosen.value).or(today);
+            let Some(value) = value.filter(|_| !(is_same && today.is_none())) else {
+                continue;
+            };
+            let value = (value * times).ceil().min(f64::from(i32::MAX));
+            if today.is_none_or(|today| today.total_cmp(&value).is_ne()) {
+                self.set(cluster, (Some(group), field), &pointer, whole(value));
+            }
+        }
+        if let Some(size) = size.filter(ChosenValue::differs) {
+            // Limits and requests of the ray container, each with its own share of the size.
+            let resources = format!("{}/template/spec/containers/0/resources", group.pointer());
+            for (field, pointer) in [
+                ("requests.cpu", "requests/cpu"),
+                ("requests.memory", "requests/memory"),
+                ("limits.cpu", "limits/cpu"),
+                ("limits.memory", "limits/memory"),
+            ] {
+                let pointer = format!("{resources}/{pointer}");
+                let amount = cluster.pointer(&pointer);
+                let amount = amount.and_then(|amount| Quantity::from_json(amount).ok());
+                if let Some(amount) = amount.and_then(|amount| size.scale(amount)) {
+                    let amount = json!(shown(field, amount));
+                    self.set(cluster, (Some(group), field), &pointer, amount);
+                }
+            }
+        }
+        // A test of the group's name comes before what was added for it: where somebody has changed the list
+        // meanwhile, the patch fails and changes no other group.
+        let path = PointerBuf::parse(format!("{}/groupName", group.pointer()));
+        if let (Ok(path), Some(name)) = (path, &group.name)
+            && self.patch.0.len() > first
+        {
+            let value = json!(name);
+            let test = PatchOperation::Test(TestOperation { path, value });
+            self.patch.0.insert(first, test);
+        }
+    }
+
+    /// Sets the limits of a group in the annotation with the limits of growth, which is in `ippr` once it has
+    /// changed.
+    fn limits(
+        &mut self,
+        cluster: &Value,
+        (group, chosen, (cpu, memory)): (&SearchedGroup, ChosenValue, (Quantity, Quantity)),
+        ippr: &mut Option<Value>,
+    ) {
+        let (Some(new_cpu), Some(new_memory)) = (chosen.scale(cpu), chosen.scale(memory)) else {
+            return;
+        };
+        let written = &cluster["metadata"]["annotations"][ANNOTATION];
+        let ippr = ippr.get_or_insert_with(|| {
+            let text = written.as_str().unwrap_or_default();
+            serde_json::from_str(text).unwrap_or_default()
+        });
+        let name = group.name.as_deref().unwrap_or_default();
+        let groups = ippr.get_mut("groups");
+        let entry = groups.and_then(|groups| groups.get_mut(name)?.as_object_mut());
+        if let Some(entry) = entry {
+            for (field, today, new) in [
+                ("max-cpu", cpu, new_cpu),
+                ("max-memory", memory, new_memory),
+            ] {
+                entry.insert(field.to_owned(), json!(shown(field, new)));
+                self.changes.push(Change {
+                    group: Some(group.title()),
+                    field,
+                    from: Some(shown(field, today)),
+                    to: shown(field, new),
+                });
+            }
+        }
+    }
+
+    /// Sets a field of the cluster or of one group, and notes the change.
+    fn set(
+        &mut self,
+        cluster: &Value,
+        (group, field): (Option<&SearchedGroup>, &'static str),
+        pointer: &str,
+        value: Value,
+    ) {
+        let text = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        self.changes.push(Change {
+            group: group.map(SearchedGroup::title),
+            field,
+            from: cluster.pointer(pointer).map(text),
+            to: text(&value),
+        });
+        self.add(pointer, value);
+    }
+
+    /// Adds a value, or replaces the one that is there.
+    fn add(&mut self, pointer: &str, value: Value) {
+        if let Ok(path) = PointerBuf::parse(pointer) {
+            let add = PatchOperation::Add(AddOperation { path, value });
+            self.patch.0.push(add);
+        }
     }
 
     /// The patch of the RayPolicy: a merge patch, since no list is in it. `None` where nothing changes.
@@ -161,12 +266,12 @@ impl ChoicePatch {
 
 /// The value of a parameter today and as chosen.
 #[derive(Debug, Clone, Copy)]
-struct Chosen {
+struct ChosenValue {
     today: f64,
     value: f64,
 }
 
-impl Chosen {
+impl ChosenValue {
     fn differs(&self) -> bool {
         self.today.total_cmp(&self.value).is_ne()
     }
@@ -177,121 +282,6 @@ impl Chosen {
         let (new, old) = (number(self.value)?, number(self.today)?);
         let nanos = amount.nanos().checked_mul(new)?.checked_div(old)?;
         Some(Quantity::from_nanos(nanos))
-    }
-}
-
-struct PatchDraft<'a> {
-    cluster: &'a Value,
-    out: ChoicePatch,
-}
-
-impl PatchDraft<'_> {
-    /// Replicas are chosen in pods of today's size: of pods half as large there are twice as many.
-    fn replicas(
-        &mut self,
-        group: &SearchedGroup,
-        field: &'static str,
-        chosen: Option<Chosen>,
-        size: Option<Chosen>,
-    ) {
-        let pointer = format!("{}/{field}", group.pointer());
-        let today = self.cluster.pointer(&pointer).and_then(Value::as_i64);
-        #[expect(clippy::cast_precision_loss, reason = "a number of pods")]
-        let today = today.map(|today| today as f64);
-        let is_same = chosen.is_none_or(|chosen| !chosen.differs());
-        let times = size.map_or(1.0, |size| size.today / size.value);
-        // An absent value is 0, or without limit, whatever the size.
-        let value = chosen.map(|chosen| chosen.value).or(today);
-        let Some(value) = value.filter(|_| !(is_same && today.is_none())) else {
-            return;
-        };
-        let value = (value * times).ceil().min(f64::from(i32::MAX));
-        if today.is_none_or(|today| today.total_cmp(&value).is_ne()) {
-            self.set(Some(group), field, &pointer, whole(value));
-        }
-    }
-
-    /// Limits and requests of the ray container, each with its own share of the size.
-    fn size(&mut self, group: &SearchedGroup, chosen: Chosen) {
-        let resources = format!("{}/template/spec/containers/0/resources", group.pointer());
-        for (field, pointer) in [
-            ("requests.cpu", "requests/cpu"),
-            ("requests.memory", "requests/memory"),
-            ("limits.cpu", "limits/cpu"),
-            ("limits.memory", "limits/memory"),
-        ] {
-            let pointer = format!("{resources}/{pointer}");
-            let amount = self.cluster.pointer(&pointer);
-            let amount = amount.and_then(|amount| Quantity::from_json(amount).ok());
-            if let Some(amount) = amount.and_then(|amount| chosen.scale(amount)) {
-                self.set(Some(group), field, &pointer, json!(shown(field, amount)));
-            }
-        }
-    }
-
-    /// Sets the limits of a group in the annotation with the limits of growth, which is in `ippr` once it has
-    /// changed.
-    fn limits(
-        &mut self,
-        group: &SearchedGroup,
-        chosen: Chosen,
-        (cpu, memory): (Quantity, Quantity),
-        ippr: &mut Option<Value>,
-    ) {
-        let (Some(new_cpu), Some(new_memory)) = (chosen.scale(cpu), chosen.scale(memory)) else {
-            return;
-        };
-        let written = &self.cluster["metadata"]["annotations"][ANNOTATION];
-        let ippr = ippr.get_or_insert_with(|| {
-            let text = written.as_str().unwrap_or_default();
-            serde_json::from_str(text).unwrap_or_default()
-        });
-        let name = group.name.as_deref().unwrap_or_default();
-        let groups = ippr.get_mut("groups");
-        let entry = groups.and_then(|groups| groups.get_mut(name)?.as_object_mut());
-        if let Some(entry) = entry {
-            for (field, before, after) in [
-                ("max-cpu", cpu, new_cpu),
-                ("max-memory", memory, new_memory),
-            ] {
-                entry.insert(field.to_owned(), json!(shown(field, after)));
-                self.out.changes.push(Change {
-                    group: Some(group.title()),
-                    field,
-                    from: Some(shown(field, before)),
-                    to: shown(field, after),
-                });
-            }
-        }
-    }
-
-    /// Sets a field, and says so.
-    fn set(
-        &mut self,
-        group: Option<&SearchedGroup>,
-        field: &'static str,
-        pointer: &str,
-        value: Value,
-    ) {
-        let text = |value: &Value| match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        self.out.changes.push(Change {
-            group: group.map(SearchedGroup::title),
-            field,
-            from: self.cluster.pointer(pointer).map(text),
-            to: text(&value),
-        });
-        self.add(pointer, value);
-    }
-
-    /// Adds a value, or replaces the one that is there.
-    fn add(&mut self, pointer: &str, value: Value) {
-        if let Ok(path) = PointerBuf::parse(pointer) {
-            let add = PatchOperation::Add(AddOperation { path, value });
-            self.out.patch.0.push(add);
-        }
     }
 }
 

@@ -37,6 +37,7 @@ impl Space {
                 }
                 PolicyField::HeadroomCpus => {
                     let mut values = counts(widest);
+                    // Headroom costs where nothing comes, so that none at all is always a choice.
                     values.push(0.0);
                     (values, (0.0, widest))
                 }

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::front::{front, knee, nearest};
-use super::search::Searched;
+use super::search::SearchResult;
 use super::trial::Trial;
 
 /// The choices that no other choice beats in wait, slowest wait and cost.
@@ -23,7 +23,7 @@ pub struct Recommendation {
 
 impl Recommendation {
     /// The front of a search, where users may want a longest mean wait in seconds, or a highest cost in hours.
-    pub fn of(searched: &Searched, max_wait: Option<f64>, max_cost: Option<f64>) -> Self {
+    pub fn of(searched: &SearchResult, max_wait: Option<f64>, max_cost: Option<f64>) -> Self {
         let scores = searched.scores();
         let trials = front(&scores);
         let chosen = trials.iter().map(|at| &searched.trials[*at]);
@@ -40,6 +40,7 @@ impl Recommendation {
                 let today = trials.iter().position(|trial| *trial == 0);
                 nearest(&places, better).or(knee).or(today).or(good.next())
             }
+            // Places are in the order of cost.
             (Some(_), None) => good.next(),
             (None, Some(_)) => {
                 good.min_by(|one, other| places[*one].1.total_cmp(&places[*other].1))
@@ -53,7 +54,7 @@ impl Recommendation {
         }
     }
 
-    /// Whether today's settings are on it.
+    /// Checks whether today's settings are on the front.
     pub fn has_today(&self) -> bool {
         self.trials.contains(&0)
     }
@@ -78,7 +79,7 @@ pub struct Risk {
 
 impl Risk {
     /// The risk of a trial.
-    pub fn of(searched: &Searched, trial: &Trial) -> Self {
+    pub fn of(searched: &SearchResult, trial: &Trial) -> Self {
         let today = &searched.trials[0].result.wait_by_tenth;
         let both = trial.result.wait_by_tenth.iter().zip(today);
         let worse = both.filter(|(wait, before)| searched.grain.is_longer(**wait, **before));

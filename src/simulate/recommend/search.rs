@@ -48,7 +48,7 @@ pub struct Search {
 
 /// The result of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Searched {
+pub struct SearchResult {
     /// All choices that were simulated, today's first.
     pub trials: Vec<Trial>,
     /// The smallest differences that count.
@@ -57,11 +57,11 @@ pub struct Searched {
     pub refused: usize,
     /// The CPU-hours for which a GPU-hour counts.
     pub gpu_weight: f64,
-    /// Whether today's settings are within the bounds. All others are.
+    /// True if today's settings are within the bounds. All others are.
     is_today_within: bool,
 }
 
-impl Searched {
+impl SearchResult {
     /// The scores of the trials; `None` for what is out of bounds.
     pub fn scores(&self) -> Vec<Option<TrialScore>> {
         let all = self.trials.iter().enumerate();
@@ -70,7 +70,7 @@ impl Searched {
             .collect()
     }
 
-    /// Whether a trial is better than today's settings: no worse in anything that counts, and better in
+    /// Checks whether a trial is better than today's settings: no worse in anything that counts, and better in
     /// something.
     pub fn is_better(&self, trial: usize) -> bool {
         let score = |trial: &Trial| self.grain.score(trial);
@@ -102,7 +102,7 @@ impl Search {
     /// # Errors
     ///
     /// A group of the RayCluster cannot be read, or the scaler makes too many rounds.
-    pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Result<Searched, SimulationError> {
+    pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Result<SearchResult, SimulationError> {
         let today = self.space.today();
         let patch = ChoicePatch::of(&self.space, &today);
         let today = self.trial(today, patch, 0, progress)?;
@@ -110,7 +110,7 @@ impl Search {
         let mut walk = Walk {
             search: self,
             tried: HashSet::from([today.choice.clone()]),
-            found: Searched {
+            found: SearchResult {
                 grain: Grain::of(&today),
                 trials: vec![today],
                 refused: 0,
@@ -155,6 +155,7 @@ impl Search {
             + longest(SearchField::Policy(PolicyField::KeepSmallSeconds), 0.0);
         let mut by_seed = Vec::new();
         for number in 0..self.seeds.max(1) {
+            // All choices have the same seeds, so that chance speaks for none of them.
             let world = WorldSettings {
                 seed: self.world.seed.wrapping_add(number.into()),
                 tail_s,
@@ -187,8 +188,7 @@ impl Search {
         (self.simulations / seeds).max(1)
     }
 
-    /// Whether a choice makes no sense, or admission would refuse what it makes of the cluster, and does not refuse
-    /// today's.
+    /// Checks whether a choice makes no sense, or makes a cluster of today's that admission would newly refuse.
     fn is_refused(&self, choice: &Choice, patch: &ChoicePatch) -> bool {
         use SearchField::{MaxReplicas, MinReplicas, PodCpus, ResizeCpus};
         let value = |field, group: usize| {
@@ -214,6 +214,7 @@ impl Search {
         // is allowed to stay, and must not refuse all choices.
         let old = RayObject::parse(&self.space.cluster);
         RayObject::parse(&cluster).is_some_and(|new| {
+            // The Kubernetes cluster is not known here: rules that need facts about it say nothing.
             let facts = Facts::default();
             !judge(&new, old.as_ref(), None, &facts, &self.admission).is_allowed()
         })
@@ -224,7 +225,7 @@ impl Search {
 struct Walk<'a> {
     search: &'a Search,
     tried: HashSet<Choice>,
-    found: Searched,
+    found: SearchResult,
     progress: &'a mut dyn FnMut(f64),
 }
 
@@ -248,6 +249,7 @@ impl Walk<'_> {
         {
             self.found.trials.push(trial);
         } else {
+            // A choice that cannot be simulated does not end the search, since others can be.
             self.found.refused += 1;
         }
     }
@@ -320,7 +322,7 @@ impl Walk<'_> {
         moves
     }
 
-    /// Whether a field by itself made any difference, as far as that was tried.
+    /// Checks whether a field by itself made any difference, as far as that was tried.
     fn matters(&self, at: usize, start: &Choice) -> bool {
         let is_single = |choice: &Choice| {
             let mut both = choice.iter().zip(start).enumerate();

@@ -84,30 +84,34 @@ impl Space {
         let summary = Summary::of(trace);
         let cores = pools.iter().filter_map(|pool| pool.allocatable.cpu);
         let largest = cores.map(Quantity::ceil_milli).max();
-        let mut draft = Draft {
-            parameters: Vec::new(),
-            bounds,
-            widest: summary.widest,
-            longest_idle: summary.span / PARTS,
-            largest: largest.map(|milli| integer(i64::try_from(milli / 1000).unwrap_or(i64::MAX))),
+        let largest = largest.map(|milli| integer(i64::try_from(milli / 1000).unwrap_or(i64::MAX)));
+        let longest_idle = summary.span / PARTS;
+        let idle_parameter = |group, today: f64| {
+            let range = (IDLE_TIMEOUTS[0].min(today), longest_idle.max(today));
+            let field = (SearchField::IdleTimeoutSeconds, group);
+            Parameter::of(field, today, bounds, range, &IDLE_TIMEOUTS)
         };
+        let mut parameters = Vec::new();
         let idle = common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S);
         let inherits = |spec: &GroupSpec| spec.idle_timeout.seconds().is_none();
+        // The timeout of the cluster has no effect on groups with one of their own.
         if workers.iter().any(|(spec, _)| inherits(spec)) {
-            draft.idle(None, idle);
+            parameters.extend(idle_parameter(None, idle));
         }
+        // Version 1 of the autoscaler knows only the timeout of the cluster.
         let has_own_idle = uses_v2 && workers.len() > 1;
         for (at, (spec, group)) in workers.iter().enumerate() {
-            let own = spec.idle_timeout.seconds();
-            if own.is_some() || has_own_idle {
-                draft.idle(Some(at), own.unwrap_or(idle));
+            let of_group = spec.idle_timeout.seconds();
+            if of_group.is_some() || has_own_idle {
+                parameters.extend(idle_parameter(Some(at), of_group.unwrap_or(idle)));
             }
-            draft.replicas(at, spec);
-            draft.sizes(at, spec, group, cluster);
+            parameters.extend(replicas(at, spec, summary.widest, bounds));
+            let pod = cluster.pointer(&group.pointer()).unwrap_or(&Value::Null);
+            parameters.extend(sizes((at, group), (spec, pod), largest, bounds));
         }
         Self {
             cluster: cluster.clone(),
-            parameters: draft.parameters,
+            parameters,
             groups: workers.into_iter().map(|(_, group)| group).collect(),
         }
     }
@@ -135,7 +139,7 @@ impl Space {
         self.parameters.iter().map(nearest).collect()
     }
 
-    /// Whether a choice is within the bounds.
+    /// Checks whether a choice is within the bounds.
     pub fn is_within(&self, choice: &Choice) -> bool {
         let mut both = self.parameters.iter().zip(choice);
         both.all(|(one, at)| one.is_within(*at))
@@ -184,94 +188,79 @@ impl Parameter {
     }
 }
 
-/// The facts by which parameters are put together.
-struct Draft<'a> {
-    parameters: Vec<Parameter>,
-    bounds: &'a [Bounds],
+/// The least and the most replicas of a group, up to as many as the workload can use at once.
+fn replicas(
+    at: usize,
+    spec: &GroupSpec,
     widest: Widest,
-    longest_idle: f64,
-    /// The cores of the largest node.
-    largest: Option<f64>,
+    bounds: &[Bounds],
+) -> impl Iterator<Item = Parameter> {
+    let hosts = integer(spec.hosts.unwrap_or(1).max(1));
+    let needed = |(resource, most): (&str, f64)| {
+        let mut amounts = spec.resources.as_ref().ok()?.iter();
+        let (_, amount) = amounts.find(|(name, amount)| *name == resource && *amount > 0)?;
+        Some((most / (integer(amount) * hosts)).ceil())
+    };
+    let needed = [("CPU", widest.cpus), ("GPU", widest.gpus)]
+        .into_iter()
+        .filter_map(needed)
+        .fold(1.0, f64::max);
+    let high = |field, most: f64| {
+        let range = given(bounds, field).and_then(|given| given.range);
+        range.map_or(most, |(_, high)| high)
+    };
+    // KubeRay takes the largest number of 32 bits for an absent maximum.
+    let max = spec.max_replicas.map_or(f64::from(i32::MAX), integer);
+    let min = integer(spec.min_replicas.unwrap_or(0));
+    let most = needed.min(max).max(min);
+    let mut values = counts(high(SearchField::MinReplicas, most));
+    values.push(0.0);
+    let field = (SearchField::MinReplicas, Some(at));
+    let least = Parameter::of(field, min, bounds, (0.0, most), &values);
+    let values = counts(high(SearchField::MaxReplicas, needed));
+    let field = (SearchField::MaxReplicas, Some(at));
+    let range = (1.0_f64.min(max), needed.max(max));
+    let most = Parameter::of(field, max, bounds, range, &values);
+    least.into_iter().chain(most)
 }
 
-impl Draft<'_> {
-    fn add(
-        &mut self,
-        of: (SearchField, Option<usize>),
-        today: f64,
-        range: (f64, f64),
-        values: &[f64],
-    ) {
-        let parameter = Parameter::of(of, today, self.bounds, range, values);
-        self.parameters.extend(parameter);
-    }
-
-    fn idle(&mut self, group: Option<usize>, today: f64) {
-        let range = (IDLE_TIMEOUTS[0].min(today), self.longest_idle.max(today));
-        let field = (SearchField::IdleTimeoutSeconds, group);
-        self.add(field, today, range, &IDLE_TIMEOUTS);
-    }
-
-    /// The least and the most replicas of a group, up to as many as the workload can use at once.
-    fn replicas(&mut self, at: usize, spec: &GroupSpec) {
-        let hosts = integer(spec.hosts.unwrap_or(1).max(1));
-        let needed = |(resource, asked): (&str, f64)| {
-            let mut amounts = spec.resources.as_ref().ok()?.iter();
-            let (_, amount) = amounts.find(|(name, amount)| *name == resource && *amount > 0)?;
-            Some((asked / (integer(amount) * hosts)).ceil())
-        };
-        let asked = [("CPU", self.widest.cpus), ("GPU", self.widest.gpus)];
-        let needed = asked.into_iter().filter_map(needed).fold(1.0, f64::max);
-        let bounds = self.bounds;
-        let high = |field, most: f64| {
-            let range = given(bounds, field).and_then(|given| given.range);
-            range.map_or(most, |(_, high)| high)
-        };
-        // KubeRay takes the largest number of 32 bits for an absent maximum.
-        let max = spec.max_replicas.map_or(f64::from(i32::MAX), integer);
-        let min = integer(spec.min_replicas.unwrap_or(0));
-        let most = needed.min(max).max(min);
-        let mut values = counts(high(SearchField::MinReplicas, most));
-        values.push(0.0);
-        let field = (SearchField::MinReplicas, Some(at));
-        self.add(field, min, (0.0, most), &values);
-        let values = counts(high(SearchField::MaxReplicas, needed));
-        let field = (SearchField::MaxReplicas, Some(at));
-        let range = (1.0_f64.min(max), needed.max(max));
-        self.add(field, max, range, &values);
-    }
-
-    /// Other sizes of pods, and other limits of growth in place where a group has any.
-    fn sizes(&mut self, at: usize, spec: &GroupSpec, group: &SearchedGroup, cluster: &Value) {
-        let pod = group.size.and_then(|size| cores(size.0));
-        let largest = self.largest;
-        let high = |today: f64| largest.unwrap_or(LARGER * today).max(today);
-        // Whole numbers of cores around today's.
-        let sizes = |today: f64| -> Vec<f64> {
-            let sizes = SIZES.into_iter().map(|times| times * today);
-            sizes.filter(|cores| cores.fract() == 0.0).collect()
-        };
-        // A pod's size is that of the ray container alone, and nothing in it may be indivisible.
-        let written = cluster.pointer(&group.pointer()).unwrap_or(&Value::Null);
-        let is_set = (written.get("resources"))
-            .is_some_and(|set| set.as_object().is_none_or(|set| !set.is_empty()));
-        let has_others = ["limits", "requests"].into_iter().any(|kind| {
-            let amounts = written.pointer(&format!("/template/spec/containers/0/resources/{kind}"));
-            let mut amounts = amounts.and_then(Value::as_object).into_iter().flatten();
-            amounts.any(|(name, _)| !matches!(name.as_str(), "cpu" | "memory"))
-        });
-        let is_fixed = is_set || has_others || spec.fixed_by.is_some();
-        if let Some(today) = pod.filter(|_| !is_fixed && spec.hosts.unwrap_or(1) <= 1) {
-            let field = (SearchField::PodCpus, Some(at));
-            self.add(field, today, (1.0, high(today)), &sizes(today));
-        }
-        let limit = group.limits.and_then(|limits| cores(limits.0));
-        if let (Some(today), Some(least)) = (limit, pod) {
-            let field = (SearchField::ResizeCpus, Some(at));
-            let range = ((least + 1.0).min(today), high(today));
-            self.add(field, today, range, &sizes(today));
-        }
-    }
+/// Other sizes of pods, up to the cores of the largest node, and other limits of growth in place where a group has
+/// any. `pod` is the group as it is written.
+fn sizes(
+    (at, group): (usize, &SearchedGroup),
+    (spec, pod): (&GroupSpec, &Value),
+    largest: Option<f64>,
+    bounds: &[Bounds],
+) -> impl Iterator<Item = Parameter> {
+    let today = group.size.and_then(|size| cores(size.0));
+    let high = |today: f64| largest.unwrap_or(LARGER * today).max(today);
+    // Whole numbers of cores around today's.
+    let values = |today: f64| -> Vec<f64> {
+        let sizes = SIZES.into_iter().map(|times| times * today);
+        sizes.filter(|cores| cores.fract() == 0.0).collect()
+    };
+    // A pod's size is that of the ray container alone, and nothing in it may be indivisible.
+    let is_set =
+        (pod.get("resources")).is_some_and(|set| set.as_object().is_none_or(|set| !set.is_empty()));
+    let has_others = ["limits", "requests"].into_iter().any(|kind| {
+        let amounts = pod.pointer(&format!("/template/spec/containers/0/resources/{kind}"));
+        let mut amounts = amounts.and_then(Value::as_object).into_iter().flatten();
+        amounts.any(|(name, _)| !matches!(name.as_str(), "cpu" | "memory"))
+    });
+    let is_fixed = is_set || has_others || spec.fixed_by.is_some();
+    let size = today.filter(|_| !is_fixed && spec.hosts.unwrap_or(1) <= 1);
+    let size = size.and_then(|today| {
+        let field = (SearchField::PodCpus, Some(at));
+        Parameter::of(field, today, bounds, (1.0, high(today)), &values(today))
+    });
+    let limit = group.limits.and_then(|limits| cores(limits.0));
+    let limit = limit.zip(today).and_then(|(limit, least)| {
+        // A pod grows by a core at least.
+        let range = ((least + 1.0).min(limit), high(limit));
+        let field = (SearchField::ResizeCpus, Some(at));
+        Parameter::of(field, limit, bounds, range, &values(limit))
+    });
+    size.into_iter().chain(limit)
 }
 
 fn group(spec: &GroupSpec, object: &ClusterObject) -> Option<SearchedGroup> {

@@ -87,7 +87,7 @@ impl Grain {
         }
     }
 
-    /// Whether this wait is longer than that one by as much as counts.
+    /// Checks whether a wait is longer than another one by as much as counts.
     pub fn is_longer(&self, wait: f64, than: f64) -> bool {
         wait - than > self.mean.max(WAIT.1 * than)
     }
@@ -120,7 +120,7 @@ impl TrialScore {
         (self.cost, self.mean, self.p99)
     }
 
-    /// Whether nothing speaks for the other one, and something against it; of two that are equal
+    /// Checks whether nothing speaks for the other one, and something against it; of two that are equal
     /// the one that changes less is better.
     pub fn beats(&self, other: &Self) -> bool {
         let (own, others) = (self.amounts(), other.amounts());

@@ -58,6 +58,7 @@ impl Axis {
     }
 
     fn of(least: f64, most: f64, step: f64, scale: f64, unit: &'static str) -> Self {
+        // Of no points at all the ends are infinite.
         let (least, most) = if least.is_finite() && most.is_finite() {
             (least, most)
         } else {

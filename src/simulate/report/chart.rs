@@ -103,6 +103,7 @@ pub fn svg(id: &str, size: (f64, f64), title: &str, description: &str, body: &st
     let (width, height) = (coordinate(size.0), coordinate(size.1));
     let (title, description) = (escaped(title), escaped(description));
     let least = (size.0 * SMALLEST).round();
+    // Screen readers read title and description, since shapes say nothing to them.
     format!(
         "<div class=\"chart\"><svg viewBox=\"0 0 {width} {height}\" style=\"min-width:{least}px\" role=\"img\" \
          aria-labelledby=\"{id}-title {id}-text\"><title id=\"{id}-title\">{title}</title>\

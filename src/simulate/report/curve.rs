@@ -28,7 +28,7 @@ pub struct CurveAxes {
     gpus: Option<Axis>,
     /// Only where jobs ask for memory, or it is known how much they hold.
     memory: Option<Axis>,
-    /// Whether it is known how much memory jobs hold.
+    /// True if the trace says how much memory jobs hold.
     is_memory_known: bool,
     jobs: Axis,
     /// Only where Kubernetes nodes are simulated.

@@ -12,7 +12,7 @@ pub struct Track {
     pub class: &'static str,
     /// The name in the legend; empty if the lane's title says it.
     pub name: &'static str,
-    /// Whether it is an area from 0 on.
+    /// True for an area from 0 on, false for a line.
     pub is_area: bool,
     /// Its moments in seconds, and its values.
     pub values: Vec<(f64, f64)>,
@@ -64,9 +64,11 @@ pub fn draw(width: f64, time: &Axis, lanes: &[Lane]) -> (String, f64) {
             let _ = write!(drawn, "<path class=\"{}\" d=\"{path}\"/>", track.class);
         }
     }
+    // The lines of time go through all lanes.
     frame.top = first;
     let what = format!("time since the first submission ({})", time.unit);
     frame.draw_width(&mut body, time, &what);
+    // Areas and lines lie over the grids of all lanes, so they come last.
     (body + &drawn, frame.bottom + 42.0)
 }
 

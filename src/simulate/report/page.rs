@@ -52,19 +52,19 @@ pub fn html(study: &Study, rows: &[StudyRow]) -> String {
 }
 
 fn table(out: &mut String, study: &Study, rows: &[StudyRow]) {
-    let (titles, lines) = table::table(study, rows);
+    let table = table::table(study, rows);
     // The text columns come first: the fields that are varied, and the strategy.
     let named = study.variations.len();
     out.push_str(
         "<h2>All simulations</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" \
          aria-label=\"All simulations\"><table><thead><tr>",
     );
-    for (column, title) in titles.iter().enumerate() {
+    for (column, title) in table.titles.iter().enumerate() {
         let class = if column == named { "" } else { " class=\"n\"" };
         let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", escaped(title));
     }
     out.push_str("</tr></thead><tbody>\n");
-    for (number, line) in lines.iter().enumerate() {
+    for (number, line) in table.lines.iter().enumerate() {
         out.push_str("<tr>");
         for (column, cell) in line.iter().enumerate() {
             let cell = escaped(cell);
@@ -91,6 +91,7 @@ fn curves(out: &mut String, study: &Study, rows: &[StudyRow]) {
          have equal axes.</p>\n<div class=\"rows\">\n",
     );
     let mut number = 0;
+    // Simulations that differ in the strategy alone are compared by eye, which takes equal axes.
     for alike in rows.chunk_by(|one, other| one.set == other.set) {
         let axes = CurveAxes::of(alike, has_nodes);
         for row in alike {

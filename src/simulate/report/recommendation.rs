@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::table::{duration, jobs, strategy_name, to_first};
+use super::table::{duration, strategy_name, to_first};
+use crate::report::counted;
+use crate::report::table::Table;
 use crate::simulate::recommend::patch::{Change, written};
 use crate::simulate::recommend::recommendation::{Recommendation, Risk};
-use crate::simulate::recommend::search::{Search, Searched};
+use crate::simulate::recommend::search::{Search, SearchResult};
 use crate::simulate::recommend::trial::{Trial, failed};
 use crate::yaml;
 
@@ -20,10 +22,10 @@ pub struct Report<'a> {
     /// The space that was searched.
     pub search: &'a Search,
     /// The trials.
-    pub searched: &'a Searched,
+    pub searched: &'a SearchResult,
     /// The recommended choice.
     pub recommendation: &'a Recommendation,
-    /// Whether users have said what they want of it.
+    /// True if users have set a longest wait or a highest cost.
     pub is_wanted: bool,
 }
 
@@ -31,7 +33,7 @@ impl Report<'_> {
     /// The workload and the cluster, in a line.
     pub fn headline(&self) -> String {
         let (search, today) = (self.search, &self.searched.today().result);
-        let jobs = jobs(&search.trace);
+        let jobs = counted(search.trace.jobs.len(), "job");
         format!(
             "{} on {}, scaled by {}: {jobs}, {:.2} CPU-hours of work, {} if nothing ever waited{}",
             search.trace.name,
@@ -55,15 +57,14 @@ impl Report<'_> {
         namespace.map_or_else(|| name.to_owned(), |space| format!("{space}/{name}"))
     }
 
-    /// Titles of columns, and a line for each choice of the front and for today's settings.
-    pub fn table(&self) -> (Vec<&'static str>, Vec<Vec<String>>) {
-        let (has_gpus, has_seeds) = (self.has_gpus(), self.search.seeds > 1);
+    /// The table: a line for each choice of the front and for today's settings.
+    pub fn table(&self) -> Table {
         let mut titles = vec!["CHOICE", "", "WAIT", "P99", "CPU-HOURS"];
-        if has_gpus {
+        if self.has_gpus() {
             titles.extend(["GPU-HOURS", "COST"]);
         }
         titles.extend(["WAIT TO TODAY", "COST TO TODAY", "WORSE IN", "BY"]);
-        if has_seeds {
+        if self.search.seeds > 1 {
             titles.push("BETTER ON");
         }
         titles.push("CHANGES");
@@ -76,66 +77,71 @@ impl Report<'_> {
             let costs = rows
                 .iter()
                 .map(|(_, trial)| self.searched.trials[*trial].cost);
-            let before = costs.take_while(|cost| *cost <= today.cost).count();
-            rows.insert(before, (None, 0));
+            let cheaper = costs.take_while(|cost| *cost <= today.cost).count();
+            rows.insert(cheaper, (None, 0));
         }
-        let lines = rows.into_iter().map(|(at, number)| {
-            let trial = &self.searched.trials[number];
-            let (wait, result) = (trial.result.wait, &trial.result);
-            let is_taken = front.taken == at && number != 0;
-            let marks = [
-                (number == 0).then_some("today"),
-                (at.is_some() && front.knee == at).then_some("knee"),
-                (at.is_some() && is_taken).then_some("taken"),
-            ];
-            let marks: Vec<&str> = marks.into_iter().flatten().collect();
-            let mut cells = vec![
-                at.map(|at| (at + 1).to_string()).unwrap_or_default(),
-                marks.join(", "),
-                format!("{:.1} s", wait.mean),
-                format!("{:.1} s", wait.p99),
-                format!("{:.2}", result.cpu_hours.paid),
-            ];
-            if has_gpus {
-                cells
-                    .extend([result.gpu_hours.paid, trial.cost].map(|hours| format!("{hours:.2}")));
-            }
-            if number == 0 {
-                // Today's settings are not compared with themselves, and change nothing.
-                cells.resize(titles.len(), String::new());
-                return cells;
-            }
-            let risk = Risk::of(self.searched, trial);
-            let by = (risk.worse_parts > 0).then(|| format!("{:.1} s", risk.worst_by));
-            let more = format!("{:+.2}", trial.cost - today.cost);
-            cells.extend([
-                format!("{:+.1} s", wait.mean - today.result.wait.mean),
-                to_first(more, trial.cost, today.cost),
-                format!("{} of {}", risk.worse_parts, risk.parts),
-                by.unwrap_or_default(),
-            ]);
-            if has_seeds {
-                cells.push(format!("{} of {} seeds", risk.better_seeds, risk.seeds));
-            }
-            // Sizes are shown by their cores alone, since memory goes with them, and a group by its name where
-            // there are several.
-            let is_alone = self.search.space.groups.len() == 1;
-            let changes = trial.patch.changes.iter().filter(|change| {
-                !change.field.starts_with("requests.") && !change.field.ends_with("memory")
-            });
-            let changes = changes.map(|change| {
-                let group = change.group.clone().filter(|_| !is_alone);
-                let change = Change {
-                    group,
-                    ..change.clone()
-                };
-                change.to_string()
-            });
-            cells.push(changes.collect::<Vec<String>>().join(", "));
-            cells
+        let mut table = Table::new(&titles);
+        for (at, number) in rows {
+            let mut cells = self.cells(at, number);
+            // Today's settings are not compared with themselves, and change nothing.
+            cells.resize(titles.len(), String::new());
+            table.line(cells);
+        }
+        table
+    }
+
+    /// The cells of a trial, by its position in the front and its number; of today's settings without comparisons.
+    fn cells(&self, at: Option<usize>, number: usize) -> Vec<String> {
+        let (front, today) = (self.recommendation, self.searched.today());
+        let trial = &self.searched.trials[number];
+        let (wait, result) = (trial.result.wait, &trial.result);
+        let marks = [
+            (number == 0).then_some("today"),
+            (at.is_some() && front.knee == at).then_some("knee"),
+            (at.is_some() && front.taken == at && number != 0).then_some("taken"),
+        ];
+        let marks: Vec<&str> = marks.into_iter().flatten().collect();
+        let mut cells = vec![
+            at.map(|at| (at + 1).to_string()).unwrap_or_default(),
+            marks.join(", "),
+            format!("{:.1} s", wait.mean),
+            format!("{:.1} s", wait.p99),
+            format!("{:.2}", result.cpu_hours.paid),
+        ];
+        if self.has_gpus() {
+            cells.extend([result.gpu_hours.paid, trial.cost].map(|hours| format!("{hours:.2}")));
+        }
+        if number == 0 {
+            return cells;
+        }
+        let risk = Risk::of(self.searched, trial);
+        let by = (risk.worse_parts > 0).then(|| format!("{:.1} s", risk.worst_by));
+        let more = format!("{:+.2}", trial.cost - today.cost);
+        cells.extend([
+            format!("{:+.1} s", wait.mean - today.result.wait.mean),
+            to_first(more, trial.cost, today.cost),
+            format!("{} of {}", risk.worse_parts, risk.parts),
+            by.unwrap_or_default(),
+        ]);
+        if self.search.seeds > 1 {
+            cells.push(format!("{} of {} seeds", risk.better_seeds, risk.seeds));
+        }
+        // Sizes are shown by their cores alone, since memory goes with them, and a group by its name where
+        // there are several.
+        let is_alone = self.search.space.groups.len() == 1;
+        let changes = trial.patch.changes.iter().filter(|change| {
+            !change.field.starts_with("requests.") && !change.field.ends_with("memory")
         });
-        let lines = lines.collect();
-        (titles, lines)
+        let changes = changes.map(|change| {
+            let group = change.group.clone().filter(|_| !is_alone);
+            let change = Change {
+                group,
+                ..change.clone()
+            };
+            change.to_string()
+        });
+        cells.push(changes.collect::<Vec<String>>().join(", "));
+        cells
     }
 
     fn has_gpus(&self) -> bool {

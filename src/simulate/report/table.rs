@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::plan::Strategy;
+use crate::report::counted;
+use crate::report::table::Table;
 use crate::simulate::result::{Cost, SimulationResult};
 use crate::simulate::study::{Study, StudyRow};
 use crate::simulate::trace::Trace;
@@ -25,97 +27,99 @@ const KILLED: (&str, &str) = (
      had too little.",
 );
 
-/// The same for pods that the node autoscaler evicted.
+/// The title of the column for pods that the node autoscaler evicted, and what it means.
 const EVICTED: (&str, &str) = (
     "EVICTED",
     "EVICTED: worker pods that the node autoscaler evicted, because their jobs could run on other nodes.",
 );
 
-/// A cost of a simulation.
-type CostOf = fn(&SimulationResult) -> Cost;
-
-/// The table of a study: titles, first of the fields that are varied, then of the strategy; and for each
-/// simulation a line of as many cells. A cell that says nothing is empty; columns that say nothing are left out.
-pub fn table(study: &Study, rows: &[StudyRow]) -> (Vec<String>, Vec<Vec<String>>) {
-    let (mut titles, mut lines) = (Vec::new(), vec![Vec::new(); rows.len()]);
-    let mut add = |title: &str, cell: &dyn Fn(&StudyRow) -> String| {
-        titles.push(title.to_owned());
-        for (line, row) in lines.iter_mut().zip(rows) {
-            line.push(cell(row));
-        }
+/// The table of a study: titles, first of the fields that are varied, then of the strategy; and a line for each
+/// simulation. Columns that say nothing are left out.
+pub fn table(study: &Study, rows: &[StudyRow]) -> Table {
+    let mut table = Table {
+        titles: Vec::new(),
+        lines: vec![Vec::new(); rows.len()],
     };
     for (at, field) in study.variations.iter().enumerate() {
-        add(&field.to_string(), &|row| row.set[at].1.to_string());
+        let values = rows.iter().map(|row| row.set[at].1.to_string());
+        table.column(&field.to_string(), values);
     }
-    add("STRATEGY", &|row| strategy_name(row.strategy).to_owned());
-    add("WAIT", &|row| format!("{:.1} s", row.result.wait.mean));
-    add("P50", &|row| format!("{:.1} s", row.result.wait.p50));
-    add("P99", &|row| format!("{:.1} s", row.result.wait.p99));
-    add("MAKESPAN", &|row| duration(row.result.makespan));
-    // Hours that were paid for, these as a multiple of the work, and those that were not used.
-    let any = |is: fn(&SimulationResult) -> bool| rows.iter().any(|row| is(&row.result));
-    let has_memory_work = any(|result| result.gib_hours.work > 0.0);
-    let has_gpus = any(|result| result.gpu_hours.paid > 0.0);
-    let hours: [(bool, [&str; 3], CostOf); 3] = [
-        (true, ["CPU-HOURS", "OF WORK", "SLACK"], |result| {
-            result.cpu_hours
-        }),
-        (
-            has_memory_work,
-            ["GIB-HOURS", "GIB OF WORK", "GIB SLACK"],
-            |result| result.gib_hours,
-        ),
-        (
-            has_gpus,
-            ["GPU-HOURS", "GPU OF WORK", "GPU SLACK"],
-            |result| result.gpu_hours,
-        ),
-    ];
-    for (_, [paid, of_work, slack], cost) in hours.into_iter().filter(|(is_shown, ..)| *is_shown) {
-        add(paid, &|row| format!("{:.2}", cost(&row.result).paid));
-        add(of_work, &|row| {
-            let ratio = cost(&row.result).ratio();
-            ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}x"))
-        });
-        add(slack, &|row| format!("{:.2}", cost(&row.result).slack));
-    }
+    let strategies = rows
+        .iter()
+        .map(|row| strategy_name(row.strategy).to_owned());
+    table.column("STRATEGY", strategies);
+    let results: Vec<&SimulationResult> = rows.iter().map(|row| &row.result).collect();
+    let mut add = |title: &str, cell: &dyn Fn(&SimulationResult) -> String| {
+        table.column(title, results.iter().map(|result| cell(result)));
+    };
+    add("WAIT", &|result| format!("{:.1} s", result.wait.mean));
+    add("P50", &|result| format!("{:.1} s", result.wait.p50));
+    add("P99", &|result| format!("{:.1} s", result.wait.p99));
+    add("MAKESPAN", &|result| duration(result.makespan));
+    add_hours(&mut table, &results);
+    let mut add = |title: &str, cell: &dyn Fn(&SimulationResult) -> String| {
+        table.column(title, results.iter().map(|result| cell(result)));
+    };
     if !study.world.pools.is_empty() {
-        add("NODE-HOURS", &|row| format!("{:.2}", row.result.node_hours));
+        add("NODE-HOURS", &|result| format!("{:.2}", result.node_hours));
     }
-    add("PODS", &|row| row.result.pods.to_string());
-    add("RESIZES", &|row| row.result.resizes.to_string());
-    add("HARMED", &|row| row.result.harmed.to_string());
+    add("PODS", &|result| result.pods.to_string());
+    add("RESIZES", &|result| result.resizes.to_string());
+    add("HARMED", &|result| result.harmed.to_string());
     if consolidates(study) {
-        add(EVICTED.0, &|row| row.result.evicted.to_string());
+        add(EVICTED.0, &|result| result.evicted.to_string());
     }
     if has_memory(&study.trace) {
-        add(KILLED.0, &|row| row.result.out_of_memory.to_string());
+        add(KILLED.0, &|result| result.out_of_memory.to_string());
     }
-    add("LOST", &|row| row.result.jobs.lost.to_string());
-    add("UNFINISHED", &|row| row.result.jobs.unfinished.to_string());
-    if let Some(StudyRow { result: first, .. }) = rows.first() {
-        add("WAIT TO FIRST", &|row| {
-            let more = row.result.more_than(first).mean_wait;
-            to_first(
-                format!("{more:+.1} s"),
-                row.result.wait.mean,
-                first.wait.mean,
-            )
+    add("LOST", &|result| result.jobs.lost.to_string());
+    add("UNFINISHED", &|result| result.jobs.unfinished.to_string());
+    if let Some(first) = results.first() {
+        let base = first.wait.mean;
+        add("WAIT TO FIRST", &|result| {
+            let more = format!("{:+.1} s", result.wait.mean - base);
+            to_first(more, result.wait.mean, base)
         });
-        add("COST TO FIRST", &|row| {
-            let more = row.result.more_than(first).cpu_hours;
-            let (paid, before) = (row.result.cpu_hours.paid, first.cpu_hours.paid);
-            to_first(format!("{more:+.2}"), paid, before)
-        });
-        if has_gpus {
-            add("GPU TO FIRST", &|row| {
-                let more = row.result.more_than(first).gpu_hours;
-                let (paid, before) = (row.result.gpu_hours.paid, first.gpu_hours.paid);
-                to_first(format!("{more:+.2}"), paid, before)
+        let mut add_cost = |title, base: f64, paid: fn(&SimulationResult) -> f64| {
+            add(title, &|result| {
+                let more = format!("{:+.2}", paid(result) - base);
+                to_first(more, paid(result), base)
             });
+        };
+        let base = first.cpu_hours.paid;
+        add_cost("COST TO FIRST", base, |result| result.cpu_hours.paid);
+        if has_gpus(&results) {
+            let base = first.gpu_hours.paid;
+            add_cost("GPU TO FIRST", base, |result| result.gpu_hours.paid);
         }
     }
-    (titles, lines)
+    table
+}
+
+/// Adds hours that were paid for, these as a multiple of the work, and those that were not used.
+fn add_hours(table: &mut Table, results: &[&SimulationResult]) {
+    let mut add = |[paid, of_work, slack]: [&str; 3], cost: fn(&SimulationResult) -> Cost| {
+        let costs = || results.iter().map(|result| cost(result));
+        table.column(paid, costs().map(|cost| format!("{:.2}", cost.paid)));
+        let ratio =
+            |ratio: Option<f64>| ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}x"));
+        table.column(of_work, costs().map(|cost| ratio(cost.ratio())));
+        table.column(slack, costs().map(|cost| format!("{:.2}", cost.slack)));
+    };
+    add(["CPU-HOURS", "OF WORK", "SLACK"], |result| result.cpu_hours);
+    // Without jobs that ask for memory, a pod's memory is neither used nor idle.
+    if results.iter().any(|result| result.gib_hours.work > 0.0) {
+        let titles = ["GIB-HOURS", "GIB OF WORK", "GIB SLACK"];
+        add(titles, |result| result.gib_hours);
+    }
+    if has_gpus(results) {
+        let titles = ["GPU-HOURS", "GPU OF WORK", "GPU SLACK"];
+        add(titles, |result| result.gpu_hours);
+    }
+}
+
+fn has_gpus(results: &[&SimulationResult]) -> bool {
+    results.iter().any(|result| result.gpu_hours.paid > 0.0)
 }
 
 /// The meaning of the columns, in sentences.
@@ -125,13 +129,13 @@ pub fn legend(study: &Study) -> Vec<&'static str> {
     LEGEND.into_iter().chain(evicted).chain(killed).collect()
 }
 
-/// Whether the node autoscaler evicts pods.
+/// Checks whether the node autoscaler evicts pods.
 fn consolidates(study: &Study) -> bool {
     let mut pools = study.world.pools.iter();
     pools.any(|pool| pool.consolidate_after_s.is_some())
 }
 
-/// Whether it is known of any job how much memory it uses.
+/// Checks whether the trace says of any job how much memory it uses.
 fn has_memory(trace: &Trace) -> bool {
     trace.jobs.iter().any(|job| !job.memory.is_empty())
 }
@@ -142,23 +146,16 @@ pub(super) fn to_first(more: String, now: f64, before: f64) -> String {
         return more;
     }
     let percent = (now / before - 1.0) * 100.0;
+    // Rounded it would be `+0.0 %`, which looks like a difference.
     if percent.abs() < 0.05 {
         return "same".to_owned();
     }
     format!("{more} ({percent:+.1} %)")
 }
 
-/// The number of jobs of a trace, in words.
-pub fn jobs(trace: &Trace) -> String {
-    match trace.jobs.len() {
-        1 => "1 job".to_owned(),
-        count => format!("{count} jobs"),
-    }
-}
-
 /// The workload, in a line; the trace is named elsewhere.
 pub fn headline(study: &Study, rows: &[StudyRow]) -> String {
-    let jobs = jobs(&study.trace);
+    let jobs = counted(study.trace.jobs.len(), "job");
     let Some(StudyRow { result, .. }) = rows.first() else {
         return jobs;
     };

@@ -14,7 +14,7 @@ use crate::snapshot::gcs::ClusterResourceState;
 /// is left out, too.
 const LONGEST_REST_S: f64 = 640.0;
 
-/// The same once nothing has happened for a day: a hundred days, so that traces of years end.
+/// The longest such time once nothing has happened for a day: a hundred days, so that traces of years end.
 const LONGEST_REST_OF_YEARS_S: f64 = 8_640_000.0;
 
 const DAY_S: f64 = 86_400.0;
@@ -27,32 +27,33 @@ const RAY_INTERVAL_S: f64 = 5.0;
 #[derive(Debug, Clone)]
 pub(super) struct IdleRound {
     /// The versions that it was made of.
-    pub(super) of: Seen,
+    pub(super) of: ObservedVersions,
     /// The time since which nothing has been found to do in this state, in seconds since 1970.
     pub(super) since: f64,
     pub(super) proof: Proof,
 }
 
-/// The numbers of what a scaler sees.
+/// Versions of everything that a scaler observes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ObservedVersions {
     /// The number of the view of objects.
     pub(super) view: u64,
-    /// The number of what the GCS says.
+    /// The version of the GCS's answer; `None` if it does not answer.
     pub(super) gcs: Option<u64>,
 }
 
-impl Seen {
+impl ObservedVersions {
     /// The present versions.
     pub(super) fn of(world: &World) -> Self {
         Self {
             view: world.view.version,
-            gcs: world.gcs_version(),
+            // A GCS that does not answer says nothing, whatever is so in it.
+            gcs: (!world.disturbance.is_gcs_away()).then_some(world.ray.version),
         }
     }
 }
 
-/// Whether rounds of the same state can be spared.
+/// Proof that rounds of the same state can be spared.
 #[derive(Debug, Clone)]
 pub(super) enum Proof {
     /// Nobody has asked.
@@ -68,16 +69,16 @@ impl IdleRound {
     /// something is pending or on its way all the same. So many clusters are busy, if this one is.
     pub(super) fn holds(
         &mut self,
-        seen: Seen,
+        versions: ObservedVersions,
         gcs: Option<&ClusterResourceState>,
         now: f64,
         state: &LookState,
         busy_clusters: usize,
     ) -> Option<bool> {
-        if self.of.view != seen.view {
+        if self.of.view != versions.view {
             return None;
         }
-        let is_same = self.of == seen;
+        let is_same = self.of == versions;
         if let Proof::Unknown(made) = &self.proof {
             // Most states change before anybody asks whether rounds of them can be spared.
             if !is_same && !gcs.is_some_and(|gcs| unchanged::is_same(gcs, &made.1.gcs)) {
@@ -95,16 +96,16 @@ impl IdleRound {
             gcs.is_some_and(|gcs| check.holds(gcs, now))
         };
         if holds {
-            self.of = seen;
+            self.of = versions;
         }
         holds.then_some(check.is_busy)
     }
 
     /// The time until which rounds of the same state are spared, in seconds since 1970, if that is
     /// known and nothing has happened for a day.
-    pub(super) fn spared_until(&self, seen: Seen, now: f64) -> Option<f64> {
+    pub(super) fn spared_until(&self, versions: ObservedVersions, now: f64) -> Option<f64> {
         match &self.proof {
-            Proof::Known(check, _) if self.of == seen && now - self.since > DAY_S => {
+            Proof::Known(check, _) if self.of == versions && now - self.since > DAY_S => {
                 Some(check.until)
             }
             _ => None,
@@ -112,9 +113,13 @@ impl IdleRound {
     }
 
     /// The round of that time, if it was made by looking ahead, and since when there has been nothing to do.
-    pub(super) fn foreseen(self, seen: Seen, time: &str) -> Option<((Round, Snapshot), f64)> {
+    pub(super) fn foreseen(
+        self,
+        versions: ObservedVersions,
+        time: &str,
+    ) -> Option<((Round, Snapshot), f64)> {
         match self.proof {
-            Proof::Known(_, then) if self.of == seen && then.1.time == time => {
+            Proof::Known(_, then) if self.of == versions && then.1.time == time => {
                 Some((*then, self.since))
             }
             _ => None,

@@ -3,20 +3,18 @@
 use futures_util::FutureExt as _;
 use json_patch::Patch;
 
-use super::idle::{IdleRound, Proof, Seen, interval_s};
-use super::process::{Scaler, Spared};
+use super::idle::{IdleRound, ObservedVersions, Proof, interval_s};
+use super::process::{Scaler, SparedSteps};
 use crate::manifests::names::NAMESPACE;
-use crate::plan::check;
 use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::events::event::Announcements;
 use crate::reconcile::look::{Freshness, LookEnd, LookHost, LookState, Looked, look, remember};
-use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
 use crate::reconcile::{
     Blind, Chain, Done, Effect, Failure, HandoverStep, HeadPod, Round, ScalerRole, eligibility,
     round,
 };
 use crate::simulate::observed::{gcs_state, own_pods, snapshot};
-use crate::simulate::sending::{ChainCall, Cut, Performing};
+use crate::simulate::sending::{ChainCall, RoundInProgress};
 use crate::simulate::world::World;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::Snapshot;
@@ -48,6 +46,7 @@ impl LookHost for WorldHost<'_> {
 
     fn freshness(&mut self) -> Freshness {
         let view = self.world.view.version;
+        // The first view is number 1: at 0 the watches have shown nothing yet.
         if view == 0 {
             Freshness::NotListed
         } else if self.scaler.judged.replace(view) == Some(view) {
@@ -75,23 +74,15 @@ impl LookHost for WorldHost<'_> {
 
     /// The answer shows the RayCluster.
     async fn write_record(&mut self, patch: &Patch, _: bool) -> Result<(), Failure> {
-        if let Some(refusal) = self.scaler.trust.refusal(self.world.now) {
+        if let Some(refusal) = self.world.disturbance.fence(self.world.now) {
             return Err(refusal);
         }
-        let written = match self.scaler.cut {
-            Some(Cut::Requests) => Ok(()),
-            Some(Cut::Answers) | None => self.world.claim(patch),
-        };
-        if self.scaler.cut.is_some() {
-            return Err(Failure::NoAnswer("played: cut off".to_owned()));
-        }
+        let written = self.world.claim(patch);
         written.inspect(|()| self.world.learn_cluster())
     }
 
     async fn read_cluster(&mut self) {
-        if self.scaler.cut.is_none() {
-            self.world.read_cluster();
-        }
+        self.world.read_cluster();
     }
 
     async fn ask(&mut self, state: &mut LookState) -> Result<Self::Answer, Option<Blind>> {
@@ -99,9 +90,10 @@ impl LookHost for WorldHost<'_> {
         if !state.is_idle {
             scaler.idle = None;
         }
-        if scaler.cut.is_none() {
-            let seen = Seen::of(world);
-            if scaler.idle.as_ref().is_some_and(|idle| idle.of == seen) {
+        if !world.disturbance.is_cut_off() {
+            // As long as no version differs, the answer would be that of the last round again.
+            let versions = ObservedVersions::of(world);
+            if scaler.idle.as_ref().is_some_and(|idle| idle.of == versions) {
                 return Ok(None);
             }
             match gcs_state(world, &scaler.settings.plan, &scaler.clock) {
@@ -122,35 +114,32 @@ impl LookHost for WorldHost<'_> {
     }
 
     async fn unchanged(&mut self, state: &LookState, answer: &Self::Answer) -> Option<bool> {
-        let (now, seen) = (self.wall(), Seen::of(self.world));
+        let (now, versions) = (self.wall(), ObservedVersions::of(self.world));
         let scaler = &mut *self.scaler;
-        let spares = scaler.spared != Spared::Nothing;
+        let spares = scaler.spared != SparedSteps::Nothing;
         scaler.idle = scaler.idle.take().filter(|_| spares);
         let idle = scaler.idle.as_mut()?;
-        idle.holds(seen, answer.as_ref(), now, state, scaler.busy_clusters)
+        idle.holds(versions, answer.as_ref(), now, state, scaler.busy_clusters)
     }
 
     async fn decide(&mut self, state: &LookState, answer: Self::Answer) -> (Round, Box<Snapshot>) {
         let (scaler, world) = (&mut *self.scaler, &*self.world);
         let time = scaler.clock.text(world.now);
         let idle = scaler.idle.take();
-        let foreseen = idle.and_then(|idle| idle.foreseen(Seen::of(world), &time));
+        let foreseen = idle.and_then(|idle| idle.foreseen(ObservedVersions::of(world), &time));
         scaler.idle_since = foreseen.as_ref().map(|(_, since)| *since);
         let (round, snapshot) = if let Some((then, _)) = foreseen {
             then
         } else {
-            let said = || gcs_state(world, &scaler.settings.plan, &scaler.clock);
-            let gcs = answer.or_else(said).unwrap_or_default();
+            // An answer that was the same as before was not kept, and is made again for the new round.
+            let again = || gcs_state(world, &scaler.settings.plan, &scaler.clock);
+            let gcs = answer.or_else(again).unwrap_or_default();
             let pods = scaler.pods.take().unwrap_or_else(|| own_pods(&world.view));
             let snapshot = snapshot(world, pods, gcs, time, &state.memory.history);
             scaler.rounds += 1;
             (round(&snapshot, &state.memory, &state.settings), snapshot)
         };
-        // Changes that are barred show as skipped for long.
-        let has_lasting = round.skipped.iter().any(|skipped| skipped.lasting);
-        if let Some(broken) = scaler.broken.as_mut().filter(|_| has_lasting) {
-            broken.extend(check::check(&snapshot, &round.plan));
-        }
+        world.disturbance.decided(&snapshot, &round);
         (round, Box::new(snapshot))
     }
 
@@ -165,7 +154,7 @@ impl LookHost for WorldHost<'_> {
     ) {
         let since = self.scaler.idle_since.take();
         let since = since.unwrap_or_else(|| self.wall());
-        let of = Seen::of(self.world);
+        let of = ObservedVersions::of(self.world);
         self.scaler.idle = idle.map(|snapshot| IdleRound {
             of,
             since,
@@ -177,11 +166,11 @@ impl LookHost for WorldHost<'_> {
 impl Scaler {
     /// A look is due.
     pub fn look(&mut self, token: u64, world: &mut World) {
-        if token != self.token || self.performing.is_some() || self.is_retired {
+        if token != self.token || self.round.is_some() {
             return;
         }
         self.last_look = world.now;
-        if self.cut.is_none() {
+        if !world.disturbance.is_cut_off() {
             self.clock.renew(world.now);
         }
         let mut state = std::mem::take(&mut self.state);
@@ -194,18 +183,18 @@ impl Scaler {
         self.state = state;
         match looked {
             Some(Looked::Effects(mut round, _)) => {
-                // The first call of each chain is sent.
-                self.looked = self.token;
-                let first = |chain| (chain, ChainCall::next(self.trust, world.now));
-                let performing = Performing {
+                // Chains do not depend on each other, so the first call of each is sent at once.
+                self.round_token = self.token;
+                let first = |chain| (chain, ChainCall::next(world));
+                let sending = RoundInProgress {
                     chains: round.chains.drain(..).map(first).collect(),
                     round: *round,
                     done: Vec::new(),
                 };
-                for chain in 0..performing.chains.len() {
-                    self.send(&performing, chain, world);
+                for chain in 0..sending.chains.len() {
+                    self.send(&sending, chain, world);
                 }
-                self.performing = Some(performing);
+                self.round = Some(sending);
             }
             Some(Looked::Rest(end)) => self.rest(end, world),
             None => {}
@@ -213,53 +202,37 @@ impl Scaler {
     }
 
     /// Sends the call of a chain to the API server, or to where else it goes.
-    fn send(&self, performing: &Performing, chain: usize, world: &mut World) {
-        let (scaler, look) = (self.number, self.looked);
+    fn send(&self, sending: &RoundInProgress, chain: usize, world: &mut World) {
         let event = WorldEvent::Answered {
-            scaler,
-            look,
+            scaler: self.number,
+            look: self.round_token,
             chain,
         };
-        let effect = performing.sent(chain);
+        let effect = sending.sent(chain);
         world.send(effect.is_some_and(|effect| effect.is_kubernetes()), event);
     }
 
-    /// The next call of a chain has arrived: the world does it, and answers. Nothing of the process runs
-    /// for so many seconds, if any.
-    pub fn answered(&mut self, look: u64, chain: usize, frozen_s: f64, world: &mut World) {
+    /// The next call of a chain has arrived, unless it had before: the world does it, and answers.
+    pub fn answered(&mut self, look: u64, chain: usize, world: &mut World) {
         // The answer may be to a call of a process that has been killed since.
-        if look != self.looked {
+        if look != self.round_token {
             return;
         }
-        let Some(mut performing) = self.performing.take() else {
+        let Some(mut sending) = self.round.take() else {
             return;
         };
-        if performing.arrive(chain, self.cut, world) {
-            let patient_s = self.cut.map_or(0.0, |_| LONGEST_WRITE.as_secs_f64());
-            let waits_s = frozen_s.max(patient_s);
-            if waits_s > 0.0 {
-                let scaler = self.number;
-                let event = WorldEvent::Answered {
-                    scaler,
-                    look,
-                    chain,
-                };
-                self.performing = Some(performing);
-                return world.after(waits_s, event);
-            }
-        }
-        let now = (world.now, self.clock.seconds(world.now));
-        if performing.take_in(chain, self.trust, now) {
-            self.send(&performing, chain, world);
+        sending.arrive(chain, world);
+        if sending.take_in(chain, self.clock.seconds(world.now), world) {
+            self.send(&sending, chain, world);
         }
         let has_ended = |(_, call): &(Chain, ChainCall)| matches!(call, ChainCall::None);
-        if !performing.chains.iter().all(has_ended) {
-            self.performing = Some(performing);
+        if !sending.chains.iter().all(has_ended) {
+            self.round = Some(sending);
             return;
         }
-        let Performing { round, done, .. } = performing;
-        // The answer to a patch shows the RayCluster.
+        let RoundInProgress { round, done, .. } = sending;
         let answered = || done.iter().filter(|done| done.result.is_ok());
+        // The answer to a patch shows the RayCluster, so that the next look need not wait for the watch.
         if answered().any(|done| matches!(done.effect, Effect::PatchCluster(_))) {
             world.learn_cluster();
         }
@@ -302,8 +275,8 @@ impl Scaler {
         let interval = interval_s(&self.state, busy, now);
         let mut seconds = interval;
         let spared_until = (self.idle.as_ref())
-            .filter(|_| self.spared == Spared::Looks && world.ray.jobs.left > 0)
-            .and_then(|idle| idle.spared_until(Seen::of(world), now));
+            .filter(|_| self.spared == SparedSteps::Looks && world.ray.jobs.left > 0)
+            .and_then(|idle| idle.spared_until(ObservedVersions::of(world), now));
         if let Some((next, until)) = world.next_at().zip(spared_until) {
             let spared = next.since(world.now).min(until - now);
             let later = interval_s(&self.state, busy, now + spared);

@@ -1,10 +1,9 @@
 //! The reconciler in a simulated world: the same looks, hand-over, memory and intervals as in the
 //! controller, with calls that the world answers.
 //!
-//! It takes a look that is due, answers to calls, and what becomes of its process; it sends calls to the
-//! world, and sets its next look.
+//! It takes a look that is due and answers to calls; it sends calls to the world, and sets its next look.
 //!
-//! - `process`: the scaler, and what becomes of its process
+//! - `process`: the scaler between looks, and when it looks next
 //! - `looks`: a [`look`](crate::reconcile::look) at the world, and the calls that follow
 //! - `idle`: rounds that need not be made
 //!
@@ -15,4 +14,4 @@ mod idle;
 mod looks;
 mod process;
 
-pub use process::{Scaler, Spared};
+pub use process::{Scaler, SparedSteps};

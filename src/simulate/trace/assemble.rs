@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use super::draft::{JobDraft, NAME_BYTES};
-use super::error::{Place, TraceError, TraceFault};
+use super::error::{Place, TraceError};
 use super::job::{Job, Trace};
 use crate::text::shown_text;
 
@@ -27,26 +27,21 @@ pub(super) fn assemble(name: String, mut drafts: Vec<JobDraft>) -> Result<Trace,
         draft.check()?;
         jobs = jobs.saturating_add(draft.count);
         if jobs > JOBS {
-            return Err(draft.place.fault(TraceFault::Many {
-                what: "jobs",
-                most: JOBS,
-                remedy: "cut the trace, or lower count",
-            }));
+            let remedy = "cut the trace, or lower count";
+            return Err(draft.place.many(JOBS, "jobs", remedy));
         }
     }
     let parents = parents(&drafts)?;
     let mut edges = 0_usize;
     for (draft, parents) in drafts.iter().zip(&parents) {
-        let copies = |named: &Named| named.copy.map_or(drafts[named.draft].count, |_| 1);
+        let copies = |named: &ParentJobs| named.copy.map_or(drafts[named.draft].count, |_| 1);
         // Neither is above a million, nor are there more parents than fit into a line.
         let each = parents.iter().map(copies).fold(0, usize::saturating_add);
         edges = edges.saturating_add(each.saturating_mul(draft.count));
         if edges > EDGES {
-            return Err(draft.place.fault(TraceFault::Many {
-                what: "pairs of a job and one that it waits for",
-                most: EDGES,
-                remedy: "let many jobs wait for one that waits for many",
-            }));
+            let what = "pairs of a job and one that it waits for";
+            let remedy = "let many jobs wait for one that waits for many";
+            return Err(draft.place.many(EDGES, what, remedy));
         }
     }
     let order = order(&mut drafts, &parents)?;
@@ -58,7 +53,7 @@ pub(super) fn assemble(name: String, mut drafts: Vec<JobDraft>) -> Result<Trace,
 
 /// The jobs of a description that another one names: all of them, or one, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Named {
+struct ParentJobs {
     draft: usize,
     copy: Option<usize>,
 }
@@ -67,14 +62,16 @@ struct Named {
 fn ids(drafts: &[JobDraft]) -> Result<HashMap<&str, usize>, TraceError> {
     let mut ids = HashMap::with_capacity(drafts.len());
     let duplicate = |draft: &JobDraft| {
-        let fault = TraceFault::Duplicate(shown_text(&draft.id));
-        draft.place.fault(fault)
+        let id = shown_text(&draft.id);
+        draft
+            .place
+            .fault(format!("there is a job {id} before; ids are unique"))
     };
     for (index, draft) in drafts.iter().enumerate() {
         if copy_id(&draft.id, draft.count, draft.count - 1).len() > NAME_BYTES {
             let expected = "with the # and the number it has more than 256 bytes";
             let id = shown_text(&draft.id);
-            return Err(draft.place.wrong("the id", id, expected));
+            return Err(draft.place.wrong("the id", &id, expected));
         }
         if ids.insert(&*draft.id, index).is_some() {
             return Err(duplicate(draft));
@@ -90,23 +87,23 @@ fn ids(drafts: &[JobDraft]) -> Result<HashMap<&str, usize>, TraceError> {
 }
 
 /// One of several equal jobs, such as `t#3`.
-fn copy(ids: &HashMap<&str, usize>, drafts: &[JobDraft], id: &str) -> Option<Named> {
+fn copy(ids: &HashMap<&str, usize>, drafts: &[JobDraft], id: &str) -> Option<ParentJobs> {
     let (base, number) = id.rsplit_once('#')?;
     let draft = *ids.get(base)?;
     let count = drafts[draft].count;
     let copy = number.parse::<usize>().ok()?.checked_sub(1)?;
     let is_one = count > 1 && copy < count && copy_id(base, count, copy) == id;
-    is_one.then_some(Named {
+    is_one.then_some(ParentJobs {
         draft,
         copy: Some(copy),
     })
 }
 
 /// The jobs that each description waits for, in order, each once.
-fn parents(drafts: &[JobDraft]) -> Result<Vec<Vec<Named>>, TraceError> {
+fn parents(drafts: &[JobDraft]) -> Result<Vec<Vec<ParentJobs>>, TraceError> {
     let ids = ids(drafts)?;
     let find = |draft: &JobDraft, id: &str| {
-        let all = ids.get(id).map(|draft| Named {
+        let all = ids.get(id).map(|draft| ParentJobs {
             draft: *draft,
             copy: None,
         });
@@ -118,7 +115,7 @@ fn parents(drafts: &[JobDraft]) -> Result<Vec<Vec<Named>>, TraceError> {
     };
     let parents = drafts.iter().map(|draft| {
         let named = draft.after.iter().map(|id| find(draft, id));
-        let mut named = named.collect::<Result<Vec<Named>, TraceError>>()?;
+        let mut named = named.collect::<Result<Vec<ParentJobs>, TraceError>>()?;
         named.sort_unstable();
         // The entry for all jobs of a description comes first, and one that names a single one
         // of them adds nothing.
@@ -138,7 +135,7 @@ fn copy_id(id: &str, count: usize, copy: usize) -> String {
 }
 
 /// The order of the trace. Sets when each was submitted, which is not before its parents.
-fn order(drafts: &mut [JobDraft], parents: &[Vec<Named>]) -> Result<Vec<usize>, TraceError> {
+fn order(drafts: &mut [JobDraft], parents: &[Vec<ParentJobs>]) -> Result<Vec<usize>, TraceError> {
     let mut children = vec![Vec::new(); drafts.len()];
     let mut missing = vec![0_usize; drafts.len()];
     for (index, parents) in parents.iter().enumerate() {
@@ -169,7 +166,9 @@ fn order(drafts: &mut [JobDraft], parents: &[Vec<Named>]) -> Result<Vec<usize>, 
     let mut seen = vec![false; parents.len()];
     while let Some(index) = at {
         if std::mem::replace(&mut seen[index], true) {
-            return Err(drafts[index].place.fault(TraceFault::Circle));
+            return Err(drafts[index].place.fault(
+                "it waits for itself through after; take out one of the jobs in the circle",
+            ));
         }
         let mut above = parents[index].iter().map(|parent| parent.draft);
         at = above.find(|parent| missing[*parent] > 0);
@@ -179,7 +178,7 @@ fn order(drafts: &mut [JobDraft], parents: &[Vec<Named>]) -> Result<Vec<usize>, 
 
 fn expand(
     drafts: Vec<JobDraft>,
-    parents: &[Vec<Named>],
+    parents: &[Vec<ParentJobs>],
     order: &[usize],
     count: usize,
 ) -> Vec<Job> {
@@ -230,9 +229,9 @@ fn expand(
 }
 
 /// A trace of nothing is a mistake; `hint` says where to look.
-pub(super) fn some(drafts: &[JobDraft], hint: &'static str) -> Result<(), TraceError> {
+pub(super) fn some(drafts: &[JobDraft], hint: &str) -> Result<(), TraceError> {
     if drafts.is_empty() {
-        return Err(Place::Whole.fault(TraceFault::Empty(hint)));
+        return Err(Place::Whole.fault(format!("there is no job in it{hint}")));
     }
     Ok(())
 }

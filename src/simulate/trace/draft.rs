@@ -1,6 +1,6 @@
 //! A job as a file describes it, and what every description has to satisfy.
 
-use super::error::{Place, TraceError, TraceFault};
+use super::error::{Place, TraceError};
 use super::job::{JobDemand, JobShape, MemoryUse};
 use crate::text::{is_obeyed, shown_text};
 
@@ -84,23 +84,20 @@ impl JobDraft {
         self.at = time(&place, "at", self.at)?;
         self.seconds = time(&place, "seconds", self.seconds)?;
         if self.count == 0 {
-            return Err(place.wrong("count", "0".to_owned(), "it is 1 or more"));
+            return Err(place.wrong("count", "0", "it is 1 or more"));
         }
         match &mut self.demand {
             JobDemand::Task(amounts) | JobDemand::Actor(amounts) => shape(&place, amounts)?,
             JobDemand::PlacementGroup { bundles, .. } => {
                 if bundles.is_empty() {
-                    return Err(place.fault(TraceFault::Missing {
-                        field: "bundles",
-                        remedy: "a placement group has at least one",
-                    }));
+                    return Err(place.missing("bundles", "a placement group has at least one"));
                 }
                 few(&place, "bundles", bundles.len(), BUNDLES)?;
                 for bundle in bundles {
                     shape(&place, bundle)?;
                     if bundle.is_empty() {
                         let expected = "Ray refuses such a group";
-                        return Err(place.wrong("a bundle", "empty".to_owned(), expected));
+                        return Err(place.wrong("a bundle", "empty", expected));
                     }
                 }
             }
@@ -109,9 +106,10 @@ impl JobDraft {
         let mut last = None;
         for used in &mut self.memory {
             used.at = time(&place, "a moment in memory", used.at)?;
+            // The simulation takes the last moment that is past, which needs them in order.
             if last.is_some_and(|last| last >= used.at) {
                 let expected = "moments in memory are in the order of time";
-                return Err(place.wrong("a moment", used.at.to_string(), expected));
+                return Err(place.wrong("a moment", &used.at.to_string(), expected));
             }
             last = Some(used.at);
         }
@@ -120,10 +118,10 @@ impl JobDraft {
 }
 
 /// The bytes of a field, of an amount that a file has.
-pub(super) fn bytes(place: &Place, field: &'static str, amount: f64) -> Result<u64, TraceError> {
+pub(super) fn bytes(place: &Place, field: &str, amount: f64) -> Result<u64, TraceError> {
     if !(0.0..=MOST).contains(&amount) {
         let expected = "bytes are from 0 to 9e14";
-        return Err(place.wrong(field, amount.to_string(), expected));
+        return Err(place.wrong(field, &amount.to_string(), expected));
     }
     #[expect(
         clippy::cast_possible_truncation,
@@ -149,7 +147,7 @@ fn name(place: &Place, what: &str, text: &str) -> Result<(), TraceError> {
     if is_name {
         return Ok(());
     }
-    Err(place.wrong(what, shown_text(text), NAME))
+    Err(place.wrong(what, &shown_text(text), NAME))
 }
 
 fn time(place: &Place, what: &str, seconds: f64) -> Result<f64, TraceError> {
@@ -157,7 +155,7 @@ fn time(place: &Place, what: &str, seconds: f64) -> Result<f64, TraceError> {
         // No difference is made between 0 and -0.
         return Ok(seconds + 0.0);
     }
-    Err(place.wrong(what, seconds.to_string(), TIME))
+    Err(place.wrong(what, &seconds.to_string(), TIME))
 }
 
 fn shape(place: &Place, shape: &mut JobShape) -> Result<(), TraceError> {
@@ -168,21 +166,17 @@ fn shape(place: &Place, shape: &mut JobShape) -> Result<(), TraceError> {
         // Ray counts GPUs one by one as soon as there is more than a part of one.
         let is_whole = resource != "GPU" || *amount <= 1.0 || amount.fract() == 0.0;
         if !(RESOLUTION..=MOST).contains(amount) || !is_whole {
-            return Err(place.wrong(resource, amount.to_string(), AMOUNT));
+            return Err(place.wrong(resource, &amount.to_string(), AMOUNT));
         }
     }
     Ok(())
 }
 
-fn few(place: &Place, what: &'static str, count: usize, most: usize) -> Result<(), TraceError> {
+fn few(place: &Place, what: &str, count: usize, most: usize) -> Result<(), TraceError> {
     if count <= most {
         return Ok(());
     }
-    Err(place.fault(TraceFault::Many {
-        what,
-        most,
-        remedy: "describe it by several jobs",
-    }))
+    Err(place.many(most, what, "describe it by several jobs"))
 }
 
 #[cfg(test)]

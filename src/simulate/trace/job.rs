@@ -27,6 +27,7 @@ impl Trace {
     pub fn runs(&self) -> Vec<(f64, f64)> {
         let mut runs: Vec<(f64, f64)> = Vec::with_capacity(self.jobs.len());
         for job in &self.jobs {
+            // Parents come first in a trace, so that their runs are known.
             let parents = job.after.iter().map(|index| runs[*index].1);
             let start = parents.fold(job.at, f64::max);
             runs.push((start, start + job.seconds));

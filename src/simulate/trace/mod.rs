@@ -14,9 +14,9 @@ mod read;
 mod recording;
 mod summary;
 
-pub use error::{Place, TraceError, TraceFault};
+pub use error::{Place, TraceError};
 pub use forms::line::{lines, schema};
-pub use forms::ray_runs::{Run as RayRun, RunGroup as RayGroup, RunKind as RayKind};
+pub use forms::ray_runs::{RayGroup, RayKind, RayRun};
 pub use hashed::hash_names;
 pub use job::{Job, JobDemand, JobShape, MemoryUse, PlacementStrategy, Trace};
 pub use loss::Loss;

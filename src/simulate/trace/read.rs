@@ -1,14 +1,14 @@
 //! Reading a workload of any form: the form is recognized by what is in it.
 
-use std::fmt::{self, Write as _};
+use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Deserializer;
 
 use super::assemble::{assemble, some};
 use super::draft::as_name;
-use super::error::{Place, TraceError, TraceFault};
+use super::error::{Place, TraceError};
 use super::forms::{lines, ray_tasks, table};
 use super::job::Trace;
 use super::loss::Loss;
@@ -67,12 +67,10 @@ pub fn read(text: &str, name: &str) -> Result<Trace, TraceError> {
 pub fn import(text: &str, name: &str) -> Result<Imported, TraceError> {
     let text = text.trim_start_matches('\u{feff}');
     let Some(form) = recognize(text) else {
-        let mut forms = String::new();
-        for form in FORMS {
-            let _ = writeln!(forms, "  - {form}");
-        }
-        forms.push_str("docs/traces.md has an example of each");
-        return Err(Place::Whole.fault(TraceFault::UnknownForm(forms)));
+        let forms: String = FORMS.iter().map(|form| format!("  - {form}\n")).collect();
+        return Err(Place::Whole.fault(format!(
+            "it has no known form of a workload:\n{forms}docs/traces.md has an example of each"
+        )));
     };
     let (mut own_name, mut losses) = (None, Vec::new());
     let drafts = match form {
@@ -103,21 +101,7 @@ pub fn import(text: &str, name: &str) -> Result<Imported, TraceError> {
     })
 }
 
-/// The fields by which forms of JSON are told apart.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Clues {
-    kind: Option<IgnoredAny>,
-    task: Option<IgnoredAny>,
-    actor: Option<IgnoredAny>,
-    placement_group: Option<IgnoredAny>,
-    #[serde(rename = "task_id")]
-    task_id: Option<IgnoredAny>,
-    bundles: Option<IgnoredAny>,
-    #[serde(rename = "class_name")]
-    class_name: Option<IgnoredAny>,
-}
-
+/// The form of a text, by the names of the first fields in it.
 fn recognize(text: &str) -> Option<Form> {
     let text = text.trim_start();
     let items = text.strip_prefix('[');
@@ -127,12 +111,15 @@ fn recognize(text: &str) -> Option<Form> {
         return Some(Form::RayTasks);
     }
     // Only the first object is read, so that a large file is not parsed twice.
-    let mut objects = Deserializer::from_str(items.unwrap_or(text)).into_iter::<Clues>();
+    let objects = Deserializer::from_str(items.unwrap_or(text));
+    let mut objects = objects.into_iter::<BTreeMap<String, Option<IgnoredAny>>>();
     let first = objects.next().and_then(Result::ok);
+    let has = |object: &BTreeMap<String, Option<IgnoredAny>>, keys: &[&str]| {
+        keys.iter()
+            .any(|key| object.get(*key).is_some_and(Option::is_some))
+    };
     if items.is_some() {
-        let first = first?;
-        let clues = [first.task_id, first.bundles, first.class_name];
-        let is_record = clues.iter().any(Option::is_some);
+        let is_record = has(&first?, &["task_id", "bundles", "class_name"]);
         return is_record.then_some(Form::RayTasks);
     }
     let line = text.lines().next()?;
@@ -140,10 +127,7 @@ fn recognize(text: &str) -> Option<Form> {
         return table::is_header(line).then_some(Form::Table);
     }
     let is_own = match first {
-        Some(first) => {
-            let jobs = [first.kind, first.task, first.actor, first.placement_group];
-            jobs.iter().any(Option::is_some)
-        }
+        Some(first) => has(&first, &["kind", "task", "actor", "placementGroup"]),
         // A line that is cut off is told as such.
         None => line.contains("\"Trace\""),
     };

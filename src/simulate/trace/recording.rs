@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::assemble::{assemble, some};
 use super::draft::as_name;
 use super::error::TraceError;
-use super::forms::ray_runs::{ActorEnds, Groups, Run, RunGroup, RunKind, drafts};
+use super::forms::ray_runs::{ActorEnds, Groups, RayGroup, RayKind, RayRun, drafts};
 use super::job::Trace;
 use super::loss::Loss;
 
@@ -19,11 +19,11 @@ const MOST_OTHERS: usize = 100_000;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RayHistory {
     /// Attempts of tasks.
-    pub runs: Vec<Run>,
+    pub runs: Vec<RayRun>,
     /// The ends of actors, by their ids, in seconds since 1970.
     pub actor_ends: Vec<(String, f64)>,
     /// Placement groups by their ids.
-    pub groups: Vec<(String, RunGroup)>,
+    pub groups: Vec<(String, RayGroup)>,
     /// The number of attempts that the GCS has forgotten since it started.
     pub forgotten: u64,
 }
@@ -33,7 +33,7 @@ pub struct RayHistory {
 pub struct Recording {
     /// Attempts by their task and when they were ready. Of the calls of an actor only the last is
     /// kept: it says how long the actor was needed.
-    runs: HashMap<(String, u64), Run>,
+    runs: HashMap<(String, u64), RayRun>,
     actor_ends: ActorEnds,
     groups: Groups,
     /// The GCS's count of forgotten attempts when the recording began, and the last one.
@@ -42,16 +42,11 @@ pub struct Recording {
 
 impl Recording {
     /// The number of attempts that are kept.
-    pub fn len(&self) -> usize {
+    pub fn attempts(&self) -> usize {
         self.runs.len()
     }
 
-    /// Whether nothing was learned yet.
-    pub fn is_empty(&self) -> bool {
-        self.runs.is_empty()
-    }
-
-    /// Whether more would be too much to keep.
+    /// Checks whether there is no room for more attempts.
     pub fn is_full(&self) -> bool {
         self.runs.len() >= MOST_RUNS
     }
@@ -63,12 +58,12 @@ impl Recording {
             let key = match (&run.actor, run.kind) {
                 // An actor may be called thousands of times a second: a record of each call would
                 // leave no room for tasks.
-                (Some(actor), RunKind::Call) => (actor.clone(), u64::MAX),
+                (Some(actor), RayKind::Call) => (actor.clone(), u64::MAX),
                 // Attempts of one task differ in when they were ready, in bits because a float is
                 // no key.
                 _ => (run.task.clone(), run.ready.to_bits()),
             };
-            let end = |run: &Run| run.ran.map_or(f64::NEG_INFINITY, |(_, end)| end);
+            let end = |run: &RayRun| run.ran.map_or(f64::NEG_INFINITY, |(_, end)| end);
             let has_room = self.runs.len() < MOST_RUNS;
             match self.runs.get_mut(&key) {
                 // Reports overlap, and a task that goes on is reported again when it has ended.
@@ -96,11 +91,11 @@ impl Recording {
     /// Nothing has ended, or the GCS told of amounts that Ray does not have.
     pub fn finish(mut self, name: &str, now: f64) -> Result<(Trace, Vec<Loss>), TraceError> {
         for run in self.runs.values() {
-            if let (RunKind::Creation, Some(actor), Some(_)) = (run.kind, &run.actor, run.ran) {
+            if let (RayKind::Creation, Some(actor), Some(_)) = (run.kind, &run.actor, run.ran) {
                 self.actor_ends.entry(actor.clone()).or_insert(now);
             }
         }
-        let mut runs: Vec<((String, u64), Run)> = self.runs.into_iter().collect();
+        let mut runs: Vec<((String, u64), RayRun)> = self.runs.into_iter().collect();
         // A hash map has another order in each process; equal recordings have to give equal traces.
         runs.sort_by(|(one, _), (other, _)| one.cmp(other));
         let runs = runs.into_iter().map(|(_, run)| run).collect();
@@ -129,8 +124,8 @@ mod tests {
     use super::*;
     use crate::simulate::trace::job::{JobDemand, JobShape, PlacementStrategy};
 
-    fn run(task: &str, kind: RunKind, from: f64, to: Option<f64>) -> Run {
-        Run {
+    fn run(task: &str, kind: RayKind, from: f64, to: Option<f64>) -> RayRun {
+        RayRun {
             task: task.to_owned(),
             name: "f".to_owned(),
             kind,
@@ -143,7 +138,7 @@ mod tests {
         }
     }
 
-    fn history(runs: Vec<Run>) -> RayHistory {
+    fn history(runs: Vec<RayRun>) -> RayHistory {
         RayHistory {
             runs,
             ..RayHistory::default()
@@ -153,12 +148,12 @@ mod tests {
     #[test]
     fn what_is_reported_twice_counts_once_and_ends_are_kept() {
         let mut recording = Recording::default();
-        recording.add(history(vec![run("t", RunKind::Task, 100.0, None)]));
-        recording.add(history(vec![run("t", RunKind::Task, 100.0, Some(103.0))]));
+        recording.add(history(vec![run("t", RayKind::Task, 100.0, None)]));
+        recording.add(history(vec![run("t", RayKind::Task, 100.0, Some(103.0))]));
         // The GCS has forgotten the first, and tells of another.
         let mut later = history(vec![
-            run("u", RunKind::Task, 104.0, Some(105.0)),
-            run("v", RunKind::Task, 104.0, None),
+            run("u", RayKind::Task, 104.0, Some(105.0)),
+            run("v", RayKind::Task, 104.0, None),
         ]);
         later.forgotten = 2;
         recording.add(later);
@@ -172,24 +167,24 @@ mod tests {
 
     #[test]
     fn actors_live_until_they_end_and_parents_come_first_where_they_did() {
-        let actor = |id: &str, run: Run| Run {
+        let actor = |id: &str, run: RayRun| RayRun {
             actor: Some(id.to_owned()),
             ..run
         };
-        let child = |at: f64| Run {
+        let child = |at: f64| RayRun {
             parent: Some("t".to_owned()),
-            ..run("late", RunKind::Task, at, Some(at + 2.0))
+            ..run("late", RayKind::Task, at, Some(at + 2.0))
         };
         let mut told = history(vec![
-            run("t", RunKind::Task, 100.0, Some(103.0)),
+            run("t", RayKind::Task, 100.0, Some(103.0)),
             child(104.0),
-            Run {
+            RayRun {
                 task: "early".to_owned(),
                 ..child(101.0)
             },
-            actor("a", run("made-a", RunKind::Creation, 100.0, Some(101.0))),
-            actor("b", run("made-b", RunKind::Creation, 100.0, Some(101.0))),
-            actor("b", run("call", RunKind::Call, 102.0, Some(103.0))),
+            actor("a", run("made-a", RayKind::Creation, 100.0, Some(101.0))),
+            actor("b", run("made-b", RayKind::Creation, 100.0, Some(101.0))),
+            actor("b", run("call", RayKind::Call, 102.0, Some(103.0))),
         ]);
         told.actor_ends = vec![("a".to_owned(), 150.5)];
         let mut recording = Recording::default();
@@ -223,11 +218,11 @@ mod tests {
 
     #[test]
     fn strategies_of_placement_groups_are_known() {
-        let mut told = history(vec![Run {
+        let mut told = history(vec![RayRun {
             group: Some("g".to_owned()),
-            ..run("t", RunKind::Task, 1.0, Some(4.0))
+            ..run("t", RayKind::Task, 1.0, Some(4.0))
         }]);
-        let group = RunGroup {
+        let group = RayGroup {
             bundles: vec![JobShape::from([("CPU".to_owned(), 1.0)]); 2],
             strategy: Some(PlacementStrategy::StrictSpread),
         };

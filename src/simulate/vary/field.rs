@@ -13,7 +13,7 @@ use crate::simulate::settings::WorldSettings;
 
 /// A field that can be varied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field {
+pub enum VariedField {
     /// `autoscalerOptions.idleTimeoutSeconds`, and of each group that has its own.
     IdleTimeoutSeconds,
     /// `minReplicas` of worker groups.
@@ -93,7 +93,7 @@ impl PolicyField {
     }
 }
 
-impl Field {
+impl VariedField {
     /// All fields.
     pub const ALL: [Self; 11] = [
         Self::IdleTimeoutSeconds,
@@ -154,6 +154,7 @@ impl Field {
         match self {
             Self::IdleTimeoutSeconds => {
                 cluster["spec"]["autoscalerOptions"]["idleTimeoutSeconds"] = json!(value);
+                // A group with a timeout of its own does not take that of the cluster.
                 each_group(cluster, None, |group| {
                     if group.contains_key("idleTimeoutSeconds") {
                         group.insert("idleTimeoutSeconds".to_owned(), json!(value));
@@ -162,6 +163,7 @@ impl Field {
             }
             Self::MinReplicas => each_group(cluster, group, |group| {
                 group.insert("minReplicas".to_owned(), json!(whole));
+                // A manifest with this minimum would ask for as many from the beginning.
                 let replicas = group.get("replicas").and_then(Value::as_i64);
                 group.insert(
                     "replicas".to_owned(),
@@ -228,7 +230,7 @@ fn limit(cluster: &mut Value, name: Option<&str>, key: &str, amount: &str) {
     *text = Value::String(ippr.to_string());
 }
 
-impl fmt::Display for Field {
+impl fmt::Display for VariedField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

@@ -9,7 +9,7 @@ mod field;
 use std::fmt;
 use std::str::FromStr;
 
-pub use field::{Field, PolicyField};
+pub use field::{PolicyField, VariedField};
 
 use serde_json::Value;
 
@@ -27,94 +27,18 @@ const MOST_VALUES: usize = 50;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variation {
     /// The field.
-    pub field: Field,
+    pub field: VariedField,
     /// The worker group of which it is set; `None` for all that have it.
     pub group: Option<String>,
     /// The values.
     pub values: Vec<f64>,
 }
 
-/// A variation that cannot be read, or that would change nothing.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum VariationError {
-    /// It is not `FIELD=VALUE,...`.
-    #[error("{0:?} is not FIELD=VALUE,VALUE: write for example idleTimeoutSeconds=10,60,300")]
-    Form(String),
-    /// There is no such field.
-    #[error("there is no field {field:?} to vary{}; these can be: {}", suggestion(.field), names())]
-    Field {
-        /// The name that was written.
-        field: String,
-    },
-    /// It is not a field of groups.
-    #[error("{0} is not set by group: write {0}=VALUE,VALUE")]
-    NotOfGroups(Field),
-    /// A value is not a number that the field can have.
-    #[error("{field} cannot be {value:?}: write {wanted}")]
-    Value {
-        /// The field.
-        field: Field,
-        /// The value that was written.
-        value: String,
-        /// The values that can be written.
-        wanted: &'static str,
-    },
-    /// There are too many values.
-    #[error("{0} values are too many: write up to {MOST_VALUES}")]
-    Many(usize),
-    /// There is no such group.
-    #[error("there is no worker group {} to vary; there are: {}", shown_text(.group), .known.join(", "))]
-    Group {
-        /// The name that was written.
-        group: String,
-        /// The groups that there are.
-        known: Vec<String>,
-    },
-    /// No pod of it grows in place.
-    #[error(
-        "{field} changes nothing: {} is not in the annotation ray.io/ippr; add it there (rayfit explain RF101 \
-         shows the form), or vary maxReplicas",
-        .group.as_ref().map_or_else(|| "no worker group".to_owned(), |group| shown_text(group))
-    )]
-    NoLimits {
-        /// The field.
-        field: Field,
-        /// The group, if one was named.
-        group: Option<String>,
-    },
-    /// A resize limit is below what a pod has from the start.
-    #[error(
-        "{field} of {} cannot be {value}: its pods start with {size}; write no less",
-        shown_text(.group)
-    )]
-    TooSmall {
-        /// The field.
-        field: Field,
-        /// The group.
-        group: String,
-        /// The value.
-        value: String,
-        /// The size with which its pods start.
-        size: String,
-    },
-    /// It has an effect with strategy `rayfit` only.
-    #[error(
-        "{0} is a field of RayPolicies that has no effect with strategy ray: add --strategy rayfit"
-    )]
-    OnlyRayfit(Field),
-    /// There are no node pools.
-    #[error("{0} changes nothing without node pools: name their file with --nodes pools.yaml")]
-    NoPools(Field),
-}
-
-fn names() -> String {
-    Field::ALL.map(Field::name).join(", ")
-}
-
-fn suggestion(name: &str) -> String {
-    nearest(name, Field::ALL.map(Field::name))
-        .map(|name| format!(" (did you mean {name}?)"))
-        .unwrap_or_default()
+/// The fault of varying a field of RayPolicies with a strategy on which it has no effect.
+pub fn only_rayfit(field: VariedField) -> String {
+    format!(
+        "{field} is a field of RayPolicies that has no effect with strategy ray: add --strategy rayfit"
+    )
 }
 
 impl Variation {
@@ -130,7 +54,7 @@ impl Variation {
         self.field.set(group, value, cluster, world, reconciler);
     }
 
-    /// Whether it changes anything of a simulation of this cluster.
+    /// Checks that it changes something of a simulation of this cluster.
     ///
     /// # Errors
     ///
@@ -140,14 +64,18 @@ impl Variation {
         cluster: &Value,
         world: &WorldSettings,
         strategies: &[Strategy],
-    ) -> Result<(), VariationError> {
+    ) -> Result<(), String> {
         let field = self.field;
         match field {
-            Field::Policy(_) if !strategies.contains(&Strategy::Rayfit) => {
-                return Err(VariationError::OnlyRayfit(field));
+            VariedField::Policy(_) if !strategies.contains(&Strategy::Rayfit) => {
+                return Err(only_rayfit(field));
             }
-            Field::NodeStartSeconds | Field::ImagePullSeconds if world.pools.is_empty() => {
-                return Err(VariationError::NoPools(field));
+            VariedField::NodeStartSeconds | VariedField::ImagePullSeconds
+                if world.pools.is_empty() =>
+            {
+                return Err(format!(
+                    "{field} changes nothing without node pools: name their file with --nodes pools.yaml"
+                ));
             }
             _ => {}
         }
@@ -157,27 +85,30 @@ impl Variation {
         let named: Vec<(&str, &GroupSpec)> = groups
             .filter_map(|group| Some((group.name.as_deref()?, group)))
             .collect();
-        if let Some(wanted) = &self.group
-            && !named.iter().any(|(name, _)| name == wanted)
+        if let Some(group) = &self.group
+            && !named.iter().any(|(name, _)| name == group)
         {
-            return Err(VariationError::Group {
-                group: wanted.clone(),
-                known: named.iter().map(|(name, _)| shown_text(name)).collect(),
-            });
+            let names: Vec<String> = named.iter().map(|(name, _)| shown_text(name)).collect();
+            let (group, names) = (shown_text(group), names.join(", "));
+            return Err(format!(
+                "there is no worker group {group} to vary; there are: {names}"
+            ));
         }
-        if !matches!(field, Field::MaxCpu | Field::MaxMemory) {
+        if !matches!(field, VariedField::MaxCpu | VariedField::MaxMemory) {
             return Ok(());
         }
         let limited = named.into_iter().filter(|(name, _)| {
-            let is_wanted = self.group.as_deref().is_none_or(|wanted| wanted == *name);
-            is_wanted && object.ippr.is_well_formed() && object.ippr.lists(name)
+            let is_varied = self.group.as_deref().is_none_or(|group| group == *name);
+            is_varied && object.ippr.is_well_formed() && object.ippr.lists(name)
         });
         let mut limited = limited.peekable();
         if limited.peek().is_none() {
-            return Err(VariationError::NoLimits {
-                field,
-                group: self.group.clone(),
-            });
+            let group = self.group.as_deref();
+            let group = group.map_or_else(|| "no worker group".to_owned(), shown_text);
+            return Err(format!(
+                "{field} changes nothing: {group} is not in the annotation ray.io/ippr; add it there (rayfit explain \
+                 RF101 shows the form), or vary maxReplicas"
+            ));
         }
         // No resize limit may be below the size of the group's pods.
         for (name, group) in limited {
@@ -185,19 +116,17 @@ impl Variation {
                 continue;
             };
             #[expect(clippy::cast_precision_loss, reason = "amounts of a pod")]
-            let (amount, size) = if field == Field::MaxCpu {
+            let (amount, size) = if field == VariedField::MaxCpu {
                 (cpu.ceil_milli() as f64 / 1000.0, cpu.display_cpu())
             } else {
                 let gib = memory.ceil_units() as f64 / f64::from(1_u32 << 30);
                 (gib, memory.display_memory())
             };
             if let Some(value) = self.values.iter().find(|value| **value < amount) {
-                return Err(VariationError::TooSmall {
-                    field,
-                    group: name.to_owned(),
-                    value: value.to_string(),
-                    size,
-                });
+                let group = shown_text(name);
+                return Err(format!(
+                    "{field} of {group} cannot be {value}: its pods start with {size}; write no less"
+                ));
             }
         }
         Ok(())
@@ -214,44 +143,53 @@ impl fmt::Display for Variation {
 }
 
 impl FromStr for Variation {
-    type Err = VariationError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, VariationError> {
-        let (name, values) = text
-            .split_once('=')
-            .ok_or_else(|| VariationError::Form(text.to_owned()))?;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, values) = text.split_once('=').ok_or_else(|| {
+            format!(
+                "{text:?} is not FIELD=VALUE,VALUE: write for example idleTimeoutSeconds=10,60,300"
+            )
+        })?;
         let (group, name) = match name.split_once('/') {
             Some((group, name)) => (Some(group.to_owned()), name),
             None => (None, name),
         };
-        let mut fields = Field::ALL.into_iter();
+        let mut fields = VariedField::ALL.into_iter();
         let field = fields.find(|field| field.name() == name);
-        let field = field.ok_or_else(|| VariationError::Field {
-            field: name.to_owned(),
+        let field = field.ok_or_else(|| {
+            let names = VariedField::ALL.map(VariedField::name);
+            let near = nearest(name, names).map(|near| format!(" (did you mean {near}?)"));
+            let (near, names) = (near.unwrap_or_default(), names.join(", "));
+            format!("there is no field {name:?} to vary{near}; these can be: {names}")
         })?;
         let is_of_groups = matches!(
             field,
-            Field::MinReplicas | Field::MaxReplicas | Field::MaxCpu | Field::MaxMemory
+            VariedField::MinReplicas
+                | VariedField::MaxReplicas
+                | VariedField::MaxCpu
+                | VariedField::MaxMemory
         );
         if group.is_some() && !is_of_groups {
-            return Err(VariationError::NotOfGroups(field));
+            return Err(format!(
+                "{field} is not set by group: write {field}=VALUE,VALUE"
+            ));
         }
         let values: Vec<&str> = values.split(',').map(str::trim).collect();
         if values.len() > MOST_VALUES {
-            return Err(VariationError::Many(values.len()));
+            let count = values.len();
+            return Err(format!(
+                "{count} values are too many: write up to {MOST_VALUES}"
+            ));
         }
+        let (range, is_whole, form) = field.extent();
         let number = |text: &&str| {
-            let (range, is_whole, wanted) = field.extent();
             let bare = text.strip_suffix("Gi");
-            let bare = bare.filter(|_| field == Field::MaxMemory);
+            let bare = bare.filter(|_| field == VariedField::MaxMemory);
             let value: Option<f64> = bare.unwrap_or(text).parse().ok();
             let value = value.filter(|value| range.contains(value));
             let value = value.filter(|value| !is_whole || value.fract() == 0.0);
-            value.ok_or_else(|| VariationError::Value {
-                field,
-                value: (*text).to_owned(),
-                wanted,
-            })
+            value.ok_or_else(|| format!("{field} cannot be {text:?}: write {form}"))
         };
         Ok(Self {
             field,
@@ -306,7 +244,7 @@ mod tests {
             ("headroomCpus=0.5", "a whole number"),
             ("a/keepSmallSeconds=1", "write keepSmallSeconds=VALUE"),
         ] {
-            let error = wrong.parse::<Variation>().unwrap_err().to_string();
+            let error = wrong.parse::<Variation>().unwrap_err();
             assert!(error.contains(says), "{error}");
         }
     }
@@ -331,11 +269,11 @@ mod tests {
             ("nodeStartSeconds=9", "--nodes pools.yaml"),
             ("imagePullSeconds=9", "--nodes pools.yaml"),
         ] {
-            let error = check(wrong, &both).unwrap_err().to_string();
+            let error = check(wrong, &both).unwrap_err();
             assert!(error.contains(says), "{error}");
         }
         let error = check("keepSmallSeconds=9", &[Strategy::Ray]).unwrap_err();
-        assert!(error.to_string().contains("--strategy rayfit"), "{error}");
+        assert!(error.contains("--strategy rayfit"), "{error}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub struct SimulatedGroup {
     pub hosts: i64,
     /// The pods that are to be deleted.
     pub to_delete: Vec<String>,
-    /// Whether the group has no pods at all.
+    /// True if the group has no pods at all, because it is suspended.
     pub is_suspended: bool,
     /// The spec of its pods.
     pub pod: PodSpec,
@@ -43,20 +43,10 @@ pub struct SimulatedGroup {
 }
 
 impl SimulatedGroup {
-    /// Whether it is the head group.
+    /// Checks whether it is the head group.
     pub fn is_head(&self) -> bool {
         self.name == crate::ray::group::HEAD_NAME
     }
-}
-
-/// A group that Ray could not start from.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{group}: {why}")]
-pub struct SimulatedGroupError {
-    /// The group.
-    pub group: String,
-    /// The fault.
-    pub why: String,
 }
 
 /// Most pods of a group at the beginning. More would only take the memory of this machine.
@@ -67,16 +57,13 @@ const MOST_PODS: i64 = 100_000;
 /// # Errors
 ///
 /// The amounts of a group's Ray nodes cannot be read.
-pub fn groups(cluster: &ClusterObject) -> Result<Vec<SimulatedGroup>, SimulatedGroupError> {
+pub fn groups(cluster: &ClusterObject) -> Result<Vec<SimulatedGroup>, String> {
     let groups = cluster.spec.iter().flat_map(|spec| &spec.groups);
     groups.map(|group| read(group, cluster.object())).collect()
 }
 
-fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGroupError> {
-    let fault = |why: String| SimulatedGroupError {
-        group: group.title(),
-        why,
-    };
+fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, String> {
+    let fault = |why: String| format!("{}: {why}", group.title());
     let resources = group
         .resources
         .as_ref()

@@ -23,7 +23,7 @@ pub struct Machines {
     pub pods: Vec<SimulatedPod>,
     /// The pods that exist, of each cluster, by name.
     pub present: Vec<BTreeMap<String, usize>>,
-    /// Whether the node autoscaler will look anyway.
+    /// True while a look of the node autoscaler is queued.
     pub(super) is_scanning: bool,
     /// The node that it will empty unless that changes, and since when.
     pub(super) candidate: Option<(usize, Moment)>,
@@ -72,7 +72,7 @@ impl Machines {
         self.present.iter().flat_map(|of| of.values().copied())
     }
 
-    /// Whether any pod waits for a node, or will.
+    /// Checks whether any pod waits for a node, or will.
     pub(super) fn has_waiting(&self) -> bool {
         let mut pods = self.all().map(|pod| &self.pods[pod]);
         pods.any(|pod| pod.bound.is_none() && !pod.is_gated())

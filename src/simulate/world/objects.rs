@@ -47,7 +47,7 @@ pub struct SimulatedPod {
     pub object: PodObject,
     /// The GPUs that it takes of its node.
     pub gpus: i64,
-    /// Whether it may be on the nodes of each pool, as far as labels and taints go.
+    /// The pools whose nodes may hold it by their labels and taints: a bool for each.
     pub admitted: Vec<bool>,
     /// The number of its node, once it is bound.
     pub node: Option<usize>,
@@ -55,11 +55,11 @@ pub struct SimulatedPod {
     pub bound: Option<Moment>,
     /// Seconds from then until its node had the pod's images.
     pub pulled_s: f64,
-    /// Whether KubeRay's operator has deleted it, and waits until it is gone.
+    /// True while KubeRay's operator, which has deleted it, waits for its end.
     pub is_awaited: bool,
-    /// Whether it is the head.
+    /// True for the head.
     pub is_head: bool,
-    /// Whether it is gone.
+    /// True once it is gone.
     pub is_gone: bool,
 }
 
@@ -75,7 +75,7 @@ impl SimulatedPod {
         labels.group.as_deref().unwrap_or_default()
     }
 
-    /// Whether it is asked to go.
+    /// Checks whether it is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.object.metadata.deletion_timestamp.is_some()
     }
@@ -85,18 +85,18 @@ impl SimulatedPod {
         self.object.status.phase.as_deref().unwrap_or_default()
     }
 
-    /// Whether the scheduler leaves it alone until somebody removes its gates.
+    /// Checks whether the scheduler leaves it alone until somebody removes its gates.
     pub fn is_gated(&self) -> bool {
         !self.object.spec.scheduling_gates.is_empty()
     }
 
-    /// Whether a node of a pool with so much room, and so many GPUs, holds it.
+    /// Checks whether a node of a pool with so much room, and so many GPUs, holds it.
     pub fn fits_in(&self, pool: usize, (free, gpus): (Amounts, i64)) -> bool {
         let is_admitted = self.admitted.get(pool).copied().unwrap_or(true);
         is_admitted && self.gpus <= gpus && fits(self.requests(), free)
     }
 
-    /// Whether its containers have ended.
+    /// Checks whether its containers have ended.
     pub fn has_ended(&self) -> bool {
         matches!(self.phase(), "Succeeded" | "Failed")
     }
@@ -197,7 +197,7 @@ impl SimulatedPod {
         self.object.status.conditions.clear();
     }
 
-    /// Whether the containers, and the pod as a whole, have what the spec asks for.
+    /// Checks whether the containers, and the pod as a whole, have what the spec asks for.
     pub fn is_actuated(&self) -> bool {
         let containers = self.object.spec.containers.iter();
         let mut pairs = containers.zip(&self.object.status.container_statuses);
@@ -247,9 +247,9 @@ pub struct SimulatedNode {
     pub name: String,
     /// The number of its pool.
     pub pool: usize,
-    /// Whether pods can be bound to it.
+    /// True once pods can be bound to it.
     pub is_ready: bool,
-    /// Whether people have cordoned it, so that no pod is bound to it.
+    /// True while it is cordoned, so that no pod is bound to it.
     pub is_cordoned: bool,
     /// The images that it has or pulls, and from when on it has them.
     pub images: BTreeMap<String, Moment>,
@@ -266,13 +266,13 @@ pub struct SimulatedNode {
 }
 
 impl SimulatedNode {
-    /// Whether pods can be bound to it, once it is ready.
+    /// Checks whether pods can be bound to it, once it is ready.
     pub fn is_open(&self) -> bool {
         self.removed.is_none() && !self.is_cordoned && self.disrupted.is_none()
     }
 }
 
-/// Whether one list of amounts is nowhere above the other. What has no amount is 0.
+/// Checks that amounts are nowhere above others. An absent amount is 0.
 pub fn fits(wanted: Amounts, free: Amounts) -> bool {
     wanted.cpu.unwrap_or_default() <= free.cpu.unwrap_or_default()
         && wanted.memory.unwrap_or_default() <= free.memory.unwrap_or_default()

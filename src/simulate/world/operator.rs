@@ -75,7 +75,7 @@ impl World {
         Some(others)
     }
 
-    /// The same for a group whose replicas have several pods, which come and go together.
+    /// Deletes replicas of a group whose replicas have several pods, which come and go together.
     /// (`reconcileMultiHostWorkerGroup`.)
     fn delete_replicas(&mut self, group: &SimulatedGroup, pods: &[usize]) -> Option<usize> {
         let all = &self.machines.pods;

@@ -51,8 +51,8 @@ pub(super) fn refusal(before: &PodSpec, spec: &PodSpec) -> Option<String> {
     changes_class.then(|| "spec: Pod QOS Class may not change as a result of resizing".to_owned())
 }
 
-/// Whether a pod that has this as a whole is of the quality-of-service class Guaranteed. (`qos.go`.) What the
-/// reconciler takes for that is not asked here: a fault in it has to show in what is refused.
+/// Checks whether a pod with these resources as a whole is of the quality-of-service class Guaranteed. (`qos.go`.)
+/// The reconciler's own function for that is not used here: a fault in it has to show in what is refused.
 fn is_guaranteed(whole: Resources) -> bool {
     NAMES.into_iter().all(|name| {
         let request = whole.requests.get(name).unwrap_or_default();

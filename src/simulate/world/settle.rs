@@ -5,7 +5,7 @@ use super::ledger::curves::{CurveLevel, Point};
 use super::queue::WorldEvent;
 use super::state::World;
 use crate::ray::group::HEAD_NAME;
-use crate::simulate::ray::jobs::Need;
+use crate::simulate::ray::jobs::JobNeed;
 use crate::simulate::ray::resources::{Bundle, float};
 use crate::simulate::world::objects::SimulatedPod;
 
@@ -93,7 +93,7 @@ impl World {
         }
         for job in &self.ray.gangs {
             waiting_jobs += 1;
-            if let Need::Gang { bundles, .. } = &self.ray.jobs.all[*job].need {
+            if let JobNeed::Gang { bundles, .. } = &self.ray.jobs.all[*job].need {
                 for bundle in bundles {
                     wait(bundle, 1);
                 }

@@ -7,19 +7,20 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use super::group::{SimulatedGroup, SimulatedGroupError, groups};
+use super::group::{SimulatedGroup, groups};
 use super::ledger::{Capacity, CostLedger};
 use super::machines::Machines;
 use super::objects::{DeletionCause, WorldView};
 use super::queue::WorldEvent;
 use crate::quantity::Quantity;
 use crate::ray::ReconcileMode;
-use crate::reconcile::{Effect, Failure, Reply};
+use crate::reconcile::{Effect, Failure, Reply, Round};
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::Ray;
 use crate::simulate::ray::node::RayNodeStage;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
+use crate::snapshot::Snapshot;
 use crate::snapshot::cluster_object::ClusterObject;
 use crate::snapshot::gcs::ClusterResourceState;
 
@@ -57,7 +58,7 @@ pub struct World {
     version: u64,
     /// The groups that were removed: their pods may still be there.
     pub(super) former: Vec<SimulatedGroup>,
-    /// Whether watchers or the GCS will act on a change anyway.
+    /// True while an event is queued by which watchers get all changes of objects.
     pub is_watched: bool,
     pub(super) is_pulled: bool,
     pub(super) are_loads_watched: bool,
@@ -82,6 +83,19 @@ pub trait Disturbance: Debug {
 
     /// Hears how a write of the hand-over record was answered.
     fn claimed(&self, _now: Moment, _result: &Result<(), Failure>) {}
+
+    /// Refuses a write that the scaler would begin now, because its Lease may end before the write does.
+    fn fence(&self, _now: Moment) -> Option<Failure> {
+        None
+    }
+
+    /// Checks whether the scaler's process reaches neither API server nor GCS.
+    fn is_cut_off(&self) -> bool {
+        false
+    }
+
+    /// Hears of a decision of the scaler before anything follows from it.
+    fn decided(&self, _snapshot: &Snapshot, _round: &Round) {}
 
     /// Takes a request to the API server, so that it does not arrive by itself. Returns whether it did.
     fn holds(&self, _event: WorldEvent) -> bool {
@@ -114,7 +128,7 @@ pub trait Disturbance: Debug {
         false
     }
 
-    /// Whether the GCS does not answer.
+    /// Checks whether the GCS is out of reach.
     fn is_gcs_away(&self) -> bool {
         false
     }
@@ -151,7 +165,7 @@ impl Disturbance for () {}
 pub struct WrongAnswer {
     /// The answer.
     pub failure: Failure,
-    /// Whether the call is carried out all the same.
+    /// True if the call is carried out all the same.
     pub is_done: bool,
 }
 
@@ -161,17 +175,13 @@ impl World {
     /// # Errors
     ///
     /// A group of the RayCluster cannot be read.
-    pub fn new(
-        cluster: &Value,
-        trace: &Trace,
-        settings: WorldSettings,
-    ) -> Result<Self, SimulatedGroupError> {
+    pub fn new(cluster: &Value, trace: &Trace, settings: WorldSettings) -> Result<Self, String> {
         let machines = Machines::new(&settings.pools);
         Self::beside(cluster, trace, settings, machines)
     }
 
-    /// The same, on nodes that other clusters use too. The RayCluster has a UID and a namespace and name
-    /// of its own.
+    /// The world of a further cluster on nodes that other clusters use too. The RayCluster has a UID and a
+    /// namespace and name of its own.
     ///
     /// # Errors
     ///
@@ -181,7 +191,7 @@ impl World {
         trace: &Trace,
         settings: WorldSettings,
         mut machines: Machines,
-    ) -> Result<Self, SimulatedGroupError> {
+    ) -> Result<Self, String> {
         machines.present.push(std::collections::BTreeMap::new());
         let mut world = Self {
             now: Moment::START,
@@ -233,6 +243,7 @@ impl World {
     /// The next thing that happens by itself, and the world at its moment.
     pub fn advance(&mut self) -> Option<WorldEvent> {
         let Reverse((at, _, event)) = self.events.pop()?;
+        // All events of one moment make one point of the curves.
         if at > self.now {
             self.settle();
         }
@@ -320,7 +331,7 @@ impl World {
         }
     }
 
-    /// Whether the head and all workers that the RayCluster asks for have joined.
+    /// Checks whether the head and all workers that the RayCluster asks for have joined.
     pub fn is_up(&self) -> bool {
         let wanted = self.groups.iter().filter(|group| !group.is_suspended);
         let wanted: i64 = wanted.map(|group| group.replicas * group.hosts).sum();
@@ -341,6 +352,7 @@ impl World {
         for (number, job) in trace.jobs.iter().enumerate() {
             self.after(job.at, WorldEvent::Submitted(number));
         }
+        // The cost of bringing the cluster up is not that of the workload.
         let rate = self.ledger.rate;
         self.ledger = CostLedger::default();
         self.ledger.set(Capacity::default(), self.now);
@@ -358,7 +370,7 @@ impl World {
     /// # Errors
     ///
     /// A group of it cannot be read.
-    pub fn set_cluster(&mut self, mut cluster: Value) -> Result<(), SimulatedGroupError> {
+    pub fn set_cluster(&mut self, mut cluster: Value) -> Result<(), String> {
         cluster["metadata"]["resourceVersion"] = json!((self.version + 1).to_string());
         let before = self.cluster.object();
         // The API server raises the generation for changes of the spec alone.

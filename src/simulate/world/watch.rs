@@ -10,7 +10,7 @@ use crate::snapshot::kube_node::{KubeNodeSpec, KubeNodeStatus, NodeMetadata};
 use crate::snapshot::taint::Taint;
 
 impl World {
-    /// Whether a controller looks at once because of an event: watches show something new, or a node's
+    /// Checks whether an event makes a controller look at once: watches show something new, or a node's
     /// memory is nearly full.
     pub fn wakes(&self, event: WorldEvent) -> bool {
         match event {
@@ -32,6 +32,7 @@ impl World {
     pub fn stored(&self) -> WorldView {
         let pods = self.own().map(|pod| &self.machines.pods[pod]);
         let nodes = self.machines.nodes.iter();
+        // A node registers with the API server about when it is ready.
         let nodes = nodes.filter(|node| node.is_ready && node.removed.is_none());
         let nodes = nodes.map(|node| {
             // The taint by which Karpenter marks a node that it empties.

@@ -60,7 +60,7 @@ impl Checker {
         scene: &Scene,
         world: &World,
         troubles: &Troubles,
-        controllers: &mut Controllers,
+        controllers: &Controllers,
         is_disturbed: bool,
     ) -> Result<(), WorldViolation> {
         while let Some((at, entry)) = troubles.take_entry() {
@@ -77,11 +77,9 @@ impl Checker {
         }
         self.harm.look(scene, world, is_disturbed);
         are_within_limits(scene, world)?;
-        let mut scalers = controllers.scalers();
-        if let Some(broken) = scalers.find_map(|scaler| scaler.broken.as_mut()?.pop()) {
+        if let Some(broken) = troubles.borrow_mut().broken.pop() {
             return Err(WorldViolation::Plan(broken));
         }
-        drop(scalers);
         let replicas = controllers.trusting(world.now);
         if controllers.is_overtaken {
             return Err(WorldViolation::WritesLate);

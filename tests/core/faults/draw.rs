@@ -1,11 +1,10 @@
 //! Plans of faults by seed.
 
-use super::plan::{Fault, FaultKind, FaultPlan};
+use super::plan::{Cut, Fault, FaultKind, FaultPlan};
 use super::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
 use super::standby::{SceneSchedule, SceneStandby};
 use crate::faults::trouble::{Answer, CallKind, LostWatches, ResizeRefusal};
 use rayfit::plan::Strategy;
-use rayfit::simulate::sending::Cut;
 use rayfit::simulate::trace::PlacementStrategy;
 
 /// In how many seconds from the first job on jobs are submitted and faults begin.

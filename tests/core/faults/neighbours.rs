@@ -8,7 +8,6 @@ use super::violation::WorldViolation;
 use crate::faults::gate::{Passed, SimulatedGate};
 use rayfit::flow_control::requests::{AT_ONCE, UNDER_WAY_OF_ONE};
 use rayfit::simulate::moment::Moment;
-use rayfit::simulate::world::group::SimulatedGroupError;
 use rayfit::simulate::world::queue::WorldEvent;
 use rayfit::simulate::world::{Machines, World};
 
@@ -38,10 +37,7 @@ pub(crate) struct Neighbourhood {
 /// # Errors
 ///
 /// A group of a scene cannot be read.
-pub(crate) fn trial(
-    plans: &[FaultPlan],
-    rate: GateRate,
-) -> Result<Neighbourhood, SimulatedGroupError> {
+pub(crate) fn trial(plans: &[FaultPlan], rate: GateRate) -> Result<Neighbourhood, String> {
     unwatched(plans, |plans, stagings, seen| {
         played(plans, stagings, rate, None, seen)
     })
@@ -53,10 +49,7 @@ pub(crate) fn trial(
 /// # Errors
 ///
 /// A group of a scene cannot be read.
-pub(crate) fn shared(
-    plans: &[FaultPlan],
-    rate: GateRate,
-) -> Result<Neighbourhood, SimulatedGroupError> {
+pub(crate) fn shared(plans: &[FaultPlan], rate: GateRate) -> Result<Neighbourhood, String> {
     unwatched(plans, |plans, stagings, seen| {
         watched(plans, stagings, rate, seen)
     })
@@ -73,7 +66,7 @@ pub(crate) fn watched<S: FnMut(&World, Option<Moment>)>(
     mut stagings: Vec<Staging>,
     rate: GateRate,
     seen: &mut [S],
-) -> Result<Neighbourhood, SimulatedGroupError> {
+) -> Result<Neighbourhood, String> {
     let pools = stagings.first().map(|one| one.world.pools.clone());
     let pools = pools.unwrap_or_default();
     for staging in &mut stagings {
@@ -100,7 +93,7 @@ fn played<S: FnMut(&World, Option<Moment>)>(
     rate: GateRate,
     mut machines: Option<Machines>,
     seen: &mut [S],
-) -> Result<Neighbourhood, SimulatedGroupError> {
+) -> Result<Neighbourhood, String> {
     let mut clusters = Vec::with_capacity(plans.len());
     for ((plan, staging), seen) in plans.iter().zip(stagings).zip(seen) {
         let trial = match &mut machines {

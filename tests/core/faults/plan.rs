@@ -5,7 +5,16 @@ use serde::{Deserialize, Serialize};
 use super::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
 use crate::faults::lies::GcsLie;
 use crate::faults::trouble::{Answer, CallEvent, CallKind, LostWatches, ResizeRefusal};
-use rayfit::simulate::sending::Cut;
+
+/// The messages that are lost while a process is cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Cut {
+    /// Its requests are lost.
+    Requests,
+    /// Its requests arrive, and the answers are lost.
+    Answers,
+}
 
 /// What goes wrong in a simulation.
 #[derive(Debug, Clone, Default, PartialEq)]

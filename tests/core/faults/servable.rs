@@ -7,7 +7,7 @@ use super::trial::FaultTrial;
 use super::violation::WorldViolation;
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::ray::Ray;
-use rayfit::simulate::ray::jobs::{JobState, Need, SimulatedJob};
+use rayfit::simulate::ray::jobs::{JobNeed, JobState, SimulatedJob};
 use rayfit::simulate::ray::resources::Bundle;
 use rayfit::simulate::settings::LIVENESS_S;
 use rayfit::simulate::trace::PlacementStrategy;
@@ -161,8 +161,8 @@ impl FaultTrial<'_> {
     fn fits(&self, job: &SimulatedJob, of: Pods) -> bool {
         let (ray, one) = (&self.world.ray, PlacementStrategy::Pack);
         let (bundles, strategy) = match &job.need {
-            Need::Shape(shape) => (std::slice::from_ref(&ray.jobs.shapes[*shape]), one),
-            Need::Gang { bundles, strategy } => (&bundles[..], *strategy),
+            JobNeed::Shape(shape) => (std::slice::from_ref(&ray.jobs.shapes[*shape]), one),
+            JobNeed::Gang { bundles, strategy } => (&bundles[..], *strategy),
         };
         let workers = || self.world.groups.iter().filter(|group| !group.is_head());
         // Workers that a minimum keeps may be of no use.

@@ -13,10 +13,9 @@ use super::violation::WorldViolation;
 use crate::faults::replicas::controllers::Controllers;
 use rayfit::reconcile::RoundSettings;
 use rayfit::simulate::moment::Moment;
-use rayfit::simulate::scaler::Spared;
+use rayfit::simulate::scaler::SparedSteps;
 use rayfit::simulate::settings::{LIVENESS_S, WorldSettings};
 use rayfit::simulate::trace::Trace;
-use rayfit::simulate::world::group::SimulatedGroupError;
 use rayfit::simulate::world::queue::WorldEvent;
 use rayfit::simulate::world::{Machines, World, WorldView};
 
@@ -76,7 +75,7 @@ impl Staging {
 /// # Errors
 ///
 /// A group of the scene cannot be read.
-pub(crate) fn trial(plan: &FaultPlan) -> Result<Option<Failed>, SimulatedGroupError> {
+pub(crate) fn trial(plan: &FaultPlan) -> Result<Option<Failed>, String> {
     watched(plan, Staging::of(plan), &mut |_, _| {})
 }
 
@@ -90,7 +89,7 @@ pub(crate) fn watched(
     plan: &FaultPlan,
     staging: Staging,
     seen: &mut dyn FnMut(&World, Option<Moment>),
-) -> Result<Option<Failed>, SimulatedGroupError> {
+) -> Result<Option<Failed>, String> {
     let mut trial = FaultTrial::new(plan, staging, seen)?;
     Ok(trial.run().err().map(|violation| trial.failed(violation)))
 }
@@ -167,7 +166,7 @@ impl<'a> FaultTrial<'a> {
         plan: &FaultPlan,
         staging: Staging,
         seen: &'a mut dyn FnMut(&World, Option<Moment>),
-    ) -> Result<Self, SimulatedGroupError> {
+    ) -> Result<Self, String> {
         let machines = Machines::new(&staging.world.pools);
         Self::beside(plan, staging, machines, seen)
     }
@@ -178,7 +177,7 @@ impl<'a> FaultTrial<'a> {
         staging: Staging,
         machines: Machines,
         seen: &'a mut dyn FnMut(&World, Option<Moment>),
-    ) -> Result<Self, SimulatedGroupError> {
+    ) -> Result<Self, String> {
         let scene = plan.scene.clone();
         let trace = scene.trace();
         let cluster = tenant(scene.cluster(), machines.present.len());
@@ -192,10 +191,11 @@ impl<'a> FaultTrial<'a> {
         trouble.lost_head.reconnect_s = staging.reconnect_s;
         drop(trouble);
         let replicas = scene.settings.replicas.unwrap_or(1);
-        let mut controllers = Controllers::new(&staging.reconciler, replicas, &mut world);
+        let mut controllers =
+            Controllers::new(&staging.reconciler, replicas, &troubles, &mut world);
         for scaler in controllers.scalers() {
             if staging.spares_none {
-                scaler.spared = Spared::Nothing;
+                scaler.spared = SparedSteps::Nothing;
             }
         }
         Ok(Self {
@@ -361,7 +361,7 @@ impl<'a> FaultTrial<'a> {
             self.checker.harm.lied = Some(self.world.now);
         }
         let is_disturbed = !self.ongoing.is_empty();
-        let (world, controllers) = (&self.world, &mut self.controllers);
+        let (world, controllers) = (&self.world, &self.controllers);
         let troubles = &self.troubles;
         (self.checker).check(&self.scene, world, troubles, controllers, is_disturbed)
     }

@@ -8,27 +8,30 @@ use std::rc::Rc;
 
 use rayfit::facts::Facts;
 use rayfit::judge::judge;
+use rayfit::plan::check::{self, Violation};
 use rayfit::policy::Settings;
 use rayfit::quantity::Quantity;
 use rayfit::ray::resource::Amounts;
 use rayfit::ray::{Kind, RayObject};
-use rayfit::reconcile::Reply;
+use rayfit::reconcile::{Reply, Round};
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::world::objects::{DeletionCause, SimulatedPod};
 use rayfit::simulate::world::queue::WorldEvent;
 use rayfit::simulate::world::{Disturbance, World, WorldView, WrongAnswer};
-use rayfit::snapshot::NodeId;
 use rayfit::snapshot::gcs::{
     ClusterResourceConstraint, ClusterResourceState, LabelSelector, NodeState, NodeStatus,
     ResourceRequest, ResourceRequestByCount,
 };
 use rayfit::snapshot::pod_object::PodObject;
+use rayfit::snapshot::{NodeId, Snapshot};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::answers;
 use super::head::LostHead;
 use super::log::LogEntry;
+use super::plan::Cut;
+use super::replicas::trust::ProcessState;
 use crate::faults::lies::GcsLie;
 use rayfit::reconcile::Effect;
 use rayfit::reconcile::effects::failure::{ApiStatus, Failure, GcsKind};
@@ -82,6 +85,10 @@ pub(crate) struct Trouble {
     pub(crate) told_percent: Option<u32>,
     /// Pods that carry the cluster's labels and are somebody else's.
     pub(crate) strangers: Vec<PodObject>,
+    /// What the process that acts now may do, and reaches.
+    pub(crate) process: ProcessState,
+    /// The rules that plans broke.
+    pub(crate) broken: Vec<Violation>,
 }
 
 /// The same, as the world asks for it.
@@ -233,9 +240,10 @@ fn version(of: &ClusterObject) -> Option<u64> {
     version.as_str()?.parse().ok()
 }
 
-impl Disturbance for Troubles {
-    fn answer(&self, effect: Option<&Effect>) -> Option<WrongAnswer> {
-        let mut trouble = self.borrow_mut();
+impl Trouble {
+    /// The wrong answer to the next call, whoever makes it.
+    fn wrong_answer(&mut self, effect: Option<&Effect>) -> Option<WrongAnswer> {
+        let trouble = self;
         let is_kubernetes = effect.is_none_or(Effect::is_kubernetes);
         let refused = trouble.refused.zip(effect);
         if let Some(((_, answer), _)) = refused.filter(|((of, _), effect)| of.is_of(effect)) {
@@ -251,8 +259,45 @@ impl Disturbance for Troubles {
             is_done: bad.is_done && !bad.answer.refuses(),
         })
     }
+}
+
+impl Disturbance for Troubles {
+    fn answer(&self, effect: Option<&Effect>) -> Option<WrongAnswer> {
+        let mut trouble = self.borrow_mut();
+        let Some(cut) = trouble.process.cut else {
+            return trouble.wrong_answer(effect);
+        };
+        let is_done = match cut {
+            Cut::Requests => false,
+            Cut::Answers => (trouble.wrong_answer(effect)).is_none_or(|wrong| wrong.is_done),
+        };
+        Some(WrongAnswer {
+            failure: Failure::NoAnswer("played: cut off".to_owned()),
+            is_done,
+        })
+    }
+
+    fn fence(&self, now: Moment) -> Option<Failure> {
+        self.borrow().process.trust.refusal(now)
+    }
+
+    fn is_cut_off(&self) -> bool {
+        self.borrow().process.cut.is_some()
+    }
+
+    fn decided(&self, snapshot: &Snapshot, round: &Round) {
+        // Changes that are barred show as skipped for long.
+        if round.skipped.iter().any(|skipped| skipped.lasting) {
+            let broken = check::check(snapshot, &round.plan);
+            self.borrow_mut().broken.extend(broken);
+        }
+    }
 
     fn called(&self, now: Moment, effect: &Effect, is_done: bool, result: &Result<Reply, Failure>) {
+        // A request that is lost is not seen by anybody else.
+        if self.borrow().process.cut == Some(Cut::Requests) {
+            return;
+        }
         if let Err(Failure::Api(status)) = result
             && status.code == 429
         {
@@ -270,6 +315,9 @@ impl Disturbance for Troubles {
     }
 
     fn claimed(&self, now: Moment, result: &Result<(), Failure>) {
+        if self.borrow().process.cut == Some(Cut::Requests) {
+            return;
+        }
         self.log(now, LogEntry::Claimed(result.clone()));
     }
 
@@ -350,6 +398,9 @@ impl Disturbance for Troubles {
     }
 
     fn answers_read(&self, world: &mut World) -> bool {
+        if self.is_cut_off() {
+            return true;
+        }
         let Some(shown) = self.borrow().reads.clone() else {
             return false;
         };

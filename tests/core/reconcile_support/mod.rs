@@ -142,7 +142,7 @@ impl Run {
         let trace = scene.trace();
         let mut world = World::new(&cluster, &trace, settings).unwrap();
         let troubles = Troubles::of(&mut world);
-        let controllers = Controllers::new(&story.settings, 1, &mut world);
+        let controllers = Controllers::new(&story.settings, 1, &troubles, &mut world);
         let mut run = Self {
             began: world.now,
             world,
@@ -213,7 +213,7 @@ impl Run {
         let Some(checker) = &mut self.checker else {
             return;
         };
-        let (world, controllers) = (&self.world, &mut self.controllers);
+        let (world, controllers) = (&self.world, &self.controllers);
         let troubles = &self.troubles;
         let result = checker.check(&self.scene, world, troubles, controllers, is_disturbed);
         if let Err(violation) = result {

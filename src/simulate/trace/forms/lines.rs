@@ -6,7 +6,7 @@ use serde_json::{Deserializer, Map, Number, Value, json};
 
 use super::line::{API_VERSION, Header, JobLine, KIND, LineAmounts};
 use crate::simulate::trace::draft::{JobDraft, bytes};
-use crate::simulate::trace::error::{Place, TraceError, TraceFault, reason};
+use crate::simulate::trace::error::{Place, TraceError, reason};
 use crate::simulate::trace::job::{JobDemand, JobShape, MemoryUse, PlacementStrategy};
 use crate::text::shown;
 
@@ -22,17 +22,20 @@ pub(in crate::simulate::trace) fn read(
     let (first, line) = lines.next().unwrap_or_default();
     let place = Place::Line(first + 1);
     // Another version may have other fields, so the version comes before them.
-    let keys: Map<String, Value> = serde_json::from_str(line)
-        .map_err(|error| place.fault(TraceFault::Syntax(reason(&error))))?;
+    let keys: Map<String, Value> =
+        serde_json::from_str(line).map_err(|error| place.fault(reason(&error)))?;
     if keys.get("kind").and_then(Value::as_str) != Some(KIND) {
-        return Err(place.fault(TraceFault::NoHeader));
+        return Err(place.fault(
+            "the header is missing; write this as the first line: \
+             {\"apiVersion\":\"rayfit.dev/v1alpha1\",\"kind\":\"Trace\",\"name\":\"...\"}",
+        ));
     }
     let version = keys.get("apiVersion").unwrap_or(&Value::Null);
     if version != API_VERSION {
-        return Err(place.fault(TraceFault::Version {
-            found: shown(version),
-            remedy: "write \"apiVersion\":\"rayfit.dev/v1alpha1\", or take a newer release",
-        }));
+        let version = shown(version);
+        return Err(place.fault(format!(
+            "version {version} is not known; write \"apiVersion\":\"rayfit.dev/v1alpha1\", or take a newer release"
+        )));
     }
     let header: Header = parse(&place, line)?;
     let drafts = lines.map(|(index, line)| {
@@ -45,11 +48,8 @@ pub(in crate::simulate::trace) fn read(
 
 fn parse<T: DeserializeOwned + JsonSchema>(place: &Place, line: &str) -> Result<T, TraceError> {
     if line.len() > LINE_BYTES {
-        return Err(place.fault(TraceFault::Many {
-            what: "bytes in it",
-            most: LINE_BYTES,
-            remedy: "let the job wait for one that waits for many",
-        }));
+        let remedy = "let the job wait for one that waits for many";
+        return Err(place.many(LINE_BYTES, "bytes in it", remedy));
     }
     let error = match serde_json::from_str(line) {
         Ok(read) => return Ok(read),
@@ -71,7 +71,7 @@ fn parse<T: DeserializeOwned + JsonSchema>(place: &Place, line: &str) -> Result<
         }
         _ => format!("{} (column {})", reason(&error), error.column()),
     };
-    Err(place.fault(TraceFault::Syntax(text)))
+    Err(place.fault(text))
 }
 
 fn draft(mut line: JobLine, place: Place) -> Result<JobDraft, TraceError> {
@@ -89,7 +89,7 @@ fn draft(mut line: JobLine, place: Place) -> Result<JobDraft, TraceError> {
         Some(-1) => u32::MAX,
         Some(retries) => u32::try_from(retries).map_err(|_| {
             let expected = "it is 0 or more, or -1 for no end";
-            place.wrong("retries", retries.to_string(), expected)
+            place.wrong("retries", &retries.to_string(), expected)
         })?,
     };
     Ok(JobDraft {
@@ -108,13 +108,8 @@ fn draft(mut line: JobLine, place: Place) -> Result<JobDraft, TraceError> {
 }
 
 fn demand(line: &mut JobLine, place: &Place) -> Result<(String, JobDemand), TraceError> {
-    let misplaced = |found: &str, remedy: &str| {
-        place.fault(TraceFault::UnknownName {
-            what: "field",
-            found: found.to_owned(),
-            remedy: remedy.to_owned(),
-        })
-    };
+    let misplaced =
+        |field: &str, remedy: &str| place.fault(format!("there is no field {field}; {remedy}"));
     let shape = |amounts: LineAmounts| -> JobShape {
         let amounts = amounts.into_iter();
         amounts
@@ -129,8 +124,8 @@ fn demand(line: &mut JobLine, place: &Place) -> Result<(String, JobDemand), Trac
     );
     if let (None, None, Some(id)) = kind {
         if resources.is_some() {
-            let found = "\"resources\" in a placement group";
-            return Err(misplaced(found, "write bundles"));
+            let field = "\"resources\" in a placement group";
+            return Err(misplaced(field, "write bundles"));
         }
         let bundles = line.bundles.take().unwrap_or_default().into_iter();
         let demand = JobDemand::PlacementGroup {
@@ -140,17 +135,17 @@ fn demand(line: &mut JobLine, place: &Place) -> Result<(String, JobDemand), Trac
         return Ok((id, demand));
     }
     if line.strategy.is_some() || line.bundles.is_some() {
-        let found = "\"strategy\" or \"bundles\" in a task or an actor";
-        return Err(misplaced(found, "write resources"));
+        let field = "\"strategy\" or \"bundles\" in a task or an actor";
+        return Err(misplaced(field, "write resources"));
     }
     let shape = resources.map(shape).unwrap_or_default();
     match kind {
         (Some(id), None, None) => Ok((id, JobDemand::Task(shape))),
         (None, Some(id), None) => Ok((id, JobDemand::Actor(shape))),
-        _ => Err(place.fault(TraceFault::Missing {
-            field: "one of task, actor and placementGroup",
-            remedy: "each line but the first has exactly one, whose value is the id",
-        })),
+        _ => Err(place.missing(
+            "one of task, actor and placementGroup",
+            "each line but the first has exactly one, whose value is the id",
+        )),
     }
 }
 

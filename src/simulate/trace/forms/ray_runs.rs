@@ -7,13 +7,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::simulate::trace::draft::{JobDraft, as_name};
-use crate::simulate::trace::error::{Place, TraceError, TraceFault};
+use crate::simulate::trace::error::{Place, TraceError};
 use crate::simulate::trace::job::{JobDemand, JobShape, PlacementStrategy};
 use crate::simulate::trace::loss::Loss;
 
 /// The kind of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunKind {
+pub enum RayKind {
     /// A task of its own.
     Task,
     /// The creation of an actor.
@@ -24,13 +24,13 @@ pub enum RunKind {
 
 /// One attempt of a task.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
+pub struct RayRun {
     /// Its id, that of all its attempts.
     pub task: String,
     /// The name of the function or class.
     pub name: String,
     /// Its kind.
-    pub kind: RunKind,
+    pub kind: RayKind,
     /// The actor that is made or called.
     pub actor: Option<String>,
     /// The placement group in which it runs.
@@ -50,7 +50,7 @@ const CREATION: &str = ".__init__";
 
 /// A placement group.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RunGroup {
+pub struct RayGroup {
     /// The resources of each of its bundles.
     pub bundles: Vec<JobShape>,
     /// Its placement strategy, if that is recorded.
@@ -58,7 +58,7 @@ pub struct RunGroup {
 }
 
 /// The placement groups by their ids.
-pub(in crate::simulate::trace) type Groups = HashMap<String, RunGroup>;
+pub(in crate::simulate::trace) type Groups = HashMap<String, RayGroup>;
 
 /// The ends of actors, by their ids, in seconds of the same clock as runs. Of others the last call
 /// is taken for the end.
@@ -66,13 +66,13 @@ pub(in crate::simulate::trace) type ActorEnds = HashMap<String, f64>;
 
 /// Makes descriptions of all that has run, beginning at 0.
 pub(in crate::simulate::trace) fn drafts(
-    runs: Vec<Run>,
+    runs: Vec<RayRun>,
     groups: &Groups,
     actor_ends: &ActorEnds,
 ) -> Result<(Vec<JobDraft>, Vec<Loss>), TraceError> {
     let (runs, unfinished) = last_attempts(runs);
     let mut calls: HashMap<String, (f64, usize)> = HashMap::new();
-    for (run, _, end) in runs.iter().filter(|(run, ..)| run.kind == RunKind::Call) {
+    for (run, _, end) in runs.iter().filter(|(run, ..)| run.kind == RayKind::Call) {
         let actor = run.actor.clone().unwrap_or_default();
         let (last, count) = calls.entry(actor).or_insert((*end, 0));
         *last = last.max(*end);
@@ -83,15 +83,15 @@ pub(in crate::simulate::trace) fn drafts(
     let mut used: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     // Tasks in a placement group are part of the group's job, and calls of an actor are part of the actor's.
     let tasks = runs.iter();
-    let tasks = tasks.filter(|(run, ..)| run.kind == RunKind::Task && run.group.is_none());
+    let tasks = tasks.filter(|(run, ..)| run.kind == RayKind::Task && run.group.is_none());
     let ends: HashMap<String, f64> = tasks
         .map(|(run, _, end)| (run.task.clone(), *end))
         .collect();
     for (run, start, mut end) in runs {
-        if run.kind == RunKind::Call {
+        if run.kind == RayKind::Call {
             continue;
         }
-        if run.kind == RunKind::Creation {
+        if run.kind == RayKind::Creation {
             let called = run.actor.as_ref().and_then(|actor| calls.remove(actor));
             end = called.map_or(end, |(last, _)| end.max(last));
             let ended = run.actor.as_ref().and_then(|actor| actor_ends.get(actor));
@@ -137,9 +137,9 @@ pub(in crate::simulate::trace) fn drafts(
 
 /// The last attempt of each task that ended, with the moment at which the first was ready, and how
 /// many tasks had not ended.
-fn last_attempts(runs: Vec<Run>) -> (Vec<(Run, f64, f64)>, usize) {
+fn last_attempts(runs: Vec<RayRun>) -> (Vec<(RayRun, f64, f64)>, usize) {
     // Ordered by id, and no hash map: equal recordings have to give equal traces.
-    let mut tasks: BTreeMap<String, (Run, f64)> = BTreeMap::new();
+    let mut tasks: BTreeMap<String, (RayRun, f64)> = BTreeMap::new();
     for run in runs {
         let Some((known, first)) = tasks.get_mut(&run.task) else {
             let first = run.ready;
@@ -156,24 +156,24 @@ fn last_attempts(runs: Vec<Run>) -> (Vec<(Run, f64, f64)>, usize) {
     let all = tasks.len();
     let ended = tasks.into_values().filter_map(|(run, ready)| {
         let (start, end) = run.ran?;
-        Some((Run { ready, ..run }, start, end))
+        Some((RayRun { ready, ..run }, start, end))
     });
-    let ended: Vec<(Run, f64, f64)> = ended.collect();
+    let ended: Vec<(RayRun, f64, f64)> = ended.collect();
     let unfinished = all - ended.len();
     (ended, unfinished)
 }
 
-/// Whether a run is a later attempt of a task than another one. Lists need not have the attempts in
+/// Checks whether a run is a later attempt of a task than another one. Lists need not have the attempts in
 /// order.
-fn is_later(run: &Run, known: &Run) -> bool {
-    let begin = |run: &Run| run.ran.map_or(f64::NEG_INFINITY, |(start, _)| start);
+fn is_later(run: &RayRun, known: &RayRun) -> bool {
+    let begin = |run: &RayRun| run.ran.map_or(f64::NEG_INFINITY, |(start, _)| start);
     let begins = begin(run).total_cmp(&begin(known));
     let order = match run.kind {
         // An attempt that failed ran for as long as it took to fail, which says nothing of how long the
         // job takes. So a task whose retry has not ended has not ended either.
-        RunKind::Task => run.ready.total_cmp(&known.ready).then(begins),
+        RayKind::Task => run.ready.total_cmp(&known.ready).then(begins),
         // An actor that is made again lives on: its calls and its end say for how long.
-        RunKind::Creation | RunKind::Call => begins,
+        RayKind::Creation | RayKind::Call => begins,
     };
     order.is_gt()
 }
@@ -184,10 +184,10 @@ fn to_microseconds(seconds: f64) -> f64 {
     (seconds * 1e6).round() / 1e6
 }
 
-fn draft(run: Run, seconds: f64) -> JobDraft {
+fn draft(run: RayRun, seconds: f64) -> JobDraft {
     let demand = match run.kind {
-        RunKind::Creation => JobDemand::Actor(run.shape),
-        RunKind::Task | RunKind::Call => JobDemand::Task(run.shape),
+        RayKind::Creation => JobDemand::Actor(run.shape),
+        RayKind::Task | RayKind::Call => JobDemand::Task(run.shape),
     };
     let name = as_name(run.name.strip_suffix(CREATION).unwrap_or(&run.name));
     let draft = JobDraft::task(Place::Task(run.task.clone()), run.task, JobShape::new());
@@ -203,13 +203,10 @@ fn draft(run: Run, seconds: f64) -> JobDraft {
 
 fn group(id: String, (ready, end): (f64, f64), groups: &Groups) -> Result<JobDraft, TraceError> {
     let Some(group) = groups.get(&id) else {
-        return Err(Place::Whole.fault(TraceFault::UnknownName {
-            what: "placement group",
-            found: format!("{id:?}"),
-            remedy: "tasks ran in it; append the output of ray list placement-groups --detail \
-                     --format json --limit 10000 to the file"
-                .to_owned(),
-        }));
+        return Err(Place::Whole.fault(format!(
+            "there is no placement group {id:?}; tasks ran in it; append the output of ray list placement-groups \
+             --detail --format json --limit 10000 to the file"
+        )));
     };
     let demand = JobDemand::PlacementGroup {
         strategy: group.strategy.unwrap_or(PlacementStrategy::Pack),

@@ -5,14 +5,14 @@
 use k8s_openapi::jiff::civil::DateTime;
 use k8s_openapi::jiff::tz::Offset;
 use serde::Deserialize;
-use serde_json::Deserializer;
+use serde_json::{Deserializer, Value};
 
-use super::ray_runs::{ActorEnds, Groups, Run, RunGroup, RunKind, drafts};
+use super::ray_runs::{ActorEnds, Groups, RayGroup, RayKind, RayRun, drafts};
 use crate::simulate::trace::draft::JobDraft;
-use crate::simulate::trace::error::{Place, TraceError, TraceFault, syntax};
+use crate::simulate::trace::error::{Place, TraceError, syntax};
 use crate::simulate::trace::job::JobShape;
 use crate::simulate::trace::loss::Loss;
-use crate::text::shown_text;
+use crate::text::{shown, shown_text};
 
 /// The state from which on a task waits for a node and for nothing else: its arguments are there.
 const READY: &str = "PENDING_NODE_ASSIGNMENT";
@@ -22,7 +22,7 @@ const LIMITS: [usize; 2] = [100, 10_000];
 
 /// A record of any of the lists.
 #[derive(Deserialize)]
-struct Record {
+struct ListedRecord {
     task_id: Option<String>,
     #[serde(rename = "type")]
     kind: Option<String>,
@@ -32,49 +32,39 @@ struct Record {
     placement_group_id: Option<String>,
     parent_task_id: Option<String>,
     required_resources: Option<JobShape>,
-    events: Option<Vec<Event>>,
-    creation_time_ms: Option<Moment>,
-    start_time_ms: Option<Moment>,
-    end_time_ms: Option<Moment>,
-    bundles: Option<Vec<Bundle>>,
+    events: Option<Vec<ListedEvent>>,
+    creation_time_ms: Option<Value>,
+    start_time_ms: Option<Value>,
+    end_time_ms: Option<Value>,
+    bundles: Option<Vec<ListedBundle>>,
 }
 
 #[derive(Deserialize)]
-struct Event {
+struct ListedEvent {
     state: String,
-    created_ms: Option<Moment>,
+    created_ms: Option<Value>,
 }
 
 #[derive(Deserialize)]
-struct Bundle {
+struct ListedBundle {
     unit_resources: JobShape,
 }
 
-/// The command line writes the local time of the machine, without its zone; `list_tasks()` has
-/// milliseconds since 1970. Only differences count.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Moment {
-    Milliseconds(f64),
-    Text(String),
-}
-
-impl Moment {
-    /// Seconds since 1970, of some zone.
-    fn seconds(&self, place: &Place) -> Result<f64, TraceError> {
-        match self {
-            Self::Milliseconds(milliseconds) => Ok(milliseconds / 1000.0),
-            Self::Text(text) => {
-                let time = text.parse::<DateTime>().ok();
-                let time = time.and_then(|time| Offset::UTC.to_timestamp(time).ok());
-                let time = time.ok_or_else(|| {
-                    let expected = "Ray writes 2026-01-31 12:00:00.000000, or milliseconds";
-                    place.wrong("a time", shown_text(text), expected)
-                })?;
-                Ok(time.as_duration().as_secs_f64())
-            }
-        }
+/// Seconds since 1970 of some zone. The command line writes the local time of the machine, without its zone;
+/// `list_tasks()` has milliseconds since 1970. Only differences count.
+fn seconds(moment: &Value, place: &Place) -> Result<f64, TraceError> {
+    if let Some(milliseconds) = moment.as_f64() {
+        return Ok(milliseconds / 1000.0);
     }
+    let time = moment
+        .as_str()
+        .and_then(|text| text.parse::<DateTime>().ok());
+    let time = time.and_then(|time| Offset::UTC.to_timestamp(time).ok());
+    let time = time.ok_or_else(|| {
+        let expected = "Ray writes 2026-01-31 12:00:00.000000, or milliseconds";
+        place.wrong("a time", &shown(moment), expected)
+    })?;
+    Ok(time.as_duration().as_secs_f64())
 }
 
 /// A description of each task, actor and placement group, and what is lost.
@@ -84,7 +74,7 @@ pub(in crate::simulate::trace) fn read(
     let mut groups = Groups::new();
     let mut runs = Vec::new();
     let mut cut = Vec::new();
-    for list in Deserializer::from_str(text).into_iter::<Vec<Record>>() {
+    for list in Deserializer::from_str(text).into_iter::<Vec<ListedRecord>>() {
         let list = list.map_err(|error| syntax(&error, "list of Ray"))?;
         let tasks = list
             .iter()
@@ -97,7 +87,7 @@ pub(in crate::simulate::trace) fn read(
                 (false, Some(bundles)) => {
                     let bundles = bundles.iter().map(|bundle| bundle.unit_resources.clone());
                     let id = record.placement_group_id.unwrap_or_default();
-                    let group = RunGroup {
+                    let group = RayGroup {
                         bundles: bundles.collect(),
                         strategy: None,
                     };
@@ -113,34 +103,33 @@ pub(in crate::simulate::trace) fn read(
 }
 
 /// An attempt of a task, unless it is the program that submits all others.
-fn run(record: Record) -> Result<Option<Run>, TraceError> {
+fn run(record: ListedRecord) -> Result<Option<RayRun>, TraceError> {
     let task = record.task_id.unwrap_or_default();
     let place = Place::Task(task.clone());
     let kind = match record.kind.as_deref() {
-        Some("NORMAL_TASK") => RunKind::Task,
-        Some("ACTOR_CREATION_TASK") => RunKind::Creation,
-        Some("ACTOR_TASK") => RunKind::Call,
+        Some("NORMAL_TASK") => RayKind::Task,
+        Some("ACTOR_CREATION_TASK") => RayKind::Creation,
+        Some("ACTOR_TASK") => RayKind::Call,
         Some("DRIVER_TASK") => return Ok(None),
         other => {
             let expected = "Ray 2.60 has NORMAL_TASK, ACTOR_CREATION_TASK, ACTOR_TASK, DRIVER_TASK";
             let other = shown_text(other.unwrap_or_default());
-            return Err(place.wrong("type", other, expected));
+            return Err(place.wrong("type", &other, expected));
         }
     };
-    let seconds = |moment: Option<Moment>| moment.map(|moment| moment.seconds(&place)).transpose();
+    let seconds = |moment: Option<Value>| moment.map(|moment| seconds(&moment, &place)).transpose();
     let events = record.events.into_iter().flatten();
     let mut ready = events.filter(|event| event.state == READY);
     let ready = ready.find_map(|event| event.created_ms);
     let ready = seconds(ready.or(record.creation_time_ms))?.ok_or_else(|| {
-        place.fault(TraceFault::Missing {
-            field: "creation_time_ms",
-            remedy: "list again with --detail: ray list tasks --detail --format json --limit 10000",
-        })
+        let remedy =
+            "list again with --detail: ray list tasks --detail --format json --limit 10000";
+        place.missing("creation_time_ms", remedy)
     })?;
     let start = seconds(record.start_time_ms)?;
     let end = seconds(record.end_time_ms)?;
     let full = |id: Option<String>| id.filter(|id| !id.is_empty());
-    Ok(Some(Run {
+    Ok(Some(RayRun {
         name: full(record.name)
             .or(record.func_or_class_name)
             .unwrap_or_default(),

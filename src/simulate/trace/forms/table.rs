@@ -5,7 +5,7 @@ use csv::{ReaderBuilder, StringRecord, Trim};
 use crate::quantity::Quantity;
 use crate::simulate::trace::assemble::some;
 use crate::simulate::trace::draft::{JobDraft, as_name};
-use crate::simulate::trace::error::{Place, TraceError, TraceFault};
+use crate::simulate::trace::error::{Place, TraceError};
 use crate::simulate::trace::job::JobShape;
 use crate::text::shown_text;
 
@@ -46,7 +46,7 @@ fn column(title: &str) -> Option<Column> {
     Some(found.1)
 }
 
-/// Whether a first line is that of a table of jobs: it has how long they take.
+/// Recognizes the first line of a table of jobs: it has a column with their duration.
 pub(in crate::simulate::trace) fn is_header(line: &str) -> bool {
     let line = line.trim_start_matches('\u{feff}');
     let mut titles = line
@@ -73,14 +73,14 @@ pub(in crate::simulate::trace) fn read(text: &str) -> Result<Vec<JobDraft>, Trac
         };
         if columns.contains(&column) {
             let expected = "there is one before that says the same; take one of them out";
-            return Err(Place::Line(1).wrong("the column", shown_text(title), expected));
+            return Err(Place::Line(1).wrong("the column", &shown_text(title), expected));
         }
         columns.push(column);
     }
     let mut drafts = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| unreadable(&error, text))?;
-        let row = Row {
+        let row = TableRow {
             place: place(record.position(), text),
             columns: &columns,
             record: &record,
@@ -95,10 +95,10 @@ fn unreadable(error: &csv::Error, text: &str) -> TraceError {
     match error.kind() {
         csv::ErrorKind::UnequalLengths {
             expected_len, len, ..
-        } => place(error.position(), text).fault(TraceFault::Syntax(format!(
+        } => place(error.position(), text).fault(format!(
             "it has {len} cells, the header {expected_len}; leave cells empty, not out"
-        ))),
-        _ => Place::Whole.fault(TraceFault::Syntax(error.to_string())),
+        )),
+        _ => Place::Whole.fault(error.to_string()),
     }
 }
 
@@ -115,13 +115,13 @@ fn place(position: Option<&csv::Position>, text: &str) -> Place {
 }
 
 /// The cells of a line.
-struct Row<'a> {
+struct TableRow<'a> {
     place: Place,
     columns: &'a [Column],
     record: &'a StringRecord,
 }
 
-impl<'a> Row<'a> {
+impl<'a> TableRow<'a> {
     /// The cell of a column, unless it is empty.
     fn cell(&self, column: Column) -> Option<&'a str> {
         let index = self.columns.iter().position(|known| *known == column)?;
@@ -136,17 +136,15 @@ impl<'a> Row<'a> {
         cell.transpose()
     }
 
-    fn wrong(&self, what: &str, cell: &str, expected: &'static str) -> TraceError {
-        self.place.wrong(what, shown_text(cell), expected)
+    fn wrong(&self, what: &str, cell: &str, expected: &str) -> TraceError {
+        self.place.wrong(what, &shown_text(cell), expected)
     }
 }
 
-fn draft(row: &Row<'_>, number: usize) -> Result<JobDraft, TraceError> {
+fn draft(row: &TableRow<'_>, number: usize) -> Result<JobDraft, TraceError> {
     let seconds = row.number(Column::Seconds, "seconds")?.ok_or_else(|| {
-        row.place.fault(TraceFault::Missing {
-            field: "seconds",
-            remedy: "each line says how long the job takes",
-        })
+        let remedy = "each line says how long the job takes";
+        row.place.missing("seconds", remedy)
     })?;
     let id = row.cell(Column::Id);
     let id = id.map_or_else(|| format!("job-{number}"), str::to_owned);

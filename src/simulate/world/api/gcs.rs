@@ -12,12 +12,6 @@ use crate::snapshot::NodeId;
 use crate::snapshot::gcs::ClusterResourceState;
 
 impl World {
-    /// The number of what the GCS says, as of [`Ray::version`](crate::simulate::ray::Ray::version);
-    /// `None` if it does not answer.
-    pub fn gcs_version(&self) -> Option<u64> {
-        (!self.disturbance.is_gcs_away()).then_some(self.ray.version)
-    }
-
     /// The cluster state that the GCS reports; `None` if it does not answer.
     pub fn gcs_state(&self) -> Option<ClusterResourceState> {
         (!self.disturbance.is_gcs_away()).then(|| {

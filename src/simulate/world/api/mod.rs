@@ -79,6 +79,7 @@ impl World {
             Effect::ResizePod(patch) => self.resize_pod(patch),
             Effect::ResizeRaylet(resize) => self.resize_raylet(resize),
             Effect::Drain(drain) => Ok(self.drain(drain)),
+            // Only people read these, and nothing here follows from them.
             Effect::Report(_) | Effect::PutError(_) => Ok(Reply::Ok),
         }
     }
@@ -96,6 +97,6 @@ impl World {
             return Err(refused(403, &message, &[]));
         }
         self.set_cluster(patched)
-            .map_err(|error| refused(422, &error.to_string(), &["FieldValueInvalid"]))
+            .map_err(|error| refused(422, &error, &["FieldValueInvalid"]))
     }
 }

@@ -32,6 +32,7 @@ impl World {
     /// A job uses another amount of memory from now on, if it is still the same attempt. Processes are killed
     /// on its nodes until there is no more in use than may be.
     pub(in crate::simulate::world) fn memory_step(&mut self, job: usize, attempt: u32, step: u32) {
+        // The curve of held memory changes, even where nothing else does.
         self.ledger.is_due = true;
         let of = &self.ray.jobs.all[job];
         let JobState::Running(parts) = &of.state else {

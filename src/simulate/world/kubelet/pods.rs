@@ -32,6 +32,7 @@ impl World {
             return;
         };
         pod.object.status.phase = Some("Running".to_owned());
+        // Counted and not drawn, so that no two pods have one address.
         let [_, high, middle, low] = u32::try_from(number).unwrap_or_default().to_be_bytes();
         pod.object.status.pod_ip = Some(format!("10.{high}.{middle}.{low}"));
         for status in &mut pod.object.status.container_statuses {
@@ -67,7 +68,7 @@ impl World {
             return;
         };
         let amounts = group.resources.iter();
-        let amounts = amounts.map(|(name, amount)| (name.as_str(), *amount));
+        let amounts = amounts.map(|(name, amount)| (name, amount));
         let mut total = self.ray.names.bundle(amounts);
         if is_head {
             let marks = self.ray.names.number(HEAD_RESOURCE);

@@ -50,7 +50,7 @@ pub struct CostLedger {
     since: Moment,
     /// Capacity that is paid for and not used, and since when.
     unused: (Capacity, Moment),
-    /// Whether something has changed since this was last looked at.
+    /// True if something has changed since the last point of the curves.
     pub(super) is_due: bool,
 }
 

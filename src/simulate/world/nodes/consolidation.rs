@@ -24,7 +24,7 @@ impl World {
         if !machines.consolidates() {
             return false;
         }
-        // Whether pods have neither come to a node nor left it for as long as its pool asks.
+        // Karpenter's `consolidateAfter` runs since a pod last came to the node or left it.
         let is_quiet = |machines: &Machines, node: usize| {
             let node = &machines.nodes[node];
             let after = machines.pools[node.pool].consolidate_after_s;
@@ -64,7 +64,7 @@ impl World {
         self.reconsider_room();
     }
 
-    /// The same, without a change of the pods on a node.
+    /// Looks at the nodes again because there may be more room, without a change of the pods on any.
     pub(in crate::simulate::world) fn reconsider_room(&mut self) {
         if self.machines.consolidates() {
             // Karpenter's wait begins anew with pods that come and go, and not with their sizes.
@@ -74,13 +74,13 @@ impl World {
 }
 
 impl Machines {
-    /// Whether any pool is consolidated.
+    /// Checks whether any pool is consolidated.
     fn consolidates(&self) -> bool {
         let mut pools = self.pools.iter();
         pools.any(|pool| pool.consolidate_after_s.is_some())
     }
 
-    /// Whether a node has pods that all may be moved, and fit on the others, and the pool can spare it.
+    /// Checks whether a node has pods that all may be moved, and fit on the others, and the pool can spare it.
     fn is_movable(&self, number: usize) -> bool {
         let node = &self.nodes[number];
         let pool = &self.pools[node.pool];

@@ -140,6 +140,7 @@ impl World {
             let count = |pool: usize| {
                 machines.nodes_of(pool) + asked.iter().filter(|asked| **asked == pool).count()
             };
+            // The first such pool of the file, so that its author decides by the order.
             let larger = machines.pools.iter().enumerate().find(|(number, pool)| {
                 pod.fits_in(*number, (pool.allocatable, pool.gpus))
                     && u32::try_from(count(*number)).is_ok_and(|count| count < pool.max)

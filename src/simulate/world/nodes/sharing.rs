@@ -26,6 +26,7 @@ impl World {
 
     /// Something happens to a cluster: to this one at once, to another one when it is told.
     pub fn tell(&mut self, cluster: usize, notice: Notice) {
+        // The machines are lent to this world now, so that another one hears of it once it has them.
         if cluster != self.number {
             self.machines.notices.push((cluster, notice));
             return;

@@ -1,12 +1,14 @@
 //! The controller of a world: one process that is always there, or several of which one leads.
 
 use super::replica::Replica;
+use super::trust::ProcessState;
+use crate::faults::plan::Cut;
+use crate::faults::trouble::Troubles;
 use rayfit::flow_control::requests::NotAdmitted;
 use rayfit::reconcile::ownership::lease::played::PlayedLease;
 use rayfit::reconcile::{Effect, RoundSettings};
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::scaler::Scaler;
-use rayfit::simulate::sending::Cut;
 use rayfit::simulate::world::World;
 use rayfit::simulate::world::queue::WorldEvent;
 
@@ -16,24 +18,31 @@ pub(crate) struct Controllers {
     replicas: Vec<Replica>,
     lease: PlayedLease,
     has_lease: bool,
+    /// What the world makes of what a process may do and reaches.
+    troubles: Troubles,
     /// Whether a write was made while another process trusted that it may write.
     pub(crate) is_overtaken: bool,
 }
 
 impl Controllers {
     /// So many processes; a single one needs no Lease.
-    pub(crate) fn new(settings: &RoundSettings, count: usize, world: &mut World) -> Self {
+    pub(crate) fn new(
+        settings: &RoundSettings,
+        count: usize,
+        troubles: &Troubles,
+        world: &mut World,
+    ) -> Self {
         let has_lease = count > 1;
         let replicas = (0..count.max(1)).map(|number| {
             let mut scaler = Scaler::new(settings.clone());
             scaler.number = number;
-            scaler.broken = Some(Vec::new());
-            Replica::new(number, scaler)
+            Replica::new(number, scaler, has_lease)
         });
         let mut controllers = Self {
             replicas: replicas.collect(),
             lease: PlayedLease::default(),
             has_lease,
+            troubles: troubles.clone(),
             is_overtaken: false,
         };
         for replica in &mut controllers.replicas {
@@ -65,15 +74,19 @@ impl Controllers {
             let left = replica.frozen_until.since(world.now);
             return world.after(left, event);
         }
+        self.troubles.borrow_mut().process = replica.process;
         match event {
-            WorldEvent::Look { token, .. } => replica.scaler.look(token, world),
+            WorldEvent::Look { token, .. } if replica.is_scaling() => {
+                replica.scaler.look(token, world);
+            }
+            WorldEvent::Look { .. } => {}
             WorldEvent::Answered { look, chain, .. } => {
-                let frozen_s = replica.frozen_until.since(world.now);
-                self.is_overtaken |= is_others && replica.scaler.is_arriving(look, chain);
-                replica.scaler.answered(look, chain, frozen_s, world);
+                self.is_overtaken |= is_others && replica.is_arriving(look, chain);
+                replica.answered(event, world);
             }
             _ => replica.lease(&mut self.lease, world),
         }
+        self.troubles.borrow_mut().process = ProcessState::default();
     }
 
     /// A call was not let through to the API server; the event is the one by which it would have
@@ -86,14 +99,16 @@ impl Controllers {
         } = event
             && let Some(replica) = self.replicas.get_mut(scaler)
         {
-            replica.scaler.turned_away(look, chain, why);
+            replica.turned_away(look, chain, why);
         }
     }
 
     /// Objects have changed.
     pub(crate) fn wake(&mut self, world: &mut World) {
         for replica in &mut self.replicas {
-            replica.scaler.wake(world);
+            if replica.is_scaling() && world.now >= replica.started {
+                replica.scaler.wake(world);
+            }
         }
     }
 
@@ -113,7 +128,7 @@ impl Controllers {
     /// The calls of a process that are on their way.
     pub(crate) fn calls(&self, replica: usize) -> Vec<Effect> {
         let replica = self.replicas.get(replica);
-        replica.map_or_else(Vec::new, |replica| replica.scaler.calls())
+        replica.map_or_else(Vec::new, Replica::calls)
     }
 
     /// The call that arrives with an event, if one does.
@@ -126,12 +141,12 @@ impl Controllers {
         else {
             return None;
         };
-        let scaler = &self.replicas.get(scaler)?.scaler;
-        if !scaler.is_arriving(look, chain) || scaler.cut == Some(Cut::Requests) {
+        let replica = self.replicas.get(scaler)?;
+        if replica.process.cut == Some(Cut::Requests) {
             return None;
         }
-        let before = (0..chain).filter(|chain| scaler.is_arriving(look, *chain));
-        scaler.calls().into_iter().nth(before.count())
+        let round = (replica.scaler.round.as_ref()).filter(|_| look == replica.scaler.round_token);
+        round?.sent(chain)
     }
 
     /// The scalers of all processes.
@@ -148,14 +163,16 @@ impl Controllers {
         if has_lease {
             replica.die(seconds, world);
         } else {
-            replica.scaler.die(seconds, world);
+            replica.scaler = replica.successor();
+            replica.started = world.now.plus(seconds);
+            replica.scaler.look_after(seconds, world);
         }
     }
 
     /// The requests of a process reach nobody, or their answers do not reach it, until `None`.
     pub(crate) fn cut_off(&mut self, replica: usize, how: Option<Cut>) {
         if let Some(replica) = self.at(replica) {
-            replica.scaler.cut = how;
+            replica.process.cut = how;
         }
     }
 

@@ -2,14 +2,20 @@
 
 use std::time::Duration;
 
+use rayfit::flow_control::requests::NotAdmitted;
 use rayfit::reconcile::ownership::lease::leader::{Leadership, LeaseRequest};
 use rayfit::reconcile::ownership::lease::played::PlayedLease;
 use rayfit::reconcile::ownership::lease::record::{LeaseRecord, Terms};
+use rayfit::reconcile::ownership::lease::trust::LONGEST_WRITE;
+use rayfit::reconcile::{Chain, Effect, Failure};
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::scaler::Scaler;
-use rayfit::simulate::sending::{Cut, Trust};
+use rayfit::simulate::sending::ChainCall;
 use rayfit::simulate::world::World;
 use rayfit::simulate::world::queue::WorldEvent;
+
+use super::trust::{ProcessState, Trust};
+use crate::faults::plan::Cut;
 
 /// One replica of the controller.
 #[derive(Debug, Clone)]
@@ -23,7 +29,11 @@ pub(super) struct Replica {
     orphan: Option<LeaseRequest>,
     /// Until when nothing of the process runs.
     pub(super) frozen_until: Moment,
-    /// Whether it scales the cluster.
+    /// What it may do, and reaches.
+    pub(super) process: ProcessState,
+    /// When its process begins.
+    pub(super) started: Moment,
+    /// Whether it scales the cluster by its Lease.
     is_working: bool,
 }
 
@@ -38,8 +48,14 @@ enum Call {
 }
 
 impl Replica {
-    pub(super) fn new(number: usize, scaler: Scaler) -> Self {
+    /// A replica that scales the cluster without a Lease, or once it has it.
+    pub(super) fn new(number: usize, scaler: Scaler, has_lease: bool) -> Self {
         let name = format!("replica-{number}");
+        let trust = if has_lease {
+            Trust::Until(None)
+        } else {
+            Trust::Always
+        };
         Self {
             leadership: Leadership::new(name.clone(), Terms::default()),
             name,
@@ -48,25 +64,92 @@ impl Replica {
             call: Call::None,
             orphan: None,
             frozen_until: Moment::START,
+            process: ProcessState { trust, cut: None },
+            started: Moment::START,
             is_working: false,
         }
     }
 
     /// The process is killed, and another one of its name starts after so many seconds.
     pub(super) fn die(&mut self, seconds: f64, world: &mut World) {
-        let number = self.number;
-        self.scaler.retire();
-        let scaler = self.scaler.successor();
+        let (number, cut) = (self.number, self.process.cut);
         // What was sent arrives, and nobody hears the answer.
         let orphan = match std::mem::take(&mut self.call) {
-            Call::Sent(_, request) if self.scaler.cut != Some(Cut::Requests) => Some(request),
+            Call::Sent(_, request) if cut != Some(Cut::Requests) => Some(request),
             _ => None,
         };
-        *self = Self {
-            orphan,
-            ..Self::new(number, scaler)
-        };
+        let mut next = Self::new(number, self.successor(), true);
+        // The machine stays cut off.
+        (next.orphan, next.process.cut) = (orphan, cut);
+        *self = next;
         self.frozen_until = world.now.plus(seconds);
+    }
+
+    /// Another scaler in the place of this one, which knows nothing of its rounds.
+    pub(super) fn successor(&self) -> Scaler {
+        let mut next = Scaler::new(self.scaler.settings.clone());
+        (next.number, next.token) = (self.scaler.number, self.scaler.token);
+        (next.spared, next.rounds) = (self.scaler.spared, self.scaler.rounds);
+        // The machine's clock stays wrong, and what the process had heard of the API server's is lost.
+        next.clock.ahead_s = self.scaler.clock.ahead_s;
+        next
+    }
+
+    /// Whether it may look at the cluster. One that has lost its Lease does not; what it has sent goes on.
+    pub(super) fn is_scaling(&self) -> bool {
+        self.is_working || self.process.trust == Trust::Always
+    }
+
+    fn chains(&self) -> impl Iterator<Item = &(Chain, ChainCall)> {
+        self.scaler.round.iter().flat_map(|round| &round.chains)
+    }
+
+    /// The calls that are on their way.
+    pub(super) fn calls(&self) -> Vec<Effect> {
+        let sent = self.chains();
+        let sent = sent.filter(|(_, call)| matches!(call, ChainCall::Sent));
+        sent.filter_map(|(chain, _)| chain.next()).collect()
+    }
+
+    /// Whether a call is on its way, or its answer.
+    fn is_writing(&self) -> bool {
+        let mut chains = self.chains();
+        chains.any(|(_, call)| matches!(call, ChainCall::Sent | ChainCall::Made(_)))
+    }
+
+    /// Whether the next thing that happens to a chain is that its call arrives.
+    pub(super) fn is_arriving(&self, look: u64, chain: usize) -> bool {
+        let round = (self.scaler.round.as_ref()).filter(|_| look == self.scaler.round_token);
+        round.is_some_and(|round| round.sent(chain).is_some())
+    }
+
+    /// A call of a chain was not let through to the API server. Its event tells the chain.
+    pub(super) fn turned_away(&mut self, look: u64, chain: usize, why: NotAdmitted) {
+        let round = (self.scaler.round.as_mut()).filter(|_| look == self.scaler.round_token);
+        let chain = round.and_then(|round| round.chains.get_mut(chain));
+        if let Some((_, call @ ChainCall::Sent)) = chain {
+            *call = ChainCall::Refused(Failure::NotAdmitted(why.to_string()));
+        }
+    }
+
+    /// A call arrives, or its answer: that waits as long as the process does not run, or for as long as a request
+    /// has at the most where no answer comes.
+    pub(super) fn answered(&mut self, event: WorldEvent, world: &mut World) {
+        let WorldEvent::Answered { look, chain, .. } = event else {
+            return;
+        };
+        let patient_s = self
+            .process
+            .cut
+            .map_or(0.0, |_| LONGEST_WRITE.as_secs_f64());
+        let waits_s = self.frozen_until.since(world.now).max(patient_s);
+        if waits_s > 0.0 && self.is_arriving(look, chain) {
+            if let Some(round) = &mut self.scaler.round {
+                round.arrive(chain, world);
+            }
+            return world.after(waits_s, event);
+        }
+        self.scaler.answered(look, chain, world);
     }
 
     /// The process is asked to stop: it gives back the Lease.
@@ -100,10 +183,10 @@ impl Replica {
         }
         match std::mem::take(&mut self.call) {
             Call::Sent(sent, request) => {
-                let arrives = self.scaler.cut != Some(Cut::Requests);
+                let arrives = self.process.cut != Some(Cut::Requests);
                 let answer = arrives.then(|| lease.serve(&self.name, &request, duration));
-                self.call = Call::Served(sent, answer.filter(|_| self.scaler.cut.is_none()));
-                let delay = match self.scaler.cut {
+                self.call = Call::Served(sent, answer.filter(|_| self.process.cut.is_none()));
+                let delay = match self.process.cut {
                     None => world.settings.call_s / 2.0,
                     Some(_) => Terms::default().renew.as_secs_f64(),
                 };
@@ -121,11 +204,11 @@ impl Replica {
             Call::Served(_, None) | Call::None => {}
         }
         // Where answers are lost, the watch is cut off as well.
-        if self.scaler.cut.is_none() && lease.stored.is_some() {
+        if self.process.cut.is_none() && lease.stored.is_some() {
             self.leadership.note(lease.stored.clone(), now);
         }
         self.update(world);
-        let request = self.leadership.request(now, self.scaler.is_writing());
+        let request = self.leadership.request(now, self.is_writing());
         let delay = if let Some(request) = request {
             self.leadership.asks(&request, now);
             self.call = Call::Sent(now, request);
@@ -140,17 +223,14 @@ impl Replica {
     /// Begins to scale the cluster, or ends to, as the Lease says.
     fn update(&mut self, world: &mut World) {
         let until = self.trusted_until();
-        self.scaler.trust = Trust::Until(until);
+        self.process.trust = Trust::Until(until);
         if until.is_some() == self.is_working {
             return;
         }
         self.is_working = until.is_some();
         if self.is_working {
-            self.scaler = self.scaler.successor();
-            self.scaler.trust = Trust::Until(until);
+            self.scaler = self.successor();
             self.scaler.look_after(0.0, world);
-        } else {
-            self.scaler.retire();
         }
     }
 }

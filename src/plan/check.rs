@@ -8,12 +8,13 @@ use crate::hash::{HashMap, HashSet};
 use crate::plan::conclude::sizes::in_use;
 use crate::plan::growth::pod_size::gap;
 use crate::plan::growth::size::{cores, from_cores, milli};
-use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
+use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::outcome::display::{cpu, memory};
 use crate::plan::outcome::plan::{GroupPlan, Plan, PodResize};
 use crate::plan::outcome::report::CpuAndMemory;
 use crate::quantity::Quantity;
 use crate::snapshot::Snapshot;
+use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::pod::{Pod, PodRole};
 
 /// A rule that a plan breaks.
@@ -123,7 +124,9 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     let mut violations = Vec::new();
     for plan in &plan.groups {
         let (group, replicas) = (plan.name.clone(), plan.replicas);
-        let max = group_of(&group).map_or(0, |group| group.max_replicas);
+        let max = group_of(&group)
+            .and_then(|group| group.max_replicas)
+            .unwrap_or(0);
         let grows = replicas > plan.replicas_now.unwrap_or(0);
         // Above a maximum that was lowered, pods are there until they have drained: only a
         // launch breaks the rule.
@@ -211,7 +214,7 @@ pub(crate) fn workers_above(
     let config = ClusterConfig::of(&snapshot.ray_cluster);
     let wanted = plan.groups.iter().filter_map(|group| {
         let known = config.groups.get(config.number(&group.name)?)?;
-        Some(known.nodes(then(group).unwrap_or(known.min_replicas)))
+        Some(known.nodes(then(group).or(known.min_replicas).unwrap_or(0)))
     });
     let workers = wanted.fold(0, u64::saturating_add);
     // KubeRay makes whole replicas: a launch may be rounded up by all hosts of a replica but one.
@@ -222,7 +225,7 @@ pub(crate) fn workers_above(
 }
 
 /// The size of new pods is between that of their template and the resize limits.
-fn initial_size(plan: &GroupPlan, group: Option<&GroupConfig>, violations: &mut Vec<Violation>) {
+fn initial_size(plan: &GroupPlan, group: Option<&GroupSpec>, violations: &mut Vec<Violation>) {
     let Some(size) = plan.initial_size else {
         return;
     };
@@ -255,7 +258,7 @@ fn initial_size(plan: &GroupPlan, group: Option<&GroupConfig>, violations: &mut 
 fn resize(
     resize: &PodResize,
     pod: &Pod<'_>,
-    group: &GroupConfig,
+    group: &GroupSpec,
     in_use: CpuAndMemory,
     violations: &mut Vec<Violation>,
 ) {

@@ -42,7 +42,7 @@ pub(crate) struct Decided<'a> {
     /// The last jump that was not admitted.
     pub(crate) jump: Option<JumpMemory>,
     /// The pods that are about to leave with their Kubernetes node, by name.
-    pub(crate) departures: BTreeMap<String, Departure>,
+    pub(crate) departures: &'a BTreeMap<String, Departure>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) now: f64,
 }

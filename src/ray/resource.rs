@@ -205,6 +205,49 @@ impl JsonSchema for Amounts {
     }
 }
 
+/// The size of a pod, in the units in which Ray counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Size {
+    /// The CPU, in cores.
+    pub cpu: f64,
+    /// The memory, in bytes.
+    pub memory: i64,
+}
+
+impl Size {
+    /// The larger amount in each dimension.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            cpu: self.cpu.max(other.cpu),
+            memory: self.memory.max(other.memory),
+        }
+    }
+
+    /// True for a size that is smaller in at least one dimension.
+    pub fn is_below(self, other: Self) -> bool {
+        self.cpu < other.cpu || self.memory < other.memory
+    }
+}
+
+/// A quantity in cores, to the nearest `f64`.
+#[expect(clippy::cast_precision_loss, reason = "exact up to nine million cores")]
+pub fn cores(quantity: Quantity) -> f64 {
+    quantity.nanos() as f64 / 1e9
+}
+
+/// Cores as a quantity.
+#[expect(clippy::cast_possible_truncation, reason = "saturating")]
+pub fn from_cores(cores: f64) -> Quantity {
+    Quantity::from_nanos((cores * 1e9).round() as i128)
+}
+
+/// A quantity in whole bytes. Fractions are dropped, as Python's `int()` does.
+pub fn bytes(quantity: Quantity) -> i64 {
+    let whole = quantity.nanos() / Quantity::from_units(1).nanos();
+    i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
+}
+
 /// Amounts of CPU and memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

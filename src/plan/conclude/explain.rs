@@ -130,7 +130,7 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
         let running = running.count(number);
         let (pending, launch) = (pending.count(number), launch.count(number));
         let all = running.saturating_add(pending).saturating_add(launch);
-        let is_full = !group.is_head && all >= group.max;
+        let is_full = !group.is_head() && all >= group.max;
         GroupReport {
             name: group.name.clone(),
             running,
@@ -139,7 +139,8 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
             launch,
             remove: remove.count(number),
             max: group.max,
-            limit: is_full.then(|| Shortfall::MaxReplicas(group.max_replicas).to_string()),
+            limit: is_full
+                .then(|| Shortfall::MaxReplicas(group.max_replicas.unwrap_or(0)).to_string()),
             below_limits: below.remove(&number),
             sizes: sizes.remove(&number),
         }

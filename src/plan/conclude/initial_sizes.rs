@@ -34,7 +34,8 @@ pub(crate) fn of_group(
     let config = &group.config;
     let (base, limits) = (config.base?, config.resize_limits?);
     // All hosts of a replica are alike; and a pod with resources as a whole is more than its container.
-    let is_plain = !config.is_head && config.hosts == 1 && config.pod_level == Resources::default();
+    let is_plain =
+        !config.is_head() && config.hosts == 1 && config.pod_level == Resources::default();
     if !is_plain || group.at_base.is_some() {
         return None;
     }

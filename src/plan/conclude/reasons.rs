@@ -7,11 +7,11 @@ use crate::plan::demand::placement_group;
 use crate::plan::demand::requests::{DemandOrigin, RequestBatch};
 use crate::plan::demand::shape::{Shape, ShapeId};
 use crate::plan::list::{ByGroup, DemandIndex, GroupIndex};
-use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
 use crate::plan::outcome::unmet::{Shortfall, Unmet, UnmetReason};
 use crate::plan::packing::fit::admits;
 use crate::plan::packing::state::PlannedGroup;
+use crate::snapshot::group_spec::GroupSpec;
 
 /// The most demands for which the reasons are given. Nobody reads the reasons of more.
 const EXPLAINED: usize = 1_000;
@@ -120,7 +120,7 @@ fn why_not(decided: &Decided<'_>, group: &PlannedGroup, staying: u64, shape: &Sh
     let state = &decided.state;
     let (template, config) = (&group.template, &group.config);
     if !admits(shape, &template.labels) {
-        return if config.is_head || !config.labels.is_empty() {
+        return if config.is_head() || !config.labels.is_empty() {
             Shortfall::OtherLabels
         } else {
             Shortfall::NoLabels
@@ -141,11 +141,11 @@ fn why_not(decided: &Decided<'_>, group: &PlannedGroup, staying: u64, shape: &Sh
             };
         }
     }
-    if config.is_head {
+    if config.is_head() {
         return Shortfall::OneHead;
     }
     if staying.saturating_add(group.draining) >= config.max {
-        return Shortfall::MaxReplicas(config.max_replicas);
+        return Shortfall::MaxReplicas(config.max_replicas.unwrap_or(0));
     }
     if state.is_cut {
         return Shortfall::MaxWorkers(state.max_workers);
@@ -154,7 +154,7 @@ fn why_not(decided: &Decided<'_>, group: &PlannedGroup, staying: u64, shape: &Sh
 }
 
 /// The devices of a group's pods that may be meant by a resource it lacks, with the remedy.
-fn uncounted(resource: &str, has: f64, config: &GroupConfig) -> Option<Box<str>> {
+fn uncounted(resource: &str, has: f64, config: &GroupSpec) -> Option<Box<str>> {
     let kind = match resource {
         "GPU" | "neuron_cores" => resource,
         _ => resource.split_once(':')?.0,

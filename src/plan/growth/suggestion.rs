@@ -3,7 +3,7 @@
 
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{ContainerAmounts, bytes, cores};
-use crate::plan::outcome::problem_reason::ResizeError;
+use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::quantity::Quantity;
 use crate::seconds::Retry;
 use crate::snapshot::history::ResizeMemory;
@@ -14,7 +14,7 @@ pub(crate) fn follow(
     resize: &mut Resize,
     message: &str,
     container: &ContainerAmounts,
-) -> Result<bool, ResizeError> {
+) -> Result<bool, ProblemReason> {
     let report = match &resize.progress {
         ResizeProgress::Pending(reason) => left(reason, message),
         _ => None,
@@ -30,7 +30,7 @@ pub(crate) fn follow(
         Quantity::from_units(left)
     };
     let request = container.given_requests.get(name);
-    let request = request.ok_or(ResizeError::NoRequest(name))?;
+    let request = request.ok_or(ProblemReason::NoRequest(name))?;
     let limit = container.given_limits.get(name).unwrap_or(request);
     let others = container.others.iter();
     let others = others.filter_map(|requests| requests.get(name));

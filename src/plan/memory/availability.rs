@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::list::ByGroup;
-use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::state::Preference;
+use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::history::{Instance, InstanceStatus};
 
 /// Seconds for which a failure counts.
@@ -54,7 +54,7 @@ pub(crate) fn failures<'a>(
 
 /// Each group's failures and priority, as the choice between equally good nodes uses them.
 pub(crate) fn preferences(
-    groups: &ByGroup<GroupConfig>,
+    groups: &ByGroup<GroupSpec>,
     unavailable: &BTreeMap<String, f64>,
     now: f64,
 ) -> ByGroup<Preference> {

@@ -77,17 +77,14 @@ impl<'d> Jump<'d> {
         };
         let is_of_gang = of_gangs(decided);
         let gated: Vec<&PlannedNode> = state.in_order().filter(|node| is_gated(node)).collect();
-        let turn = |group: GroupIndex| {
-            let memory = memory?;
-            memory.groups.get(state.name(group))
-        };
+        let turn = |group: GroupIndex| memory?.groups.get(state.name(group));
         let mut concerned = state.count(is_gated);
         for (number, _) in state.groups.enumerate() {
             concerned[number] += u64::from(turn(number).is_some());
         }
         let concerned = concerned.map(|count| *count > 0);
-        let youngest = gated.iter().filter_map(|node| node.gated_s);
-        let youngest = youngest.reduce(f64::min);
+        let gated_s = gated.iter().filter_map(|node| node.gated_s);
+        let youngest = gated_s.reduce(f64::min);
         let lasts = |seconds: f64| seconds >= PATIENCE_S;
         let replicas = |nodes: &ByGroup<u64>| -> ByGroup<u64> {
             let of = |(number, count): (GroupIndex, &u64)| {

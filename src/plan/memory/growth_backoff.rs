@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::list::{ByGroup, GroupIndex};
-use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
@@ -24,6 +23,7 @@ use crate::plan::outcome::unmet::CountedAtBase;
 use crate::plan::packing::fit::FitTrial;
 use crate::seconds::Retry;
 use crate::snapshot::History;
+use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::history::GrowthBackoff;
 
 /// The times for which a group stays in back-off.
@@ -55,7 +55,7 @@ fn failures(history: &History, group: &str) -> u32 {
 /// (`starting`, by group), or because pods that are made larger find none (`too_large`, by group).
 pub(crate) fn of_groups(
     history: Option<&History>,
-    groups: &ByGroup<GroupConfig>,
+    groups: &ByGroup<GroupSpec>,
     too_large: &ByGroup<bool>,
     starting: impl FnOnce() -> ByGroup<bool>,
     now: f64,
@@ -63,7 +63,7 @@ pub(crate) fn of_groups(
     let Some(history) = history else {
         return groups.map(|_| None);
     };
-    let at_base = |((number, group), lacks_room): ((GroupIndex, &GroupConfig), bool)| {
+    let at_base = |((number, group), lacks_room): ((GroupIndex, &GroupSpec), bool)| {
         remembered(history, &group.name, now).or_else(|| {
             let until = now + RETRY.wait_s(failures(history, &group.name));
             if too_large.holds(number) {

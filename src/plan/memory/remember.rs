@@ -147,11 +147,11 @@ fn instances(before: &History, decided: &Decided<'_>, plan: &Plan) -> Vec<Instan
     for node in rows {
         let group = decided.state.group_name(node).to_owned();
         let (status, since) = match (&node.life, node.fate) {
-            (NodeLife::Existing(there), _) => match there.ray {
-                RayInPod::Running { .. } if drained.contains(there.pod.as_str()) => {
+            (NodeLife::Existing { pod, ray, .. }, _) => match ray {
+                RayInPod::Running { .. } if drained.contains(pod.as_str()) => {
                     (InstanceStatus::StopRequested, Some(decided.now))
                 }
-                RayInPod::Stopping { since } => (InstanceStatus::StopRequested, since),
+                RayInPod::Stopping { since } => (InstanceStatus::StopRequested, *since),
                 // Ray's table keeps the place that a pod has had since it was asked for, and of
                 // several that are equally good, or equally idle, the first one is taken.
                 RayInPod::Running { .. } | RayInPod::Absent if !decided.state.strategy.is_rayfit() => {
@@ -199,12 +199,20 @@ fn instances(before: &History, decided: &Decided<'_>, plan: &Plan) -> Vec<Instan
         };
         add(&mut instances, instance);
     }
+    instances.extend(stopping(before, decided));
+    instances
+}
+
+/// The remembered pods whose Ray node was asked to stop, and that are still there.
+///
+/// They no longer count as nodes. The next GCS may never have heard of the Ray node, and the container of a raylet that
+/// was drained goes on until somebody deletes the pod, because such a raylet ends without an error. (Ray, `scripts.py`,
+/// `start`.)
+fn stopping(before: &History, decided: &Decided<'_>) -> Vec<Instance> {
+    // Of a cluster at rest nothing is remembered, and its pods need not be gone through.
     if before.instances.is_empty() {
-        return instances;
+        return Vec::new();
     }
-    // Pods no longer count as nodes once their Ray node was asked to stop, and are remembered until they are gone. The
-    // next GCS may never have heard of the Ray node, and the container of a raylet that was drained goes on until
-    // somebody deletes the pod, because such a raylet ends without an error. (Ray, `scripts.py`, `start`.)
     let pods = (decided.leftovers.stopped.iter()).chain(&decided.leftovers.draining);
     let pods: HashSet<&str> = pods.map(|pod| pod.name).collect();
     let stops = before.instances.iter().filter(|instance| {
@@ -212,8 +220,7 @@ fn instances(before: &History, decided: &Decided<'_>, plan: &Plan) -> Vec<Instan
         instance.status == InstanceStatus::StopRequested
             && pod.is_some_and(|pod| pods.contains(pod))
     });
-    instances.extend(stops.cloned());
-    instances
+    stops.cloned().collect()
 }
 
 /// Adds an instance. Equal launches, one after the other, become one entry.

@@ -9,15 +9,16 @@ use crate::hash::{HashMap, HashSet};
 use crate::plan::growth::pod_size;
 use crate::plan::growth::size::ContainerAmounts;
 use crate::plan::list::{ByGroup, GroupIndex};
-use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
+use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::hanging::hangs;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::outlook::{Outlook, is_said_to_come, outlook};
-use crate::plan::nodes::rows::Row;
+use crate::plan::nodes::rows::NodeRow;
 use crate::plan::outcome::block_reason::{BlockReason, StartStage};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::LiveNodes;
+use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_condition::PodCondition;
 use crate::snapshot::pod_object::ContainerStatus;
@@ -84,7 +85,7 @@ impl<'a> Evidence<'a> {
     /// `unschedulable_s` seconds if nothing says more, and pods that have one `progress_deadline_s`.
     pub(crate) fn of(
         snapshot: &Snapshot,
-        (own, rows): (&'a [Pod<'a>], &[Row<'_>]),
+        (own, rows): (&'a [Pod<'a>], &[NodeRow<'_>]),
         live: &LiveNodes<'_>,
         config: &ClusterConfig,
         (unschedulable_s, progress_deadline_s): (f64, f64),
@@ -92,7 +93,7 @@ impl<'a> Evidence<'a> {
         let mut evidence = Self::none(config);
         let now = snapshot.seconds().unwrap_or_default();
         evidence.groups = config.groups.map(|group| {
-            let gate = group.scale_gates.first().filter(|_| !group.is_head)?;
+            let gate = group.scale_gates.first().filter(|_| !group.is_head())?;
             Some(BlockReason::ScaleGate(gate.clone()))
         });
         let times = (unschedulable_s, progress_deadline_s, now);
@@ -114,7 +115,7 @@ impl<'a> Evidence<'a> {
             let name = pod.name.to_owned();
             evidence.add(pod, config, BlockReason::Terminating { pod: name });
         }
-        let is_late = |row: &&Row<'_>| {
+        let is_late = |row: &&NodeRow<'_>| {
             let waited = now - row.since.unwrap_or(now);
             let is_asked_for = row.pod.is_none() && row.stage == Stage::Requested;
             is_asked_for && waited >= progress_deadline_s
@@ -244,10 +245,7 @@ fn early_ends<'a>(snapshot: &Snapshot, own: &'a [Pod<'a>]) -> Vec<&'a Pod<'a>> {
 }
 
 /// The group of which KubeRay could not make a pod.
-fn refused<'c>(
-    config: &'c ClusterConfig,
-    own: &[Pod<'_>],
-) -> Option<(GroupIndex, &'c GroupConfig)> {
+fn refused<'c>(config: &'c ClusterConfig, own: &[Pod<'_>]) -> Option<(GroupIndex, &'c GroupSpec)> {
     let mut counts: HashMap<&str, u64> = HashMap::default();
     for pod in own.iter().filter(|pod| pod.role == PodRole::Worker) {
         *counts.entry(pod.group).or_default() += 1;
@@ -255,9 +253,12 @@ fn refused<'c>(
     // KubeRay makes the pods of one group after the other, and stops at the first that is refused.
     // (KubeRay, `raycluster_controller.go`, `reconcilePods`.)
     config.groups.enumerate().find(|(_, group)| {
-        let asked = group.replicas.unwrap_or(0).max(group.min_replicas);
+        let asked = group
+            .replicas
+            .unwrap_or(0)
+            .max(group.min_replicas.unwrap_or(0));
         let count = counts.get(group.name.as_str()).copied().unwrap_or(0);
-        !group.is_head && !group.suspended && count < group.nodes(asked)
+        !group.is_head() && !group.suspended && count < group.nodes(asked)
     })
 }
 

@@ -6,7 +6,7 @@ use crate::plan::demand::shape::ShapeId;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::{Size, counted};
 use crate::plan::list::{DemandIndex, GroupIndex, ListPosition, NodeIndex};
-use crate::plan::nodes::life::{ExistingNode, NodeLife, RayInPod, Stage};
+use crate::plan::nodes::life::{NodeLife, RayInPod, Stage};
 use crate::plan::nodes::standby_role::{KeptReason, StandbyRole};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::step::PlacementStep;
@@ -144,37 +144,41 @@ impl PlannedNode {
         }
     }
 
-    /// The node with its pod, if that exists.
-    fn existing(&self) -> Option<&ExistingNode> {
+    /// The name of its pod, if that exists.
+    pub(crate) fn pod(&self) -> Option<&str> {
         match &self.life {
-            NodeLife::Existing(node) => Some(node),
+            NodeLife::Existing { pod, .. } => Some(pod),
             NodeLife::New | NodeLife::Queued | NodeLife::Requested { .. } => None,
         }
     }
 
-    /// The name of its pod, if that exists.
-    pub(crate) fn pod(&self) -> Option<&str> {
-        self.existing().map(|node| node.pod.as_str())
-    }
-
     /// The replica that it is a host of, in a multi-host group.
     pub(crate) fn replica(&self) -> Option<&str> {
-        self.existing()?.replica.as_deref()
+        match &self.life {
+            NodeLife::Existing { replica, .. } => replica.as_deref(),
+            NodeLife::New | NodeLife::Queued | NodeLife::Requested { .. } => None,
+        }
     }
 
     /// The CPU and memory that its raylet reports, if Ray runs in it.
     pub(crate) fn raylet_size(&self) -> Option<(f64, f64)> {
-        match self.existing()?.ray {
-            RayInPod::Running { cpu, memory, .. } => Some((cpu, memory)),
-            RayInPod::Absent | RayInPod::Stopping { .. } => None,
+        match self.life {
+            NodeLife::Existing {
+                ray: RayInPod::Running { cpu, memory, .. },
+                ..
+            } => Some((cpu, memory)),
+            _ => None,
         }
     }
 
     /// The id of its Ray node, in hexadecimal, if Ray runs in it.
     pub(crate) fn ray_id(&self) -> Option<&str> {
-        match &self.existing()?.ray {
-            RayInPod::Running { id, .. } => id.as_deref(),
-            RayInPod::Absent | RayInPod::Stopping { .. } => None,
+        match &self.life {
+            NodeLife::Existing {
+                ray: RayInPod::Running { id, .. },
+                ..
+            } => id.as_deref(),
+            _ => None,
         }
     }
 

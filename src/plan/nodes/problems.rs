@@ -8,8 +8,9 @@ use crate::plan::demand::requests::listed;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::snapshot::Snapshot;
-use crate::snapshot::cluster_object::{ClusterSpec, IdleTimeout};
+use crate::snapshot::cluster_object::ClusterSpec;
 use crate::snapshot::gcs::NodeStatus;
+use crate::snapshot::group_spec::IdleTimeout;
 use crate::snapshot::pod::{Pod, PodRole};
 
 /// The most faults of one kind that are named.

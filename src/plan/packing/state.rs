@@ -5,7 +5,6 @@ use crate::plan::demand::names::{Name, Names};
 use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex, StandbyIndex};
-use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, NodeClasses, NodeGroup, PlannedNode};
 use crate::plan::outcome::block_reason::BlockReason;
@@ -13,6 +12,7 @@ use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::unmet::CountedAtBase;
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::strategy::Strategy;
+use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::history::RoomMemory;
 
 /// The nodes, the groups and the requests of one decision, with all texts turned into numbers.
@@ -62,7 +62,7 @@ pub(crate) struct Preference {
 /// A group, with what packing is to know of it.
 #[derive(Debug)]
 pub(crate) struct PlannedGroup {
-    pub(crate) config: GroupConfig,
+    pub(crate) config: GroupSpec,
     /// The preference between equally good nodes.
     pub(crate) preference: Preference,
     /// The reason why the group cannot be served now; `None` if it can.
@@ -177,7 +177,7 @@ impl DecisionState {
     /// `present` pods.
     pub(crate) fn places_beside(&self, present: &ByGroup<u64>) -> u64 {
         let workers = self.groups.iter().zip(present.iter());
-        let workers = workers.filter(|(group, _)| !group.config.is_head);
+        let workers = workers.filter(|(group, _)| !group.config.is_head());
         // A pod that drains is there until it is gone.
         let taken = workers.map(|(group, present)| group.draining.saturating_add(*present));
         let taken = taken.fold(self.unread_nodes, u64::saturating_add);

@@ -152,27 +152,21 @@ fn sort_for_removal(state: &DecisionState, numbers: &mut [NodeIndex]) {
     });
 }
 
-/// The timeouts after which idle nodes are removed, in seconds.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Timeouts<'a> {
-    pub(crate) cluster: f64,
-    /// The timeout for pending nodes that no demand needs; `None` keeps them.
-    pub(crate) pending: Option<f64>,
-    /// The rules for keeping nodes below their resize limits; `None` gives them the same timeout as
-    /// all others.
-    pub(crate) small: Option<Keep<'a>>,
-    /// The time of the decision, in seconds since 1970.
-    pub(crate) now: f64,
-}
-
 /// Removes nodes that no demand needs and that have been idle for longer than the timeout, but none
-/// that its group's minimum needs, or that is kept ready.
-pub(crate) fn enforce_idle(state: &mut DecisionState, timeouts: Timeouts<'_>) {
+/// that its group's minimum needs, or that is kept ready. The timeouts, in seconds, are that of the cluster and
+/// that of pending nodes; without the latter these are kept. `small` has the rules for nodes below their resize
+/// limits; without them these have the same timeout as all others.
+pub(crate) fn enforce_idle(
+    state: &mut DecisionState,
+    (cluster_s, pending_s): (f64, Option<f64>),
+    small: Option<Keep<'_>>,
+    now: f64,
+) {
     let mut removal = PartialRemoval::begin(state);
     let mut numbers = state.order.clone();
     sort_for_removal(state, &mut numbers);
-    if let Some(keep) = timeouts.small {
-        keep_small(state, &numbers, keep, timeouts.cluster);
+    if let Some(keep) = small {
+        keep_small(state, &numbers, keep, cluster_s);
     }
     for number in numbers {
         let Some(node) = state.nodes.get(number) else {
@@ -185,9 +179,9 @@ pub(crate) fn enforce_idle(state: &mut DecisionState, timeouts: Timeouts<'_>) {
         // A requested launch is left out, as by Ray. It has been idle for no time, so it never goes for
         // that.
         let timeout = if matches!(node.stage(), Stage::Queued | Stage::Allocated) {
-            timeouts.pending
+            pending_s
         } else {
-            (kept_for.or(group.idle_timeout_s)).or(Some(timeouts.cluster))
+            (kept_for.or(group.idle_timeout.seconds())).or(Some(cluster_s))
         };
         #[expect(clippy::cast_precision_loss, reason = "Ray does so, too")]
         let is_idle_for = |timeout: f64| node.idle_ms as f64 > timeout * 1000.0;
@@ -207,7 +201,7 @@ pub(crate) fn enforce_idle(state: &mut DecisionState, timeouts: Timeouts<'_>) {
         let needed_for = of_floor
             .map(|floor| floor.standby)
             .or(node.standby.needed_for());
-        let is_lately = |at: &f64| timeouts.now - at <= timeout.unwrap_or(0.0);
+        let is_lately = |at: &f64| now - at <= timeout.unwrap_or(0.0);
         let released = node.standby.released_at().filter(is_lately);
         let kept = (needed_for.map(KeptReason::Standby)).or(released.map(KeptReason::Released));
         if kept.is_none() {

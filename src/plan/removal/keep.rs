@@ -60,7 +60,7 @@ pub(crate) fn keep_small(
     timeout: f64,
 ) {
     let mut places: HashMap<Option<GroupIndex>, u64> = HashMap::default();
-    let mut learnt: HashMap<Option<GroupIndex>, Option<Vec<LearntKeep>>> = HashMap::default();
+    let mut learnt: HashMap<Option<GroupIndex>, Option<Vec<Choice>>> = HashMap::default();
     for number in order.iter().rev() {
         let Some(node) = state.nodes.get_mut(*number) else {
             continue;
@@ -73,7 +73,7 @@ pub(crate) fn keep_small(
         let Some(resize) = resize.filter(|resize| is_idle && resize.is_below_limits()) else {
             continue;
         };
-        let own = group.and_then(|group| state.groups.get(group)?.config.idle_timeout_s);
+        let own = group.and_then(|group| state.groups.get(group)?.config.idle_timeout.seconds());
         let timeout = own.unwrap_or(timeout);
         let place = places.entry(group).or_default();
         *place += 1;
@@ -115,15 +115,6 @@ fn times(ratio: f64, place: u64, most: u64) -> f64 {
     1.0 + SPENT * (ratio - 1.0) * most / (place * sum)
 }
 
-/// The time for which a pod is kept, and the gaps from which it was learnt.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct LearntKeep {
-    /// The seconds from the end of a burst.
-    seconds: f64,
-    /// The gaps, and how many ended in that time.
-    of_gaps: GapsSeen,
-}
-
 /// For each of so many pods, the one that is kept for longest first, for how long it is kept beyond
 /// `timeout`, and at most for `longest`. `money` is how many seconds of small pods one gap may
 /// cost. Nothing, if too few gaps have been seen.
@@ -138,7 +129,7 @@ fn by_gaps(
     (timeout, longest): (f64, f64),
     pods: u64,
     mut money: f64,
-) -> Option<Vec<LearntKeep>> {
+) -> Option<Vec<Choice>> {
     let places = (1..=pods.min(MOST_PODS)).map(|place| gaps(bursts, place));
     let places = places.take_while(|gaps| gaps.len() >= FEWEST);
     let choices: Vec<Vec<Choice>> = places
@@ -174,15 +165,18 @@ fn by_gaps(
         money -= more;
         *now = Some(choice);
     }
-    let mut kept: Vec<LearntKeep> = chosen.into_iter().flatten().map(|one| one.keep).collect();
+    let mut kept: Vec<Choice> = chosen.into_iter().flatten().collect();
     kept.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
     Some(kept)
 }
 
 /// A time for which a pod may be kept, with what it brings and costs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Choice {
-    keep: LearntKeep,
+    /// The seconds from the end of a burst.
+    seconds: f64,
+    /// The gaps from which it was learnt, and how many ended in that time.
+    of_gaps: GapsSeen,
     /// The part of the gaps that end in that time, and not before.
     found: f64,
     /// Seconds for which the pod is kept beyond the timeout, on average.
@@ -209,12 +203,10 @@ fn choices(gaps: &[f64], timeout: f64, longest: f64) -> Vec<Choice> {
             let found = ended.clone().filter(|gap| **gap > timeout).count();
             let beyond = gaps.iter().map(|gap| (gap.min(seconds) - timeout).max(0.0));
             Choice {
-                keep: LearntKeep {
-                    seconds,
-                    of_gaps: GapsSeen {
-                        seen: gaps.len() as u64,
-                        ended: ended.count() as u64,
-                    },
+                seconds,
+                of_gaps: GapsSeen {
+                    seen: gaps.len() as u64,
+                    ended: ended.count() as u64,
                 },
                 found: found as f64 / count,
                 cost: beyond.sum::<f64>() / count,

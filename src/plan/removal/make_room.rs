@@ -25,8 +25,8 @@ use crate::plan::packing::fit::FitTrial;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::removal::unplaced::{UnplacedPod, is_refused, suits, unscheduled};
 use crate::plan::shrink::about_to_go;
+use crate::plan::situation::Situation;
 use crate::ray::resource::Amounts;
-use crate::snapshot::history::{History, RoomMemory};
 use crate::snapshot::pod::Pod;
 
 /// Seconds for which a node has been idle before it makes room: between two tasks of one burst a
@@ -45,51 +45,26 @@ const WAITING_STEPS: u64 = 10_000;
 /// as long as it is there.
 const MOST: usize = 1000;
 
-/// The pods and memory that making room needs besides the nodes.
-pub(crate) struct RoomContext<'a> {
-    pub(crate) own: &'a [Pod<'a>],
-    /// The pods whose Ray node is draining, or has stopped: they go.
-    pub(crate) leaving: Vec<&'a Pod<'a>>,
-    /// The time since which Kubernetes nodes had had room for pods that wait, as of the decision
-    /// before.
-    pub(crate) rooms: &'a RoomMemory,
-    /// The idle timeout of the cluster, in seconds.
-    pub(crate) idle_timeout_s: f64,
-    /// The time of the decision, in seconds since 1970.
-    pub(crate) now: f64,
-}
-
-impl<'a> RoomContext<'a> {
-    pub(crate) fn new(
-        own: &'a [Pod<'a>],
-        leftovers: &Leftovers<'a>,
-        history: &'a History,
-        (idle_timeout_s, now): (f64, f64),
-    ) -> Self {
-        let leaving = leftovers.draining.iter().chain(&leftovers.stopped);
-        // A pod that has ended takes nothing of its Kubernetes node any more.
-        let leaving = leaving.copied().filter(|pod| !pod.ended);
-        Self {
-            own,
-            leaving: leaving.collect(),
-            rooms: &history.rooms,
-            idle_timeout_s,
-            now,
-        }
-    }
+/// The pods whose Ray node is draining, or has stopped: they go. One that has ended takes nothing of its Kubernetes
+/// node any more.
+fn leaving<'l, 'a>(leftovers: &'l Leftovers<'a>) -> impl Iterator<Item = &'a Pod<'a>> + 'l {
+    let leaving = leftovers.draining.iter().chain(&leftovers.stopped);
+    leaving.copied().filter(|pod| !pod.ended)
 }
 
 /// Removes idle nodes in whose room the demand in `left` could run, or a pod that the scheduler
 /// cannot place and that demand needs.
 pub(crate) fn make_room(
     state: &mut DecisionState,
-    context: &RoomContext<'_>,
+    situation: &Situation<'_>,
+    leftovers: &Leftovers<'_>,
+    idle_timeout_s: f64,
     left: &[RequestBatch],
 ) {
-    let pods: HashMap<&str, &Pod<'_>> = context.own.iter().map(|pod| (pod.name, pod)).collect();
-    let mut rooms = Rooms::of(state, context, &pods);
+    let pods: HashMap<&str, &Pod<'_>> = situation.own.iter().map(|pod| (pod.name, pod)).collect();
+    let mut rooms = Rooms::of(state, situation, leftovers, idle_timeout_s, &pods);
     let waiting = unscheduled(state, &pods);
-    rooms.remember(state, &waiting, context);
+    rooms.remember(state, &waiting, situation);
     if rooms.idle.iter().all(Vec::is_empty) {
         return;
     }
@@ -97,7 +72,7 @@ pub(crate) fn make_room(
     let mut refused = None;
     for waiting in waiting {
         // Equal pods, one after the other, find no room either.
-        if refused != Some(waiting) && !rooms.for_pod(state, waiting, context.now) {
+        if refused != Some(waiting) && !rooms.for_pod(state, waiting, situation.now) {
             refused = Some(waiting);
         }
     }
@@ -116,15 +91,17 @@ pub(crate) fn make_room(
 /// kept for that any more.
 pub(crate) fn await_room(
     state: &mut DecisionState,
-    context: &RoomContext<'_>,
+    situation: &Situation<'_>,
+    leftovers: &Leftovers<'_>,
+    idle_timeout_s: f64,
     left: &[RequestBatch],
 ) {
     let goes = |pod: &Pod<'_>| pod.deleting && !pod.ended;
-    if left.is_empty() || context.leaving.is_empty() && !context.own.iter().any(goes) {
+    if left.is_empty() || leaving(leftovers).next().is_none() && !situation.own.iter().any(goes) {
         return;
     }
-    let pods: HashMap<&str, &Pod<'_>> = context.own.iter().map(|pod| (pod.name, pod)).collect();
-    let rooms = Rooms::of(state, context, &pods);
+    let pods: HashMap<&str, &Pod<'_>> = situation.own.iter().map(|pod| (pod.name, pod)).collect();
+    let rooms = Rooms::of(state, situation, leftovers, idle_timeout_s, &pods);
     let growing = rooms.growing.enumerate();
     let growing = growing.filter(|(at, _)| rooms.is_left.contains(at));
     let growing = growing.flat_map(|(at, numbers)| numbers.iter().map(move |number| (at, *number)));
@@ -173,7 +150,9 @@ struct Rooms {
 impl Rooms {
     fn of(
         state: &DecisionState,
-        context: &RoomContext<'_>,
+        situation: &Situation<'_>,
+        leftovers: &Leftovers<'_>,
+        idle_timeout_s: f64,
         pods: &HashMap<&str, &Pod<'_>>,
     ) -> Self {
         let mut rooms = Self {
@@ -188,13 +167,15 @@ impl Rooms {
         let names: HashMap<&str, KubeNodeIndex> =
             names.map(|(at, one)| (one.node.as_str(), at)).collect();
         let place = |pod: &Pod<'_>| pod.node.and_then(|node| names.get(node)).copied();
-        let leaving = context.leaving.iter().copied();
-        let deleted = context.own.iter().filter(|pod| pod.deleting && !pod.ended);
+        let deleted = situation
+            .own
+            .iter()
+            .filter(|pod| pod.deleting && !pod.ended);
         let goes = |node: &&PlannedNode| matches!(node.fate, Fate::Remove(_));
         let removed = state.in_order().filter(goes);
         let removed = removed.filter_map(|node| pods.get(node.pod()?).copied());
         let mut going: HashMap<&str, &Pod<'_>> = HashMap::default();
-        for pod in leaving.chain(deleted).chain(removed) {
+        for pod in leaving(leftovers).chain(deleted).chain(removed) {
             if going.insert(pod.name, pod).is_none()
                 && let Some(left) = place(pod).and_then(|at| rooms.left.get_mut(at))
             {
@@ -218,7 +199,7 @@ impl Rooms {
                 continue;
             }
             if let Some(resize) = &node.resize {
-                rooms.shrinks[at] += about_to_go(resize, context.now);
+                rooms.shrinks[at] += about_to_go(resize, situation.now);
                 if resize.can_grow() {
                     rooms.growing[at].push(number);
                 }
@@ -230,7 +211,7 @@ impl Rooms {
                 // A host goes with its whole replica only, and that may be on other Kubernetes
                 // nodes.
                 && group.hosts <= 1
-                && may_go(state, node, context.idle_timeout_s)
+                && may_go(state, node, idle_timeout_s)
             {
                 *above -= 1;
                 rooms.idle[at].push((number, pod.requests()));
@@ -245,7 +226,7 @@ impl Rooms {
         &self,
         state: &mut DecisionState,
         waiting: &[UnplacedPod],
-        context: &RoomContext<'_>,
+        situation: &Situation<'_>,
     ) {
         let mut groups = HashSet::default();
         for (group, asked) in waiting {
@@ -254,7 +235,7 @@ impl Rooms {
                 continue;
             }
             let name = state.name(*group).to_owned();
-            let before = context.rooms.get(&name);
+            let before = situation.history().rooms.get(&name);
             for (at, room) in self.left.enumerate() {
                 if !room.holds(*asked, 0.0)
                     || self.is_left.contains(&at)
@@ -264,7 +245,7 @@ impl Rooms {
                 }
                 let since = before.and_then(|nodes| nodes.get(&room.node));
                 // The clock may have been set back.
-                let since = since.map_or(context.now, |since| since.min(context.now));
+                let since = since.map_or(situation.now, |since| since.min(situation.now));
                 if state.rooms.values().map(BTreeMap::len).sum::<usize>() < MOST {
                     let nodes = state.rooms.entry(name.clone()).or_default();
                     nodes.insert(room.node.clone(), since);
@@ -374,7 +355,9 @@ impl Rooms {
 /// Whether an idle node may go before its idle timeout.
 #[expect(clippy::cast_precision_loss, reason = "milliseconds")]
 fn may_go(state: &DecisionState, node: &PlannedNode, of_cluster: f64) -> bool {
-    let of_group = state.group(node).and_then(|of| of.config.idle_timeout_s);
+    let of_group = state
+        .group(node)
+        .and_then(|of| of.config.idle_timeout.seconds());
     let idle_s = IDLE_S.min(of_group.unwrap_or(of_cluster) / 2.0);
     let is_idle = node.is_idle_worker() && node.idle_ms as f64 >= idle_s * 1000.0;
     is_idle && !state.is_on_standby(node)

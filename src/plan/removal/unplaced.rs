@@ -7,6 +7,7 @@
 
 use crate::hash::HashMap;
 use crate::plan::list::{GroupIndex, KubeNodeIndex};
+use crate::plan::nodes::group::suits_room_of;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::state::DecisionState;
 use crate::ray::resource::Amounts;
@@ -48,7 +49,7 @@ pub(crate) fn unscheduled(
 pub(crate) fn suits(state: &DecisionState, group: GroupIndex, there: Option<GroupIndex>) -> bool {
     let config = |group: GroupIndex| state.groups.get(group).map(|group| &group.config);
     let configs = config(group).zip(there.and_then(config));
-    configs.is_some_and(|(group, there)| group.suits_room_of(there))
+    configs.is_some_and(|(group, there)| suits_room_of(group, there))
 }
 
 /// Whether the scheduler has had the time to put a pod of the group onto the Kubernetes node, and has not.

@@ -8,6 +8,7 @@ use crate::plan::demand::shape::Shape;
 use crate::plan::list::{DemandIndex, GroupIndex, List, ListPosition, NodeIndex, StandbyIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode};
+use crate::plan::nodes::rows::Leftovers;
 use crate::plan::nodes::standby_role::StandbyRole;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
@@ -16,8 +17,9 @@ use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::state::{DecisionState, Floor, PlannedGroup};
 use crate::plan::removal::give_way;
-use crate::plan::standby::claims::{StandbyContext, claims};
-use crate::plan::standby::wanted::Wanted;
+use crate::plan::situation::Situation;
+use crate::plan::standby::claims::claims;
+use crate::plan::standby::goals::StandbyGoals;
 use crate::snapshot::gcs::ResourceRequest;
 
 /// The most steps for finding room for standby. They never count towards the work budget of the
@@ -51,12 +53,14 @@ pub(crate) enum StandbyKind {
 /// their way that are for that alone.
 pub(crate) fn keep_ready(
     state: &mut DecisionState,
-    wanted: &Wanted,
-    context: &StandbyContext<'_>,
+    goals: &StandbyGoals,
+    situation: &Situation<'_>,
+    leftovers: &Leftovers<'_>,
+    demands: &List<DemandIndex, Demand<'_>>,
 ) -> (Option<List<StandbyIndex, StandbyDemand>>, HashSet<String>) {
-    let (cores_short, begins) = claims(state, context);
+    let (cores_short, begins) = claims(state, situation, leftovers);
     let launch = cores_short.is_none() && !begins;
-    let kept = place(state, wanted, context.demands, launch);
+    let kept = place(state, goals, demands, launch);
     let required = state.required();
     let only_ready = state.order.iter().filter_map(|number| {
         let is_required = required.holds(*number);
@@ -77,12 +81,14 @@ pub(crate) fn keep_ready(
     }
     // Idle nodes that are not needed on standby any more remember since when that has been so.
     for node in state.nodes.iter_mut() {
-        let known = node.pod().and_then(|pod| context.history.standby.get(pod));
+        let known = node
+            .pod()
+            .and_then(|pod| situation.history().standby.get(pod));
         let is_free = node.is_idle() && node.fate == Fate::Stay;
         if let Some(memory) = known.filter(|_| is_free && node.standby.needed_for().is_none()) {
             // The need goes up and down with demand, and nodes should not come and go with it.
-            let released = memory.released_at.unwrap_or(context.now);
-            node.standby = StandbyRole::Released(released.min(context.now));
+            let released = memory.released_at.unwrap_or(situation.now);
+            node.standby = StandbyRole::Released(released.min(situation.now));
         }
     }
     (kept, only_ready)
@@ -100,7 +106,7 @@ pub(crate) fn given_up() -> Problem {
 /// Places what is wanted. `None` if that takes too many steps; then nothing is kept ready.
 fn place(
     state: &mut DecisionState,
-    wanted: &Wanted,
+    goals: &StandbyGoals,
     demands: &List<DemandIndex, Demand<'_>>,
     launch: bool,
 ) -> Option<List<StandbyIndex, StandbyDemand>> {
@@ -112,8 +118,8 @@ fn place(
         state.nodes[number].born = number;
     }
     let mut kept = List::default();
-    minima(state, wanted, launch, &mut kept);
-    headroom(state, wanted, demands, launch, &mut kept);
+    minima(state, goals, launch, &mut kept);
+    headroom(state, goals, demands, launch, &mut kept);
     let is_over = state.work.is_over();
     // Nothing grows for what is kept ready, so it takes no headroom. Where a maximum leaves no room
     // for it, its own report says so.
@@ -146,12 +152,12 @@ fn place(
 /// The nodes of the groups for which schedules have minima.
 fn minima(
     state: &mut DecisionState,
-    wanted: &Wanted,
+    goals: &StandbyGoals,
     launch: bool,
     kept: &mut List<StandbyIndex, StandbyDemand>,
 ) {
-    for (name, (replicas, reason)) in &wanted.minima {
-        let named = |group: &PlannedGroup| !group.config.is_head && group.config.name == *name;
+    for (name, (replicas, reason)) in &goals.minima {
+        let named = |group: &PlannedGroup| !group.config.is_head() && group.config.name == *name;
         let found = state.groups.enumerate().find(|(_, group)| named(group));
         let Some(number) = found.map(|(number, _)| number) else {
             continue;
@@ -198,16 +204,16 @@ fn minima(
 /// Room for requests.
 fn headroom(
     state: &mut DecisionState,
-    wanted: &Wanted,
+    goals: &StandbyGoals,
     demands: &List<DemandIndex, Demand<'_>>,
     launch: bool,
     kept: &mut List<StandbyIndex, StandbyDemand>,
 ) {
-    let requests = wanted.requests.iter();
+    let requests = goals.requests.iter();
     let mut rooms: Vec<StandbyDemand> = requests
         .map(|(request, count, reason)| room(request.clone(), u64::from(*count), reason, None))
         .collect();
-    rooms.extend(cpus(state, wanted));
+    rooms.extend(cpus(state, goals));
     let staying = state.count(PlannedNode::stays);
     let required = state.required();
     let stays_anyway = |(number, node): (NodeIndex, &PlannedNode)| {
@@ -253,7 +259,7 @@ fn headroom(
 }
 
 /// The CPUs to keep free: the larger one of the share of those in use and of the fixed number.
-fn cpus(state: &DecisionState, wanted: &Wanted) -> Option<StandbyDemand> {
+fn cpus(state: &DecisionState, goals: &StandbyGoals) -> Option<StandbyDemand> {
     let in_use: f64 = state.cpu.map_or(0.0, |cpu| {
         let staying = state.in_order().filter(|node| node.stays());
         let used = |node: &PlannedNode| {
@@ -265,14 +271,14 @@ fn cpus(state: &DecisionState, wanted: &Wanted) -> Option<StandbyDemand> {
         };
         staying.filter_map(used).sum()
     });
-    let share = wanted.share_percent.as_ref().map(|(percent, reason)| {
+    let share = goals.share_percent.as_ref().map(|(percent, reason)| {
         // Ray counts in ten-thousandths; a sum may be a little off.
         let cpus = (in_use * f64::from(*percent) / 100.0 - 1e-4)
             .ceil()
             .max(0.0);
         (cpus, reason, Some((*percent, in_use)))
     });
-    let fixed = wanted.cpus.as_ref();
+    let fixed = goals.cpus.as_ref();
     let fixed = fixed.map(|(cpus, reason)| (f64::from(*cpus), reason, None));
     let larger = match (fixed, share) {
         (Some(fixed), Some(share)) if share.0 > fixed.0 => Some(share),

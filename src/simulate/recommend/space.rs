@@ -7,7 +7,8 @@ use crate::quantity::Quantity;
 use crate::ray::{RayObject, Resource, Role};
 use crate::simulate::settings::NodePool;
 use crate::simulate::trace::{Summary, Trace, Widest};
-use crate::snapshot::cluster_object::{ClusterObject, DEFAULT_IDLE_TIMEOUT_S, GroupSpec};
+use crate::snapshot::cluster_object::{ClusterObject, DEFAULT_IDLE_TIMEOUT_S};
+use crate::snapshot::group_spec::GroupSpec;
 
 /// Idle timeouts to try, in seconds.
 const IDLE_TIMEOUTS: [f64; 11] = [
@@ -31,8 +32,6 @@ pub struct SearchedGroup {
     pub index: usize,
     /// Its name.
     pub name: Option<String>,
-    /// The cores and the memory of a pod, where both are known.
-    pub size: Option<(Quantity, Quantity)>,
     /// The limits of growth in place: cores and memory.
     pub limits: Option<(Quantity, Quantity)>,
 }
@@ -214,11 +213,11 @@ impl Draft<'_> {
 
     /// The least and the most replicas of a group, up to as many as the workload can use at once.
     fn replicas(&mut self, at: usize, spec: &GroupSpec) {
-        let hosts = integer(spec.hosts.unwrap_or(1).max(1));
+        let hosts = integer(i64::try_from(spec.hosts).unwrap_or(i64::MAX));
         let needed = |(resource, asked): (&str, f64)| {
             let mut amounts = spec.resources.as_ref().ok()?.iter();
-            let (_, amount) = amounts.find(|(name, amount)| *name == resource && *amount > 0)?;
-            Some((asked / (integer(amount) * hosts)).ceil())
+            let (_, amount) = amounts.find(|(name, amount)| name == resource && *amount > 0.0)?;
+            Some((asked / (amount * hosts)).ceil())
         };
         let asked = [("CPU", self.widest.cpus), ("GPU", self.widest.gpus)];
         let needed = asked.into_iter().filter_map(needed).fold(1.0, f64::max);
@@ -243,7 +242,8 @@ impl Draft<'_> {
 
     /// Other sizes of pods, and other limits of growth in place where a group has any.
     fn sizes(&mut self, at: usize, spec: &GroupSpec, group: &SearchedGroup, cluster: &Value) {
-        let pod = group.size.and_then(|size| cores(size.0));
+        let pod = spec.base.map(|base| base.cpu);
+        let pod = pod.filter(|cores| *cores > 0.0 && cores.fract() == 0.0);
         let largest = self.largest;
         let high = |today: f64| largest.unwrap_or(LARGER * today).max(today);
         // Whole numbers of cores around today's.
@@ -261,7 +261,7 @@ impl Draft<'_> {
             amounts.any(|(name, _)| !matches!(name.as_str(), "cpu" | "memory"))
         });
         let is_fixed = is_set || has_others || spec.fixed_by.is_some();
-        if let Some(today) = pod.filter(|_| !is_fixed && spec.hosts.unwrap_or(1) <= 1) {
+        if let Some(today) = pod.filter(|_| !is_fixed && spec.hosts == 1) {
             let field = (SearchField::PodCpus, Some(at));
             self.add(field, today, (1.0, high(today)), &sizes(today));
         }
@@ -278,10 +278,7 @@ fn group(spec: &GroupSpec, object: &ClusterObject) -> Option<SearchedGroup> {
     let Role::Worker { index } = spec.role else {
         return None;
     };
-    let listed = spec
-        .name
-        .as_deref()
-        .and_then(|name| object.ippr.resize_limits(name));
+    let listed = object.ippr.resize_limits(&spec.name);
     let listed = listed.filter(|_| object.ippr.is_well_formed());
     let limits = listed.and_then(|listed| {
         let cpu = listed.amount(Resource::Cpu)?;
@@ -289,8 +286,7 @@ fn group(spec: &GroupSpec, object: &ClusterObject) -> Option<SearchedGroup> {
     });
     Some(SearchedGroup {
         index,
-        name: spec.name.clone(),
-        size: spec.size,
+        name: Some(spec.name.clone()).filter(|name| !name.is_empty()),
         limits,
     })
 }

@@ -1,4 +1,4 @@
-//! Standby wanted at a moment: where several schedules hold, the largest value of each kind.
+//! The goals of standby at a moment: where several schedules hold, the largest value of each kind.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::plan::settings::{Headroom, ScheduledStandby};
 use crate::seconds::second_of;
 use crate::snapshot::gcs::{LiveNodes, ResourceRequest};
 
-/// For the work of how many Ray nodes that are about to leave there is to be room, at the most.
+/// The most Ray nodes about to leave for whose work there is to be room.
 const REPLACED: usize = 1_000;
 
-/// Standby wanted at a moment, each with the reason.
+/// The goals of standby at a moment, each with the reason.
 #[derive(Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct StandbyGoals {
     /// The largest share of the CPUs in use, in percent.
     pub(crate) share_percent: Option<(u32, StandbyReason)>,
     /// The largest number of CPUs.
@@ -26,13 +26,13 @@ pub(crate) struct Wanted {
     pub(crate) minima: BTreeMap<String, (u32, StandbyReason)>,
 }
 
-impl Wanted {
-    /// Standby wanted at `now`, in seconds since 1970.
+impl StandbyGoals {
+    /// The goals at `now`, in seconds since 1970.
     pub(crate) fn at(headroom: &Headroom, schedules: &[ScheduledStandby], now: f64) -> Self {
-        let mut wanted = Self::default();
-        wanted.raise_headroom(headroom, &StandbyReason::Headroom);
+        let mut goals = Self::default();
+        goals.raise_headroom(headroom, &StandbyReason::Headroom);
         let Ok(now) = Timestamp::from_second(second_of(now)) else {
-            return wanted;
+            return goals;
         };
         for schedule in schedules {
             let Some(until) = schedule.hours.until(now) else {
@@ -42,16 +42,16 @@ impl Wanted {
                 name: schedule.name.clone(),
                 until,
             };
-            wanted.raise_headroom(&schedule.headroom, &reason);
+            goals.raise_headroom(&schedule.headroom, &reason);
             for (group, replicas) in &schedule.min_replicas {
-                let entry = wanted.minima.entry(group.clone());
+                let entry = goals.minima.entry(group.clone());
                 let least = entry.or_insert_with(|| (0, reason.clone()));
                 if *replicas > least.0 {
                     *least = (*replicas, reason.clone());
                 }
             }
         }
-        wanted
+        goals
     }
 
     /// Adds room for the work of Ray nodes that are about to leave.
@@ -83,8 +83,8 @@ impl Wanted {
         names.map(String::as_str)
     }
 
-    /// Whether nothing is to be kept ready.
-    pub(crate) fn is_nothing(&self) -> bool {
+    /// True where nothing is to be kept ready.
+    pub(crate) fn is_empty(&self) -> bool {
         self.share_percent.is_none()
             && self.cpus.is_none()
             && self.requests.is_empty()

@@ -37,7 +37,7 @@ impl Retry {
     }
 }
 
-/// Whether less than `span_s` seconds have passed since a moment. One ahead of the clock, which was set back
+/// True if less than `span_s` seconds have passed since a moment. One ahead of the clock, which was set back
 /// since, has passed: it would hold for as much longer.
 pub fn is_recent(moment: f64, span_s: f64, now: f64) -> bool {
     (0.0..span_s).contains(&(now - moment))

@@ -121,7 +121,7 @@ impl<P: ListPosition> List<P, u64> {
 }
 
 impl<P: ListPosition> List<P, bool> {
-    /// Whether it holds at a position; beyond the end it does not.
+    /// The truth value at a position; false beyond the end.
     pub(crate) fn holds(&self, position: P) -> bool {
         self.get(position).copied().unwrap_or(false)
     }

@@ -85,7 +85,7 @@ impl HeldSize {
         })
     }
 
-    /// Whether the size holds. One that is said to hold for longer than any is written for does not:
+    /// True while the size holds. One that is said to hold for longer than any is written for does not:
     /// somebody else has written it, or a clock was set back.
     fn holds(&self, now: f64) -> bool {
         #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]

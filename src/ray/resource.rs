@@ -104,7 +104,7 @@ impl Amounts {
         }
     }
 
-    /// Whether the list has neither amount.
+    /// True for a list with neither amount.
     pub fn is_empty(&self) -> bool {
         self.cpu.is_none() && self.memory.is_none()
     }

@@ -53,7 +53,7 @@ const METADATA: Allowed = Keys(&[
     ("generation", Plain),
     ("creationTimestamp", Plain),
     ("deletionTimestamp", Plain),
-    // Whether KubeRay cleans up before a cluster that nobody uses goes.
+    // One of KubeRay's says that it cleans up before a cluster that nobody uses goes.
     ("finalizers", Each(&Plain)),
     // RayPolicies select clusters by labels, whatever the keys are; a recording keeps those that do.
     ("labels", AnyKey(&Plain)),

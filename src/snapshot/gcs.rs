@@ -152,7 +152,7 @@ pub struct ResourceRequest {
     #[prost(btree_map = "string, double", tag = "1")]
     #[serde(alias = "resources_bundle", deserialize_with = "amounts")]
     pub resources_bundle: BTreeMap<String, f64>,
-    /// Whether the request must be placed together with, or apart from, others.
+    /// Constraints to be placed together with, or apart from, others.
     #[prost(message, repeated, tag = "2")]
     #[serde(alias = "placement_constraints", deserialize_with = "nullable")]
     pub placement_constraints: Vec<PlacementConstraint>,
@@ -209,7 +209,7 @@ pub struct LabelConstraint {
     #[prost(string, tag = "1")]
     #[serde(alias = "label_key", deserialize_with = "nullable")]
     pub label_key: String,
-    /// Whether the label must have one of the values or none of them.
+    /// The operator: the label must have one of the values, or none of them.
     #[prost(enumeration = "LabelOperator", tag = "2")]
     #[serde(deserialize_with = "operator", serialize_with = "operator_name")]
     #[schemars(with = "LabelOperator")]
@@ -331,12 +331,12 @@ impl ClusterResourceState {
 }
 
 impl NodeState {
-    /// Whether the Ray node exists, with or without taking new work.
+    /// True for a Ray node that exists, with or without taking new work.
     pub fn is_alive(&self) -> bool {
         !matches!(self.status, NodeStatus::Dead | NodeStatus::Unspecified)
     }
 
-    /// Whether the Ray node runs, with work or without.
+    /// True for a Ray node that runs, with work or without.
     pub fn is_running(&self) -> bool {
         matches!(self.status, NodeStatus::Running | NodeStatus::Idle)
     }
@@ -357,7 +357,7 @@ impl NodeState {
         in_use.collect()
     }
 
-    /// Whether it is the head: only the head has this resource.
+    /// True for the head: only the head has this resource.
     pub fn is_head(&self) -> bool {
         self.total_resources.contains_key(HEAD_RESOURCE)
     }

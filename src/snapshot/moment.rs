@@ -10,7 +10,7 @@ pub fn moment(seconds: f64) -> String {
     whole.map(|moment| moment.to_string()).unwrap_or_default()
 }
 
-/// The same of whole seconds.
+/// A moment in whole seconds since 1970, as Kubernetes writes it.
 #[expect(clippy::cast_precision_loss, reason = "whole seconds since 1970")]
 pub fn whole_moment(seconds: i64) -> String {
     moment(seconds as f64)

@@ -92,8 +92,8 @@ fn untold(snapshot: &Snapshot, decided: &Decided<'_>, pod: &Pod<'_>) -> Option<N
     })
 }
 
-/// Whether a Ray node is to be told when it is gone. What was assumed gives way to what is known, and
-/// that only to an earlier time.
+/// True if a deadline is to be announced to a Ray node. A known time replaces an assumed one, and
+/// only an earlier time replaces a known one.
 fn is_news(departure: &Departure, told: Option<&ToldDeparture>) -> bool {
     let differs = |told: &ToldDeparture| {
         let earlier_s = told.gone_at - departure.gone_at;

@@ -15,7 +15,7 @@ pub(crate) struct NodeHeadroom {
     pub(crate) node: String,
     pub(crate) cpu: Quantity,
     pub(crate) memory: Quantity,
-    /// Whether the node is about to leave or in trouble, so that it has nothing to give, whatever
+    /// The node is about to leave or in trouble, so that it has nothing to give, whatever
     /// goes.
     pub(crate) is_closed: bool,
 }
@@ -75,7 +75,7 @@ impl NodeHeadroom {
         self.memory = sum.memory.unwrap_or_default();
     }
 
-    /// Whether there is room for a pod that asks for so much, if pods give up so many cores.
+    /// True with room for a pod that asks for so much, if pods give up so many cores.
     pub(crate) fn holds(&self, asked: Amounts, shrinks: f64) -> bool {
         let cpu = cores(asked.cpu.unwrap_or_default());
         !self.is_closed

@@ -60,7 +60,7 @@ impl InUse {
         })
     }
 
-    /// Whether so much memory is nearly full, or soon will be.
+    /// True for an amount of memory that is nearly full, or soon will be.
     pub(crate) fn fills(self, memory: i64) -> bool {
         // A tenant may report any number of bytes, a hundred times of which is beyond 64 bits.
         i128::from(self.soon) * 100 >= i128::from(memory) * NEAR

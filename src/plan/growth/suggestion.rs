@@ -47,7 +47,7 @@ pub(crate) fn follow(
     Ok(true)
 }
 
-/// Whether a suggestion no longer holds, because other pods may have left the node since. The first
+/// True for a suggestion that no longer holds, because other pods may have left the node since. The first
 /// one holds for a minute, each further one in a row for twice as long.
 pub(crate) fn is_old(memory: ResizeMemory, now: f64) -> bool {
     let lifetime = Retry::UP_TO_TEN_MINUTES.wait_s(memory.suggestions);

@@ -22,7 +22,7 @@ const SAFETY_FLOOR_S: f64 = 10.0;
 /// pod after this time, `request_status_timeout_s`, and one with a pod only after an hour.)
 const LAUNCH_TIMEOUT_S: f64 = 600.0;
 
-/// Whether a launch that was asked for at `since` has failed.
+/// True for a failed launch, by the time at which it was asked for.
 pub(crate) fn is_overdue(since: f64, now: f64) -> bool {
     now - since >= LAUNCH_TIMEOUT_S
 }

@@ -119,7 +119,7 @@ fn held(
     })
 }
 
-/// Whether a group can be served again for sure.
+/// True once a group can be served again for sure.
 fn is_over(group: &str, memory: &BlockMemory, own: &[Pod<'_>], started: &[&Pod<'_>]) -> bool {
     let showed = |pod: &Pod<'_>| memory.pods.iter().any(|name| name == pod.name);
     if memory.is_over {
@@ -133,7 +133,7 @@ fn is_over(group: &str, memory: &BlockMemory, own: &[Pod<'_>], started: &[&Pod<'
     memory.by_gate || own.iter().any(|pod| showed(pod) && begins(pod))
 }
 
-/// Whether pods of such a group start, and end then, or never become Ray nodes.
+/// True where pods of such a group start, and end then, or never become Ray nodes.
 fn ends_again(cause: BlockCause) -> bool {
     matches!(
         cause,

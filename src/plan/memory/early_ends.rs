@@ -63,7 +63,7 @@ pub(super) fn started<'a>(
         .collect()
 }
 
-/// Whether one of these pods is of the group, and was made since then.
+/// True if one of these pods is of the group, and was made since then.
 pub(super) fn is_made_since(pods: &[&Pod<'_>], group: &str, since: f64) -> bool {
     let is_new = |created: f64| created + ROUNDED_S >= since;
     let mut of_group = pods.iter().filter(|pod| pod.group == group);

@@ -22,7 +22,7 @@ pub(super) struct GatedReplica<'d> {
     pub(super) group: GroupIndex,
     /// Its pods, by name.
     pub(super) pods: Vec<&'d str>,
-    /// Whether demand, or what is kept ready, needs it.
+    /// Demand, or what is kept ready, needs it.
     pub(super) is_needed: bool,
 }
 
@@ -31,21 +31,21 @@ pub(super) struct Jump<'d> {
     /// The replicas that have not been admitted and that no placement group needs, those first that
     /// are taken back first.
     pub(super) replicas: Vec<GatedReplica<'d>>,
-    /// Whether any pod has scheduling gates.
+    /// A pod has scheduling gates.
     pub(super) is_gated: bool,
-    /// Whether it has been asked for as it is for long.
+    /// It has been asked for as it is for long.
     pub(super) is_refused: bool,
     /// The number of admitted replicas of its groups.
     pub(super) admitted: u64,
     /// By group, the number of replicas not admitted, those without a pod included.
     pub(super) pending: ByGroup<u64>,
-    /// Whether pods with scheduling gates are deleted in this round, so that what is asked for changes.
+    /// Pods with scheduling gates are deleted in this round, so that what is asked for changes.
     pub(super) is_less: bool,
     /// By group, the number of further nodes that are needed, but for placement groups.
     pub(super) needed: ByGroup<u64>,
     /// By group, the number of further nodes that placement groups need.
     pub(super) of_gangs: ByGroup<u64>,
-    /// Whether a group is part of it.
+    /// By group, true for a part of it.
     concerned: ByGroup<bool>,
 }
 
@@ -190,7 +190,7 @@ fn whole_replicas<'d>(
     found.into_iter().map(replica).collect()
 }
 
-/// Whether a node is for a placement group of several bundles.
+/// A test for nodes that are for a placement group of several bundles.
 fn of_gangs(decided: &Decided<'_>) -> impl Fn(&PlannedNode) -> bool {
     let gangs: List<DemandIndex, bool> = decided.demands.map(|demand| {
         let counts = demand.batches.iter().flatten().map(|batch| batch.count);

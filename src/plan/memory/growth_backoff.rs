@@ -121,7 +121,7 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
     growth_backoffs
 }
 
-/// Whether some demand waits that a pod of the group could take at its resize limits: another pod
+/// True if some demand waits that a pod of the group could take at its resize limits: another pod
 /// is launched for it, or would be if the maxima allowed that. Demand that fits at the base size
 /// does not count, because it is placed on the pod that is removed.
 fn is_wanted(decided: &Decided<'_>, group: GroupIndex) -> bool {

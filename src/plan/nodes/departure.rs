@@ -105,7 +105,7 @@ pub(crate) fn departures(
     by_pod
 }
 
-/// Whether somebody else deletes a pod that leaves, while KubeRay still counts it: KubeRay makes a pod
+/// True if somebody else deletes a pod that leaves, while KubeRay still counts it: KubeRay makes a pod
 /// in its place once it is gone, or before, if `replicas` is one more. (KubeRay,
 /// `raycluster_controller.go`, `reconcilePods`.) Replicas of several hosts are counted as wholes.
 pub(crate) fn is_evicted(

@@ -22,7 +22,7 @@ pub(crate) struct ClusterConfig {
     /// The most nodes that the cluster may have, the head included.
     pub(crate) max_nodes: u64,
     pub(crate) idle_timeout_s: f64,
-    /// Whether `upscalingMode` is `Conservative`.
+    /// `upscalingMode` is `Conservative`.
     pub(crate) conservative: bool,
     /// The position of each name in `groups`.
     positions: HashMap<String, GroupIndex>,
@@ -111,13 +111,13 @@ impl ClusterConfig {
         self.positions.get(name).copied()
     }
 
-    /// Whether the pod is in the `workersToDelete` of the group with that name.
+    /// True for a pod in the `workersToDelete` of the group with that name.
     pub(crate) fn is_listed(&self, group: &str, pod: &str) -> bool {
         let group = self.number(group).and_then(|at| self.groups.get(at));
         group.is_some_and(|group| group.listed.contains(pod))
     }
 
-    /// Whether no group of that name is in the RayCluster any more. A group that is there and
+    /// True if no group of that name is in the RayCluster any more. A group that is there and
     /// cannot be read is not lost: its nodes are left as they are.
     pub(crate) fn has_lost(&self, name: &str) -> bool {
         !name.is_empty() && self.number(name).is_none() && !self.unread.contains(name)
@@ -175,7 +175,7 @@ fn group_fault(group: &GroupSpec) -> Option<ProblemReason> {
     }
 }
 
-/// A pod of one group can run where a pod of the other group runs, as far as is known.
+/// True if a pod of one group can run where a pod of the other group runs, as far as is known.
 pub(crate) fn suits_room_of(group: &GroupSpec, other: &GroupSpec) -> bool {
     let is_plain = |group: &GroupSpec| {
         let mut resources = group.resources.iter().flatten();

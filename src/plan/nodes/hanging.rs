@@ -41,7 +41,7 @@ impl<'a> HangingPods<'a> {
         self.0.values().flatten()
     }
 
-    /// Whether a pod is one of them.
+    /// True for one of these pods.
     pub(crate) fn holds(&self, pod: &Pod<'_>) -> bool {
         let of_group = self.0.get(pod.group);
         let place = of_group.map(|pods| pods.binary_search_by_key(&pod.name, |one| one.name));
@@ -75,7 +75,7 @@ impl<'a> HangingPods<'a> {
     }
 }
 
-/// Whether a worker pod hangs in termination.
+/// True for a worker pod that hangs in termination.
 pub(crate) fn hangs(pod: &Pod<'_>, now: f64) -> bool {
     pod.role == PodRole::Worker && pod.killed_at().is_some_and(|at| now - at >= LATE_S)
 }

@@ -107,7 +107,7 @@ pub(crate) struct PlannedNode {
     pub(crate) unschedulable_s: Option<f64>,
     /// Seconds for which its pod has had scheduling gates, if it has.
     pub(crate) gated_s: Option<f64>,
-    /// Whether the node is counted at its resize limits, because a pod that starts can grow that
+    /// The node is counted at its resize limits, because a pod that starts can grow that
     /// far.
     pub(crate) at_resize_limits: bool,
     /// The prospect that its pod starts, if it is pending.
@@ -126,7 +126,7 @@ pub(crate) struct PlannedNode {
 }
 
 impl PlannedNode {
-    /// Whether its pod is pending and would not start now.
+    /// True for a pending pod that would not start now.
     pub(crate) fn is_blocked(&self) -> bool {
         self.start != StartProspect::Expected
     }
@@ -239,7 +239,7 @@ impl PlannedNode {
         }
     }
 
-    /// Whether the node is counted at the size that a resize will give it, and that is above the
+    /// True for a node that is counted at the size that a resize will give it, and that is above the
     /// size that it has.
     pub(crate) fn is_enlarged(&self, (cpu, memory): SizeNames) -> bool {
         let Some(resize) = self.resize.as_deref().filter(|r| r.is_in_progress()) else {
@@ -272,39 +272,39 @@ impl PlannedNode {
         self.class = [None; 2];
     }
 
-    /// Whether Ray runs in it and has been idle.
+    /// True where Ray runs and has been idle.
     pub(crate) fn is_idle(&self) -> bool {
         self.stage() == Stage::Running && self.idle_ms > 0
     }
 
-    /// Whether it is an idle worker on which no demand was placed.
+    /// True for an idle worker on which no demand was placed.
     pub(crate) fn is_idle_worker(&self) -> bool {
         self.is_idle() && !self.head && self.is_unneeded()
     }
 
-    /// Whether no demand of either source was placed on it.
+    /// True where no demand of either source was placed.
     pub(crate) fn is_unneeded(&self) -> bool {
         self.placed.iter().all(Vec::is_empty)
     }
 
-    /// Whether a request that was served before uses resources that a resize will give the node.
+    /// True if a request that was served before uses resources that a resize will give the node.
     pub(crate) fn has_promised_resources(&self) -> bool {
         let grown =
             |take: &Placement| matches!(take.step, PlacementStep::InFlight | PlacementStep::Grow);
         self.takes.iter().any(grown)
     }
 
-    /// Whether the node is not to be removed.
+    /// True for a node that is not to be removed.
     pub(crate) fn stays(&self) -> bool {
         self.removal().is_none()
     }
 
-    /// Whether it is needed, and KubeRay has not been asked for it yet.
+    /// True for a needed node that KubeRay has not been asked for yet.
     pub(crate) fn is_to_launch(&self) -> bool {
         self.fate == Fate::Launch || self.stage() == Stage::Queued && self.fate == Fate::Stay
     }
 
-    /// Whether its pod is deleted at once, because Ray does not run in it.
+    /// True if its pod is deleted at once, because Ray does not run in it.
     pub(crate) fn is_deleted(&self) -> bool {
         matches!(self.fate, Fate::Remove(_)) && self.stage() == Stage::Allocated
     }

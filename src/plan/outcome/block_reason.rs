@@ -114,7 +114,7 @@ pub enum StartStage {
 }
 
 impl BlockReason {
-    /// Whether no Kubernetes node has room for the pod.
+    /// True where no Kubernetes node has room for the pod.
     pub(crate) fn is_about_room(&self) -> bool {
         matches!(self, Self::Unschedulable { .. } | Self::NoNodeComes { .. })
     }

@@ -105,9 +105,9 @@ pub struct Departure {
     pub since: f64,
     /// The time at which the pod is gone, as far as is known or assumed, in seconds since 1970.
     pub gone_at: f64,
-    /// Whether that time is known, from the objects, or assumed.
+    /// True if that time is known from the objects, and not assumed.
     pub is_known: bool,
-    /// Whether that time counts from now on, because neither the objects say nor anybody remembers since
+    /// True if that time counts from now on, because neither the objects say nor anybody remembers since
     /// when the pod has been leaving: the next look from a workstation gives another one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counts_from_now: bool,

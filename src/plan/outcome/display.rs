@@ -86,7 +86,7 @@ impl fmt::Display for ClusterEnd {
 }
 
 impl Plan {
-    /// Whether the plan has nothing to do.
+    /// True for a plan that has nothing to do.
     pub fn is_quiet(&self) -> bool {
         let acts = |group: &GroupPlan| {
             group.launch_now > 0
@@ -163,14 +163,14 @@ impl PodResize {
         format!("{cpu} CPU, {memory}")
     }
 
-    /// Whether the pod only gives something up.
+    /// True if the pod only gives something up.
     pub fn only_shrinks(&self) -> bool {
         let grows =
             self.cpu_milli > self.cpu_milli_now || self.memory_bytes > self.memory_bytes_now;
         self.raylet_first && !grows
     }
 
-    /// Whether it asks for the size that the pod has, which takes an earlier resize back.
+    /// True if it asks for the size that the pod has, which takes an earlier resize back.
     pub fn is_rollback(&self) -> bool {
         self.cpu_milli == self.cpu_milli_now && self.memory_bytes == self.memory_bytes_now
     }

@@ -30,7 +30,7 @@ impl WorkBudget {
         left > 0
     }
 
-    /// Whether no steps are left. The decision is then incomplete, and must not be used.
+    /// True once no steps are left. The decision is then incomplete, and must not be used.
     pub(crate) fn is_over(&self) -> bool {
         self.0.get() == 0
     }

@@ -210,7 +210,7 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
         Some((number, count, trial))
     }
 
-    /// Whether any more nodes could be picked.
+    /// True while more nodes could be picked.
     pub(crate) fn has_more(&mut self) -> bool {
         self.top().is_some()
     }

@@ -77,7 +77,7 @@ impl Packing<'_> {
         (may && (room.is_none() || from.is_below(goal))).then_some((from, goal))
     }
 
-    /// Whether a pod would be in one of these states if it grew as far as it can.
+    /// True if a pod would be in one of these states once it had grown as far as it can.
     fn is_useless(&mut self, number: NodeIndex, useless: &HashSet<u32>) -> bool {
         if useless.is_empty() {
             return false;

@@ -104,7 +104,7 @@ impl Packing<'_> {
         left.collect()
     }
 
-    /// Whether no unit of any request is left.
+    /// True once no unit of any request is left.
     pub(crate) fn has_placed_all(&self) -> bool {
         self.batches.iter().all(|batch| batch.count == 0)
     }

@@ -61,7 +61,7 @@ pub(crate) fn servable(state: &DecisionState, left: &[RequestBatch]) -> Vec<Requ
     others.copied().collect()
 }
 
-/// Whether a node could hold a unit of the shape if nothing else ran on it, and it had so much of each resource.
+/// True if a node could hold a unit of the shape, were it empty and had so much of each resource.
 pub(crate) fn could_hold(
     state: &DecisionState,
     node: &PlannedNode,

@@ -29,7 +29,7 @@ pub(crate) struct DecisionState {
     /// The numbers of the nodes in the order of Ray's list. Among equally good nodes the earlier
     /// one wins.
     pub(crate) order: Vec<NodeIndex>,
-    /// Whether a group is blocked, or a pending node would not start now.
+    /// A group is blocked, or a pending node would not start now.
     pub(crate) has_blocked: bool,
     /// The headroom of the Kubernetes nodes.
     pub(crate) headrooms: List<KubeNodeIndex, NodeHeadroom>,
@@ -41,7 +41,7 @@ pub(crate) struct DecisionState {
     pub(crate) max_workers: u64,
     /// The number of nodes of the groups that cannot be read, whether they are in `nodes` or not.
     pub(crate) unread_nodes: u64,
-    /// Whether a launch was cut short by `max_workers`.
+    /// A launch was cut short by `max_workers`.
     pub(crate) is_cut: bool,
     pub(crate) conserve_gpus: bool,
     pub(crate) work: WorkBudget,
@@ -184,7 +184,7 @@ impl DecisionState {
         self.max_workers.saturating_sub(taken)
     }
 
-    /// Whether a node has room that is kept ready, or is one of those that a schedule may keep.
+    /// True for a node with room that is kept ready, or that a schedule may keep.
     pub(crate) fn is_on_standby(&self, node: &PlannedNode) -> bool {
         let floor = self.group(node).and_then(|group| group.floor);
         node.standby.needed_for().is_some() || floor.is_some()
@@ -232,7 +232,7 @@ impl DecisionState {
             .collect()
     }
 
-    /// Whether KubeRay leaves the cluster alone, because a group is suspended.
+    /// True while KubeRay leaves the cluster alone, because a group is suspended.
     pub(crate) fn is_left_alone(&self) -> bool {
         self.groups.iter().any(|group| group.config.suspended)
     }

@@ -33,7 +33,7 @@ pub(crate) struct DrainingExcess {
 }
 
 impl DrainingExcess {
-    /// Whether the node is to be stopped now.
+    /// True for a node that is to be stopped now.
     pub(crate) fn is_stopped(&self, now: f64) -> bool {
         let again = |at: f64| now - at >= STOP_AGAIN_S;
         now >= self.stop_at && self.memory.stopped_at.is_none_or(again)

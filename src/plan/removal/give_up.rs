@@ -125,7 +125,7 @@ pub(crate) fn scattered(state: &mut DecisionState, bundles: &HashSet<ShapeId>) {
     give_up(state, RemovalCause::Scattered, is_spare);
 }
 
-/// Whether an empty node of that kind could hold one of the bundles, at the size that it has or may
+/// True if an empty node of that kind could hold one of the bundles, at the size that it has or may
 /// grow to.
 fn could_hold(state: &DecisionState, node: &PlannedNode, bundles: &HashSet<ShapeId>) -> bool {
     // Whoever runs code in a Ray cluster may ask for any number of bundles, each of another shape.

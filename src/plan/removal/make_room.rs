@@ -37,11 +37,11 @@ const IDLE_S: f64 = 10.0;
 /// The most steps for looking for room. They do not count towards the work budget of the decision.
 const STEPS: u64 = 1_000_000;
 
-/// The same, of looking for idle nodes that wait for room. Few do, and those that are not found go a moment
+/// The most steps for looking for idle nodes that wait for room. Few do, and those that are not found go a moment
 /// too early.
 const WAITING_STEPS: u64 = 10_000;
 
-/// For so many Kubernetes nodes it is remembered at the most that they have room. Of any further one, room counts for
+/// The most Kubernetes nodes of which it is remembered that they have room. On any further one, room counts for
 /// as long as it is there.
 const MOST: usize = 1000;
 
@@ -254,7 +254,7 @@ impl Rooms {
         }
     }
 
-    /// Whether a pod of a group may run on a Kubernetes node, as far as is known.
+    /// True if a pod of a group may run on a Kubernetes node, as far as is known.
     fn may_run(&self, state: &DecisionState, group: GroupIndex, at: KubeNodeIndex) -> bool {
         let mut there = self.groups[at].iter();
         there.any(|there| suits(state, group, Some(*there)))
@@ -352,7 +352,7 @@ impl Rooms {
     }
 }
 
-/// Whether an idle node may go before its idle timeout.
+/// True for an idle node that may go before its idle timeout.
 #[expect(clippy::cast_precision_loss, reason = "milliseconds")]
 fn may_go(state: &DecisionState, node: &PlannedNode, of_cluster: f64) -> bool {
     let of_group = state
@@ -363,7 +363,7 @@ fn may_go(state: &DecisionState, node: &PlannedNode, of_cluster: f64) -> bool {
     is_idle && !state.is_on_standby(node)
 }
 
-/// Whether a running node could take a unit of the batch, if its Kubernetes node had so much left.
+/// True if a running node could take a unit of the batch, given so much room on its Kubernetes node.
 fn could_take(
     state: &DecisionState,
     number: NodeIndex,

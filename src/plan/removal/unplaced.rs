@@ -45,14 +45,14 @@ pub(crate) fn unscheduled(
     waiting.filter_map(asked).collect()
 }
 
-/// Whether a pod of one group can run where a pod of the other one runs, as far as is known.
+/// True if a pod of one group can run where a pod of the other one runs, as far as is known.
 pub(crate) fn suits(state: &DecisionState, group: GroupIndex, there: Option<GroupIndex>) -> bool {
     let config = |group: GroupIndex| state.groups.get(group).map(|group| &group.config);
     let configs = config(group).zip(there.and_then(config));
     configs.is_some_and(|(group, there)| suits_room_of(group, there))
 }
 
-/// Whether the scheduler has had the time to put a pod of the group onto the Kubernetes node, and has not.
+/// True if the scheduler has had the time to put a pod of the group onto the Kubernetes node, and has not.
 pub(crate) fn is_refused(
     state: &DecisionState,
     (group, at): (GroupIndex, KubeNodeIndex),

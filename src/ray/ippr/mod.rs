@@ -136,7 +136,7 @@ impl Ippr {
         ippr
     }
 
-    /// Whether the annotation lists a group with that name.
+    /// True if the annotation lists a group with that name.
     pub fn lists(&self, group: &str) -> bool {
         self.resize_limits(group).is_some()
     }
@@ -146,13 +146,13 @@ impl Ippr {
         self.groups.get(*self.positions.get(group)?)
     }
 
-    /// Whether Ray can read the annotation, so that nothing in it makes Ray's loop abort or ignore
+    /// True if Ray can read the annotation, so that nothing in it makes Ray's loop abort or ignore
     /// it. Resize limits that are not quantities are another matter (rule RF104).
     pub fn is_well_formed(&self) -> bool {
         self.problems.is_empty()
     }
 
-    /// Whether the annotation says nothing at all, which is allowed.
+    /// True for an annotation that says nothing at all, which is allowed.
     pub fn is_idle(&self) -> bool {
         self.groups.is_empty() && self.problems.is_empty()
     }

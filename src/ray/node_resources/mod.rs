@@ -130,7 +130,7 @@ impl NodeResources {
     }
 }
 
-/// Whether KubeRay takes a resource for GPUs: `nvidia.com/gpu` and others, and slices of MIG.
+/// True for a resource that KubeRay takes for GPUs: `nvidia.com/gpu` and others, and slices of MIG.
 /// (`IsGPUResourceKey`.)
 fn is_gpu(name: &str) -> bool {
     name.ends_with("gpu") || name.starts_with("nvidia.com/mig-") && name.ends_with("gb")

@@ -35,7 +35,7 @@ pub struct Unbounded {
 pub struct ContainerBounds {
     /// The limit that the API server gives a container without one (a LimitRange's default).
     pub default: Option<Quantity>,
-    /// Whether a limit of the pod as a whole counts, because the API server knows of such limits.
+    /// A limit of the pod as a whole counts, because the API server knows of such limits.
     pub pod_level: bool,
 }
 

@@ -23,11 +23,11 @@ pub struct ClusterObject {
     pub ippr: Ippr,
     /// The annotation `rayfit.dev/initial-sizes`.
     pub initial_sizes: InitialSizes,
-    /// Whether Kueue admits the cluster and its pods, by what their templates ask for.
+    /// Kueue admits the cluster and its pods, by what their templates ask for.
     pub is_queued: bool,
     /// `spec`, if it is there.
     pub spec: Option<ClusterSpec>,
-    /// Whether KubeRay says that it could not make a worker pod.
+    /// KubeRay says that it could not make a worker pod.
     pub fails_to_create: bool,
 }
 
@@ -36,11 +36,11 @@ pub struct ClusterObject {
 pub struct ClusterSpec {
     /// The groups: the head first, then the worker groups in their order.
     pub groups: Vec<GroupSpec>,
-    /// Whether `workerGroupSpecs` is there, and is a list.
+    /// `workerGroupSpecs` is a list, and not absent.
     pub lists_workers: bool,
-    /// Whether `autoscalerOptions` is there, and is null.
+    /// `autoscalerOptions` is null, and not absent.
     pub has_null_options: bool,
-    /// Whether `autoscalerOptions.upscalingMode` is `Conservative`.
+    /// `autoscalerOptions.upscalingMode` is `Conservative`.
     pub conservative: bool,
     /// `autoscalerOptions.idleTimeoutSeconds`
     pub idle_timeout: IdleTimeout,
@@ -61,7 +61,7 @@ pub struct IdleEnd {
     pub timeout: Number,
     /// `policy`; `Suspend` if it is absent.
     pub policy: String,
-    /// Whether it is suspended already (`idleSuspend`).
+    /// It is suspended already (`idleSuspend`).
     pub is_suspended: bool,
 }
 

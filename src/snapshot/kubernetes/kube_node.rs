@@ -43,7 +43,7 @@ pub struct NodeMetadata {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct KubeNodeSpec {
-    /// Whether the node is cordoned: no new pods are scheduled to it.
+    /// True for a cordoned node: no new pods are scheduled to it.
     #[serde(
         deserialize_with = "nullable",
         skip_serializing_if = "std::ops::Not::not"
@@ -63,7 +63,7 @@ impl KubeNode {
         seconds(self.metadata.deletion_timestamp.as_deref()?)
     }
 
-    /// Whether pods on it may grow: it is neither about to leave nor in trouble.
+    /// True if pods on it may grow: it is neither about to leave nor in trouble.
     pub fn is_open(&self) -> bool {
         self.metadata.deletion_timestamp.is_none()
             && !self.spec.unschedulable

@@ -42,7 +42,7 @@ impl ClusterId {
         }
     }
 
-    /// Whether a pod belongs to the RayCluster. Objects of the API server have a namespace and a
+    /// True for a pod of the RayCluster. Objects of the API server have a namespace and a
     /// UID.
     pub fn owns(&self, pod: &PodMetadata) -> bool {
         let same_namespace = match (&self.namespace, &pod.namespace) {
@@ -100,7 +100,7 @@ impl OwnPods {
         self.pods.len()
     }
 
-    /// Whether there are no pods.
+    /// True without any pod.
     pub fn is_empty(&self) -> bool {
         self.pods.is_empty()
     }

@@ -137,7 +137,7 @@ pub struct OwnerReference {
     pub name: String,
     /// The UID.
     pub uid: String,
-    /// Whether this owner controls the pod.
+    /// True if this owner controls the pod.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<bool>,
 }
@@ -228,7 +228,7 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// Whether there are neither requests nor limits of CPU or memory.
+    /// True with neither requests nor limits of CPU or memory.
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty() && self.limits.is_empty()
     }
@@ -275,13 +275,13 @@ pub struct ContainerStatus {
     /// The name of the container.
     #[serde(deserialize_with = "nullable")]
     pub name: String,
-    /// Whether its readiness probe succeeds, or it has none.
+    /// True if its readiness probe succeeds, or it has none.
     #[serde(deserialize_with = "nullable")]
     pub ready: bool,
     /// The number of restarts of the container.
     #[serde(deserialize_with = "nullable")]
     pub restart_count: i64,
-    /// Whether the container waits, runs or has ended.
+    /// The state: the container waits, runs or has ended.
     #[serde(deserialize_with = "nullable")]
     pub state: ContainerState,
     /// The resources that the container was given.
@@ -292,7 +292,7 @@ pub struct ContainerStatus {
     pub allocated_resources: Option<Amounts>,
 }
 
-/// Whether a container waits, runs or has ended.
+/// The state of a container: it waits, runs or has ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ContainerState {

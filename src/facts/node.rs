@@ -101,6 +101,7 @@ impl Nodes {
     /// Puts nodes in order.
     pub fn new(mut nodes: Vec<Node>) -> Self {
         nodes.sort_by(|left, right| {
+            // By name at last, so that messages name the same of several equal nodes each time.
             (right.cpu, right.memory, &left.name).cmp(&(left.cpu, left.memory, &right.name))
         });
         let mut by_memory: Vec<usize> = (0..nodes.len()).collect();

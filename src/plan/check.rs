@@ -117,6 +117,7 @@ pub enum Violation {
 
 /// Returns the rules that `plan`, which was made from `snapshot`, breaks.
 pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
+    // Read anew from the snapshot, and not taken from the decision, whose faults it is to find.
     let config = ClusterConfig::of(&snapshot.ray_cluster);
     let group_of = |name: &str| config.groups.get(config.number(name)?);
     let pods: HashMap<&str, Pod<'_>> = snapshot.pods.iter().map(|pod| (pod.name, pod)).collect();
@@ -164,6 +165,7 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
             let pod = name.to_owned();
             violations.push(Violation::ResizedTwice { pod });
         }
+        // Kubernetes goes by the name alone, so a foreign one would resize a foreign pod.
         let Some(pod) = pods.get(name) else {
             let pod = name.to_owned();
             violations.push(Violation::ResizesForeign { pod });

@@ -78,6 +78,8 @@ pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport
     }
     let mut decided = run(&situation, &goals, config, &attempts);
     let (cluster, patience) = (snapshot.title(), settings.unschedulable_s);
+    // What is given up leaves its room to others, which may change anything decided after it: all of it is decided
+    // once more.
     if situation.is_rayfit() && attempts.give_up(&decided, &cluster, patience) {
         decided = run(&situation, &goals, read(), &attempts);
     }
@@ -205,9 +207,11 @@ fn release(
     if situation.is_rayfit() && demand_waits {
         give_up::vain(state);
     }
+    // Last, because what shrinks and what goes in any case may leave enough room.
     if makes_room {
         make_room(state, situation, leftovers, idle_timeout_s, waiting);
     }
+    // After all removals: a host goes only if all hosts of its replica do.
     state.hold_back();
     if state.is_cut {
         decided.problems.push(enforce::cut_short(state.max_workers));

@@ -72,6 +72,7 @@ pub fn is_cut_short(container: &Container<'_>) -> bool {
     let command = object_in(container.spec, &[lifecycle, hook, "exec"])
         .map_or(&[][..], |exec| list_at(exec, "command"));
     let words: Vec<&str> = command.iter().filter_map(Value::as_str).collect();
+    // The words may be divided in any way: `ray`, `stop`, or a script for a shell.
     words.join(" ").contains("ray stop")
 }
 

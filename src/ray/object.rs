@@ -175,6 +175,7 @@ impl<'a> RayObject<'a> {
     pub fn is_deleting(&self) -> bool {
         self.metadata()
             .and_then(|metadata| metadata.get("deletionTimestamp"))
+            // Clients in Go write `null` for a time that is not set.
             .is_some_and(|timestamp| !timestamp.is_null())
     }
 
@@ -196,6 +197,7 @@ impl<'a> RayObject<'a> {
             .iter()
             .filter_map(Value::as_object)
             .filter(|owner| {
+                // Of any version: objects of `v1alpha1` are still stored somewhere.
                 text_at(owner, "apiVersion").is_some_and(|version| version.starts_with("ray.io/"))
                     && owner.get("controller").and_then(Value::as_bool) == Some(true)
             })

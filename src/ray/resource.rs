@@ -80,6 +80,7 @@ impl Resource {
         let whole = i64::try_from(amount.ceil_units())
             .ok()
             .filter(|bytes| self == Self::Memory && *bytes >= MEBIBYTE)
+            // Rounded down, because what is proposed must be possible.
             .map(|bytes| Quantity::from_units(bytes - bytes % MEBIBYTE));
         self.show(whole.unwrap_or(amount))
     }
@@ -159,6 +160,7 @@ impl Amounts {
     fn join(self, other: Self, both: impl Fn(Quantity, Quantity) -> Quantity) -> Self {
         let one = |this: Option<Quantity>, other: Option<Quantity>| match (this, other) {
             (Some(this), Some(other)) => Some(both(this, other)),
+            // An absent amount says nothing, and is not zero.
             (this, other) => this.or(other),
         };
         Self {
@@ -182,6 +184,7 @@ impl Serialize for Amounts {
 
 impl<'de> Deserialize<'de> for Amounts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // Clients in Go write `null` for a map without entries.
         let all = Option::<BTreeMap<String, Value>>::deserialize(deserializer)?.unwrap_or_default();
         let read = |name: &str| Quantity::from_json(all.get(name)?).ok();
         Ok(Self {

@@ -73,8 +73,8 @@ pub fn run(
     // after its last job.
     let mut spec = run.world.cluster.spec.iter();
     let own = spec.clone().flat_map(|spec| &spec.groups);
-    let own = own.filter_map(|group| group.idle_timeout.seconds());
-    let common = spec.find_map(|spec| spec.idle_timeout.seconds());
+    let own = own.filter_map(|group| group.idle_timeout_s());
+    let common = spec.find_map(|spec| spec.idle_timeout_s());
     let idle_s = own.fold(common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S), f64::max);
     run.pass((idle_s.clamp(0.0, 86_400.0) + TAIL_S).max(settings.tail_s));
     // Small pods may be kept for longer.

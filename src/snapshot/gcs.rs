@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::canonical::{Integer, amounts, base64, enumerated, hex, integer, is_default, nullable};
+use super::canonical::{
+    amounts, base64, enumerated, hex, integer, integer_schema, is_default, nullable,
+};
 use crate::hash::HashMap;
 
 /// The state of the Ray cluster as its GCS knows it.
@@ -79,7 +81,7 @@ pub struct NodeState {
     pub status: NodeStatus,
     /// Milliseconds for which the Ray node has been idle.
     #[serde(alias = "idle_duration_ms", deserialize_with = "integer")]
-    #[schemars(with = "Integer")]
+    #[schemars(schema_with = "integer_schema")]
     pub idle_duration_ms: i64,
     /// Labels that the Ray node keeps.
     #[serde(deserialize_with = "nullable")]
@@ -140,7 +142,7 @@ pub struct ResourceRequestByCount {
     /// The number of wanted units.
     #[prost(int64, tag = "2")]
     #[serde(deserialize_with = "integer")]
-    #[schemars(with = "Integer")]
+    #[schemars(schema_with = "integer_schema")]
     pub count: i64,
 }
 
@@ -333,6 +335,7 @@ impl ClusterResourceState {
 impl NodeState {
     /// True for a Ray node that exists, with or without taking new work.
     pub fn is_alive(&self) -> bool {
+        // A node of unknown status takes no work, so nothing may be placed on it.
         !matches!(self.status, NodeStatus::Dead | NodeStatus::Unspecified)
     }
 

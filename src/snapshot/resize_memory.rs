@@ -81,6 +81,7 @@ impl ShrinkFailures {
     #[must_use]
     pub fn and_one(self, now: f64) -> Self {
         Self {
+            // Old failures are forgotten first, so that rare ones never add up.
             count: self.lately(now).saturating_add(1),
             at: now,
         }

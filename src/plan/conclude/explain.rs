@@ -8,7 +8,7 @@ use crate::plan::decided::Decided;
 use crate::plan::demand::requests::Demand;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{from_cores, milli};
-use crate::plan::list::{GroupIndex, ListPosition, StandbyIndex};
+use crate::plan::list::{GroupIndex, StandbyIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::nodes::standby_role::KeptReason;
@@ -50,9 +50,10 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> (Vec<DemandReport>, Vec<Standb
     let mut rooms = decided.standby.map(|_| Places::new());
     for node in decided.state.in_order() {
         for take in &node.takes {
+            // Standby demands are numbered after the demands, so a number behind the list is one of theirs.
             let tally = match decided.demands.behind(take.demand) {
                 None => placed.get_mut(take.demand),
-                Some(number) => rooms.get_mut(StandbyIndex::at(number)),
+                Some(number) => rooms.get_mut(StandbyIndex::from(number)),
             };
             if let Some(tally) = tally {
                 let (count, nodes) = tally.entry((take.step, node.group())).or_default();
@@ -180,6 +181,7 @@ fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
         let Some((pod, reason)) = node.pod().zip(remark(decided, node)) else {
             continue;
         };
+        // One entry for equal reasons: a report on ten thousand nodes would be as many lines otherwise.
         let at = *index
             .entry((node.group(), reason.clone()))
             .or_insert_with(|| {
@@ -239,6 +241,7 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
     if resize.is_to_send() {
         return None;
     }
+    // A resize in progress comes first: as long as it lasts, the pod is asked for nothing else.
     if let Some(at) = resize.note.resizing_at {
         #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
         let since = (decided.now - at as f64).max(0.0);

@@ -33,6 +33,7 @@ pub(crate) fn holds(settings: &PlanSettings, decided: &Decided<'_>) -> Vec<NodeH
             (true, true) if runs && node.idle_ms >= IDLE_MS => false,
             _ => return None,
         };
+        // Each change is a write to the API server; those beyond `MOST` follow in the next rounds.
         let pod = pod.name.to_owned();
         Some(NodeHold { pod, holds })
     };

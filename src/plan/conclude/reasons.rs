@@ -119,6 +119,7 @@ fn of_shape(decided: &Decided<'_>, staying: &ByGroup<u64>, shape: ShapeId) -> Ve
 fn why_not(decided: &Decided<'_>, group: &PlannedGroup, staying: u64, shape: &Shape) -> Shortfall {
     let state = &decided.state;
     let (template, config) = (&group.template, &group.config);
+    // Labels first: where they differ, no size would help.
     if !admits(shape, &template.labels) {
         return if config.is_head() || !config.labels.is_empty() {
             Shortfall::OtherLabels
@@ -144,6 +145,7 @@ fn why_not(decided: &Decided<'_>, group: &PlannedGroup, staying: u64, shape: &Sh
     if config.is_head() {
         return Shortfall::OneHead;
     }
+    // KubeRay counts a draining pod until it is gone, so it still has a place of the maximum.
     if staying.saturating_add(group.draining) >= config.max {
         return Shortfall::MaxReplicas(config.max_replicas.unwrap_or(0));
     }

@@ -150,6 +150,7 @@ impl Shapes {
                 LabelPlacement::Nothing => [3, 0, 0],
             });
         }
+        // Each part begins with its kind or its length, so that different shapes have different codes.
         for selector in &shape.selectors {
             code.extend([4, selector.len() as u64]);
             for condition in selector {

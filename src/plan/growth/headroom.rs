@@ -67,6 +67,7 @@ impl NodeHeadroom {
 
     /// Puts back what a pod asked for.
     pub(crate) fn put(&mut self, load: Amounts) {
+        // Nothing starts or grows on a node that is about to leave, whatever goes from it.
         if self.is_closed {
             return;
         }

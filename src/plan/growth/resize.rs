@@ -123,6 +123,7 @@ impl Resize {
 
     /// The size to grow to now: the limit, or as near to it as the node headroom allows.
     pub(crate) fn goal(&self, headroom: Option<&NodeHeadroom>) -> Size {
+        // The spec of a pod has room for one wish: asking again would replace a resize that is under way.
         let limit = self.limit();
         match headroom {
             Some(headroom) => headroom.bound(self.current, limit),
@@ -134,6 +135,7 @@ impl Resize {
     /// The size that it has or is about to have, and that counts as a load on its Kubernetes node.
     pub(crate) fn has(&self) -> Size {
         match self.progress {
+            // The kubelet has put it off or refused it, so it gives the pod nothing yet.
             ResizeProgress::Pending(_) | ResizeProgress::Error => self.current,
             _ => self.current.max(self.desired),
         }
@@ -178,6 +180,7 @@ impl Resize {
             && self.note.last_failed_at.is_none()
             && self.barred_until.is_none()
             && !self.noted_sync
+            // The next smaller size is a multiple of the base size, which must not be zero.
             && self.base.cpu > 0.0
     }
 

@@ -86,6 +86,7 @@ fn with(mut bursts: Vec<BurstMemory>, needed: u64, now: f64) -> Vec<BurstMemory>
                 until: None,
                 pods: needed,
             });
+            // Work changes over time, so the oldest burst says least about the next gap.
             let above = bursts.len().saturating_sub(MOST);
             bursts.drain(..above);
         }

@@ -31,7 +31,7 @@ pub(super) const FORGOTTEN_AFTER_S: f64 = 3600.0;
 pub(crate) struct JumpRoom {
     /// By group; `None` sets no bound.
     pub(crate) limits: ByGroup<Option<u64>>,
-    /// That is less than what is needed.
+    /// Less than what is needed.
     pub(crate) is_short: bool,
 }
 

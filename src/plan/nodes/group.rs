@@ -70,7 +70,7 @@ impl ClusterConfig {
         config.conservative = spec.conservative;
         // Ray turns seconds into minutes and back. The same arithmetic gives the same number to the
         // last bit.
-        let idle = spec.idle_timeout.seconds();
+        let idle = spec.idle_timeout_s();
         config.idle_timeout_s =
             idle.map_or(DEFAULT_IDLE_TIMEOUT_S, |seconds| seconds / 60.0 * 60.0);
         config.read_resize_limits(spec, &cluster.ippr);

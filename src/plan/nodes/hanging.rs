@@ -30,6 +30,7 @@ impl<'a> HangingPods<'a> {
         for pod in pods.filter(|pod| !config.is_listed(pod.group, pod.name)) {
             hanging.0.entry(pod.group).or_default().push(pod);
         }
+        // By name, whatever the order of the snapshot is: problems name the first of them, and `holds` searches by it.
         for pods in hanging.0.values_mut() {
             pods.sort_unstable_by_key(|pod| pod.name);
         }

@@ -5,7 +5,7 @@ use crate::plan::demand::names::Name;
 use crate::plan::demand::shape::ShapeId;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::{Size, counted};
-use crate::plan::list::{DemandIndex, GroupIndex, ListPosition, NodeIndex};
+use crate::plan::list::{DemandIndex, GroupIndex, NodeIndex};
 use crate::plan::nodes::life::{NodeLife, RayInPod, Stage};
 use crate::plan::nodes::standby_role::{KeptReason, StandbyRole};
 use crate::plan::outcome::cause::RemovalCause;
@@ -339,7 +339,8 @@ impl NodeClasses {
         // `u64::MAX` is the bit pattern of a NaN; NaN amounts in the GCS's answer were rejected before.
         let bits = |amount: Option<f64>| amount.map_or(u64::MAX, f64::to_bits);
         let mut code = vec![
-            node.group().map_or(u64::MAX, |group| group.number() as u64),
+            node.group()
+                .map_or(u64::MAX, |group| usize::from(group) as u64),
             u64::from(running) * 2 + u64::from(node.head),
             node.untouched.into(),
             node.amounts.len() as u64,

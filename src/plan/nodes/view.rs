@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::demand::requests::requests;
-use crate::plan::list::{GroupIndex, ListPosition, NodeIndex};
+use crate::plan::list::{GroupIndex, NodeIndex};
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::life::{NodeLife, RayInPod, Stage};
 use crate::plan::nodes::node::{Fate, NodeGroup, NodeResource, PlannedNode, StartProspect};
@@ -107,6 +107,7 @@ impl<'n> NodeReader<'n> {
     ) -> PlannedNode {
         let listed = group.map(|(number, _)| NodeGroup::Known(number));
         let mut node = empty(listed.unwrap_or_else(|| NodeGroup::Gone(row.group.to_owned())));
+        // Once Ray runs, its own amounts count: images and scripts may start it with others than the template has.
         if let (Stage::Running, Some(ray)) = (row.stage, row.ray) {
             for (name, total) in &ray.total_resources {
                 let free = ray.available_resources.get(name).copied();
@@ -195,6 +196,7 @@ fn life(row: &NodeRow<'_>) -> NodeLife {
         (Stage::Running, Some(ray)) => {
             let total = |name| ray.total_resources.get(name).copied().unwrap_or(0.0);
             RayInPod::Running {
+                // The GCS cannot be asked about a Ray node without an id.
                 id: Some(ray.node_id.clone()).filter(|id| !id.is_empty()),
                 cpu: total("CPU"),
                 memory: total("memory"),
@@ -229,7 +231,7 @@ fn empty(group: NodeGroup) -> PlannedNode {
         start: StartProspect::Expected,
         class: [None; 2],
         count: 1,
-        born: NodeIndex::at(0),
+        born: NodeIndex::from(0),
         standby: StandbyRole::None,
         kept: None,
     }

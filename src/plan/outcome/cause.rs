@@ -127,6 +127,7 @@ impl Departure {
 
 impl fmt::Display for Departure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A time that counts from now on is another one in each look, and Events with it would never be equal.
         if !self.counts_from_now {
             return f.write_str(&self.with_time());
         }

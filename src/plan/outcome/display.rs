@@ -38,6 +38,7 @@ impl fmt::Display for Plan {
             let idle = drain.idle_ms / 1000;
             write!(f, "  drain {pod} ({why}, idle for {idle} s)")?;
             match drain.stop_at {
+                // Ray stops what is above a maximum in the round in which it finds it, so no time is worth showing.
                 Some(_) if self.strategy == Strategy::Ray => writeln!(f, ", stopped at once")?,
                 Some(at) => writeln!(f, ", stopped at {} at the latest", moment(at))?,
                 None => writeln!(f)?,

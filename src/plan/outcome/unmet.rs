@@ -174,6 +174,7 @@ fn in_brackets(remark: Option<&impl fmt::Display>) -> String {
 #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
 pub(crate) fn amount_text(name: &str, amount: f64) -> String {
     let bytes = name == "memory" || name == "object_store_memory";
+    // Ray takes fractions of bytes too; such an amount is shown as it was asked for.
     if bytes && amount.fract() == 0.0 {
         Quantity::from_units(amount as i64).display_memory()
     } else {

@@ -1,6 +1,6 @@
 //! Launching new nodes for the requests that are left.
 
-use crate::plan::list::{GroupIndex, ListPosition};
+use crate::plan::list::GroupIndex;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::candidates::{Candidates, Member};
@@ -48,7 +48,7 @@ impl Packing<'_> {
             let is_made = !is_rayfit || number != GroupIndex::HEAD;
             if *count > 0 && is_made && may(state, group) {
                 let member = Member {
-                    position: number.number(),
+                    position: number.into(),
                     number,
                     count: *count,
                 };

@@ -181,7 +181,7 @@ pub(crate) fn enforce_idle(
         let timeout = if matches!(node.stage(), Stage::Queued | Stage::Allocated) {
             pending_s
         } else {
-            (kept_for.or(group.idle_timeout.seconds())).or(Some(cluster_s))
+            (kept_for.or(group.idle_timeout_s())).or(Some(cluster_s))
         };
         #[expect(clippy::cast_precision_loss, reason = "Ray does so, too")]
         let is_idle_for = |timeout: f64| node.idle_ms as f64 > timeout * 1000.0;

@@ -73,7 +73,7 @@ pub(crate) fn keep_small(
         let Some(resize) = resize.filter(|resize| is_idle && resize.is_below_limits()) else {
             continue;
         };
-        let own = group.and_then(|group| state.groups.get(group)?.config.idle_timeout.seconds());
+        let own = group.and_then(|group| state.groups.get(group)?.config.idle_timeout_s());
         let timeout = own.unwrap_or(timeout);
         let place = places.entry(group).or_default();
         *place += 1;

@@ -355,9 +355,7 @@ impl Rooms {
 /// True for an idle node that may go before its idle timeout.
 #[expect(clippy::cast_precision_loss, reason = "milliseconds")]
 fn may_go(state: &DecisionState, node: &PlannedNode, of_cluster: f64) -> bool {
-    let of_group = state
-        .group(node)
-        .and_then(|of| of.config.idle_timeout.seconds());
+    let of_group = state.group(node).and_then(|of| of.config.idle_timeout_s());
     let idle_s = IDLE_S.min(of_group.unwrap_or(of_cluster) / 2.0);
     let is_idle = node.is_idle_worker() && node.idle_ms as f64 >= idle_s * 1000.0;
     is_idle && !state.is_on_standby(node)

@@ -35,6 +35,7 @@ impl StandbyGoals {
             return goals;
         };
         for schedule in schedules {
+            // A schedule asks for nothing outside of its hours.
             let Some(until) = schedule.hours.until(now) else {
                 continue;
             };
@@ -63,6 +64,7 @@ impl StandbyGoals {
         for departure in departures.take(REPLACED) {
             let ray = live.get(departure.pod.as_str());
             let held = ray.map(|ray| ray.held()).unwrap_or_default();
+            // A Ray node without work leaves nothing behind that needs room.
             if held.is_empty() {
                 continue;
             }
@@ -102,6 +104,7 @@ impl StandbyGoals {
                 resources_bundle: amounts.collect(),
                 ..ResourceRequest::default()
             };
+            // Equal requests of several schedules count once, with the largest number: none of them wants the sum.
             match self.requests.iter_mut().find(|(known, ..)| *known == asked) {
                 Some((_, count, why)) if request.count > *count => {
                     (*count, *why) = (request.count, reason.clone());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::hash::HashSet;
 use crate::plan::demand::requests::{Demand, RequestBatch};
 use crate::plan::demand::shape::Shape;
-use crate::plan::list::{DemandIndex, GroupIndex, List, ListPosition, NodeIndex, StandbyIndex};
+use crate::plan::list::{DemandIndex, GroupIndex, List, NodeIndex, StandbyIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode};
 use crate::plan::nodes::rows::Leftovers;
@@ -135,7 +135,7 @@ fn place(
         let node = &mut state.nodes[number];
         let (takes, count) = (std::mem::take(&mut node.takes), node.count);
         let standby = takes.iter().find_map(|take| demands.behind(take.demand));
-        let standby = (node.standby.needed_for()).or(standby.map(StandbyIndex::at));
+        let standby = (node.standby.needed_for()).or(standby.map(StandbyIndex::from));
         let is_launched = if let Some(was) = before.get(number).or_else(|| before.get(node.born)) {
             node.clone_from(was);
             matches!(was.standby, StandbyRole::Launched(_))
@@ -250,7 +250,7 @@ fn headroom(
         }
         let packed = state.pack_standby(batches, &needed, gpus, launch);
         for batch in packed.commit() {
-            let number = demands.behind(batch.demand).map(StandbyIndex::at);
+            let number = demands.behind(batch.demand).map(StandbyIndex::from);
             if let Some(kept) = number.and_then(|number| kept.get_mut(number)) {
                 kept.left = kept.left.saturating_add(batch.count);
             }

@@ -76,7 +76,7 @@ impl Space {
         let workers: Vec<(&GroupSpec, SearchedGroup)> = (specs.iter())
             .filter_map(|spec| Some((spec, group(spec, &object)?)))
             .collect();
-        let common = spec.and_then(|spec| spec.idle_timeout.seconds());
+        let common = spec.and_then(|spec| spec.idle_timeout_s());
         let uses_v2 = RayObject::parse(cluster)
             .and_then(|object| object.cluster)
             .is_some_and(|cluster| cluster.uses_v2());
@@ -91,13 +91,13 @@ impl Space {
             largest: largest.map(|milli| integer(i64::try_from(milli / 1000).unwrap_or(i64::MAX))),
         };
         let idle = common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S);
-        let inherits = |spec: &GroupSpec| spec.idle_timeout.seconds().is_none();
+        let inherits = |spec: &GroupSpec| spec.idle_timeout_s().is_none();
         if workers.iter().any(|(spec, _)| inherits(spec)) {
             draft.idle(None, idle);
         }
         let has_own_idle = uses_v2 && workers.len() > 1;
         for (at, (spec, group)) in workers.iter().enumerate() {
-            let own = spec.idle_timeout.seconds();
+            let own = spec.idle_timeout_s();
             if own.is_some() || has_own_idle {
                 draft.idle(Some(at), own.unwrap_or(idle));
             }

@@ -6,7 +6,7 @@
 use serde::{Serialize, Serializer};
 use serde_json::{Number, Value};
 
-use super::group_spec::{GroupSpec, IdleTimeout};
+use super::group_spec::{GroupSpec, idle_timeout};
 use crate::ray::initial_sizes::{self, InitialSizes};
 use crate::ray::ippr::ANNOTATION;
 use crate::ray::kueue::QUEUE;
@@ -42,8 +42,8 @@ pub struct ClusterSpec {
     pub has_null_options: bool,
     /// `autoscalerOptions.upscalingMode` is `Conservative`.
     pub conservative: bool,
-    /// `autoscalerOptions.idleTimeoutSeconds`
-    pub idle_timeout: IdleTimeout,
+    /// `autoscalerOptions.idleTimeoutSeconds`, a number or null; `None` for an absent one and for one of another type.
+    pub idle_timeout: Option<Value>,
     /// The end of the cluster when nobody uses it.
     pub idle_end: Option<IdleEnd>,
 }
@@ -145,9 +145,14 @@ impl ClusterSpec {
             lists_workers: spec.get("workerGroupSpecs").is_some_and(Value::is_array),
             has_null_options: spec.get("autoscalerOptions").is_some_and(Value::is_null),
             conservative: upscaling.and_then(Value::as_str) == Some("Conservative"),
-            idle_timeout: IdleTimeout::of(cluster.autoscaler_options()),
+            idle_timeout: idle_timeout(cluster.autoscaler_options()),
             idle_end,
         }
+    }
+
+    /// The idle timeout of nodes whose group has none, in seconds.
+    pub fn idle_timeout_s(&self) -> Option<f64> {
+        self.idle_timeout.as_ref()?.as_f64()
     }
 
     /// The worker group of that name. Of several groups of one name the last one counts, as for
@@ -188,10 +193,7 @@ mod tests {
         };
         assert_eq!((bad.name.as_str(), bad.min_replicas), ("", None));
         assert_eq!(bad.bad_label.as_deref(), Some("team"));
-        assert_eq!(
-            (&bad.idle_timeout, &bad.to_delete),
-            (&IdleTimeout::Absent, &None)
-        );
+        assert_eq!((&bad.idle_timeout, &bad.to_delete), (&None, &None));
         assert_eq!((good.min_replicas, good.max_replicas), (Some(1), Some(2)));
         assert_eq!(good.to_delete, Some(vec![Some("a".to_owned()), None]));
         assert_eq!(spec.worker_group("good"), Some((2, good)));

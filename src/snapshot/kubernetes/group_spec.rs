@@ -1,7 +1,7 @@
 //! A group of a RayCluster: one type for all that plan, simulate, write or show it.
 
 use serde::Deserialize as _;
-use serde_json::{Number, Value};
+use serde_json::Value;
 
 use super::pod_object::{PodObject, PodSpec, Resources};
 use super::requests::requests;
@@ -49,8 +49,8 @@ pub struct GroupSpec {
     pub priority: i64,
     /// `suspend`
     pub suspended: bool,
-    /// `idleTimeoutSeconds`
-    pub idle_timeout: IdleTimeout,
+    /// `idleTimeoutSeconds`, a number or null; `None` for an absent one and for one of another type.
+    pub idle_timeout: Option<Value>,
     /// `labels`, in their order. A value that is no text is empty.
     pub labels: Vec<(String, String)>,
     /// The key of the first label that is not in Kubernetes' syntax.
@@ -94,33 +94,10 @@ pub struct GroupSpec {
     pub scale_gates: Vec<String>,
 }
 
-/// The idle timeout of nodes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum IdleTimeout {
-    /// It is not there, or is neither a number nor null.
-    Absent,
-    /// It is null.
-    Null,
-    /// A number of seconds.
-    Seconds(Number),
-}
-
-impl IdleTimeout {
-    pub(super) fn of(fields: Option<&Fields>) -> Self {
-        match fields.and_then(|fields| fields.get("idleTimeoutSeconds")) {
-            Some(Value::Null) => Self::Null,
-            Some(Value::Number(seconds)) => Self::Seconds(seconds.clone()),
-            _ => Self::Absent,
-        }
-    }
-
-    /// The seconds, if there are any.
-    pub fn seconds(&self) -> Option<f64> {
-        match self {
-            Self::Seconds(seconds) => seconds.as_f64(),
-            Self::Absent | Self::Null => None,
-        }
-    }
+/// `idleTimeoutSeconds`, if it is a number or null.
+pub(super) fn idle_timeout(fields: Option<&Fields>) -> Option<Value> {
+    let timeout = fields?.get("idleTimeoutSeconds")?;
+    (timeout.is_number() || timeout.is_null()).then(|| timeout.clone())
 }
 
 impl GroupSpec {
@@ -164,7 +141,7 @@ impl GroupSpec {
             max: 0,
             priority: group.integer("priority").unwrap_or(0),
             suspended: is_true(group.spec, "suspend"),
-            idle_timeout: IdleTimeout::of(Some(group.spec)),
+            idle_timeout: idle_timeout(Some(group.spec)),
             labels: texts(labels),
             bad_label: bad_label.map(|(key, _)| key.clone()),
             node_selector: sorted(texts(selector)),
@@ -230,6 +207,11 @@ impl GroupSpec {
     /// True for the head group.
     pub fn is_head(&self) -> bool {
         self.role == Role::Head
+    }
+
+    /// The idle timeout of its nodes, in seconds.
+    pub fn idle_timeout_s(&self) -> Option<f64> {
+        self.idle_timeout.as_ref()?.as_f64()
     }
 
     /// The number of nodes of so many replicas.

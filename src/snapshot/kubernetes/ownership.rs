@@ -67,6 +67,7 @@ impl ClusterId {
 /// The UID of the RayCluster that controls a pod.
 pub fn controller(pod: &PodMetadata) -> Option<&str> {
     let mut owners = pod.owner_references.iter();
+    // Kubernetes accepts one controlling owner at the most.
     let owner = owners.find(|owner| owner.controller == Some(true))?;
     (owner.kind == "RayCluster" && !owner.uid.is_empty()).then_some(owner.uid.as_str())
 }
@@ -85,6 +86,7 @@ impl OwnPods {
         pods: impl IntoIterator<Item = PodObject>,
     ) -> (Self, Vec<PodObject>) {
         let (pods, others) = (pods.into_iter()).partition(|pod: &PodObject| {
+            // Plans name pods, and only in files are there any without a name.
             !pod.metadata.name.is_empty() && cluster.owns(&pod.metadata)
         });
         (Self { cluster, pods }, others)

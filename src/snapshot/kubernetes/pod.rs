@@ -55,6 +55,7 @@ impl<'a> Pod<'a> {
             role: match labels.node_type.as_deref() {
                 Some("head") => PodRole::Head,
                 Some("worker") => PodRole::Worker,
+                // KubeRay's clean-up of Redis has the cluster's label too, with the node type `redis-cleanup`.
                 _ => PodRole::Other,
             },
             group: labels.group.as_deref().unwrap_or_default(),
@@ -62,6 +63,7 @@ impl<'a> Pod<'a> {
             node: object.spec.node_name.as_deref(),
             deleting: object.metadata.deletion_timestamp.is_some(),
             phase,
+            // The scheduler and the kubelet count pods of these phases no more.
             ended: matches!(phase, Some("Succeeded" | "Failed")),
             object,
         }
@@ -147,6 +149,7 @@ impl<'a> Pod<'a> {
 
     /// True if the scheduler has found no room for the pod on any Kubernetes node.
     pub fn is_unschedulable(&self) -> bool {
+        // The condition outlives its truth: a pod that is deleted while it waits keeps it.
         let scheduled = self.condition("PodScheduled");
         let refused = scheduled.is_some_and(|condition| {
             !condition.is_true() && condition.reason.as_deref() == Some("Unschedulable")

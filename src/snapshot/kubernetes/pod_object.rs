@@ -298,19 +298,19 @@ pub struct ContainerStatus {
 pub struct ContainerState {
     /// The container waits.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<ContainerWaiting>,
     /// The container runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub running: Option<Running>,
+    pub running: Option<ContainerRunning>,
     /// The container has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub terminated: Option<Terminated>,
+    pub terminated: Option<ContainerTerminated>,
 }
 
 /// The reason why a container waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Waiting {
+pub struct ContainerWaiting {
     /// The reason in one word, such as `ImagePullBackOff`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -319,7 +319,7 @@ pub struct Waiting {
 /// The state of a container that runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Running {
+pub struct ContainerRunning {
     /// The start time, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
@@ -328,7 +328,7 @@ pub struct Running {
 /// The state of a container that has ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Terminated {
+pub struct ContainerTerminated {
     /// The exit code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
@@ -343,6 +343,7 @@ fn autoscaler_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<St
     let words: Vec<Value> = nullable(deserializer)?;
     let texts = words.iter().filter_map(Value::as_str);
     let telling = texts.filter(|word| word.contains(AUTOSCALER_COMMAND));
+    // The constant stands for the word, which may be a whole script with secrets in it.
     Ok(telling.map(|_| AUTOSCALER_COMMAND.to_owned()).collect())
 }
 

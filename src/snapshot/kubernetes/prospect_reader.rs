@@ -79,7 +79,7 @@ impl ProspectReader {
     /// Takes in an Event, as JSON. One that is not about these pods, or not of a node autoscaler, or
     /// not an Event at all, changes nothing.
     pub fn take(&mut self, event: &str) {
-        let Ok(event) = serde_json::from_str::<Event>(event) else {
+        let Ok(event) = serde_json::from_str::<ProspectEvent>(event) else {
             return;
         };
         let about = &event.involved_object;
@@ -95,6 +95,7 @@ impl ProspectReader {
             return;
         }
         statements.extend(event.statement().filter(|one| one.last.0 >= pod.created));
+        // Anybody may create Events, so their number must not decide how much is held.
         if statements.len() > EVENTS {
             statements.sort_by(|one, other| other.at_last(one));
             statements.truncate(EVENTS);
@@ -143,9 +144,9 @@ impl Statement {
 /// A core/v1 Event, as far as it is read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Event {
+struct ProspectEvent {
     #[serde(deserialize_with = "nullable")]
-    metadata: Metadata,
+    metadata: EventMetadata,
     #[serde(deserialize_with = "nullable")]
     involved_object: ObjectReference,
     #[serde(deserialize_with = "nullable")]
@@ -166,13 +167,13 @@ struct Event {
 /// The metadata of an Event without its managed fields, which a stranger can make very large.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Metadata {
+struct EventMetadata {
     creation_timestamp: Option<String>,
     #[serde(deserialize_with = "nullable")]
     resource_version: String,
 }
 
-impl Event {
+impl ProspectEvent {
     fn statement(self) -> Option<Statement> {
         // Events of the old API have a source, those of the new one a reporting component, and
         // those of client-go today both.

@@ -80,6 +80,7 @@ pub(super) fn read<'de, D: Deserializer<'de>>(
 ) -> Result<Vec<PodToleration>, D::Error> {
     let mut all: Vec<PodToleration> = nullable(deserializer)?;
     all.retain(PodToleration::counts);
+    // Whoever makes a pod chooses the number of its tolerations.
     all.truncate(TOLERATIONS);
     Ok(all)
 }

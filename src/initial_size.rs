@@ -160,14 +160,14 @@ pub fn enlarged(pod: &NewPod, cluster: &OwnerCluster, now: f64) -> Result<Enlarg
     let ippr = Ippr::parse(&annotations.ippr);
     let resources = resized(pod.resources, &pod.group, size, &ippr)?;
     let mut operations = Vec::new();
-    for (part, before, after) in [
+    for (part, made, enlarged) in [
         ("limits", pod.resources.limits, resources.limits),
         ("requests", pod.resources.requests, resources.requests),
     ] {
         for name in ["cpu", "memory"] {
-            if let Some(amount) = after
+            if let Some(amount) = enlarged
                 .get(name)
-                .filter(|amount| before.get(name) != Some(*amount))
+                .filter(|amount| made.get(name) != Some(*amount))
             {
                 let path = format!("/spec/containers/0/resources/{part}/{name}");
                 operations

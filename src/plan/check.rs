@@ -158,10 +158,10 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
             }
         }
     }
-    let mut seen = HashSet::default();
+    let mut resized = HashSet::default();
     for planned in &plan.resizes {
         let name = planned.pod.as_str();
-        if !seen.insert(name) {
+        if !resized.insert(name) {
             let pod = name.to_owned();
             violations.push(Violation::ResizedTwice { pod });
         }
@@ -214,11 +214,11 @@ pub(crate) fn workers_above(
     then: impl Fn(&GroupPlan) -> Option<i64>,
 ) -> Option<u64> {
     let config = ClusterConfig::of(&snapshot.ray_cluster);
-    let wanted = plan.groups.iter().filter_map(|group| {
-        let known = config.groups.get(config.number(&group.name)?)?;
-        Some(known.nodes(then(group).or(known.min_replicas).unwrap_or(0)))
+    let nodes = plan.groups.iter().filter_map(|group| {
+        let config_group = config.groups.get(config.number(&group.name)?)?;
+        Some(config_group.nodes(then(group).or(config_group.min_replicas).unwrap_or(0)))
     });
-    let workers = wanted.fold(0, u64::saturating_add);
+    let workers = nodes.fold(0, u64::saturating_add);
     // KubeRay makes whole replicas: a launch may be rounded up by all hosts of a replica but one.
     let rounded = config.groups.iter();
     let rounded = rounded.map(|group| group.hosts.saturating_sub(1));
@@ -286,7 +286,7 @@ fn resize(
         limits.map(|limits| limits.memory),
         memory_left,
     );
-    for (resource, text, (now, then, floor, limit, left)) in [
+    for (resource, text, (now, then, floor, limit, request)) in [
         ("CPU", cpu_text as fn(i64) -> String, cpu),
         ("memory", memory_text, memory),
     ] {
@@ -300,7 +300,7 @@ fn resize(
             let floor = text(floor);
             violations.push(Violation::Shrinks { pod, what, floor });
         }
-        if left <= 0 {
+        if request <= 0 {
             let pod = resize.pod.clone();
             violations.push(Violation::LosesRequest { pod, resource });
         }

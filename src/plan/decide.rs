@@ -44,7 +44,7 @@ use crate::snapshot::pod::Pod;
 /// Decides what is to be done about the RayCluster of a snapshot. This is a pure function: equal
 /// snapshots give equal plans.
 pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport) {
-    let own: Vec<Pod<'_>> = snapshot.pods.iter().collect();
+    let own_pods: Vec<Pod<'_>> = snapshot.pods.iter().collect();
     let live = snapshot.gcs.live();
     let read = || ClusterConfig::read(&snapshot.ray_cluster, settings.strategy);
     let config = read();
@@ -52,7 +52,7 @@ pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport
     let mut situation = Situation {
         snapshot,
         settings: settings.clone(),
-        own: &own,
+        own_pods: &own_pods,
         live: &live,
         departures: BTreeMap::new(),
         now,
@@ -62,7 +62,7 @@ pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport
     if situation.is_rayfit() {
         goals = StandbyGoals::at(&settings.headroom, &settings.schedules, now);
         let times = (settings.drain_timeout_s, now);
-        situation.departures = departures(snapshot, &own, &config, times);
+        situation.departures = departures(snapshot, &own_pods, &config, times);
         goals.replace(situation.departures.values(), &live);
         attempts = Attempts::of(snapshot, now);
     } else {
@@ -94,19 +94,24 @@ fn run<'a>(
     mut config: ClusterConfig,
     attempts: &Attempts,
 ) -> Decided<'a> {
-    let Situation { own, live, now, .. } = *situation;
+    let Situation {
+        own_pods,
+        live,
+        now,
+        ..
+    } = *situation;
     let history = situation.history();
     let mut problems = std::mem::take(&mut config.problems);
-    problems.extend(problems::all(situation.snapshot, own));
+    problems.extend(problems::all(situation.snapshot, own_pods));
     if situation.is_rayfit() {
         // Groups count as their raylets report them from then on.
-        problems.extend(raylet::believe(&mut config, own, live));
+        problems.extend(raylet::believe(&mut config, own_pods, live));
     }
     let (list, leftovers, evidence) = observe(situation, &config, &mut problems);
     let (mut state, mut demands) =
         state(situation, goals, &config, &list, &evidence, &mut problems);
     let kept_back = attempts.keep_back(&mut state, &mut demands, now);
-    problems.extend(blocked::mark(&mut state, &evidence, history, own, now));
+    problems.extend(blocked::mark(&mut state, &evidence, history, own_pods, now));
     if situation.is_rayfit() {
         let draining = assemble::draining(&config, &leftovers);
         for (group, draining) in state.groups.iter_mut().zip(draining) {
@@ -126,7 +131,7 @@ fn run<'a>(
     };
     // Memory that is nearly full comes before demand: work that runs would be killed for it.
     let reliefs = pressure::reserve(&mut state);
-    let left = serve(&mut state, &demands);
+    let remainder = serve(&mut state, &demands);
     pressure::grant(&mut state, &reliefs, now);
     let (standby, only_ready) =
         if goals.is_empty() && history.standby.is_empty() || state.work.is_over() {
@@ -135,19 +140,19 @@ fn run<'a>(
             ready::keep_ready(&mut state, goals, situation, &leftovers, &demands)
         };
     problems.extend(standby.is_none().then(ready::given_up));
-    let waiting = servable(&state, &left);
+    let waiting = servable(&state, &remainder);
     let waits = |pod: &Pod<'_>| pod.is_unschedulable() && !only_ready.contains(pod.name);
-    let demand_waits = !waiting.is_empty() || own.iter().any(waits);
+    let demand_waits = !waiting.is_empty() || own_pods.iter().any(waits);
     let mut decided = Decided {
         at_work: bursts::at_work(history, &state),
-        bursts: (situation.settings.learn_gaps).then(|| bursts::seen(history, &state, now)),
+        bursts: (situation.settings.learn_gaps).then(|| bursts::record(history, &state, now)),
         unneeded_since: BTreeMap::new(),
         state,
         config,
         demands,
-        left,
+        remainder,
         standby: standby.unwrap_or_default(),
-        own,
+        own_pods,
         live,
         leftovers,
         evidence,
@@ -227,19 +232,24 @@ fn observe<'a, 'c>(
 where
     'a: 'c,
 {
-    let Situation { own, live, now, .. } = *situation;
+    let Situation {
+        own_pods,
+        live,
+        now,
+        ..
+    } = *situation;
     let settings = &situation.settings;
     let snapshot = situation.snapshot;
-    let (mut list, mut leftovers) = rows::rows(snapshot, (own, live), settings.strategy, now);
+    let (mut list, mut leftovers) = rows::rows(snapshot, (own_pods, live), settings.strategy, now);
     if !situation.is_rayfit() {
         return (list, leftovers, Evidence::none(config));
     }
-    leftovers.hanging = HangingPods::of(own, config, now);
+    leftovers.hanging = HangingPods::of(own_pods, config, now);
     problems.extend(leftovers.hanging.problems());
     let hanging = &leftovers.hanging;
-    rows::add_awaited(&mut list, config, own, &situation.departures, hanging);
+    rows::add_awaited(&mut list, config, own_pods, &situation.departures, hanging);
     let waits = (settings.unschedulable_s, settings.progress_deadline_s);
-    let evidence = Evidence::of(snapshot, (own, &list[..]), live, config, waits);
+    let evidence = Evidence::of(snapshot, (own_pods, &list[..]), live, config, waits);
     (list, leftovers, evidence)
 }
 
@@ -260,7 +270,7 @@ fn state<'a>(
         .collect();
     let (headrooms, kube_nodes) = match &snapshot.nodes {
         Some(nodes) if situation.is_rayfit() => {
-            NodeHeadroom::all(nodes, situation.own, &snapshot.loads)
+            NodeHeadroom::all(nodes, situation.own_pods, &snapshot.loads)
         }
         _ => (List::default(), HashMap::default()),
     };

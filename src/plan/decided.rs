@@ -22,10 +22,10 @@ pub(crate) struct Decided<'a> {
     pub(crate) config: ClusterConfig,
     pub(crate) demands: List<DemandIndex, Demand<'a>>,
     /// The request batches that could not be placed, in the order of packing.
-    pub(crate) left: Vec<RequestBatch>,
+    pub(crate) remainder: Vec<RequestBatch>,
     /// The standby demands, numbered after the demands.
     pub(crate) standby: List<StandbyIndex, StandbyDemand>,
-    pub(crate) own: &'a [Pod<'a>],
+    pub(crate) own_pods: &'a [Pod<'a>],
     pub(crate) live: &'a LiveNodes<'a>,
     pub(crate) leftovers: Leftovers<'a>,
     pub(crate) unneeded_since: BTreeMap<String, Vec<f64>>,

@@ -14,7 +14,7 @@ pub(crate) struct Situation<'a> {
     /// The settings, without the improvements that the strategy does not have.
     pub(crate) settings: PlanSettings,
     /// The pods of the RayCluster.
-    pub(crate) own: &'a [Pod<'a>],
+    pub(crate) own_pods: &'a [Pod<'a>],
     pub(crate) live: &'a LiveNodes<'a>,
     /// The pods that are about to leave with their Kubernetes node, by name.
     pub(crate) departures: BTreeMap<String, Departure>,

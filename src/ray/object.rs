@@ -182,8 +182,8 @@ impl<'a> RayObject<'a> {
     /// True if an object that is being deleted (`old`) loses its last finalizer with this update,
     /// and so is gone: whatever else the update says is never stored.
     pub fn ends(&self, old: &RayObject<'_>) -> bool {
-        let held = |metadata| !list_at(metadata, "finalizers").is_empty();
-        old.is_deleting() && !self.metadata().is_some_and(held)
+        let has_finalizers = |metadata| !list_at(metadata, "finalizers").is_empty();
+        old.is_deleting() && !self.metadata().is_some_and(has_finalizers)
     }
 
     /// The path of the RayClusterSpec.

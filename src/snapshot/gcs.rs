@@ -254,8 +254,8 @@ fn operator<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i32, D::Error>
 )]
 fn operator_name<S: Serializer>(operator: &i32, serializer: S) -> Result<S::Ok, S::Error> {
     // An operator of a later Ray counts as unspecified.
-    let known = usize::try_from(*operator).ok();
-    let name = known.and_then(|number| OPERATORS.get(number));
+    let number = usize::try_from(*operator).ok();
+    let name = number.and_then(|number| OPERATORS.get(number));
     serializer.serialize_str(name.unwrap_or(&OPERATORS[0]))
 }
 
@@ -347,7 +347,7 @@ impl NodeState {
     /// The amounts in use on it of the resources that its users ask for. Resources that Ray counts
     /// for itself are left out: addresses, the resources of placement groups, which CPU and the
     /// others count too, and the object store.
-    pub fn held(&self) -> BTreeMap<String, f64> {
+    pub fn used_amounts(&self) -> BTreeMap<String, f64> {
         let is_asked = |name: &str| {
             !name.starts_with("node:") && !name.contains("_group_") && name != "object_store_memory"
         };

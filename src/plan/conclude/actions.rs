@@ -127,10 +127,10 @@ fn ready(decided: &Decided<'_>, group: GroupIndex) -> Vec<StandbyLaunch> {
     let mut launches: Vec<StandbyLaunch> = Vec::new();
     let nodes = decided.state.in_order();
     for node in nodes.filter(|node| node.group() == Some(group)) {
-        let StandbyRole::Launched(kept) = node.standby else {
+        let StandbyRole::Launched(standby) = node.standby else {
             continue;
         };
-        let Some(reason) = decided.standby.get(kept).map(|kept| &kept.reason) else {
+        let Some(reason) = decided.standby.get(standby).map(|standby| &standby.reason) else {
             continue;
         };
         match launches.iter_mut().find(|launch| launch.reason == *reason) {
@@ -151,7 +151,7 @@ fn set_replicas(decided: &Decided<'_>, plans: &mut [GroupPlan]) {
     let awaited = state.count(|node| node.stage() == Stage::Requested && node.stays());
     // The pods that stay as far as KubeRay is concerned.
     let mut observed: HashMap<&str, u64> = HashMap::default();
-    for pod in decided.own {
+    for pod in decided.own_pods {
         let is_listed = config.is_listed(pod.group, pod.name);
         if pod.role == PodRole::Worker && !pod.deleting && !is_listed {
             *observed.entry(pod.group).or_default() += 1;
@@ -203,7 +203,10 @@ fn count_evicted(decided: &Decided<'_>, awaited: &ByGroup<u64>, plans: &mut [Gro
         if awaited.count(number) == 0 && plan.launch_now == 0 {
             continue;
         }
-        let of_group = decided.own.iter().filter(|pod| pod.group == group.name);
+        let of_group = decided
+            .own_pods
+            .iter()
+            .filter(|pod| pod.group == group.name);
         let hanging = &decided.leftovers.hanging;
         let evicted = of_group.filter(|pod| {
             is_evicted(&decided.departures, &decided.config, pod) || hanging.holds(pod)
@@ -227,11 +230,11 @@ fn count_evicted(decided: &Decided<'_>, awaited: &ByGroup<u64>, plans: &mut [Gro
 /// `_initialize_scale_request`.)
 fn as_ray(observed: u64, group: &GroupSpec, plan: &GroupPlan) -> i64 {
     // Ray reads `replicas` that are absent as 1, whatever KubeRay makes of them.
-    let asked = group
+    let requested = group
         .replicas
         .unwrap_or(1)
         .max(group.min_replicas.unwrap_or(0));
-    let nodes = group.nodes(asked).max(observed);
+    let nodes = group.nodes(requested).max(observed);
     let nodes = nodes.saturating_add(plan.launch_now);
     let nodes = nodes.saturating_sub(plan.delete.len() as u64);
     let replicas = nodes.checked_div(group.hosts).unwrap_or(0);

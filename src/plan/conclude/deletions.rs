@@ -94,7 +94,7 @@ pub(crate) fn of_removed_groups(
         let is_over = pod.ended || is_pending || stopped.contains(pod.name);
         is_over && !decided.live.contains_key(pod.name)
     };
-    let orphans = decided.own.iter().filter(|pod| {
+    let orphans = decided.own_pods.iter().filter(|pod| {
         pod.role == PodRole::Worker
             && !pod.deleting
             && config.has_lost(pod.group)

@@ -82,18 +82,18 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> (Vec<DemandReport>, Vec<Standb
         }
     };
     let demands = decided.demands.iter().zip(placed).map(report).collect();
-    let ready = |(kept, rooms): (&StandbyDemand, Places)| {
-        let rooms = match kept.what {
+    let ready = |(goal, rooms): (&StandbyDemand, Places)| {
+        let rooms = match goal.what {
             StandbyKind::Room(..) => rooms,
-            StandbyKind::Nodes(group) => (kept.nodes.iter())
+            StandbyKind::Nodes(group) => (goal.nodes.iter())
                 .map(|(step, count)| ((*step, Some(group)), (*count, *count)))
                 .collect(),
         };
         StandbyReport {
-            demand: describe::standby(&decided.state, kept),
-            count: kept.count,
+            demand: describe::standby(&decided.state, goal),
+            count: goal.count,
             placed: in_words(&decided.state, rooms),
-            unmet: kept.left,
+            unmet: goal.shortfall,
         }
     };
     let standby = decided.standby.iter().zip(rooms).map(ready);
@@ -121,7 +121,7 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
     let pending = state.count(|node| node.fate == Fate::Stay && node.stage() != Stage::Running);
     let remove = state.count(|node| !node.stays());
     let mut terminating: HashMap<&str, u64> = HashMap::default();
-    for pod in decided.own.iter().filter(|pod| pod.deleting) {
+    for pod in decided.own_pods.iter().filter(|pod| pod.deleting) {
         *terminating.entry(pod.group).or_default() += 1;
     }
     let mut below = below_limits(state);
@@ -211,8 +211,8 @@ fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<NodeRemark> {
         Fate::Hold(cause) => return Some(NodeRemark::WaitsForHosts(cause)),
         Fate::Stay | Fate::Launch => {}
     }
-    if let Some(kept) = node.kept {
-        return Some(match kept {
+    if let Some(keep_reason) = node.keep_reason {
+        return Some(match keep_reason {
             KeptReason::Standby(number) => {
                 NodeRemark::Kept(decided.standby.get(number)?.reason.clone())
             }
@@ -264,9 +264,9 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
     if let (Some(_), Some(reason)) = (note.last_failed_at, &note.last_failed_reason) {
         return Some(NodeRemark::FailedForGood(reason.clone()));
     }
-    if let Some(kept) = resize.kept_for {
+    if let Some(kept_for) = resize.kept_for {
         return Some(NodeRemark::KeptSmall {
-            seconds: whole(kept),
+            seconds: whole(kept_for),
             of_gaps: resize.of_gaps,
         });
     }

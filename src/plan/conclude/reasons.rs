@@ -23,7 +23,7 @@ const GROUPS: usize = 50;
 pub(crate) fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
     let mut batches_left: HashMap<DemandIndex, Vec<&RequestBatch>> = HashMap::default();
     let mut order = Vec::new();
-    for batch in &decided.left {
+    for batch in &decided.remainder {
         let batches = batches_left.entry(batch.demand).or_insert_with(|| {
             order.push(batch.demand);
             Vec::new()
@@ -66,14 +66,14 @@ pub(crate) fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
                     reasons.push(UnmetReason::AllAtOnce);
                 }
                 // Reasons of equal text are given once, however little the amounts differ.
-                let mut seen: HashSet<String> = HashSet::default();
+                let mut texts: HashSet<String> = HashSet::default();
                 for batch in remaining.iter().take(EXPLAINED) {
                     let of_batch = by_shape
                         .entry(batch.shape)
                         .or_insert_with(|| of_shape(decided, &staying, batch.shape));
                     let new = of_batch
                         .iter()
-                        .filter(|reason| seen.insert(reason.to_string()));
+                        .filter(|reason| texts.insert(reason.to_string()));
                     reasons.extend(new.cloned());
                 }
             }

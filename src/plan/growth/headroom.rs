@@ -28,7 +28,7 @@ pub(crate) type Headrooms = (
 
 impl NodeHeadroom {
     /// The headroom of all Kubernetes nodes, and where each is, by its name.
-    pub(crate) fn all(nodes: &[KubeNode], own: &[Pod<'_>], loads: &NodeLoads) -> Headrooms {
+    pub(crate) fn all(nodes: &[KubeNode], own_pods: &[Pod<'_>], loads: &NodeLoads) -> Headrooms {
         let headrooms = nodes.iter().filter_map(|node| {
             let is_closed = !node.is_open();
             let allocatable = if is_closed {
@@ -48,10 +48,10 @@ impl NodeHeadroom {
         let names = names.map(|(at, headroom)| (headroom.node.clone(), at));
         let index: HashMap<String, KubeNodeIndex> = names.collect();
         // A pod that has ended takes nothing of its node.
-        let own = own.iter().filter(|pod| !pod.ended);
-        let own = own.filter_map(|pod| Some((pod.node?, pod.requests())));
+        let own_pods = own_pods.iter().filter(|pod| !pod.ended);
+        let own_pods = own_pods.filter_map(|pod| Some((pod.node?, pod.requests())));
         let others = loads.iter().map(|(node, load)| (node.as_str(), *load));
-        for (node, load) in own.chain(others) {
+        for (node, load) in own_pods.chain(others) {
             if let Some(headroom) = index.get(node).and_then(|at| headrooms.get_mut(*at)) {
                 headroom.take(load);
             }

@@ -147,7 +147,7 @@ fn read_conditions(
     let generations = condition
         .observed_generation
         .zip(pod.object.metadata.generation);
-    let is_of_now = generations.is_none_or(|(seen, present)| seen >= present);
+    let is_of_now = generations.is_none_or(|(observed, present)| observed >= present);
     let can_never_be = is_rayfit && reason == "infeasible" && asked_at.is_some() && is_of_now;
     resize.progress = ResizeProgress::Pending(reason);
     if !may_get_room {

@@ -198,7 +198,7 @@ impl Resize {
     /// been taken back.
     pub(crate) fn has_come_through(&self) -> bool {
         let noted = self.noted.as_ref();
-        let asked = noted.is_some_and(|note| note.resizing_at.is_some());
-        asked && self.noted_sync && self.note.last_failed_at.is_none()
+        let is_asked = noted.is_some_and(|note| note.resizing_at.is_some());
+        is_asked && self.noted_sync && self.note.last_failed_at.is_none()
     }
 }

@@ -22,27 +22,32 @@ impl ContainerAmounts {
     pub(crate) fn of(pod: &Pod<'_>) -> Self {
         // KubeRay and Ray both take the first container for the one in which Ray runs.
         let spec = pod.containers().first();
-        let wanted = spec.map(|spec| spec.resources).unwrap_or_default();
+        let spec_amounts = spec.map(|spec| spec.resources).unwrap_or_default();
         let name = spec.map(|spec| spec.name.as_str());
-        let (mut own, mut others) = (None, Vec::new());
+        let (mut ray_status, mut others) = (None, Vec::new());
         for status in pod.container_statuses() {
             let given = status.resources.unwrap_or_default();
             // The kubelet sorts the statuses by name, so their order is not that of the containers.
             // (Kubernetes, `kubelet/types`, `SortedContainerStatuses`.)
             if Some(status.name.as_str()) == name {
-                own = Some(given);
+                ray_status = Some(given);
             } else {
                 others.push(given.requests);
             }
         }
-        let own = own.unwrap_or_default();
-        let either =
-            |given: Amounts, wanted: Amounts| if given.is_empty() { wanted } else { given };
+        let ray_status = ray_status.unwrap_or_default();
+        let either = |given: Amounts, spec_amounts: Amounts| {
+            if given.is_empty() {
+                spec_amounts
+            } else {
+                given
+            }
+        };
         Self {
-            requests: wanted.requests,
-            limits: wanted.limits,
-            given_requests: either(own.requests, wanted.requests),
-            given_limits: either(own.limits, wanted.limits),
+            requests: spec_amounts.requests,
+            limits: spec_amounts.limits,
+            given_requests: either(ray_status.requests, spec_amounts.requests),
+            given_limits: either(ray_status.limits, spec_amounts.limits),
             others,
         }
     }

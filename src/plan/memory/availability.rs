@@ -38,14 +38,17 @@ pub(crate) fn failures<'a>(
         .filter(|node| node.stage() == Stage::Allocated && !node.head)
         .filter_map(PlannedNode::pod)
         .collect();
-    let pods = decided.own.iter();
+    let pods = decided.own_pods.iter();
     let pods = pods
         .filter(move |pod| waiting.contains(pod.name) && !pod.ended)
         .filter_map(|pod| Some((pod.group, pod.created()?)));
     let launches = instances.iter().filter_map(|launch| {
         // KubeRay was never asked for what is only queued, so that cannot have failed.
-        let asked = launch.pod.is_none() && launch.status == InstanceStatus::Requested;
-        Some((launch.group.as_str(), launch.since.filter(|_| asked)?))
+        let was_requested = launch.pod.is_none() && launch.status == InstanceStatus::Requested;
+        Some((
+            launch.group.as_str(),
+            launch.since.filter(|_| was_requested)?,
+        ))
     });
     pods.chain(launches)
         .filter(|(_, since)| is_overdue(*since, decided.now))

@@ -46,8 +46,8 @@ fn remembered(history: &History, group: &str, now: f64) -> Option<CountedAtBase>
 
 /// The number of failures in a row, including one more.
 fn failures(history: &History, group: &str) -> u32 {
-    let before = history.growth_backoffs.get(group);
-    before.map_or(1, |backoff| backoff.failures.saturating_add(1))
+    let backoff = history.growth_backoffs.get(group);
+    backoff.map_or(1, |backoff| backoff.failures.saturating_add(1))
 }
 
 /// The reason why new pods of each group count at their base size, if the group is in growth
@@ -76,7 +76,7 @@ pub(crate) fn of_groups(
 }
 
 /// The growth back-offs to remember after a decision.
-pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, GrowthBackoff> {
+pub(crate) fn update(history: &History, decided: &Decided<'_>) -> BTreeMap<String, GrowthBackoff> {
     let (state, now) = (&decided.state, decided.now);
     let mut growth_backoffs = history.growth_backoffs.clone();
     growth_backoffs.retain(|_, backoff| now - backoff.at < FORGOTTEN_AFTER_S);
@@ -135,8 +135,9 @@ fn is_wanted(decided: &Decided<'_>, group: GroupIndex) -> bool {
     };
     let template = state.groups.get(group).map(|group| &group.template);
     let fits = |template: &PlannedNode| {
-        let mut left = decided.left.iter();
-        left.any(|batch| FitTrial::of(template, &[*batch], CountedAmounts::Free, state).is_some())
+        let mut remainder = decided.remainder.iter();
+        remainder
+            .any(|batch| FitTrial::of(template, &[*batch], CountedAmounts::Free, state).is_some())
     };
     state.in_order().any(coming) || template.is_some_and(fits)
 }

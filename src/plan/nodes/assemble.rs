@@ -3,7 +3,7 @@
 use crate::hash::HashMap;
 use crate::plan::demand::names::Name;
 use crate::plan::growth::headroom::NodeHeadroom;
-use crate::plan::growth::in_use::{InUse, asked};
+use crate::plan::growth::in_use::{InUse, logical_use};
 use crate::plan::growth::pod_size::{self, Around};
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::{Size, counted};
@@ -158,7 +158,7 @@ impl NodeAssembly<'_> {
             timeout_s: group.resize_timeout_s,
             deferred_s: self.situation.settings.deferred_s,
             memory: memory.copied().unwrap_or_default(),
-            used: row.ray.map(asked).unwrap_or_default(),
+            used: row.ray.map(logical_use).unwrap_or_default(),
             in_use: in_use.and_then(|report| InUse::of(report, self.situation.now)),
         };
         let mut resize = pod_size::resize(pod, limits, base, around)?;
@@ -223,10 +223,10 @@ pub(crate) fn size(
     }
     let total = |node: &PlannedNode, name| node.total(name).unwrap_or(0.0);
     // Pods on one Kubernetes node grow one after the other, so each leaves less to the next.
-    let mut left: HashMap<KubeNodeIndex, NodeHeadroom> = HashMap::default();
+    let mut headroom_rest: HashMap<KubeNodeIndex, NodeHeadroom> = HashMap::default();
     let mut at_resize_limits = |node: &mut PlannedNode| {
         if let Some(limits) = group(node).and_then(|group| group.resize_limits) {
-            count_at_limits(node, limits, (cpu, memory), headrooms, &mut left);
+            count_at_limits(node, limits, (cpu, memory), headrooms, &mut headroom_rest);
         }
     };
     for (template, at_base) in templates.iter_mut().zip(at_base.iter()) {
@@ -272,7 +272,7 @@ fn count_at_limits(
     limits: Size,
     names: (Name, Name),
     headrooms: &List<KubeNodeIndex, NodeHeadroom>,
-    left: &mut HashMap<KubeNodeIndex, NodeHeadroom>,
+    headroom_rest: &mut HashMap<KubeNodeIndex, NodeHeadroom>,
 ) {
     node.at_resize_limits = true;
     let mut most = limits;
@@ -281,7 +281,9 @@ fn count_at_limits(
     if let Some(kube_node) = resize.and_then(|resize| resize.kube_node)
         && let Some(headroom) = headrooms.get(kube_node)
     {
-        let headroom = left.entry(kube_node).or_insert_with(|| headroom.clone());
+        let headroom = headroom_rest
+            .entry(kube_node)
+            .or_insert_with(|| headroom.clone());
         most = headroom.bound(current, most);
         headroom.give(current, most);
     }

@@ -24,9 +24,9 @@ pub(crate) struct HangingPods<'a>(BTreeMap<&'a str, Vec<&'a Pod<'a>>>);
 
 impl<'a> HangingPods<'a> {
     /// The pods that KubeRay counts: all but those that it was asked to delete.
-    pub(crate) fn of(own: &'a [Pod<'a>], config: &ClusterConfig, now: f64) -> Self {
+    pub(crate) fn of(own_pods: &'a [Pod<'a>], config: &ClusterConfig, now: f64) -> Self {
         let mut hanging = Self::default();
-        let pods = own.iter().filter(|pod| hangs(pod, now));
+        let pods = own_pods.iter().filter(|pod| hangs(pod, now));
         for pod in pods.filter(|pod| !config.is_listed(pod.group, pod.name)) {
             hanging.0.entry(pod.group).or_default().push(pod);
         }

@@ -122,7 +122,7 @@ pub(crate) struct PlannedNode {
     /// Its role in standby.
     pub(crate) standby: StandbyRole,
     /// The reason why it is kept though it has been idle for long enough to go.
-    pub(crate) kept: Option<KeptReason>,
+    pub(crate) keep_reason: Option<KeptReason>,
 }
 
 impl PlannedNode {

@@ -53,7 +53,7 @@ pub(crate) fn mend(node: &mut PlannedNode, names: SizeNames) {
 /// shows. Pods of another size are of an older template and show nothing, unless those of their group grow.
 pub(crate) fn believe(
     config: &mut ClusterConfig,
-    own: &[Pod<'_>],
+    own_pods: &[Pod<'_>],
     live: &LiveNodes<'_>,
 ) -> Vec<Problem> {
     // The size with which a group makes pods now.
@@ -64,7 +64,7 @@ pub(crate) fn believe(
         None => pod.requests() == group.pod_requests,
     };
     let mut youngest = HashMap::default();
-    for pod in own {
+    for pod in own_pods {
         let group = config.number(pod.group);
         let group = group.and_then(|group| config.groups.get(group));
         let (Some(group), Some(ray)) = (group, live.get(pod.name)) else {

@@ -74,8 +74,8 @@ pub(crate) fn rows<'a>(
         .collect();
     let by_name: HashMap<&str, &'a Pod<'a>> = live.iter().map(|pod| (pod.name, *pod)).collect();
     let mut rows = remembered(snapshot, &live, &by_name);
-    let mut seen: HashSet<&str> = HashSet::default();
-    rows.retain(|row| row.pod.is_none_or(|pod| seen.insert(pod.name)));
+    let mut names: HashSet<&str> = HashSet::default();
+    rows.retain(|row| row.pod.is_none_or(|pod| names.insert(pod.name)));
     let reported = snapshot.gcs.node_states.iter().filter_map(|ray| {
         // A Ray node without its pod is as good as gone.
         let pod = by_name
@@ -91,7 +91,7 @@ pub(crate) fn rows<'a>(
         Some((group, *pod))
     });
     for (group, pod) in reported.chain(live.iter().map(|pod| (pod.group, *pod))) {
-        if seen.insert(pod.name) {
+        if names.insert(pod.name) {
             rows.push(NodeRow::of(group, pod, Stage::Allocated, None));
         }
     }
@@ -246,7 +246,7 @@ pub(crate) fn add_awaited<'a>(
         }
     }
     for group in config.groups.iter().filter(|group| !group.is_head()) {
-        let asked = group
+        let replicas = group
             .replicas
             .unwrap_or(0)
             .max(group.min_replicas.unwrap_or(0))
@@ -255,7 +255,7 @@ pub(crate) fn add_awaited<'a>(
         // Replicas count as wholes.
         let hanging = hanging.count(&group.name).div_ceil(group.hosts) * group.hosts;
         let count = group
-            .nodes(asked)
+            .nodes(replicas)
             .saturating_sub(present.saturating_add(hanging));
         // This is how launches survive a restart of the controller.
         if count > 0 {

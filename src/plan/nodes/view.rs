@@ -145,18 +145,18 @@ impl<'n> NodeReader<'n> {
 
     /// Adds a resource, or only counts it if it makes no difference except in means.
     fn add(&self, node: &mut PlannedNode, name: &str, total: Option<f64>, free: Option<f64>) {
-        let Some(known) = self.names.get(name) else {
+        let Some(named) = self.names.get(name) else {
             // Ray leaves a total of zero out of its means.
             if total.is_some_and(|total| total > 0.0) {
                 node.untouched += 1;
             }
             return;
         };
-        if self.resources.contains(&known)
+        if self.resources.contains(&named)
             || (total != free && total.is_some_and(|total| total != 0.0))
         {
             node.amounts.push(NodeResource {
-                name: known,
+                name: named,
                 total,
                 free: [free, total],
             });
@@ -169,7 +169,7 @@ impl<'n> NodeReader<'n> {
         &self,
         labels: impl Iterator<Item = (&'b String, &'b String)>,
     ) -> Vec<(Name, Name)> {
-        let mut known: Vec<(Name, Name)> = labels
+        let mut named: Vec<(Name, Name)> = labels
             .filter_map(|(label, value)| {
                 let label = self
                     .names
@@ -179,8 +179,8 @@ impl<'n> NodeReader<'n> {
                 Some((label, self.names.get(value).unwrap_or(Name::UNNAMED)))
             })
             .collect();
-        known.sort_unstable();
-        known
+        named.sort_unstable();
+        named
     }
 }
 
@@ -233,6 +233,6 @@ fn empty(group: NodeGroup) -> PlannedNode {
         count: 1,
         born: NodeIndex::from(0),
         standby: StandbyRole::None,
-        kept: None,
+        keep_reason: None,
     }
 }

@@ -25,9 +25,9 @@ impl WorkBudget {
 
     /// Spends steps. Returns whether any are left.
     pub(crate) fn spend(&self, steps: usize) -> bool {
-        let left = self.0.get().saturating_sub(steps as u64);
-        self.0.set(left);
-        left > 0
+        let rest = self.0.get().saturating_sub(steps as u64);
+        self.0.set(rest);
+        rest > 0
     }
 
     /// True once no steps are left. The decision is then incomplete, and must not be used.

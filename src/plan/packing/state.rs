@@ -156,10 +156,10 @@ impl DecisionState {
 
     /// The number of further workers that may be launched, in all groups.
     pub(crate) fn places(&self) -> u64 {
-        let (mut known, mut unread) = (0_u64, 0_u64);
+        let (mut readable, mut unread) = (0_u64, 0_u64);
         for node in self.in_order().filter(|node| node.stays() && !node.head) {
             let sum = match node.group() {
-                Some(_) => &mut known,
+                Some(_) => &mut readable,
                 None => &mut unread,
             };
             *sum = sum.saturating_add(node.count);
@@ -170,7 +170,7 @@ impl DecisionState {
             unread = unread.max(self.unread_nodes);
         }
         self.max_workers
-            .saturating_sub(known.saturating_add(unread))
+            .saturating_sub(readable.saturating_add(unread))
     }
 
     /// The number of further workers that KubeRay may be asked for now, where each group has
@@ -216,11 +216,11 @@ impl DecisionState {
         // A pod that is deleted in this round takes no place any more. For Ray it does until it is
         // gone.
         let present = self.count(|node| !self.strategy.is_rayfit() || !node.is_deleted());
-        let left = |(group, present): (&PlannedGroup, u64)| {
+        let places = |(group, present): (&PlannedGroup, u64)| {
             let taken = present.saturating_add(group.draining);
             group.config.max.saturating_sub(taken)
         };
-        self.groups.iter().zip(present).map(left).collect()
+        self.groups.iter().zip(present).map(places).collect()
     }
 
     /// By group, how many nodes are missing for its minimum, if only the nodes that `counts` is
@@ -272,7 +272,7 @@ impl DecisionState {
             *count -= count.checked_rem(hosts).unwrap_or(0);
         }
         let is_left_alone = self.is_left_alone();
-        let mut held = Vec::new();
+        let mut holds = Vec::new();
         for number in &self.order {
             let Some(node) = self.nodes.get(*number) else {
                 continue;
@@ -280,7 +280,7 @@ impl DecisionState {
             // While a group is suspended, KubeRay leaves the whole cluster alone, and a pod in
             // which Ray does not run yet could take work until KubeRay deletes it.
             if is_left_alone && node.stage() == Stage::Allocated {
-                held.push(*number);
+                holds.push(*number);
                 continue;
             }
             if hosts(node) <= 1 {
@@ -289,19 +289,19 @@ impl DecisionState {
             let is_held = match node.replica() {
                 Some(replica) => staying.get(&(node.group(), replica)) == Some(&true),
                 None if !goes_now(node) => false,
-                None => match unnamed.get_mut(&node.group()).filter(|left| **left > 0) {
-                    Some(left) => {
-                        *left -= 1;
+                None => match unnamed.get_mut(&node.group()).filter(|count| **count > 0) {
+                    Some(count) => {
+                        *count -= 1;
                         false
                     }
                     None => true,
                 },
             };
             if is_held {
-                held.push(*number);
+                holds.push(*number);
             }
         }
-        for number in held {
+        for number in holds {
             if let Some(node) = self.nodes.get_mut(number)
                 && let Fate::Remove(cause) = node.fate
             {

@@ -60,15 +60,15 @@ pub(crate) fn enforce_group_maxima(state: &mut DecisionState) {
         }
     }
     let mut order = gone;
-    let mut kept = Vec::new();
+    let mut rest = Vec::new();
     for (group, numbers) in groups {
         let group = group.and_then(|group| state.groups.get(group));
         let max = group.map_or(u64::MAX, |group| group.config.max);
         let (out, stays) = take_out(state, numbers, max, RemovalCause::GroupMax);
         order.extend(out);
-        kept.extend(stays);
+        rest.extend(stays);
     }
-    order.extend(kept);
+    order.extend(rest);
     state.order = order;
 }
 
@@ -102,7 +102,7 @@ fn take_out(
     if extra == 0 {
         return (Vec::new(), numbers);
     }
-    let before = numbers.clone();
+    let listed = numbers.clone();
     sort_for_removal(state, &mut numbers);
     let is_head = |number: &NodeIndex| state.nodes.get(*number).is_some_and(|node| node.head);
     let head = numbers.iter().position(is_head);
@@ -130,7 +130,7 @@ fn take_out(
         // The order of the nodes decides between equally good ones, and should do so in the next
         // round as in this one.
         let still = |number: &NodeIndex| state.nodes.get(*number).is_some_and(PlannedNode::stays);
-        stays = before.into_iter().filter(still).collect();
+        stays = listed.into_iter().filter(still).collect();
     }
     (gone, stays)
 }
@@ -185,13 +185,13 @@ pub(crate) fn enforce_idle(
         };
         #[expect(clippy::cast_precision_loss, reason = "Ray does so, too")]
         let is_idle_for = |timeout: f64| node.idle_ms as f64 > timeout * 1000.0;
-        let counted = node.group().map_or(0, |group| removal.left(group));
+        let counted = node.group().map_or(0, |group| removal.count(group));
         let min = group.min;
         if node.fate != Fate::Stay
             || node.head
             || !timeout.is_some_and(is_idle_for)
             || !node.is_unneeded()
-            || node.kept == Some(KeptReason::AwaitsRoom)
+            || node.keep_reason == Some(KeptReason::AwaitsRoom)
             || counted <= min
         {
             continue;
@@ -203,11 +203,12 @@ pub(crate) fn enforce_idle(
             .or(node.standby.needed_for());
         let is_lately = |at: &f64| now - at <= timeout.unwrap_or(0.0);
         let released = node.standby.released_at().filter(is_lately);
-        let kept = (needed_for.map(KeptReason::Standby)).or(released.map(KeptReason::Released));
-        if kept.is_none() {
+        let keep_reason =
+            (needed_for.map(KeptReason::Standby)).or(released.map(KeptReason::Released));
+        if keep_reason.is_none() {
             removal.remove(state, number, least, RemovalCause::Idle);
         } else if let Some(node) = state.nodes.get_mut(number) {
-            node.kept = kept;
+            node.keep_reason = keep_reason;
         }
     }
     removal.end(state);

@@ -59,9 +59,13 @@ pub(crate) fn make_room(
     situation: &Situation<'_>,
     leftovers: &Leftovers<'_>,
     idle_timeout_s: f64,
-    left: &[RequestBatch],
+    rest: &[RequestBatch],
 ) {
-    let pods: HashMap<&str, &Pod<'_>> = situation.own.iter().map(|pod| (pod.name, pod)).collect();
+    let pods: HashMap<&str, &Pod<'_>> = situation
+        .own_pods
+        .iter()
+        .map(|pod| (pod.name, pod))
+        .collect();
     let mut rooms = Rooms::of(state, situation, leftovers, idle_timeout_s, &pods);
     let waiting = unscheduled(state, &pods);
     rooms.remember(state, &waiting, situation);
@@ -76,7 +80,7 @@ pub(crate) fn make_room(
             refused = Some(waiting);
         }
     }
-    for batch in left {
+    for batch in rest {
         for _ in 0..batch.count {
             if state.work.is_over() || !rooms.for_growth(state, *batch) {
                 break;
@@ -94,13 +98,19 @@ pub(crate) fn await_room(
     situation: &Situation<'_>,
     leftovers: &Leftovers<'_>,
     idle_timeout_s: f64,
-    left: &[RequestBatch],
+    rest: &[RequestBatch],
 ) {
     let goes = |pod: &Pod<'_>| pod.deleting && !pod.ended;
-    if left.is_empty() || leaving(leftovers).next().is_none() && !situation.own.iter().any(goes) {
+    if rest.is_empty()
+        || leaving(leftovers).next().is_none() && !situation.own_pods.iter().any(goes)
+    {
         return;
     }
-    let pods: HashMap<&str, &Pod<'_>> = situation.own.iter().map(|pod| (pod.name, pod)).collect();
+    let pods: HashMap<&str, &Pod<'_>> = situation
+        .own_pods
+        .iter()
+        .map(|pod| (pod.name, pod))
+        .collect();
     let rooms = Rooms::of(state, situation, leftovers, idle_timeout_s, &pods);
     let growing = rooms.growing.enumerate();
     let growing = growing.filter(|(at, _)| rooms.is_left.contains(at));
@@ -112,14 +122,14 @@ pub(crate) fn await_room(
     // With a short idle timeout they would be removed a moment before there is room.
     let mut idle: Vec<_> = growing.filter(|(_, number)| is_idle(*number)).collect();
     let work = std::mem::replace(&mut state.work, WorkBudget::new(WAITING_STEPS));
-    for batch in left {
+    for batch in rest {
         let mut count = batch.count;
         idle.retain(|(at, number)| {
             let stays = count > 0
                 && state.work.spend(1)
-                && could_take(state, *number, &rooms.left[*at], *batch);
+                && could_take(state, *number, &rooms.rest[*at], *batch);
             if stays && let Some(node) = state.nodes.get_mut(*number) {
-                node.kept = Some(KeptReason::AwaitsRoom);
+                node.keep_reason = Some(KeptReason::AwaitsRoom);
                 count -= 1;
             }
             !stays
@@ -134,7 +144,7 @@ type Idle = (NodeIndex, Amounts);
 /// Room on the Kubernetes nodes, and the nodes on them.
 struct Rooms {
     /// The headroom of each Kubernetes node when all pods have gone that are to go.
-    left: List<KubeNodeIndex, NodeHeadroom>,
+    rest: List<KubeNodeIndex, NodeHeadroom>,
     /// The cores that pods on it are about to give up.
     shrinks: List<KubeNodeIndex, f64>,
     /// The idle nodes on it that may go, the one last that has been idle for longest.
@@ -156,7 +166,7 @@ impl Rooms {
         pods: &HashMap<&str, &Pod<'_>>,
     ) -> Self {
         let mut rooms = Self {
-            left: state.headrooms.clone(),
+            rest: state.headrooms.clone(),
             shrinks: state.headrooms.map(|_| 0.0),
             idle: state.headrooms.map(|_| Vec::new()),
             growing: state.headrooms.map(|_| Vec::new()),
@@ -168,7 +178,7 @@ impl Rooms {
             names.map(|(at, one)| (one.node.as_str(), at)).collect();
         let place = |pod: &Pod<'_>| pod.node.and_then(|node| names.get(node)).copied();
         let deleted = situation
-            .own
+            .own_pods
             .iter()
             .filter(|pod| pod.deleting && !pod.ended);
         let goes = |node: &&PlannedNode| matches!(node.fate, Fate::Remove(_));
@@ -177,9 +187,9 @@ impl Rooms {
         let mut going: HashMap<&str, &Pod<'_>> = HashMap::default();
         for pod in leaving(leftovers).chain(deleted).chain(removed) {
             if going.insert(pod.name, pod).is_none()
-                && let Some(left) = place(pod).and_then(|at| rooms.left.get_mut(at))
+                && let Some(rest) = place(pod).and_then(|at| rooms.rest.get_mut(at))
             {
-                left.put(pod.requests());
+                rest.put(pod.requests());
                 rooms.is_left.extend(place(pod));
             }
         }
@@ -229,21 +239,21 @@ impl Rooms {
         situation: &Situation<'_>,
     ) {
         let mut groups = HashSet::default();
-        for (group, asked) in waiting {
+        for (group, amounts) in waiting {
             // Pods of one group mostly ask for the same.
             if !groups.insert(*group) {
                 continue;
             }
             let name = state.name(*group).to_owned();
-            let before = situation.history().rooms.get(&name);
-            for (at, room) in self.left.enumerate() {
-                if !room.holds(*asked, 0.0)
+            let remembered = situation.history().rooms.get(&name);
+            for (at, room) in self.rest.enumerate() {
+                if !room.holds(*amounts, 0.0)
                     || self.is_left.contains(&at)
                     || !self.may_run(state, *group, at)
                 {
                     continue;
                 }
-                let since = before.and_then(|nodes| nodes.get(&room.node));
+                let since = remembered.and_then(|nodes| nodes.get(&room.node));
                 // The clock may have been set back.
                 let since = since.map_or(situation.now, |since| since.min(situation.now));
                 if state.rooms.values().map(BTreeMap::len).sum::<usize>() < MOST {
@@ -256,23 +266,23 @@ impl Rooms {
 
     /// True if a pod of a group may run on a Kubernetes node, as far as is known.
     fn may_run(&self, state: &DecisionState, group: GroupIndex, at: KubeNodeIndex) -> bool {
-        let mut there = self.groups[at].iter();
-        there.any(|there| suits(state, group, Some(*there)))
+        let mut neighbour = self.groups[at].iter();
+        neighbour.any(|neighbour| suits(state, group, Some(*neighbour)))
     }
 
     /// Makes room for a pod. Returns whether there is any.
     fn for_pod(
         &mut self,
         state: &mut DecisionState,
-        (group, asked): UnplacedPod,
+        (group, amounts): UnplacedPod,
         now: f64,
     ) -> bool {
         let makes = |(number, _): &Idle| {
-            let there = state.nodes.get(*number).and_then(PlannedNode::group);
-            suits(state, group, there)
+            let neighbour = state.nodes.get(*number).and_then(PlannedNode::group);
+            suits(state, group, neighbour)
         };
         let holds = |at: KubeNodeIndex, gone: &[Idle], room: &NodeHeadroom| {
-            room.holds(asked, self.shrinks[at])
+            room.holds(amounts, self.shrinks[at])
                 && gone.iter().all(makes)
                 && (!gone.is_empty()
                     || self.may_run(state, group, at) && !is_refused(state, (group, at), now))
@@ -281,7 +291,7 @@ impl Rooms {
             return false;
         };
         self.remove(state, at, count);
-        self.left[at].take(asked);
+        self.rest[at].take(amounts);
         true
     }
 
@@ -312,7 +322,7 @@ impl Rooms {
     ) -> Option<(KubeNodeIndex, usize)> {
         let mut best: Option<(KubeNodeIndex, usize)> = None;
         for (at, idle) in self.idle.enumerate() {
-            let mut room = self.left[at].clone();
+            let mut room = self.rest[at].clone();
             // Only fewer is better, so of equally good Kubernetes nodes the first one is kept.
             let most = best.map_or(idle.len(), |(_, fewest)| fewest.saturating_sub(1));
             for count in 0..=most.min(idle.len()) {
@@ -320,8 +330,8 @@ impl Rooms {
                     return None;
                 }
                 let kept = idle.len() - count;
-                if let Some((_, asked)) = idle.get(kept) {
-                    room.put(*asked);
+                if let Some((_, amounts)) = idle.get(kept) {
+                    room.put(*amounts);
                 }
                 let gone = idle.get(kept..).unwrap_or_default();
                 if suffices(at, gone, &room) {
@@ -339,10 +349,10 @@ impl Rooms {
     /// Removes so many of the idle nodes on a Kubernetes node.
     fn remove(&mut self, state: &mut DecisionState, at: KubeNodeIndex, count: usize) {
         for _ in 0..count {
-            let Some((number, asked)) = self.idle[at].pop() else {
+            let Some((number, amounts)) = self.idle[at].pop() else {
                 return;
             };
-            self.left[at].put(asked);
+            self.rest[at].put(amounts);
             self.is_left.insert(at);
             self.growing[at].retain(|growing| *growing != number);
             if let Some(node) = state.nodes.get_mut(number) {

@@ -17,7 +17,11 @@ pub(super) fn claims(
     situation: &Situation<'_>,
     leftovers: &Leftovers<'_>,
 ) -> (Option<f64>, bool) {
-    let pods: HashMap<&str, &Pod<'_>> = situation.own.iter().map(|pod| (pod.name, pod)).collect();
+    let pods: HashMap<&str, &Pod<'_>> = situation
+        .own_pods
+        .iter()
+        .map(|pod| (pod.name, pod))
+        .collect();
     let cpu = |pod: &Pod<'_>| pod.requests().cpu.map_or(0.0, cores);
     let required = state.required();
     let (mut cores_short, mut begins) = (0.0, false);
@@ -46,7 +50,7 @@ pub(super) fn claims(
     // above a maximum, which may finish its work.
     let is_soon = |pod: &&Pod<'_>| pod.killed_at().is_some_and(|at| at > situation.now);
     let deleted = situation
-        .own
+        .own_pods
         .iter()
         .filter(|pod| pod.deleting && !pod.ended);
     let works = |pod: &Pod<'_>| situation.history().excess.contains_key(pod.name);
@@ -55,8 +59,8 @@ pub(super) fn claims(
     let removed = state.in_order().filter(|node| !node.stays());
     let removed = removed.filter_map(PlannedNode::pod);
     let removed = removed.filter_map(|name| pods.get(name).copied());
-    let mut seen = HashSet::default();
+    let mut counted = HashSet::default();
     let freed = deleted.filter(is_soon).chain(draining).chain(removed);
-    let freed = freed.filter(|pod| seen.insert(pod.name)).map(cpu);
+    let freed = freed.filter(|pod| counted.insert(pod.name)).map(cpu);
     (Some((cores_short - freed.sum::<f64>()).max(0.0)), begins)
 }

@@ -63,18 +63,18 @@ impl StandbyGoals {
     ) {
         for departure in departures.take(REPLACED) {
             let ray = live.get(departure.pod.as_str());
-            let held = ray.map(|ray| ray.held()).unwrap_or_default();
+            let resources_used = ray.map(|ray| ray.used_amounts()).unwrap_or_default();
             // A Ray node without work leaves nothing behind that needs room.
-            if held.is_empty() {
+            if resources_used.is_empty() {
                 continue;
             }
-            let asked = ResourceRequest {
-                resources_bundle: held,
+            let goal = ResourceRequest {
+                resources_bundle: resources_used,
                 ..ResourceRequest::default()
             };
             let pod = departure.pod.clone();
             self.requests
-                .push((asked, 1, StandbyReason::Replaces { pod }));
+                .push((goal, 1, StandbyReason::Replaces { pod }));
         }
     }
 
@@ -100,17 +100,21 @@ impl StandbyGoals {
             let amounts = request.resources.iter();
             #[expect(clippy::cast_precision_loss, reason = "Ray counts in f64 too")]
             let amounts = amounts.map(|(name, one)| (name.clone(), one.nanos() as f64 / 1e9));
-            let asked = ResourceRequest {
+            let goal = ResourceRequest {
                 resources_bundle: amounts.collect(),
                 ..ResourceRequest::default()
             };
             // Equal requests of several schedules count once, with the largest number: none of them wants the sum.
-            match self.requests.iter_mut().find(|(known, ..)| *known == asked) {
+            match self
+                .requests
+                .iter_mut()
+                .find(|(listed, ..)| *listed == goal)
+            {
                 Some((_, count, why)) if request.count > *count => {
                     (*count, *why) = (request.count, reason.clone());
                 }
                 Some(_) => {}
-                None => self.requests.push((asked, request.count, reason.clone())),
+                None => self.requests.push((goal, request.count, reason.clone())),
             }
         }
     }

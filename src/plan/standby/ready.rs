@@ -34,7 +34,7 @@ pub(crate) struct StandbyDemand {
     /// The number of requests to have room for, or of nodes to have.
     pub(crate) count: u64,
     /// The number of them that there is no room for.
-    pub(crate) left: u64,
+    pub(crate) shortfall: u64,
     /// Of a minimum, the number of nodes, by the step in which they come.
     pub(crate) nodes: Vec<(PlacementStep, u64)>,
 }
@@ -60,7 +60,7 @@ pub(crate) fn keep_ready(
 ) -> (Option<List<StandbyIndex, StandbyDemand>>, HashSet<String>) {
     let (cores_short, begins) = claims(state, situation, leftovers);
     let launch = cores_short.is_none() && !begins;
-    let kept = place(state, goals, demands, launch);
+    let standby_demands = place(state, goals, demands, launch);
     let required = state.required();
     let only_ready = state.order.iter().filter_map(|number| {
         let is_required = required.holds(*number);
@@ -77,21 +77,21 @@ pub(crate) fn keep_ready(
         for group in state.groups.iter_mut() {
             group.floor = None;
         }
-        return (kept, only_ready);
+        return (standby_demands, only_ready);
     }
     // Idle nodes that are not needed on standby any more remember since when that has been so.
     for node in state.nodes.iter_mut() {
-        let known = node
+        let memory = node
             .pod()
             .and_then(|pod| situation.history().standby.get(pod));
         let is_free = node.is_idle() && node.fate == Fate::Stay;
-        if let Some(memory) = known.filter(|_| is_free && node.standby.needed_for().is_none()) {
+        if let Some(memory) = memory.filter(|_| is_free && node.standby.needed_for().is_none()) {
             // The need goes up and down with demand, and nodes should not come and go with it.
             let released = memory.released_at.unwrap_or(situation.now);
             node.standby = StandbyRole::Released(released.min(situation.now));
         }
     }
-    (kept, only_ready)
+    (standby_demands, only_ready)
 }
 
 /// The problem that says that finding room took too many steps.
@@ -110,22 +110,22 @@ fn place(
     demands: &List<DemandIndex, Demand<'_>>,
     launch: bool,
 ) -> Option<List<StandbyIndex, StandbyDemand>> {
-    let before = state.nodes.clone();
+    let nodes_then = state.nodes.clone();
     let (order, headrooms, is_cut) = (state.order.clone(), state.headrooms.clone(), state.is_cut);
     let work = std::mem::replace(&mut state.work, WorkBudget::new(STEPS));
     for number in state.nodes.positions() {
         // A part that is split off says so by this number.
         state.nodes[number].born = number;
     }
-    let mut kept = List::default();
-    minima(state, goals, launch, &mut kept);
-    headroom(state, goals, demands, launch, &mut kept);
+    let mut standby_demands = List::default();
+    minima(state, goals, launch, &mut standby_demands);
+    headroom(state, goals, demands, launch, &mut standby_demands);
     let is_over = state.work.is_over();
     // Nothing grows for what is kept ready, so it takes no headroom. Where a maximum leaves no room
     // for it, its own report says so.
     (state.headrooms, state.is_cut, state.work) = (headrooms, is_cut, work);
     if is_over {
-        (state.nodes, state.order) = (before, order);
+        (state.nodes, state.order) = (nodes_then, order);
         state.groups.iter_mut().for_each(|group| group.floor = None);
         return None;
     }
@@ -136,17 +136,18 @@ fn place(
         let (takes, count) = (std::mem::take(&mut node.takes), node.count);
         let standby = takes.iter().find_map(|take| demands.behind(take.demand));
         let standby = (node.standby.needed_for()).or(standby.map(StandbyIndex::from));
-        let is_launched = if let Some(was) = before.get(number).or_else(|| before.get(node.born)) {
-            node.clone_from(was);
-            matches!(was.standby, StandbyRole::Launched(_))
-        } else {
-            node.placed = [Vec::new(), Vec::new()];
-            true
-        };
+        let is_launched =
+            if let Some(was) = nodes_then.get(number).or_else(|| nodes_then.get(node.born)) {
+                node.clone_from(was);
+                matches!(was.standby, StandbyRole::Launched(_))
+            } else {
+                node.placed = [Vec::new(), Vec::new()];
+                true
+            };
         (node.takes, node.count) = (takes, count);
         node.standby = StandbyRole::of(standby, is_launched);
     }
-    Some(kept)
+    Some(standby_demands)
 }
 
 /// The nodes of the groups for which schedules have minima.
@@ -154,12 +155,11 @@ fn minima(
     state: &mut DecisionState,
     goals: &StandbyGoals,
     launch: bool,
-    kept: &mut List<StandbyIndex, StandbyDemand>,
+    standby_demands: &mut List<StandbyIndex, StandbyDemand>,
 ) {
     for (name, (replicas, reason)) in &goals.minima {
         let named = |group: &PlannedGroup| !group.config.is_head() && group.config.name == *name;
-        let found = state.groups.enumerate().find(|(_, group)| named(group));
-        let Some(number) = found.map(|(number, _)| number) else {
+        let Some((number, _)) = state.groups.enumerate().find(|(_, group)| named(group)) else {
             continue;
         };
         let config = &state.groups[number].config;
@@ -179,23 +179,23 @@ fn minima(
         if launched > 0
             && let Some(entry) = state.launch(number, launched)
         {
-            state.nodes[entry].standby = StandbyRole::Needed(kept.upcoming(0));
+            state.nodes[entry].standby = StandbyRole::Needed(standby_demands.upcoming(0));
             state.order.push(entry);
         }
         state.groups[number].floor = Some(Floor {
             nodes,
-            standby: kept.upcoming(0),
+            standby: standby_demands.upcoming(0),
         });
         let places = [
             (PlacementStep::Free, running),
             (PlacementStep::Pending, pending),
             (PlacementStep::Launch, launched),
         ];
-        kept.push(StandbyDemand {
+        standby_demands.push(StandbyDemand {
             what: StandbyKind::Nodes(number),
             reason: reason.clone(),
             count: nodes,
-            left: lacking - launched,
+            shortfall: lacking - launched,
             nodes: places.into_iter().filter(|(_, count)| *count > 0).collect(),
         });
     }
@@ -207,7 +207,7 @@ fn headroom(
     goals: &StandbyGoals,
     demands: &List<DemandIndex, Demand<'_>>,
     launch: bool,
-    kept: &mut List<StandbyIndex, StandbyDemand>,
+    standby_demands: &mut List<StandbyIndex, StandbyDemand>,
 ) {
     let requests = goals.requests.iter();
     let mut rooms: Vec<StandbyDemand> = requests
@@ -235,14 +235,14 @@ fn headroom(
         let batch = RequestBatch {
             shape,
             count: room.count,
-            demand: demands.upcoming(kept.len()),
+            demand: demands.upcoming(standby_demands.len()),
         };
         if state.shapes.get(shape).names_gpu {
             with_gpus.push(batch);
         } else {
             others.push(batch);
         }
-        kept.push(room);
+        standby_demands.push(room);
     }
     for (batches, gpus) in [(with_gpus, true), (others, false)] {
         if batches.is_empty() {
@@ -251,8 +251,8 @@ fn headroom(
         let packed = state.pack_standby(batches, &needed, gpus, launch);
         for batch in packed.commit() {
             let number = demands.behind(batch.demand).map(StandbyIndex::from);
-            if let Some(kept) = number.and_then(|number| kept.get_mut(number)) {
-                kept.left = kept.left.saturating_add(batch.count);
+            if let Some(demand) = number.and_then(|number| standby_demands.get_mut(number)) {
+                demand.shortfall = demand.shortfall.saturating_add(batch.count);
             }
         }
     }
@@ -308,7 +308,7 @@ fn room(
         what: StandbyKind::Room(request, share),
         reason: reason.clone(),
         count,
-        left: 0,
+        shortfall: 0,
         nodes: Vec::new(),
     }
 }

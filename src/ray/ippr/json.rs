@@ -58,12 +58,12 @@ impl<'de> Visitor<'de> for JsonObject {
                     self.entries.push((new.key().clone(), value));
                     new.insert(self.entries.len() - 1);
                 }
-                Entry::Occupied(known) => {
-                    if let Some(entry) = self.entries.get_mut(*known.get()) {
+                Entry::Occupied(present) => {
+                    if let Some(entry) = self.entries.get_mut(*present.get()) {
                         entry.1 = value;
                     }
-                    if twice.insert(*known.get()) {
-                        self.twice.push(known.key().clone());
+                    if twice.insert(*present.get()) {
+                        self.twice.push(present.key().clone());
                     }
                 }
             }

@@ -64,12 +64,12 @@ impl PodMost {
                 continue;
             };
             let written = container.limit(resource.name());
-            let own = written.filter(is_bound).or(bounds.default.filter(is_bound));
-            let most = own.max(written).max(container.request(resource.name()));
+            let bound = written.filter(is_bound).or(bounds.default.filter(is_bound));
+            let most = bound.max(written).max(container.request(resource.name()));
             let most = most.unwrap_or_default().max(Quantity::ZERO);
             let grown = limit.filter(|_| role == PartRole::Ray);
             sum.add(role, most.max(grown.unwrap_or_default()));
-            if own.is_some() || is_bounded {
+            if bound.is_some() || is_bounded {
                 continue;
             }
             let path = match role {

@@ -132,9 +132,9 @@ impl OwnPods {
     }
 
     /// Sets what node autoscalers say about these pods, by name.
-    pub fn set_prospects(&mut self, mut said: HashMap<String, Vec<NodeProspect>>) {
+    pub fn set_prospects(&mut self, mut by_name: HashMap<String, Vec<NodeProspect>>) {
         for pod in &mut self.pods {
-            if let Some(prospects) = said.remove(&pod.metadata.name) {
+            if let Some(prospects) = by_name.remove(&pod.metadata.name) {
                 pod.node_prospects = prospects;
             }
         }

@@ -83,7 +83,7 @@ impl ProspectReader {
             return;
         };
         let about = &event.involved_object;
-        let is = |text: &Option<String>, wanted: &str| text.as_deref() == Some(wanted);
+        let is = |text: &Option<String>, expected: &str| text.as_deref() == Some(expected);
         if !is(&about.kind, "Pod") || !is(&about.namespace, &self.namespace) {
             return;
         }
@@ -182,8 +182,8 @@ impl ProspectEvent {
             .component
             .filter(|component| !component.is_empty());
         let component = source.unwrap_or(self.reporting_component);
-        let mut known = NodeAutoscaler::ALL.into_iter();
-        let by = known.find(|one| one.name() == component)?;
+        let mut autoscalers = NodeAutoscaler::ALL.into_iter();
+        let by = autoscalers.find(|one| one.name() == component)?;
         let node = by.outlook(&self.reason)?;
         let time = |text: &Option<String>| text.as_deref().and_then(seconds);
         let created = time(&self.metadata.creation_timestamp);

@@ -23,7 +23,6 @@ pub mod pods;
 pub mod scheduling;
 mod version;
 
-pub use file::FactsError;
 pub use known::{DEFAULT_NAMESPACE, Facts};
 pub use limits::{LimitRange, ResourceQuota};
 pub use node::{Node, Nodes};

@@ -149,6 +149,7 @@ pub struct Enlarged {
 
 /// The enlarged pod, as it is made at `now`, in seconds since 1970.
 pub fn enlarged(pod: &NewPod, cluster: &OwnerCluster, now: f64) -> Result<Enlarged, LeftAsMade> {
+    // Another RayCluster of the same name may have been made since the pod was.
     if cluster.uid != pod.cluster_uid || cluster.deletion_timestamp.is_some() {
         return Err(LeftAsMade::AnotherOwner);
     }
@@ -159,14 +160,14 @@ pub fn enlarged(pod: &NewPod, cluster: &OwnerCluster, now: f64) -> Result<Enlarg
     let ippr = Ippr::parse(&annotations.ippr);
     let resources = resized(pod.resources, &pod.group, size, &ippr)?;
     let mut operations = Vec::new();
-    for (part, before, after) in [
+    for (part, made, enlarged) in [
         ("limits", pod.resources.limits, resources.limits),
         ("requests", pod.resources.requests, resources.requests),
     ] {
         for name in ["cpu", "memory"] {
-            if let Some(amount) = after
+            if let Some(amount) = enlarged
                 .get(name)
-                .filter(|amount| before.get(name) != Some(*amount))
+                .filter(|amount| made.get(name) != Some(*amount))
             {
                 let path = format!("/spec/containers/0/resources/{part}/{name}");
                 operations
@@ -194,6 +195,7 @@ pub(crate) fn resized(
     size: CpuAndMemory,
     ippr: &Ippr,
 ) -> Result<Resources, LeftAsMade> {
+    // Whoever may change the RayCluster may have written the size, so it counts within the limits of the group only.
     let limits = ippr.resize_limits(group).filter(|_| ippr.is_well_formed());
     let most = limits.and_then(GroupResizeLimits::most);
     let most = most.ok_or(LeftAsMade::MayNotGrow)?;

@@ -108,6 +108,7 @@ impl Quantity {
     pub fn from_json(value: &serde_json::Value) -> Result<Self, QuantityError> {
         match value {
             serde_json::Value::String(text) => Self::parse(text),
+            // Manifests have `cpu: 2` without quotes, and the API server takes it.
             serde_json::Value::Number(number) => Self::parse(&number.to_string()),
             _ => Err(QuantityError::Syntax),
         }
@@ -150,6 +151,7 @@ impl Quantity {
 
     /// Written as CPU: `1500m`, `2`.
     pub fn display_cpu(self) -> String {
+        // Kubernetes allows no finer step of CPU than a thousandth of a core.
         let milli = self.ceil_milli();
         if milli % 1000 == 0 {
             (milli / 1000).to_string()

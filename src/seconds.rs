@@ -37,7 +37,7 @@ impl Retry {
     }
 }
 
-/// Whether less than `span_s` seconds have passed since a moment. One ahead of the clock, which was set back
+/// True if less than `span_s` seconds have passed since a moment. One ahead of the clock, which was set back
 /// since, has passed: it would hold for as much longer.
 pub fn is_recent(moment: f64, span_s: f64, now: f64) -> bool {
     (0.0..span_s).contains(&(now - moment))
@@ -65,8 +65,8 @@ pub fn go_duration(text: &str, units: &[(&str, f64)]) -> Option<Duration> {
     let mut rest = text;
     let mut total = Duration::ZERO;
     while !rest.is_empty() {
-        let (number, after) = rest.split_at(rest.find(|char| !is_number(char))?);
-        let (unit, next) = after.split_at(after.find(is_number).unwrap_or(after.len()));
+        let (number, tail) = rest.split_at(rest.find(|char| !is_number(char))?);
+        let (unit, next) = tail.split_at(tail.find(is_number).unwrap_or(tail.len()));
         let (_, seconds) = units.iter().find(|(name, _)| *name == unit)?;
         let seconds = number.parse::<f64>().ok()? * seconds;
         total = total.checked_add(Duration::try_from_secs_f64(seconds).ok()?)?;

@@ -13,153 +13,96 @@ use super::{
 };
 use crate::ray::{Fields, object_at};
 
-/// The error of objects that cannot be read as facts.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FactsError {
-    /// An entry of a list that is not an object.
-    #[error("{list}[{index}] is not an object; write {kind} objects there, as kubectl prints them")]
-    NotAnObject {
-        /// The field of the file that holds the list.
-        list: &'static str,
-        /// The entry's position in the list, from 0.
-        index: usize,
-        /// The kind of object that belongs there.
-        kind: &'static str,
-    },
-    /// An object of another kind than the list is for.
-    #[error("{list}[{index}] is a {found}; write {kind} objects there, as kubectl prints them")]
-    WrongKind {
-        /// The field of the file that holds the list.
-        list: &'static str,
-        /// The object's position in the list, from 0.
-        index: usize,
-        /// The kind that the object names.
-        found: String,
-        /// The kind of object that belongs there.
-        kind: &'static str,
-    },
-}
-
 /// A file of facts as `serde` reads it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct FactsFile {
     kubernetes_version: Option<KubernetesVersion>,
-    #[serde(default)]
-    nodes: Objects,
-    #[serde(default)]
-    limit_ranges: Objects,
-    #[serde(default)]
-    resource_quotas: Objects,
-    #[serde(default)]
-    namespaces: Objects,
-    #[serde(default)]
-    pods: Objects,
+    #[serde(default, deserialize_with = "items")]
+    nodes: Vec<Value>,
+    #[serde(default, deserialize_with = "items")]
+    limit_ranges: Vec<Value>,
+    #[serde(default, deserialize_with = "items")]
+    resource_quotas: Vec<Value>,
+    #[serde(default, deserialize_with = "items")]
+    namespaces: Vec<Value>,
+    #[serde(default, deserialize_with = "items")]
+    pods: Vec<Value>,
 }
 
-/// Kubernetes objects, as a list or as the `List` object that kubectl prints.
-#[derive(Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected a list of Kubernetes objects, or what kubectl prints with -o json"
-)]
-enum Objects {
-    Plain(Vec<Value>),
-    Listed { items: Vec<Value> },
+/// Reads the items of a list, or of the `List` object that kubectl prints.
+fn items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Value>, D::Error> {
+    let items = match Value::deserialize(deserializer)? {
+        Value::Array(items) => Some(items),
+        // `kubectl get nodes -o json` prints an object of kind `List`.
+        Value::Object(mut list) => match list.remove("items") {
+            Some(Value::Array(items)) => Some(items),
+            _ => None,
+        },
+        _ => None,
+    };
+    let expected = "expected a list of Kubernetes objects, or what kubectl prints with -o json";
+    items.ok_or_else(|| D::Error::custom(expected))
 }
 
-impl Default for Objects {
-    fn default() -> Self {
-        Self::Plain(Vec::new())
-    }
-}
-
-impl Objects {
-    /// The objects read one by one; an object that names its kind must be of `kind`.
-    fn read<T>(
-        &self,
-        list: &'static str,
-        kind: &'static str,
-        read: impl Fn(&Fields) -> T,
-    ) -> Result<Vec<T>, FactsError> {
-        let (Self::Plain(items) | Self::Listed { items }) = self;
-        items
-            .iter()
-            .enumerate()
-            .map(|(index, item)| match item.as_object() {
-                None => Err(FactsError::NotAnObject { list, index, kind }),
-                Some(object) => match object.get("kind").and_then(Value::as_str) {
-                    Some(found) if found != kind => Err(FactsError::WrongKind {
-                        list,
-                        index,
-                        found: found.to_owned(),
-                        kind,
-                    }),
-                    _ => Ok(read(object)),
-                },
-            })
-            .collect()
-    }
-
-    fn by_namespace<T>(
-        &self,
-        list: &'static str,
-        kind: &'static str,
-        read: impl Fn(&Fields) -> T,
-    ) -> Result<BTreeMap<String, Vec<T>>, FactsError> {
-        let namespace = |object: &Fields| {
-            metadata_text(object, "namespace")
-                .unwrap_or(DEFAULT_NAMESPACE)
-                .to_owned()
-        };
-        let mut map: BTreeMap<String, Vec<T>> = BTreeMap::new();
-        for (namespace, item) in
-            self.read(list, kind, |object| (namespace(object), read(object)))?
-        {
-            map.entry(namespace).or_default().push(item);
+/// Reads objects one by one. One that names its kind must be of `kind`, which belongs into the field `list`.
+fn read<T>(
+    items: &[Value],
+    (list, kind): (&str, &str),
+    read: impl Fn(&Fields) -> T,
+) -> Result<Vec<T>, String> {
+    let wrong = |index, what: &str| {
+        format!("{list}[{index}] is {what}; write {kind} objects there, as kubectl prints them")
+    };
+    let read = |(index, item): (usize, &Value)| {
+        let object = item
+            .as_object()
+            .ok_or_else(|| wrong(index, "not an object"))?;
+        match object.get("kind").and_then(Value::as_str) {
+            Some(other) if other != kind => Err(wrong(index, &format!("a {other}"))),
+            _ => Ok(read(object)),
         }
-        Ok(map)
+    };
+    items.iter().enumerate().map(read).collect()
+}
+
+fn by_namespace<T>(
+    items: &[Value],
+    place: (&str, &str),
+    one: impl Fn(&Fields) -> T,
+) -> Result<BTreeMap<String, Vec<T>>, String> {
+    let mut map: BTreeMap<String, Vec<T>> = BTreeMap::new();
+    let named = |object: &Fields| {
+        let namespace = metadata_text(object, "namespace").unwrap_or(DEFAULT_NAMESPACE);
+        (namespace.to_owned(), one(object))
+    };
+    for (namespace, item) in read(items, place, named)? {
+        map.entry(namespace).or_default().push(item);
     }
+    Ok(map)
 }
 
 impl<'de> Deserialize<'de> for Facts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let file = FactsFile::deserialize(deserializer)?;
-        Self::try_from(file).map_err(D::Error::custom)
+        facts(&file).map_err(D::Error::custom)
     }
 }
 
-impl TryFrom<FactsFile> for Facts {
-    type Error = FactsError;
-
-    fn try_from(file: FactsFile) -> Result<Self, FactsError> {
-        Ok(Self {
-            kubernetes: file.kubernetes_version,
-            nodes: Nodes::new(file.nodes.read("nodes", "Node", Node::read)?).into(),
-            limit_ranges: file
-                .limit_ranges
-                .by_namespace("limitRanges", "LimitRange", LimitRange::read)?
-                .into(),
-            resource_quotas: file
-                .resource_quotas
-                .by_namespace("resourceQuotas", "ResourceQuota", ResourceQuota::read)?
-                .into(),
-            namespaces: Arc::new(
-                file.namespaces
-                    .read("namespaces", "Namespace", labelled)?
-                    .into_iter()
-                    .collect(),
-            ),
-            pods: Arc::new(
-                file.pods
-                    .read("pods", "Pod", RayPod::read)?
-                    .into_iter()
-                    .flatten()
-                    .collect(),
-            ),
-            objects: Arc::default(),
-        })
-    }
+fn facts(file: &FactsFile) -> Result<Facts, String> {
+    let limit_ranges = ("limitRanges", "LimitRange");
+    let quotas = ("resourceQuotas", "ResourceQuota");
+    let namespaces = read(&file.namespaces, ("namespaces", "Namespace"), labelled)?;
+    let pods = read(&file.pods, ("pods", "Pod"), RayPod::read)?;
+    Ok(Facts {
+        kubernetes: file.kubernetes_version,
+        nodes: Nodes::new(read(&file.nodes, ("nodes", "Node"), Node::read)?).into(),
+        limit_ranges: by_namespace(&file.limit_ranges, limit_ranges, LimitRange::read)?.into(),
+        resource_quotas: by_namespace(&file.resource_quotas, quotas, ResourceQuota::read)?.into(),
+        namespaces: Arc::new(namespaces.into_iter().collect()),
+        pods: Arc::new(pods.into_iter().flatten().collect()),
+        objects: Arc::default(),
+    })
 }
 
 /// The name and the labels of an object.

@@ -41,7 +41,7 @@ impl Facts {
             .map(String::as_str)
     }
 
-    /// Whether namespaces are known, but not this one.
+    /// True if namespaces are known, but not this one.
     pub fn lacks_namespace(&self, namespace: &str) -> bool {
         !self.namespaces.is_empty() && !self.namespaces.contains_key(namespace)
     }

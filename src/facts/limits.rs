@@ -66,7 +66,7 @@ pub struct ResourceQuota {
     pub requests: Amounts,
     /// The most that all limits may be together.
     pub limits: Amounts,
-    /// Whether the quota counts only some pods; which ones depends on more than their size.
+    /// The quota counts only some pods; which ones depends on more than their size.
     pub is_scoped: bool,
 }
 

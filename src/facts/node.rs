@@ -15,7 +15,7 @@ pub struct Node {
     pub labels: Vec<(String, String)>,
     /// Its taints that keep pods off (`NoSchedule` and `NoExecute`).
     pub taints: Vec<NodeTaint>,
-    /// Whether the node is cordoned.
+    /// The node is cordoned.
     pub unschedulable: bool,
     /// CPU that pods can have, in cores; zero if the node does not say.
     pub cpu: Quantity,
@@ -101,6 +101,7 @@ impl Nodes {
     /// Puts nodes in order.
     pub fn new(mut nodes: Vec<Node>) -> Self {
         nodes.sort_by(|left, right| {
+            // By name at last, so that messages name the same of several equal nodes each time.
             (right.cpu, right.memory, &left.name).cmp(&(left.cpu, left.memory, &right.name))
         });
         let mut by_memory: Vec<usize> = (0..nodes.len()).collect();
@@ -111,7 +112,7 @@ impl Nodes {
         }
     }
 
-    /// Whether no node is known.
+    /// True if no node is known.
     pub fn is_empty(&self) -> bool {
         self.by_cpu.is_empty()
     }
@@ -138,7 +139,7 @@ impl Nodes {
         }
     }
 
-    /// Whether a single node that `may` accepts has that much CPU and that much memory.
+    /// True if a single node that `may` accepts has that much CPU and that much memory.
     pub fn any_holds(&self, cpu: Quantity, memory: Quantity, may: impl Fn(&Node) -> bool) -> bool {
         self.by_cpu
             .iter()

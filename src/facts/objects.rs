@@ -22,7 +22,7 @@ pub struct StoredObject {
 impl StoredObject {
     /// The value of a label.
     pub fn label(&self, key: &str) -> Option<&str> {
-        let found = self.labels.iter().find(|(name, _)| &**name == key);
-        found.map(|(_, value)| &**value)
+        let label = self.labels.iter().find(|(name, _)| &**name == key);
+        label.map(|(_, value)| &**value)
     }
 }

@@ -35,6 +35,7 @@ impl RayPod {
         let labels = object_at(metadata, "labels")?;
         let phase = object_at(object, "status").and_then(|status| text_at(status, "phase"));
         let is_leaving = metadata.contains_key("deletionTimestamp");
+        // No update of the cluster can hurt a pod that has ended or is about to.
         if is_leaving || matches!(phase, Some("Succeeded" | "Failed")) {
             return None;
         }

@@ -54,7 +54,7 @@ impl<'a> Demands<'a> {
         1 + selector + self.tolerations.len() + terms.sum::<usize>()
     }
 
-    /// Whether a pod with these demands could run on `node`.
+    /// True if a pod with these demands could run on `node`.
     pub fn admit(&self, node: &Node) -> bool {
         let mut selector = self.selector.into_iter().flatten();
         let term_holds = |term: &Value| {
@@ -82,7 +82,7 @@ impl<'a> Demands<'a> {
             && (!node.unschedulable || self.tolerates(CORDON, "", "NoSchedule"))
     }
 
-    /// Whether pods with these tolerations may run beside a taint. An empty effect covers every effect, an empty key
+    /// True if pods with these tolerations may run beside a taint. An empty effect covers every effect, an empty key
     /// with `Exists` every taint.
     fn tolerates(&self, key: &str, value: &str, effect: &str) -> bool {
         self.tolerations.iter().any(|toleration| {

@@ -8,12 +8,13 @@ use crate::hash::{HashMap, HashSet};
 use crate::plan::conclude::sizes::in_use;
 use crate::plan::growth::pod_size::gap;
 use crate::plan::growth::size::{cores, from_cores, milli};
-use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
+use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::outcome::display::{cpu, memory};
 use crate::plan::outcome::plan::{GroupPlan, Plan, PodResize};
 use crate::plan::outcome::report::CpuAndMemory;
 use crate::quantity::Quantity;
 use crate::snapshot::Snapshot;
+use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::pod::{Pod, PodRole};
 
 /// A rule that a plan breaks.
@@ -116,6 +117,7 @@ pub enum Violation {
 
 /// Returns the rules that `plan`, which was made from `snapshot`, breaks.
 pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
+    // Read anew from the snapshot, and not taken from the decision, whose faults it is to find.
     let config = ClusterConfig::of(&snapshot.ray_cluster);
     let group_of = |name: &str| config.groups.get(config.number(name)?);
     let pods: HashMap<&str, Pod<'_>> = snapshot.pods.iter().map(|pod| (pod.name, pod)).collect();
@@ -123,7 +125,9 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     let mut violations = Vec::new();
     for plan in &plan.groups {
         let (group, replicas) = (plan.name.clone(), plan.replicas);
-        let max = group_of(&group).map_or(0, |group| group.max_replicas);
+        let max = group_of(&group)
+            .and_then(|group| group.max_replicas)
+            .unwrap_or(0);
         let grows = replicas > plan.replicas_now.unwrap_or(0);
         // Above a maximum that was lowered, pods are there until they have drained: only a
         // launch breaks the rule.
@@ -154,13 +158,14 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
             }
         }
     }
-    let mut seen = HashSet::default();
+    let mut resized = HashSet::default();
     for planned in &plan.resizes {
         let name = planned.pod.as_str();
-        if !seen.insert(name) {
+        if !resized.insert(name) {
             let pod = name.to_owned();
             violations.push(Violation::ResizedTwice { pod });
         }
+        // Kubernetes goes by the name alone, so a foreign one would resize a foreign pod.
         let Some(pod) = pods.get(name) else {
             let pod = name.to_owned();
             violations.push(Violation::ResizesForeign { pod });
@@ -209,11 +214,11 @@ pub(crate) fn workers_above(
     then: impl Fn(&GroupPlan) -> Option<i64>,
 ) -> Option<u64> {
     let config = ClusterConfig::of(&snapshot.ray_cluster);
-    let wanted = plan.groups.iter().filter_map(|group| {
-        let known = config.groups.get(config.number(&group.name)?)?;
-        Some(known.nodes(then(group).unwrap_or(known.min_replicas)))
+    let nodes = plan.groups.iter().filter_map(|group| {
+        let config_group = config.groups.get(config.number(&group.name)?)?;
+        Some(config_group.nodes(then(group).or(config_group.min_replicas).unwrap_or(0)))
     });
-    let workers = wanted.fold(0, u64::saturating_add);
+    let workers = nodes.fold(0, u64::saturating_add);
     // KubeRay makes whole replicas: a launch may be rounded up by all hosts of a replica but one.
     let rounded = config.groups.iter();
     let rounded = rounded.map(|group| group.hosts.saturating_sub(1));
@@ -222,7 +227,7 @@ pub(crate) fn workers_above(
 }
 
 /// The size of new pods is between that of their template and the resize limits.
-fn initial_size(plan: &GroupPlan, group: Option<&GroupConfig>, violations: &mut Vec<Violation>) {
+fn initial_size(plan: &GroupPlan, group: Option<&GroupSpec>, violations: &mut Vec<Violation>) {
     let Some(size) = plan.initial_size else {
         return;
     };
@@ -255,7 +260,7 @@ fn initial_size(plan: &GroupPlan, group: Option<&GroupConfig>, violations: &mut 
 fn resize(
     resize: &PodResize,
     pod: &Pod<'_>,
-    group: &GroupConfig,
+    group: &GroupSpec,
     in_use: CpuAndMemory,
     violations: &mut Vec<Violation>,
 ) {
@@ -281,7 +286,7 @@ fn resize(
         limits.map(|limits| limits.memory),
         memory_left,
     );
-    for (resource, text, (now, then, floor, limit, left)) in [
+    for (resource, text, (now, then, floor, limit, request)) in [
         ("CPU", cpu_text as fn(i64) -> String, cpu),
         ("memory", memory_text, memory),
     ] {
@@ -295,7 +300,7 @@ fn resize(
             let floor = text(floor);
             violations.push(Violation::Shrinks { pod, what, floor });
         }
-        if left <= 0 {
+        if request <= 0 {
             let pod = resize.pod.clone();
             violations.push(Violation::LosesRequest { pod, resource });
         }

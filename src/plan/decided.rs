@@ -22,10 +22,10 @@ pub(crate) struct Decided<'a> {
     pub(crate) config: ClusterConfig,
     pub(crate) demands: List<DemandIndex, Demand<'a>>,
     /// The request batches that could not be placed, in the order of packing.
-    pub(crate) left: Vec<RequestBatch>,
+    pub(crate) remainder: Vec<RequestBatch>,
     /// The standby demands, numbered after the demands.
     pub(crate) standby: List<StandbyIndex, StandbyDemand>,
-    pub(crate) own: &'a [Pod<'a>],
+    pub(crate) own_pods: &'a [Pod<'a>],
     pub(crate) live: &'a LiveNodes<'a>,
     pub(crate) leftovers: Leftovers<'a>,
     pub(crate) unneeded_since: BTreeMap<String, Vec<f64>>,
@@ -42,7 +42,7 @@ pub(crate) struct Decided<'a> {
     /// The last jump that was not admitted.
     pub(crate) jump: Option<JumpMemory>,
     /// The pods that are about to leave with their Kubernetes node, by name.
-    pub(crate) departures: BTreeMap<String, Departure>,
+    pub(crate) departures: &'a BTreeMap<String, Departure>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) now: f64,
 }

@@ -4,28 +4,22 @@
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-/// The position of an item in lists of one kind. Lists of the same kind have their items in the
-/// same order.
-pub(crate) trait ListPosition: Copy {
-    /// The position with that number, counted from 0.
-    fn at(number: usize) -> Self;
-    /// The number of the position, counted from 0.
-    fn number(self) -> usize;
-}
-
+// A position is the number of an item, counted from 0. Lists of the same kind have their items in the same order.
 macro_rules! positions {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub(crate) struct $name(usize);
 
-        impl ListPosition for $name {
-            fn at(number: usize) -> Self {
+        impl From<usize> for $name {
+            fn from(number: usize) -> Self {
                 Self(number)
             }
+        }
 
-            fn number(self) -> usize {
-                self.0
+        impl From<$name> for usize {
+            fn from(position: $name) -> Self {
+                position.0
             }
         }
     )*};
@@ -59,13 +53,13 @@ pub(crate) struct List<P, T> {
 /// One item for each group.
 pub(crate) type ByGroup<T> = List<GroupIndex, T>;
 
-impl<P: ListPosition, T> List<P, T> {
+impl<P: Copy + From<usize> + Into<usize>, T> List<P, T> {
     pub(crate) fn get(&self, position: P) -> Option<&T> {
-        self.items.get(position.number())
+        self.items.get(position.into())
     }
 
     pub(crate) fn get_mut(&mut self, position: P) -> Option<&mut T> {
-        self.items.get_mut(position.number())
+        self.items.get_mut(position.into())
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -74,18 +68,18 @@ impl<P: ListPosition, T> List<P, T> {
 
     /// The position of the item that is added `later` items after the next one.
     pub(crate) fn upcoming(&self, later: usize) -> P {
-        P::at(self.items.len() + later)
+        P::from(self.items.len() + later)
     }
 
     /// The distance of the position from the end of the list, in items; `None` if it is in the list.
     pub(crate) fn behind(&self, position: P) -> Option<usize> {
-        position.number().checked_sub(self.items.len())
+        position.into().checked_sub(self.items.len())
     }
 
     /// Adds an item. Returns its position.
     pub(crate) fn push(&mut self, item: T) -> P {
         self.items.push(item);
-        P::at(self.items.len() - 1)
+        P::from(self.items.len() - 1)
     }
 
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
@@ -99,12 +93,12 @@ impl<P: ListPosition, T> List<P, T> {
     /// The items with their positions.
     pub(crate) fn enumerate(&self) -> impl Iterator<Item = (P, &T)> {
         let items = self.items.iter().enumerate();
-        items.map(|(number, item)| (P::at(number), item))
+        items.map(|(number, item)| (P::from(number), item))
     }
 
     // `use<P, T>` without a lifetime: the list may be changed while its positions are gone through.
     pub(crate) fn positions(&self) -> impl Iterator<Item = P> + use<P, T> {
-        (0..self.items.len()).map(P::at)
+        (0..self.items.len()).map(P::from)
     }
 
     /// A list of the same kind, with an item for each item of this one.
@@ -113,15 +107,15 @@ impl<P: ListPosition, T> List<P, T> {
     }
 }
 
-impl<P: ListPosition> List<P, u64> {
+impl<P: Copy + From<usize> + Into<usize>> List<P, u64> {
     /// The count at a position, or 0 if the list has none.
     pub(crate) fn count(&self, position: P) -> u64 {
         self.get(position).copied().unwrap_or(0)
     }
 }
 
-impl<P: ListPosition> List<P, bool> {
-    /// Whether it holds at a position; beyond the end it does not.
+impl<P: Copy + From<usize> + Into<usize>> List<P, bool> {
+    /// The truth value at a position; false beyond the end.
     pub(crate) fn holds(&self, position: P) -> bool {
         self.get(position).copied().unwrap_or(false)
     }
@@ -136,17 +130,17 @@ impl<P, T> Default for List<P, T> {
     }
 }
 
-impl<P: ListPosition, T> Index<P> for List<P, T> {
+impl<P: Copy + From<usize> + Into<usize>, T> Index<P> for List<P, T> {
     type Output = T;
 
     fn index(&self, position: P) -> &T {
-        &self.items[position.number()]
+        &self.items[position.into()]
     }
 }
 
-impl<P: ListPosition, T> IndexMut<P> for List<P, T> {
+impl<P: Copy + From<usize> + Into<usize>, T> IndexMut<P> for List<P, T> {
     fn index_mut(&mut self, position: P) -> &mut T {
-        &mut self.items[position.number()]
+        &mut self.items[position.into()]
     }
 }
 

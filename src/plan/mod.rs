@@ -7,7 +7,7 @@
 //!
 //! # The modules
 //!
-//! `decide` goes through the phases; `decided` has their results.
+//! `decide` goes through the phases, which all see the same `situation`; `decided` has their results.
 //!
 //! - `nodes`: from the RayCluster, its pods and its Ray nodes to groups and nodes, each node once
 //! - `demand`: from what the GCS reports as pending to batches of equal requests, in Ray's order
@@ -49,6 +49,7 @@ pub mod schema;
 mod serve;
 mod settings;
 mod shrink;
+mod situation;
 mod standby;
 pub(crate) mod strategy;
 
@@ -64,9 +65,7 @@ pub use crate::plan::outcome::plan::{
     MemoryReason, NodeDrain, NodeHold, Plan, PlanWait, PodResize, RayletSync,
 };
 pub use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
-pub use crate::plan::outcome::problem_reason::{
-    GroupError, ProblemReason, ResizeError, ResizeLimitsError,
-};
+pub use crate::plan::outcome::problem_reason::ProblemReason;
 pub use crate::plan::outcome::remark::NodeRemark;
 pub use crate::plan::outcome::report::{
     CpuAndMemory, DemandReport, GroupReport, GroupSizes, NodeReport, Placed, PlanReport,

@@ -88,12 +88,12 @@ pub(crate) fn reserve(state: &mut DecisionState) -> Vec<Relief> {
         };
         let (now, limit) = (resize.current, resize.limit().memory);
         let room = resize.headroom(&state.headrooms);
-        let wanted = Size {
+        let goal = Size {
             cpu: now.cpu,
             memory: in_use.right(resize.base.memory).min(limit),
         };
-        let most = room.map_or(wanted, |room| room.bound(now, wanted)).memory;
-        let memory = fitting(wanted.memory, most, (resize.base.memory, limit));
+        let most = room.map_or(goal, |room| room.bound(now, goal)).memory;
+        let memory = fitting(goal.memory, most, (resize.base.memory, limit));
         if memory <= now.memory {
             continue;
         }
@@ -136,15 +136,15 @@ pub(crate) fn grant(state: &mut DecisionState, reliefs: &[Relief], now: f64) {
             resize.memory_reason = Some(MemoryReason::NearlyFull {
                 bytes: relief.in_use.bytes,
             });
-            let before = resize.followed;
+            let previous = resize.followed;
             resize.followed = Some(FollowedMemory {
                 // The pod does not come down below what it has before it grows, or of several times had before the
                 // first one.
-                from: before.map_or(resize.current.memory, |before| before.from),
+                from: previous.map_or(resize.current.memory, |previous| previous.from),
                 since: now,
                 most: 0,
-                times: before.map_or(0, |before| {
-                    before.times.saturating_add(u32::from(before.gave_back))
+                times: previous.map_or(0, |previous| {
+                    previous.times.saturating_add(u32::from(previous.gave_back))
                 }),
                 gave_back: false,
             });
@@ -164,7 +164,7 @@ pub(crate) fn give_back(state: &mut DecisionState, holders: &HashSet<NodeIndex>,
         // The memory that tasks, actors and placement groups have asked for.
         let taken = memory.and_then(|memory| node.taken(memory));
         #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
-        let asked = taken.unwrap_or(0.0).ceil() as i64;
+        let requested = taken.unwrap_or(0.0).ceil() as i64;
         let may = !node.head
             && node.fate == Fate::Stay
             && node.stage() == Stage::Running
@@ -172,12 +172,12 @@ pub(crate) fn give_back(state: &mut DecisionState, holders: &HashSet<NodeIndex>,
         let for_demand = node.has_promised_resources();
         if let Some(resize) = &mut node.resize {
             resize.followed = resize.followed.filter(|_| !for_demand);
-            follow(resize, asked, may, now);
+            follow(resize, requested, may, now);
         }
     }
 }
 
-fn follow(resize: &mut Resize, asked: i64, may: bool, now: f64) {
+fn follow(resize: &mut Resize, requested: i64, may: bool, now: f64) {
     let Some(mut followed) = resize.followed else {
         return;
     };
@@ -201,7 +201,7 @@ fn follow(resize: &mut Resize, asked: i64, may: bool, now: f64) {
     // The clock may have been set back.
     followed.since = followed.since.min(now);
     followed.most = followed.most.max(in_use.soon);
-    let floor = asked.max(followed.from).max(resize.base.memory);
+    let floor = requested.max(followed.from).max(resize.base.memory);
     let then = right(followed.most, resize.base.memory).max(floor).min(has);
     let fails = resize.shrink_failures.lately(now) > 0;
     if then >= has || fails {

@@ -10,7 +10,7 @@ pub(crate) fn serve(
     state: &mut DecisionState,
     demands: &List<DemandIndex, Demand<'_>>,
 ) -> Vec<RequestBatch> {
-    let mut left = Vec::new();
+    let mut remainder = Vec::new();
     let mut tasks = Vec::new();
     for demand in demands.iter() {
         if state.work.is_over() {
@@ -28,7 +28,7 @@ pub(crate) fn serve(
             // counts.
             DemandOrigin::Constraint(0) => CountedAmounts::Total,
             DemandOrigin::Constraint(_) => {
-                left.extend(batches.iter().copied());
+                remainder.extend(batches.iter().copied());
                 continue;
             }
             DemandOrigin::Gang(..) => CountedAmounts::Free,
@@ -38,10 +38,10 @@ pub(crate) fn serve(
             packed.commit();
         } else {
             // All of it is left, also what would have fitted: nothing of it was put into effect.
-            left.extend(batches.iter().copied());
+            remainder.extend(batches.iter().copied());
         }
     }
     // Tasks and actors are packed together and last, as in Ray: whatever fits of them is placed.
-    left.extend(state.pack(tasks, CountedAmounts::Free).commit());
-    left
+    remainder.extend(state.pack(tasks, CountedAmounts::Free).commit());
+    remainder
 }

@@ -11,7 +11,7 @@ use crate::schedule::Hours;
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent settings")]
 pub struct PlanSettings {
-    /// Whether to decide as Ray does, or with Rayfit's improvements.
+    /// The strategy: Ray's decisions, or Rayfit's improvements on them.
     pub strategy: Strategy,
     /// Seconds after which pending nodes that no demand needs are given up; `None`, which is
     /// Ray's default, keeps them.
@@ -30,7 +30,7 @@ pub struct PlanSettings {
     /// Seconds for which nodes above a maximum may finish their work before they are stopped;
     /// 0 stops them at once.
     pub drain_timeout_s: f64,
-    /// Whether workers with work are marked, so that node autoscalers leave their Kubernetes nodes
+    /// Marks workers with work, so that node autoscalers leave their Kubernetes nodes
     /// alone (strategy rayfit).
     pub hold_busy_nodes: bool,
     /// Seconds after which a pod that has grown gives up CPU that was spare; `None` keeps it.
@@ -41,15 +41,15 @@ pub struct PlanSettings {
     /// Seconds for which a resize that the kubelet has deferred is left as it is (strategy
     /// rayfit).
     pub deferred_s: f64,
-    /// Whether small pods are kept by the gaps between bursts of work (strategy rayfit).
+    /// Keeps small pods by the gaps between bursts of work (strategy rayfit).
     pub learn_gaps: bool,
-    /// Whether pods grow when the memory that is really in use comes near to what they have
+    /// Lets pods grow when the memory that is really in use comes near to what they have
     /// (strategy rayfit).
     pub follow_memory: bool,
-    /// Whether idle pods go before their idle timeout where demand that waits could use their room
+    /// Removes idle pods before their idle timeout where demand that waits could use their room
     /// (strategy rayfit).
     pub make_room: bool,
-    /// Whether new pods are made larger than their template where a single request needs that
+    /// Makes new pods larger than their template where a single request needs that
     /// (strategy rayfit).
     pub initial_sizes: bool,
     /// Room to keep free for demand to come (strategy rayfit).

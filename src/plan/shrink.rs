@@ -93,7 +93,7 @@ pub(crate) fn holders(
     holders
 }
 
-/// Whether the Ray node could hold a unit of the shape if nothing else ran on it, at the size that its raylet has
+/// Fits a shape onto a node: true if the Ray node could hold a unit of the shape if nothing else ran on it, at the size that its raylet has
 /// now, or is being given.
 fn holds(state: &DecisionState, node: &PlannedNode, shape: &Shape) -> bool {
     let size = node.raylet_size().filter(|_| node.fate == Fate::Stay);

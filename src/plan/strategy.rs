@@ -84,7 +84,7 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// Whether the improvements on Ray hold.
+    /// True where the improvements on Ray hold.
     pub fn is_rayfit(self) -> bool {
         self == Self::Rayfit
     }

@@ -84,7 +84,7 @@ impl<'a> Cluster<'a> {
         head.or_else(|| self.workers.get(*by_name.get(name)?))
     }
 
-    /// Whether `enableInTreeAutoscaling` is true.
+    /// `enableInTreeAutoscaling`
     pub fn autoscaling(&self) -> bool {
         is_true(self.spec, "enableInTreeAutoscaling")
     }
@@ -114,12 +114,12 @@ impl<'a> Cluster<'a> {
         self.head.as_ref()?.ray_container()?.env(V2_ENV)
     }
 
-    /// Whether the environment variable asks for v2 as KubeRay reads it: exactly `1` or `true`.
+    /// True if the environment variable asks for v2 as KubeRay reads it: exactly `1` or `true`.
     pub fn v2_by_env(&self) -> bool {
         matches!(self.v2_env(), Some("1" | "true"))
     }
 
-    /// Whether v2 is asked for, by field or environment variable, as KubeRay reads them.
+    /// True if v2 is asked for, by field or environment variable, as KubeRay reads them.
     pub fn uses_v2(&self) -> bool {
         self.autoscaler_version() == Some(AutoscalerVersion::V2) || self.v2_by_env()
     }

@@ -72,14 +72,14 @@ impl<'a> Container<'a> {
     /// The limit of a resource. A value that is not a quantity reads as absent (the API server
     /// refuses such a template itself).
     pub fn limit(&self, resource: &str) -> Option<Quantity> {
-        let known = self.limit_amounts.get(resource);
-        known.or_else(|| quantity_at(self.limits, resource))
+        let amount = self.limit_amounts.get(resource);
+        amount.or_else(|| quantity_at(self.limits, resource))
     }
 
     /// The request of a resource, which is read like [`Self::limit`].
     pub fn request(&self, resource: &str) -> Option<Quantity> {
-        let known = self.request_amounts.get(resource);
-        known.or_else(|| quantity_at(self.requests, resource))
+        let amount = self.request_amounts.get(resource);
+        amount.or_else(|| quantity_at(self.requests, resource))
     }
 
     /// The size of the container for Ray: the limit, or else the request.

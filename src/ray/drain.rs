@@ -65,13 +65,14 @@ impl<'a> DrainVariable<'a> {
 /// The path of the hook that runs before SIGTERM, in a container.
 pub const PRE_STOP: [&str; 2] = ["lifecycle", "preStop"];
 
-/// Whether a hook of the container ends Ray before SIGTERM, so that there is nothing left to drain:
+/// True if a hook of the container ends Ray before SIGTERM, so that there is nothing left to drain:
 /// `ray stop` ends the raylet and its workers at once.
 pub fn is_cut_short(container: &Container<'_>) -> bool {
     let [lifecycle, hook] = PRE_STOP;
     let command = object_in(container.spec, &[lifecycle, hook, "exec"])
         .map_or(&[][..], |exec| list_at(exec, "command"));
     let words: Vec<&str> = command.iter().filter_map(Value::as_str).collect();
+    // The words may be divided in any way: `ray`, `stop`, or a script for a shell.
     words.join(" ").contains("ray stop")
 }
 

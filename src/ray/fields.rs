@@ -16,7 +16,7 @@ pub(crate) fn object_in<'a>(fields: &'a Fields, path: &[&str]) -> Option<&'a Fie
         .try_fold(fields, |fields, key| object_at(fields, key))
 }
 
-/// Whether `true` stands at `key`.
+/// True where `true` stands at `key`.
 pub(crate) fn is_true(fields: &Fields, key: &str) -> bool {
     fields.get(key) == Some(&Value::Bool(true))
 }

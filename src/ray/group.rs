@@ -49,7 +49,7 @@ impl Role {
 #[derive(Debug)]
 pub struct Group<'a> {
     kind: Kind,
-    /// Whether it is the head group or a worker group.
+    /// The role: head group or worker group.
     pub role: Role,
     /// `groupName`; `headgroup` for the head; `None` for a worker group without a name.
     pub name: Option<&'a str>,
@@ -83,7 +83,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Whether it is the head group.
+    /// True for the head group.
     pub fn is_head(&self) -> bool {
         self.role == Role::Head
     }

@@ -65,12 +65,12 @@ impl InitialSizes {
         if let Some(size) = size.filter(|_| self.0.len() < MOST_GROUPS) {
             #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
             let until = (now + HELD_S).ceil() as i64;
-            let held = HeldSize {
+            let size = HeldSize {
                 cpu: Quantity::from_milli(size.cpu_milli).to_string(),
                 memory: Quantity::from_units(size.memory_bytes).to_string(),
                 until,
             };
-            self.0.insert(group.to_owned(), held);
+            self.0.insert(group.to_owned(), size);
         }
     }
 }
@@ -85,12 +85,12 @@ impl HeldSize {
         })
     }
 
-    /// Whether the size holds. One that is said to hold for longer than any is written for does not:
+    /// True while the size holds. One that is said to hold for longer than any is written for does not:
     /// somebody else has written it, or a clock was set back.
     fn holds(&self, now: f64) -> bool {
         #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
-        let left = self.until as f64 - now;
-        (0.0..=2.0 * HELD_S).contains(&left)
+        let rest = self.until as f64 - now;
+        (0.0..=2.0 * HELD_S).contains(&rest)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::dns_name::is_part;
 /// The longest label value.
 pub const MAX_VALUE: usize = 63;
 
-/// Whether `text` may be the value of a label. An empty text may be one too.
+/// True for a text that may be the value of a label. An empty text may be one too.
 pub fn is_value(text: &str) -> bool {
     let alphanumeric = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
     let bytes = text.as_bytes();
@@ -24,7 +24,7 @@ const MAX_PART: usize = 63;
 /// The longest prefix of a key.
 const MAX_PREFIX: usize = 253;
 
-/// Whether `text` may be the key of a label: a name, or a DNS subdomain, a slash and a name.
+/// True for a text that may be the key of a label: a name, or a DNS subdomain, a slash and a name.
 pub fn is_key(text: &str) -> bool {
     let is_prefix =
         |prefix: &str| prefix.len() <= MAX_PREFIX && prefix.split('.').all(is_dns_label);
@@ -35,18 +35,18 @@ pub fn is_key(text: &str) -> bool {
     prefix.is_none_or(is_prefix) && !name.is_empty() && is_value(name)
 }
 
-/// Whether `text` is a DNS-1123 label: at most 63 lower-case letters, digits and inner dashes.
+/// True for a DNS-1123 label: at most 63 lower-case letters, digits and inner dashes.
 pub fn is_dns_label(text: &str) -> bool {
     text.len() <= MAX_PART && is_part(text)
 }
 
-/// Whether `text` is a DNS-1035 label, apart from its length: lower-case letters, digits and inner
+/// True for a DNS-1035 label, apart from its length: lower-case letters, digits and inner
 /// dashes, beginning with a letter.
 pub fn is_dns_1035(text: &str) -> bool {
     begins_dns_1035(text) && !text.ends_with('-')
 }
 
-/// Whether `text` becomes a DNS-1035 label if something follows that ends in a letter or digit.
+/// True for a text that becomes a DNS-1035 label if something follows that ends in a letter or digit.
 pub fn begins_dns_1035(text: &str) -> bool {
     text.bytes()
         .next()

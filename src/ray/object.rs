@@ -8,7 +8,7 @@ use super::{
 };
 use crate::path::FieldPath;
 
-/// Whether rules and defaults look at the annotation of that name, so that a change of the
+/// True for an annotation that rules and defaults look at, so that a change of the
 /// annotation is a change of what they judge. They see no other annotations, so this list cannot
 /// fall behind them.
 pub fn is_judged(annotation: &str) -> bool {
@@ -102,7 +102,7 @@ impl<'a> RayObject<'a> {
         text_at(self.metadata()?, "namespace")
     }
 
-    /// Whether there are annotations, whatever their names are.
+    /// True with annotations of whatever names.
     pub fn has_annotations(&self) -> bool {
         self.all_annotations().is_some()
     }
@@ -129,7 +129,7 @@ impl<'a> RayObject<'a> {
         self.annotation_value(name)?.as_str()
     }
 
-    /// Whether KubeRay leaves the commands of the ray containers as they are.
+    /// True if KubeRay leaves the commands of the ray containers as they are.
     pub fn overwrites_commands(&self) -> bool {
         self.annotation(OVERWRITE_COMMAND)
             .is_some_and(|value| value.eq_ignore_ascii_case("true"))
@@ -170,19 +170,20 @@ impl<'a> RayObject<'a> {
             .unwrap_or_default()
     }
 
-    /// Whether the object is being deleted. KubeRay acts on it all the same, as long as a finalizer
+    /// True while the object is being deleted. KubeRay acts on it all the same, as long as a finalizer
     /// holds it.
     pub fn is_deleting(&self) -> bool {
         self.metadata()
             .and_then(|metadata| metadata.get("deletionTimestamp"))
+            // Clients in Go write `null` for a time that is not set.
             .is_some_and(|timestamp| !timestamp.is_null())
     }
 
-    /// Whether an object that is being deleted (`old`) loses its last finalizer with this update,
+    /// True if an object that is being deleted (`old`) loses its last finalizer with this update,
     /// and so is gone: whatever else the update says is never stored.
     pub fn ends(&self, old: &RayObject<'_>) -> bool {
-        let held = |metadata| !list_at(metadata, "finalizers").is_empty();
-        old.is_deleting() && !self.metadata().is_some_and(held)
+        let has_finalizers = |metadata| !list_at(metadata, "finalizers").is_empty();
+        old.is_deleting() && !self.metadata().is_some_and(has_finalizers)
     }
 
     /// The path of the RayClusterSpec.
@@ -196,6 +197,7 @@ impl<'a> RayObject<'a> {
             .iter()
             .filter_map(Value::as_object)
             .filter(|owner| {
+                // Of any version: objects of `v1alpha1` are still stored somewhere.
                 text_at(owner, "apiVersion").is_some_and(|version| version.starts_with("ray.io/"))
                     && owner.get("controller").and_then(Value::as_bool) == Some(true)
             })

@@ -59,7 +59,7 @@ impl ReconcileMode {
         }
     }
 
-    /// Whether Rayfit scales the cluster, and not Ray's own autoscaler container.
+    /// True where Rayfit scales the cluster, and not Ray's own autoscaler container.
     pub const fn is_ours(self) -> bool {
         !matches!(self, Self::Ray)
     }

@@ -80,6 +80,7 @@ impl Resource {
         let whole = i64::try_from(amount.ceil_units())
             .ok()
             .filter(|bytes| self == Self::Memory && *bytes >= MEBIBYTE)
+            // Rounded down, because what is proposed must be possible.
             .map(|bytes| Quantity::from_units(bytes - bytes % MEBIBYTE));
         self.show(whole.unwrap_or(amount))
     }
@@ -104,7 +105,7 @@ impl Amounts {
         }
     }
 
-    /// Whether the list has neither amount.
+    /// True for a list with neither amount.
     pub fn is_empty(&self) -> bool {
         self.cpu.is_none() && self.memory.is_none()
     }
@@ -159,6 +160,7 @@ impl Amounts {
     fn join(self, other: Self, both: impl Fn(Quantity, Quantity) -> Quantity) -> Self {
         let one = |this: Option<Quantity>, other: Option<Quantity>| match (this, other) {
             (Some(this), Some(other)) => Some(both(this, other)),
+            // An absent amount says nothing, and is not zero.
             (this, other) => this.or(other),
         };
         Self {
@@ -182,6 +184,7 @@ impl Serialize for Amounts {
 
 impl<'de> Deserialize<'de> for Amounts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // Clients in Go write `null` for a map without entries.
         let all = Option::<BTreeMap<String, Value>>::deserialize(deserializer)?.unwrap_or_default();
         let read = |name: &str| Quantity::from_json(all.get(name)?).ok();
         Ok(Self {
@@ -203,6 +206,49 @@ impl JsonSchema for Amounts {
             "additionalProperties": { "type": ["string", "number"] }
         })
     }
+}
+
+/// The size of a pod, in the units in which Ray counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Size {
+    /// The CPU, in cores.
+    pub cpu: f64,
+    /// The memory, in bytes.
+    pub memory: i64,
+}
+
+impl Size {
+    /// The larger amount in each dimension.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            cpu: self.cpu.max(other.cpu),
+            memory: self.memory.max(other.memory),
+        }
+    }
+
+    /// True for a size that is smaller in at least one dimension.
+    pub fn is_below(self, other: Self) -> bool {
+        self.cpu < other.cpu || self.memory < other.memory
+    }
+}
+
+/// A quantity in cores, to the nearest `f64`.
+#[expect(clippy::cast_precision_loss, reason = "exact up to nine million cores")]
+pub fn cores(quantity: Quantity) -> f64 {
+    quantity.nanos() as f64 / 1e9
+}
+
+/// Cores as a quantity.
+#[expect(clippy::cast_possible_truncation, reason = "saturating")]
+pub fn from_cores(cores: f64) -> Quantity {
+    Quantity::from_nanos((cores * 1e9).round() as i128)
+}
+
+/// A quantity in whole bytes. Fractions are dropped, as Python's `int()` does.
+pub fn bytes(quantity: Quantity) -> i64 {
+    let whole = quantity.nanos() / Quantity::from_units(1).nanos();
+    i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
 }
 
 /// Amounts of CPU and memory.

@@ -253,7 +253,7 @@ impl Making<'_> {
         let spec = self.snapshot.ray_cluster.spec.as_ref();
         let template = |group: &str| {
             let mut groups = spec.iter().flat_map(|spec| &spec.groups);
-            let group = groups.rfind(|of| of.name.as_deref() == Some(group));
+            let group = groups.rfind(|of| of.name == group);
             group.map(|group| group.pod_level).unwrap_or_default()
         };
         for (name, mut planned) in planned {

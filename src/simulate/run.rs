@@ -72,8 +72,8 @@ pub fn run(
     // after its last job.
     let mut spec = world.cluster.spec.iter();
     let of_groups = spec.clone().flat_map(|spec| &spec.groups);
-    let of_groups = of_groups.filter_map(|group| group.idle_timeout.seconds());
-    let common = spec.find_map(|spec| spec.idle_timeout.seconds());
+    let of_groups = of_groups.filter_map(|group| group.idle_timeout_s());
+    let common = spec.find_map(|spec| spec.idle_timeout_s());
     let idle_s = of_groups.fold(common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S), f64::max);
     let tail_s = (idle_s.clamp(0.0, 86_400.0) + TAIL_S).max(settings.tail_s);
     pass(tail_s, &mut world, &mut scaler);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use schemars::JsonSchema;
+use schemars::{Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::Value;
 
@@ -19,18 +19,16 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Whether a value need not be written.
+/// True for a value that need not be written.
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// An integer as canonical JSON writes it, in schemas.
-#[derive(JsonSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "only its schema is of use")]
-pub(super) enum Integer {
-    Number(i64),
-    Text(String),
+/// The schema of an integer as canonical JSON writes it.
+pub(super) fn integer_schema(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({
+        "anyOf": [{ "type": "integer", "format": "int64" }, { "type": "string" }]
+    })
 }
 
 /// Reads an `int32` or `int64`, which is a number or a string.
@@ -53,6 +51,7 @@ pub(super) fn integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64,
 
 /// Reads `bytes` in base64 (of either alphabet, padded or not) as lower-case hexadecimal.
 pub(super) fn hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    // Protobuf's JSON mapping has parsers accept both alphabets, with and without padding.
     let text = Option::<String>::deserialize(deserializer)?.unwrap_or_default();
     let alphabet = if text.contains(['-', '_']) {
         URL_SAFE
@@ -87,6 +86,7 @@ pub(super) fn amounts<'de, D: Deserializer<'de>>(
                 Value::String(text) => text.parse().ok(),
                 _ => None,
             };
+            // The mapping has texts for NaN and the infinities too, which no amount of a resource is.
             match amount.filter(|amount| amount.is_finite()) {
                 Some(amount) => Ok((name, amount)),
                 None => Err(D::Error::custom(format!(

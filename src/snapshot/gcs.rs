@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::canonical::{Integer, amounts, base64, enumerated, hex, integer, is_default, nullable};
+use super::canonical::{
+    amounts, base64, enumerated, hex, integer, integer_schema, is_default, nullable,
+};
 use crate::hash::HashMap;
 
 /// The state of the Ray cluster as its GCS knows it.
@@ -79,7 +81,7 @@ pub struct NodeState {
     pub status: NodeStatus,
     /// Milliseconds for which the Ray node has been idle.
     #[serde(alias = "idle_duration_ms", deserialize_with = "integer")]
-    #[schemars(with = "Integer")]
+    #[schemars(schema_with = "integer_schema")]
     pub idle_duration_ms: i64,
     /// Labels that the Ray node keeps.
     #[serde(deserialize_with = "nullable")]
@@ -140,7 +142,7 @@ pub struct ResourceRequestByCount {
     /// The number of wanted units.
     #[prost(int64, tag = "2")]
     #[serde(deserialize_with = "integer")]
-    #[schemars(with = "Integer")]
+    #[schemars(schema_with = "integer_schema")]
     pub count: i64,
 }
 
@@ -152,7 +154,7 @@ pub struct ResourceRequest {
     #[prost(btree_map = "string, double", tag = "1")]
     #[serde(alias = "resources_bundle", deserialize_with = "amounts")]
     pub resources_bundle: BTreeMap<String, f64>,
-    /// Whether the request must be placed together with, or apart from, others.
+    /// Constraints to be placed together with, or apart from, others.
     #[prost(message, repeated, tag = "2")]
     #[serde(alias = "placement_constraints", deserialize_with = "nullable")]
     pub placement_constraints: Vec<PlacementConstraint>,
@@ -209,7 +211,7 @@ pub struct LabelConstraint {
     #[prost(string, tag = "1")]
     #[serde(alias = "label_key", deserialize_with = "nullable")]
     pub label_key: String,
-    /// Whether the label must have one of the values or none of them.
+    /// The operator: the label must have one of the values, or none of them.
     #[prost(enumeration = "LabelOperator", tag = "2")]
     #[serde(deserialize_with = "operator", serialize_with = "operator_name")]
     #[schemars(with = "LabelOperator")]
@@ -252,8 +254,8 @@ fn operator<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i32, D::Error>
 )]
 fn operator_name<S: Serializer>(operator: &i32, serializer: S) -> Result<S::Ok, S::Error> {
     // An operator of a later Ray counts as unspecified.
-    let known = usize::try_from(*operator).ok();
-    let name = known.and_then(|number| OPERATORS.get(number));
+    let number = usize::try_from(*operator).ok();
+    let name = number.and_then(|number| OPERATORS.get(number));
     serializer.serialize_str(name.unwrap_or(&OPERATORS[0]))
 }
 
@@ -331,12 +333,13 @@ impl ClusterResourceState {
 }
 
 impl NodeState {
-    /// Whether the Ray node exists, with or without taking new work.
+    /// True for a Ray node that exists, with or without taking new work.
     pub fn is_alive(&self) -> bool {
+        // A node of unknown status takes no work, so nothing may be placed on it.
         !matches!(self.status, NodeStatus::Dead | NodeStatus::Unspecified)
     }
 
-    /// Whether the Ray node runs, with work or without.
+    /// True for a Ray node that runs, with work or without.
     pub fn is_running(&self) -> bool {
         matches!(self.status, NodeStatus::Running | NodeStatus::Idle)
     }
@@ -344,7 +347,7 @@ impl NodeState {
     /// The amounts in use on it of the resources that its users ask for. Resources that Ray counts
     /// for itself are left out: addresses, the resources of placement groups, which CPU and the
     /// others count too, and the object store.
-    pub fn held(&self) -> BTreeMap<String, f64> {
+    pub fn used_amounts(&self) -> BTreeMap<String, f64> {
         let is_asked = |name: &str| {
             !name.starts_with("node:") && !name.contains("_group_") && name != "object_store_memory"
         };
@@ -357,7 +360,7 @@ impl NodeState {
         in_use.collect()
     }
 
-    /// Whether it is the head: only the head has this resource.
+    /// True for the head: only the head has this resource.
     pub fn is_head(&self) -> bool {
         self.total_resources.contains_key(HEAD_RESOURCE)
     }

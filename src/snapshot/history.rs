@@ -98,10 +98,10 @@ pub struct BlockMemory {
     /// Pods that showed it, by name; empty where something else did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pods: Vec<String>,
-    /// Whether it is over for sure: a pod that showed it has started, or the gate is gone.
+    /// True once it is over for sure: a pod that showed it has started, or the gate is gone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_over: bool,
-    /// Whether a scale gate said so, which is removed once the group can be served.
+    /// True if a scale gate said so, which is removed once the group can be served.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_gate: bool,
     /// The cause; absent where a scale gate said so.
@@ -146,7 +146,7 @@ impl EarlyEnds {
     /// Seconds after which an early end is forgotten.
     const FORGOTTEN_AFTER_S: f64 = 600.0;
 
-    /// Whether they were seen lately.
+    /// True if they were seen lately.
     pub fn counts(&self, now: f64) -> bool {
         is_recent(self.at, Self::FORGOTTEN_AFTER_S, now)
     }
@@ -228,7 +228,7 @@ pub struct ExcessMemory {
 pub struct ToldDeparture {
     /// The time at which the pod is gone, in seconds since 1970.
     pub gone_at: f64,
-    /// Whether that time was known, or assumed.
+    /// True if that time was known, and not assumed.
     pub is_known: bool,
 }
 
@@ -250,7 +250,7 @@ pub struct GrowthBackoff {
     pub failures: u32,
     /// The time of the last failure, in seconds since 1970.
     pub at: f64,
-    /// Whether a pod that had just started showed it, so that pods were launched for their first size
+    /// True if a pod that had just started showed it, so that pods were launched for their first size
     /// from then on.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub at_start: bool,

@@ -6,7 +6,7 @@
 //! use it. Which RayCluster a pod belongs to is decided once, when a snapshot is made.
 //!
 //! Reading order: `whole`, [`allowed`] (what is kept of a RayCluster),
-//! [`cluster_object`] (a RayCluster as decisions see it), [`pod_object`] (what is
+//! [`cluster_object`] and [`group_spec`] (a RayCluster and its groups as decisions see them), [`pod_object`] (what is
 //! kept of a pod), [`ownership`] (which RayCluster a pod belongs to), [`pod`] (a pod as decisions
 //! see it), [`node_prospect`] and [`prospect_reader`] (what node autoscalers say about it), [`requests`] and [`kube_node`] (what a pod takes of its Kubernetes node), [`taint`] and
 //! [`toleration`] (what says that the node goes, and which pods that does not concern),
@@ -31,8 +31,8 @@ pub use kubernetes::kube_node::{KubeNode, NodeLoads};
 pub use kubernetes::leading_head::{HeadSight, leading_head};
 pub use kubernetes::ownership::{ClusterId, OwnPods};
 pub use kubernetes::{
-    cluster_object, kube_node, node_prospect, ownership, pod, pod_condition, pod_object,
-    prospect_reader, requests, taint, toleration,
+    cluster_object, group_spec, kube_node, node_prospect, ownership, pod, pod_condition,
+    pod_object, prospect_reader, requests, taint, toleration,
 };
 pub use moment::{moment, whole_moment};
 pub use node_id::{NodeId, NotANodeId};

@@ -6,11 +6,12 @@ use k8s_openapi::jiff::Timestamp;
 /// the time that has passed since a moment, or the time until it, this text stays the same.
 pub fn moment(seconds: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
+    // Kubernetes writes whole seconds, so finer times would never equal what it returns.
     let whole = Timestamp::from_second(seconds.round() as i64);
     whole.map(|moment| moment.to_string()).unwrap_or_default()
 }
 
-/// The same of whole seconds.
+/// A moment in whole seconds since 1970, as Kubernetes writes it.
 #[expect(clippy::cast_precision_loss, reason = "whole seconds since 1970")]
 pub fn whole_moment(seconds: i64) -> String {
     moment(seconds as f64)

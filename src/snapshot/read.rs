@@ -54,6 +54,7 @@ pub fn read_all(text: &str) -> Vec<Result<Snapshot, SnapshotError>> {
             .filter(|(_, line)| !line.is_empty())
     };
     let first = lines().next().map_or("", |(_, line)| line);
+    // One object over several lines is told from JSON lines by its first line, which does not end it.
     let has_more = lines().nth(1).is_some();
     if has_more && first.starts_with('{') && first.ends_with('}') {
         return lines()
@@ -105,6 +106,7 @@ fn form(value: Value, line: usize) -> Result<Snapshot, SnapshotError> {
         let found = shown_text(&format!("{version} {kind}"));
         return Err(SnapshotError::Kind { line, found });
     }
+    // Snapshots come from other people's clusters, and their names are shown in terminals and log files.
     if let Some(name) = obeyed(&value, "") {
         let reason = format!(
             "{} has control characters or ones that turn text around: remove them",
@@ -121,6 +123,7 @@ fn form(value: Value, line: usize) -> Result<Snapshot, SnapshotError> {
         );
         return Err(fault("time", reason));
     }
+    // Without a spec there are no groups, and every plan would be empty without a reason.
     if snapshot.ray_cluster.spec.is_none() {
         let reason = "there is no RayCluster with a spec".to_owned();
         return Err(fault("rayCluster.spec", reason));

@@ -49,7 +49,7 @@ pub struct FollowedMemory {
     /// The number of times that it has needed more again after it had given memory back.
     #[serde(default, skip_serializing_if = "is_default")]
     pub times: u32,
-    /// Whether it has given memory back since it grew.
+    /// True if it has given memory back since it grew.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gave_back: bool,
 }
@@ -77,10 +77,11 @@ impl ShrinkFailures {
         }
     }
 
-    /// The same with one more failure.
+    /// The failures with one more.
     #[must_use]
     pub fn and_one(self, now: f64) -> Self {
         Self {
+            // Old failures are forgotten first, so that rare ones never add up.
             count: self.lately(now).saturating_add(1),
             at: now,
         }

@@ -13,7 +13,7 @@ use crate::quantity::Quantity;
 use crate::ray::{Kind, RayObject, Resource};
 use crate::report::table::Table;
 use crate::snapshot::Snapshot;
-use crate::snapshot::cluster_object::GroupSpec;
+use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_object::Resources;
 use crate::text::ForeignText;

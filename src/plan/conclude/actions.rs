@@ -9,7 +9,6 @@ use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::memory::jumps::JumpRoom;
 use crate::plan::memory::{jumps, remember};
 use crate::plan::nodes::departure::is_evicted;
-use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::nodes::standby_role::StandbyRole;
@@ -21,6 +20,7 @@ use crate::plan::packing::budget;
 use crate::plan::removal::idle_end;
 use crate::plan::settings::PlanSettings;
 use crate::snapshot::Snapshot;
+use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::pod::PodRole;
 
 /// Returns the plan of a decision.
@@ -73,17 +73,17 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
     plan
 }
 
-fn workers<'a>(decided: &'a Decided<'_>) -> impl Iterator<Item = (GroupIndex, &'a GroupConfig)> {
+fn workers<'a>(decided: &'a Decided<'_>) -> impl Iterator<Item = (GroupIndex, &'a GroupSpec)> {
     let groups = decided.state.groups.enumerate();
     let groups = groups.map(|(number, group)| (number, &group.config));
-    groups.filter(|(_, group)| !group.is_head)
+    groups.filter(|(_, group)| !group.is_head())
 }
 
 fn unchanged(decided: &Decided<'_>) -> Vec<GroupPlan> {
-    let same = |(_, group): (GroupIndex, &GroupConfig)| GroupPlan {
+    let same = |(_, group): (GroupIndex, &GroupSpec)| GroupPlan {
         name: group.name.clone(),
         replicas_now: group.replicas,
-        replicas: group.replicas.unwrap_or(group.min_replicas),
+        replicas: group.replicas.or(group.min_replicas).unwrap_or(0),
         ..GroupPlan::default()
     };
     workers(decided).map(same).collect()
@@ -102,7 +102,7 @@ fn groups(
     let cancelled =
         state.count(|node| node.pod().is_none() && !node.stays() && node.stage() != Stage::New);
     let mut deletions = deletions::deletions(decided);
-    let plan = |(number, group): (GroupIndex, &GroupConfig)| {
+    let plan = |(number, group): (GroupIndex, &GroupSpec)| {
         let launch_now = launch_now.count(number);
         let of_group = || initial_sizes::of_group(snapshot, settings, decided, number);
         GroupPlan {
@@ -127,10 +127,10 @@ fn ready(decided: &Decided<'_>, group: GroupIndex) -> Vec<StandbyLaunch> {
     let mut launches: Vec<StandbyLaunch> = Vec::new();
     let nodes = decided.state.in_order();
     for node in nodes.filter(|node| node.group() == Some(group)) {
-        let StandbyRole::Launched(kept) = node.standby else {
+        let StandbyRole::Launched(standby) = node.standby else {
             continue;
         };
-        let Some(reason) = decided.standby.get(kept).map(|kept| &kept.reason) else {
+        let Some(reason) = decided.standby.get(standby).map(|standby| &standby.reason) else {
             continue;
         };
         match launches.iter_mut().find(|launch| launch.reason == *reason) {
@@ -151,7 +151,7 @@ fn set_replicas(decided: &Decided<'_>, plans: &mut [GroupPlan]) {
     let awaited = state.count(|node| node.stage() == Stage::Requested && node.stays());
     // The pods that stay as far as KubeRay is concerned.
     let mut observed: HashMap<&str, u64> = HashMap::default();
-    for pod in decided.own {
+    for pod in decided.own_pods {
         let is_listed = config.is_listed(pod.group, pod.name);
         if pod.role == PodRole::Worker && !pod.deleting && !is_listed {
             *observed.entry(pod.group).or_default() += 1;
@@ -171,7 +171,7 @@ fn set_replicas(decided: &Decided<'_>, plans: &mut [GroupPlan]) {
             let gone = draining.filter(|pod| {
                 let is_of_group =
                     pod.group == group.name && decided.departures.contains_key(pod.name);
-                is_whole && is_of_group && !group.to_delete.contains(pod.name)
+                is_whole && is_of_group && !group.listed.contains(pod.name)
             });
             settled(
                 observed.saturating_sub(gone.count() as u64),
@@ -183,7 +183,7 @@ fn set_replicas(decided: &Decided<'_>, plans: &mut [GroupPlan]) {
             // Ray writes `replicas` only in a round in which it launches or deletes pods.
             as_ray(observed, group, plan)
         } else {
-            group.replicas.unwrap_or(group.min_replicas)
+            group.replicas.or(group.min_replicas).unwrap_or(0)
         };
     }
     if state.strategy.is_rayfit() {
@@ -203,12 +203,21 @@ fn count_evicted(decided: &Decided<'_>, awaited: &ByGroup<u64>, plans: &mut [Gro
         if awaited.count(number) == 0 && plan.launch_now == 0 {
             continue;
         }
-        let of_group = decided.own.iter().filter(|pod| pod.group == group.name);
+        let of_group = decided
+            .own_pods
+            .iter()
+            .filter(|pod| pod.group == group.name);
         let hanging = &decided.leftovers.hanging;
         let evicted = of_group.filter(|pod| {
             is_evicted(&decided.departures, &decided.config, pod) || hanging.holds(pod)
         });
-        let allowed = u64::try_from(group.max_replicas.saturating_sub(plan.replicas)).unwrap_or(0);
+        let allowed = u64::try_from(
+            group
+                .max_replicas
+                .unwrap_or(0)
+                .saturating_sub(plan.replicas),
+        )
+        .unwrap_or(0);
         let counted = (evicted.count() as u64).div_ceil(group.hosts);
         let counted = counted.min(allowed).min(room / group.hosts);
         room -= counted * group.hosts;
@@ -219,21 +228,24 @@ fn count_evicted(decided: &Decided<'_>, awaited: &ByGroup<u64>, plans: &mut [Gro
 /// `replicas` by Ray's arithmetic: the nodes that are asked for or exist, plus launches, minus
 /// deletions, in whole replicas rounded down. (Ray, `cloud_provider.py`,
 /// `_initialize_scale_request`.)
-fn as_ray(observed: u64, group: &GroupConfig, plan: &GroupPlan) -> i64 {
+fn as_ray(observed: u64, group: &GroupSpec, plan: &GroupPlan) -> i64 {
     // Ray reads `replicas` that are absent as 1, whatever KubeRay makes of them.
-    let asked = group.replicas.unwrap_or(1).max(group.min_replicas);
-    let nodes = group.nodes(asked).max(observed);
+    let requested = group
+        .replicas
+        .unwrap_or(1)
+        .max(group.min_replicas.unwrap_or(0));
+    let nodes = group.nodes(requested).max(observed);
     let nodes = nodes.saturating_add(plan.launch_now);
     let nodes = nodes.saturating_sub(plan.delete.len() as u64);
     let replicas = nodes.checked_div(group.hosts).unwrap_or(0);
     i64::try_from(replicas)
         .unwrap_or(i64::MAX)
-        .min(group.max_replicas)
+        .min(group.max_replicas.unwrap_or(0))
 }
 
 /// `replicas` for every pod that stays and every launch that is still needed, rounded up to whole
 /// replicas.
-fn settled(observed: u64, awaited: u64, group: &GroupConfig, plan: &GroupPlan) -> i64 {
+fn settled(observed: u64, awaited: u64, group: &GroupSpec, plan: &GroupPlan) -> i64 {
     let stays = observed.saturating_sub(plan.delete.len() as u64);
     let nodes = stays
         .saturating_add(awaited)
@@ -243,6 +255,7 @@ fn settled(observed: u64, awaited: u64, group: &GroupConfig, plan: &GroupPlan) -
     // More pods than the maximum allows are there until they have drained.
     let ceiling = group
         .max_replicas
+        .unwrap_or(0)
         .max(i64::try_from(stays.div_ceil(group.hosts.max(1))).unwrap_or(i64::MAX));
-    replicas.clamp(group.min_replicas.min(ceiling), ceiling)
+    replicas.clamp(group.min_replicas.unwrap_or(0).min(ceiling), ceiling)
 }

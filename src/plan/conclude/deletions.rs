@@ -18,7 +18,7 @@ pub(crate) fn deletions(decided: &Decided<'_>) -> HashMap<GroupIndex, Vec<Deleti
     let mut deletions: HashMap<GroupIndex, Vec<Deletion>> = HashMap::default();
     let mut delete = |group: GroupIndex, pod: &str, cause| {
         let config = config.groups.get(group);
-        if config.is_some_and(|config| !config.to_delete.contains(pod)) {
+        if config.is_some_and(|config| !config.listed.contains(pod)) {
             let pod = pod.to_owned();
             deletions
                 .entry(group)
@@ -86,7 +86,7 @@ pub(crate) fn of_removed_groups(
     let config = &decided.config;
     let stopped = decided.leftovers.stopped.iter();
     let stopped: HashSet<&str> = stopped.map(|pod| pod.name).collect();
-    let listed = config.groups.iter().flat_map(|group| &group.to_delete);
+    let listed = config.groups.iter().flat_map(|group| &group.listed);
     let listed: HashSet<&str> = listed.map(String::as_str).collect();
     // Ray does not run in them and will not: it has stopped, the pod has ended, or it never began to run.
     let rests = |pod: &Pod<'_>| {
@@ -94,7 +94,7 @@ pub(crate) fn of_removed_groups(
         let is_over = pod.ended || is_pending || stopped.contains(pod.name);
         is_over && !decided.live.contains_key(pod.name)
     };
-    let orphans = decided.own.iter().filter(|pod| {
+    let orphans = decided.own_pods.iter().filter(|pod| {
         pod.role == PodRole::Worker
             && !pod.deleting
             && config.has_lost(pod.group)
@@ -102,7 +102,7 @@ pub(crate) fn of_removed_groups(
             && !listed.contains(pod.name)
     });
     let mut carriers = config.groups.iter();
-    let carrier = carriers.find(|group| !group.is_head && group.hosts == 1 && !group.suspended);
+    let carrier = carriers.find(|group| !group.is_head() && group.hosts == 1 && !group.suspended);
     let carrier =
         carrier.and_then(|carrier| groups.iter_mut().find(|group| group.name == carrier.name));
     if let Some(carrier) = carrier {

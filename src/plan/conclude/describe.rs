@@ -54,6 +54,7 @@ fn bundle(request: &ResourceRequest) -> String {
     }
     let selectors = selectors
         .iter()
+        // A selector without conditions admits every node.
         .map(|one| if one.is_empty() { "anywhere" } else { one });
     let selectors: Vec<&str> = selectors.collect();
     format!("{text} where {}", selectors.join(", or else "))

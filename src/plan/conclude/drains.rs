@@ -62,7 +62,7 @@ pub(crate) fn drains(
     });
     let mut drains: Vec<NodeDrain> = state.in_order().filter_map(drain).chain(stops).collect();
     let drained: HashSet<&str> = drains.iter().map(|drain| drain.pod.as_str()).collect();
-    let others = decided.own.iter();
+    let others = decided.own_pods.iter();
     let others = others.filter(|pod| !drained.contains(pod.name));
     let untold: Vec<NodeDrain> = others
         .filter_map(|pod| untold(snapshot, decided, pod))
@@ -92,8 +92,8 @@ fn untold(snapshot: &Snapshot, decided: &Decided<'_>, pod: &Pod<'_>) -> Option<N
     })
 }
 
-/// Whether a Ray node is to be told when it is gone. What was assumed gives way to what is known, and
-/// that only to an earlier time.
+/// True if a deadline is to be announced to a Ray node. A known time replaces an assumed one, and
+/// only an earlier time replaces a known one.
 fn is_news(departure: &Departure, told: Option<&ToldDeparture>) -> bool {
     let differs = |told: &ToldDeparture| {
         let earlier_s = told.gone_at - departure.gone_at;
@@ -118,17 +118,20 @@ mod tests {
             is_known,
             counts_from_now: false,
         };
-        let told = |gone_at, is_known| Some(ToldDeparture { gone_at, is_known });
+        let announced = |gone_at, is_known| Some(ToldDeparture { gone_at, is_known });
         let news = |gone_at, told: Option<ToldDeparture>| {
             is_news(&departure(gone_at, true), told.as_ref())
         };
         assert!(news(40.0, None));
         assert!(!is_news(&departure(40.0, false), None), "assumed");
-        assert!(news(40.0, told(600.0, false)));
-        assert!(news(700.0, told(600.0, false)), "it has more time");
-        assert!(!news(599.0, told(600.0, false)));
-        assert!(news(40.0, told(60.0, true)));
-        assert!(!news(40.0, told(41.0, true)));
-        assert!(!news(700.0, told(60.0, true)), "that would go on and on");
+        assert!(news(40.0, announced(600.0, false)));
+        assert!(news(700.0, announced(600.0, false)), "it has more time");
+        assert!(!news(599.0, announced(600.0, false)));
+        assert!(news(40.0, announced(60.0, true)));
+        assert!(!news(40.0, announced(41.0, true)));
+        assert!(
+            !news(700.0, announced(60.0, true)),
+            "that would go on and on"
+        );
     }
 }

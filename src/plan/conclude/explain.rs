@@ -8,7 +8,7 @@ use crate::plan::decided::Decided;
 use crate::plan::demand::requests::Demand;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{from_cores, milli};
-use crate::plan::list::{GroupIndex, ListPosition, StandbyIndex};
+use crate::plan::list::{GroupIndex, StandbyIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::nodes::standby_role::KeptReason;
@@ -50,9 +50,10 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> (Vec<DemandReport>, Vec<Standb
     let mut rooms = decided.standby.map(|_| Places::new());
     for node in decided.state.in_order() {
         for take in &node.takes {
+            // Standby demands are numbered after the demands, so a number behind the list is one of theirs.
             let tally = match decided.demands.behind(take.demand) {
                 None => placed.get_mut(take.demand),
-                Some(number) => rooms.get_mut(StandbyIndex::at(number)),
+                Some(number) => rooms.get_mut(StandbyIndex::from(number)),
             };
             if let Some(tally) = tally {
                 let (count, nodes) = tally.entry((take.step, node.group())).or_default();
@@ -81,18 +82,18 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> (Vec<DemandReport>, Vec<Standb
         }
     };
     let demands = decided.demands.iter().zip(placed).map(report).collect();
-    let ready = |(kept, rooms): (&StandbyDemand, Places)| {
-        let rooms = match kept.what {
+    let ready = |(goal, rooms): (&StandbyDemand, Places)| {
+        let rooms = match goal.what {
             StandbyKind::Room(..) => rooms,
-            StandbyKind::Nodes(group) => (kept.nodes.iter())
+            StandbyKind::Nodes(group) => (goal.nodes.iter())
                 .map(|(step, count)| ((*step, Some(group)), (*count, *count)))
                 .collect(),
         };
         StandbyReport {
-            demand: describe::standby(&decided.state, kept),
-            count: kept.count,
+            demand: describe::standby(&decided.state, goal),
+            count: goal.count,
             placed: in_words(&decided.state, rooms),
-            unmet: kept.left,
+            unmet: goal.shortfall,
         }
     };
     let standby = decided.standby.iter().zip(rooms).map(ready);
@@ -120,7 +121,7 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
     let pending = state.count(|node| node.fate == Fate::Stay && node.stage() != Stage::Running);
     let remove = state.count(|node| !node.stays());
     let mut terminating: HashMap<&str, u64> = HashMap::default();
-    for pod in decided.own.iter().filter(|pod| pod.deleting) {
+    for pod in decided.own_pods.iter().filter(|pod| pod.deleting) {
         *terminating.entry(pod.group).or_default() += 1;
     }
     let mut below = below_limits(state);
@@ -130,7 +131,7 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
         let running = running.count(number);
         let (pending, launch) = (pending.count(number), launch.count(number));
         let all = running.saturating_add(pending).saturating_add(launch);
-        let is_full = !group.is_head && all >= group.max;
+        let is_full = !group.is_head() && all >= group.max;
         GroupReport {
             name: group.name.clone(),
             running,
@@ -139,7 +140,8 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
             launch,
             remove: remove.count(number),
             max: group.max,
-            limit: is_full.then(|| Shortfall::MaxReplicas(group.max_replicas).to_string()),
+            limit: is_full
+                .then(|| Shortfall::MaxReplicas(group.max_replicas.unwrap_or(0)).to_string()),
             below_limits: below.remove(&number),
             sizes: sizes.remove(&number),
         }
@@ -179,6 +181,7 @@ fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
         let Some((pod, reason)) = node.pod().zip(remark(decided, node)) else {
             continue;
         };
+        // One entry for equal reasons: a report on ten thousand nodes would be as many lines otherwise.
         let at = *index
             .entry((node.group(), reason.clone()))
             .or_insert_with(|| {
@@ -208,8 +211,8 @@ fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<NodeRemark> {
         Fate::Hold(cause) => return Some(NodeRemark::WaitsForHosts(cause)),
         Fate::Stay | Fate::Launch => {}
     }
-    if let Some(kept) = node.kept {
-        return Some(match kept {
+    if let Some(keep_reason) = node.keep_reason {
+        return Some(match keep_reason {
             KeptReason::Standby(number) => {
                 NodeRemark::Kept(decided.standby.get(number)?.reason.clone())
             }
@@ -238,6 +241,7 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
     if resize.is_to_send() {
         return None;
     }
+    // A resize in progress comes first: as long as it lasts, the pod is asked for nothing else.
     if let Some(at) = resize.note.resizing_at {
         #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
         let since = (decided.now - at as f64).max(0.0);
@@ -260,9 +264,9 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
     if let (Some(_), Some(reason)) = (note.last_failed_at, &note.last_failed_reason) {
         return Some(NodeRemark::FailedForGood(reason.clone()));
     }
-    if let Some(kept) = resize.kept_for {
+    if let Some(kept_for) = resize.kept_for {
         return Some(NodeRemark::KeptSmall {
-            seconds: whole(kept),
+            seconds: whole(kept_for),
             of_gaps: resize.of_gaps,
         });
     }

@@ -22,7 +22,8 @@ const MOST: usize = 50;
 /// marked.
 pub(crate) fn holds(settings: &PlanSettings, decided: &Decided<'_>) -> Vec<NodeHold> {
     let marks = settings.hold_busy_nodes && settings.strategy.is_rayfit();
-    let pods: HashMap<&str, &Pod<'_>> = decided.own.iter().map(|pod| (pod.name, pod)).collect();
+    let pods: HashMap<&str, &Pod<'_>> =
+        decided.own_pods.iter().map(|pod| (pod.name, pod)).collect();
     let change = |node: &PlannedNode| {
         let pod = pods.get(node.pod()?)?;
         let runs = node.stage() == Stage::Running && !node.head;
@@ -33,6 +34,7 @@ pub(crate) fn holds(settings: &PlanSettings, decided: &Decided<'_>) -> Vec<NodeH
             (true, true) if runs && node.idle_ms >= IDLE_MS => false,
             _ => return None,
         };
+        // Each change is a write to the API server; those beyond `MOST` follow in the next rounds.
         let pod = pod.name.to_owned();
         Some(NodeHold { pod, holds })
     };

@@ -34,7 +34,8 @@ pub(crate) fn of_group(
     let config = &group.config;
     let (base, limits) = (config.base?, config.resize_limits?);
     // All hosts of a replica are alike; and a pod with resources as a whole is more than its container.
-    let is_plain = !config.is_head && config.hosts == 1 && config.pod_level == Resources::default();
+    let is_plain =
+        !config.is_head() && config.hosts == 1 && config.pod_level == Resources::default();
     if !is_plain || group.at_base.is_some() {
         return None;
     }
@@ -71,6 +72,7 @@ pub(crate) fn initial_sizes<'a>(
 ) -> InitialSizes {
     let mut sizes = snapshot.ray_cluster.initial_sizes.clone();
     let now = snapshot.seconds().unwrap_or_default();
+    // The sizes of other groups stay: KubeRay may still make their pods of the round before.
     for group in groups.filter(|group| group.launch_now > 0) {
         sizes.set(&group.name, group.initial_size, now);
     }
@@ -80,6 +82,7 @@ pub(crate) fn initial_sizes<'a>(
 /// The smallest whole multiple of the base size in each dimension that holds what is needed, within the
 /// limits.
 fn multiple(needed: Size, base: Size, limits: Size) -> Size {
+    // Ray keeps four decimals, so what is a hair above a multiple still fits it.
     let times = ((needed.cpu - SAME) / base.cpu).ceil().max(1.0);
     let cpu = if base.cpu > 0.0 {
         base.cpu * times

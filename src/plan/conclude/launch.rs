@@ -94,11 +94,11 @@ fn scale_up_left<'a>(
         return (u64::MAX, gated);
     };
     let state = &decided.state;
-    let asked = state.count(|node| node.stage() == Stage::Requested && node.stays());
-    let mut recent = asked.into_iter().fold(0, u64::saturating_add);
+    let requested_now = state.count(|node| node.stage() == Stage::Requested && node.stays());
+    let mut recent = requested_now.into_iter().fold(0, u64::saturating_add);
     let is_recent = |created: f64| decided.now - created < f64::from(per_s);
-    let own = decided.own.iter();
-    for pod in own.filter(|pod| pod.role == PodRole::Worker) {
+    let own_pods = decided.own_pods.iter();
+    for pod in own_pods.filter(|pod| pod.role == PodRole::Worker) {
         // Pods count from the moment at which they were made, so that a restart of the controller
         // forgets none of them.
         if pod.created().is_some_and(is_recent) {
@@ -124,16 +124,16 @@ fn as_ray(state: &DecisionState, conservative: bool) -> ByGroup<u64> {
     let mut rows: Vec<&PlannedNode> = state.in_order().filter(|node| is_queued(node)).collect();
     rows.sort_by_key(|node| node.born);
     rows.extend(state.in_order().filter(|node| node.fate == Fate::Launch));
-    let mut seen = HashSet::default();
+    let mut groups_done = HashSet::default();
     let mut launches = state.groups.map(|_| 0);
     for group in rows.into_iter().filter_map(PlannedNode::group) {
-        if !seen.insert(group) {
+        if !groups_done.insert(group) {
             continue;
         }
         let speed = if conservative { 1 } else { RAY_SPEED };
-        let wanted = speed.saturating_mul(running.count(group).max(1));
-        let left = RAY_CONCURRENT_LAUNCHES.saturating_sub(requested);
-        let count = left.min(wanted).min(waiting.count(group));
+        let by_speed = speed.saturating_mul(running.count(group).max(1));
+        let by_limit = RAY_CONCURRENT_LAUNCHES.saturating_sub(requested);
+        let count = by_limit.min(by_speed).min(waiting.count(group));
         requested += count;
         if let Some(launch) = launches.get_mut(group) {
             *launch = count;

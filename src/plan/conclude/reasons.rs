@@ -7,11 +7,11 @@ use crate::plan::demand::placement_group;
 use crate::plan::demand::requests::{DemandOrigin, RequestBatch};
 use crate::plan::demand::shape::{Shape, ShapeId};
 use crate::plan::list::{ByGroup, DemandIndex, GroupIndex};
-use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
 use crate::plan::outcome::unmet::{Shortfall, Unmet, UnmetReason};
 use crate::plan::packing::fit::admits;
 use crate::plan::packing::state::PlannedGroup;
+use crate::snapshot::group_spec::GroupSpec;
 
 /// The most demands for which the reasons are given. Nobody reads the reasons of more.
 const EXPLAINED: usize = 1_000;
@@ -23,7 +23,7 @@ const GROUPS: usize = 50;
 pub(crate) fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
     let mut batches_left: HashMap<DemandIndex, Vec<&RequestBatch>> = HashMap::default();
     let mut order = Vec::new();
-    for batch in &decided.left {
+    for batch in &decided.remainder {
         let batches = batches_left.entry(batch.demand).or_insert_with(|| {
             order.push(batch.demand);
             Vec::new()
@@ -66,14 +66,14 @@ pub(crate) fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
                     reasons.push(UnmetReason::AllAtOnce);
                 }
                 // Reasons of equal text are given once, however little the amounts differ.
-                let mut seen: HashSet<String> = HashSet::default();
+                let mut texts: HashSet<String> = HashSet::default();
                 for batch in remaining.iter().take(EXPLAINED) {
                     let of_batch = by_shape
                         .entry(batch.shape)
                         .or_insert_with(|| of_shape(decided, &staying, batch.shape));
                     let new = of_batch
                         .iter()
-                        .filter(|reason| seen.insert(reason.to_string()));
+                        .filter(|reason| texts.insert(reason.to_string()));
                     reasons.extend(new.cloned());
                 }
             }
@@ -119,8 +119,9 @@ fn of_shape(decided: &Decided<'_>, staying: &ByGroup<u64>, shape: ShapeId) -> Ve
 fn why_not(decided: &Decided<'_>, group: &PlannedGroup, staying: u64, shape: &Shape) -> Shortfall {
     let state = &decided.state;
     let (template, config) = (&group.template, &group.config);
+    // Labels first: where they differ, no size would help.
     if !admits(shape, &template.labels) {
-        return if config.is_head || !config.labels.is_empty() {
+        return if config.is_head() || !config.labels.is_empty() {
             Shortfall::OtherLabels
         } else {
             Shortfall::NoLabels
@@ -141,11 +142,12 @@ fn why_not(decided: &Decided<'_>, group: &PlannedGroup, staying: u64, shape: &Sh
             };
         }
     }
-    if config.is_head {
+    if config.is_head() {
         return Shortfall::OneHead;
     }
+    // KubeRay counts a draining pod until it is gone, so it still has a place of the maximum.
     if staying.saturating_add(group.draining) >= config.max {
-        return Shortfall::MaxReplicas(config.max_replicas);
+        return Shortfall::MaxReplicas(config.max_replicas.unwrap_or(0));
     }
     if state.is_cut {
         return Shortfall::MaxWorkers(state.max_workers);
@@ -154,7 +156,7 @@ fn why_not(decided: &Decided<'_>, group: &PlannedGroup, staying: u64, shape: &Sh
 }
 
 /// The devices of a group's pods that may be meant by a resource it lacks, with the remedy.
-fn uncounted(resource: &str, has: f64, config: &GroupConfig) -> Option<Box<str>> {
+fn uncounted(resource: &str, has: f64, config: &GroupSpec) -> Option<Box<str>> {
     let kind = match resource {
         "GPU" | "neuron_cores" => resource,
         _ => resource.split_once(':')?.0,

@@ -3,7 +3,7 @@
 
 use crate::hash::HashMap;
 use crate::plan::decided::Decided;
-use crate::plan::growth::in_use::{InUse, asked};
+use crate::plan::growth::in_use::{InUse, logical_use};
 use crate::plan::growth::size::ContainerAmounts;
 use crate::plan::growth::size::{bytes, cores, milli};
 use crate::plan::list::GroupIndex;
@@ -17,7 +17,7 @@ use crate::snapshot::pod::{Pod, PodRole};
 pub(crate) fn by_group(decided: &Decided<'_>) -> HashMap<GroupIndex, GroupSizes> {
     let takes_room = |pod: &&Pod<'_>| pod.node.is_some() && !pod.ended;
     let mut all: HashMap<GroupIndex, GroupSizes> = HashMap::default();
-    for pod in decided.own.iter().filter(takes_room) {
+    for pod in decided.own_pods.iter().filter(takes_room) {
         let name = match pod.role {
             PodRole::Head => HEAD_NAME,
             PodRole::Worker => pod.group,
@@ -55,12 +55,12 @@ pub(crate) fn by_group(decided: &Decided<'_>) -> HashMap<GroupIndex, GroupSizes>
 /// The CPU and memory that work on a Ray node has asked for; the memory really in use, where that
 /// is known and more.
 pub(crate) fn in_use(ray: &NodeState, now: f64) -> CpuAndMemory {
-    let asked = asked(ray);
+    let logical = logical_use(ray);
     // Most work asks Ray for no memory.
-    let really = ray.memory_in_use.and_then(|told| InUse::of(told, now));
+    let really = ray.memory_in_use.and_then(|report| InUse::of(report, now));
     CpuAndMemory {
-        cpu_milli: milli(asked.cpu.max(0.0)),
-        memory_bytes: asked.memory.max(really.map_or(0, |used| used.bytes)),
+        cpu_milli: milli(logical.cpu.max(0.0)),
+        memory_bytes: logical.memory.max(really.map_or(0, |used| used.bytes)),
     }
 }
 

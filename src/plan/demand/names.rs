@@ -54,7 +54,7 @@ impl Names {
         self.texts.get(name.0 as usize).map_or("", String::as_str)
     }
 
-    /// Whether the name is a resource that exists once on every node.
+    /// True for a resource that exists once on every node.
     pub(crate) fn is_implicit(&self, name: Name) -> bool {
         (self.implicit.0..self.implicit.1).contains(&name.0)
     }

@@ -18,8 +18,8 @@ fn of_resource(name: &str) -> Option<&str> {
 
 /// The resource by which a shape is tied to a placement group, with the id of that, if it is.
 pub(crate) fn of_shape<'n>(names: &'n Names, shape: &Shape) -> Option<(Name, &'n str)> {
-    let mut asked = shape.positive();
-    asked.find_map(|(name, _)| Some((name, of_resource(names.text(name))?)))
+    let mut needs = shape.positive();
+    needs.find_map(|(name, _)| Some((name, of_resource(names.text(name))?)))
 }
 
 #[cfg(test)]

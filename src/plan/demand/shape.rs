@@ -22,7 +22,7 @@ pub(crate) struct Shape {
     pub(crate) selectors: Vec<Vec<LabelCondition>>,
     /// The placement constraints.
     pub(crate) placement: Vec<LabelPlacement>,
-    /// Whether the request names the resource GPU, even with an amount of 0.
+    /// The request names the resource GPU, even with an amount of 0.
     pub(crate) names_gpu: bool,
     /// The steps of the work budget that comparing the shape with a node takes.
     pub(crate) steps: usize,
@@ -96,7 +96,7 @@ impl Shape {
             .filter(|(_, amount)| *amount > 0.0)
     }
 
-    /// Whether the shape needs some of a resource.
+    /// True for a shape that needs some of a resource.
     pub(crate) fn names(&self, resource: Name) -> bool {
         self.positive().any(|(name, _)| name == resource)
     }
@@ -150,6 +150,7 @@ impl Shapes {
                 LabelPlacement::Nothing => [3, 0, 0],
             });
         }
+        // Each part begins with its kind or its length, so that different shapes have different codes.
         for selector in &shape.selectors {
             code.extend([4, selector.len() as u64]);
             for condition in selector {

@@ -15,7 +15,7 @@ pub(crate) struct NodeHeadroom {
     pub(crate) node: String,
     pub(crate) cpu: Quantity,
     pub(crate) memory: Quantity,
-    /// Whether the node is about to leave or in trouble, so that it has nothing to give, whatever
+    /// The node is about to leave or in trouble, so that it has nothing to give, whatever
     /// goes.
     pub(crate) is_closed: bool,
 }
@@ -28,7 +28,7 @@ pub(crate) type Headrooms = (
 
 impl NodeHeadroom {
     /// The headroom of all Kubernetes nodes, and where each is, by its name.
-    pub(crate) fn all(nodes: &[KubeNode], own: &[Pod<'_>], loads: &NodeLoads) -> Headrooms {
+    pub(crate) fn all(nodes: &[KubeNode], own_pods: &[Pod<'_>], loads: &NodeLoads) -> Headrooms {
         let headrooms = nodes.iter().filter_map(|node| {
             let is_closed = !node.is_open();
             let allocatable = if is_closed {
@@ -48,10 +48,10 @@ impl NodeHeadroom {
         let names = names.map(|(at, headroom)| (headroom.node.clone(), at));
         let index: HashMap<String, KubeNodeIndex> = names.collect();
         // A pod that has ended takes nothing of its node.
-        let own = own.iter().filter(|pod| !pod.ended);
-        let own = own.filter_map(|pod| Some((pod.node?, pod.requests())));
+        let own_pods = own_pods.iter().filter(|pod| !pod.ended);
+        let own_pods = own_pods.filter_map(|pod| Some((pod.node?, pod.requests())));
         let others = loads.iter().map(|(node, load)| (node.as_str(), *load));
-        for (node, load) in own.chain(others) {
+        for (node, load) in own_pods.chain(others) {
             if let Some(headroom) = index.get(node).and_then(|at| headrooms.get_mut(*at)) {
                 headroom.take(load);
             }
@@ -67,6 +67,7 @@ impl NodeHeadroom {
 
     /// Puts back what a pod asked for.
     pub(crate) fn put(&mut self, load: Amounts) {
+        // Nothing starts or grows on a node that is about to leave, whatever goes from it.
         if self.is_closed {
             return;
         }
@@ -75,7 +76,7 @@ impl NodeHeadroom {
         self.memory = sum.memory.unwrap_or_default();
     }
 
-    /// Whether there is room for a pod that asks for so much, if pods give up so many cores.
+    /// True with room for a pod that asks for so much, if pods give up so many cores.
     pub(crate) fn holds(&self, asked: Amounts, shrinks: f64) -> bool {
         let cpu = cores(asked.cpu.unwrap_or_default());
         !self.is_closed

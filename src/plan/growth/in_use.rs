@@ -33,7 +33,7 @@ pub(crate) struct InUse {
 }
 
 /// The CPU and memory that work on a Ray node has asked for.
-pub(crate) fn asked(ray: &NodeState) -> Size {
+pub(crate) fn logical_use(ray: &NodeState) -> Size {
     let used = |name: &str| {
         let total = ray.total_resources.get(name);
         let free = ray.available_resources.get(name);
@@ -49,18 +49,18 @@ pub(crate) fn asked(ray: &NodeState) -> Size {
 
 impl InUse {
     /// The memory in use by a report, if that is recent.
-    pub(crate) fn of(told: MemoryInUse, now: f64) -> Option<Self> {
+    pub(crate) fn of(report: MemoryInUse, now: f64) -> Option<Self> {
         // A tenant may report anything.
-        let bytes = told.bytes.max(0);
-        let rise = told.rise_per_s.max(0).saturating_mul(SOON_S);
-        let is_fresh = (-SKEW_S..=FRESH_S).contains(&(now - told.at));
+        let bytes = report.bytes.max(0);
+        let rise = report.rise_per_s.max(0).saturating_mul(SOON_S);
+        let is_fresh = (-SKEW_S..=FRESH_S).contains(&(now - report.at));
         is_fresh.then_some(Self {
             bytes,
             soon: bytes.saturating_add(rise),
         })
     }
 
-    /// Whether so much memory is nearly full, or soon will be.
+    /// True for an amount of memory that is nearly full, or soon will be.
     pub(crate) fn fills(self, memory: i64) -> bool {
         // A tenant may report any number of bytes, a hundred times of which is beyond 64 bits.
         i128::from(self.soon) * 100 >= i128::from(memory) * NEAR
@@ -99,7 +99,7 @@ mod tests {
 
     const GI: i64 = 1 << 30;
 
-    fn told(bytes: i64, rise_per_s: i64, at: f64) -> MemoryInUse {
+    fn report(bytes: i64, rise_per_s: i64, at: f64) -> MemoryInUse {
         MemoryInUse {
             bytes,
             rise_per_s,
@@ -110,17 +110,17 @@ mod tests {
     #[test]
     fn a_pod_of_the_right_size_is_not_nearly_full() {
         for bytes in [1, GI / 2, GI * 7 / 10, GI, 5 * GI, 700 * GI] {
-            let used = InUse::of(told(bytes, 0, 100.0), 100.0).unwrap();
+            let used = InUse::of(report(bytes, 0, 100.0), 100.0).unwrap();
             let right = used.right(GI);
             assert!(!used.fills(right), "{bytes}");
             assert_eq!(right % GI, 0);
             assert!(right == GI || used.bytes > (right - GI) * 7 / 10, "{bytes}");
         }
-        let used = InUse::of(told(GI * 85 / 100 + 1, 0, 100.0), 100.0).unwrap();
+        let used = InUse::of(report(GI * 85 / 100 + 1, 0, 100.0), 100.0).unwrap();
         assert!(used.fills(GI));
         assert_eq!(used.right(GI), 2 * GI);
         assert!(
-            !InUse::of(told(GI * 84 / 100, 0, 100.0), 100.0)
+            !InUse::of(report(GI * 84 / 100, 0, 100.0), 100.0)
                 .unwrap()
                 .fills(GI)
         );
@@ -128,21 +128,21 @@ mod tests {
 
     #[test]
     fn the_pace_counts_and_old_reports_do_not() {
-        let climbs = InUse::of(told(GI / 2, GI / 10, 100.0), 100.0).unwrap();
+        let climbs = InUse::of(report(GI / 2, GI / 10, 100.0), 100.0).unwrap();
         assert!(climbs.fills(GI));
         assert_eq!(climbs.right(GI), 3 * GI);
-        assert_eq!(InUse::of(told(GI, 0, 100.0), 131.0), None);
-        assert_eq!(InUse::of(told(GI, 0, 100.0), 94.0), None);
+        assert_eq!(InUse::of(report(GI, 0, 100.0), 131.0), None);
+        assert_eq!(InUse::of(report(GI, 0, 100.0), 94.0), None);
     }
 
     #[test]
     fn any_number_is_bounded() {
-        let most = InUse::of(told(i64::MAX, i64::MAX, 0.0), 0.0).unwrap();
+        let most = InUse::of(report(i64::MAX, i64::MAX, 0.0), 0.0).unwrap();
         assert_eq!(most.right(GI), i64::MAX);
         assert!(most.fills(i64::MAX));
-        let least = InUse::of(told(i64::MIN, i64::MIN, 0.0), 0.0).unwrap();
+        let least = InUse::of(report(i64::MIN, i64::MIN, 0.0), 0.0).unwrap();
         assert_eq!((least.bytes, least.right(0)), (0, 1));
-        assert_eq!(InUse::of(told(0, 0, f64::NAN), 0.0), None);
+        assert_eq!(InUse::of(report(0, 0, f64::NAN), 0.0), None);
     }
 
     #[test]

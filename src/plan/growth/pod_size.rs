@@ -5,7 +5,7 @@ use crate::plan::growth::in_use::InUse;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{ContainerAmounts, Size, bytes, cores};
 use crate::plan::growth::suggestion;
-use crate::plan::outcome::problem_reason::ResizeError;
+use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::outcome::resize_note::ResizeNote;
 use crate::plan::strategy::Strategy;
 use crate::quantity::Quantity;
@@ -40,12 +40,13 @@ pub(crate) fn resize(
     limits: Size,
     base: Size,
     around: Around,
-) -> Result<Resize, ResizeError> {
+) -> Result<Resize, ProblemReason> {
     let is_rayfit = around.strategy.is_rayfit();
     let container = ContainerAmounts::of(pod);
     let current = size(container.given_requests, container.given_limits)?;
     let desired = size(container.requests, container.limits)?;
-    let noted = ResizeNote::of(pod).map_err(|error| ResizeError::NoteNotJson(error.to_string()))?;
+    let noted =
+        ResizeNote::of(pod).map_err(|error| ProblemReason::NoteNotJson(error.to_string()))?;
     let mut resize = Resize {
         limits,
         base,
@@ -98,9 +99,9 @@ pub(crate) fn resize(
 }
 
 /// The size by the limits, or else by the requests.
-pub(crate) fn size(requests: Amounts, limits: Amounts) -> Result<Size, ResizeError> {
+pub(crate) fn size(requests: Amounts, limits: Amounts) -> Result<Size, ProblemReason> {
     let either = limits.or(requests);
-    let find = |name| either.get(name).ok_or(ResizeError::NoAmount(name));
+    let find = |name| either.get(name).ok_or(ProblemReason::NoAmount(name));
     Ok(Size {
         cpu: cores(find("cpu")?),
         memory: bytes(find("memory")?),
@@ -113,7 +114,7 @@ fn read_conditions(
     pod: &Pod<'_>,
     container: &ContainerAmounts,
     around: Around,
-) -> Result<Option<String>, ResizeError> {
+) -> Result<Option<String>, ProblemReason> {
     let is_known = |one: &&PodCondition| {
         one.is_true() && matches!(&*one.kind, "PodResizePending" | "PodResizeInProgress")
     };
@@ -146,7 +147,7 @@ fn read_conditions(
     let generations = condition
         .observed_generation
         .zip(pod.object.metadata.generation);
-    let is_of_now = generations.is_none_or(|(seen, present)| seen >= present);
+    let is_of_now = generations.is_none_or(|(observed, present)| observed >= present);
     let can_never_be = is_rayfit && reason == "infeasible" && asked_at.is_some() && is_of_now;
     resize.progress = ResizeProgress::Pending(reason);
     if !may_get_room {

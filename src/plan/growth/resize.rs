@@ -44,9 +44,9 @@ pub(crate) struct Resize {
     pub(crate) note: ResizeNote,
     /// Its Kubernetes node, if the headroom of that is known.
     pub(crate) kube_node: Option<KubeNodeIndex>,
-    /// Whether the raylet is to be told the pod's size.
+    /// The raylet is to be told the pod's size.
     pub(crate) noted_sync: bool,
-    /// Whether growing in one dimension leaves the other one as it is, even if the pod has more of
+    /// Growing in one dimension leaves the other one as it is, even if the pod has more of
     /// that than its resize limits allow.
     pub(crate) never_shrinks: bool,
     /// The note about its resizes that is on the pod, if it was ever resized.
@@ -62,7 +62,7 @@ pub(crate) struct Resize {
     pub(crate) shrinks_for: Option<f64>,
     /// The memory really in use, if that is known and followed.
     pub(crate) in_use: Option<InUse>,
-    /// Whether Ray's memory monitor is on in the pod.
+    /// Ray's memory monitor is on in the pod.
     pub(crate) monitored: bool,
     /// The memory that the pod was given because its own was nearly full.
     pub(crate) followed: Option<FollowedMemory>,
@@ -94,18 +94,18 @@ impl Resize {
         true
     }
 
-    /// Whether the resize is to be sent to Kubernetes now.
+    /// True for a resize that is to be sent to Kubernetes now.
     pub(crate) fn is_to_send(&self) -> bool {
         // As in Ray, a pod is resized only if it is known which raylet has to learn of it.
         self.note.raylet_id.is_some() && self.progress == ResizeProgress::New
     }
 
-    /// Whether Kubernetes was asked for the resize, or is about to be asked.
+    /// True for a resize that Kubernetes was asked for, or is about to be.
     pub(crate) fn is_in_progress(&self) -> bool {
         self.note.resizing_at.is_some() || self.is_to_send()
     }
 
-    /// Whether Kubernetes has completed the resize, and the raylet must be told.
+    /// True for a resize that Kubernetes has completed, and of which the raylet must be told.
     pub(crate) fn is_to_sync(&self) -> bool {
         self.note.raylet_id.is_some()
             && self.note.resizing_at.is_some()
@@ -123,6 +123,7 @@ impl Resize {
 
     /// The size to grow to now: the limit, or as near to it as the node headroom allows.
     pub(crate) fn goal(&self, headroom: Option<&NodeHeadroom>) -> Size {
+        // The spec of a pod has room for one wish: asking again would replace a resize that is under way.
         let limit = self.limit();
         match headroom {
             Some(headroom) => headroom.bound(self.current, limit),
@@ -134,6 +135,7 @@ impl Resize {
     /// The size that it has or is about to have, and that counts as a load on its Kubernetes node.
     pub(crate) fn has(&self) -> Size {
         match self.progress {
+            // The kubelet has put it off or refused it, so it gives the pod nothing yet.
             ResizeProgress::Pending(_) | ResizeProgress::Error => self.current,
             _ => self.current.max(self.desired),
         }
@@ -158,19 +160,19 @@ impl Resize {
         headrooms.get(self.kube_node?)
     }
 
-    /// Whether more work may have Ray's memory monitor kill some of it: half of the memory with which the
+    /// True if more work may have Ray's memory monitor kill some of it: half of the memory with which the
     /// pod started is in use, and the monitor goes by that memory, however far the pod grows.
     pub(crate) fn is_crowded(&self) -> bool {
         let half = |used: InUse| used.soon >= self.base.memory / 2;
         self.monitored && self.in_use.is_some_and(half)
     }
 
-    /// Whether the pod has less than its resize limits allow.
+    /// True for a pod with less than its resize limits allow.
     pub(crate) fn is_below_limits(&self) -> bool {
         self.current.is_below(self.limits)
     }
 
-    /// Whether nothing else goes on with the size of the pod, so that it may shrink.
+    /// True for a pod that may shrink, because nothing else goes on with its size.
     pub(crate) fn may_shrink(&self) -> bool {
         self.note.raylet_id.is_some()
             && self.progress == ResizeProgress::Finished
@@ -178,10 +180,11 @@ impl Resize {
             && self.note.last_failed_at.is_none()
             && self.barred_until.is_none()
             && !self.noted_sync
+            // The next smaller size is a multiple of the base size, which must not be zero.
             && self.base.cpu > 0.0
     }
 
-    /// Whether the pod may be asked to grow.
+    /// True for a pod that may be asked to grow.
     pub(crate) fn can_grow(&self) -> bool {
         let limit = self.limit();
         self.note.last_failed_at.is_none()
@@ -191,11 +194,11 @@ impl Resize {
             && (self.current.cpu < limit.cpu || self.current.memory < limit.memory)
     }
 
-    /// Whether a resize that the note on the pod shows as asked for is complete, without having
+    /// True once a resize that the note on the pod shows as asked for is complete, without having
     /// been taken back.
     pub(crate) fn has_come_through(&self) -> bool {
         let noted = self.noted.as_ref();
-        let asked = noted.is_some_and(|note| note.resizing_at.is_some());
-        asked && self.noted_sync && self.note.last_failed_at.is_none()
+        let is_asked = noted.is_some_and(|note| note.resizing_at.is_some());
+        is_asked && self.noted_sync && self.note.last_failed_at.is_none()
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{ContainerAmounts, bytes, cores};
-use crate::plan::outcome::problem_reason::ResizeError;
+use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::quantity::Quantity;
 use crate::seconds::Retry;
 use crate::snapshot::history::ResizeMemory;
@@ -14,29 +14,29 @@ pub(crate) fn follow(
     resize: &mut Resize,
     message: &str,
     container: &ContainerAmounts,
-) -> Result<bool, ResizeError> {
+) -> Result<bool, ProblemReason> {
     let report = match &resize.progress {
-        ResizeProgress::Pending(reason) => left(reason, message),
+        ResizeProgress::Pending(reason) => free(reason, message),
         _ => None,
     };
-    let Some((name, left)) = report else {
+    let Some((name, free)) = report else {
         return Ok(false);
     };
     // The largest limit that fits: what the node has left, plus the container's own gap between limit
     // and request, minus what the pod's other containers hold.
-    let left = if name == "cpu" {
-        Quantity::from_milli(left)
+    let free = if name == "cpu" {
+        Quantity::from_milli(free)
     } else {
-        Quantity::from_units(left)
+        Quantity::from_units(free)
     };
     let request = container.given_requests.get(name);
-    let request = request.ok_or(ResizeError::NoRequest(name))?;
+    let request = request.ok_or(ProblemReason::NoRequest(name))?;
     let limit = container.given_limits.get(name).unwrap_or(request);
     let others = container.others.iter();
     let others = others.filter_map(|requests| requests.get(name));
     let gap = limit.nanos() - request.nanos();
     let others: i128 = others.map(Quantity::nanos).sum();
-    let most = Quantity::from_nanos(left.nanos() + gap - others);
+    let most = Quantity::from_nanos(free.nanos() + gap - others);
     if name == "cpu" {
         resize.note.suggested_max_cpu = Some(cores(most));
         resize.ask(resize.note.suggested_max_cpu, None);
@@ -47,7 +47,7 @@ pub(crate) fn follow(
     Ok(true)
 }
 
-/// Whether a suggestion no longer holds, because other pods may have left the node since. The first
+/// True for a suggestion that no longer holds, because other pods may have left the node since. The first
 /// one holds for a minute, each further one in a row for twice as long.
 pub(crate) fn is_old(memory: ResizeMemory, now: f64) -> bool {
     let lifetime = Retry::UP_TO_TEN_MINUTES.wait_s(memory.suggestions);
@@ -57,7 +57,7 @@ pub(crate) fn is_old(memory: ResizeMemory, now: f64) -> bool {
 /// The resource that a node lacks by the message, and how much it has left of it, in thousandths of cores
 /// or in bytes. The messages are such as `Node didn't have enough resource: cpu, requested: 8000, used:
 /// 5000, capacity: 9000`, and `Node didn't have enough capacity: cpu, requested: 8000, capacity: 4000`.
-fn left(reason: &str, message: &str) -> Option<(&'static str, i64)> {
+fn free(reason: &str, message: &str) -> Option<(&'static str, i64)> {
     let (start, keys): (&str, &[&str]) = match reason {
         "deferred" => (
             "Node didn't have enough resource: ",
@@ -78,9 +78,9 @@ fn left(reason: &str, message: &str) -> Option<(&'static str, i64)> {
         for key in keys {
             rest = rest.strip_prefix(key)?;
             let end = rest.find(|c: char| !c.is_ascii_digit());
-            let (number, after) = rest.split_at(end.unwrap_or(rest.len()));
+            let (number, tail) = rest.split_at(end.unwrap_or(rest.len()));
             numbers.push(number.parse().ok()?);
-            rest = after;
+            rest = tail;
         }
         match numbers[..] {
             // The kubelet does not count the pod itself as used.
@@ -104,11 +104,11 @@ mod tests {
     fn reads_the_kubelets_messages() {
         let message =
             "x Node didn't have enough resource: cpu, requested: 8000, used: 5000, capacity: 9000.";
-        assert_eq!(left("deferred", message), Some(("cpu", 4000)));
+        assert_eq!(free("deferred", message), Some(("cpu", 4000)));
         let message = "Node didn't have enough capacity: memory, requested: 8, capacity: 4";
-        assert_eq!(left("infeasible", message), Some(("memory", 4)));
-        assert_eq!(left("deferred", message), None);
+        assert_eq!(free("infeasible", message), Some(("memory", 4)));
+        assert_eq!(free("deferred", message), None);
         let message = "Node didn't have enough resource: gpu, requested: 1";
-        assert_eq!(left("deferred", message), None);
+        assert_eq!(free("deferred", message), None);
     }
 }

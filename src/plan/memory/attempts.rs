@@ -48,6 +48,7 @@ impl Attempts {
         demands: &mut List<DemandIndex, Demand<'_>>,
         now: f64,
     ) -> HashSet<ShapeId> {
+        // Before anything is placed: what is taken back must take no demand.
         if !self.withdrawn.is_empty() {
             for node in state.nodes.iter_mut() {
                 if node.pod().is_some_and(|pod| self.withdrawn.contains(pod)) {

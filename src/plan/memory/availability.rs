@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::list::ByGroup;
-use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::state::Preference;
+use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::history::{Instance, InstanceStatus};
 
 /// Seconds for which a failure counts.
@@ -22,7 +22,7 @@ const SAFETY_FLOOR_S: f64 = 10.0;
 /// pod after this time, `request_status_timeout_s`, and one with a pod only after an hour.)
 const LAUNCH_TIMEOUT_S: f64 = 600.0;
 
-/// Whether a launch that was asked for at `since` has failed.
+/// True for a failed launch, by the time at which it was asked for.
 pub(crate) fn is_overdue(since: f64, now: f64) -> bool {
     now - since >= LAUNCH_TIMEOUT_S
 }
@@ -38,14 +38,17 @@ pub(crate) fn failures<'a>(
         .filter(|node| node.stage() == Stage::Allocated && !node.head)
         .filter_map(PlannedNode::pod)
         .collect();
-    let pods = decided.own.iter();
+    let pods = decided.own_pods.iter();
     let pods = pods
         .filter(move |pod| waiting.contains(pod.name) && !pod.ended)
         .filter_map(|pod| Some((pod.group, pod.created()?)));
     let launches = instances.iter().filter_map(|launch| {
         // KubeRay was never asked for what is only queued, so that cannot have failed.
-        let asked = launch.pod.is_none() && launch.status == InstanceStatus::Requested;
-        Some((launch.group.as_str(), launch.since.filter(|_| asked)?))
+        let was_requested = launch.pod.is_none() && launch.status == InstanceStatus::Requested;
+        Some((
+            launch.group.as_str(),
+            launch.since.filter(|_| was_requested)?,
+        ))
     });
     pods.chain(launches)
         .filter(|(_, since)| is_overdue(*since, decided.now))
@@ -54,7 +57,7 @@ pub(crate) fn failures<'a>(
 
 /// Each group's failures and priority, as the choice between equally good nodes uses them.
 pub(crate) fn preferences(
-    groups: &ByGroup<GroupConfig>,
+    groups: &ByGroup<GroupSpec>,
     unavailable: &BTreeMap<String, f64>,
     now: f64,
 ) -> ByGroup<Preference> {

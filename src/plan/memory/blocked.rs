@@ -36,7 +36,7 @@ pub(crate) fn mark(
     state: &mut DecisionState,
     evidence: &Evidence<'_>,
     history: &History,
-    own: &[Pod<'_>],
+    own_pods: &[Pod<'_>],
     now: f64,
 ) -> Vec<Problem> {
     let problem = |group: &str, reason: BlockReason, effect| Problem {
@@ -45,37 +45,39 @@ pub(crate) fn mark(
         effect,
     };
     let mut problems = Vec::new();
-    let started = started(!history.blocked.is_empty(), state, own);
-    for (group, found) in state.groups.iter_mut().zip(evidence.groups.iter()) {
+    let started = started(!history.blocked.is_empty(), state, own_pods);
+    for (group, evident) in state.groups.iter_mut().zip(evidence.groups.iter()) {
         let name = &group.config.name;
-        let lately = || held(name, history.blocked.get(name)?, own, &started, now);
-        group.block = found.clone().or_else(lately);
+        let lately = || lasting_block(name, history.blocked.get(name)?, own_pods, &started, now);
+        group.block = evident.clone().or_else(lately);
         let reason = group.block.clone();
         problems.extend(reason.map(|reason| problem(name, reason, ProblemEffect::OthersFirst)));
     }
     // Of pods that do not start in groups that are not blocked, the first one by name stands for all of its group.
-    let mut seen: HashSet<&str> = HashSet::default();
+    let mut groups: HashSet<&str> = HashSet::default();
     for (group, reason) in evidence.lone.values() {
-        if seen.insert(group) {
+        if groups.insert(group) {
             problems.push(problem(group, reason.clone(), ProblemEffect::NotCounted));
         }
     }
     state.has_blocked = !problems.is_empty();
     if !problems.is_empty() {
-        mark_pending(state, evidence, own);
+        mark_pending(state, evidence, own_pods);
     }
     problems
 }
 
 /// Marks the pending nodes of blocked groups that would not start, and those that have not started in time.
-fn mark_pending(state: &mut DecisionState, evidence: &Evidence<'_>, own: &[Pod<'_>]) {
+fn mark_pending(state: &mut DecisionState, evidence: &Evidence<'_>, own_pods: &[Pod<'_>]) {
     let blocked = state.groups.map(|group| group.block.is_some());
     let ends = state.groups.map(|group| {
         let cause = group.block.as_ref().and_then(BlockReason::cause);
         cause.is_some_and(ends_again)
     });
     let expected = |pod: &&Pod<'_>| pod.node.is_some() || evidence.awaited.contains(pod.name);
-    let expected: HashSet<&str> = (own.iter().filter(expected)).map(|pod| pod.name).collect();
+    let expected: HashSet<&str> = (own_pods.iter().filter(expected))
+        .map(|pod| pod.name)
+        .collect();
     let pending = |node: &&mut PlannedNode| {
         let is_pending = matches!(
             node.stage(),
@@ -104,23 +106,24 @@ fn mark_pending(state: &mut DecisionState, evidence: &Evidence<'_>, own: &[Pod<'
 }
 
 /// The reason for a block that still holds though the objects no longer say so.
-fn held(
+fn lasting_block(
     group: &str,
     memory: &BlockMemory,
-    own: &[Pod<'_>],
+    own_pods: &[Pod<'_>],
     started: &[&Pod<'_>],
     now: f64,
 ) -> Option<BlockReason> {
     let hold_s = HOLD.wait_s(memory.times);
-    let is_held = is_recent(memory.seen_at, hold_s, now) && !is_over(group, memory, own, started);
+    let is_held =
+        is_recent(memory.seen_at, hold_s, now) && !is_over(group, memory, own_pods, started);
     is_held.then(|| BlockReason::Lately {
         cause: memory.cause,
         until: second_of((memory.seen_at + hold_s).ceil()),
     })
 }
 
-/// Whether a group can be served again for sure.
-fn is_over(group: &str, memory: &BlockMemory, own: &[Pod<'_>], started: &[&Pod<'_>]) -> bool {
+/// True once a group can be served again for sure.
+fn is_over(group: &str, memory: &BlockMemory, own_pods: &[Pod<'_>], started: &[&Pod<'_>]) -> bool {
     let showed = |pod: &Pod<'_>| memory.pods.iter().any(|name| name == pod.name);
     if memory.is_over {
         return true;
@@ -130,10 +133,10 @@ fn is_over(group: &str, memory: &BlockMemory, own: &[Pod<'_>], started: &[&Pod<'
             || is_made_since(started, group, memory.seen_at);
     }
     let begins = |pod: &Pod<'_>| pod.node.is_some() && !pod.deleting && !pod.ended;
-    memory.by_gate || own.iter().any(|pod| showed(pod) && begins(pod))
+    memory.by_gate || own_pods.iter().any(|pod| showed(pod) && begins(pod))
 }
 
-/// Whether pods of such a group start, and end then, or never become Ray nodes.
+/// True where pods of such a group start, and end then, or never become Ray nodes.
 fn ends_again(cause: BlockCause) -> bool {
     matches!(
         cause,
@@ -142,24 +145,24 @@ fn ends_again(cause: BlockCause) -> bool {
 }
 
 /// Memory of blocked groups after a decision.
-pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, BlockMemory> {
+pub(crate) fn update(history: &History, decided: &Decided<'_>) -> BTreeMap<String, BlockMemory> {
     let (now, evidence) = (decided.now, &decided.evidence);
-    let mut after = history.blocked.clone();
-    let started = started(!after.is_empty(), &decided.state, decided.own);
-    after.retain(|_, memory| is_recent(memory.seen_at, FORGOTTEN_AFTER_S, now));
-    for (group, found) in decided.config.groups.iter().zip(evidence.groups.iter()) {
-        let before = after.get_mut(&group.name);
-        let Some(reason) = found else {
-            if let Some(memory) = before {
-                memory.is_over = is_over(&group.name, memory, decided.own, &started);
+    let mut memories = history.blocked.clone();
+    let started = started(!memories.is_empty(), &decided.state, decided.own_pods);
+    memories.retain(|_, memory| is_recent(memory.seen_at, FORGOTTEN_AFTER_S, now));
+    for (group, evident) in decided.config.groups.iter().zip(evidence.groups.iter()) {
+        let memory = memories.get_mut(&group.name);
+        let Some(reason) = evident else {
+            if let Some(memory) = memory {
+                memory.is_over = is_over(&group.name, memory, decided.own_pods, &started);
             }
             continue;
         };
-        let (times, goes_on) = before.map_or((0, false), |memory| {
+        let (times, goes_on) = memory.map_or((0, false), |memory| {
             let until = memory.seen_at + HOLD.wait_s(memory.times);
             (memory.times, !memory.is_over && now < until)
         });
-        let mut pods: Vec<String> = (decided.own.iter())
+        let mut pods: Vec<String> = (decided.own_pods.iter())
             .filter(|pod| pod.group == group.name && evidence.pods.contains_key(pod.name))
             .map(|pod| pod.name.to_owned())
             .collect();
@@ -174,9 +177,9 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
             by_gate: matches!(reason, BlockReason::ScaleGate(_)),
             cause: reason.cause(),
         };
-        after.insert(group.name.clone(), memory);
+        memories.insert(group.name.clone(), memory);
     }
-    after
+    memories
 }
 
 #[cfg(test)]
@@ -282,7 +285,7 @@ mod tests {
                 { "type": "PodScheduled", "status": "False", "reason": "Unschedulable" }] })
         };
         let a = |spec: &Value, status: &Value| pod("a", "worker", "first", spec, status);
-        for (pod, after, last_before) in [
+        for (pod, memories, last_before) in [
             (gated(), 2, Some(1)),
             (a(&json!({}), &unschedulable(None)), 180, Some(179)),
             (a(&bound, &waits("ImagePullBackOff")), 0, None),
@@ -291,7 +294,7 @@ mod tests {
             (a(&bound, &waits("CreateContainerConfigError")), 0, None),
         ] {
             let plan_at = |later| plan(&snapshot(later, std::slice::from_ref(&pod)));
-            let blocked = plan_at(after);
+            let blocked = plan_at(memories);
             assert_eq!(launches(&blocked), [0, 1], "{pod}");
             assert_eq!(blocks(&blocked).len(), 1, "{pod}");
             if let Some(before) = last_before {

@@ -26,7 +26,7 @@ pub(crate) fn at_work(history: &History, state: &DecisionState) -> ByGroup<u64> 
         // While none is idle, or none is there, what runs now is the number: older ones say
         // nothing more.
         match history.at_work.get(&group.config.name) {
-            Some(before) if idle > 0 && running > 0 => running.max(*before),
+            Some(previous) if idle > 0 && running > 0 => running.max(*previous),
             _ => running,
         }
     };
@@ -36,7 +36,7 @@ pub(crate) fn at_work(history: &History, state: &DecisionState) -> ByGroup<u64> 
 }
 
 /// The bursts of each group whose pods can be resized, with the one of now.
-pub(crate) fn seen(
+pub(crate) fn record(
     history: &History,
     state: &DecisionState,
     now: f64,
@@ -50,14 +50,14 @@ pub(crate) fn seen(
         if group.config.resize_limits.is_none() {
             return Vec::new();
         }
-        let before = history.bursts.get(&group.config.name);
-        with(before.cloned().unwrap_or_default(), needed, now)
+        let previous = history.bursts.get(&group.config.name);
+        with(previous.cloned().unwrap_or_default(), needed, now)
     };
     state.groups.iter().zip(needed).map(bursts).collect()
 }
 
 /// The pods and the bursts to remember after a decision, of groups whose pods can be resized.
-pub(crate) fn after(
+pub(crate) fn update(
     decided: &Decided<'_>,
 ) -> (BTreeMap<String, u64>, BTreeMap<String, Vec<BurstMemory>>) {
     let groups = decided.state.groups.iter();
@@ -86,6 +86,7 @@ fn with(mut bursts: Vec<BurstMemory>, needed: u64, now: f64) -> Vec<BurstMemory>
                 until: None,
                 pods: needed,
             });
+            // Work changes over time, so the oldest burst says least about the next gap.
             let above = bursts.len().saturating_sub(MOST);
             bursts.drain(..above);
         }

@@ -21,16 +21,16 @@ const ROUNDED_S: f64 = 1.0;
 const PODS: usize = 3;
 
 /// Memory of early ends after a decision.
-pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, EarlyEnds> {
-    let mut after = history.early_ends.clone();
-    let mut seen = decided.evidence.early_ends.clone();
+pub(crate) fn update(history: &History, decided: &Decided<'_>) -> BTreeMap<String, EarlyEnds> {
+    let mut memories = history.early_ends.clone();
+    let mut early_pods = decided.evidence.early_ends.clone();
     // The order of pods in a snapshot is not to decide which of them are remembered.
-    seen.sort_unstable_by_key(|pod| pod.name);
-    for pod in seen {
+    early_pods.sort_unstable_by_key(|pod| pod.name);
+    for pod in early_pods {
         if decided.config.number(pod.group).is_none() {
             continue;
         }
-        let ends = after.entry(pod.group.to_owned()).or_default();
+        let ends = memories.entry(pod.group.to_owned()).or_default();
         ends.at = decided.now;
         if !ends.pods.iter().any(|one| one == pod.name) {
             ends.pods.push(pod.name.to_owned());
@@ -38,10 +38,10 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
             ends.pods.drain(..surplus);
         }
     }
-    let started = started(!after.is_empty(), &decided.state, decided.own);
-    after
+    let started = started(!memories.is_empty(), &decided.state, decided.own_pods);
+    memories
         .retain(|group, ends| ends.counts(decided.now) && !is_made_since(&started, group, ends.at));
-    after
+    memories
 }
 
 /// The worker pods in which Ray runs, which is the only proof that pods of their group come up; none if nothing
@@ -49,7 +49,7 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
 pub(super) fn started<'a>(
     remembered: bool,
     state: &DecisionState,
-    own: &'a [Pod<'a>],
+    own_pods: &'a [Pod<'a>],
 ) -> Vec<&'a Pod<'a>> {
     // Most clusters have no such group, and to find these pods all pods are gone through.
     if !remembered {
@@ -58,12 +58,12 @@ pub(super) fn started<'a>(
     let nodes = state.nodes.iter();
     let running = nodes.filter(|node| node.stage() == Stage::Running && !node.head);
     let running: HashSet<&str> = running.filter_map(PlannedNode::pod).collect();
-    (own.iter())
+    (own_pods.iter())
         .filter(|pod| running.contains(pod.name))
         .collect()
 }
 
-/// Whether one of these pods is of the group, and was made since then.
+/// True if one of these pods is of the group, and was made since then.
 pub(super) fn is_made_since(pods: &[&Pod<'_>], group: &str, since: f64) -> bool {
     let is_new = |created: f64| created + ROUNDED_S >= since;
     let mut of_group = pods.iter().filter(|pod| pod.group == group);

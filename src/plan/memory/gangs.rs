@@ -125,6 +125,7 @@ pub(super) fn give_up(
             times,
             retry_at: now + later,
         };
+        // Remembered by title, because Ray's report has the placement groups in another order each time.
         waiting.insert(title.to_owned(), memory);
         is_any = true;
     }

@@ -22,7 +22,7 @@ pub(super) struct GatedReplica<'d> {
     pub(super) group: GroupIndex,
     /// Its pods, by name.
     pub(super) pods: Vec<&'d str>,
-    /// Whether demand, or what is kept ready, needs it.
+    /// Demand, or what is kept ready, needs it.
     pub(super) is_needed: bool,
 }
 
@@ -31,21 +31,21 @@ pub(super) struct Jump<'d> {
     /// The replicas that have not been admitted and that no placement group needs, those first that
     /// are taken back first.
     pub(super) replicas: Vec<GatedReplica<'d>>,
-    /// Whether any pod has scheduling gates.
+    /// A pod has scheduling gates.
     pub(super) is_gated: bool,
-    /// Whether it has been asked for as it is for long.
+    /// It has been asked for as it is for long.
     pub(super) is_refused: bool,
     /// The number of admitted replicas of its groups.
     pub(super) admitted: u64,
     /// By group, the number of replicas not admitted, those without a pod included.
     pub(super) pending: ByGroup<u64>,
-    /// Whether pods with scheduling gates are deleted in this round, so that what is asked for changes.
+    /// Pods with scheduling gates are deleted in this round, so that what is asked for changes.
     pub(super) is_less: bool,
     /// By group, the number of further nodes that are needed, but for placement groups.
     pub(super) needed: ByGroup<u64>,
     /// By group, the number of further nodes that placement groups need.
     pub(super) of_gangs: ByGroup<u64>,
-    /// Whether a group is part of it.
+    /// By group, true for a part of it.
     concerned: ByGroup<bool>,
 }
 
@@ -60,7 +60,7 @@ impl<'d> Jump<'d> {
         }
         // By group, when the newest pod without scheduling gates was made, in seconds since 1970.
         let mut newest: HashMap<&str, f64> = HashMap::default();
-        for pod in decided.own {
+        for pod in decided.own_pods {
             if pod.role == PodRole::Worker && !pod.deleting && !pod.is_gated() {
                 let newest = newest.entry(pod.group).or_insert(f64::MIN);
                 *newest = newest.max(pod.created().unwrap_or(f64::MIN));
@@ -77,17 +77,14 @@ impl<'d> Jump<'d> {
         };
         let is_of_gang = of_gangs(decided);
         let gated: Vec<&PlannedNode> = state.in_order().filter(|node| is_gated(node)).collect();
-        let turn = |group: GroupIndex| {
-            let memory = memory?;
-            memory.groups.get(state.name(group))
-        };
+        let turn = |group: GroupIndex| memory?.groups.get(state.name(group));
         let mut concerned = state.count(is_gated);
         for (number, _) in state.groups.enumerate() {
             concerned[number] += u64::from(turn(number).is_some());
         }
         let concerned = concerned.map(|count| *count > 0);
-        let youngest = gated.iter().filter_map(|node| node.gated_s);
-        let youngest = youngest.reduce(f64::min);
+        let gated_s = gated.iter().filter_map(|node| node.gated_s);
+        let youngest = gated_s.reduce(f64::min);
         let lasts = |seconds: f64| seconds >= PATIENCE_S;
         let replicas = |nodes: &ByGroup<u64>| -> ByGroup<u64> {
             let of = |(number, count): (GroupIndex, &u64)| {
@@ -168,18 +165,18 @@ fn whole_replicas<'d>(
             *present.entry((group, replica)).or_default() += 1;
         }
     }
-    let mut found: Vec<(GroupIndex, Vec<&PlannedNode>)> = Vec::new();
+    let mut replicas_found: Vec<(GroupIndex, Vec<&PlannedNode>)> = Vec::new();
     for ((group, replica), nodes) in named {
         if present.get(&(group, replica)) == Some(&nodes.len()) {
-            found.push((group, nodes));
+            replicas_found.push((group, nodes));
         }
     }
     for (group, nodes) in unnamed {
         let hosts = usize::try_from(state.hosts(group)).unwrap_or(usize::MAX);
         let whole = nodes.chunks_exact(hosts);
-        found.extend(whole.map(|nodes| (group, nodes.to_vec())));
+        replicas_found.extend(whole.map(|nodes| (group, nodes.to_vec())));
     }
-    found.retain(|(_, nodes)| !nodes.iter().any(|node| is_of_gang(node)));
+    replicas_found.retain(|(_, nodes)| !nodes.iter().any(|node| is_of_gang(node)));
     let is_needed = |node: &PlannedNode| !node.is_unneeded() || state.is_on_standby(node);
     let replica = |(group, nodes): (GroupIndex, Vec<&'d PlannedNode>)| {
         let mut pods: Vec<&str> = nodes.iter().filter_map(|node| node.pod()).collect();
@@ -190,10 +187,10 @@ fn whole_replicas<'d>(
             is_needed: nodes.iter().any(|node| is_needed(node)),
         }
     };
-    found.into_iter().map(replica).collect()
+    replicas_found.into_iter().map(replica).collect()
 }
 
-/// Whether a node is for a placement group of several bundles.
+/// A test for nodes that are for a placement group of several bundles.
 fn of_gangs(decided: &Decided<'_>) -> impl Fn(&PlannedNode) -> bool {
     let gangs: List<DemandIndex, bool> = decided.demands.map(|demand| {
         let counts = demand.batches.iter().flatten().map(|batch| batch.count);

@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::list::{ByGroup, GroupIndex};
-use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
@@ -24,6 +23,7 @@ use crate::plan::outcome::unmet::CountedAtBase;
 use crate::plan::packing::fit::FitTrial;
 use crate::seconds::Retry;
 use crate::snapshot::History;
+use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::history::GrowthBackoff;
 
 /// The times for which a group stays in back-off.
@@ -46,8 +46,8 @@ fn remembered(history: &History, group: &str, now: f64) -> Option<CountedAtBase>
 
 /// The number of failures in a row, including one more.
 fn failures(history: &History, group: &str) -> u32 {
-    let before = history.growth_backoffs.get(group);
-    before.map_or(1, |backoff| backoff.failures.saturating_add(1))
+    let backoff = history.growth_backoffs.get(group);
+    backoff.map_or(1, |backoff| backoff.failures.saturating_add(1))
 }
 
 /// The reason why new pods of each group count at their base size, if the group is in growth
@@ -55,7 +55,7 @@ fn failures(history: &History, group: &str) -> u32 {
 /// (`starting`, by group), or because pods that are made larger find none (`too_large`, by group).
 pub(crate) fn of_groups(
     history: Option<&History>,
-    groups: &ByGroup<GroupConfig>,
+    groups: &ByGroup<GroupSpec>,
     too_large: &ByGroup<bool>,
     starting: impl FnOnce() -> ByGroup<bool>,
     now: f64,
@@ -63,7 +63,7 @@ pub(crate) fn of_groups(
     let Some(history) = history else {
         return groups.map(|_| None);
     };
-    let at_base = |((number, group), lacks_room): ((GroupIndex, &GroupConfig), bool)| {
+    let at_base = |((number, group), lacks_room): ((GroupIndex, &GroupSpec), bool)| {
         remembered(history, &group.name, now).or_else(|| {
             let until = now + RETRY.wait_s(failures(history, &group.name));
             if too_large.holds(number) {
@@ -76,7 +76,7 @@ pub(crate) fn of_groups(
 }
 
 /// The growth back-offs to remember after a decision.
-pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, GrowthBackoff> {
+pub(crate) fn update(history: &History, decided: &Decided<'_>) -> BTreeMap<String, GrowthBackoff> {
     let (state, now) = (&decided.state, decided.now);
     let mut growth_backoffs = history.growth_backoffs.clone();
     growth_backoffs.retain(|_, backoff| now - backoff.at < FORGOTTEN_AFTER_S);
@@ -121,7 +121,7 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
     growth_backoffs
 }
 
-/// Whether some demand waits that a pod of the group could take at its resize limits: another pod
+/// True if some demand waits that a pod of the group could take at its resize limits: another pod
 /// is launched for it, or would be if the maxima allowed that. Demand that fits at the base size
 /// does not count, because it is placed on the pod that is removed.
 fn is_wanted(decided: &Decided<'_>, group: GroupIndex) -> bool {
@@ -135,8 +135,9 @@ fn is_wanted(decided: &Decided<'_>, group: GroupIndex) -> bool {
     };
     let template = state.groups.get(group).map(|group| &group.template);
     let fits = |template: &PlannedNode| {
-        let mut left = decided.left.iter();
-        left.any(|batch| FitTrial::of(template, &[*batch], CountedAmounts::Free, state).is_some())
+        let mut remainder = decided.remainder.iter();
+        remainder
+            .any(|batch| FitTrial::of(template, &[*batch], CountedAmounts::Free, state).is_some())
     };
     state.in_order().any(coming) || template.is_some_and(fits)
 }

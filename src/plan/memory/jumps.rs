@@ -31,7 +31,7 @@ pub(super) const FORGOTTEN_AFTER_S: f64 = 3600.0;
 pub(crate) struct JumpRoom {
     /// By group; `None` sets no bound.
     pub(crate) limits: ByGroup<Option<u64>>,
-    /// Whether that is less than what is needed.
+    /// Less than what is needed.
     pub(crate) is_short: bool,
 }
 
@@ -59,14 +59,14 @@ pub(super) fn shrink(memory: &mut Option<JumpMemory>, decided: &Decided<'_>) -> 
         _ => vain,
     };
     let is_asked = |node: &PlannedNode| node.pod().is_some() || node.stage() == Stage::Requested;
-    let mut left = state.count(|node| node.stays() && is_asked(node));
+    let mut counts = state.count(|node| node.stays() && is_asked(node));
     // KubeRay makes what a group's minimum needs again.
     let may_go = |one: &&GatedReplica<'_>| {
         let min = state.groups.get(one.group).map_or(0, |of| of.config.min);
-        let rest = left.count(one.group).checked_sub(one.pods.len() as u64);
+        let rest = counts.count(one.group).checked_sub(one.pods.len() as u64);
         let rest = rest.filter(|rest| *rest >= min);
-        if let (Some(left), Some(rest)) = (left.get_mut(one.group), rest) {
-            *left = rest;
+        if let (Some(count), Some(rest)) = (counts.get_mut(one.group), rest) {
+            *count = rest;
         }
         rest.is_some()
     };
@@ -114,7 +114,7 @@ fn makes_way(memory: &JumpMemory, jump: &Jump<'_>, decided: &Decided<'_>) -> Opt
 pub(crate) fn room(decided: &Decided<'_>) -> Option<JumpRoom> {
     let (state, now) = (&decided.state, decided.now);
     let jump = Jump::of(decided, decided.jump.as_ref())?;
-    let mut left = match &decided.jump {
+    let mut allowance = match &decided.jump {
         _ if jump.is_refused => 0,
         None => return None,
         Some(memory) => {
@@ -148,12 +148,12 @@ pub(crate) fn room(decided: &Decided<'_>) -> Option<JumpRoom> {
         let makes_way = turn(number).is_some_and(|turn| turn.until > now);
         let most = match times {
             _ if makes_way => 0,
-            0 => left,
+            0 => allowance,
             // Of such a group nobody knows yet whether any can be admitted.
-            _ => left.min(1_u64.saturating_sub(jump.pending.count(number))),
+            _ => allowance.min(1_u64.saturating_sub(jump.pending.count(number))),
         };
         let count = needed.min(most);
-        left -= count;
+        allowance -= count;
         room.is_short |= count < needed;
         let gangs = jump.of_gangs.count(number).div_ceil(hosts);
         if let Some(limit) = room.limits.get_mut(number) {
@@ -164,7 +164,7 @@ pub(crate) fn room(decided: &Decided<'_>) -> Option<JumpRoom> {
 }
 
 /// Memory for the next round.
-pub(crate) fn after(decided: &Decided<'_>) -> Option<JumpMemory> {
+pub(crate) fn update(decided: &Decided<'_>) -> Option<JumpMemory> {
     let now = decided.now;
     let jump = Jump::of(decided, decided.jump.as_ref())?;
     let fresh = || JumpMemory {

@@ -18,10 +18,10 @@ use crate::snapshot::history::{
 
 /// Returns the history after a plan.
 pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -> History {
-    let before = &snapshot.history;
-    let instances = instances(before, decided, plan);
-    let (at_work, bursts) = bursts::after(decided);
-    let mut unavailable = before.unavailable.clone();
+    let previous = &snapshot.history;
+    let instances = instances(previous, decided, plan);
+    let (at_work, bursts) = bursts::update(decided);
+    let mut unavailable = previous.unavailable.clone();
     for (group, at) in availability::failures(decided, &instances) {
         let last = unavailable.entry(group.to_owned()).or_insert(at);
         // Failures come in the order of pods and launches, and not of time.
@@ -40,25 +40,25 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
     });
     History {
         instances,
-        growth_backoffs: growth_backoff::after(before, decided),
+        growth_backoffs: growth_backoff::update(previous, decided),
         at_work,
         bursts,
         // Groups come and go under any name: what is not forgotten with them would add up.
-        launch_limits: (before.launch_limits.iter())
+        launch_limits: (previous.launch_limits.iter())
             .filter(|(group, _)| decided.config.number(group).is_some())
             .map(|(group, cap)| (group.clone(), *cap))
             .collect(),
-        blocked: blocked::after(before, decided),
-        early_ends: early_ends::after(before, decided),
-        excess: excess(before, decided, plan),
+        blocked: blocked::update(previous, decided),
+        early_ends: early_ends::update(previous, decided),
+        excess: excess(previous, decided, plan),
         gangs: decided.gangs.clone(),
-        jump: jumps::after(decided),
+        jump: jumps::update(decided),
         // The caller fills it in: `idle_end` decides on it once the plan is made.
         unused: None,
         departing: (decided.departures.iter())
             .map(|(pod, departure)| (pod.clone(), departure.since))
             .collect(),
-        told: told(before, decided, plan),
+        told: announcements(previous, decided, plan),
         unavailable,
         unneeded_since: decided.unneeded_since.clone(),
         rooms: decided.state.rooms.clone(),
@@ -77,11 +77,16 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
 }
 
 /// Departures that have been announced to Ray nodes that are about to leave.
-fn told(before: &History, decided: &Decided<'_>, plan: &Plan) -> BTreeMap<String, ToldDeparture> {
-    let announced = before.told.iter();
+fn announcements(
+    previous: &History,
+    decided: &Decided<'_>,
+    plan: &Plan,
+) -> BTreeMap<String, ToldDeparture> {
+    let announced = previous.told.iter();
     let announced = announced.filter(|(pod, _)| decided.departures.contains_key(*pod));
-    let mut after: BTreeMap<String, ToldDeparture> =
-        announced.map(|(pod, told)| (pod.clone(), *told)).collect();
+    let mut departures: BTreeMap<String, ToldDeparture> = announced
+        .map(|(pod, departure)| (pod.clone(), *departure))
+        .collect();
     for drain in &plan.drains {
         if drain.cause == RemovalCause::NodeLeaves
             && let Some(departure) = &drain.departure
@@ -90,54 +95,54 @@ fn told(before: &History, decided: &Decided<'_>, plan: &Plan) -> BTreeMap<String
                 gone_at: departure.gone_at,
                 is_known: departure.is_known,
             };
-            after.insert(drain.pod.clone(), departure);
+            departures.insert(drain.pod.clone(), departure);
         }
     }
-    after
+    departures
 }
 
 /// Memory of the nodes above a maximum, after a plan, so that their time ends when it was said to. A node that was
 /// asked to leave and does not drain yet is remembered for as long as its stop is awaited.
 fn excess(history: &History, decided: &Decided<'_>, plan: &Plan) -> BTreeMap<String, ExcessMemory> {
-    let (before, now) = (&history.excess, decided.now);
-    let mut after: BTreeMap<String, ExcessMemory> = BTreeMap::new();
+    let (previous, now) = (&history.excess, decided.now);
+    let mut excess_memory: BTreeMap<String, ExcessMemory> = BTreeMap::new();
     for node in decided.state.in_order() {
         if node.removal() == Some(RemovalCause::StopRequested)
-            && let Some((pod, memory)) = node.pod().and_then(|pod| before.get_key_value(pod))
+            && let Some((pod, memory)) = node.pod().and_then(|pod| previous.get_key_value(pod))
         {
-            after.insert(pod.clone(), *memory);
+            excess_memory.insert(pod.clone(), *memory);
         }
     }
     for excess in &decided.excess {
-        after.insert(excess.node.pod.clone(), excess.memory);
+        excess_memory.insert(excess.node.pod.clone(), excess.memory);
     }
     for drain in &plan.drains {
         let Some(stop_at) = drain.stop_at.filter(|_| plan.strategy.is_rayfit()) else {
             continue;
         };
-        let before = before.get(&drain.pod).copied();
+        let previous = previous.get(&drain.pod).copied();
         let fresh = ExcessMemory {
             since: now,
             stopped_at: None,
         };
-        let mut memory = before.unwrap_or(fresh);
+        let mut memory = previous.unwrap_or(fresh);
         if stop_at <= now {
             memory.stopped_at = Some(now);
         }
-        after.insert(drain.pod.clone(), memory);
+        excess_memory.insert(drain.pod.clone(), memory);
     }
-    after
+    excess_memory
 }
 
 /// The launches that have no pod yet, and the pods whose Ray node was asked to stop; with strategy `Ray`
 /// all pods, in the order of Ray's table.
-fn instances(before: &History, decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
+fn instances(previous: &History, decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
     let drained: BTreeSet<&str> = plan.drains.iter().map(|drain| drain.pod.as_str()).collect();
-    let mut asked = decided.state.groups.map(|_| 0);
+    let mut launches = decided.state.groups.map(|_| 0);
     for plan in &plan.groups {
         let number = decided.config.number(&plan.name);
-        if let Some(asked) = number.and_then(|number| asked.get_mut(number)) {
-            *asked = plan.launch_now;
+        if let Some(launches) = number.and_then(|number| launches.get_mut(number)) {
+            *launches = plan.launch_now;
         }
     }
     let mut rows: Vec<&PlannedNode> = decided.state.in_order().collect();
@@ -147,11 +152,11 @@ fn instances(before: &History, decided: &Decided<'_>, plan: &Plan) -> Vec<Instan
     for node in rows {
         let group = decided.state.group_name(node).to_owned();
         let (status, since) = match (&node.life, node.fate) {
-            (NodeLife::Existing(there), _) => match there.ray {
-                RayInPod::Running { .. } if drained.contains(there.pod.as_str()) => {
+            (NodeLife::Existing { pod, ray, .. }, _) => match ray {
+                RayInPod::Running { .. } if drained.contains(pod.as_str()) => {
                     (InstanceStatus::StopRequested, Some(decided.now))
                 }
-                RayInPod::Stopping { since } => (InstanceStatus::StopRequested, since),
+                RayInPod::Stopping { since } => (InstanceStatus::StopRequested, *since),
                 // Ray's table keeps the place that a pod has had since it was asked for, and of
                 // several that are equally good, or equally idle, the first one is taken.
                 RayInPod::Running { .. } | RayInPod::Absent if !decided.state.strategy.is_rayfit() => {
@@ -167,10 +172,10 @@ fn instances(before: &History, decided: &Decided<'_>, plan: &Plan) -> Vec<Instan
                 // anew.
                 if plan.waiting.is_none() =>
             {
-                let asked = node.group().and_then(|group| asked.get_mut(group));
-                let now = asked.map_or(0, |asked| {
-                    let now = node.count.min(*asked);
-                    *asked -= now;
+                let launches = node.group().and_then(|group| launches.get_mut(group));
+                let now = launches.map_or(0, |launches| {
+                    let now = node.count.min(*launches);
+                    *launches -= now;
                     now
                 });
                 for (status, count) in [
@@ -199,21 +204,28 @@ fn instances(before: &History, decided: &Decided<'_>, plan: &Plan) -> Vec<Instan
         };
         add(&mut instances, instance);
     }
-    if before.instances.is_empty() {
-        return instances;
+    instances.extend(stopping(previous, decided));
+    instances
+}
+
+/// The remembered pods whose Ray node was asked to stop, and that are still there.
+///
+/// They no longer count as nodes. The next GCS may never have heard of the Ray node, and the container of a raylet that
+/// was drained goes on until somebody deletes the pod, because such a raylet ends without an error. (Ray, `scripts.py`,
+/// `start`.)
+fn stopping(previous: &History, decided: &Decided<'_>) -> Vec<Instance> {
+    // Of a cluster at rest nothing is remembered, and its pods need not be gone through.
+    if previous.instances.is_empty() {
+        return Vec::new();
     }
-    // Pods no longer count as nodes once their Ray node was asked to stop, and are remembered until they are gone. The
-    // next GCS may never have heard of the Ray node, and the container of a raylet that was drained goes on until
-    // somebody deletes the pod, because such a raylet ends without an error. (Ray, `scripts.py`, `start`.)
     let pods = (decided.leftovers.stopped.iter()).chain(&decided.leftovers.draining);
     let pods: HashSet<&str> = pods.map(|pod| pod.name).collect();
-    let stops = before.instances.iter().filter(|instance| {
+    let stops = previous.instances.iter().filter(|instance| {
         let pod = instance.pod.as_deref();
         instance.status == InstanceStatus::StopRequested
             && pod.is_some_and(|pod| pods.contains(pod))
     });
-    instances.extend(stops.cloned());
-    instances
+    stops.cloned().collect()
 }
 
 /// Adds an instance. Equal launches, one after the other, become one entry.
@@ -236,36 +248,36 @@ fn add(instances: &mut Vec<Instance>, instance: Instance) {
 
 fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &PlannedNode) -> Option<ResizeMemory> {
     let resize = node.resize.as_deref()?;
-    let before = snapshot.history.resizes.get(node.pod()?);
-    let before = before.copied().unwrap_or_default();
+    let previous = snapshot.history.resizes.get(node.pod()?);
+    let previous = previous.copied().unwrap_or_default();
     let has_failed = resize.note.last_failed_at.is_some();
     let is_done = resize.has_come_through();
-    let wanted = &resize.note;
-    let is_suggested = wanted.suggested_max_cpu.is_some() || wanted.suggested_max_memory.is_some();
-    let is_old = suggestion::is_old(before, decided.now);
-    let suggested_at = before.suggested_at.filter(|_| !is_old);
+    let note = &resize.note;
+    let is_suggested = note.suggested_max_cpu.is_some() || note.suggested_max_memory.is_some();
+    let is_old = suggestion::is_old(previous, decided.now);
+    let suggested_at = previous.suggested_at.filter(|_| !is_old);
     // A failure of this round is one that the note on the pod does not have yet.
     let noted = resize.noted.as_ref();
     let is_noted = noted.is_some_and(|note| note.last_failed_at.is_some());
-    let one_more = |before: u32, is_one: bool| before.saturating_add(is_one.into());
+    let one_more = |previous: u32, is_one: bool| previous.saturating_add(is_one.into());
     let memory = ResizeMemory {
         failures: if is_done {
             0
         } else {
-            one_more(before.failures, has_failed && !is_noted)
+            one_more(previous.failures, has_failed && !is_noted)
         },
         suggested_at: is_suggested.then(|| suggested_at.unwrap_or(decided.now)),
         suggestions: if is_done && !is_suggested {
             0
         } else {
-            one_more(before.suggestions, is_suggested && suggested_at.is_none())
+            one_more(previous.suggestions, is_suggested && suggested_at.is_none())
         },
-        failed_at: before.failed_at.filter(|_| !is_done),
+        failed_at: previous.failed_at.filter(|_| !is_done),
         spare: resize.spare,
         shrink_failures: resize.shrink_failures,
         followed: resize.followed,
     };
-    let is_grown = !has_failed && !resize.base.is_below(resize.current) && before.failures == 0;
+    let is_grown = !has_failed && !resize.base.is_below(resize.current) && previous.failures == 0;
     let is_worth_it = !is_grown
         || memory.suggested_at.is_some()
         || memory.failures > 0

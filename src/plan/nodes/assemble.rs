@@ -1,26 +1,26 @@
 //! From rows to nodes, with their faults, resizes and sizes.
 
-use std::collections::BTreeMap;
-
 use crate::hash::HashMap;
+use crate::plan::demand::names::Name;
 use crate::plan::growth::headroom::NodeHeadroom;
-use crate::plan::growth::in_use::{InUse, asked};
+use crate::plan::growth::in_use::{InUse, logical_use};
 use crate::plan::growth::pod_size::{self, Around};
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::{Size, counted};
 use crate::plan::list::{ByGroup, KubeNodeIndex, List, NodeIndex};
-use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
+use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode, SizeNames};
 use crate::plan::nodes::raylet;
-use crate::plan::nodes::rows::{Leftovers, Row};
+use crate::plan::nodes::rows::{Leftovers, NodeRow};
 use crate::plan::nodes::view::NodeReader;
-use crate::plan::outcome::cause::{Departure, RemovalCause};
+use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
-use crate::plan::outcome::problem_reason::{ProblemReason, ResizeError};
+use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::outcome::unmet::CountedAtBase;
+use crate::plan::situation::Situation;
 use crate::plan::strategy::Strategy;
-use crate::snapshot::History;
+use crate::snapshot::group_spec::GroupSpec;
 
 /// Seconds without a Kubernetes node after which a pod counts at its base size. Until then, a node
 /// autoscaler may bring a node on which it can grow.
@@ -28,28 +28,20 @@ const UNSCHEDULABLE_FOR_LONG_S: f64 = 60.0;
 
 /// Turns rows into planned nodes.
 pub(crate) struct NodeAssembly<'d> {
-    pub(crate) history: &'d History,
-    pub(crate) strategy: Strategy,
-    /// Seconds for which a deferred resize is left as it is.
-    pub(crate) deferred_s: f64,
-    /// Whether the memory that is really in use counts.
-    pub(crate) follows_memory: bool,
+    pub(crate) situation: &'d Situation<'d>,
     pub(crate) config: &'d ClusterConfig,
     pub(crate) reader: &'d NodeReader<'d>,
     /// The Kubernetes nodes, by name.
     pub(crate) kube_nodes: &'d HashMap<String, KubeNodeIndex>,
     /// The pods that are deleted, so that others are made, and why.
     pub(crate) given_up: &'d HashMap<&'d str, RemovalCause>,
-    /// The pods that are about to leave with their Kubernetes node, by name.
-    pub(crate) departures: &'d BTreeMap<String, Departure>,
-    pub(crate) now: f64,
     pub(crate) list: List<NodeIndex, PlannedNode>,
 }
 
 impl NodeAssembly<'_> {
     /// Adds the node of a row, or a problem that says why not.
-    pub(crate) fn add(&mut self, row: &Row<'_>, problems: &mut Vec<Problem>) {
-        let is_rayfit = self.strategy.is_rayfit();
+    pub(crate) fn add(&mut self, row: &NodeRow<'_>, problems: &mut Vec<Problem>) {
+        let is_rayfit = self.situation.is_rayfit();
         let group = self.config.number(row.group);
         let group = group.and_then(|number| Some((number, self.config.groups.get(number)?)));
         let pod = row.pod.map_or("", |pod| pod.name);
@@ -91,7 +83,7 @@ impl NodeAssembly<'_> {
             self.correct(&mut node, row);
         }
         if let Some(pod) = row.pod {
-            let age = (self.now - pod.created().unwrap_or(self.now)).max(0.0);
+            let age = (self.situation.now - pod.created().unwrap_or(self.situation.now)).max(0.0);
             node.unschedulable_s = pod.is_unschedulable().then_some(age);
             node.gated_s = pod.is_gated().then_some(age);
         }
@@ -99,7 +91,7 @@ impl NodeAssembly<'_> {
             Ok(resize) => node.resize = resize.map(Box::new),
             Err(fault) => problems.push(Problem {
                 at: ProblemPlace::Pod(pod.to_owned()),
-                reason: fault.into(),
+                reason: fault,
                 effect: ProblemEffect::NotGrown,
             }),
         }
@@ -112,7 +104,7 @@ impl NodeAssembly<'_> {
     }
 
     /// Counts what is free between zero and the total amount, and marks a node that goes in any case.
-    fn correct(&self, node: &mut PlannedNode, row: &Row<'_>) {
+    fn correct(&self, node: &mut PlannedNode, row: &NodeRow<'_>) {
         for amount in &mut node.amounts {
             let Some(total) = amount.total else { continue };
             for free in &mut amount.free {
@@ -131,7 +123,7 @@ impl NodeAssembly<'_> {
         // While the GCS restarts it reports no Ray nodes, so a pod that runs may have work.
         let is_pending = row.pod.is_some_and(|pod| pod.phase == Some("Pending"));
         let begins = row.stage == Stage::Allocated && is_pending;
-        let departs = self.departures.contains_key(pod) && !node.head;
+        let departs = self.situation.departures.contains_key(pod) && !node.head;
         if node.group().is_none() {
             node.fate = Fate::Remove(RemovalCause::GroupGone);
         } else if let Some(cause) = self.given_up.get(pod) {
@@ -145,7 +137,11 @@ impl NodeAssembly<'_> {
         }
     }
 
-    fn resize(&self, row: &Row<'_>, node: &PlannedNode) -> Result<Option<Resize>, ResizeError> {
+    fn resize(
+        &self,
+        row: &NodeRow<'_>,
+        node: &PlannedNode,
+    ) -> Result<Option<Resize>, ProblemReason> {
         let group = node.group().and_then(|group| self.config.groups.get(group));
         let Some((pod, group)) = row.pod.zip(group) else {
             return Ok(None);
@@ -154,16 +150,16 @@ impl NodeAssembly<'_> {
             return Ok(None);
         };
         let in_use = row.ray.and_then(|ray| ray.memory_in_use);
-        let in_use = in_use.filter(|_| self.follows_memory);
-        let memory = self.history.resizes.get(pod.name);
+        let in_use = in_use.filter(|_| self.situation.settings.follow_memory);
+        let memory = self.situation.history().resizes.get(pod.name);
         let around = Around {
-            now: self.now,
-            strategy: self.strategy,
+            now: self.situation.now,
+            strategy: self.situation.settings.strategy,
             timeout_s: group.resize_timeout_s,
-            deferred_s: self.deferred_s,
+            deferred_s: self.situation.settings.deferred_s,
             memory: memory.copied().unwrap_or_default(),
-            used: row.ray.map(asked).unwrap_or_default(),
-            in_use: in_use.and_then(|report| InUse::of(report, self.now)),
+            used: row.ray.map(logical_use).unwrap_or_default(),
+            in_use: in_use.and_then(|report| InUse::of(report, self.situation.now)),
         };
         let mut resize = pod_size::resize(pod, limits, base, around)?;
         // The note may name the raylet that ran before the container was started again.
@@ -186,7 +182,7 @@ pub(crate) fn draining(config: &ClusterConfig, leftovers: &Leftovers<'_>) -> ByG
             *draining.entry(pod.group).or_default() += 1;
         }
     }
-    let count = |group: &GroupConfig| draining.get(group.name.as_str()).copied().unwrap_or(0);
+    let count = |group: &GroupSpec| draining.get(group.name.as_str()).copied().unwrap_or(0);
     config.groups.map(count)
 }
 
@@ -226,30 +222,12 @@ pub(crate) fn size(
         }
     }
     let total = |node: &PlannedNode, name| node.total(name).unwrap_or(0.0);
-    let raise = |node: &mut PlannedNode, least: Size| {
-        node.set_total(cpu, least.cpu.max(total(node, cpu)));
-        node.set_total(memory, counted(least.memory).max(total(node, memory)));
-    };
     // Pods on one Kubernetes node grow one after the other, so each leaves less to the next.
-    let mut left: HashMap<KubeNodeIndex, NodeHeadroom> = HashMap::default();
+    let mut headroom_rest: HashMap<KubeNodeIndex, NodeHeadroom> = HashMap::default();
     let mut at_resize_limits = |node: &mut PlannedNode| {
-        let Some(limits) = group(node).and_then(|group| group.resize_limits) else {
-            return;
-        };
-        node.at_resize_limits = true;
-        let mut most = limits;
-        let resize = node.resize.as_deref();
-        let current = resize.map_or(Size::default(), |resize| resize.current);
-        if let Some(kube_node) = resize.and_then(|resize| resize.kube_node)
-            && let Some(headroom) = headrooms.get(kube_node)
-        {
-            let headroom = left.entry(kube_node).or_insert_with(|| headroom.clone());
-            most = headroom.bound(current, most);
-            headroom.give(current, most);
+        if let Some(limits) = group(node).and_then(|group| group.resize_limits) {
+            count_at_limits(node, limits, (cpu, memory), headrooms, &mut headroom_rest);
         }
-        // Limits may be below what a pod has or starts with, since they can be written at any time.
-        // It does not shrink for that.
-        raise(node, most.max(current));
     };
     for (template, at_base) in templates.iter_mut().zip(at_base.iter()) {
         if at_base.is_none() {
@@ -272,7 +250,7 @@ pub(crate) fn size(
         if waits_for_long(node) || node.stage() != Stage::Running && stays_small {
             // It may have been made larger than its template.
             if let Some(made) = resize.map(|resize| resize.desired) {
-                raise(node, made);
+                raise(node, (cpu, memory), made);
             }
         } else if node.stage() != Stage::Running {
             at_resize_limits(node);
@@ -285,4 +263,39 @@ pub(crate) fn size(
         }
     }
     at_base
+}
+
+/// Counts a node at the limits up to which it may grow, as far as the headroom of its Kubernetes node allows, which
+/// is taken from what is `left` of it.
+fn count_at_limits(
+    node: &mut PlannedNode,
+    limits: Size,
+    names: (Name, Name),
+    headrooms: &List<KubeNodeIndex, NodeHeadroom>,
+    headroom_rest: &mut HashMap<KubeNodeIndex, NodeHeadroom>,
+) {
+    node.at_resize_limits = true;
+    let mut most = limits;
+    let resize = node.resize.as_deref();
+    let current = resize.map_or(Size::default(), |resize| resize.current);
+    if let Some(kube_node) = resize.and_then(|resize| resize.kube_node)
+        && let Some(headroom) = headrooms.get(kube_node)
+    {
+        let headroom = headroom_rest
+            .entry(kube_node)
+            .or_insert_with(|| headroom.clone());
+        most = headroom.bound(current, most);
+        headroom.give(current, most);
+    }
+    // Limits may be below what a pod has or starts with, since they can be written at any time.
+    // It does not shrink for that.
+    raise(node, names, most.max(current));
+}
+
+/// Counts a node with no less than a size.
+fn raise(node: &mut PlannedNode, (cpu, memory): (Name, Name), least: Size) {
+    for (name, least) in [(cpu, least.cpu), (memory, counted(least.memory))] {
+        let total = node.total(name).unwrap_or(0.0);
+        node.set_total(name, least.max(total));
+    }
 }

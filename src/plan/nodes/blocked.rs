@@ -9,15 +9,16 @@ use crate::hash::{HashMap, HashSet};
 use crate::plan::growth::pod_size;
 use crate::plan::growth::size::ContainerAmounts;
 use crate::plan::list::{ByGroup, GroupIndex};
-use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
+use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::hanging::hangs;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::outlook::{Outlook, is_said_to_come, outlook};
-use crate::plan::nodes::rows::Row;
+use crate::plan::nodes::rows::NodeRow;
 use crate::plan::outcome::block_reason::{BlockReason, StartStage};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::LiveNodes;
+use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_condition::PodCondition;
 use crate::snapshot::pod_object::ContainerStatus;
@@ -84,7 +85,7 @@ impl<'a> Evidence<'a> {
     /// `unschedulable_s` seconds if nothing says more, and pods that have one `progress_deadline_s`.
     pub(crate) fn of(
         snapshot: &Snapshot,
-        (own, rows): (&'a [Pod<'a>], &[Row<'_>]),
+        (own_pods, rows): (&'a [Pod<'a>], &[NodeRow<'_>]),
         live: &LiveNodes<'_>,
         config: &ClusterConfig,
         (unschedulable_s, progress_deadline_s): (f64, f64),
@@ -92,15 +93,15 @@ impl<'a> Evidence<'a> {
         let mut evidence = Self::none(config);
         let now = snapshot.seconds().unwrap_or_default();
         evidence.groups = config.groups.map(|group| {
-            let gate = group.scale_gates.first().filter(|_| !group.is_head)?;
+            let gate = group.scale_gates.first().filter(|_| !group.is_head())?;
             Some(BlockReason::ScaleGate(gate.clone()))
         });
         let times = (unschedulable_s, progress_deadline_s, now);
-        evidence.read_starts((own, live), config, times);
-        evidence.early_ends = early_ends(snapshot, own);
+        evidence.read_starts((own_pods, live), config, times);
+        evidence.early_ends = early_ends(snapshot, own_pods);
         for pod in evidence.early_ends.clone() {
-            let before = snapshot.history.early_ends.get(pod.group);
-            if before
+            let remembered = snapshot.history.early_ends.get(pod.group);
+            if remembered
                 .is_some_and(|ends| ends.counts(now) && ends.pods.iter().any(|one| one != pod.name))
             {
                 let name = pod.name.to_owned();
@@ -110,11 +111,11 @@ impl<'a> Evidence<'a> {
         // KubeRay expects a listed pod to go, without end, before it makes others.
         // (`scale_expectations.go`.)
         let is_stuck = |pod: &&Pod<'_>| hangs(pod, now) && config.is_listed(pod.group, pod.name);
-        for pod in own.iter().filter(is_stuck) {
+        for pod in own_pods.iter().filter(is_stuck) {
             let name = pod.name.to_owned();
             evidence.add(pod, config, BlockReason::Terminating { pod: name });
         }
-        let is_late = |row: &&Row<'_>| {
+        let is_late = |row: &&NodeRow<'_>| {
             let waited = now - row.since.unwrap_or(now);
             let is_asked_for = row.pod.is_none() && row.stage == Stage::Requested;
             is_asked_for && waited >= progress_deadline_s
@@ -126,7 +127,7 @@ impl<'a> Evidence<'a> {
             }
         }
         if snapshot.ray_cluster.fails_to_create
-            && let Some((number, group)) = refused(config, own)
+            && let Some((number, group)) = refused(config, own_pods)
         {
             // A pod of the group gives a more exact reason, which stays.
             evidence.groups[number].get_or_insert(BlockReason::NotCreated);
@@ -139,7 +140,7 @@ impl<'a> Evidence<'a> {
     /// Reads the pods that start: why they do not, or whether they have not become Ray nodes in time.
     fn read_starts(
         &mut self,
-        (own, live): (&'a [Pod<'a>], &LiveNodes<'_>),
+        (own_pods, live): (&'a [Pod<'a>], &LiveNodes<'_>),
         config: &ClusterConfig,
         (unschedulable_s, progress_deadline_s, now): (f64, f64, f64),
     ) {
@@ -150,7 +151,7 @@ impl<'a> Evidence<'a> {
                 && !live.contains_key(pod.name)
                 && !config.is_listed(pod.group, pod.name)
         };
-        let starting: Vec<&Pod<'_>> = own.iter().filter(is_starting).collect();
+        let starting: Vec<&Pod<'_>> = own_pods.iter().filter(is_starting).collect();
         self.awaited = awaited(&starting, now);
         let mut late = Vec::new();
         for pod in starting {
@@ -181,9 +182,9 @@ impl<'a> Evidence<'a> {
             return;
         }
         let mut youngest: HashMap<&str, f64> = HashMap::default();
-        for pod in own.iter().filter(|pod| live.contains_key(pod.name)) {
-            let known = youngest.entry(pod.group).or_default();
-            *known = known.max(pod.created().unwrap_or_default());
+        for pod in own_pods.iter().filter(|pod| live.contains_key(pod.name)) {
+            let created = youngest.entry(pod.group).or_default();
+            *created = created.max(pod.created().unwrap_or_default());
         }
         for (pod, stage) in late {
             if stage == StartStage::Raylet {
@@ -206,7 +207,7 @@ impl<'a> Evidence<'a> {
         let group = config.number(pod.group);
         if let Some(group) = group.and_then(|group| self.groups.get_mut(group)) {
             // The first pod by name stands for all, so that the same is said in every round.
-            let is_first = |known: &BlockReason| known.pod().is_some_and(|known| pod.name < known);
+            let is_first = |other: &BlockReason| other.pod().is_some_and(|other| pod.name < other);
             if group.as_ref().is_none_or(is_first) {
                 *group = Some(reason.clone());
             }
@@ -216,8 +217,8 @@ impl<'a> Evidence<'a> {
 }
 
 /// The worker pods that can be seen to have ended before Ray ran in them.
-fn early_ends<'a>(snapshot: &Snapshot, own: &'a [Pod<'a>]) -> Vec<&'a Pod<'a>> {
-    let heads = own.iter().filter(|pod| pod.role == PodRole::Head);
+fn early_ends<'a>(snapshot: &Snapshot, own_pods: &'a [Pod<'a>]) -> Vec<&'a Pod<'a>> {
+    let heads = own_pods.iter().filter(|pod| pod.role == PodRole::Head);
     let heads = heads.filter(|pod| !pod.deleting && !pod.ended);
     let Some(head_since) = heads.filter_map(Pod::created).reduce(f64::max) else {
         return Vec::new();
@@ -234,11 +235,11 @@ fn early_ends<'a>(snapshot: &Snapshot, own: &'a [Pod<'a>]) -> Vec<&'a Pod<'a>> {
             // and without end.
             && pod.ended_by_itself()
     };
-    let mut ended: Vec<&Pod<'_>> = own.iter().filter(is_early).collect();
+    let mut ended: Vec<&Pod<'_>> = own_pods.iter().filter(is_early).collect();
     if !ended.is_empty() {
         let nodes = snapshot.gcs.node_states.iter();
-        let known: HashSet<&str> = nodes.map(|node| node.instance_id.as_str()).collect();
-        ended.retain(|pod| !known.contains(pod.name));
+        let reported: HashSet<&str> = nodes.map(|node| node.instance_id.as_str()).collect();
+        ended.retain(|pod| !reported.contains(pod.name));
     }
     ended
 }
@@ -246,18 +247,21 @@ fn early_ends<'a>(snapshot: &Snapshot, own: &'a [Pod<'a>]) -> Vec<&'a Pod<'a>> {
 /// The group of which KubeRay could not make a pod.
 fn refused<'c>(
     config: &'c ClusterConfig,
-    own: &[Pod<'_>],
-) -> Option<(GroupIndex, &'c GroupConfig)> {
+    own_pods: &[Pod<'_>],
+) -> Option<(GroupIndex, &'c GroupSpec)> {
     let mut counts: HashMap<&str, u64> = HashMap::default();
-    for pod in own.iter().filter(|pod| pod.role == PodRole::Worker) {
+    for pod in own_pods.iter().filter(|pod| pod.role == PodRole::Worker) {
         *counts.entry(pod.group).or_default() += 1;
     }
     // KubeRay makes the pods of one group after the other, and stops at the first that is refused.
     // (KubeRay, `raycluster_controller.go`, `reconcilePods`.)
     config.groups.enumerate().find(|(_, group)| {
-        let asked = group.replicas.unwrap_or(0).max(group.min_replicas);
+        let replicas = group
+            .replicas
+            .unwrap_or(0)
+            .max(group.min_replicas.unwrap_or(0));
         let count = counts.get(group.name.as_str()).copied().unwrap_or(0);
-        !group.is_head && !group.suspended && count < group.nodes(asked)
+        !group.is_head() && !group.suspended && count < group.nodes(replicas)
     })
 }
 
@@ -272,7 +276,7 @@ fn awaited<'a>(starting: &[&'a Pod<'a>], now: f64) -> HashSet<&'a str> {
     let waiting: Vec<(&Pod<'_>, Outlook<'_>)> = waiting.collect();
     let coming = waiting.iter().filter(|(pod, _)| is_said_to_come(pod, now));
     let groups: HashSet<&str> = coming.map(|(pod, _)| pod.group).collect();
-    let awaited = waiting.iter().filter(|(pod, said)| match said {
+    let awaited = waiting.iter().filter(|(pod, outlook)| match outlook {
         Outlook::Coming => true,
         // Karpenter says of each pod that no node can come for it, so one of which nothing is said
         // is taken to fare like others of its group.
@@ -296,10 +300,10 @@ fn of_pod(pod: &Pod<'_>, unschedulable_s: Option<f64>, now: f64) -> Option<Block
         let unschedulable_s = unschedulable_s.filter(|_| pod.is_unschedulable())?;
         return match outlook(pod, now) {
             Outlook::Coming => None,
-            Outlook::NoNode(said) => Some(BlockReason::NoNodeComes {
+            Outlook::NoNode(prospect) => Some(BlockReason::NoNodeComes {
                 pod: name,
-                by: said.by,
-                message: said.message.clone(),
+                by: prospect.by,
+                message: prospect.message.clone(),
             }),
             Outlook::Unsaid => {
                 (age >= unschedulable_s).then_some(BlockReason::Unschedulable { pod: name })

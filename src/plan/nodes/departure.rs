@@ -46,7 +46,7 @@ enum Gone {
 /// gone after `assumed_s` seconds.
 pub(crate) fn departures(
     snapshot: &Snapshot,
-    own: &[Pod<'_>],
+    own_pods: &[Pod<'_>],
     config: &ClusterConfig,
     (assumed_s, now): (f64, f64),
 ) -> BTreeMap<String, Departure> {
@@ -55,7 +55,7 @@ pub(crate) fn departures(
     let nodes = nodes.map(|node| (node.metadata.name.as_str(), node));
     let nodes: HashMap<&str, &KubeNode> = nodes.collect();
     let mut by_pod = BTreeMap::new();
-    for pod in own {
+    for pod in own_pods {
         let is_ours = pod.role == PodRole::Worker
             && !pod.ended
             && config.number(pod.group).is_some()
@@ -101,11 +101,11 @@ pub(crate) fn departures(
         };
         by_pod.insert(departure.pod.clone(), departure);
     }
-    add_other_hosts(own, config, &mut by_pod);
+    add_other_hosts(own_pods, config, &mut by_pod);
     by_pod
 }
 
-/// Whether somebody else deletes a pod that leaves, while KubeRay still counts it: KubeRay makes a pod
+/// True if somebody else deletes a pod that leaves, while KubeRay still counts it: KubeRay makes a pod
 /// in its place once it is gone, or before, if `replicas` is one more. (KubeRay,
 /// `raycluster_controller.go`, `reconcilePods`.) Replicas of several hosts are counted as wholes.
 pub(crate) fn is_evicted(
@@ -124,7 +124,7 @@ pub(crate) fn is_evicted(
 
 /// Adds the other hosts of multi-host replicas of which a host leaves.
 fn add_other_hosts(
-    own: &[Pod<'_>],
+    own_pods: &[Pod<'_>],
     config: &ClusterConfig,
     by_pod: &mut BTreeMap<String, Departure>,
 ) {
@@ -133,7 +133,7 @@ fn add_other_hosts(
         let group = group.and_then(|number| config.groups.get(number));
         group.is_some_and(|group| group.hosts > 1) && pod.role == PodRole::Worker && !pod.ended
     };
-    let hosts = || own.iter().filter(is_slice);
+    let hosts = || own_pods.iter().filter(is_slice);
     let mut first: HashMap<(&str, &str), Departure> = HashMap::default();
     for pod in hosts() {
         if let Some((replica, departure)) = pod.replica.zip(by_pod.get(pod.name)) {

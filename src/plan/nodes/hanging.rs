@@ -24,12 +24,13 @@ pub(crate) struct HangingPods<'a>(BTreeMap<&'a str, Vec<&'a Pod<'a>>>);
 
 impl<'a> HangingPods<'a> {
     /// The pods that KubeRay counts: all but those that it was asked to delete.
-    pub(crate) fn of(own: &'a [Pod<'a>], config: &ClusterConfig, now: f64) -> Self {
+    pub(crate) fn of(own_pods: &'a [Pod<'a>], config: &ClusterConfig, now: f64) -> Self {
         let mut hanging = Self::default();
-        let pods = own.iter().filter(|pod| hangs(pod, now));
+        let pods = own_pods.iter().filter(|pod| hangs(pod, now));
         for pod in pods.filter(|pod| !config.is_listed(pod.group, pod.name)) {
             hanging.0.entry(pod.group).or_default().push(pod);
         }
+        // By name, whatever the order of the snapshot is: problems name the first of them, and `holds` searches by it.
         for pods in hanging.0.values_mut() {
             pods.sort_unstable_by_key(|pod| pod.name);
         }
@@ -41,7 +42,7 @@ impl<'a> HangingPods<'a> {
         self.0.values().flatten()
     }
 
-    /// Whether a pod is one of them.
+    /// True for one of these pods.
     pub(crate) fn holds(&self, pod: &Pod<'_>) -> bool {
         let of_group = self.0.get(pod.group);
         let place = of_group.map(|pods| pods.binary_search_by_key(&pod.name, |one| one.name));
@@ -75,7 +76,7 @@ impl<'a> HangingPods<'a> {
     }
 }
 
-/// Whether a worker pod hangs in termination.
+/// True for a worker pod that hangs in termination.
 pub(crate) fn hangs(pod: &Pod<'_>, now: f64) -> bool {
     pod.role == PodRole::Worker && pod.killed_at().is_some_and(|at| now - at >= LATE_S)
 }

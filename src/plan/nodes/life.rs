@@ -13,20 +13,17 @@ pub(crate) enum NodeLife {
         since: Option<f64>,
     },
     /// Its pod exists.
-    Existing(ExistingNode),
+    Existing {
+        /// The pod's name.
+        pod: String,
+        /// The replica that it is a host of, in a multi-host group.
+        replica: Option<String>,
+        /// Ray's life in the pod.
+        ray: RayInPod,
+    },
 }
 
-/// A node with a pod.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ExistingNode {
-    /// The pod's name.
-    pub(crate) pod: String,
-    /// The replica that it is a host of, in a multi-host group.
-    pub(crate) replica: Option<String>,
-    pub(crate) ray: RayInPod,
-}
-
-/// Whether Ray runs in a pod.
+/// Ray's life in a pod.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum RayInPod {
     /// It does not.
@@ -71,7 +68,7 @@ impl NodeLife {
             Self::New => Stage::New,
             Self::Queued => Stage::Queued,
             Self::Requested { .. } => Stage::Requested,
-            Self::Existing(node) => match node.ray {
+            Self::Existing { ray, .. } => match ray {
                 RayInPod::Absent => Stage::Allocated,
                 RayInPod::Stopping { .. } => Stage::Stopping,
                 RayInPod::Running { .. } => Stage::Running,

@@ -5,8 +5,8 @@ use crate::plan::demand::names::Name;
 use crate::plan::demand::shape::ShapeId;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::{Size, counted};
-use crate::plan::list::{DemandIndex, GroupIndex, ListPosition, NodeIndex};
-use crate::plan::nodes::life::{ExistingNode, NodeLife, RayInPod, Stage};
+use crate::plan::list::{DemandIndex, GroupIndex, NodeIndex};
+use crate::plan::nodes::life::{NodeLife, RayInPod, Stage};
 use crate::plan::nodes::standby_role::{KeptReason, StandbyRole};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::step::PlacementStep;
@@ -107,7 +107,7 @@ pub(crate) struct PlannedNode {
     pub(crate) unschedulable_s: Option<f64>,
     /// Seconds for which its pod has had scheduling gates, if it has.
     pub(crate) gated_s: Option<f64>,
-    /// Whether the node is counted at its resize limits, because a pod that starts can grow that
+    /// The node is counted at its resize limits, because a pod that starts can grow that
     /// far.
     pub(crate) at_resize_limits: bool,
     /// The prospect that its pod starts, if it is pending.
@@ -122,11 +122,11 @@ pub(crate) struct PlannedNode {
     /// Its role in standby.
     pub(crate) standby: StandbyRole,
     /// The reason why it is kept though it has been idle for long enough to go.
-    pub(crate) kept: Option<KeptReason>,
+    pub(crate) keep_reason: Option<KeptReason>,
 }
 
 impl PlannedNode {
-    /// Whether its pod is pending and would not start now.
+    /// True for a pending pod that would not start now.
     pub(crate) fn is_blocked(&self) -> bool {
         self.start != StartProspect::Expected
     }
@@ -144,37 +144,41 @@ impl PlannedNode {
         }
     }
 
-    /// The node with its pod, if that exists.
-    fn existing(&self) -> Option<&ExistingNode> {
+    /// The name of its pod, if that exists.
+    pub(crate) fn pod(&self) -> Option<&str> {
         match &self.life {
-            NodeLife::Existing(node) => Some(node),
+            NodeLife::Existing { pod, .. } => Some(pod),
             NodeLife::New | NodeLife::Queued | NodeLife::Requested { .. } => None,
         }
     }
 
-    /// The name of its pod, if that exists.
-    pub(crate) fn pod(&self) -> Option<&str> {
-        self.existing().map(|node| node.pod.as_str())
-    }
-
     /// The replica that it is a host of, in a multi-host group.
     pub(crate) fn replica(&self) -> Option<&str> {
-        self.existing()?.replica.as_deref()
+        match &self.life {
+            NodeLife::Existing { replica, .. } => replica.as_deref(),
+            NodeLife::New | NodeLife::Queued | NodeLife::Requested { .. } => None,
+        }
     }
 
     /// The CPU and memory that its raylet reports, if Ray runs in it.
     pub(crate) fn raylet_size(&self) -> Option<(f64, f64)> {
-        match self.existing()?.ray {
-            RayInPod::Running { cpu, memory, .. } => Some((cpu, memory)),
-            RayInPod::Absent | RayInPod::Stopping { .. } => None,
+        match self.life {
+            NodeLife::Existing {
+                ray: RayInPod::Running { cpu, memory, .. },
+                ..
+            } => Some((cpu, memory)),
+            _ => None,
         }
     }
 
     /// The id of its Ray node, in hexadecimal, if Ray runs in it.
     pub(crate) fn ray_id(&self) -> Option<&str> {
-        match &self.existing()?.ray {
-            RayInPod::Running { id, .. } => id.as_deref(),
-            RayInPod::Absent | RayInPod::Stopping { .. } => None,
+        match &self.life {
+            NodeLife::Existing {
+                ray: RayInPod::Running { id, .. },
+                ..
+            } => id.as_deref(),
+            _ => None,
         }
     }
 
@@ -235,7 +239,7 @@ impl PlannedNode {
         }
     }
 
-    /// Whether the node is counted at the size that a resize will give it, and that is above the
+    /// True for a node that is counted at the size that a resize will give it, and that is above the
     /// size that it has.
     pub(crate) fn is_enlarged(&self, (cpu, memory): SizeNames) -> bool {
         let Some(resize) = self.resize.as_deref().filter(|r| r.is_in_progress()) else {
@@ -268,39 +272,39 @@ impl PlannedNode {
         self.class = [None; 2];
     }
 
-    /// Whether Ray runs in it and has been idle.
+    /// True where Ray runs and has been idle.
     pub(crate) fn is_idle(&self) -> bool {
         self.stage() == Stage::Running && self.idle_ms > 0
     }
 
-    /// Whether it is an idle worker on which no demand was placed.
+    /// True for an idle worker on which no demand was placed.
     pub(crate) fn is_idle_worker(&self) -> bool {
         self.is_idle() && !self.head && self.is_unneeded()
     }
 
-    /// Whether no demand of either source was placed on it.
+    /// True where no demand of either source was placed.
     pub(crate) fn is_unneeded(&self) -> bool {
         self.placed.iter().all(Vec::is_empty)
     }
 
-    /// Whether a request that was served before uses resources that a resize will give the node.
+    /// True if a request that was served before uses resources that a resize will give the node.
     pub(crate) fn has_promised_resources(&self) -> bool {
         let grown =
             |take: &Placement| matches!(take.step, PlacementStep::InFlight | PlacementStep::Grow);
         self.takes.iter().any(grown)
     }
 
-    /// Whether the node is not to be removed.
+    /// True for a node that is not to be removed.
     pub(crate) fn stays(&self) -> bool {
         self.removal().is_none()
     }
 
-    /// Whether it is needed, and KubeRay has not been asked for it yet.
+    /// True for a needed node that KubeRay has not been asked for yet.
     pub(crate) fn is_to_launch(&self) -> bool {
         self.fate == Fate::Launch || self.stage() == Stage::Queued && self.fate == Fate::Stay
     }
 
-    /// Whether its pod is deleted at once, because Ray does not run in it.
+    /// True if its pod is deleted at once, because Ray does not run in it.
     pub(crate) fn is_deleted(&self) -> bool {
         matches!(self.fate, Fate::Remove(_)) && self.stage() == Stage::Allocated
     }
@@ -335,7 +339,8 @@ impl NodeClasses {
         // `u64::MAX` is the bit pattern of a NaN; NaN amounts in the GCS's answer were rejected before.
         let bits = |amount: Option<f64>| amount.map_or(u64::MAX, f64::to_bits);
         let mut code = vec![
-            node.group().map_or(u64::MAX, |group| group.number() as u64),
+            node.group()
+                .map_or(u64::MAX, |group| usize::from(group) as u64),
             u64::from(running) * 2 + u64::from(node.head),
             node.untouched.into(),
             node.amounts.len() as u64,

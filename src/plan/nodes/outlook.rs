@@ -1,4 +1,4 @@
-//! Whether a Kubernetes node comes for a pod without one, as node autoscalers and the scheduler say.
+//! The outlook that node autoscalers and the scheduler give a pod without a Kubernetes node.
 
 use crate::snapshot::node_prospect::{NodeOutlook, NodeProspect};
 use crate::snapshot::pod::Pod;
@@ -15,7 +15,7 @@ const NODE_COMES_S: f64 = 900.0;
 /// The most seconds by which the clock of a node autoscaler may be ahead.
 const AHEAD_S: f64 = 60.0;
 
-/// Whether a Kubernetes node comes for a pod.
+/// The outlook of a pod for a Kubernetes node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Outlook<'a> {
     /// One is on its way, or room is made on one.
@@ -43,7 +43,7 @@ pub(crate) fn outlook<'a>(pod: &Pod<'a>, now: f64) -> Outlook<'a> {
     none.map_or(Outlook::Unsaid, Outlook::NoNode)
 }
 
-/// Whether a node autoscaler says that it makes a node for the pod, which may still come.
+/// True if a node autoscaler says that it makes a node for the pod, and that may still come.
 pub(crate) fn is_said_to_come(pod: &Pod<'_>, now: f64) -> bool {
     pod.object.node_prospects.iter().any(|one| {
         let is_young = || one.since().is_some_and(|since| is_recent(since, now));

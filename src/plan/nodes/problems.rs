@@ -3,12 +3,14 @@
 
 use std::cell::LazyCell;
 
+use serde_json::Value;
+
 use crate::hash::HashSet;
 use crate::plan::demand::requests::listed;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::snapshot::Snapshot;
-use crate::snapshot::cluster_object::{ClusterSpec, IdleTimeout};
+use crate::snapshot::cluster_object::ClusterSpec;
 use crate::snapshot::gcs::NodeStatus;
 use crate::snapshot::pod::{Pod, PodRole};
 
@@ -86,23 +88,14 @@ fn of_spec(spec: &ClusterSpec, problems: &mut Vec<Problem>) {
         });
     }
     // Ray divides any value that is present by 60, and accepts no negative timeout of a group.
-    let negative = |timeout: &IdleTimeout| match timeout {
-        IdleTimeout::Seconds(seconds) => {
-            let is_negative = seconds.as_f64().is_some_and(|seconds| seconds < 0.0);
-            is_negative.then(|| seconds.to_string())
-        }
-        _ => None,
-    };
-    let null = || "null".to_owned();
-    let options = spec.has_null_options.then(|| (OPTIONS.to_owned(), null()));
-    let of_cluster = match &spec.idle_timeout {
-        IdleTimeout::Null => Some(null()),
-        timeout => negative(timeout),
-    };
-    let of_cluster = of_cluster.map(|value| (format!("{OPTIONS}.{KEY}"), value));
+    let is_negative = |timeout: &&Value| timeout.as_f64().is_some_and(|seconds| seconds < 0.0);
+    let options = (spec.has_null_options).then(|| (OPTIONS.to_owned(), Value::Null.to_string()));
+    let of_cluster = spec.idle_timeout.as_ref();
+    let of_cluster = of_cluster.filter(|timeout| timeout.is_null() || is_negative(timeout));
+    let of_cluster = of_cluster.map(|value| (format!("{OPTIONS}.{KEY}"), value.to_string()));
     let of_groups = spec.groups.iter().filter_map(|group| {
-        let value = negative(&group.idle_timeout)?;
-        Some((group.path().key(KEY).to_string(), value))
+        let value = group.idle_timeout.as_ref().filter(is_negative)?;
+        Some((group.path().key(KEY).to_string(), value.to_string()))
     });
     let timeouts = options.into_iter().chain(of_cluster).chain(of_groups);
     problems.extend(timeouts.take(NAMED).map(|(at, value)| Problem {

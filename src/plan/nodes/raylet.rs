@@ -4,12 +4,13 @@ use crate::hash::HashMap;
 use crate::plan::growth::pod_size;
 use crate::plan::growth::resize::ResizeProgress;
 use crate::plan::growth::size::counted;
-use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
+use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::node::{PlannedNode, SizeNames};
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::outcome::unmet::amount_text;
 use crate::snapshot::gcs::LiveNodes;
+use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::pod::Pod;
 
 /// The most cores by which a raylet's CPU may differ from its pod's CPU: Ray keeps four decimals.
@@ -52,18 +53,18 @@ pub(crate) fn mend(node: &mut PlannedNode, names: SizeNames) {
 /// shows. Pods of another size are of an older template and show nothing, unless those of their group grow.
 pub(crate) fn believe(
     config: &mut ClusterConfig,
-    own: &[Pod<'_>],
+    own_pods: &[Pod<'_>],
     live: &LiveNodes<'_>,
 ) -> Vec<Problem> {
     // The size with which a group makes pods now.
-    let is_as_made = |pod: &Pod<'_>, group: &GroupConfig| match group.base {
+    let is_as_made = |pod: &Pod<'_>, group: &GroupSpec| match group.base {
         Some(base) => pod.containers().first().is_some_and(|ray| {
             pod_size::size(ray.resources.requests, ray.resources.limits) == Ok(base)
         }),
         None => pod.requests() == group.pod_requests,
     };
     let mut youngest = HashMap::default();
-    for pod in own {
+    for pod in own_pods {
         let group = config.number(pod.group);
         let group = group.and_then(|group| config.groups.get(group));
         let (Some(group), Some(ray)) = (group, live.get(pod.name)) else {
@@ -85,11 +86,11 @@ pub(crate) fn believe(
         }
     }
     let mut problems = Vec::new();
-    for group in config.groups.iter_mut().filter(|group| !group.is_head) {
+    for group in config.groups.iter_mut().filter(|group| !group.is_head()) {
         let Some(((.., pod), ray)) = youngest.get(group.name.as_str()) else {
             continue;
         };
-        for (resource, amount) in &mut group.resources {
+        for (resource, amount) in group.resources.iter_mut().flatten() {
             let grows = group.resize_limits.is_some() && ["CPU", "memory"].contains(&&**resource);
             let reported = ray.total_resources.get(resource).copied().unwrap_or(0.0);
             let is_apart = (reported - *amount).abs() > RAYLET_STEP * amount.max(1.0);

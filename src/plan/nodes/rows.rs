@@ -9,13 +9,14 @@ use std::collections::BTreeMap;
 
 use crate::hash::{HashMap, HashSet};
 use crate::plan::nodes::departure::is_evicted;
-use crate::plan::nodes::group::{ClusterConfig, MOST_NODES};
+use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::hanging::HangingPods;
 use crate::plan::nodes::life::Stage;
 use crate::plan::outcome::cause::Departure;
 use crate::plan::strategy::Strategy;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{LiveNodes, NodeState, NodeStatus};
+use crate::snapshot::group_spec::MOST_NODES;
 use crate::snapshot::history::InstanceStatus;
 use crate::snapshot::pod::{Pod, PodRole};
 
@@ -29,7 +30,7 @@ const ALLOCATE_TIMEOUT_S: f64 = 3600.0;
 
 /// A row of the list: a pod, or launches that have no pod yet.
 #[derive(Debug, Clone)]
-pub(crate) struct Row<'a> {
+pub(crate) struct NodeRow<'a> {
     pub(crate) group: &'a str,
     pub(crate) pod: Option<&'a Pod<'a>>,
     pub(crate) ray: Option<&'a NodeState>,
@@ -59,7 +60,7 @@ pub(crate) fn rows<'a>(
     (pods, rays): (&'a [Pod<'a>], &LiveNodes<'a>),
     strategy: Strategy,
     now: f64,
-) -> (Vec<Row<'a>>, Leftovers<'a>) {
+) -> (Vec<NodeRow<'a>>, Leftovers<'a>) {
     // Head pods that stand by while another one leads join only once they lead, so nothing can be placed
     // on them. Ray knows of one head only.
     let is_head = |pod: &Pod<'_>| pod.role == PodRole::Head;
@@ -73,8 +74,8 @@ pub(crate) fn rows<'a>(
         .collect();
     let by_name: HashMap<&str, &'a Pod<'a>> = live.iter().map(|pod| (pod.name, *pod)).collect();
     let mut rows = remembered(snapshot, &live, &by_name);
-    let mut seen: HashSet<&str> = HashSet::default();
-    rows.retain(|row| row.pod.is_none_or(|pod| seen.insert(pod.name)));
+    let mut names: HashSet<&str> = HashSet::default();
+    rows.retain(|row| row.pod.is_none_or(|pod| names.insert(pod.name)));
     let reported = snapshot.gcs.node_states.iter().filter_map(|ray| {
         // A Ray node without its pod is as good as gone.
         let pod = by_name
@@ -90,15 +91,15 @@ pub(crate) fn rows<'a>(
         Some((group, *pod))
     });
     for (group, pod) in reported.chain(live.iter().map(|pod| (pod.group, *pod))) {
-        if seen.insert(pod.name) {
-            rows.push(Row::of(group, pod, Stage::Allocated, None));
+        if names.insert(pod.name) {
+            rows.push(NodeRow::of(group, pod, Stage::Allocated, None));
         }
     }
     let leftovers = settle(&mut rows, snapshot, rays, strategy, now);
     (rows, leftovers)
 }
 
-impl<'a> Row<'a> {
+impl<'a> NodeRow<'a> {
     fn of(group: &'a str, pod: &'a Pod<'a>, stage: Stage, since: Option<f64>) -> Self {
         Self {
             group,
@@ -117,7 +118,7 @@ fn remembered<'a>(
     snapshot: &'a Snapshot,
     live: &[&'a Pod<'a>],
     by_name: &HashMap<&str, &'a Pod<'a>>,
-) -> Vec<Row<'a>> {
+) -> Vec<NodeRow<'a>> {
     let instances = &snapshot.history.instances;
     let mut rows = Vec::new();
     // Of a cluster at rest nothing is remembered, and the tables below would be for nothing.
@@ -137,7 +138,7 @@ fn remembered<'a>(
         };
         if let Some(name) = &instance.pod {
             let pod = by_name.get(name.as_str());
-            rows.extend(pod.map(|pod| Row::of(pod.group, pod, stage, instance.since)));
+            rows.extend(pod.map(|pod| NodeRow::of(pod.group, pod, stage, instance.since)));
             continue;
         }
         let mut rest = instance.count;
@@ -147,12 +148,12 @@ fn remembered<'a>(
             while rest > 0
                 && let Some(pod) = spare.pop()
             {
-                rows.push(Row::of(pod.group, pod, stage, instance.since));
+                rows.push(NodeRow::of(pod.group, pod, stage, instance.since));
                 rest -= 1;
             }
         }
         if rest > 0 {
-            rows.push(Row {
+            rows.push(NodeRow {
                 group: &instance.group,
                 pod: None,
                 ray: None,
@@ -172,7 +173,7 @@ fn remembered<'a>(
 
 /// Joins rows and Ray nodes. The row's stage follows from the status of its Ray node.
 fn settle<'a>(
-    rows: &mut Vec<Row<'a>>,
+    rows: &mut Vec<NodeRow<'a>>,
     snapshot: &Snapshot,
     rays: &LiveNodes<'a>,
     strategy: Strategy,
@@ -220,7 +221,7 @@ fn settle<'a>(
 /// is a launch. The rows are then in an order that depends neither on Ray's report, nor on what is
 /// remembered, nor on a pod of another group.
 pub(crate) fn add_awaited<'a>(
-    rows: &mut Vec<Row<'a>>,
+    rows: &mut Vec<NodeRow<'a>>,
     config: &'a ClusterConfig,
     pods: &[Pod<'_>],
     departures: &BTreeMap<String, Departure>,
@@ -244,21 +245,21 @@ pub(crate) fn add_awaited<'a>(
             *count = count.saturating_add(row.count);
         }
     }
-    for group in config.groups.iter().filter(|group| !group.is_head) {
-        let asked = group
+    for group in config.groups.iter().filter(|group| !group.is_head()) {
+        let replicas = group
             .replicas
             .unwrap_or(0)
-            .max(group.min_replicas)
-            .clamp(0, group.max_replicas.max(0));
+            .max(group.min_replicas.unwrap_or(0))
+            .clamp(0, group.max_replicas.unwrap_or(0).max(0));
         let present = counts.get(group.name.as_str()).copied().unwrap_or(0);
         // Replicas count as wholes.
         let hanging = hanging.count(&group.name).div_ceil(group.hosts) * group.hosts;
         let count = group
-            .nodes(asked)
+            .nodes(replicas)
             .saturating_sub(present.saturating_add(hanging));
         // This is how launches survive a restart of the controller.
         if count > 0 {
-            rows.push(Row {
+            rows.push(NodeRow {
                 group: &group.name,
                 pod: None,
                 ray: None,

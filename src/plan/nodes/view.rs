@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::demand::requests::requests;
-use crate::plan::list::{GroupIndex, ListPosition, NodeIndex};
-use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
-use crate::plan::nodes::life::{ExistingNode, NodeLife, RayInPod, Stage};
+use crate::plan::list::{GroupIndex, NodeIndex};
+use crate::plan::nodes::group::ClusterConfig;
+use crate::plan::nodes::life::{NodeLife, RayInPod, Stage};
 use crate::plan::nodes::node::{Fate, NodeGroup, NodeResource, PlannedNode, StartProspect};
-use crate::plan::nodes::rows::Row;
+use crate::plan::nodes::rows::NodeRow;
 use crate::plan::nodes::standby_role::StandbyRole;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::ClusterResourceState;
+use crate::snapshot::group_spec::GroupSpec;
 
 /// Numbers the texts by which nodes are compared with requests: those of the requests themselves, also
 /// of those for standby, CPU, memory and GPU, and the resources in use. All other texts only need counting.
@@ -43,7 +44,10 @@ pub(crate) fn names<'a>(
     }
     // There are only a few groups, so their resources are listed too. They then keep their places
     // in the sums that scores are made of.
-    let resources = config.groups.iter().flat_map(|group| &group.resources);
+    let resources = config
+        .groups
+        .iter()
+        .flat_map(|group| group.resources.iter().flatten());
     texts.extend(resources.map(|(name, _)| name.as_str()));
     Names::of(texts)
 }
@@ -52,7 +56,7 @@ pub(crate) fn names<'a>(
 pub(crate) struct NodeReader<'a> {
     pub(crate) names: &'a Names,
     /// The resources that requests name, and CPU, memory and GPU.
-    pub(crate) wanted: BTreeSet<Name>,
+    pub(crate) resources: BTreeSet<Name>,
     /// The labels that requests name.
     pub(crate) labels: BTreeSet<Name>,
 }
@@ -65,14 +69,14 @@ impl<'n> NodeReader<'n> {
         standby: impl Iterator<Item = &'a str>,
     ) -> Self {
         let mut labels = BTreeSet::new();
-        let mut wanted = BTreeSet::new();
-        wanted.extend(
+        let mut resources = BTreeSet::new();
+        resources.extend(
             standby
                 .chain(["CPU", "memory", "GPU"])
                 .filter_map(|name| names.get(name)),
         );
         for request in requests(gcs) {
-            wanted.extend(
+            resources.extend(
                 request
                     .resources_bundle
                     .keys()
@@ -89,7 +93,7 @@ impl<'n> NodeReader<'n> {
         }
         Self {
             names,
-            wanted,
+            resources,
             labels,
         }
     }
@@ -98,11 +102,12 @@ impl<'n> NodeReader<'n> {
     /// group starts it.
     pub(crate) fn node(
         &self,
-        row: &Row<'_>,
-        group: Option<(GroupIndex, &GroupConfig)>,
+        row: &NodeRow<'_>,
+        group: Option<(GroupIndex, &GroupSpec)>,
     ) -> PlannedNode {
         let listed = group.map(|(number, _)| NodeGroup::Known(number));
         let mut node = empty(listed.unwrap_or_else(|| NodeGroup::Gone(row.group.to_owned())));
+        // Once Ray runs, its own amounts count: images and scripts may start it with others than the template has.
         if let (Stage::Running, Some(ray)) = (row.stage, row.ray) {
             for (name, total) in &ray.total_resources {
                 let free = ray.available_resources.get(name).copied();
@@ -128,9 +133,9 @@ impl<'n> NodeReader<'n> {
     }
 
     /// A node as its group starts it, at its base size.
-    pub(crate) fn template(&self, config: &GroupConfig, group: GroupIndex) -> PlannedNode {
+    pub(crate) fn template(&self, config: &GroupSpec, group: GroupIndex) -> PlannedNode {
         let mut node = empty(NodeGroup::Known(group));
-        for (name, total) in &config.resources {
+        for (name, total) in config.resources.iter().flatten() {
             self.add(&mut node, name, Some(*total), Some(*total));
         }
         let labels = config.labels.iter().map(|(label, value)| (label, value));
@@ -140,18 +145,18 @@ impl<'n> NodeReader<'n> {
 
     /// Adds a resource, or only counts it if it makes no difference except in means.
     fn add(&self, node: &mut PlannedNode, name: &str, total: Option<f64>, free: Option<f64>) {
-        let Some(known) = self.names.get(name) else {
+        let Some(named) = self.names.get(name) else {
             // Ray leaves a total of zero out of its means.
             if total.is_some_and(|total| total > 0.0) {
                 node.untouched += 1;
             }
             return;
         };
-        if self.wanted.contains(&known)
+        if self.resources.contains(&named)
             || (total != free && total.is_some_and(|total| total != 0.0))
         {
             node.amounts.push(NodeResource {
-                name: known,
+                name: named,
                 total,
                 free: [free, total],
             });
@@ -164,7 +169,7 @@ impl<'n> NodeReader<'n> {
         &self,
         labels: impl Iterator<Item = (&'b String, &'b String)>,
     ) -> Vec<(Name, Name)> {
-        let mut known: Vec<(Name, Name)> = labels
+        let mut named: Vec<(Name, Name)> = labels
             .filter_map(|(label, value)| {
                 let label = self
                     .names
@@ -174,13 +179,13 @@ impl<'n> NodeReader<'n> {
                 Some((label, self.names.get(value).unwrap_or(Name::UNNAMED)))
             })
             .collect();
-        known.sort_unstable();
-        known
+        named.sort_unstable();
+        named
     }
 }
 
 /// The stage of life of a row's node.
-fn life(row: &Row<'_>) -> NodeLife {
+fn life(row: &NodeRow<'_>) -> NodeLife {
     let Some(pod) = row.pod else {
         return match row.stage {
             Stage::Queued => NodeLife::Queued,
@@ -191,6 +196,7 @@ fn life(row: &Row<'_>) -> NodeLife {
         (Stage::Running, Some(ray)) => {
             let total = |name| ray.total_resources.get(name).copied().unwrap_or(0.0);
             RayInPod::Running {
+                // The GCS cannot be asked about a Ray node without an id.
                 id: Some(ray.node_id.clone()).filter(|id| !id.is_empty()),
                 cpu: total("CPU"),
                 memory: total("memory"),
@@ -199,11 +205,11 @@ fn life(row: &Row<'_>) -> NodeLife {
         (Stage::Stopping, _) => RayInPod::Stopping { since: row.since },
         _ => RayInPod::Absent,
     };
-    NodeLife::Existing(ExistingNode {
+    NodeLife::Existing {
         pod: pod.name.to_owned(),
         replica: pod.replica.map(str::to_owned),
         ray,
-    })
+    }
 }
 
 fn empty(group: NodeGroup) -> PlannedNode {
@@ -225,8 +231,8 @@ fn empty(group: NodeGroup) -> PlannedNode {
         start: StartProspect::Expected,
         class: [None; 2],
         count: 1,
-        born: NodeIndex::at(0),
+        born: NodeIndex::from(0),
         standby: StandbyRole::None,
-        kept: None,
+        keep_reason: None,
     }
 }

@@ -114,7 +114,7 @@ pub enum StartStage {
 }
 
 impl BlockReason {
-    /// Whether no Kubernetes node has room for the pod.
+    /// True where no Kubernetes node has room for the pod.
     pub(crate) fn is_about_room(&self) -> bool {
         matches!(self, Self::Unschedulable { .. } | Self::NoNodeComes { .. })
     }
@@ -123,6 +123,7 @@ impl BlockReason {
     /// which may change while it holds.
     #[must_use]
     pub fn identity(&self) -> Self {
+        // Nobody wants to be told again because another pod of the group shows the same trouble.
         let mut reason = self.clone();
         match &mut reason {
             Self::SchedulingGate { pod, gate: text }

@@ -105,9 +105,9 @@ pub struct Departure {
     pub since: f64,
     /// The time at which the pod is gone, as far as is known or assumed, in seconds since 1970.
     pub gone_at: f64,
-    /// Whether that time is known, from the objects, or assumed.
+    /// True if that time is known from the objects, and not assumed.
     pub is_known: bool,
-    /// Whether that time counts from now on, because neither the objects say nor anybody remembers since
+    /// True if that time counts from now on, because neither the objects say nor anybody remembers since
     /// when the pod has been leaving: the next look from a workstation gives another one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counts_from_now: bool,
@@ -127,6 +127,7 @@ impl Departure {
 
 impl fmt::Display for Departure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A time that counts from now on is another one in each look, and Events with it would never be equal.
         if !self.counts_from_now {
             return f.write_str(&self.with_time());
         }

@@ -38,6 +38,7 @@ impl fmt::Display for Plan {
             let idle = drain.idle_ms / 1000;
             write!(f, "  drain {pod} ({why}, idle for {idle} s)")?;
             match drain.stop_at {
+                // Ray stops what is above a maximum in the round in which it finds it, so no time is worth showing.
                 Some(_) if self.strategy == Strategy::Ray => writeln!(f, ", stopped at once")?,
                 Some(at) => writeln!(f, ", stopped at {} at the latest", moment(at))?,
                 None => writeln!(f)?,
@@ -86,7 +87,7 @@ impl fmt::Display for ClusterEnd {
 }
 
 impl Plan {
-    /// Whether the plan has nothing to do.
+    /// True for a plan that has nothing to do.
     pub fn is_quiet(&self) -> bool {
         let acts = |group: &GroupPlan| {
             group.launch_now > 0
@@ -163,14 +164,14 @@ impl PodResize {
         format!("{cpu} CPU, {memory}")
     }
 
-    /// Whether the pod only gives something up.
+    /// True if the pod only gives something up.
     pub fn only_shrinks(&self) -> bool {
         let grows =
             self.cpu_milli > self.cpu_milli_now || self.memory_bytes > self.memory_bytes_now;
         self.raylet_first && !grows
     }
 
-    /// Whether it asks for the size that the pod has, which takes an earlier resize back.
+    /// True if it asks for the size that the pod has, which takes an earlier resize back.
     pub fn is_rollback(&self) -> bool {
         self.cpu_milli == self.cpu_milli_now && self.memory_bytes == self.memory_bytes_now
     }

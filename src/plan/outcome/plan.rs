@@ -123,7 +123,7 @@ pub struct PodResize {
     pub cpu_milli: i64,
     /// The memory to ask for as limit, or as request where there is no limit, in bytes.
     pub memory_bytes: i64,
-    /// Whether CPU or memory shrinks, so that the raylet must give it up before the pod does.
+    /// True if CPU or memory shrinks, so that the raylet must give it up before the pod does.
     pub raylet_first: bool,
     /// Seconds for which the CPU that the pod gives up was spare; absent where the pod is resized
     /// for another reason.
@@ -189,7 +189,7 @@ pub struct RayletSync {
 pub struct NodeHold {
     /// The name of the pod.
     pub pod: String,
-    /// Whether the pod is to hold its Kubernetes node from now on.
+    /// True if the pod is to hold its Kubernetes node from now on.
     pub holds: bool,
 }
 

@@ -10,18 +10,56 @@ use crate::snapshot::whole_moment;
 /// The fault at the place of a problem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum ProblemReason {
-    /// A group cannot be read.
+    /// `groupName` is absent.
+    #[error("it has no groupName: give it one")]
+    NoName,
+    /// `groupName` would be obeyed where it is shown.
+    #[error("its groupName has control characters or ones that turn text around: rename it")]
+    BadName,
+    /// Ray cannot derive the resources of a group's nodes.
     #[error(transparent)]
-    Group(#[from] GroupError),
+    Resources(#[from] ResourceError),
+    /// `minReplicas` is absent.
+    #[error("it has no minReplicas: write 0 or more")]
+    NoMinReplicas,
+    /// `maxReplicas` is absent.
+    #[error("it has no maxReplicas: write the most that it may have")]
+    NoMaxReplicas,
+    /// A replica has no pods, and Ray divides by their number.
+    #[error("numOfHosts is {0}, and Ray divides by it: write 1 or more, or leave it out")]
+    NoHosts(i64),
+    /// The minimum is above the maximum.
+    #[error("minReplicas {min} is above maxReplicas {max}: raise the latter")]
+    MinAboveMax {
+        /// `minReplicas`
+        min: i64,
+        /// `maxReplicas`
+        max: i64,
+    },
     /// Ray cannot read the annotation `ray.io/ippr` as it was meant.
     #[error("it cannot be read: {0}")]
     Ippr(ippr::IpprProblem),
-    /// A group that the annotation `ray.io/ippr` lists cannot grow in place.
-    #[error(transparent)]
-    ResizeLimits(#[from] ResizeLimitsError),
-    /// The size of a pod cannot be told.
-    #[error(transparent)]
-    Resize(#[from] ResizeError),
+    /// A start parameter fixes the size of a group that the annotation `ray.io/ippr` lists.
+    #[error("rayStartParams has {0:?}, which fixes the size: remove it")]
+    SizeFixed(&'static str),
+    /// The base size of such a group is not known.
+    #[error("the ray container has no CPU or no memory request: give it both")]
+    NoRequests,
+    /// A resize would restart the container.
+    #[error("its resizePolicy restarts the container: write NotRequired")]
+    Restarts,
+    /// A value of the group's entry in the annotation is missing or cannot be read.
+    #[error("max-cpu, max-memory and resize-timeout are needed, as quantities and seconds")]
+    IncompleteLimits,
+    /// The first container of a pod has neither a limit nor a request of a resource.
+    #[error("the pod's first container has neither a {0} limit nor a request")]
+    NoAmount(&'static str),
+    /// The first container of a pod has no request of a resource.
+    #[error("the pod's first container has no {0} request")]
+    NoRequest(&'static str),
+    /// The note about the resizes of a pod is not JSON, with the message of the parser.
+    #[error("its annotation {STATUS_ANNOTATION} is not JSON ({0}): remove it")]
+    NoteNotJson(String),
     /// A group cannot be served now.
     #[error(transparent)]
     Blocked(#[from] BlockReason),
@@ -95,68 +133,6 @@ pub enum ProblemReason {
     TooManyWorkers(u64),
 }
 
-/// The reason why a group cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-pub enum GroupError {
-    /// `groupName` is absent.
-    #[error("it has no groupName: give it one")]
-    NoName,
-    /// `groupName` would be obeyed where it is shown.
-    #[error("its groupName has control characters or ones that turn text around: rename it")]
-    BadName,
-    /// Ray cannot derive the resources of its nodes.
-    #[error(transparent)]
-    Resources(#[from] ResourceError),
-    /// `minReplicas` is absent.
-    #[error("it has no minReplicas: write 0 or more")]
-    NoMinReplicas,
-    /// `maxReplicas` is absent.
-    #[error("it has no maxReplicas: write the most that it may have")]
-    NoMaxReplicas,
-    /// A replica has no pods, and Ray divides by their number.
-    #[error("numOfHosts is {0}, and Ray divides by it: write 1 or more, or leave it out")]
-    NoHosts(i64),
-    /// The minimum is above the maximum.
-    #[error("minReplicas {min} is above maxReplicas {max}: raise the latter")]
-    MinAboveMax {
-        /// `minReplicas`
-        min: i64,
-        /// `maxReplicas`
-        max: i64,
-    },
-}
-
-/// The reason why a group that the annotation `ray.io/ippr` lists cannot grow in place.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-pub enum ResizeLimitsError {
-    /// A start parameter fixes the size.
-    #[error("rayStartParams has {0:?}, which fixes the size: remove it")]
-    StartParam(&'static str),
-    /// The base size is not known.
-    #[error("the ray container has no CPU or no memory request: give it both")]
-    NoRequests,
-    /// A resize would restart the container.
-    #[error("its resizePolicy restarts the container: write NotRequired")]
-    Restarts,
-    /// A value of the entry is missing or cannot be read.
-    #[error("max-cpu, max-memory and resize-timeout are needed, as quantities and seconds")]
-    Incomplete,
-}
-
-/// The reason why the size of a pod, or the size that it was asked to become, cannot be told.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-pub enum ResizeError {
-    /// The pod's first container has neither a limit nor a request.
-    #[error("the pod's first container has neither a {0} limit nor a request")]
-    NoAmount(&'static str),
-    /// The pod's first container has no request.
-    #[error("the pod's first container has no {0} request")]
-    NoRequest(&'static str),
-    /// The note about the pod's resizes is not JSON, with what the parser says.
-    #[error("its annotation {STATUS_ANNOTATION} is not JSON ({0}): remove it")]
-    NoteNotJson(String),
-}
-
 impl ProblemReason {
     /// The identity of the reason: the same as long as the same is wrong, whatever the text says. It lacks
     /// the numbers and the words of others that may change meanwhile.
@@ -166,9 +142,9 @@ impl ProblemReason {
         // by.
         let mut reason = self.clone();
         match &mut reason {
-            Self::Group(GroupError::MinAboveMax { min, max }) => (*min, *max) = (0, 0),
+            Self::MinAboveMax { min, max } => (*min, *max) = (0, 0),
             Self::Blocked(blocked) => *blocked = blocked.identity(),
-            Self::Resize(ResizeError::NoteNotJson(text))
+            Self::NoteNotJson(text)
             | Self::NotATime { value: text }
             | Self::FreeAboveTotal(text)
             | Self::OtherAmount { amounts: text, .. } => text.clear(),
@@ -178,17 +154,19 @@ impl ProblemReason {
                 *since = 0;
             }
             Self::TooManyWorkers(most) => *most = 0,
-            Self::Group(
-                GroupError::NoName
-                | GroupError::BadName
-                | GroupError::NoHosts(_)
-                | GroupError::Resources(_)
-                | GroupError::NoMinReplicas
-                | GroupError::NoMaxReplicas,
-            )
+            Self::NoName
+            | Self::BadName
+            | Self::NoHosts(_)
+            | Self::Resources(_)
+            | Self::NoMinReplicas
+            | Self::NoMaxReplicas
             | Self::Ippr(_)
-            | Self::ResizeLimits(_)
-            | Self::Resize(ResizeError::NoAmount(_) | ResizeError::NoRequest(_))
+            | Self::SizeFixed(_)
+            | Self::NoRequests
+            | Self::Restarts
+            | Self::IncompleteLimits
+            | Self::NoAmount(_)
+            | Self::NoRequest(_)
             | Self::NoWorkerGroups
             | Self::BadLabel { .. }
             | Self::NoPodLabel(_)

@@ -72,8 +72,8 @@ pub enum NodeRemark {
     /// It is idle, and kept for longer than others because it is small.
     #[error(
         "idle, and kept for {seconds} s because it is below its resize limits{}",
-        of_gaps.map(|GapsSeen { seen, ended }| {
-            format!(": of {seen} gaps between bursts {ended} ended in that time")
+        of_gaps.map(|GapsSeen { count, ended }| {
+            format!(": of {count} gaps between bursts {ended} ended in that time")
         }).unwrap_or_default()
     )]
     KeptSmall {

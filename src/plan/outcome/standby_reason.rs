@@ -47,7 +47,7 @@ text_in_json!(StandbyReason);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct GapsSeen {
     /// The number of gaps seen.
-    pub seen: u64,
+    pub count: u64,
     /// The number of them that ended in the time for which a pod is kept.
     pub ended: u64,
 }

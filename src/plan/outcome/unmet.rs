@@ -63,7 +63,7 @@ pub enum UnmetReason {
         moment(*.0)
     )]
     TriedAgain(f64),
-    /// The same, and it is time to try it again, but another placement group is tried first. Nobody knows when
+    /// Its pods were given up and it is time to try it again, but another placement group is tried first. Nobody knows when
     /// that is done.
     #[error(
         "Kubernetes has no room for all of its pods at once, so they were given up; it is \
@@ -74,7 +74,7 @@ pub enum UnmetReason {
     /// them.
     #[error("it waits for placement group {0}, which is not placed yet")]
     GroupUnplaced(String),
-    /// The same of a placement group that is placed and has no room left.
+    /// It asks for resources of a placement group that is placed and has no room left.
     #[error("it waits for room in placement group {0}")]
     GroupFull(String),
     /// All of the demand is placed, or nothing of it.
@@ -174,6 +174,7 @@ fn in_brackets(remark: Option<&impl fmt::Display>) -> String {
 #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
 pub(crate) fn amount_text(name: &str, amount: f64) -> String {
     let bytes = name == "memory" || name == "object_store_memory";
+    // Ray takes fractions of bytes too; such an amount is shown as it was asked for.
     if bytes && amount.fract() == 0.0 {
         Quantity::from_units(amount as i64).display_memory()
     } else {

@@ -25,12 +25,12 @@ impl WorkBudget {
 
     /// Spends steps. Returns whether any are left.
     pub(crate) fn spend(&self, steps: usize) -> bool {
-        let left = self.0.get().saturating_sub(steps as u64);
-        self.0.set(left);
-        left > 0
+        let rest = self.0.get().saturating_sub(steps as u64);
+        self.0.set(rest);
+        rest > 0
     }
 
-    /// Whether no steps are left. The decision is then incomplete, and must not be used.
+    /// True once no steps are left. The decision is then incomplete, and must not be used.
     pub(crate) fn is_over(&self) -> bool {
         self.0.get() == 0
     }

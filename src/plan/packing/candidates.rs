@@ -58,17 +58,17 @@ struct Ranked {
 impl Ord for Ranked {
     fn cmp(&self, other: &Self) -> Ordering {
         let (score, than) = (&self.score, &other.score);
-        let (own, their) = (&self.preference, &other.preference);
+        let (ours, theirs) = (&self.preference, &other.preference);
         let counts = |score: &Score| (score.label, score.gpu_ok, score.kinds);
         counts(score)
             .cmp(&counts(than))
             .then_with(|| score.least.total_cmp(&than.least))
             .then_with(|| score.mean.total_cmp(&than.mean))
-            .then_with(|| own.recoverable.total_cmp(&their.recoverable))
+            .then_with(|| ours.recoverable.total_cmp(&theirs.recoverable))
             // As in Ray, a priority decides between equal scores only, and never lets a worse node
             // win.
-            .then(own.priority.cmp(&their.priority))
-            .then_with(|| own.available.total_cmp(&their.available))
+            .then(ours.priority.cmp(&theirs.priority))
+            .then_with(|| ours.available.total_cmp(&theirs.available))
             .then(self.position.cmp(&other.position))
     }
 }
@@ -210,7 +210,7 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
         Some((number, count, trial))
     }
 
-    /// Whether any more nodes could be picked.
+    /// True while more nodes could be picked.
     pub(crate) fn has_more(&mut self) -> bool {
         self.top().is_some()
     }

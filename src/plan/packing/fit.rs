@@ -265,7 +265,7 @@ fn times(needed: f64, free: f64) -> u64 {
     }
 }
 
-/// Whether dividing is exact: every multiple of `needed` up to `free` is a number of its own in a
+/// True if dividing is exact: every multiple of `needed` up to `free` is a number of its own in a
 /// double, and so is the amount that is left. That holds if both are whole multiples of one, or of
 /// one 1,048,576th, and not too large.
 fn divides_exactly(needed: f64, free: f64) -> bool {
@@ -276,7 +276,7 @@ fn divides_exactly(needed: f64, free: f64) -> bool {
     })
 }
 
-/// Whether the label selectors of the shape admit a node with these labels.
+/// True if the label selectors of the shape admit a node with these labels.
 pub(crate) fn admits(shape: &Shape, labels: &[(Name, Name)]) -> bool {
     shape.selectors.is_empty() || preference(shape, labels) > 0
 }

@@ -26,18 +26,18 @@ impl Packing<'_> {
             }
             // Each pod takes headroom from the next one on its Kubernetes node, so only one of each is
             // tried at a time. Where no headroom is known, nothing is taken.
-            let mut seen = HashSet::default();
+            let mut places_tried = HashSet::default();
             let (mut batch, mut later) = (Vec::new(), Vec::new());
             for number in growing {
                 let resize = self.node(number).and_then(|node| node.resize.as_deref());
                 let place = resize.filter(|one| one.headroom(&self.headrooms).is_some());
                 let place = place.map(|resize| resize.kube_node);
-                if place.is_some_and(|place| seen.contains(&place)) {
+                if place.is_some_and(|place| places_tried.contains(&place)) {
                     later.push(number);
                 } else if self.is_useless(number, &useless) {
                     unpicked.push(number);
                 } else {
-                    seen.extend(place);
+                    places_tried.extend(place);
                     batch.push(number);
                 }
             }
@@ -77,7 +77,7 @@ impl Packing<'_> {
         (may && (room.is_none() || from.is_below(goal))).then_some((from, goal))
     }
 
-    /// Whether a pod would be in one of these states if it grew as far as it can.
+    /// True if a pod would be in one of these states once it had grown as far as it can.
     fn is_useless(&mut self, number: NodeIndex, useless: &HashSet<u32>) -> bool {
         if useless.is_empty() {
             return false;
@@ -99,10 +99,10 @@ impl Packing<'_> {
         growing: &[NodeIndex],
         useless: &mut HashSet<u32>,
     ) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
-        let before = growing
+        let originals = growing
             .iter()
             .map(|number| self.changed.get(number).cloned());
-        let before: Vec<_> = before.collect();
+        let originals: Vec<_> = originals.collect();
         for number in growing {
             if let Some((_, goal)) = self.growth(*number) {
                 self.change(*number, |node, names| node.set_size(names, goal));
@@ -116,7 +116,7 @@ impl Packing<'_> {
         }
         let grown: HashSet<NodeIndex> = picked.iter().copied().collect();
         // Only a pod that is asked to grow counts at the size to which it can grow.
-        for (number, node) in growing.iter().zip(before) {
+        for (number, node) in growing.iter().zip(originals) {
             if !grown.contains(number) {
                 match node {
                     Some(node) => self.changed.insert(*number, node),
@@ -134,8 +134,8 @@ impl Packing<'_> {
     fn ask(&mut self, number: NodeIndex) {
         let is_rayfit = self.state.strategy.is_rayfit();
         let names = (self.state.cpu, self.state.memory);
-        let asked = self.node(number).zip(self.growth(number));
-        let asked = asked.and_then(|(node, (from, most))| {
+        let sizes = self.node(number).zip(self.growth(number));
+        let sizes = sizes.and_then(|(node, (from, most))| {
             let resize = node.resize.as_deref()?;
             // The work that runs in it and that was placed on it.
             let taken = |name| node.taken(name?);
@@ -148,7 +148,7 @@ impl Packing<'_> {
             let goal = needed.map_or(most, |needed| useful(from, most, resize.base, needed));
             Some((resize.kube_node, from, goal))
         });
-        let Some((kube_node, from, goal)) = asked else {
+        let Some((kube_node, from, goal)) = sizes else {
             return;
         };
         if let Some(headroom) = kube_node.and_then(|at| self.headrooms.get_mut(at)) {

@@ -1,6 +1,6 @@
 //! Launching new nodes for the requests that are left.
 
-use crate::plan::list::{GroupIndex, ListPosition};
+use crate::plan::list::GroupIndex;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::candidates::{Candidates, Member};
@@ -24,13 +24,13 @@ impl Packing<'_> {
         let most = self.state.max_nodes.saturating_add(going);
         let mut nodes_left = most.saturating_sub(listed);
         let mut workers_left = self.state.places();
-        let mut left = self.state.launchable();
+        let mut places = self.state.launchable();
         // Launches of this packing, of groups that are not blocked, are not in the state yet.
         let is_launched = |node: &&PlannedNode| self.state.nodes.behind(node.born).is_some();
         for node in self.fresh.iter().filter(is_launched) {
             workers_left = workers_left.saturating_sub(node.count);
-            if let Some(left) = node.group().and_then(|group| left.get_mut(group)) {
-                *left = left.saturating_sub(node.count);
+            if let Some(places) = node.group().and_then(|group| places.get_mut(group)) {
+                *places = places.saturating_sub(node.count);
             }
         }
         let DecisionState {
@@ -40,15 +40,15 @@ impl Packing<'_> {
         let state = &*self.state;
         let node = |group: GroupIndex| &state.groups[group].template;
         // In Ray's list a picked group moves to the end, so that equally good groups take turns.
-        let end = (!is_rayfit).then_some(left.len());
+        let end = (!is_rayfit).then_some(places.len());
         let mut pool = Candidates::new(node, self.source, state, self.batches.len(), end);
-        for (number, count) in left.enumerate() {
+        for (number, count) in places.enumerate() {
             let group = &state.groups[number];
             // Only KubeRay makes the head. Ray would launch it if it were missing.
             let is_made = !is_rayfit || number != GroupIndex::HEAD;
             if *count > 0 && is_made && may(state, group) {
                 let member = Member {
-                    position: number.number(),
+                    position: number.into(),
                     number,
                     count: *count,
                 };

@@ -100,11 +100,11 @@ impl Packing<'_> {
         }
         self.state.order = self.order;
         self.state.headrooms = self.headrooms;
-        let left = self.batches.into_iter().filter(|batch| batch.count > 0);
-        left.collect()
+        let remainder = self.batches.into_iter().filter(|batch| batch.count > 0);
+        remainder.collect()
     }
 
-    /// Whether no unit of any request is left.
+    /// True once no unit of any request is left.
     pub(crate) fn has_placed_all(&self) -> bool {
         self.batches.iter().all(|batch| batch.count == 0)
     }
@@ -216,8 +216,8 @@ impl Packing<'_> {
     /// A node with the changes of this packing.
     pub(crate) fn node(&self, number: NodeIndex) -> Option<&PlannedNode> {
         let fresh = || self.fresh.get(self.state.nodes.behind(number)?);
-        let known = || self.state.nodes.get(number).or_else(fresh);
-        self.changed.get(&number).or_else(known)
+        let unchanged = || self.state.nodes.get(number).or_else(fresh);
+        self.changed.get(&number).or_else(unchanged)
     }
 
     /// Splits the first `count` nodes off an entry that stands for several. Returns the number of

@@ -42,10 +42,10 @@ pub(crate) fn servable(state: &DecisionState, left: &[RequestBatch]) -> Vec<Requ
         could_hold(state, node, shape, most)
     };
     let work = WorkBudget::new(STEPS);
-    let mut known: HashMap<ShapeId, bool> = HashMap::default();
+    let mut verdicts: HashMap<ShapeId, bool> = HashMap::default();
     let mut is_held = |batch: &RequestBatch| {
         let shape = state.shapes.get(batch.shape);
-        *known.entry(batch.shape).or_insert_with(|| {
+        *verdicts.entry(batch.shape).or_insert_with(|| {
             let templates = state.groups.iter().map(|group| &group.template);
             let staying = state.in_order().filter(|node| node.stays());
             let mut nodes = templates.chain(staying);
@@ -54,14 +54,14 @@ pub(crate) fn servable(state: &DecisionState, left: &[RequestBatch]) -> Vec<Requ
                 && nodes.any(|node| !work.spend(shape.steps) || holds(node, shape))
         })
     };
-    let asked = || left.iter().filter(|batch| batch.count > 0);
-    let vain = asked().filter(|batch| !is_held(batch));
+    let open = || left.iter().filter(|batch| batch.count > 0);
+    let vain = open().filter(|batch| !is_held(batch));
     let vain: HashSet<DemandIndex> = vain.map(|batch| batch.demand).collect();
-    let others = asked().filter(|batch| !vain.contains(&batch.demand));
+    let others = open().filter(|batch| !vain.contains(&batch.demand));
     others.copied().collect()
 }
 
-/// Whether a node could hold a unit of the shape if nothing else ran on it, and it had so much of each resource.
+/// True if a node could hold a unit of the shape, were it empty and had so much of each resource.
 pub(crate) fn could_hold(
     state: &DecisionState,
     node: &PlannedNode,

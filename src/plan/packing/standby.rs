@@ -38,11 +38,14 @@ impl DecisionState {
         });
         running.retain(|number| usable(&packing, *number));
         let parts: (Vec<_>, Vec<_>) = (running.into_iter()).partition(|one| needed.holds(*one));
+        // Room on nodes that stay anyway keeps no other node, so they come first.
         for part in [parts.0, parts.1] {
             let (small, others) = packing.at_most(part);
+            // Room to grow costs nothing until it is used; what is free could serve demand now.
             packing.pick_existing(Some(PlacementStep::RoomToGrow), &small);
             packing.pick_existing(Some(PlacementStep::Free), &others);
         }
+        // A pod that would not start keeps nothing ready.
         let open = packing.those(&packing.order, |node| !node.is_blocked());
         packing.pick_pending(&open, usable);
         packing.list_parts();

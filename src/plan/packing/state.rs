@@ -5,7 +5,6 @@ use crate::plan::demand::names::{Name, Names};
 use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex, StandbyIndex};
-use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, NodeClasses, NodeGroup, PlannedNode};
 use crate::plan::outcome::block_reason::BlockReason;
@@ -13,6 +12,7 @@ use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::unmet::CountedAtBase;
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::strategy::Strategy;
+use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::history::RoomMemory;
 
 /// The nodes, the groups and the requests of one decision, with all texts turned into numbers.
@@ -29,7 +29,7 @@ pub(crate) struct DecisionState {
     /// The numbers of the nodes in the order of Ray's list. Among equally good nodes the earlier
     /// one wins.
     pub(crate) order: Vec<NodeIndex>,
-    /// Whether a group is blocked, or a pending node would not start now.
+    /// A group is blocked, or a pending node would not start now.
     pub(crate) has_blocked: bool,
     /// The headroom of the Kubernetes nodes.
     pub(crate) headrooms: List<KubeNodeIndex, NodeHeadroom>,
@@ -41,7 +41,7 @@ pub(crate) struct DecisionState {
     pub(crate) max_workers: u64,
     /// The number of nodes of the groups that cannot be read, whether they are in `nodes` or not.
     pub(crate) unread_nodes: u64,
-    /// Whether a launch was cut short by `max_workers`.
+    /// A launch was cut short by `max_workers`.
     pub(crate) is_cut: bool,
     pub(crate) conserve_gpus: bool,
     pub(crate) work: WorkBudget,
@@ -62,7 +62,7 @@ pub(crate) struct Preference {
 /// A group, with what packing is to know of it.
 #[derive(Debug)]
 pub(crate) struct PlannedGroup {
-    pub(crate) config: GroupConfig,
+    pub(crate) config: GroupSpec,
     /// The preference between equally good nodes.
     pub(crate) preference: Preference,
     /// The reason why the group cannot be served now; `None` if it can.
@@ -156,10 +156,10 @@ impl DecisionState {
 
     /// The number of further workers that may be launched, in all groups.
     pub(crate) fn places(&self) -> u64 {
-        let (mut known, mut unread) = (0_u64, 0_u64);
+        let (mut readable, mut unread) = (0_u64, 0_u64);
         for node in self.in_order().filter(|node| node.stays() && !node.head) {
             let sum = match node.group() {
-                Some(_) => &mut known,
+                Some(_) => &mut readable,
                 None => &mut unread,
             };
             *sum = sum.saturating_add(node.count);
@@ -170,21 +170,21 @@ impl DecisionState {
             unread = unread.max(self.unread_nodes);
         }
         self.max_workers
-            .saturating_sub(known.saturating_add(unread))
+            .saturating_sub(readable.saturating_add(unread))
     }
 
     /// The number of further workers that KubeRay may be asked for now, where each group has
     /// `present` pods.
     pub(crate) fn places_beside(&self, present: &ByGroup<u64>) -> u64 {
         let workers = self.groups.iter().zip(present.iter());
-        let workers = workers.filter(|(group, _)| !group.config.is_head);
+        let workers = workers.filter(|(group, _)| !group.config.is_head());
         // A pod that drains is there until it is gone.
         let taken = workers.map(|(group, present)| group.draining.saturating_add(*present));
         let taken = taken.fold(self.unread_nodes, u64::saturating_add);
         self.max_workers.saturating_sub(taken)
     }
 
-    /// Whether a node has room that is kept ready, or is one of those that a schedule may keep.
+    /// True for a node with room that is kept ready, or that a schedule may keep.
     pub(crate) fn is_on_standby(&self, node: &PlannedNode) -> bool {
         let floor = self.group(node).and_then(|group| group.floor);
         node.standby.needed_for().is_some() || floor.is_some()
@@ -216,11 +216,11 @@ impl DecisionState {
         // A pod that is deleted in this round takes no place any more. For Ray it does until it is
         // gone.
         let present = self.count(|node| !self.strategy.is_rayfit() || !node.is_deleted());
-        let left = |(group, present): (&PlannedGroup, u64)| {
+        let places = |(group, present): (&PlannedGroup, u64)| {
             let taken = present.saturating_add(group.draining);
             group.config.max.saturating_sub(taken)
         };
-        self.groups.iter().zip(present).map(left).collect()
+        self.groups.iter().zip(present).map(places).collect()
     }
 
     /// By group, how many nodes are missing for its minimum, if only the nodes that `counts` is
@@ -232,7 +232,7 @@ impl DecisionState {
             .collect()
     }
 
-    /// Whether KubeRay leaves the cluster alone, because a group is suspended.
+    /// True while KubeRay leaves the cluster alone, because a group is suspended.
     pub(crate) fn is_left_alone(&self) -> bool {
         self.groups.iter().any(|group| group.config.suspended)
     }
@@ -272,7 +272,7 @@ impl DecisionState {
             *count -= count.checked_rem(hosts).unwrap_or(0);
         }
         let is_left_alone = self.is_left_alone();
-        let mut held = Vec::new();
+        let mut holds = Vec::new();
         for number in &self.order {
             let Some(node) = self.nodes.get(*number) else {
                 continue;
@@ -280,7 +280,7 @@ impl DecisionState {
             // While a group is suspended, KubeRay leaves the whole cluster alone, and a pod in
             // which Ray does not run yet could take work until KubeRay deletes it.
             if is_left_alone && node.stage() == Stage::Allocated {
-                held.push(*number);
+                holds.push(*number);
                 continue;
             }
             if hosts(node) <= 1 {
@@ -289,19 +289,19 @@ impl DecisionState {
             let is_held = match node.replica() {
                 Some(replica) => staying.get(&(node.group(), replica)) == Some(&true),
                 None if !goes_now(node) => false,
-                None => match unnamed.get_mut(&node.group()).filter(|left| **left > 0) {
-                    Some(left) => {
-                        *left -= 1;
+                None => match unnamed.get_mut(&node.group()).filter(|count| **count > 0) {
+                    Some(count) => {
+                        *count -= 1;
                         false
                     }
                     None => true,
                 },
             };
             if is_held {
-                held.push(*number);
+                holds.push(*number);
             }
         }
-        for number in held {
+        for number in holds {
             if let Some(node) = self.nodes.get_mut(number)
                 && let Fate::Remove(cause) = node.fate
             {

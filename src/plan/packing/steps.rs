@@ -77,11 +77,11 @@ impl Packing<'_> {
         }
         // A request finds the resize that was asked for on its behalf first, as it does with pending
         // nodes.
-        let (own, others): (Vec<_>, Vec<_>) = in_progress.into_iter().partition(|number| {
+        let (promised, others): (Vec<_>, Vec<_>) = in_progress.into_iter().partition(|number| {
             let node = self.state.nodes.get(*number);
             node.is_some_and(PlannedNode::has_promised_resources)
         });
-        for part in [own, others] {
+        for part in [promised, others] {
             self.pick_existing(Some(PlacementStep::InFlight), &part);
         }
     }

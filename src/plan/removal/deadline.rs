@@ -33,7 +33,7 @@ pub(crate) struct DrainingExcess {
 }
 
 impl DrainingExcess {
-    /// Whether the node is to be stopped now.
+    /// True for a node that is to be stopped now.
     pub(crate) fn is_stopped(&self, now: f64) -> bool {
         let again = |at: f64| now - at >= STOP_AGAIN_S;
         now >= self.stop_at && self.memory.stopped_at.is_none_or(again)
@@ -53,15 +53,15 @@ pub(crate) fn excess_nodes(
     let mut excess: ByGroup<u64> = (state.groups.iter())
         .zip(state.count(PlannedNode::stays))
         .map(|(group, staying)| {
-            let there = staying.saturating_add(group.draining);
-            there.saturating_sub(group.config.max)
+            let present = staying.saturating_add(group.draining);
+            present.saturating_sub(group.config.max)
         })
         .collect();
     let of = |pod: &&Pod<'_>| {
         let group = config.number(pod.group)?;
         let ray = live.get(pod.name)?;
-        let before = remembered.get(pod.name).copied();
-        let mut memory = before.unwrap_or(ExcessMemory {
+        let known_memory = remembered.get(pod.name).copied();
+        let mut memory = known_memory.unwrap_or(ExcessMemory {
             since: now,
             stopped_at: None,
         });
@@ -74,10 +74,10 @@ pub(crate) fn excess_nodes(
                 pod: pod.name.to_owned(),
                 group: pod.group.to_owned(),
                 cause: RemovalCause::GroupMax,
-                since: before.map(|_| memory.since),
-                stop_at: before.map(|_| stop_at),
+                since: known_memory.map(|_| memory.since),
+                stop_at: known_memory.map(|_| stop_at),
                 longest_s: timeout,
-                holds: ray.held(),
+                holds: ray.used_amounts(),
             },
             group,
             node_id: ray.node_id.clone(),
@@ -91,10 +91,10 @@ pub(crate) fn excess_nodes(
         by_time.then_with(|| one.node.pod.cmp(&other.node.pod))
     });
     excess_nodes.retain(|node| {
-        let left = excess.get_mut(node.group);
-        left.is_some_and(|left| {
-            let is_above = *left > 0;
-            *left = left.saturating_sub(1);
+        let surplus = excess.get_mut(node.group);
+        surplus.is_some_and(|surplus| {
+            let is_above = *surplus > 0;
+            *surplus = surplus.saturating_sub(1);
             is_above
         })
     });

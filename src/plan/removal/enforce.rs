@@ -60,15 +60,15 @@ pub(crate) fn enforce_group_maxima(state: &mut DecisionState) {
         }
     }
     let mut order = gone;
-    let mut kept = Vec::new();
+    let mut rest = Vec::new();
     for (group, numbers) in groups {
         let group = group.and_then(|group| state.groups.get(group));
         let max = group.map_or(u64::MAX, |group| group.config.max);
         let (out, stays) = take_out(state, numbers, max, RemovalCause::GroupMax);
         order.extend(out);
-        kept.extend(stays);
+        rest.extend(stays);
     }
-    order.extend(kept);
+    order.extend(rest);
     state.order = order;
 }
 
@@ -102,7 +102,7 @@ fn take_out(
     if extra == 0 {
         return (Vec::new(), numbers);
     }
-    let before = numbers.clone();
+    let listed = numbers.clone();
     sort_for_removal(state, &mut numbers);
     let is_head = |number: &NodeIndex| state.nodes.get(*number).is_some_and(|node| node.head);
     let head = numbers.iter().position(is_head);
@@ -130,7 +130,7 @@ fn take_out(
         // The order of the nodes decides between equally good ones, and should do so in the next
         // round as in this one.
         let still = |number: &NodeIndex| state.nodes.get(*number).is_some_and(PlannedNode::stays);
-        stays = before.into_iter().filter(still).collect();
+        stays = listed.into_iter().filter(still).collect();
     }
     (gone, stays)
 }
@@ -152,27 +152,21 @@ fn sort_for_removal(state: &DecisionState, numbers: &mut [NodeIndex]) {
     });
 }
 
-/// The timeouts after which idle nodes are removed, in seconds.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Timeouts<'a> {
-    pub(crate) cluster: f64,
-    /// The timeout for pending nodes that no demand needs; `None` keeps them.
-    pub(crate) pending: Option<f64>,
-    /// The rules for keeping nodes below their resize limits; `None` gives them the same timeout as
-    /// all others.
-    pub(crate) small: Option<Keep<'a>>,
-    /// The time of the decision, in seconds since 1970.
-    pub(crate) now: f64,
-}
-
 /// Removes nodes that no demand needs and that have been idle for longer than the timeout, but none
-/// that its group's minimum needs, or that is kept ready.
-pub(crate) fn enforce_idle(state: &mut DecisionState, timeouts: Timeouts<'_>) {
+/// that its group's minimum needs, or that is kept ready. The timeouts, in seconds, are that of the cluster and
+/// that of pending nodes; without the latter these are kept. `small` has the rules for nodes below their resize
+/// limits; without them these have the same timeout as all others.
+pub(crate) fn enforce_idle(
+    state: &mut DecisionState,
+    (cluster_s, pending_s): (f64, Option<f64>),
+    small: Option<Keep<'_>>,
+    now: f64,
+) {
     let mut removal = PartialRemoval::begin(state);
     let mut numbers = state.order.clone();
     sort_for_removal(state, &mut numbers);
-    if let Some(keep) = timeouts.small {
-        keep_small(state, &numbers, keep, timeouts.cluster);
+    if let Some(keep) = small {
+        keep_small(state, &numbers, keep, cluster_s);
     }
     for number in numbers {
         let Some(node) = state.nodes.get(number) else {
@@ -185,19 +179,19 @@ pub(crate) fn enforce_idle(state: &mut DecisionState, timeouts: Timeouts<'_>) {
         // A requested launch is left out, as by Ray. It has been idle for no time, so it never goes for
         // that.
         let timeout = if matches!(node.stage(), Stage::Queued | Stage::Allocated) {
-            timeouts.pending
+            pending_s
         } else {
-            (kept_for.or(group.idle_timeout_s)).or(Some(timeouts.cluster))
+            (kept_for.or(group.idle_timeout_s())).or(Some(cluster_s))
         };
         #[expect(clippy::cast_precision_loss, reason = "Ray does so, too")]
         let is_idle_for = |timeout: f64| node.idle_ms as f64 > timeout * 1000.0;
-        let counted = node.group().map_or(0, |group| removal.left(group));
+        let counted = node.group().map_or(0, |group| removal.count(group));
         let min = group.min;
         if node.fate != Fate::Stay
             || node.head
             || !timeout.is_some_and(is_idle_for)
             || !node.is_unneeded()
-            || node.kept == Some(KeptReason::AwaitsRoom)
+            || node.keep_reason == Some(KeptReason::AwaitsRoom)
             || counted <= min
         {
             continue;
@@ -207,13 +201,14 @@ pub(crate) fn enforce_idle(state: &mut DecisionState, timeouts: Timeouts<'_>) {
         let needed_for = of_floor
             .map(|floor| floor.standby)
             .or(node.standby.needed_for());
-        let is_lately = |at: &f64| timeouts.now - at <= timeout.unwrap_or(0.0);
+        let is_lately = |at: &f64| now - at <= timeout.unwrap_or(0.0);
         let released = node.standby.released_at().filter(is_lately);
-        let kept = (needed_for.map(KeptReason::Standby)).or(released.map(KeptReason::Released));
-        if kept.is_none() {
+        let keep_reason =
+            (needed_for.map(KeptReason::Standby)).or(released.map(KeptReason::Released));
+        if keep_reason.is_none() {
             removal.remove(state, number, least, RemovalCause::Idle);
         } else if let Some(node) = state.nodes.get_mut(number) {
-            node.kept = kept;
+            node.keep_reason = keep_reason;
         }
     }
     removal.end(state);

@@ -22,21 +22,21 @@ const IDLE_MS: i64 = 5_000;
 /// A removal of several entries, with what it leaves of each group. Launches without pods are one entry for several
 /// nodes, of which a minimum may need some.
 pub(super) struct PartialRemoval {
-    left: ByGroup<u64>,
+    counts: ByGroup<u64>,
     parts: HashMap<NodeIndex, Vec<NodeIndex>>,
 }
 
 impl PartialRemoval {
     pub(super) fn begin(state: &DecisionState) -> Self {
         Self {
-            left: state.count(PlannedNode::stays),
+            counts: state.count(PlannedNode::stays),
             parts: HashMap::default(),
         }
     }
 
     /// The number of nodes of a group that stay.
-    pub(super) fn left(&self, group: GroupIndex) -> u64 {
-        self.left.count(group)
+    pub(super) fn count(&self, group: GroupIndex) -> u64 {
+        self.counts.count(group)
     }
 
     /// Removes as many nodes of an entry as its group has above `least`.
@@ -50,14 +50,14 @@ impl PartialRemoval {
         let node = state.nodes.get(number);
         let group = node.and_then(PlannedNode::group);
         let all = state.size(number);
-        let Some(left) = group.and_then(|group| self.left.get_mut(group)) else {
+        let Some(counts) = group.and_then(|group| self.counts.get_mut(group)) else {
             return;
         };
-        let count = all.min(left.saturating_sub(least));
+        let count = all.min(counts.saturating_sub(least));
         if count == 0 {
             return;
         }
-        *left -= count;
+        *counts -= count;
         let removed = if count == all {
             Some(number)
         } else {
@@ -125,7 +125,7 @@ pub(crate) fn scattered(state: &mut DecisionState, bundles: &HashSet<ShapeId>) {
     give_up(state, RemovalCause::Scattered, is_spare);
 }
 
-/// Whether an empty node of that kind could hold one of the bundles, at the size that it has or may
+/// True if an empty node of that kind could hold one of the bundles, at the size that it has or may
 /// grow to.
 fn could_hold(state: &DecisionState, node: &PlannedNode, bundles: &HashSet<ShapeId>) -> bool {
     // Whoever runs code in a Ray cluster may ask for any number of bundles, each of another shape.

@@ -21,14 +21,14 @@ pub(crate) fn give_way(state: &mut DecisionState, cores: f64) {
     let mut only_ready: Vec<NodeIndex> = state.order.clone();
     only_ready.retain(|number| state.nodes.get(*number).is_some_and(is_only_ready));
     only_ready.sort_by_key(|number| state.nodes.get(*number).map(|node| Reverse(node.idle_ms)));
-    let mut left = state.count(PlannedNode::stays);
+    let mut staying = state.count(PlannedNode::stays);
     let mut missing = cores;
     for number in only_ready {
         let Some(node) = state.nodes.get(number).filter(|_| missing > 0.0) else {
             return;
         };
         let least = state.group(node).map_or(0, |group| group.config.min);
-        let of_group = node.group().and_then(|group| left.get_mut(group));
+        let of_group = node.group().and_then(|group| staying.get_mut(group));
         let Some(counted) = of_group.filter(|counted| **counted > least) else {
             continue;
         };

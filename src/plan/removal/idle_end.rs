@@ -17,7 +17,7 @@ const LONGEST_GAP_S: f64 = 60.0;
 /// more often, so that rounds of a cluster at rest can be spared.
 const NOTED_S: f64 = 20.0;
 
-/// Whether the cluster is to end now, and since when nobody has used it.
+/// The end of the cluster, if it is to end now, and the memory of since when nobody has used it.
 pub(crate) fn decide(
     snapshot: &Snapshot,
     strategy: Strategy,
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn only_time_counts_in_which_it_was_known_that_nobody_used_the_cluster() {
         let round = |memory, head: &str, now| decide(&moment(memory, head), Strategy::Rayfit, now);
-        // Whether the cluster ends at a last moment, after one every ten seconds until the first.
+        // True if the cluster ends at a last moment, after one every ten seconds until the first.
         let ends = |quiet: f64, head: &str, last: f64| {
             let mut memory = None;
             let mut now = 0.0;

@@ -60,7 +60,7 @@ pub(crate) fn keep_small(
     timeout: f64,
 ) {
     let mut places: HashMap<Option<GroupIndex>, u64> = HashMap::default();
-    let mut learnt: HashMap<Option<GroupIndex>, Option<Vec<LearntKeep>>> = HashMap::default();
+    let mut learnt: HashMap<Option<GroupIndex>, Option<Vec<Choice>>> = HashMap::default();
     for number in order.iter().rev() {
         let Some(node) = state.nodes.get_mut(*number) else {
             continue;
@@ -73,8 +73,8 @@ pub(crate) fn keep_small(
         let Some(resize) = resize.filter(|resize| is_idle && resize.is_below_limits()) else {
             continue;
         };
-        let own = group.and_then(|group| state.groups.get(group)?.config.idle_timeout_s);
-        let timeout = own.unwrap_or(timeout);
+        let of_group = group.and_then(|group| state.groups.get(group)?.config.idle_timeout_s());
+        let timeout = of_group.unwrap_or(timeout);
         let place = places.entry(group).or_default();
         *place += 1;
         // More pods may be idle than ever had work at once.
@@ -93,12 +93,12 @@ pub(crate) fn keep_small(
         });
         if let Some(learnt) = learnt {
             let place = usize::try_from(*place - 1).ok();
-            let kept = place.and_then(|place| learnt.get(place)).copied();
-            resize.kept_for = kept.map(|kept| kept.seconds);
-            resize.of_gaps = kept.map(|kept| kept.of_gaps);
+            let stay = place.and_then(|place| learnt.get(place)).copied();
+            resize.kept_for = stay.map(|stay| stay.seconds);
+            resize.of_gaps = stay.map(|stay| stay.of_gaps);
         } else {
-            let kept = timeout * times(ratio, *place, most);
-            resize.kept_for = Some(kept.min(keep.longest)).filter(|kept| *kept > timeout);
+            let stay = timeout * times(ratio, *place, most);
+            resize.kept_for = Some(stay.min(keep.longest)).filter(|stay| *stay > timeout);
         }
     }
 }
@@ -115,15 +115,6 @@ fn times(ratio: f64, place: u64, most: u64) -> f64 {
     1.0 + SPENT * (ratio - 1.0) * most / (place * sum)
 }
 
-/// The time for which a pod is kept, and the gaps from which it was learnt.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct LearntKeep {
-    /// The seconds from the end of a burst.
-    seconds: f64,
-    /// The gaps, and how many ended in that time.
-    of_gaps: GapsSeen,
-}
-
 /// For each of so many pods, the one that is kept for longest first, for how long it is kept beyond
 /// `timeout`, and at most for `longest`. `money` is how many seconds of small pods one gap may
 /// cost. Nothing, if too few gaps have been seen.
@@ -138,7 +129,7 @@ fn by_gaps(
     (timeout, longest): (f64, f64),
     pods: u64,
     mut money: f64,
-) -> Option<Vec<LearntKeep>> {
+) -> Option<Vec<Choice>> {
     let places = (1..=pods.min(MOST_PODS)).map(|place| gaps(bursts, place));
     let places = places.take_while(|gaps| gaps.len() >= FEWEST);
     let choices: Vec<Vec<Choice>> = places
@@ -154,12 +145,12 @@ fn by_gaps(
         let mut best: Option<(&mut Option<Choice>, Choice, f64)> = None;
         let mut of_best = f64::NEG_INFINITY;
         for (choices, now) in choices.iter().zip(&mut chosen) {
-            let (found, cost) = now.map_or((0.0, 0.0), |now| (now.found, now.cost));
+            let (share, cost) = now.map_or((0.0, 0.0), |now| (now.share, now.cost));
             let mut step = None;
-            for choice in choices.iter().filter(|choice| choice.found > found) {
+            for choice in choices.iter().filter(|choice| choice.share > share) {
                 let more = choice.cost - cost;
                 // A choice that costs nothing more is worth the most, and not a division by zero.
-                let worth = (choice.found - found) / more.max(f64::MIN_POSITIVE);
+                let worth = (choice.share - share) / more.max(f64::MIN_POSITIVE);
                 if more <= money && worth > of_best {
                     (of_best, step) = (worth, Some((*choice, more)));
                 }
@@ -174,17 +165,20 @@ fn by_gaps(
         money -= more;
         *now = Some(choice);
     }
-    let mut kept: Vec<LearntKeep> = chosen.into_iter().flatten().map(|one| one.keep).collect();
-    kept.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
-    Some(kept)
+    let mut stay: Vec<Choice> = chosen.into_iter().flatten().collect();
+    stay.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+    Some(stay)
 }
 
 /// A time for which a pod may be kept, with what it brings and costs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Choice {
-    keep: LearntKeep,
+    /// The seconds from the end of a burst.
+    seconds: f64,
+    /// The gaps from which it was learnt, and how many ended in that time.
+    of_gaps: GapsSeen,
     /// The part of the gaps that end in that time, and not before.
-    found: f64,
+    share: f64,
     /// Seconds for which the pod is kept beyond the timeout, on average.
     cost: f64,
 }
@@ -206,17 +200,15 @@ fn choices(gaps: &[f64], timeout: f64, longest: f64) -> Vec<Choice> {
         .filter(|seconds| *seconds > timeout)
         .map(|seconds| {
             let ended = gaps.iter().filter(|gap| **gap <= seconds);
-            let found = ended.clone().filter(|gap| **gap > timeout).count();
+            let share = ended.clone().filter(|gap| **gap > timeout).count();
             let beyond = gaps.iter().map(|gap| (gap.min(seconds) - timeout).max(0.0));
             Choice {
-                keep: LearntKeep {
-                    seconds,
-                    of_gaps: GapsSeen {
-                        seen: gaps.len() as u64,
-                        ended: ended.count() as u64,
-                    },
+                seconds,
+                of_gaps: GapsSeen {
+                    count: gaps.len() as u64,
+                    ended: ended.count() as u64,
                 },
-                found: found as f64 / count,
+                share: share as f64 / count,
                 cost: beyond.sum::<f64>() / count,
             }
         })
@@ -239,11 +231,11 @@ mod tests {
 
     #[test]
     fn a_gap_twice_as_long_finds_half_as_many() {
-        let kept = |gap: f64| {
-            let kept = (1..=64).map(|place| times(8.0, place, 64) - 1.0);
-            kept.filter(|times| *times >= gap).count()
+        let stay = |gap: f64| {
+            let stay = (1..=64).map(|place| times(8.0, place, 64) - 1.0);
+            stay.filter(|times| *times >= gap).count()
         };
-        assert_eq!((kept(2.0), kept(4.0), kept(8.0)), (23, 11, 5));
+        assert_eq!((stay(2.0), stay(4.0), stay(8.0)), (23, 11, 5));
     }
 
     /// Bursts of so many pods that last a minute, with these gaps between them.
@@ -260,35 +252,35 @@ mod tests {
 
     #[test]
     fn a_pod_is_kept_until_the_next_burst_comes() {
-        let seen = bursts(8, &[300.0, 310.0, 290.0, 305.0]);
+        let gaps_seen = bursts(8, &[300.0, 310.0, 290.0, 305.0]);
         // 240 s beyond the timeout cost each of them, so the money keeps three.
-        let kept = by_gaps(&seen, (60.0, 900.0), 8, 800.0).unwrap();
-        assert_eq!(kept.len(), 3);
-        assert!((kept[0].seconds - 330.0).abs() < 0.1, "{kept:?}");
-        assert_eq!(kept[0].of_gaps, GapsSeen { seen: 4, ended: 4 });
+        let stay = by_gaps(&gaps_seen, (60.0, 900.0), 8, 800.0).unwrap();
+        assert_eq!(stay.len(), 3);
+        assert!((stay[0].seconds - 330.0).abs() < 0.1, "{stay:?}");
+        assert_eq!(stay[0].of_gaps, GapsSeen { count: 4, ended: 4 });
     }
 
     #[test]
     fn nothing_is_spent_where_no_gap_ends_in_time() {
-        let seen = bursts(8, &[2000.0; 5]);
-        assert_eq!(by_gaps(&seen, (60.0, 900.0), 8, 1e6), Some(Vec::new()));
+        let gaps_seen = bursts(8, &[2000.0; 5]);
+        assert_eq!(by_gaps(&gaps_seen, (60.0, 900.0), 8, 1e6), Some(Vec::new()));
     }
 
     #[test]
     fn few_gaps_teach_nothing() {
-        let seen = bursts(8, &[300.0; 3]);
-        assert_eq!(by_gaps(&seen, (60.0, 900.0), 8, 1e6), None);
+        let gaps_seen = bursts(8, &[300.0; 3]);
+        assert_eq!(by_gaps(&gaps_seen, (60.0, 900.0), 8, 1e6), None);
     }
 
     /// Most bursts need two pods, and every fourth one eight.
     #[test]
     fn pods_that_are_seldom_needed_are_kept_for_what_they_are_needed_for() {
-        let mut seen = bursts(2, &[100.0; 15]);
-        for burst in seen.iter_mut().step_by(4) {
+        let mut gaps_seen = bursts(2, &[100.0; 15]);
+        for burst in gaps_seen.iter_mut().step_by(4) {
             burst.pods = 8;
         }
-        let kept = by_gaps(&seen, (60.0, 900.0), 8, 1e6).unwrap();
-        assert!((kept[0].seconds - 110.0).abs() < 0.1, "{kept:?}");
-        assert_eq!(kept.len(), 2, "three gaps of the others are too few");
+        let stay = by_gaps(&gaps_seen, (60.0, 900.0), 8, 1e6).unwrap();
+        assert!((stay[0].seconds - 110.0).abs() < 0.1, "{stay:?}");
+        assert_eq!(stay.len(), 2, "three gaps of the others are too few");
     }
 }

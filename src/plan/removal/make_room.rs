@@ -25,8 +25,8 @@ use crate::plan::packing::fit::FitTrial;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::removal::unplaced::{UnplacedPod, is_refused, suits, unscheduled};
 use crate::plan::shrink::about_to_go;
+use crate::plan::situation::Situation;
 use crate::ray::resource::Amounts;
-use crate::snapshot::history::{History, RoomMemory};
 use crate::snapshot::pod::Pod;
 
 /// Seconds for which a node has been idle before it makes room: between two tasks of one burst a
@@ -37,59 +37,38 @@ const IDLE_S: f64 = 10.0;
 /// The most steps for looking for room. They do not count towards the work budget of the decision.
 const STEPS: u64 = 1_000_000;
 
-/// The same, of looking for idle nodes that wait for room. Few do, and those that are not found go a moment
+/// The most steps for looking for idle nodes that wait for room. Few do, and those that are not found go a moment
 /// too early.
 const WAITING_STEPS: u64 = 10_000;
 
-/// For so many Kubernetes nodes it is remembered at the most that they have room. Of any further one, room counts for
+/// The most Kubernetes nodes of which it is remembered that they have room. On any further one, room counts for
 /// as long as it is there.
 const MOST: usize = 1000;
 
-/// The pods and memory that making room needs besides the nodes.
-pub(crate) struct RoomContext<'a> {
-    pub(crate) own: &'a [Pod<'a>],
-    /// The pods whose Ray node is draining, or has stopped: they go.
-    pub(crate) leaving: Vec<&'a Pod<'a>>,
-    /// The time since which Kubernetes nodes had had room for pods that wait, as of the decision
-    /// before.
-    pub(crate) rooms: &'a RoomMemory,
-    /// The idle timeout of the cluster, in seconds.
-    pub(crate) idle_timeout_s: f64,
-    /// The time of the decision, in seconds since 1970.
-    pub(crate) now: f64,
-}
-
-impl<'a> RoomContext<'a> {
-    pub(crate) fn new(
-        own: &'a [Pod<'a>],
-        leftovers: &Leftovers<'a>,
-        history: &'a History,
-        (idle_timeout_s, now): (f64, f64),
-    ) -> Self {
-        let leaving = leftovers.draining.iter().chain(&leftovers.stopped);
-        // A pod that has ended takes nothing of its Kubernetes node any more.
-        let leaving = leaving.copied().filter(|pod| !pod.ended);
-        Self {
-            own,
-            leaving: leaving.collect(),
-            rooms: &history.rooms,
-            idle_timeout_s,
-            now,
-        }
-    }
+/// The pods whose Ray node is draining, or has stopped: they go. One that has ended takes nothing of its Kubernetes
+/// node any more.
+fn leaving<'l, 'a>(leftovers: &'l Leftovers<'a>) -> impl Iterator<Item = &'a Pod<'a>> + 'l {
+    let leaving = leftovers.draining.iter().chain(&leftovers.stopped);
+    leaving.copied().filter(|pod| !pod.ended)
 }
 
 /// Removes idle nodes in whose room the demand in `left` could run, or a pod that the scheduler
 /// cannot place and that demand needs.
 pub(crate) fn make_room(
     state: &mut DecisionState,
-    context: &RoomContext<'_>,
-    left: &[RequestBatch],
+    situation: &Situation<'_>,
+    leftovers: &Leftovers<'_>,
+    idle_timeout_s: f64,
+    rest: &[RequestBatch],
 ) {
-    let pods: HashMap<&str, &Pod<'_>> = context.own.iter().map(|pod| (pod.name, pod)).collect();
-    let mut rooms = Rooms::of(state, context, &pods);
+    let pods: HashMap<&str, &Pod<'_>> = situation
+        .own_pods
+        .iter()
+        .map(|pod| (pod.name, pod))
+        .collect();
+    let mut rooms = Rooms::of(state, situation, leftovers, idle_timeout_s, &pods);
     let waiting = unscheduled(state, &pods);
-    rooms.remember(state, &waiting, context);
+    rooms.remember(state, &waiting, situation);
     if rooms.idle.iter().all(Vec::is_empty) {
         return;
     }
@@ -97,11 +76,11 @@ pub(crate) fn make_room(
     let mut refused = None;
     for waiting in waiting {
         // Equal pods, one after the other, find no room either.
-        if refused != Some(waiting) && !rooms.for_pod(state, waiting, context.now) {
+        if refused != Some(waiting) && !rooms.for_pod(state, waiting, situation.now) {
             refused = Some(waiting);
         }
     }
-    for batch in left {
+    for batch in rest {
         for _ in 0..batch.count {
             if state.work.is_over() || !rooms.for_growth(state, *batch) {
                 break;
@@ -116,15 +95,23 @@ pub(crate) fn make_room(
 /// kept for that any more.
 pub(crate) fn await_room(
     state: &mut DecisionState,
-    context: &RoomContext<'_>,
-    left: &[RequestBatch],
+    situation: &Situation<'_>,
+    leftovers: &Leftovers<'_>,
+    idle_timeout_s: f64,
+    rest: &[RequestBatch],
 ) {
     let goes = |pod: &Pod<'_>| pod.deleting && !pod.ended;
-    if left.is_empty() || context.leaving.is_empty() && !context.own.iter().any(goes) {
+    if rest.is_empty()
+        || leaving(leftovers).next().is_none() && !situation.own_pods.iter().any(goes)
+    {
         return;
     }
-    let pods: HashMap<&str, &Pod<'_>> = context.own.iter().map(|pod| (pod.name, pod)).collect();
-    let rooms = Rooms::of(state, context, &pods);
+    let pods: HashMap<&str, &Pod<'_>> = situation
+        .own_pods
+        .iter()
+        .map(|pod| (pod.name, pod))
+        .collect();
+    let rooms = Rooms::of(state, situation, leftovers, idle_timeout_s, &pods);
     let growing = rooms.growing.enumerate();
     let growing = growing.filter(|(at, _)| rooms.is_left.contains(at));
     let growing = growing.flat_map(|(at, numbers)| numbers.iter().map(move |number| (at, *number)));
@@ -135,14 +122,14 @@ pub(crate) fn await_room(
     // With a short idle timeout they would be removed a moment before there is room.
     let mut idle: Vec<_> = growing.filter(|(_, number)| is_idle(*number)).collect();
     let work = std::mem::replace(&mut state.work, WorkBudget::new(WAITING_STEPS));
-    for batch in left {
+    for batch in rest {
         let mut count = batch.count;
         idle.retain(|(at, number)| {
             let stays = count > 0
                 && state.work.spend(1)
-                && could_take(state, *number, &rooms.left[*at], *batch);
+                && could_take(state, *number, &rooms.rest[*at], *batch);
             if stays && let Some(node) = state.nodes.get_mut(*number) {
-                node.kept = Some(KeptReason::AwaitsRoom);
+                node.keep_reason = Some(KeptReason::AwaitsRoom);
                 count -= 1;
             }
             !stays
@@ -157,7 +144,7 @@ type Idle = (NodeIndex, Amounts);
 /// Room on the Kubernetes nodes, and the nodes on them.
 struct Rooms {
     /// The headroom of each Kubernetes node when all pods have gone that are to go.
-    left: List<KubeNodeIndex, NodeHeadroom>,
+    rest: List<KubeNodeIndex, NodeHeadroom>,
     /// The cores that pods on it are about to give up.
     shrinks: List<KubeNodeIndex, f64>,
     /// The idle nodes on it that may go, the one last that has been idle for longest.
@@ -173,11 +160,13 @@ struct Rooms {
 impl Rooms {
     fn of(
         state: &DecisionState,
-        context: &RoomContext<'_>,
+        situation: &Situation<'_>,
+        leftovers: &Leftovers<'_>,
+        idle_timeout_s: f64,
         pods: &HashMap<&str, &Pod<'_>>,
     ) -> Self {
         let mut rooms = Self {
-            left: state.headrooms.clone(),
+            rest: state.headrooms.clone(),
             shrinks: state.headrooms.map(|_| 0.0),
             idle: state.headrooms.map(|_| Vec::new()),
             growing: state.headrooms.map(|_| Vec::new()),
@@ -188,17 +177,19 @@ impl Rooms {
         let names: HashMap<&str, KubeNodeIndex> =
             names.map(|(at, one)| (one.node.as_str(), at)).collect();
         let place = |pod: &Pod<'_>| pod.node.and_then(|node| names.get(node)).copied();
-        let leaving = context.leaving.iter().copied();
-        let deleted = context.own.iter().filter(|pod| pod.deleting && !pod.ended);
+        let deleted = situation
+            .own_pods
+            .iter()
+            .filter(|pod| pod.deleting && !pod.ended);
         let goes = |node: &&PlannedNode| matches!(node.fate, Fate::Remove(_));
         let removed = state.in_order().filter(goes);
         let removed = removed.filter_map(|node| pods.get(node.pod()?).copied());
         let mut going: HashMap<&str, &Pod<'_>> = HashMap::default();
-        for pod in leaving.chain(deleted).chain(removed) {
+        for pod in leaving(leftovers).chain(deleted).chain(removed) {
             if going.insert(pod.name, pod).is_none()
-                && let Some(left) = place(pod).and_then(|at| rooms.left.get_mut(at))
+                && let Some(rest) = place(pod).and_then(|at| rooms.rest.get_mut(at))
             {
-                left.put(pod.requests());
+                rest.put(pod.requests());
                 rooms.is_left.extend(place(pod));
             }
         }
@@ -218,7 +209,7 @@ impl Rooms {
                 continue;
             }
             if let Some(resize) = &node.resize {
-                rooms.shrinks[at] += about_to_go(resize, context.now);
+                rooms.shrinks[at] += about_to_go(resize, situation.now);
                 if resize.can_grow() {
                     rooms.growing[at].push(number);
                 }
@@ -230,7 +221,7 @@ impl Rooms {
                 // A host goes with its whole replica only, and that may be on other Kubernetes
                 // nodes.
                 && group.hosts <= 1
-                && may_go(state, node, context.idle_timeout_s)
+                && may_go(state, node, idle_timeout_s)
             {
                 *above -= 1;
                 rooms.idle[at].push((number, pod.requests()));
@@ -245,26 +236,26 @@ impl Rooms {
         &self,
         state: &mut DecisionState,
         waiting: &[UnplacedPod],
-        context: &RoomContext<'_>,
+        situation: &Situation<'_>,
     ) {
         let mut groups = HashSet::default();
-        for (group, asked) in waiting {
+        for (group, amounts) in waiting {
             // Pods of one group mostly ask for the same.
             if !groups.insert(*group) {
                 continue;
             }
             let name = state.name(*group).to_owned();
-            let before = context.rooms.get(&name);
-            for (at, room) in self.left.enumerate() {
-                if !room.holds(*asked, 0.0)
+            let remembered = situation.history().rooms.get(&name);
+            for (at, room) in self.rest.enumerate() {
+                if !room.holds(*amounts, 0.0)
                     || self.is_left.contains(&at)
                     || !self.may_run(state, *group, at)
                 {
                     continue;
                 }
-                let since = before.and_then(|nodes| nodes.get(&room.node));
+                let since = remembered.and_then(|nodes| nodes.get(&room.node));
                 // The clock may have been set back.
-                let since = since.map_or(context.now, |since| since.min(context.now));
+                let since = since.map_or(situation.now, |since| since.min(situation.now));
                 if state.rooms.values().map(BTreeMap::len).sum::<usize>() < MOST {
                     let nodes = state.rooms.entry(name.clone()).or_default();
                     nodes.insert(room.node.clone(), since);
@@ -273,25 +264,25 @@ impl Rooms {
         }
     }
 
-    /// Whether a pod of a group may run on a Kubernetes node, as far as is known.
+    /// True if a pod of a group may run on a Kubernetes node, as far as is known.
     fn may_run(&self, state: &DecisionState, group: GroupIndex, at: KubeNodeIndex) -> bool {
-        let mut there = self.groups[at].iter();
-        there.any(|there| suits(state, group, Some(*there)))
+        let mut neighbour = self.groups[at].iter();
+        neighbour.any(|neighbour| suits(state, group, Some(*neighbour)))
     }
 
     /// Makes room for a pod. Returns whether there is any.
     fn for_pod(
         &mut self,
         state: &mut DecisionState,
-        (group, asked): UnplacedPod,
+        (group, amounts): UnplacedPod,
         now: f64,
     ) -> bool {
         let makes = |(number, _): &Idle| {
-            let there = state.nodes.get(*number).and_then(PlannedNode::group);
-            suits(state, group, there)
+            let neighbour = state.nodes.get(*number).and_then(PlannedNode::group);
+            suits(state, group, neighbour)
         };
         let holds = |at: KubeNodeIndex, gone: &[Idle], room: &NodeHeadroom| {
-            room.holds(asked, self.shrinks[at])
+            room.holds(amounts, self.shrinks[at])
                 && gone.iter().all(makes)
                 && (!gone.is_empty()
                     || self.may_run(state, group, at) && !is_refused(state, (group, at), now))
@@ -300,7 +291,7 @@ impl Rooms {
             return false;
         };
         self.remove(state, at, count);
-        self.left[at].take(asked);
+        self.rest[at].take(amounts);
         true
     }
 
@@ -331,7 +322,7 @@ impl Rooms {
     ) -> Option<(KubeNodeIndex, usize)> {
         let mut best: Option<(KubeNodeIndex, usize)> = None;
         for (at, idle) in self.idle.enumerate() {
-            let mut room = self.left[at].clone();
+            let mut room = self.rest[at].clone();
             // Only fewer is better, so of equally good Kubernetes nodes the first one is kept.
             let most = best.map_or(idle.len(), |(_, fewest)| fewest.saturating_sub(1));
             for count in 0..=most.min(idle.len()) {
@@ -339,8 +330,8 @@ impl Rooms {
                     return None;
                 }
                 let kept = idle.len() - count;
-                if let Some((_, asked)) = idle.get(kept) {
-                    room.put(*asked);
+                if let Some((_, amounts)) = idle.get(kept) {
+                    room.put(*amounts);
                 }
                 let gone = idle.get(kept..).unwrap_or_default();
                 if suffices(at, gone, &room) {
@@ -358,10 +349,10 @@ impl Rooms {
     /// Removes so many of the idle nodes on a Kubernetes node.
     fn remove(&mut self, state: &mut DecisionState, at: KubeNodeIndex, count: usize) {
         for _ in 0..count {
-            let Some((number, asked)) = self.idle[at].pop() else {
+            let Some((number, amounts)) = self.idle[at].pop() else {
                 return;
             };
-            self.left[at].put(asked);
+            self.rest[at].put(amounts);
             self.is_left.insert(at);
             self.growing[at].retain(|growing| *growing != number);
             if let Some(node) = state.nodes.get_mut(number) {
@@ -371,16 +362,16 @@ impl Rooms {
     }
 }
 
-/// Whether an idle node may go before its idle timeout.
+/// True for an idle node that may go before its idle timeout.
 #[expect(clippy::cast_precision_loss, reason = "milliseconds")]
 fn may_go(state: &DecisionState, node: &PlannedNode, of_cluster: f64) -> bool {
-    let of_group = state.group(node).and_then(|of| of.config.idle_timeout_s);
+    let of_group = state.group(node).and_then(|of| of.config.idle_timeout_s());
     let idle_s = IDLE_S.min(of_group.unwrap_or(of_cluster) / 2.0);
     let is_idle = node.is_idle_worker() && node.idle_ms as f64 >= idle_s * 1000.0;
     is_idle && !state.is_on_standby(node)
 }
 
-/// Whether a running node could take a unit of the batch, if its Kubernetes node had so much left.
+/// True if a running node could take a unit of the batch, given so much room on its Kubernetes node.
 fn could_take(
     state: &DecisionState,
     number: NodeIndex,

@@ -7,6 +7,7 @@
 
 use crate::hash::HashMap;
 use crate::plan::list::{GroupIndex, KubeNodeIndex};
+use crate::plan::nodes::group::suits_room_of;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::state::DecisionState;
 use crate::ray::resource::Amounts;
@@ -37,21 +38,25 @@ pub(crate) fn unscheduled(
     let numbers = state.order.iter().filter(|number| required.holds(**number));
     let nodes = numbers.filter_map(|number| state.nodes.get(*number));
     let waiting = nodes.filter(|node| node.unschedulable_s.is_some());
-    let asked = |node: &PlannedNode| {
+    let unplaced = |node: &PlannedNode| {
         let pod = pods.get(node.pod()?).filter(lacks_size)?;
         Some((node.group()?, pod.requests()))
     };
-    waiting.filter_map(asked).collect()
+    waiting.filter_map(unplaced).collect()
 }
 
-/// Whether a pod of one group can run where a pod of the other one runs, as far as is known.
-pub(crate) fn suits(state: &DecisionState, group: GroupIndex, there: Option<GroupIndex>) -> bool {
+/// True if a pod of one group can run where a pod of the other one runs, as far as is known.
+pub(crate) fn suits(
+    state: &DecisionState,
+    group: GroupIndex,
+    neighbour: Option<GroupIndex>,
+) -> bool {
     let config = |group: GroupIndex| state.groups.get(group).map(|group| &group.config);
-    let configs = config(group).zip(there.and_then(config));
-    configs.is_some_and(|(group, there)| group.suits_room_of(there))
+    let configs = config(group).zip(neighbour.and_then(config));
+    configs.is_some_and(|(group, neighbour)| suits_room_of(group, neighbour))
 }
 
-/// Whether the scheduler has had the time to put a pod of the group onto the Kubernetes node, and has not.
+/// True if the scheduler has had the time to put a pod of the group onto the Kubernetes node, and has not.
 pub(crate) fn is_refused(
     state: &DecisionState,
     (group, at): (GroupIndex, KubeNodeIndex),

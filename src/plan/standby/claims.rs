@@ -1,33 +1,27 @@
 //! Claims of demand that was served before and still waits for room, which standby must not take.
 
 use crate::hash::{HashMap, HashSet};
-use crate::plan::demand::requests::Demand;
 use crate::plan::growth::size::cores;
-use crate::plan::list::{DemandIndex, List};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::PlannedNode;
+use crate::plan::nodes::rows::Leftovers;
 use crate::plan::packing::state::DecisionState;
-use crate::snapshot::history::History;
+use crate::plan::situation::Situation;
 use crate::snapshot::pod::Pod;
-
-/// The parts of a decision that finding room needs besides the nodes.
-pub(crate) struct StandbyContext<'a> {
-    pub(crate) own: &'a [Pod<'a>],
-    /// The pods whose Ray node is draining.
-    pub(crate) draining: &'a [&'a Pod<'a>],
-    /// The history of earlier rounds: among it standby nodes, and nodes above a maximum.
-    pub(crate) history: &'a History,
-    /// The demands; what is kept ready is numbered after them.
-    pub(crate) demands: &'a List<DemandIndex, Demand<'a>>,
-    /// The time of the decision, in seconds since 1970.
-    pub(crate) now: f64,
-}
 
 /// The cores that demand lacks while it waits for room that standby nodes may take, beyond those of pods about to
 /// go, which can be 0 until the scheduler has placed its pods; and whether a node that demand needs has no Kubernetes
 /// node yet, so that nothing is launched that could take its place.
-pub(super) fn claims(state: &DecisionState, context: &StandbyContext<'_>) -> (Option<f64>, bool) {
-    let pods: HashMap<&str, &Pod<'_>> = context.own.iter().map(|pod| (pod.name, pod)).collect();
+pub(super) fn claims(
+    state: &DecisionState,
+    situation: &Situation<'_>,
+    leftovers: &Leftovers<'_>,
+) -> (Option<f64>, bool) {
+    let pods: HashMap<&str, &Pod<'_>> = situation
+        .own_pods
+        .iter()
+        .map(|pod| (pod.name, pod))
+        .collect();
     let cpu = |pod: &Pod<'_>| pod.requests().cpu.map_or(0.0, cores);
     let required = state.required();
     let (mut cores_short, mut begins) = (0.0, false);
@@ -54,16 +48,19 @@ pub(super) fn claims(state: &DecisionState, context: &StandbyContext<'_>) -> (Op
     // Pods that go already make room, too, if that is soon: not a pod that is still there
     // when its grace period is over, as on a Kubernetes node that is gone, and not one
     // above a maximum, which may finish its work.
-    let is_soon = |pod: &&Pod<'_>| pod.killed_at().is_some_and(|at| at > context.now);
-    let deleted = context.own.iter().filter(|pod| pod.deleting && !pod.ended);
-    let works = |pod: &Pod<'_>| context.history.excess.contains_key(pod.name);
-    let draining = context.draining.iter().copied();
+    let is_soon = |pod: &&Pod<'_>| pod.killed_at().is_some_and(|at| at > situation.now);
+    let deleted = situation
+        .own_pods
+        .iter()
+        .filter(|pod| pod.deleting && !pod.ended);
+    let works = |pod: &Pod<'_>| situation.history().excess.contains_key(pod.name);
+    let draining = leftovers.draining.iter().copied();
     let draining = draining.filter(|pod| !pod.deleting && !works(pod));
     let removed = state.in_order().filter(|node| !node.stays());
     let removed = removed.filter_map(PlannedNode::pod);
     let removed = removed.filter_map(|name| pods.get(name).copied());
-    let mut seen = HashSet::default();
+    let mut counted = HashSet::default();
     let freed = deleted.filter(is_soon).chain(draining).chain(removed);
-    let freed = freed.filter(|pod| seen.insert(pod.name)).map(cpu);
+    let freed = freed.filter(|pod| counted.insert(pod.name)).map(cpu);
     (Some((cores_short - freed.sum::<f64>()).max(0.0)), begins)
 }

@@ -5,9 +5,9 @@
 //! launch and no growth from that demand, and gives way to it. No pod grows because of it: room to
 //! grow into counts as free, because it costs nothing until somebody needs it.
 //!
-//! `wanted` says what is to be kept ready at a moment, `ready` finds the nodes for it, and `claims` what
+//! `goals` says what is to be kept ready at a moment, `ready` finds the nodes for it, and `claims` what
 //! demand still waits for.
 
 pub(crate) mod claims;
+pub(crate) mod goals;
 pub(crate) mod ready;
-pub(crate) mod wanted;

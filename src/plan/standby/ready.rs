@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use crate::hash::HashSet;
 use crate::plan::demand::requests::{Demand, RequestBatch};
 use crate::plan::demand::shape::Shape;
-use crate::plan::list::{DemandIndex, GroupIndex, List, ListPosition, NodeIndex, StandbyIndex};
+use crate::plan::list::{DemandIndex, GroupIndex, List, NodeIndex, StandbyIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode};
+use crate::plan::nodes::rows::Leftovers;
 use crate::plan::nodes::standby_role::StandbyRole;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
@@ -16,8 +17,9 @@ use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::state::{DecisionState, Floor, PlannedGroup};
 use crate::plan::removal::give_way;
-use crate::plan::standby::claims::{StandbyContext, claims};
-use crate::plan::standby::wanted::Wanted;
+use crate::plan::situation::Situation;
+use crate::plan::standby::claims::claims;
+use crate::plan::standby::goals::StandbyGoals;
 use crate::snapshot::gcs::ResourceRequest;
 
 /// The most steps for finding room for standby. They never count towards the work budget of the
@@ -32,7 +34,7 @@ pub(crate) struct StandbyDemand {
     /// The number of requests to have room for, or of nodes to have.
     pub(crate) count: u64,
     /// The number of them that there is no room for.
-    pub(crate) left: u64,
+    pub(crate) shortfall: u64,
     /// Of a minimum, the number of nodes, by the step in which they come.
     pub(crate) nodes: Vec<(PlacementStep, u64)>,
 }
@@ -51,12 +53,14 @@ pub(crate) enum StandbyKind {
 /// their way that are for that alone.
 pub(crate) fn keep_ready(
     state: &mut DecisionState,
-    wanted: &Wanted,
-    context: &StandbyContext<'_>,
+    goals: &StandbyGoals,
+    situation: &Situation<'_>,
+    leftovers: &Leftovers<'_>,
+    demands: &List<DemandIndex, Demand<'_>>,
 ) -> (Option<List<StandbyIndex, StandbyDemand>>, HashSet<String>) {
-    let (cores_short, begins) = claims(state, context);
+    let (cores_short, begins) = claims(state, situation, leftovers);
     let launch = cores_short.is_none() && !begins;
-    let kept = place(state, wanted, context.demands, launch);
+    let standby_demands = place(state, goals, demands, launch);
     let required = state.required();
     let only_ready = state.order.iter().filter_map(|number| {
         let is_required = required.holds(*number);
@@ -73,19 +77,21 @@ pub(crate) fn keep_ready(
         for group in state.groups.iter_mut() {
             group.floor = None;
         }
-        return (kept, only_ready);
+        return (standby_demands, only_ready);
     }
     // Idle nodes that are not needed on standby any more remember since when that has been so.
     for node in state.nodes.iter_mut() {
-        let known = node.pod().and_then(|pod| context.history.standby.get(pod));
+        let memory = node
+            .pod()
+            .and_then(|pod| situation.history().standby.get(pod));
         let is_free = node.is_idle() && node.fate == Fate::Stay;
-        if let Some(memory) = known.filter(|_| is_free && node.standby.needed_for().is_none()) {
+        if let Some(memory) = memory.filter(|_| is_free && node.standby.needed_for().is_none()) {
             // The need goes up and down with demand, and nodes should not come and go with it.
-            let released = memory.released_at.unwrap_or(context.now);
-            node.standby = StandbyRole::Released(released.min(context.now));
+            let released = memory.released_at.unwrap_or(situation.now);
+            node.standby = StandbyRole::Released(released.min(situation.now));
         }
     }
-    (kept, only_ready)
+    (standby_demands, only_ready)
 }
 
 /// The problem that says that finding room took too many steps.
@@ -100,26 +106,26 @@ pub(crate) fn given_up() -> Problem {
 /// Places what is wanted. `None` if that takes too many steps; then nothing is kept ready.
 fn place(
     state: &mut DecisionState,
-    wanted: &Wanted,
+    goals: &StandbyGoals,
     demands: &List<DemandIndex, Demand<'_>>,
     launch: bool,
 ) -> Option<List<StandbyIndex, StandbyDemand>> {
-    let before = state.nodes.clone();
+    let nodes_then = state.nodes.clone();
     let (order, headrooms, is_cut) = (state.order.clone(), state.headrooms.clone(), state.is_cut);
     let work = std::mem::replace(&mut state.work, WorkBudget::new(STEPS));
     for number in state.nodes.positions() {
         // A part that is split off says so by this number.
         state.nodes[number].born = number;
     }
-    let mut kept = List::default();
-    minima(state, wanted, launch, &mut kept);
-    headroom(state, wanted, demands, launch, &mut kept);
+    let mut standby_demands = List::default();
+    minima(state, goals, launch, &mut standby_demands);
+    headroom(state, goals, demands, launch, &mut standby_demands);
     let is_over = state.work.is_over();
     // Nothing grows for what is kept ready, so it takes no headroom. Where a maximum leaves no room
     // for it, its own report says so.
     (state.headrooms, state.is_cut, state.work) = (headrooms, is_cut, work);
     if is_over {
-        (state.nodes, state.order) = (before, order);
+        (state.nodes, state.order) = (nodes_then, order);
         state.groups.iter_mut().for_each(|group| group.floor = None);
         return None;
     }
@@ -129,31 +135,31 @@ fn place(
         let node = &mut state.nodes[number];
         let (takes, count) = (std::mem::take(&mut node.takes), node.count);
         let standby = takes.iter().find_map(|take| demands.behind(take.demand));
-        let standby = (node.standby.needed_for()).or(standby.map(StandbyIndex::at));
-        let is_launched = if let Some(was) = before.get(number).or_else(|| before.get(node.born)) {
-            node.clone_from(was);
-            matches!(was.standby, StandbyRole::Launched(_))
-        } else {
-            node.placed = [Vec::new(), Vec::new()];
-            true
-        };
+        let standby = (node.standby.needed_for()).or(standby.map(StandbyIndex::from));
+        let is_launched =
+            if let Some(was) = nodes_then.get(number).or_else(|| nodes_then.get(node.born)) {
+                node.clone_from(was);
+                matches!(was.standby, StandbyRole::Launched(_))
+            } else {
+                node.placed = [Vec::new(), Vec::new()];
+                true
+            };
         (node.takes, node.count) = (takes, count);
         node.standby = StandbyRole::of(standby, is_launched);
     }
-    Some(kept)
+    Some(standby_demands)
 }
 
 /// The nodes of the groups for which schedules have minima.
 fn minima(
     state: &mut DecisionState,
-    wanted: &Wanted,
+    goals: &StandbyGoals,
     launch: bool,
-    kept: &mut List<StandbyIndex, StandbyDemand>,
+    standby_demands: &mut List<StandbyIndex, StandbyDemand>,
 ) {
-    for (name, (replicas, reason)) in &wanted.minima {
-        let named = |group: &PlannedGroup| !group.config.is_head && group.config.name == *name;
-        let found = state.groups.enumerate().find(|(_, group)| named(group));
-        let Some(number) = found.map(|(number, _)| number) else {
+    for (name, (replicas, reason)) in &goals.minima {
+        let named = |group: &PlannedGroup| !group.config.is_head() && group.config.name == *name;
+        let Some((number, _)) = state.groups.enumerate().find(|(_, group)| named(group)) else {
             continue;
         };
         let config = &state.groups[number].config;
@@ -173,23 +179,23 @@ fn minima(
         if launched > 0
             && let Some(entry) = state.launch(number, launched)
         {
-            state.nodes[entry].standby = StandbyRole::Needed(kept.upcoming(0));
+            state.nodes[entry].standby = StandbyRole::Needed(standby_demands.upcoming(0));
             state.order.push(entry);
         }
         state.groups[number].floor = Some(Floor {
             nodes,
-            standby: kept.upcoming(0),
+            standby: standby_demands.upcoming(0),
         });
         let places = [
             (PlacementStep::Free, running),
             (PlacementStep::Pending, pending),
             (PlacementStep::Launch, launched),
         ];
-        kept.push(StandbyDemand {
+        standby_demands.push(StandbyDemand {
             what: StandbyKind::Nodes(number),
             reason: reason.clone(),
             count: nodes,
-            left: lacking - launched,
+            shortfall: lacking - launched,
             nodes: places.into_iter().filter(|(_, count)| *count > 0).collect(),
         });
     }
@@ -198,16 +204,16 @@ fn minima(
 /// Room for requests.
 fn headroom(
     state: &mut DecisionState,
-    wanted: &Wanted,
+    goals: &StandbyGoals,
     demands: &List<DemandIndex, Demand<'_>>,
     launch: bool,
-    kept: &mut List<StandbyIndex, StandbyDemand>,
+    standby_demands: &mut List<StandbyIndex, StandbyDemand>,
 ) {
-    let requests = wanted.requests.iter();
+    let requests = goals.requests.iter();
     let mut rooms: Vec<StandbyDemand> = requests
         .map(|(request, count, reason)| room(request.clone(), u64::from(*count), reason, None))
         .collect();
-    rooms.extend(cpus(state, wanted));
+    rooms.extend(cpus(state, goals));
     let staying = state.count(PlannedNode::stays);
     let required = state.required();
     let stays_anyway = |(number, node): (NodeIndex, &PlannedNode)| {
@@ -229,14 +235,14 @@ fn headroom(
         let batch = RequestBatch {
             shape,
             count: room.count,
-            demand: demands.upcoming(kept.len()),
+            demand: demands.upcoming(standby_demands.len()),
         };
         if state.shapes.get(shape).names_gpu {
             with_gpus.push(batch);
         } else {
             others.push(batch);
         }
-        kept.push(room);
+        standby_demands.push(room);
     }
     for (batches, gpus) in [(with_gpus, true), (others, false)] {
         if batches.is_empty() {
@@ -244,16 +250,16 @@ fn headroom(
         }
         let packed = state.pack_standby(batches, &needed, gpus, launch);
         for batch in packed.commit() {
-            let number = demands.behind(batch.demand).map(StandbyIndex::at);
-            if let Some(kept) = number.and_then(|number| kept.get_mut(number)) {
-                kept.left = kept.left.saturating_add(batch.count);
+            let number = demands.behind(batch.demand).map(StandbyIndex::from);
+            if let Some(demand) = number.and_then(|number| standby_demands.get_mut(number)) {
+                demand.shortfall = demand.shortfall.saturating_add(batch.count);
             }
         }
     }
 }
 
 /// The CPUs to keep free: the larger one of the share of those in use and of the fixed number.
-fn cpus(state: &DecisionState, wanted: &Wanted) -> Option<StandbyDemand> {
+fn cpus(state: &DecisionState, goals: &StandbyGoals) -> Option<StandbyDemand> {
     let in_use: f64 = state.cpu.map_or(0.0, |cpu| {
         let staying = state.in_order().filter(|node| node.stays());
         let used = |node: &PlannedNode| {
@@ -265,14 +271,14 @@ fn cpus(state: &DecisionState, wanted: &Wanted) -> Option<StandbyDemand> {
         };
         staying.filter_map(used).sum()
     });
-    let share = wanted.share_percent.as_ref().map(|(percent, reason)| {
+    let share = goals.share_percent.as_ref().map(|(percent, reason)| {
         // Ray counts in ten-thousandths; a sum may be a little off.
         let cpus = (in_use * f64::from(*percent) / 100.0 - 1e-4)
             .ceil()
             .max(0.0);
         (cpus, reason, Some((*percent, in_use)))
     });
-    let fixed = wanted.cpus.as_ref();
+    let fixed = goals.cpus.as_ref();
     let fixed = fixed.map(|(cpus, reason)| (f64::from(*cpus), reason, None));
     let larger = match (fixed, share) {
         (Some(fixed), Some(share)) if share.0 > fixed.0 => Some(share),
@@ -302,7 +308,7 @@ fn room(
         what: StandbyKind::Room(request, share),
         reason: reason.clone(),
         count,
-        left: 0,
+        shortfall: 0,
         nodes: Vec::new(),
     }
 }

@@ -14,13 +14,13 @@ use crate::text::shown_text;
 /// A JSON object with each key once, at its first position and with its last value, as Python's
 /// `json.loads` keeps it.
 #[derive(Debug, Default)]
-pub(super) struct Object {
+pub(super) struct JsonObject {
     pub(super) entries: Vec<(String, Box<RawValue>)>,
     /// The keys that were written more than once.
     pub(super) twice: Vec<String>,
 }
 
-impl Object {
+impl JsonObject {
     /// The object in a JSON text; `None` in a text of another kind.
     pub(super) fn parse(text: &str) -> serde_json::Result<Option<Self>> {
         if text.trim_start().starts_with('{') {
@@ -34,43 +34,41 @@ impl Object {
     }
 }
 
-impl<'de> Deserialize<'de> for Object {
+impl<'de> Deserialize<'de> for JsonObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ObjectVisitor)
+        deserializer.deserialize_map(Self::default())
     }
 }
 
-struct ObjectVisitor;
-
-impl<'de> Visitor<'de> for ObjectVisitor {
-    type Value = Object;
+/// An empty object takes in what is read.
+impl<'de> Visitor<'de> for JsonObject {
+    type Value = Self;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
-        let mut object = Object::default();
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self, A::Error> {
         // An annotation has room for tens of thousands of keys, and its author would keep the
         // webhook busy if each were compared with all others.
         let (mut positions, mut twice) = (HashMap::new(), HashSet::new());
         while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
             match positions.entry(key) {
                 Entry::Vacant(new) => {
-                    object.entries.push((new.key().clone(), value));
-                    new.insert(object.entries.len() - 1);
+                    self.entries.push((new.key().clone(), value));
+                    new.insert(self.entries.len() - 1);
                 }
-                Entry::Occupied(known) => {
-                    if let Some(entry) = object.entries.get_mut(*known.get()) {
+                Entry::Occupied(present) => {
+                    if let Some(entry) = self.entries.get_mut(*present.get()) {
                         entry.1 = value;
                     }
-                    if twice.insert(*known.get()) {
-                        object.twice.push(known.key().clone());
+                    if twice.insert(*present.get()) {
+                        self.twice.push(present.key().clone());
                     }
                 }
             }
         }
-        Ok(object)
+        Ok(self)
     }
 }
 
@@ -106,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_key_that_stands_twice_is_noted_once_and_keeps_its_last_value() {
-        let object = Object::parse(r#"{"a":1,"b":2,"a":3,"a":4}"#)
+        let object = JsonObject::parse(r#"{"a":1,"b":2,"a":3,"a":4}"#)
             .unwrap()
             .unwrap();
         assert_eq!(object.twice, ["a"]);
@@ -118,7 +116,7 @@ mod tests {
     fn many_keys_are_distinguished_as_few_are() {
         let keys: Vec<String> = (0..40).map(|n| format!("k{}", n % 20)).collect();
         let text: Vec<String> = keys.iter().map(|key| format!("\"{key}\":1")).collect();
-        let object = Object::parse(&format!("{{{}}}", text.join(",")));
+        let object = JsonObject::parse(&format!("{{{}}}", text.join(",")));
         let object = object.unwrap().unwrap();
         let found: Vec<&String> = object.entries.iter().map(|(key, _)| key).collect();
         assert_eq!(found, keys[..20].iter().collect::<Vec<_>>());

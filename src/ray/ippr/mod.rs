@@ -11,7 +11,7 @@ pub use limits::{ANNOTATION, GroupResizeLimits, KeyPlace, ResizeLimit, ResizeLim
 
 use std::collections::HashMap;
 
-use json::{Object, integer, shown};
+use json::{JsonObject, integer, shown};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -103,7 +103,7 @@ impl Ippr {
             ippr.fault(IpprProblem::NotJson("it is longer than 256 KiB".to_owned()));
             return ippr;
         }
-        let root = match Object::parse(text) {
+        let root = match JsonObject::parse(text) {
             Ok(Some(root)) => root,
             Ok(None) => {
                 ippr.fault(IpprProblem::NotAnObject);
@@ -136,7 +136,7 @@ impl Ippr {
         ippr
     }
 
-    /// Whether the annotation lists a group with that name.
+    /// True if the annotation lists a group with that name.
     pub fn lists(&self, group: &str) -> bool {
         self.resize_limits(group).is_some()
     }
@@ -146,13 +146,13 @@ impl Ippr {
         self.groups.get(*self.positions.get(group)?)
     }
 
-    /// Whether Ray can read the annotation, so that nothing in it makes Ray's loop abort or ignore
+    /// True if Ray can read the annotation, so that nothing in it makes Ray's loop abort or ignore
     /// it. Resize limits that are not quantities are another matter (rule RF104).
     pub fn is_well_formed(&self) -> bool {
         self.problems.is_empty()
     }
 
-    /// Whether the annotation says nothing at all, which is allowed.
+    /// True for an annotation that says nothing at all, which is allowed.
     pub fn is_idle(&self) -> bool {
         self.groups.is_empty() && self.problems.is_empty()
     }
@@ -169,15 +169,15 @@ impl Ippr {
         }
     }
 
-    fn note_duplicates(&mut self, object: &Object, parents: &[&str]) {
+    fn note_duplicates(&mut self, object: &JsonObject, parents: &[&str]) {
         for key in &object.twice {
             self.fault(IpprProblem::Duplicate(place(parents, key)));
         }
     }
 
     /// The object at a key, where only an object can be.
-    fn object(&mut self, value: &RawValue, parents: &[&str], key: &str) -> Option<Object> {
-        if let Ok(Some(object)) = Object::parse(value.get()) {
+    fn object(&mut self, value: &RawValue, parents: &[&str], key: &str) -> Option<JsonObject> {
+        if let Ok(Some(object)) = JsonObject::parse(value.get()) {
             return Some(object);
         }
         self.fault(IpprProblem::NotAnObjectAt {
@@ -187,7 +187,7 @@ impl Ippr {
         None
     }
 
-    fn read_group(&mut self, name: &str, entry: &Object) {
+    fn read_group(&mut self, name: &str, entry: &JsonObject) {
         self.note_duplicates(entry, &["groups", name]);
         let mut limits = GroupResizeLimits {
             name: name.to_owned(),
@@ -225,10 +225,12 @@ impl Ippr {
                 });
             }
         }
+        // Ray's schema requires all three, whatever the others say.
         for key in GROUP_KEYS.into_iter().filter(|key| !entry.has(key)) {
             let group = name.to_owned();
             self.fault(IpprProblem::Missing { group, key });
         }
+        // Each name comes once: of a key that is written twice only the last value is kept.
         self.positions.insert(name.to_owned(), self.groups.len());
         self.groups.push(limits);
     }

@@ -72,15 +72,15 @@ impl NodeResources {
         let mut started = self.clone();
         for (name, value) in group.resources().into_iter().flatten() {
             // KubeRay reads these names in any case; for Ray they are custom resources.
-            let known = match name.to_lowercase().as_str() {
+            let standard = match name.to_lowercase().as_str() {
                 "cpu" => "CPU",
                 "memory" => "memory",
                 other if is_gpu(other) => "GPU",
                 _ => continue,
             };
-            if name != known {
+            if name != standard {
                 started.0.retain(|(listed, _)| listed != name);
-                started.set(known, amounts::whole(name, value)?);
+                started.set(standard, amounts::whole(name, value)?);
             }
         }
         let container = group.ray_container();
@@ -130,7 +130,7 @@ impl NodeResources {
     }
 }
 
-/// Whether KubeRay takes a resource for GPUs: `nvidia.com/gpu` and others, and slices of MIG.
+/// True for a resource that KubeRay takes for GPUs: `nvidia.com/gpu` and others, and slices of MIG.
 /// (`IsGPUResourceKey`.)
 fn is_gpu(name: &str) -> bool {
     name.ends_with("gpu") || name.starts_with("nvidia.com/mig-") && name.ends_with("gb")

@@ -7,7 +7,7 @@ use super::parts::{PodSum, SizePart};
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Group};
 
-/// Whether a resource counts as GPUs: a GPU, a slice or a share of one, or an accelerator of
+/// True for a resource that counts as GPUs: a GPU, a slice or a share of one, or an accelerator of
 /// another kind. Each piece that is handed out counts as one. Resources that measure GPUs (their
 /// memory, their percentage) do not count.
 ///

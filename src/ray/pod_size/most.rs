@@ -35,7 +35,7 @@ pub struct Unbounded {
 pub struct ContainerBounds {
     /// The limit that the API server gives a container without one (a LimitRange's default).
     pub default: Option<Quantity>,
-    /// Whether a limit of the pod as a whole counts, because the API server knows of such limits.
+    /// A limit of the pod as a whole counts, because the API server knows of such limits.
     pub pod_level: bool,
 }
 
@@ -64,12 +64,12 @@ impl PodMost {
                 continue;
             };
             let written = container.limit(resource.name());
-            let own = written.filter(is_bound).or(bounds.default.filter(is_bound));
-            let most = own.max(written).max(container.request(resource.name()));
+            let bound = written.filter(is_bound).or(bounds.default.filter(is_bound));
+            let most = bound.max(written).max(container.request(resource.name()));
             let most = most.unwrap_or_default().max(Quantity::ZERO);
             let grown = limit.filter(|_| role == PartRole::Ray);
             sum.add(role, most.max(grown.unwrap_or_default()));
-            if own.is_some() || is_bounded {
+            if bound.is_some() || is_bounded {
                 continue;
             }
             let path = match role {

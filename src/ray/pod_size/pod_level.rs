@@ -50,9 +50,9 @@ impl PodLevelBound {
         let beside = BesideRay::of(cluster, group, resource).requests;
         // The requests of all containers together may not exceed the amount.
         let by_sum = |by, amount: Quantity| {
-            let left = amount.checked_sub(beside)?;
+            let rest = amount.checked_sub(beside)?;
             Some(Self {
-                highest: left.checked_add(container.gap(resource))?,
+                highest: rest.checked_add(container.gap(resource))?,
                 by,
                 amount,
                 beside,
@@ -71,8 +71,9 @@ impl PodLevelBound {
             by_sum(PodLevelAmount::Request, request)
         } else if pod.limits().is_some_and(|limits| !limits.is_empty()) {
             // Kubernetes, `defaults.go`, `defaultPodRequests`.
-            let own = container.request(name).or_else(|| container.limit(name));
-            own.and_then(|own| by_sum(PodLevelAmount::FilledIn, own.checked_add(beside)?))
+            let request = container.request(name).or_else(|| container.limit(name));
+            request
+                .and_then(|request| by_sum(PodLevelAmount::FilledIn, request.checked_add(beside)?))
         } else {
             None
         };

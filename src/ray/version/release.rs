@@ -67,11 +67,13 @@ impl FromStr for RayVersion {
     /// Reads `2.56.0`, `v2.56.0`, `2.56`, `2.56.0rc1`, `2.56.0.dev0`, `2.56.0+abc`.
     fn from_str(text: &str) -> Result<Self, NotAVersion> {
         let mut parts = text
+            // Tags of Git begin so, and people copy them.
             .strip_prefix('v')
             .unwrap_or(text)
             .split(['.', '-', '+']);
         let mut next = |required: bool| match parts.next() {
             Some(part) => {
+                // What follows the digits is a pre-release or a build: `2.56.0rc1` counts as 2.56.0.
                 let end = part
                     .find(|c: char| !c.is_ascii_digit())
                     .unwrap_or(part.len());

@@ -7,7 +7,8 @@ use crate::quantity::Quantity;
 use crate::ray::{RayObject, Resource, Role};
 use crate::simulate::settings::NodePool;
 use crate::simulate::trace::{Summary, Trace, Widest};
-use crate::snapshot::cluster_object::{ClusterObject, DEFAULT_IDLE_TIMEOUT_S, GroupSpec};
+use crate::snapshot::cluster_object::{ClusterObject, DEFAULT_IDLE_TIMEOUT_S};
+use crate::snapshot::group_spec::GroupSpec;
 
 /// Idle timeouts to try, in seconds.
 const IDLE_TIMEOUTS: [f64; 11] = [
@@ -31,8 +32,6 @@ pub struct SearchedGroup {
     pub index: usize,
     /// Its name.
     pub name: Option<String>,
-    /// The cores and the memory of a pod, where both are known.
-    pub size: Option<(Quantity, Quantity)>,
     /// The limits of growth in place: cores and memory.
     pub limits: Option<(Quantity, Quantity)>,
 }
@@ -77,7 +76,7 @@ impl Space {
         let workers: Vec<(&GroupSpec, SearchedGroup)> = (specs.iter())
             .filter_map(|spec| Some((spec, group(spec, &object)?)))
             .collect();
-        let common = spec.and_then(|spec| spec.idle_timeout.seconds());
+        let common = spec.and_then(|spec| spec.idle_timeout_s());
         let uses_v2 = RayObject::parse(cluster)
             .and_then(|object| object.cluster)
             .is_some_and(|cluster| cluster.uses_v2());
@@ -93,7 +92,7 @@ impl Space {
         };
         let mut parameters = Vec::new();
         let idle = common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S);
-        let inherits = |spec: &GroupSpec| spec.idle_timeout.seconds().is_none();
+        let inherits = |spec: &GroupSpec| spec.idle_timeout_s().is_none();
         // The timeout of the cluster has no effect on groups with one of their own.
         if workers.iter().any(|(spec, _)| inherits(spec)) {
             parameters.extend(idle_parameter(None, idle));
@@ -101,7 +100,7 @@ impl Space {
         // Version 1 of the autoscaler knows only the timeout of the cluster.
         let has_own_idle = uses_v2 && workers.len() > 1;
         for (at, (spec, group)) in workers.iter().enumerate() {
-            let of_group = spec.idle_timeout.seconds();
+            let of_group = spec.idle_timeout_s();
             if of_group.is_some() || has_own_idle {
                 parameters.extend(idle_parameter(Some(at), of_group.unwrap_or(idle)));
             }
@@ -195,11 +194,11 @@ fn replicas(
     widest: Widest,
     bounds: &[Bounds],
 ) -> impl Iterator<Item = Parameter> {
-    let hosts = integer(spec.hosts.unwrap_or(1).max(1));
+    let hosts = integer(i64::try_from(spec.hosts).unwrap_or(i64::MAX));
     let needed = |(resource, most): (&str, f64)| {
         let mut amounts = spec.resources.as_ref().ok()?.iter();
-        let (_, amount) = amounts.find(|(name, amount)| *name == resource && *amount > 0)?;
-        Some((most / (integer(amount) * hosts)).ceil())
+        let (_, amount) = amounts.find(|(name, amount)| name == resource && *amount > 0.0)?;
+        Some((most / (amount * hosts)).ceil())
     };
     let needed = [("CPU", widest.cpus), ("GPU", widest.gpus)]
         .into_iter()
@@ -232,7 +231,8 @@ fn sizes(
     largest: Option<f64>,
     bounds: &[Bounds],
 ) -> impl Iterator<Item = Parameter> {
-    let today = group.size.and_then(|size| cores(size.0));
+    let today = spec.base.map(|base| base.cpu);
+    let today = today.filter(|cores| *cores > 0.0 && cores.fract() == 0.0);
     let high = |today: f64| largest.unwrap_or(LARGER * today).max(today);
     // Whole numbers of cores around today's.
     let values = |today: f64| -> Vec<f64> {
@@ -248,7 +248,7 @@ fn sizes(
         amounts.any(|(name, _)| !matches!(name.as_str(), "cpu" | "memory"))
     });
     let is_fixed = is_set || has_others || spec.fixed_by.is_some();
-    let size = today.filter(|_| !is_fixed && spec.hosts.unwrap_or(1) <= 1);
+    let size = today.filter(|_| !is_fixed && spec.hosts == 1);
     let size = size.and_then(|today| {
         let field = (SearchField::PodCpus, Some(at));
         Parameter::of(field, today, bounds, (1.0, high(today)), &values(today))
@@ -267,10 +267,7 @@ fn group(spec: &GroupSpec, object: &ClusterObject) -> Option<SearchedGroup> {
     let Role::Worker { index } = spec.role else {
         return None;
     };
-    let listed = spec
-        .name
-        .as_deref()
-        .and_then(|name| object.ippr.resize_limits(name));
+    let listed = object.ippr.resize_limits(&spec.name);
     let listed = listed.filter(|_| object.ippr.is_well_formed());
     let limits = listed.and_then(|listed| {
         let cpu = listed.amount(Resource::Cpu)?;
@@ -278,8 +275,7 @@ fn group(spec: &GroupSpec, object: &ClusterObject) -> Option<SearchedGroup> {
     });
     Some(SearchedGroup {
         index,
-        name: spec.name.clone(),
-        size: spec.size,
+        name: Some(spec.name.clone()).filter(|name| !name.is_empty()),
         limits,
     })
 }

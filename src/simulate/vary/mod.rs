@@ -14,10 +14,13 @@ pub use field::{PolicyField, VariedField};
 use serde_json::Value;
 
 use crate::plan::Strategy;
+use crate::quantity::Quantity;
 use crate::ray::Role;
+use crate::ray::resource::from_cores;
 use crate::reconcile::RoundSettings;
 use crate::simulate::settings::WorldSettings;
-use crate::snapshot::cluster_object::{ClusterObject, GroupSpec};
+use crate::snapshot::cluster_object::ClusterObject;
+use crate::snapshot::group_spec::GroupSpec;
 use crate::text::{nearest, shown_text};
 
 /// The most values of one field.
@@ -83,7 +86,8 @@ impl Variation {
         let groups = object.spec.iter().flat_map(|spec| &spec.groups);
         let groups = groups.filter(|group| matches!(group.role, Role::Worker { .. }));
         let named: Vec<(&str, &GroupSpec)> = groups
-            .filter_map(|group| Some((group.name.as_deref()?, group)))
+            .filter(|group| !group.name.is_empty())
+            .map(|group| (group.name.as_str(), group))
             .collect();
         if let Some(group) = &self.group
             && !named.iter().any(|(name, _)| name == group)
@@ -112,15 +116,15 @@ impl Variation {
         }
         // No resize limit may be below the size of the group's pods.
         for (name, group) in limited {
-            let Some((cpu, memory)) = group.size else {
+            let Some(size) = group.base else {
                 continue;
             };
             #[expect(clippy::cast_precision_loss, reason = "amounts of a pod")]
             let (amount, size) = if field == VariedField::MaxCpu {
-                (cpu.ceil_milli() as f64 / 1000.0, cpu.display_cpu())
+                (size.cpu, from_cores(size.cpu).display_cpu())
             } else {
-                let gib = memory.ceil_units() as f64 / f64::from(1_u32 << 30);
-                (gib, memory.display_memory())
+                let gib = size.memory as f64 / f64::from(1_u32 << 30);
+                (gib, Quantity::from_units(size.memory).display_memory())
             };
             if let Some(value) = self.values.iter().find(|value| **value < amount) {
                 let group = shown_text(name);

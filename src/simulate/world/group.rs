@@ -6,10 +6,11 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::pod_level::fill_in;
-use crate::plan::GroupError;
+use crate::plan::ProblemReason;
 use crate::ray::container::MEMORY_MONITOR;
 use crate::ray::{Fields, Role};
-use crate::snapshot::cluster_object::{ClusterObject, GroupSpec};
+use crate::snapshot::cluster_object::ClusterObject;
+use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::pod_object::PodSpec;
 use crate::text::is_obeyed;
 
@@ -68,13 +69,13 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, String> {
         .resources
         .as_ref()
         .map_err(|error| fault(error.to_string()))?;
-    if (group.name.as_deref()).is_some_and(|name| name.contains(is_obeyed)) {
-        return Err(fault(GroupError::BadName.to_string()));
+    if group.name.contains(is_obeyed) {
+        return Err(fault(ProblemReason::BadName.to_string()));
     }
-    let hosts = group.hosts.unwrap_or(1);
-    if hosts < 1 {
-        return Err(fault(GroupError::NoHosts(hosts).to_string()));
+    if let Some(hosts) = group.bad_hosts {
+        return Err(fault(ProblemReason::NoHosts(hosts).to_string()));
     }
+    let hosts = i64::try_from(group.hosts).unwrap_or(i64::MAX);
     let replicas = wanted(group.replicas, group.min_replicas, group.max_replicas);
     let pods = replicas.max(1).saturating_mul(hosts);
     if pods > MOST_PODS {
@@ -95,10 +96,7 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, String> {
         .and_then(|spec| PodSpec::deserialize(spec).ok())
         .unwrap_or_default();
     fill_in(&mut pod);
-    #[expect(clippy::cast_precision_loss, reason = "Ray counts in floats too")]
-    let resources = (group.started.as_ref().unwrap_or(resources))
-        .iter()
-        .map(|(name, amount)| (name.to_owned(), amount as f64));
+    let resources = group.started.as_ref().unwrap_or(resources);
     // The scheduler chooses among nodes by these fields, whatever room they have. A pod that names its node
     // (`nodeName`) is not left to the scheduler, and is not simulated.
     let placement = ["nodeSelector", "affinity", "tolerations"]
@@ -121,17 +119,17 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, String> {
     let is_monitored = variable(MEMORY_MONITOR) != Some(0.0);
     let share = variable("RAY_memory_usage_threshold").unwrap_or(0.95);
     Ok(SimulatedGroup {
-        name: group.name.clone().unwrap_or_default(),
+        name: group.name.clone(),
         replicas: if is_head { 1 } else { replicas },
         least: group.min_replicas.unwrap_or_default(),
         hosts,
-        to_delete: group.listed().map(str::to_owned).collect(),
+        to_delete: (group.to_delete.iter().flatten().flatten().cloned()).collect(),
         is_suspended: group.suspended,
         pod,
         placement: Rc::new(placement.collect()),
         gpus: gpus.sum(),
         monitor: is_monitored.then_some(share),
-        resources: resources.collect(),
+        resources: resources.clone(),
         labels: group.labels.clone(),
     })
 }

@@ -43,7 +43,7 @@ pub struct NodeMetadata {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct KubeNodeSpec {
-    /// Whether the node is cordoned: no new pods are scheduled to it.
+    /// True for a cordoned node: no new pods are scheduled to it.
     #[serde(
         deserialize_with = "nullable",
         skip_serializing_if = "std::ops::Not::not"
@@ -63,10 +63,11 @@ impl KubeNode {
         seconds(self.metadata.deletion_timestamp.as_deref()?)
     }
 
-    /// Whether pods on it may grow: it is neither about to leave nor in trouble.
+    /// True if pods on it may grow: it is neither about to leave nor in trouble.
     pub fn is_open(&self) -> bool {
         self.metadata.deletion_timestamp.is_none()
             && !self.spec.unschedulable
+            // Only taints that say that the node leaves, or is in trouble, are kept of it.
             && self.spec.taints.is_empty()
     }
 }
@@ -85,6 +86,7 @@ pub type NodeLoads = BTreeMap<String, Amounts>;
 /// The amounts that a pod takes of its node. It takes nothing before it is bound to a node and
 /// after it has ended.
 pub fn load_of(pod: &PodObject) -> Option<(&str, Amounts)> {
+    // The kubelet frees the room of an ended pod, though the object may stay for hours.
     let ended = matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"));
     let node = pod.spec.node_name.as_deref()?;
     (!ended).then(|| (node, requests(pod)))

@@ -4,6 +4,7 @@
 //! is kept decides as the whole object does.
 
 pub mod cluster_object;
+pub mod group_spec;
 pub mod kube_node;
 pub mod leading_head;
 pub mod node_prospect;

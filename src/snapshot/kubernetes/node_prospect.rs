@@ -48,7 +48,7 @@ impl NodeAutoscaler {
     }
 }
 
-/// Whether a Kubernetes node comes for a pod.
+/// The word of a node autoscaler about a Kubernetes node for a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum NodeOutlook {

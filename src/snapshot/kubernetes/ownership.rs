@@ -42,7 +42,7 @@ impl ClusterId {
         }
     }
 
-    /// Whether a pod belongs to the RayCluster. Objects of the API server have a namespace and a
+    /// True for a pod of the RayCluster. Objects of the API server have a namespace and a
     /// UID.
     pub fn owns(&self, pod: &PodMetadata) -> bool {
         let same_namespace = match (&self.namespace, &pod.namespace) {
@@ -67,6 +67,7 @@ impl ClusterId {
 /// The UID of the RayCluster that controls a pod.
 pub fn controller(pod: &PodMetadata) -> Option<&str> {
     let mut owners = pod.owner_references.iter();
+    // Kubernetes accepts one controlling owner at the most.
     let owner = owners.find(|owner| owner.controller == Some(true))?;
     (owner.kind == "RayCluster" && !owner.uid.is_empty()).then_some(owner.uid.as_str())
 }
@@ -85,6 +86,7 @@ impl OwnPods {
         pods: impl IntoIterator<Item = PodObject>,
     ) -> (Self, Vec<PodObject>) {
         let (pods, others) = (pods.into_iter()).partition(|pod: &PodObject| {
+            // Plans name pods, and only in files are there any without a name.
             !pod.metadata.name.is_empty() && cluster.owns(&pod.metadata)
         });
         (Self { cluster, pods }, others)
@@ -100,7 +102,7 @@ impl OwnPods {
         self.pods.len()
     }
 
-    /// Whether there are no pods.
+    /// True without any pod.
     pub fn is_empty(&self) -> bool {
         self.pods.is_empty()
     }
@@ -130,9 +132,9 @@ impl OwnPods {
     }
 
     /// Sets what node autoscalers say about these pods, by name.
-    pub fn set_prospects(&mut self, mut said: HashMap<String, Vec<NodeProspect>>) {
+    pub fn set_prospects(&mut self, mut by_name: HashMap<String, Vec<NodeProspect>>) {
         for pod in &mut self.pods {
-            if let Some(prospects) = said.remove(&pod.metadata.name) {
+            if let Some(prospects) = by_name.remove(&pod.metadata.name) {
                 pod.node_prospects = prospects;
             }
         }

@@ -35,11 +35,11 @@ pub struct Pod<'a> {
     pub replica: Option<&'a str>,
     /// The name of the Kubernetes node that it runs on.
     pub node: Option<&'a str>,
-    /// Whether Kubernetes was asked to delete it.
+    /// Kubernetes was asked to delete it.
     pub deleting: bool,
     /// The phase of the pod (`status.phase`).
     pub phase: Option<&'a str>,
-    /// Whether it has ended, so that it takes nothing of its node any more.
+    /// It has ended, so that it takes nothing of its node any more.
     pub ended: bool,
     /// All fields that are kept of the pod.
     pub object: &'a PodObject,
@@ -55,6 +55,7 @@ impl<'a> Pod<'a> {
             role: match labels.node_type.as_deref() {
                 Some("head") => PodRole::Head,
                 Some("worker") => PodRole::Worker,
+                // KubeRay's clean-up of Redis has the cluster's label too, with the node type `redis-cleanup`.
                 _ => PodRole::Other,
             },
             group: labels.group.as_deref().unwrap_or_default(),
@@ -62,6 +63,7 @@ impl<'a> Pod<'a> {
             node: object.spec.node_name.as_deref(),
             deleting: object.metadata.deletion_timestamp.is_some(),
             phase,
+            // The scheduler and the kubelet count pods of these phases no more.
             ended: matches!(phase, Some("Succeeded" | "Failed")),
             object,
         }
@@ -100,7 +102,7 @@ impl<'a> Pod<'a> {
         started.or_else(|| self.created())
     }
 
-    /// Whether the pod has ended by itself: Ray's container has ended, or an init container has
+    /// True for a pod that has ended by itself: Ray's container has ended, or an init container has
     /// failed, before anybody asked Kubernetes to delete the pod.
     pub fn ended_by_itself(&self) -> bool {
         let grace = self.object.metadata.deletion_grace_period_seconds;
@@ -145,8 +147,9 @@ impl<'a> Pod<'a> {
         conditions.find(|one| one.kind == kind)
     }
 
-    /// Whether the scheduler has found no room for the pod on any Kubernetes node.
+    /// True if the scheduler has found no room for the pod on any Kubernetes node.
     pub fn is_unschedulable(&self) -> bool {
+        // The condition outlives its truth: a pod that is deleted while it waits keeps it.
         let scheduled = self.condition("PodScheduled");
         let refused = scheduled.is_some_and(|condition| {
             !condition.is_true() && condition.reason.as_deref() == Some("Unschedulable")
@@ -154,7 +157,7 @@ impl<'a> Pod<'a> {
         refused && self.node.is_none() && !self.ended && !self.deleting
     }
 
-    /// Whether the scheduler leaves the pod alone until somebody removes its scheduling gates.
+    /// True while the scheduler leaves the pod alone until somebody removes its scheduling gates.
     pub fn is_gated(&self) -> bool {
         let gates = &self.object.spec.scheduling_gates;
         !gates.is_empty() && self.node.is_none() && !self.ended && !self.deleting
@@ -167,7 +170,7 @@ impl<'a> Pod<'a> {
         tolerations.find(|toleration| toleration.covers(taint))
     }
 
-    /// Whether the taint never evicts the pod.
+    /// True if the taint never evicts the pod.
     pub fn stays_beside(&self, taint: &Taint) -> bool {
         let toleration = self.toleration(taint);
         toleration.is_some_and(|toleration| toleration.toleration_seconds.is_none())

@@ -56,7 +56,7 @@ impl PodCondition {
         seconds(self.last_transition_time.as_deref()?)
     }
 
-    /// Whether the condition holds.
+    /// True if the condition holds.
     pub fn is_true(&self) -> bool {
         self.status == "True"
     }

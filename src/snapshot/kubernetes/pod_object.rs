@@ -137,7 +137,7 @@ pub struct OwnerReference {
     pub name: String,
     /// The UID.
     pub uid: String,
-    /// Whether this owner controls the pod.
+    /// True if this owner controls the pod.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<bool>,
 }
@@ -228,7 +228,7 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// Whether there are neither requests nor limits of CPU or memory.
+    /// True with neither requests nor limits of CPU or memory.
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty() && self.limits.is_empty()
     }
@@ -275,13 +275,13 @@ pub struct ContainerStatus {
     /// The name of the container.
     #[serde(deserialize_with = "nullable")]
     pub name: String,
-    /// Whether its readiness probe succeeds, or it has none.
+    /// True if its readiness probe succeeds, or it has none.
     #[serde(deserialize_with = "nullable")]
     pub ready: bool,
     /// The number of restarts of the container.
     #[serde(deserialize_with = "nullable")]
     pub restart_count: i64,
-    /// Whether the container waits, runs or has ended.
+    /// The state: the container waits, runs or has ended.
     #[serde(deserialize_with = "nullable")]
     pub state: ContainerState,
     /// The resources that the container was given.
@@ -292,25 +292,25 @@ pub struct ContainerStatus {
     pub allocated_resources: Option<Amounts>,
 }
 
-/// Whether a container waits, runs or has ended.
+/// The state of a container: it waits, runs or has ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ContainerState {
     /// The container waits.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<ContainerWaiting>,
     /// The container runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub running: Option<Running>,
+    pub running: Option<ContainerRunning>,
     /// The container has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub terminated: Option<Terminated>,
+    pub terminated: Option<ContainerTerminated>,
 }
 
 /// The reason why a container waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Waiting {
+pub struct ContainerWaiting {
     /// The reason in one word, such as `ImagePullBackOff`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -319,7 +319,7 @@ pub struct Waiting {
 /// The state of a container that runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Running {
+pub struct ContainerRunning {
     /// The start time, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
@@ -328,7 +328,7 @@ pub struct Running {
 /// The state of a container that has ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Terminated {
+pub struct ContainerTerminated {
     /// The exit code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
@@ -343,6 +343,7 @@ fn autoscaler_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<St
     let words: Vec<Value> = nullable(deserializer)?;
     let texts = words.iter().filter_map(Value::as_str);
     let telling = texts.filter(|word| word.contains(AUTOSCALER_COMMAND));
+    // The constant stands for the word, which may be a whole script with secrets in it.
     Ok(telling.map(|_| AUTOSCALER_COMMAND.to_owned()).collect())
 }
 

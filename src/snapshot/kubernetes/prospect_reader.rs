@@ -79,11 +79,11 @@ impl ProspectReader {
     /// Takes in an Event, as JSON. One that is not about these pods, or not of a node autoscaler, or
     /// not an Event at all, changes nothing.
     pub fn take(&mut self, event: &str) {
-        let Ok(event) = serde_json::from_str::<Event>(event) else {
+        let Ok(event) = serde_json::from_str::<ProspectEvent>(event) else {
             return;
         };
         let about = &event.involved_object;
-        let is = |text: &Option<String>, wanted: &str| text.as_deref() == Some(wanted);
+        let is = |text: &Option<String>, expected: &str| text.as_deref() == Some(expected);
         if !is(&about.kind, "Pod") || !is(&about.namespace, &self.namespace) {
             return;
         }
@@ -95,6 +95,7 @@ impl ProspectReader {
             return;
         }
         statements.extend(event.statement().filter(|one| one.last.0 >= pod.created));
+        // Anybody may create Events, so their number must not decide how much is held.
         if statements.len() > EVENTS {
             statements.sort_by(|one, other| other.at_last(one));
             statements.truncate(EVENTS);
@@ -143,9 +144,9 @@ impl Statement {
 /// A core/v1 Event, as far as it is read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Event {
+struct ProspectEvent {
     #[serde(deserialize_with = "nullable")]
-    metadata: Metadata,
+    metadata: EventMetadata,
     #[serde(deserialize_with = "nullable")]
     involved_object: ObjectReference,
     #[serde(deserialize_with = "nullable")]
@@ -166,13 +167,13 @@ struct Event {
 /// The metadata of an Event without its managed fields, which a stranger can make very large.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Metadata {
+struct EventMetadata {
     creation_timestamp: Option<String>,
     #[serde(deserialize_with = "nullable")]
     resource_version: String,
 }
 
-impl Event {
+impl ProspectEvent {
     fn statement(self) -> Option<Statement> {
         // Events of the old API have a source, those of the new one a reporting component, and
         // those of client-go today both.
@@ -181,8 +182,8 @@ impl Event {
             .component
             .filter(|component| !component.is_empty());
         let component = source.unwrap_or(self.reporting_component);
-        let mut known = NodeAutoscaler::ALL.into_iter();
-        let by = known.find(|one| one.name() == component)?;
+        let mut autoscalers = NodeAutoscaler::ALL.into_iter();
+        let by = autoscalers.find(|one| one.name() == component)?;
         let node = by.outlook(&self.reason)?;
         let time = |text: &Option<String>| text.as_deref().and_then(seconds);
         let created = time(&self.metadata.creation_timestamp);

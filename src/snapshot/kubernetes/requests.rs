@@ -14,11 +14,11 @@ pub fn requests(pod: &PodObject) -> Amounts {
     // condition that does not hold.
     let pending = (status.conditions.iter()).find(|one| one.kind == "PodResizePending");
     let infeasible = pending.is_some_and(|one| one.reason.as_deref() == Some("Infeasible"));
-    let unless_infeasible = |wanted| {
+    let unless_infeasible = |amounts| {
         if infeasible {
             Amounts::default()
         } else {
-            wanted
+            amounts
         }
     };
 
@@ -40,14 +40,14 @@ pub fn requests(pod: &PodObject) -> Amounts {
             .unwrap_or_else(|| promised(container))
     };
     let of_pod = status.resources.unwrap_or_default().requests;
-    let held = match status.allocated_resources {
+    let in_use = match status.allocated_resources {
         // Only from 1.37 on Kubernetes reports both for the pod as a whole.
         Some(allocated) if !of_pod.is_empty() => allocated.max(of_pod),
         _ => ContainerSums::of(spec, promised)
             .most()
             .max(ContainerSums::of(spec, given).most()),
     };
-    let containers = held.max(unless_infeasible(containers_want(spec)));
+    let containers = in_use.max(unless_infeasible(containers_want(spec)));
 
     // The requests of the pod as a whole take precedence over those of its containers.
     let pod_level = match status.resources {

@@ -50,7 +50,7 @@ pub struct PodToleration {
 }
 
 impl PodToleration {
-    /// Whether it is about a taint. (Kubernetes, `core/v1/toleration.go`, `ToleratesTaint`.)
+    /// True if it is about a taint. (Kubernetes, `core/v1/toleration.go`, `ToleratesTaint`.)
     pub fn covers(&self, taint: &Taint) -> bool {
         let key = self.key.is_empty() || self.key == taint.key;
         let effect = self.effect.is_empty() || self.effect == taint.effect;
@@ -62,7 +62,7 @@ impl PodToleration {
         key && effect && value
     }
 
-    /// Whether it may change a decision: it is about taints that mean something here, and says
+    /// True for a toleration that may change a decision: it is about taints that mean something here, and says
     /// something else than admission writes into every pod.
     fn counts(&self) -> bool {
         let meaning = TaintMeaning::of(&self.key);
@@ -80,6 +80,7 @@ pub(super) fn read<'de, D: Deserializer<'de>>(
 ) -> Result<Vec<PodToleration>, D::Error> {
     let mut all: Vec<PodToleration> = nullable(deserializer)?;
     all.retain(PodToleration::counts);
+    // Whoever makes a pod chooses the number of its tolerations.
     all.truncate(TOLERATIONS);
     Ok(all)
 }

@@ -3,8 +3,8 @@
 use rayfit::quantity::Quantity;
 use rayfit::simulate::world::World;
 use rayfit::simulate::world::objects::SimulatedPod;
-use rayfit::snapshot::cluster_object::GroupSpec;
 use rayfit::snapshot::gcs::MemoryInUse;
+use rayfit::snapshot::group_spec::GroupSpec;
 
 /// The seconds between two reports of the memory in use, rounded up.
 const REPORT_S: i64 = 6;

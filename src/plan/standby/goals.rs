@@ -1,4 +1,4 @@
-//! Standby wanted at a moment: where several schedules hold, the largest value of each kind.
+//! The goals of standby at a moment: where several schedules hold, the largest value of each kind.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::plan::settings::{Headroom, ScheduledStandby};
 use crate::seconds::second_of;
 use crate::snapshot::gcs::{LiveNodes, ResourceRequest};
 
-/// For the work of how many Ray nodes that are about to leave there is to be room, at the most.
+/// The most Ray nodes about to leave for whose work there is to be room.
 const REPLACED: usize = 1_000;
 
-/// Standby wanted at a moment, each with the reason.
+/// The goals of standby at a moment, each with the reason.
 #[derive(Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct StandbyGoals {
     /// The largest share of the CPUs in use, in percent.
     pub(crate) share_percent: Option<(u32, StandbyReason)>,
     /// The largest number of CPUs.
@@ -26,15 +26,16 @@ pub(crate) struct Wanted {
     pub(crate) minima: BTreeMap<String, (u32, StandbyReason)>,
 }
 
-impl Wanted {
-    /// Standby wanted at `now`, in seconds since 1970.
+impl StandbyGoals {
+    /// The goals at `now`, in seconds since 1970.
     pub(crate) fn at(headroom: &Headroom, schedules: &[ScheduledStandby], now: f64) -> Self {
-        let mut wanted = Self::default();
-        wanted.raise_headroom(headroom, &StandbyReason::Headroom);
+        let mut goals = Self::default();
+        goals.raise_headroom(headroom, &StandbyReason::Headroom);
         let Ok(now) = Timestamp::from_second(second_of(now)) else {
-            return wanted;
+            return goals;
         };
         for schedule in schedules {
+            // A schedule asks for nothing outside of its hours.
             let Some(until) = schedule.hours.until(now) else {
                 continue;
             };
@@ -42,16 +43,16 @@ impl Wanted {
                 name: schedule.name.clone(),
                 until,
             };
-            wanted.raise_headroom(&schedule.headroom, &reason);
+            goals.raise_headroom(&schedule.headroom, &reason);
             for (group, replicas) in &schedule.min_replicas {
-                let entry = wanted.minima.entry(group.clone());
+                let entry = goals.minima.entry(group.clone());
                 let least = entry.or_insert_with(|| (0, reason.clone()));
                 if *replicas > least.0 {
                     *least = (*replicas, reason.clone());
                 }
             }
         }
-        wanted
+        goals
     }
 
     /// Adds room for the work of Ray nodes that are about to leave.
@@ -62,17 +63,18 @@ impl Wanted {
     ) {
         for departure in departures.take(REPLACED) {
             let ray = live.get(departure.pod.as_str());
-            let held = ray.map(|ray| ray.held()).unwrap_or_default();
-            if held.is_empty() {
+            let resources_used = ray.map(|ray| ray.used_amounts()).unwrap_or_default();
+            // A Ray node without work leaves nothing behind that needs room.
+            if resources_used.is_empty() {
                 continue;
             }
-            let asked = ResourceRequest {
-                resources_bundle: held,
+            let goal = ResourceRequest {
+                resources_bundle: resources_used,
                 ..ResourceRequest::default()
             };
             let pod = departure.pod.clone();
             self.requests
-                .push((asked, 1, StandbyReason::Replaces { pod }));
+                .push((goal, 1, StandbyReason::Replaces { pod }));
         }
     }
 
@@ -83,8 +85,8 @@ impl Wanted {
         names.map(String::as_str)
     }
 
-    /// Whether nothing is to be kept ready.
-    pub(crate) fn is_nothing(&self) -> bool {
+    /// True where nothing is to be kept ready.
+    pub(crate) fn is_empty(&self) -> bool {
         self.share_percent.is_none()
             && self.cpus.is_none()
             && self.requests.is_empty()
@@ -98,16 +100,21 @@ impl Wanted {
             let amounts = request.resources.iter();
             #[expect(clippy::cast_precision_loss, reason = "Ray counts in f64 too")]
             let amounts = amounts.map(|(name, one)| (name.clone(), one.nanos() as f64 / 1e9));
-            let asked = ResourceRequest {
+            let goal = ResourceRequest {
                 resources_bundle: amounts.collect(),
                 ..ResourceRequest::default()
             };
-            match self.requests.iter_mut().find(|(known, ..)| *known == asked) {
+            // Equal requests of several schedules count once, with the largest number: none of them wants the sum.
+            match self
+                .requests
+                .iter_mut()
+                .find(|(listed, ..)| *listed == goal)
+            {
                 Some((_, count, why)) if request.count > *count => {
                     (*count, *why) = (request.count, reason.clone());
                 }
                 Some(_) => {}
-                None => self.requests.push((asked, request.count, reason.clone())),
+                None => self.requests.push((goal, request.count, reason.clone())),
             }
         }
     }

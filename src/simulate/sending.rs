@@ -37,10 +37,7 @@ impl Trust {
             return None;
         };
         let left = until.map(|until| Duration::from_secs_f64(until.since(now)));
-        let begun = may_begin(left, LONGEST_WRITE);
-        begun
-            .err()
-            .map(|fenced| Failure::NotSent(fenced.to_string()))
+        may_begin(left, LONGEST_WRITE).err()
     }
 }
 

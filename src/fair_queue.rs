@@ -41,6 +41,7 @@ impl<S: Hash + Eq + Clone + fmt::Debug> FlowOfGroup for (S, Arc<str>) {
 }
 
 /// The most turns that are kept for flows of which nothing waits now.
+// Clusters and clients come and go under new names.
 const KEPT: usize = 1024;
 
 /// Items that wait, by flow.
@@ -68,7 +69,7 @@ impl<F: FlowOfGroup, T> FairQueue<F, T> {
         }
     }
 
-    /// Whether nothing waits.
+    /// Returns whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

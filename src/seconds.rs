@@ -8,7 +8,7 @@ use std::time::Duration;
 pub const WATCH_LAG_S: f64 = 155.0;
 
 /// Waits after failures in a row, each twice as long as the one before.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Retry {
     /// The wait after the first failure, in seconds.
     pub first_s: f64,
@@ -34,6 +34,13 @@ impl Retry {
         // A shift by 32 bits would panic, and 16 doublings exceed any longest wait.
         let doublings = failures.saturating_sub(1).min(16);
         (self.first_s * f64::from(1_u32 << doublings)).min(self.longest_s)
+    }
+
+    /// A part of that wait, from a half to the whole by a `random` number from 0 to 1, so that clients which failed at
+    /// the same moment do not come back together.
+    pub fn wait(self, failures: u32, random: f64) -> Duration {
+        let part = 0.5 + random.clamp(0.0, 1.0) / 2.0;
+        Duration::from_secs_f64(self.wait_s(failures) * part)
     }
 }
 
@@ -87,6 +94,17 @@ mod tests {
         };
         let waits = [0, 1, 2, 3, 4, u32::MAX].map(|failures| retry.wait_s(failures).to_string());
         assert_eq!(waits, ["60", "60", "120", "240", "400", "400"]);
+    }
+
+    #[test]
+    fn waits_are_spread_from_a_half_to_the_whole() {
+        let retry = Retry {
+            first_s: 2.0,
+            longest_s: 10.0,
+        };
+        let waits = [(1, 0.0), (1, 1.0), (2, 0.5), (9, 0.0), (9, 7.0)];
+        let waits = waits.map(|(failures, random)| retry.wait(failures, random).as_secs_f64());
+        assert_eq!(waits, [1.0, 2.0, 3.0, 5.0, 10.0]);
     }
 
     #[test]

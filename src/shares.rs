@@ -84,8 +84,8 @@ struct Holder {
     /// The time since which the share waits for its client, in milliseconds after the start, plus
     /// one; 0 while it is being worked on.
     waiting: AtomicU64,
-    is_asked: AtomicBool,
-    asked: Notify,
+    is_recalled: AtomicBool,
+    recall: Notify,
 }
 
 /// Something that is held until this is dropped.
@@ -219,8 +219,8 @@ impl Ledger {
             return false;
         };
         if let Some(holder) = self.remove(source, oldest) {
-            holder.is_asked.store(true, Ordering::Release);
-            holder.asked.notify_one();
+            holder.is_recalled.store(true, Ordering::Release);
+            holder.recall.notify_one();
         }
         true
     }
@@ -263,20 +263,20 @@ impl Share {
         self.holder.waiting.store(now, Ordering::Relaxed);
     }
 
-    /// Whether the share waits for its client.
+    /// Returns whether the share waits for its client.
     pub fn is_waiting(&self) -> bool {
         self.holder.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether the share was asked to give way.
-    pub fn is_asked(&self) -> bool {
-        self.holder.is_asked.load(Ordering::Acquire)
+    /// Returns whether the share was asked to give way.
+    pub fn is_recalled(&self) -> bool {
+        self.holder.is_recalled.load(Ordering::Acquire)
     }
 
     /// Waits until the share is asked to give way. Its units already count as given back then.
-    pub async fn asked(&self) {
-        while !self.is_asked() {
-            self.holder.asked.notified().await;
+    pub async fn recall(&self) {
+        while !self.is_recalled() {
+            self.holder.recall.notified().await;
         }
     }
 }
@@ -310,12 +310,12 @@ mod tests {
         let many: Vec<Share> = (0..3).map(|_| shares.take(source(1), 1).unwrap()).collect();
         let few = shares.take(source(2), 1).unwrap();
         let next = shares.take(source(2), 1).unwrap();
-        assert!(many[0].is_asked() && !many[1].is_asked() && !many[2].is_asked());
-        assert!(!few.is_asked() && !next.is_asked());
+        assert!(many[0].is_recalled() && !many[1].is_recalled() && !many[2].is_recalled());
+        assert!(!few.is_recalled() && !next.is_recalled());
         // Both sources hold two now, so neither gives way to the other.
         let own = shares.take(source(2), 1).unwrap();
-        assert!(few.is_asked() && !own.is_asked());
-        assert!(!many[1].is_asked() && !many[2].is_asked());
+        assert!(few.is_recalled() && !own.is_recalled());
+        assert!(!many[1].is_recalled() && !many[2].is_recalled());
         drop((many, few, next, own));
         assert_eq!(shares.ledger().used, 0);
         assert!(shares.ledger().sources.is_empty());
@@ -328,12 +328,12 @@ mod tests {
         busy.works();
         let idle = shares.take(source(1), 1).unwrap();
         let newcomer = shares.take(source(2), 1).unwrap();
-        assert!(!busy.is_asked() && idle.is_asked());
+        assert!(!busy.is_recalled() && idle.is_recalled());
         newcomer.works();
         assert_eq!(shares.take(source(3), 1).unwrap_err(), Full::All);
         busy.waits();
         let last = shares.take(source(3), 1).unwrap();
-        assert!(busy.is_asked() && !newcomer.is_asked() && !last.is_asked());
+        assert!(busy.is_recalled() && !newcomer.is_recalled() && !last.is_recalled());
     }
 
     #[test]
@@ -347,7 +347,7 @@ mod tests {
             .ledger()
             .make_room(&shares.bounds, source(1), 1, hour_later, None);
         room.unwrap();
-        assert!(held[0].is_asked() && !held[1].is_asked());
+        assert!(held[0].is_recalled() && !held[1].is_recalled());
     }
 
     #[test]
@@ -356,7 +356,7 @@ mod tests {
         let large = shares.take(source(1), 8).unwrap();
         let small = shares.take(source(2), 1).unwrap();
         small.grow(3).unwrap();
-        assert!(large.is_asked() && !small.is_asked());
+        assert!(large.is_recalled() && !small.is_recalled());
         assert_eq!(large.grow(1), Err(Full::All), "it has been taken back");
         assert_eq!(small.grow(7), Err(Full::Source));
         small.grow(6).unwrap();

@@ -240,7 +240,7 @@ async fn or_give_way<T>(
     };
     tokio::select! {
         biased;
-        () = memory.asked() => Err(Refusal::Busy),
+        () = memory.recall() => Err(Refusal::Busy),
         done = work => Ok(done),
     }
 }

@@ -6,42 +6,35 @@ use std::time::Duration;
 use hyper::header::{HeaderValue, USER_AGENT};
 use hyper::{Request, Response};
 use kube::client::{Body, ClientBuilder};
-use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tower::buffer::BufferLayer;
+use tower::layer::layer_fn;
 use tower::{BoxError, Service};
 
-use super::patience::Patience;
+use super::patience::{Patience, Patient};
 use super::server_time::ServerTime;
 
 /// The user agent, as audit logs show it.
 const NAME: &str = concat!("rayfit/", env!("CARGO_PKG_VERSION"));
 
-/// A connection from which nothing is read for so long is dead: a watch ends sooner on which nothing
-/// arrives ([`WatchDurations::silence`]).
-///
-/// [`WatchDurations::silence`]: super::selection::WatchDurations::silence
+/// A connection from which nothing is read for so long is dead.
+// A watch on which nothing arrives ends sooner, by the silence in `WatchDurations`.
 const SILENCE: Duration = Duration::from_secs(100);
 
 /// The most requests that wait for the connection.
 const BUFFER: usize = 1024;
 
-/// Whether the error is that the process does not run in a pod, so that there is no API server
-/// unless a kubeconfig names one.
-pub fn is_no_pod(error: &anyhow::Error) -> bool {
-    matches!(
-        error.downcast_ref(),
-        Some(InClusterError::ReadEnvironmentVariable(_))
-    )
-}
-
 /// A client, the waiting time after `Retry-After` that all of its requests share, and what they show of the
 /// API server's clock.
 #[derive(Clone)]
 pub struct ApiServer {
-    client: Client,
-    patience: Patience,
-    time: ServerTime,
+    /// The client.
+    pub client: Client,
+    /// The waiting time that all requests of the client share.
+    pub patience: Patience,
+    /// The clock of the API server.
+    pub time: ServerTime,
 }
 
 impl ApiServer {
@@ -75,14 +68,7 @@ impl ApiServer {
         // The library's service cannot be cloned, which the layers above it need; the buffer's
         // handle can.
         let builder = ClientBuilder::try_from(config)?.with_layer(&BufferLayer::new(BUFFER));
-        let (patience, time) = (Patience::default(), ServerTime::default());
-        Ok(Self {
-            // Patience is outermost: the time for which a request waits there must not count as the
-            // answer's.
-            client: builder.with_layer(&time).with_layer(&patience).build(),
-            patience,
-            time,
-        })
+        Ok(Self::of_builder(builder))
     }
 
     /// An API server that is reached through `service`, as tests use it.
@@ -94,27 +80,27 @@ impl ApiServer {
         B: hyper::body::Body<Data = hyper::body::Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        Self::of_builder(ClientBuilder::new(service, namespace))
+    }
+
+    fn of_builder<S, B>(builder: ClientBuilder<S>) -> Self
+    where
+        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+        S::Future: Send + 'static,
+        S::Error: Into<BoxError>,
+        B: hyper::body::Body<Data = hyper::body::Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
         let (patience, time) = (Patience::default(), ServerTime::default());
-        let builder = ClientBuilder::new(service, namespace).with_layer(&time);
+        let layer = layer_fn(|inner| Patient {
+            inner,
+            patience: patience.clone(),
+            time: time.clone(),
+        });
         Self {
-            client: builder.with_layer(&patience).build(),
+            client: builder.with_layer(&layer).build(),
             patience,
             time,
         }
-    }
-
-    /// The client.
-    pub fn client(&self) -> Client {
-        self.client.clone()
-    }
-
-    /// The waiting time that all requests of the client share.
-    pub fn patience(&self) -> Patience {
-        self.patience.clone()
-    }
-
-    /// The clock of the API server.
-    pub fn time(&self) -> ServerTime {
-        self.time.clone()
     }
 }

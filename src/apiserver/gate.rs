@@ -41,7 +41,7 @@ pub struct Pass {
 struct Front(Gate);
 
 /// A request that waits for the front of the queue.
-struct Waiting<'a> {
+struct QueuedRequest<'a> {
     gate: &'a Gate,
     ticket: Ticket,
     called: oneshot::Receiver<Front>,
@@ -73,7 +73,18 @@ impl Gate {
     async fn turn(&self, flow: &Flow) -> Result<Pass, NotAdmitted> {
         // A cluster that has to wait does not do so at the front.
         self.0.patience.over(Some(flow)).await;
-        let _front = self.front(flow).await?;
+        let (call, called) = oneshot::channel();
+        let ticket = self.lock().join(flow, call).ok_or(NotAdmitted::TooMany)?;
+        let mut waiting = QueuedRequest {
+            gate: self,
+            ticket,
+            called,
+        };
+        self.call();
+        // The queue drops a caller only when its request leaves the queue.
+        let front = (&mut waiting.called).await;
+        let _front = front.map_err(|_| NotAdmitted::Stopping)?;
+        drop(waiting);
         loop {
             // These two locks are always taken in this order, here and in `rate`.
             let now = self.0.patience.now();
@@ -117,20 +128,6 @@ impl Gate {
         let _ = self.0.closed.subscribe().wait_for(|closed| *closed).await;
     }
 
-    async fn front(&self, flow: &Flow) -> Result<Front, NotAdmitted> {
-        let (call, called) = oneshot::channel();
-        let ticket = self.lock().join(flow, call).ok_or(NotAdmitted::TooMany)?;
-        let mut waiting = Waiting {
-            gate: self,
-            ticket,
-            called,
-        };
-        self.call();
-        // The queue drops a caller only when its request leaves the queue.
-        let front = (&mut waiting.called).await;
-        front.map_err(|_| NotAdmitted::Stopping)
-    }
-
     /// Tells the next request that it is at the front. If the request gives up at this moment, the
     /// front is dropped, and that tells the next one.
     fn call(&self) {
@@ -158,7 +155,7 @@ impl Drop for Front {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for QueuedRequest<'_> {
     fn drop(&mut self) {
         self.gate.lock().leave(&self.ticket);
     }

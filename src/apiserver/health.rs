@@ -42,7 +42,7 @@ struct Watch {
 struct WatchState {
     heard: Option<Instant>,
     failure: Option<String>,
-    /// Whether the API server's last answer was that it does not know the watched resource.
+    /// The API server's last answer was that it does not know the watched resource.
     is_absent: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct WatchTrouble {
     pub title: &'static str,
     /// The time since the API server last sent anything on it.
     pub time: Duration,
-    /// Whether there has been no complete list yet.
+    /// There has been no complete list yet.
     pub is_unknown: bool,
     /// The last failure.
     pub why: String,

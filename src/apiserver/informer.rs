@@ -15,14 +15,13 @@ use kube::api::{ListParams, Request, WatchParams};
 use kube::client::Body;
 use tokio::time::{Duration, Instant, sleep, timeout};
 
-use super::backoff::Backoff;
 use super::health::Beacon;
 use super::pages::{self, Lines, PageFault, WatchLine};
 use super::readers::Readers;
 use super::selection::{Selection, WatchDurations, WatchEvent};
 
-/// The number of objects in a page of a list: a small one, so that large objects do not fill the
-/// memory.
+/// The number of objects in a page of a list.
+// A small one, so that large objects do not fill the memory.
 const PAGE: u32 = 100;
 
 /// A watch that lives for less time than this has failed, however it ended.
@@ -35,14 +34,13 @@ pub(super) async fn follow(
     beacon: &Beacon,
     readers: &Readers,
 ) -> Infallible {
-    let (first, longest) = selection.times.retry;
     let mut follower = Follower {
         client,
         selection,
         beacon,
         readers,
         request: Request::new(selection.path.clone()),
-        backoff: Backoff::new(first, longest),
+        failures: 0,
     };
     let mut version: Option<String> = None;
     loop {
@@ -66,7 +64,13 @@ pub(super) async fn follow(
             }
         };
         if let Err(fault) = result {
-            let wait = follower.backoff.wait(fault.retry_after());
+            follower.failures = follower.failures.saturating_add(1);
+            let wait = selection
+                .times
+                .retry
+                .wait(follower.failures, fastrand::f64());
+            // The API server knows best when it can answer again.
+            let wait = wait.max(fault.retry_after().unwrap_or_default());
             beacon.fail(&fault.to_string(), fault.is_not_found());
             readers.tell(&WatchEvent::Failed(fault));
             tokio::select! {
@@ -95,11 +99,12 @@ struct Follower<'a> {
     beacon: &'a Beacon,
     readers: &'a Readers,
     request: Request,
-    backoff: Backoff,
+    /// The number of failures since anything arrived.
+    failures: u32,
 }
 
 impl Follower<'_> {
-    /// Whether a new list is needed after a watch has ended.
+    /// Decides whether a new list is needed after a watch has ended.
     fn must_list(&self, result: &Result<End, PageFault>) -> bool {
         let is_old = self.beacon.silence() > self.selection.times.silence;
         is_old
@@ -245,7 +250,7 @@ impl Follower<'_> {
             *version = next;
         }
         self.beacon.hear();
-        self.backoff.reset();
+        self.failures = 0;
         Ok(())
     }
 

@@ -32,11 +32,11 @@ pub struct Informers(Arc<Shared>);
 struct Shared {
     client: Client,
     watches: Watches,
-    running: Mutex<BTreeMap<Key, Weak<Running>>>,
+    running: Mutex<BTreeMap<Key, Weak<SharedWatch>>>,
 }
 
 /// A watch that is under way until this is dropped.
-struct Running {
+struct SharedWatch {
     readers: Arc<Readers>,
     beacon: Arc<Beacon>,
     /// Closed when the watch has ended, which only a panic makes it do before this is dropped.
@@ -44,7 +44,7 @@ struct Running {
     task: AbortHandle,
 }
 
-impl Drop for Running {
+impl Drop for SharedWatch {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -53,7 +53,7 @@ impl Drop for Running {
 /// A reader of a watch, until this is dropped.
 #[must_use = "dropping it ends the reading"]
 pub struct Reading {
-    running: Arc<Running>,
+    running: Arc<SharedWatch>,
     id: u64,
 }
 
@@ -102,7 +102,7 @@ impl Informers {
     }
 
     /// The watch of a selection, which begins if there is none.
-    fn running(&self, selection: Selection) -> Arc<Running> {
+    fn running(&self, selection: Selection) -> Arc<SharedWatch> {
         let key = (
             selection.path.clone(),
             selection.labels.clone(),
@@ -130,7 +130,7 @@ impl Informers {
             let _living = living;
             informer::follow(&client, &selection, &lit, &seen_by).await
         });
-        let running = Arc::new(Running {
+        let running = Arc::new(SharedWatch {
             readers,
             beacon,
             alive,
@@ -220,7 +220,7 @@ mod tests {
             };
             async move { Ok::<_, std::convert::Infallible>(Response::new(body)) }
         });
-        let client = ApiServer::through(service, "default").client();
+        let client = ApiServer::through(service, "default").client;
         (Informers::new(client, Watches::default()), requests)
     }
 

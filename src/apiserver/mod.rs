@@ -8,13 +8,11 @@
 //! - [`gate`]: requests about clusters keep to one rate, and namespaces and clusters take turns
 //! - [`informers`]: what the process watches, each collection of objects once for all who read it
 //! - `informer`, [`pages`]: the one loop that lists and watches; objects are read one by one
-//! - [`backoff`]: how long to wait after a failure
 //! - [`health`]: which watches are well, since when they are not, and why
 //!
 //! In: requests of the controller, the audit and the certificates. Out: answers, and lists that are kept up to date.
 //! Invariant: nobody sends past the gate what others have to wait for there.
 
-pub mod backoff;
 pub mod client;
 pub mod error_chain;
 pub mod gate;
@@ -35,12 +33,3 @@ pub use pages::ObjectName;
 pub use patience::Patience;
 pub use selection::{Selection, WatchEvent};
 pub use server_time::ServerTime;
-
-/// Selects the pods of Rayfit's webhooks.
-pub fn own_pods() -> kube::core::Selector {
-    let labels = crate::manifests::names::Component::Admission.labels();
-    let labels = labels.as_object().into_iter().flatten();
-    labels
-        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-        .collect()
-}

@@ -15,12 +15,12 @@ use serde_json::value::RawValue;
 use super::patience::retry_after;
 use crate::apiserver::error_chain;
 
-/// The largest page of a list. A larger answer is requested again in smaller pages, down to one
-/// object.
+/// The largest page of a list.
+// A larger answer is requested again in smaller pages, down to one object.
 const LARGEST_PAGE: usize = 16 << 20;
 
-/// The largest event, and the largest page of a single object. By default etcd takes no object
-/// above 1.5 MiB, and the API server none above 3 MiB.
+/// The largest event, and the largest page of a single object.
+// By default etcd takes no object above 1.5 MiB, and the API server none above 3 MiB.
 const LARGEST_OBJECT: usize = 8 << 20;
 
 /// The most bytes of an error's body that are read.
@@ -71,7 +71,7 @@ impl PageFault {
         }
     }
 
-    /// Whether the resource does not exist, because it is not installed.
+    /// Returns whether the resource does not exist, because it is not installed.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Refused { code: 404, .. })
     }
@@ -126,18 +126,10 @@ pub enum WatchLine<'a> {
 #[derive(Deserialize)]
 struct RawList<'a> {
     #[serde(default)]
-    metadata: RawListMeta,
+    metadata: RawMeta,
     // Go writes a list that was never filled as null.
     #[serde(borrow, default)]
     items: Option<Vec<&'a RawValue>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct RawListMeta {
-    resource_version: Option<String>,
-    #[serde(rename = "continue")]
-    next: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -160,6 +152,9 @@ struct RawMeta {
     namespace: Option<String>,
     name: Option<String>,
     resource_version: Option<String>,
+    /// The token of the next page, of lists only.
+    #[serde(rename = "continue")]
+    next: Option<String>,
 }
 
 /// Reads a page of a list.

@@ -11,17 +11,18 @@ use hyper::header::RETRY_AFTER;
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use kube::client::Body;
 use tokio::time::{Instant, sleep_until, timeout};
-use tower::{BoxError, Layer, Service, ServiceExt as _};
+use tower::{BoxError, Service, ServiceExt as _};
 
+use super::server_time::{ServerTime, own_now};
 use crate::flow_control::Flow;
 use crate::flow_control::patience::PatienceUntil;
 
-/// The longest time from sending a request to the first byte of its answer. Webhooks of others may
-/// take half a minute of it.
+/// The longest time from sending a request to the first byte of its answer.
+// Webhooks of others may take half a minute of it.
 const ANSWER: Duration = Duration::from_secs(45);
 
-/// Leases are renewed even while other requests wait: without them nothing is written at all, and
-/// there are few of them.
+/// The path of Leases, which are renewed even while other requests wait.
+// Without them nothing is written at all, and there are few of them.
 const LEASES: &str = "/apis/coordination.k8s.io/";
 
 /// The times until which requests to the API server wait.
@@ -85,27 +86,17 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     seconds.trim().parse().ok().map(Duration::from_secs)
 }
 
-impl<S> Layer<S> for Patience {
-    type Service = Patient<S>;
-
-    fn layer(&self, inner: S) -> Patient<S> {
-        Patient {
-            inner,
-            patience: self.clone(),
-        }
-    }
-}
-
 /// Marks a request as one about a cluster: a call for patience in its answer is for that cluster's
 /// namespace first.
 #[derive(Debug, Clone)]
 pub struct RequestFlow(pub Flow);
 
-/// A client whose requests wait while the API server asks for patience.
+/// A client whose requests wait while the API server asks for patience, and whose answers show its time.
 #[derive(Debug, Clone)]
-pub struct Patient<S> {
-    inner: S,
-    patience: Patience,
+pub(super) struct Patient<S> {
+    pub(super) inner: S,
+    pub(super) patience: Patience,
+    pub(super) time: ServerTime,
 }
 
 impl<S, B> Service<Request<Body>> for Patient<S>
@@ -125,7 +116,11 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let (inner, patience) = (self.inner.clone(), self.patience.clone());
+        let Self {
+            inner,
+            patience,
+            time,
+        } = self.clone();
         let waits = !request.uri().path().contains(LEASES);
         let flow = request.extensions().get::<RequestFlow>().cloned();
         let flow = flow.map(|RequestFlow(flow)| flow);
@@ -133,12 +128,15 @@ where
             if waits {
                 patience.over(None).await;
             }
+            // The time for which a request waits above must not count as the answer's.
+            let asked = own_now();
             let answer = timeout(ANSWER, inner.oneshot(request)).await;
             let answer = answer.map_err(|_| {
                 let seconds = ANSWER.as_secs();
                 format!("the API server did not begin to answer within {seconds} seconds")
             })?;
             let answer = answer.map_err(Into::into)?;
+            time.hear(answer.headers(), asked);
             let (status, wait) = (answer.status(), retry_after(answer.headers()));
             if status == StatusCode::TOO_MANY_REQUESTS
                 || status == StatusCode::SERVICE_UNAVAILABLE && wait.is_some()

@@ -1,5 +1,6 @@
 //! The readers of one watch: each gets what the watch brings, from a beginning of a list on.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::value::RawValue;
@@ -13,20 +14,16 @@ pub(super) type Take = Box<dyn FnMut(&WatchEvent<&RawValue>) + Send>;
 /// The readers of a watch.
 #[derive(Default)]
 pub(super) struct Readers {
-    all: Mutex<ReaderList>,
+    all: Mutex<Vec<WatchReader>>,
+    /// The number of readers that have joined, by which they are told apart.
+    numbers: AtomicU64,
     joined: Notify,
 }
 
-#[derive(Default)]
-struct ReaderList {
-    readers: Vec<Reader>,
-    joined: u64,
-}
-
-struct Reader {
+struct WatchReader {
     id: u64,
     metadata_only: bool,
-    /// Whether no list has begun since the reader joined. Until then it gets nothing, because the
+    /// No list has begun since the reader joined. Until then it gets nothing, because the
     /// rest of a list would look like a whole one.
     is_new: bool,
     take: Take,
@@ -35,36 +32,30 @@ struct Reader {
 impl Readers {
     /// Adds a reader; returns the number by which it leaves.
     pub(super) fn join(&self, metadata_only: bool, take: Take) -> u64 {
-        let mut all = self.lock();
-        all.joined += 1;
-        let id = all.joined;
-        all.readers.push(Reader {
+        let id = self.numbers.fetch_add(1, Ordering::Relaxed);
+        self.lock().push(WatchReader {
             id,
             metadata_only,
             is_new: true,
             take,
         });
-        drop(all);
         self.joined.notify_one();
         id
     }
 
     /// Removes a reader.
     pub(super) fn leave(&self, id: u64) {
-        self.lock().readers.retain(|reader| reader.id != id);
+        self.lock().retain(|reader| reader.id != id);
     }
 
-    /// Whether no reader needs more than the objects' metadata.
+    /// Returns whether no reader needs more than the objects' metadata.
     pub(super) fn need_metadata_only(&self) -> bool {
-        self.lock()
-            .readers
-            .iter()
-            .all(|reader| reader.metadata_only)
+        self.lock().iter().all(|reader| reader.metadata_only)
     }
 
     /// Tells every reader what has happened.
     pub(super) fn tell(&self, event: &WatchEvent<&RawValue>) {
-        for reader in &mut self.lock().readers {
+        for reader in self.lock().iter_mut() {
             reader.is_new &= !matches!(event, WatchEvent::Begun);
             if !reader.is_new {
                 (reader.take)(event);
@@ -74,12 +65,12 @@ impl Readers {
 
     /// Waits until there is a reader for which a list has to begin.
     pub(super) async fn newcomer(&self) {
-        while !self.lock().readers.iter().any(|reader| reader.is_new) {
+        while !self.lock().iter().any(|reader| reader.is_new) {
             self.joined.notified().await;
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, ReaderList> {
+    fn lock(&self) -> MutexGuard<'_, Vec<WatchReader>> {
         // After a panic of a reader the list is as it was; the watch ends by it.
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }

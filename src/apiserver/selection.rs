@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::pages::{ObjectName, PageFault};
+use crate::seconds::Retry;
 
 /// The objects to watch.
 #[derive(Debug, Clone)]
@@ -16,7 +17,7 @@ pub struct Selection {
     /// The name of the one object to watch. It is not listed, so that a right to `watch` that is
     /// limited to the name is enough.
     pub name: Option<String>,
-    /// Whether only the objects' metadata is needed.
+    /// Only the objects' metadata is needed.
     pub metadata_only: bool,
     /// The durations.
     pub times: WatchDurations,
@@ -24,10 +25,10 @@ pub struct Selection {
 
 impl Selection {
     /// All objects of a collection, with the usual durations.
-    pub fn all(title: &'static str, path: String) -> Self {
+    pub fn all(title: &'static str, path: impl Into<String>) -> Self {
         Self {
             title,
-            path,
+            path: path.into(),
             labels: None,
             name: None,
             metadata_only: false,
@@ -38,15 +39,15 @@ impl Selection {
 
 /// The durations of a watch. By the usual ones, what it shows is at most
 /// [`WATCH_LAG_S`](crate::seconds::WATCH_LAG_S) old.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct WatchDurations {
     /// The longest time that an answer may take; for a list, that each page may take.
     pub answer: Duration,
     /// A watch on which nothing arrives for so long may be dead, so that the objects are listed again:
     /// API servers send bookmarks once a minute, once they know a version.
     pub silence: Duration,
-    /// The first and the longest wait after a failure.
-    pub retry: (Duration, Duration),
+    /// The waits after failures.
+    pub retry: Retry,
     /// The time after which the API server ends a watch, roughly, so that watches spread over its
     /// replicas.
     pub lifetime: Duration,
@@ -58,7 +59,10 @@ impl Default for WatchDurations {
             answer: Duration::from_secs(30),
             // API servers send a bookmark once a minute even where nothing changes, mostly.
             silence: Duration::from_secs(95),
-            retry: (Duration::from_millis(500), Duration::from_secs(30)),
+            retry: Retry {
+                first_s: 0.5,
+                longest_s: 30.0,
+            },
             lifetime: Duration::from_mins(5),
         }
     }
@@ -70,7 +74,11 @@ impl WatchDurations {
         Self {
             answer: step * 2,
             silence: step * 4,
-            retry: (step / 10, step),
+            // The Lease lasts four steps, and its events are needed within them.
+            retry: Retry {
+                first_s: step.as_secs_f64() / 10.0,
+                longest_s: step.as_secs_f64(),
+            },
             ..Self::default()
         }
     }
@@ -78,7 +86,7 @@ impl WatchDurations {
     /// The time without any message after which a watch is not well.
     pub fn limit(&self) -> Duration {
         // Within this time it has been found dead, and another list could have been read.
-        self.silence + self.answer + self.retry.1
+        self.silence + self.answer + Duration::from_secs_f64(self.retry.longest_s)
     }
 }
 
@@ -100,7 +108,7 @@ pub enum WatchEvent<K> {
 }
 
 impl<K> WatchEvent<K> {
-    /// The same event of what `keep` returns of an object. An object of which nothing is kept is
+    /// Reduces the event to what `keep` returns of an object. An object of which nothing is kept is
     /// passed over in a list, and gone when it changes.
     pub(super) fn keep<T>(
         &self,

@@ -1,16 +1,11 @@
 //! The API server's clock, as the header `Date` of its answers shows it.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
+use hyper::HeaderMap;
 use hyper::header::DATE;
-use hyper::{HeaderMap, Request, Response};
 use k8s_openapi::jiff::fmt::rfc2822;
-use kube::client::Body;
-use tower::{Layer, Service, ServiceExt as _};
 
 use crate::reconcile::observed::clock_skew::ClockSkew;
 
@@ -31,14 +26,14 @@ impl ServerTime {
         own_now() - skew.0.ahead_s()
     }
 
-    /// Takes in the headers of an answer.
-    fn hear(&self, headers: &HeaderMap, asked: f64) {
+    /// Takes in the headers of an answer to a request that was sent at `asked`, by the own clock.
+    pub(super) fn hear(&self, headers: &HeaderMap, asked: f64) {
         let Some(date) = date(headers) else {
             return;
         };
         let mut guard = self.skew.lock().unwrap_or_else(PoisonError::into_inner);
         let (skew, logged_s) = &mut *guard;
-        skew.heard(date, asked, own_now());
+        skew.note_answer(date, asked, own_now());
         let ahead_s = skew.ahead_s();
         if (ahead_s - *logged_s).abs() >= LOGGED_S {
             *logged_s = ahead_s;
@@ -50,7 +45,8 @@ impl ServerTime {
     }
 }
 
-fn own_now() -> f64 {
+/// The own clock, in seconds since 1970.
+pub(super) fn own_now() -> f64 {
     #[expect(clippy::disallowed_methods, reason = "the shell's clock")]
     let now = SystemTime::now();
     now.duration_since(UNIX_EPOCH)
@@ -68,52 +64,11 @@ fn date(headers: &HeaderMap) -> Option<f64> {
     Some(seconds)
 }
 
-impl<S> Layer<S> for ServerTime {
-    type Service = Timed<S>;
-
-    fn layer(&self, inner: S) -> Timed<S> {
-        Timed {
-            inner,
-            time: self.clone(),
-        }
-    }
-}
-
-/// A client that learns the API server's time from its answers.
-#[derive(Debug, Clone)]
-pub struct Timed<S> {
-    inner: S,
-    time: ServerTime,
-}
-
-impl<S, B> Service<Request<Body>> for Timed<S>
-where
-    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
-    S::Future: Send,
-{
-    type Response = Response<B>;
-    type Error = S::Error;
-    type Future = BoxFuture<'static, Result<Response<B>, S::Error>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        // Always ready: `call` waits until its own clone of the inner service is, by `oneshot`.
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let (inner, time) = (self.inner.clone(), self.time.clone());
-        async move {
-            let asked = own_now();
-            let answer = inner.oneshot(request).await?;
-            time.hear(answer.headers(), asked);
-            Ok(answer)
-        }
-        .boxed()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use hyper::{Request, Response};
+    use kube::client::Body;
+
     use super::*;
     use crate::apiserver::ApiServer;
 
@@ -146,10 +101,10 @@ mod tests {
             answer.body(Body::from(b"{}".to_vec()))
         };
         let api = ApiServer::through(tower::service_fn(answer), "rayfit");
-        let time = api.time();
+        let time = &api.time;
         assert!((time.now() - own_now()).abs() < 1.0);
         let asked = Request::get("/version").body(Vec::new()).unwrap();
-        api.client().request_text(asked).await.unwrap();
+        api.client.request_text(asked).await.unwrap();
         let now = time.now();
         assert!((1_768_391_990.0..1_768_392_010.0).contains(&now), "{now}");
     }

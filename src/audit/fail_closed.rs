@@ -10,8 +10,7 @@ use serde_json::Value;
 
 use super::AuditOptions;
 use super::closing::{Closing, WebhookState, decide, is_by_us, is_closed, patch};
-use crate::apiserver::own_pods;
-use crate::manifests::names::{VALIDATING, cluster_name};
+use crate::manifests::names::{Component, VALIDATING, cluster_name};
 use crate::policy::Policies;
 
 /// The time between two checks of the state.
@@ -109,10 +108,12 @@ pub async fn release(client: &Client, namespace: &str) -> Result<bool, Error> {
 }
 
 async fn ready(client: &Client, namespace: &str) -> Result<usize, Error> {
+    let labels = Component::Admission.labels();
+    let labels = labels.as_object().into_iter().flatten();
+    let labels = labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
+    let own = ListParams::default().labels_from(&labels.collect());
     let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
-    let pods = pods
-        .list(&ListParams::default().labels_from(&own_pods()))
-        .await?;
+    let pods = pods.list(&own).await?;
     let is_ready = |pod: &&Pod| {
         let status = pod.status.as_ref();
         let conditions = status.and_then(|status| status.conditions.as_ref());

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Client, Error};
 use serde_json::{Value, json};
 
 use super::closing::Closing;
 use crate::facts::Facts;
 use crate::object_audit::AuditTally;
-use crate::policy::resource::{Condition, Offender, RayPolicyStatus};
+use crate::policy::resource::{Condition, Offender, RayPolicy, RayPolicyStatus};
 use crate::policy::{Exemption, Policies, Policy};
 use crate::raypolicy;
 use crate::raypolicy::{PolicyFault, Weight, compile};
@@ -25,7 +25,7 @@ pub(super) async fn write(
     closing: Option<&Closing>,
     now: Timestamp,
 ) -> bool {
-    let resource = kinds::policies().resource;
+    let resource = ApiResource::erase::<RayPolicy>(&());
     // The objects are read without a type: a policy that an older or newer definition accepted must
     // not keep the others from being read.
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);

@@ -14,14 +14,14 @@ use super::board::Board;
 use super::closing::Closing;
 use super::{AuditOptions, fail_closed, reports, status};
 use crate::apiserver::Informers;
-use crate::apiserver::backoff::Backoff;
 use crate::object_audit;
 use crate::object_audit::Judged;
 use crate::policy::EffectivePolicy;
 use crate::ray::{Kind, RayObject};
+use crate::seconds::Retry;
 use crate::telemetry::Metrics;
 use crate::watch::follow::{Known, follow};
-use crate::watch::kinds::{ChangedPart, Nothing, fields, ray_objects};
+use crate::watch::kinds::{ChangedPart, GATHERED, Nothing, fields, ray_objects};
 
 /// The time until everything is checked again, even if nothing has changed.
 const SLOW: Duration = Duration::from_mins(10);
@@ -77,6 +77,7 @@ async fn follow_kind(
     follow(
         informers,
         ray_objects(kind),
+        GATHERED,
         move |object: ChangedPart<Value, Nothing>| judge(kind, object, &current),
         |known| {
             // Objects that cannot be read still exist, so the last results stay, and nothing is
@@ -154,7 +155,10 @@ fn is_outdated(current: &EffectivePolicy, next: &EffectivePolicy, is_calm: bool)
 }
 
 /// The pause before a failed write is tried again: at first, and at the most.
-const AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(1));
+const AGAIN: Retry = Retry {
+    first_s: 2.0,
+    longest_s: 60.0,
+};
 
 /// Writes the results whenever they have changed or could not be written before, and keeps the
 /// webhooks failing closed or open as the policies ask.
@@ -167,8 +171,7 @@ async fn write(
 ) {
     let mut closing = interval(fail_closed::LOOK);
     let mut is_known = false;
-    let mut backoff = Backoff::new(AGAIN.0, AGAIN.1);
-    let mut again: Option<Instant> = None;
+    let (mut failures, mut again): (u32, Option<Instant>) = (0, None);
     loop {
         tokio::select! {
             // Tokio makes the future of a branch even where its condition is false.
@@ -196,12 +199,13 @@ async fn write(
         let statuses = status::write(client, &by_policy, condition.as_ref(), now()).await;
         let reports = reports::write(client, board, written).await;
         board.is_written.store(true, Ordering::Release);
-        again = if statuses && reports {
-            backoff.reset();
-            None
+        failures = if statuses && reports {
+            0
         } else {
-            Some(Instant::now() + backoff.wait(None))
+            failures.saturating_add(1)
         };
+        let pause = AGAIN.wait(failures, fastrand::f64());
+        again = (failures > 0).then(|| Instant::now() + pause);
         // The pause merges a burst of changes into one write.
         sleep(Duration::from_secs(1)).await;
     }

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::contents::{Anchor, Id};
+use super::contents::Anchor;
 use super::inspect;
 use super::next::CaBundle;
 use super::secret::pem;
@@ -26,7 +26,7 @@ pub(super) fn read(configuration: &Value) -> Option<CaBundle> {
         // A bundle that cannot be read counts as not uniform, so it is rewritten, like a missing one.
         let decoded = STANDARD.decode(text.as_str().unwrap_or_default());
         let (anchors, clean) = decoded.map_or((Vec::new(), false), |pem| inspect::anchors(&pem));
-        let ids: BTreeSet<Id> = anchors.iter().map(|anchor| anchor.id.clone()).collect();
+        let ids: BTreeSet<String> = anchors.iter().map(|anchor| anchor.id.clone()).collect();
         if position == 0 {
             bundle.everywhere.clone_from(&ids);
         }

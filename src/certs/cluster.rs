@@ -10,13 +10,15 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::contents::{Anchor, Contents};
+use super::issue::IssueError;
 use super::next::{CaBundle, View};
 use super::{CertificateOptions, bundle, secret};
 use crate::manifests::names::{MUTATING, VALIDATING, cluster_name};
+use crate::tls::PairError;
 
-/// The reason why the cluster could not be read or changed.
+/// The reason why a step could not be taken.
 #[derive(Debug, Error)]
-pub(super) enum ClusterError {
+pub(super) enum CertificateError {
     /// The Secret does not exist, and this process may not create it.
     #[error(
         "the Secret {namespace}/{name} does not exist: apply Rayfit's manifests again, they hold \
@@ -35,6 +37,12 @@ pub(super) enum ClusterError {
         doing: &'static str,
         source: kube::Error,
     },
+    /// No certificate could be made.
+    #[error(transparent)]
+    Issue(#[from] IssueError),
+    /// The certificate in the Secret cannot be served.
+    #[error(transparent)]
+    Pair(#[from] PairError),
 }
 
 /// The objects that one look at the cluster has read.
@@ -81,7 +89,7 @@ impl ClusterClient {
     }
 
     /// Reads everything, in the order that [`View`] requires.
-    pub(super) async fn look(&self) -> Result<SeenCluster, ClusterError> {
+    pub(super) async fn look(&self) -> Result<SeenCluster, CertificateError> {
         let mut configurations = BTreeMap::new();
         let mut bundles: BTreeMap<String, CaBundle> = BTreeMap::new();
         for (name, api) in &self.configurations {
@@ -95,7 +103,7 @@ impl ClusterClient {
         }
         let secret = self.secrets.get_opt(&self.options.secret).await;
         let secret = secret.map_err(failed("read the Secret"))?;
-        let secret = secret.ok_or_else(|| ClusterError::NoSecret {
+        let secret = secret.ok_or_else(|| CertificateError::NoSecret {
             namespace: self.options.namespace.clone(),
             name: self.options.secret.clone(),
         })?;
@@ -110,10 +118,10 @@ impl ClusterClient {
     /// Writes the Secret, if it has not changed since it was read.
     pub(super) async fn store(
         &self,
-        seen: &SeenCluster,
+        cluster: &SeenCluster,
         contents: &Contents,
-    ) -> Result<(), ClusterError> {
-        let encoded = secret::encode(contents, data(&seen.secret));
+    ) -> Result<(), CertificateError> {
+        let encoded = secret::encode(contents, data(&cluster.secret));
         let secret = Secret {
             data: Some(
                 encoded
@@ -121,7 +129,7 @@ impl ClusterClient {
                     .map(|(key, value)| (key, ByteString(value)))
                     .collect(),
             ),
-            ..seen.secret.clone()
+            ..cluster.secret.clone()
         };
         let written = self
             .secrets
@@ -135,11 +143,11 @@ impl ClusterClient {
     /// Writes `anchors` into a webhook configuration, if it has not changed since it was read.
     pub(super) async fn publish(
         &self,
-        seen: &SeenCluster,
+        cluster: &SeenCluster,
         configuration: &str,
         anchors: &[Anchor],
-    ) -> Result<(), ClusterError> {
-        let object = seen.configurations.get(configuration);
+    ) -> Result<(), CertificateError> {
+        let object = cluster.configurations.get(configuration);
         let api = self
             .configurations
             .iter()
@@ -163,9 +171,9 @@ fn data(secret: &Secret) -> secret::Data {
         .collect()
 }
 
-fn failed(doing: &'static str) -> impl FnOnce(kube::Error) -> ClusterError {
+fn failed(doing: &'static str) -> impl FnOnce(kube::Error) -> CertificateError {
     move |source| match &source {
-        kube::Error::Api(status) if status.code == 409 => ClusterError::Conflict(doing),
-        _ => ClusterError::Request { doing, source },
+        kube::Error::Api(status) if status.code == 409 => CertificateError::Conflict(doing),
+        _ => CertificateError::Request { doing, source },
     }
 }

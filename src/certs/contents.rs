@@ -6,10 +6,6 @@ use std::time::{Duration, SystemTime};
 /// Certificates are valid from this long before their issue, for API servers whose clocks are behind.
 pub(super) const BACKDATED: Duration = Duration::from_hours(1);
 
-/// The SHA-256 digest of a certificate, in hexadecimal.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Id(pub String);
-
 /// A private key in PEM.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PrivateKey(pub String);
@@ -24,8 +20,8 @@ impl fmt::Debug for PrivateKey {
 /// The certificate of an authority, as CA bundles hold it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anchor {
-    /// The certificate's digest.
-    pub id: Id,
+    /// The SHA-256 digest of the certificate, in hexadecimal.
+    pub id: String,
     /// The time of its issue.
     pub issued: SystemTime,
     /// The end of its validity.
@@ -47,11 +43,11 @@ pub struct Authority {
 /// A serving certificate with its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaf {
-    /// The certificate's digest.
-    pub id: Id,
+    /// The SHA-256 digest of the certificate, in hexadecimal.
+    pub id: String,
     /// The authority by which the leaf is valid for all wanted names. `None`: the leaf cannot be
     /// used.
-    pub issuer: Option<Id>,
+    pub issuer: Option<String>,
     /// The time of its issue.
     pub issued: SystemTime,
     /// The end of its validity.

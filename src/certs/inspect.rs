@@ -12,15 +12,15 @@ use rustls::client::danger::ServerCertVerifier as _;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 
-use super::contents::{Anchor, Authority, BACKDATED, Id, Leaf, PrivateKey};
+use super::contents::{Anchor, Authority, BACKDATED, Leaf, PrivateKey};
 use crate::tls::pair::validity;
 use crate::tls::{ServingPair, provider};
 
-/// The digest of a certificate.
-pub(super) fn id(certificate: &CertificateDer<'_>) -> Id {
+/// The SHA-256 digest of a certificate, in hexadecimal.
+pub(super) fn id(certificate: &CertificateDer<'_>) -> String {
     let bytes = digest(&SHA256, certificate);
     let hex = bytes.as_ref().iter().map(|byte| format!("{byte:02x}"));
-    Id(hex.collect())
+    hex.collect()
 }
 
 /// Every authority in a PEM text, and whether the text contains nothing else.
@@ -78,7 +78,7 @@ pub(super) fn leaf(chain: &[u8], key: &[u8], known: &[&Anchor], hosts: &[String]
     })
 }
 
-/// Whether a client that trusts only `anchor` would accept `leaf` for each of `hosts`, until
+/// Checks whether a client that trusts only `anchor` would accept `leaf` for each of `hosts`, until
 /// shortly before the leaf ends.
 fn vouches(anchor: &Anchor, leaf: &CertificateDer<'_>, hosts: &[String], end: SystemTime) -> bool {
     let mut roots = RootCertStore::empty();

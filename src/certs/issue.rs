@@ -11,8 +11,8 @@ use thiserror::Error;
 use super::contents::{Anchor, Authority, BACKDATED, Leaf, PrivateKey};
 use super::inspect;
 
-/// The lifetime of an authority: replacing it is the one thing about certificates that needs time to
-/// reach every API server.
+/// The lifetime of an authority.
+// Replacing it is the one thing about certificates that needs time to reach every API server.
 pub const AUTHORITY_LIFETIME: Duration = Duration::from_hours(3_650 * 24);
 /// The name of every authority; authorities are told apart by their keys.
 const AUTHORITY_NAME: &str = "rayfit-webhook-ca";

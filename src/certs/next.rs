@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
-use super::contents::{Anchor, Contents, Id, Leaf};
+use super::contents::{Anchor, Contents};
+use super::options::CertificateOptions;
 
 /// The authorities in the CA bundles of one webhook configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -11,8 +12,8 @@ pub struct CaBundle {
     /// The authorities that at least one of its webhooks trusts.
     pub anchors: Vec<Anchor>,
     /// The authorities that all of its webhooks trust.
-    pub everywhere: BTreeSet<Id>,
-    /// Whether all its webhooks have the same bundle, with nothing else in it.
+    pub everywhere: BTreeSet<String>,
+    /// All its webhooks have the same bundle, with nothing else in it.
     pub uniform: bool,
 }
 
@@ -27,35 +28,7 @@ pub struct View {
     pub contents: Contents,
 }
 
-/// The wanted state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CertificatePolicy {
-    /// The lifetime of a leaf.
-    pub leaf_lifetime: Duration,
-    /// The time in which a change of a webhook configuration reaches every API server.
-    pub propagation: Duration,
-}
-
-impl CertificatePolicy {
-    /// A leaf is renewed when less than this is left of its lifetime.
-    pub fn leaf_margin(self) -> Duration {
-        self.leaf_lifetime / 4
-    }
-
-    /// An authority is replaced when less than this is left of its lifetime, because it has to
-    /// outlive its leaves.
-    pub fn authority_margin(self) -> Duration {
-        self.leaf_lifetime * 2
-    }
-
-    /// The time from the issue of a leaf until no replica serves an earlier one. Replicas are told
-    /// of it by a watch, and look by themselves every few minutes.
-    pub fn take_over(self) -> Duration {
-        self.propagation * 10
-    }
-}
-
-/// A step. Each step changes one object, by compare-and-swap on the version that was read.
+/// A step. All but the last two change one object each, by compare-and-swap on the version that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CertificateStep {
     /// Serve the Secret's leaf. This changes only this process.
@@ -71,37 +44,61 @@ pub enum CertificateStep {
     },
     /// Let the authority sign a new leaf. These are the former authorities from then on.
     Sign(Vec<Anchor>),
-}
-
-/// The action after a look.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Next {
-    /// Take this step, then look again at once.
-    Take(CertificateStep),
-    /// Another step comes due with time: look again soon, even if no object seems to change.
+    /// Wait: another step comes due with time, so look again soon, even if no object seems to change.
     Wait,
-    /// Everything is as it is wanted.
+    /// Rest, because everything is as it is wanted.
     Rest,
 }
 
-/// Decides the next step of a replica that serves the leaf `serving`, at `now`.
-pub fn next(view: &View, serving: Option<&Id>, policy: CertificatePolicy, now: SystemTime) -> Next {
-    let look = Look { view, policy, now };
+/// The time from the issue of a leaf until no replica serves an earlier one.
+fn take_over(options: &CertificateOptions) -> Duration {
+    // Replicas hear of it by a watch, and look by themselves every few minutes.
+    options.propagation * 10
+}
+
+/// Decides the next step of a replica that serves the leaf `serving`, at `now`. After each step but the last two it
+/// looks again at once.
+pub fn next(
+    view: &View,
+    serving: Option<&str>,
+    options: &CertificateOptions,
+    now: SystemTime,
+) -> CertificateStep {
     let contents = &view.contents;
-    if let Some(leaf) = look.usable_leaf()
-        && serving != Some(&leaf.id)
+    let is_within =
+        |until: SystemTime, margin| until.duration_since(now).unwrap_or_default() > margin;
+    let is_past = |since: SystemTime, time| now.duration_since(since).unwrap_or_default() >= time;
+    let leaf = contents.leaf.as_ref();
+    let leaf = leaf.filter(|leaf| leaf.issuer.is_some() && now < leaf.not_after);
+    if let Some(leaf) = leaf
+        && serving != Some(leaf.id.as_str())
     {
-        return Next::Take(CertificateStep::Serve);
+        return CertificateStep::Serve;
     }
-    let usable = contents.authority.as_ref().filter(|authority| {
-        authority.key.is_some() && look.left(authority.anchor.not_after) > policy.authority_margin()
+    let signer = contents.authority.as_ref();
+    let leaf = leaf.filter(|leaf| {
+        signer.is_some_and(|authority| leaf.issuer.as_ref() == Some(&authority.anchor.id))
     });
-    let (former, strangers) = (look.former(), look.strangers());
+    // The former authorities whose certificates a replica may still serve.
+    let is_taken_over = leaf.is_some_and(|leaf| is_past(leaf.issued, take_over(options)));
+    let lives = |anchor: &&Anchor| now < anchor.not_after;
+    let former = contents.former.iter();
+    let former: Vec<&Anchor> = former.filter(|_| !is_taken_over).filter(lives).collect();
+    // The authorities in bundles of which the Secret does not know.
+    let authority = signer.iter().map(|authority| &authority.anchor);
+    let mut seen = ids(authority.chain(&contents.former));
+    let strangers = view.bundles.values().flat_map(|bundle| &bundle.anchors);
+    let strangers: Vec<&Anchor> = (strangers.filter(lives))
+        .filter(|anchor| seen.insert(anchor.id.as_str()))
+        .collect();
+    // An authority has to outlive the leaves that it signs.
+    let outlives = |anchor: &Anchor| is_within(anchor.not_after, options.leaf_lifetime * 2);
+    let usable = signer.filter(|signer| signer.key.is_some() && outlives(&signer.anchor));
     let Some(authority) = usable.map(|authority| &authority.anchor) else {
         // A replica may serve what any of these has signed.
-        let before = contents.authority.iter().map(|authority| &authority.anchor);
-        let before = before.chain(&contents.former).chain(strangers);
-        return Next::Take(CertificateStep::Introduce(before.cloned().collect()));
+        let all = signer.iter().map(|authority| &authority.anchor);
+        let all = all.chain(&contents.former).chain(strangers);
+        return CertificateStep::Introduce(all.cloned().collect());
     };
     // Before a leaf is signed, so that API servers know who signs it.
     let wanted = std::iter::once(authority).chain(former.iter().copied());
@@ -110,13 +107,13 @@ pub fn next(view: &View, serving: Option<&Id>, policy: CertificatePolicy, now: S
         !bundle.uniform || ids(bundle.anchors.iter()) != ids(wanted.iter().copied())
     };
     if let Some((configuration, _)) = view.bundles.iter().find(|(_, bundle)| differs(bundle)) {
-        return Next::Take(CertificateStep::Publish {
+        return CertificateStep::Publish {
             configuration: configuration.clone(),
             anchors: wanted.into_iter().cloned().collect(),
-        });
+        };
     }
-    let fresh = look.leaf_of_authority();
-    let fresh = fresh.is_some_and(|leaf| look.left(leaf.not_after) > policy.leaf_margin());
+    // A quarter of its lifetime is left for failures of the API server until a leaf has to be renewed.
+    let fresh = leaf.is_some_and(|leaf| is_within(leaf.not_after, options.leaf_lifetime / 4));
     // With the leaf begins the time after which nobody serves what the strangers have signed.
     let must_sign = !fresh || !strangers.is_empty();
     // Every API server needs to have had the authority for long enough. The first authority signs at
@@ -124,82 +121,35 @@ pub fn next(view: &View, serving: Option<&Id>, policy: CertificatePolicy, now: S
     let mut bundles = view.bundles.values();
     let everywhere = bundles.all(|bundle| bundle.everywhere.contains(&authority.id));
     let first = contents.leaf.is_none() && contents.former.is_empty();
-    let may_sign = everywhere && (first || look.since(authority.issued) >= policy.propagation);
+    let may_sign = everywhere && (first || is_past(authority.issued, options.propagation));
     if must_sign && may_sign {
         let former = former.into_iter().chain(strangers).cloned();
-        Next::Take(CertificateStep::Sign(former.collect()))
+        CertificateStep::Sign(former.collect())
     } else if must_sign || !former.is_empty() {
-        Next::Wait
+        CertificateStep::Wait
     } else {
-        Next::Rest
+        CertificateStep::Rest
     }
 }
 
-struct Look<'a> {
-    view: &'a View,
-    policy: CertificatePolicy,
-    now: SystemTime,
-}
-
-impl<'a> Look<'a> {
-    /// The former authorities whose certificates a replica may still serve.
-    fn former(&self) -> Vec<&'a Anchor> {
-        let former = self.view.contents.former.iter();
-        match self.leaf_of_authority() {
-            Some(leaf) if self.since(leaf.issued) >= self.policy.take_over() => Vec::new(),
-            _ => former
-                .filter(|anchor| self.now < anchor.not_after)
-                .collect(),
-        }
-    }
-
-    /// The authorities in bundles of which the Secret does not know.
-    fn strangers(&self) -> Vec<&'a Anchor> {
-        let contents = &self.view.contents;
-        let authority = contents.authority.iter().map(|authority| &authority.anchor);
-        let mut seen = ids(authority.chain(&contents.former));
-        let bundles = self.view.bundles.values();
-        bundles
-            .flat_map(|bundle| &bundle.anchors)
-            .filter(|anchor| self.now < anchor.not_after && seen.insert(&anchor.id))
-            .collect()
-    }
-
-    fn leaf_of_authority(&self) -> Option<&'a Leaf> {
-        let authority = self.view.contents.authority.as_ref()?;
-        self.usable_leaf()
-            .filter(|leaf| leaf.issuer.as_ref() == Some(&authority.anchor.id))
-    }
-
-    fn usable_leaf(&self) -> Option<&'a Leaf> {
-        let leaf = self.view.contents.leaf.as_ref()?;
-        (leaf.issuer.is_some() && self.now < leaf.not_after).then_some(leaf)
-    }
-
-    fn left(&self, until: SystemTime) -> Duration {
-        until.duration_since(self.now).unwrap_or_default()
-    }
-
-    fn since(&self, then: SystemTime) -> Duration {
-        self.now.duration_since(then).unwrap_or_default()
-    }
-}
-
-fn ids<'a>(anchors: impl IntoIterator<Item = &'a Anchor>) -> BTreeSet<&'a Id> {
-    anchors.into_iter().map(|anchor| &anchor.id).collect()
+fn ids<'a>(anchors: impl IntoIterator<Item = &'a Anchor>) -> BTreeSet<&'a str> {
+    (anchors.into_iter().map(|anchor| anchor.id.as_str())).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::contents::{Authority, PrivateKey};
+    use super::super::contents::{Authority, Leaf, PrivateKey};
     use super::*;
 
     const DAY: Duration = Duration::from_hours(24);
     const MINUTE: Duration = Duration::from_mins(1);
-    const POLICY: CertificatePolicy = CertificatePolicy {
-        leaf_lifetime: Duration::from_hours(90 * 24),
-        propagation: MINUTE,
-    };
+
+    fn options() -> CertificateOptions {
+        CertificateOptions {
+            propagation: MINUTE,
+            ..CertificateOptions::new("rayfit-system/rayfit-certs").unwrap()
+        }
+    }
 
     /// A cluster with one replica, which takes the steps as the shell does.
     struct World {
@@ -229,9 +179,9 @@ mod tests {
             }
         }
 
-        fn id(&mut self) -> Id {
+        fn id(&mut self) -> String {
             self.made += 1;
-            Id(self.made.to_string())
+            self.made.to_string()
         }
 
         fn anchor(&mut self) -> Anchor {
@@ -271,27 +221,26 @@ mod tests {
                         id: self.id(),
                         issuer: Some(authority.anchor.id),
                         issued: self.now,
-                        not_after: self.now + POLICY.leaf_lifetime,
+                        not_after: self.now + options().leaf_lifetime,
                         chain: String::new(),
                         key: PrivateKey(String::new()),
                     });
                     self.view.contents.former = former;
                 }
+                CertificateStep::Wait | CertificateStep::Rest => {}
             }
         }
 
         /// Takes all steps that can be taken now.
-        fn settle(&mut self) -> Next {
+        fn settle(&mut self) -> CertificateStep {
             for _ in 0..20 {
                 let serving = self.serving.as_ref().map(|leaf| leaf.id.clone());
-                match next(&self.view, serving.as_ref(), POLICY, self.now) {
-                    Next::Take(step) => self.take(step),
-                    other => {
-                        self.assert_trusted();
-                        return other;
-                    }
-                }
+                let step = next(&self.view, serving.as_deref(), &options(), self.now);
+                self.take(step.clone());
                 self.assert_trusted();
+                if matches!(step, CertificateStep::Wait | CertificateStep::Rest) {
+                    return step;
+                }
             }
             panic!("it takes steps without end: {:?}", self.view);
         }
@@ -309,7 +258,7 @@ mod tests {
             let bundles = self.view.bundles.values();
             let mut trusted = bundles.map(|bundle| {
                 let ids = bundle.everywhere.iter();
-                ids.map(|id| id.0.as_str()).collect::<Vec<_>>()
+                ids.map(String::as_str).collect::<Vec<_>>()
             });
             let first = trusted.next().unwrap();
             assert!(trusted.all(|other| other == first));
@@ -317,14 +266,14 @@ mod tests {
         }
 
         fn serving(&self) -> &str {
-            &self.serving.as_ref().unwrap().id.0
+            &self.serving.as_ref().unwrap().id
         }
     }
 
     #[test]
     fn the_first_start_does_not_wait() {
         let mut world = World::new();
-        assert_eq!(world.settle(), Next::Rest);
+        assert_eq!(world.settle(), CertificateStep::Rest);
         assert_eq!((world.trusted(), world.serving()), (vec!["1"], "2"));
     }
 
@@ -334,7 +283,7 @@ mod tests {
         world.settle();
         for _ in 0..365 * 9 {
             world.now += DAY;
-            assert_eq!(world.settle(), Next::Rest);
+            assert_eq!(world.settle(), CertificateStep::Rest);
             assert_eq!(world.trusted(), ["1"]);
         }
         for _ in 0..3_650 {
@@ -350,20 +299,20 @@ mod tests {
         world.settle();
         world.view.contents.authority.as_mut().unwrap().key = None;
         // The new one is trusted at once, but signs nothing before all API servers know it.
-        assert_eq!(world.settle(), Next::Wait);
+        assert_eq!(world.settle(), CertificateStep::Wait);
         assert_eq!((world.trusted(), world.serving()), (vec!["1", "3"], "2"));
         world.now += MINUTE;
-        assert_eq!(world.settle(), Next::Wait);
+        assert_eq!(world.settle(), CertificateStep::Wait);
         assert_eq!((world.trusted(), world.serving()), (vec!["1", "3"], "4"));
         // Another replica may serve the former certificate for a while.
         world.now += 9 * MINUTE;
-        assert_eq!(world.settle(), Next::Wait);
+        assert_eq!(world.settle(), CertificateStep::Wait);
         world.now += MINUTE;
-        assert_eq!(world.settle(), Next::Rest);
+        assert_eq!(world.settle(), CertificateStep::Rest);
         assert_eq!((world.trusted(), world.serving()), (vec!["3"], "4"));
         // The rest of it in the Secret goes with the next leaf.
         world.now += 80 * DAY;
-        assert_eq!(world.settle(), Next::Rest);
+        assert_eq!(world.settle(), CertificateStep::Rest);
         assert_eq!(world.view.contents.former, []);
     }
 
@@ -372,13 +321,13 @@ mod tests {
         let mut world = World::new();
         world.settle();
         world.view.contents = Contents::default();
-        assert_eq!(world.settle(), Next::Wait);
+        assert_eq!(world.settle(), CertificateStep::Wait);
         assert_eq!((world.trusted(), world.serving()), (vec!["1", "3"], "2"));
         world.now += MINUTE;
         world.settle();
         assert_eq!(world.serving(), "4");
-        world.now += POLICY.take_over();
-        assert_eq!(world.settle(), Next::Rest);
+        world.now += take_over(&options());
+        assert_eq!(world.settle(), CertificateStep::Rest);
         assert_eq!(world.trusted(), ["3"]);
     }
 
@@ -394,8 +343,8 @@ mod tests {
         world.settle();
         assert_eq!(world.trusted(), ["1", "3"]);
         assert_ne!(world.serving(), before);
-        world.now += POLICY.take_over();
-        assert_eq!(world.settle(), Next::Rest);
+        world.now += take_over(&options());
+        assert_eq!(world.settle(), CertificateStep::Rest);
         assert_eq!(world.trusted(), ["1"]);
     }
 
@@ -405,7 +354,7 @@ mod tests {
         world.settle();
         let leaf = world.serving().to_owned();
         world.publish("validating", &[]);
-        assert_eq!(world.settle(), Next::Rest);
+        assert_eq!(world.settle(), CertificateStep::Rest);
         assert_eq!((world.trusted(), world.serving()), (vec!["1"], &*leaf));
     }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::issue::AUTHORITY_LIFETIME;
-use super::next::CertificatePolicy;
 use crate::manifests::names;
 
 /// The options for certificates that Rayfit issues itself.
@@ -68,7 +67,7 @@ impl CertificateOptions {
         })
     }
 
-    /// Whether certificates with these lifetimes can be rotated without a gap.
+    /// Checks that certificates with these lifetimes can be rotated without a gap.
     pub fn check(&self) -> Result<(), CertificateOptionsError> {
         let (leaf, propagation) = (self.leaf_lifetime, self.propagation);
         if leaf * 5 > AUTHORITY_LIFETIME {
@@ -86,13 +85,6 @@ impl CertificateOptions {
     pub fn hosts(&self) -> Vec<String> {
         let host = names::service_host(&self.namespace);
         vec![host.clone(), format!("{host}.cluster.local")]
-    }
-
-    pub(super) fn policy(&self) -> CertificatePolicy {
-        CertificatePolicy {
-            leaf_lifetime: self.leaf_lifetime,
-            propagation: self.propagation,
-        }
     }
 }
 

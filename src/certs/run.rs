@@ -6,34 +6,24 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
 use serde::de::IgnoredAny;
-use thiserror::Error;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use super::cluster::{ClusterClient, ClusterError, SeenCluster};
-use super::contents::{Contents, Id};
+use super::cluster::{CertificateError, ClusterClient};
+use super::contents::Contents;
 use super::issue::{self, IssueError};
-use super::next::{CertificateStep, Next, next};
+use super::next::{CertificateStep, next};
 use super::{CertificateOptions, CertificateOptionsError};
 use crate::apiserver::{Informers, Reading, Selection, WatchEvent};
-use crate::tls::{CertificateStore, PairError};
+use crate::tls::CertificateStore;
 
 /// The time until the next look when everything is settled and no watch reports a change.
 const REST: Duration = Duration::from_mins(5);
 /// The pause after an error.
 const RETRY: Duration = Duration::from_secs(5);
 /// The pause when another replica was first.
+// Its step shows in the objects by then, and is not taken again.
 const YIELD: Duration = Duration::from_millis(200);
-
-#[derive(Debug, Error)]
-enum StepError {
-    #[error(transparent)]
-    Cluster(#[from] ClusterError),
-    #[error(transparent)]
-    Issue(#[from] IssueError),
-    #[error(transparent)]
-    Pair(#[from] PairError),
-}
 
 /// The clock by which validity is judged. Waits are in real time.
 pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
@@ -71,7 +61,7 @@ struct Keeper {
     options: CertificateOptions,
     store: Arc<CertificateStore>,
     /// The leaf that this replica serves.
-    serving: Option<Id>,
+    serving: Option<String>,
     clock: WallClock,
 }
 
@@ -80,7 +70,7 @@ impl Keeper {
         loop {
             let wait = match self.round().await {
                 Ok(wait) => wait,
-                Err(StepError::Cluster(error @ ClusterError::Conflict(_))) => {
+                Err(error @ CertificateError::Conflict(_)) => {
                     tracing::debug!(%error, "certificates: another replica was faster");
                     YIELD
                 }
@@ -97,54 +87,41 @@ impl Keeper {
     }
 
     /// Looks once and takes at most one step; returns how long to wait until the next look.
-    async fn round(&mut self) -> Result<Duration, StepError> {
+    async fn round(&mut self) -> Result<Duration, CertificateError> {
         let seen = self.cluster.look().await?;
         let now = (self.clock)();
-        let policy = self.options.policy();
-        match next(&seen.view, self.serving.as_ref(), policy, now) {
-            Next::Take(step) => {
-                self.take(&seen, &step, now).await?;
-                // The next step is decided on what the cluster has after this one: other replicas
-                // take steps too.
-                Ok(Duration::ZERO)
+        let stored = seen.view.contents.clone();
+        let (contents, done) = match next(&seen.view, self.serving.as_deref(), &self.options, now) {
+            CertificateStep::Wait => {
+                return Ok((self.options.propagation / 6).min(Duration::from_secs(10)));
             }
-            Next::Wait => Ok((self.options.propagation / 6).min(Duration::from_secs(10))),
             // A leaf is renewed in the last quarter of its lifetime, into which several looks have
             // to fall.
-            Next::Rest => Ok(REST.min(self.options.leaf_lifetime / 16)),
-        }
-    }
-
-    async fn take(
-        &mut self,
-        seen: &SeenCluster,
-        step: &CertificateStep,
-        now: SystemTime,
-    ) -> Result<(), StepError> {
-        let before = seen.view.contents.clone();
-        let (contents, done) = match step {
+            CertificateStep::Rest => return Ok(REST.min(self.options.leaf_lifetime / 16)),
             CertificateStep::Serve => {
-                if let Some(leaf) = &before.leaf {
+                if let Some(leaf) = &stored.leaf {
                     let (chain, key) = (leaf.chain.as_bytes(), leaf.key.0.as_bytes());
                     self.store.install(chain, key)?;
                     self.serving = Some(leaf.id.clone());
-                    tracing::info!(certificate = %leaf.id.0, "certificates: serving");
+                    tracing::info!(certificate = %leaf.id, "certificates: serving");
                 }
-                return Ok(());
+                return Ok(Duration::ZERO);
             }
             CertificateStep::Publish {
                 configuration,
                 anchors,
             } => {
-                self.cluster.publish(seen, configuration, anchors).await?;
+                (self.cluster)
+                    .publish(&seen, &configuration, &anchors)
+                    .await?;
                 tracing::info!(%configuration, authorities = anchors.len(), "certificates: wrote caBundle");
-                return Ok(());
+                return Ok(Duration::ZERO);
             }
             CertificateStep::Introduce(former) => {
                 let contents = Contents {
                     authority: Some(issue::authority(now)?),
-                    former: former.clone(),
-                    ..before
+                    former,
+                    ..stored
                 };
                 (
                     contents,
@@ -152,20 +129,21 @@ impl Keeper {
                 )
             }
             CertificateStep::Sign(former) => {
-                let authority = before.authority.as_ref().ok_or(IssueError::NoKey)?;
+                let authority = stored.authority.as_ref().ok_or(IssueError::NoKey)?;
                 let lifetime = self.options.leaf_lifetime;
                 let leaf = issue::leaf(authority, &self.options.hosts(), lifetime, now)?;
                 let contents = Contents {
                     leaf: Some(leaf),
-                    former: former.clone(),
-                    ..before
+                    former,
+                    ..stored
                 };
                 (contents, "signed a new certificate")
             }
         };
-        self.cluster.store(seen, &contents).await?;
+        self.cluster.store(&seen, &contents).await?;
         tracing::info!(step = done, "certificates");
-        Ok(())
+        // The next step is decided on what the cluster has after this one: other replicas take steps too.
+        Ok(Duration::ZERO)
     }
 
     /// Watches each object by its name.

@@ -19,13 +19,8 @@ impl BusyCount {
     }
 
     /// The number of busy clusters.
-    pub fn len(&self) -> usize {
+    pub fn number(&self) -> usize {
         self.0.load(Ordering::Relaxed)
-    }
-
-    /// Whether no cluster is busy.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 
@@ -46,7 +41,7 @@ impl BusyPlace {
             _ => {}
         }
         self.busy = busy;
-        self.busy_count.len()
+        self.busy_count.number()
     }
 }
 
@@ -63,16 +58,16 @@ mod tests {
     #[test]
     fn the_busy_are_counted_once_each() {
         let busy_count = BusyCount::default();
-        assert!(busy_count.is_empty());
+        assert_eq!(busy_count.number(), 0);
         let (mut one, two) = (busy_count.join(), busy_count.join());
-        assert_eq!(busy_count.len(), 2, "until it is known otherwise");
+        assert_eq!(busy_count.number(), 2, "until it is known otherwise");
         assert_eq!(one.note(true), 2);
         assert_eq!(one.note(false), 1);
         assert_eq!(one.note(false), 1);
         drop(two);
-        assert_eq!(busy_count.len(), 0);
+        assert_eq!(busy_count.number(), 0);
         assert_eq!(one.note(true), 1);
         drop(one);
-        assert!(busy_count.is_empty());
+        assert_eq!(busy_count.number(), 0);
     }
 }

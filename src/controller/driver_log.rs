@@ -20,7 +20,8 @@ const FOLDERS: &[&str] = &["logs", "events"];
 /// The file that Ray's log monitor reads.
 const FILE: &str = "event_AUTOSCALER.log";
 
-/// The longest text of a message for a GCS, in bytes: a placement group may have any number of bundles.
+/// The longest text of a message for a GCS, in bytes.
+// A placement group may have any number of bundles.
 const LONGEST: usize = 4 << 10;
 
 /// The most messages that a GCS is given at once.
@@ -34,7 +35,7 @@ const OUTSIDE: &str = "rayfit";
 pub struct DriverLog {
     place: LogPlace,
     clock: Clock,
-    /// Whether the last attempt failed, so that one reason is logged once.
+    /// The last attempt failed: one reason is logged once.
     failing: Arc<AtomicBool>,
 }
 

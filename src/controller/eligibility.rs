@@ -1,4 +1,4 @@
-//! Whether this process may scale a cluster, judged by what was last observed of it.
+//! Eligibility of this process to scale a cluster, judged by what was last observed of it.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub struct EligibilityCheck {
 }
 
 impl EligibilityCheck {
-    /// Whether this process may scale `cluster`, given the pods that were observed.
+    /// Decides whether this process may scale `cluster`, given the pods that were observed.
     pub fn eligibility(&self, cluster: &Value, pods: &OwnPods) -> Result<(), Ineligible> {
         let is_ours = &self.is_ours;
         eligibility(cluster, pods, &self.role, |image| is_ours(image))

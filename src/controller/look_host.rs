@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use json_patch::Patch;
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use super::reconciler::Reconciler;
-use crate::controller::head::address::{Head, NoHead, head_in};
+use crate::controller::head::address::{Head, head_in};
 use crate::controller::head::blind;
 use crate::controller::head::credentials::{CredentialsError, Refusals};
 use crate::controller::head::extras::Extras;
@@ -25,7 +26,12 @@ use crate::reconcile::{
     Blind, Done, Failure, HandoverStep, Meaning, Round, ScalerRole, UnchangedCheck, round,
 };
 use crate::snapshot::gcs::ClusterResourceState;
-use crate::snapshot::{API_VERSION, HeadSight, KIND, Snapshot, leading_head};
+use crate::snapshot::{HeadSight, Snapshot, leading_head};
+
+/// The number of clusters whose objects stay parsed from their judgement to their decision.
+// A change of one cluster is thus read once. When all change at once, the others wait for their GCSs as texts: the
+// parsed trees of a thousand clusters were most of the process's memory.
+static PARSED: Semaphore = Semaphore::const_new(16);
 
 /// The wait after settings could not be written for a sidecar, in seconds.
 const TELL_AGAIN_S: f64 = 60.0;
@@ -65,11 +71,12 @@ impl LookHost for Reconciler {
         let namespace = &self.judge.key.namespace;
         let read = || texts.read();
         let scene = offload_if(namespace, texts.is_slow(), worked, read).await;
-        self.write_sidecar_settings(scene.cluster.object()).await;
-        let eligibility = self.judge.eligibility(scene.cluster.object(), &scene.pods);
+        let cluster = scene.ray_cluster.object();
+        self.write_sidecar_settings(cluster).await;
+        let eligibility = self.judge.eligibility(cluster, &scene.pods);
         let (role, now) = (&self.judge.role, self.clock.steady());
         let handover = &mut self.state.permission.get_mut().handover;
-        let step = handover.step(scene.cluster.object(), eligibility.is_ok(), role, now);
+        let step = handover.step(cluster, eligibility.is_ok(), role, now);
         match &step {
             HandoverStep::Act => {}
             HandoverStep::Claim(_) | HandoverStep::Release(_) => return (step, now),
@@ -88,20 +95,24 @@ impl LookHost for Reconciler {
                 return (step, now);
             }
         }
-        let settings = self.tuning.of(scene.cluster.object());
+        let settings = self.tuning.of(cluster);
         if settings != look.settings {
             let (plan, backoff) = (&settings.plan, settings.backoff);
             tracing::info!(cluster = %self.judge.key, ?plan, ?backoff, "scaled by new settings");
             look.settings = settings;
         }
         let leader = leading_head(&scene.pods, self.state.passive.as_ref());
-        let head = head_in(&self.judge.key, scene.cluster.object(), leader.as_ref());
+        let head = head_in(&self.judge.key, cluster, leader.as_ref());
         self.state.head = Some(head.map(|head| {
             let pod = blind::head_pod(&head, &scene.pods);
             (head, pod)
         }));
         self.state.sight = leader.as_ref().map(HeadSight::of);
-        self.state.extras = Extras::of(&scene.cluster, &look.settings.plan);
+        self.state.extras = Extras::of(&scene.ray_cluster, &look.settings.plan);
+        // A large one takes megabytes, and waits for its GCS as a text in any case.
+        let permit = PARSED.try_acquire().ok();
+        let permit = permit.filter(|_| !self.state.texts.is_slow());
+        self.state.scene = permit.map(|permit| (scene, permit));
         (step, now)
     }
 
@@ -138,7 +149,7 @@ impl LookHost for Reconciler {
     }
 
     async fn ask(&mut self, look: &mut LookState) -> Result<ClusterResourceState, Option<Blind>> {
-        self.state.asked = Some(Instant::now());
+        self.state.asked_at = Some(Instant::now());
         let answer = self.cluster_state(look).await;
         match &answer {
             Ok(_) => self.log_reason(String::new()),
@@ -172,19 +183,14 @@ impl LookHost for Reconciler {
         gcs: ClusterResourceState,
     ) -> (Round, Box<Snapshot>) {
         self.state.is_slow = self.state.texts.is_slow() || parts(&gcs) >= MANY;
+        let scene = self.state.scene.take().map(|(scene, _)| scene);
         let (texts, worked) = (&self.state.texts, &mut self.state.worked);
         let decide = || {
-            let scene = texts.read();
             let snapshot = Snapshot {
-                api_version: API_VERSION.to_owned(),
-                kind: KIND.to_owned(),
                 time: self.clock.rfc3339(),
-                ray_cluster: scene.cluster,
-                pods: scene.pods,
-                nodes: scene.nodes,
-                loads: scene.loads,
                 gcs,
                 history: look.memory.history.clone(),
+                ..scene.unwrap_or_else(|| texts.read())
             };
             let round = round(&snapshot, &look.memory, &look.settings);
             (round, Box::new(snapshot))
@@ -252,10 +258,10 @@ impl Reconciler {
     /// The state of the Ray cluster, with who uses it if an unused one ends, or the reason why it cannot
     /// be obtained.
     async fn cluster_state(&mut self, look: &mut LookState) -> Result<ClusterResourceState, Blind> {
-        let head = self.state.head.clone().unwrap_or(Err(NoHead::Absent));
-        let (head, pod) = head.map_err(|none| {
+        let head = self.state.head.clone().unwrap_or(Err(Blind::NoHead));
+        let (head, pod) = head.inspect_err(|_| {
+            // A cluster without a head has no GCS that could be silent.
             self.metrics.gcs_is_well(&self.about.uid, Instant::now());
-            blind::no_head(&none)
         })?;
         let client = self.client(look, &head).await;
         let client = client.map_err(|error| Blind::Credentials {
@@ -292,7 +298,7 @@ impl Reconciler {
         watch.fill(&client, follows, &mut state, &self.clock);
         self.metrics.gcs_is_well(&self.about.uid, Instant::now());
         self.state.refusals = Refusals::default();
-        self.state.answer_place = place;
+        self.state.answer_permit = place;
         Ok(state)
     }
 

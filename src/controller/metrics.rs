@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::gcs::GcsFault;
 use crate::ray::group::HEAD_NAME;
 use crate::reconcile::{Done, Effect, Failure, Meaning, Reply, Round};
-use crate::telemetry::controller::{DemandCount, ScalingMetrics};
+use crate::telemetry::controller::ScalingMetrics;
 
 /// Records a call of the cluster's GCS that failed.
 pub fn gcs_error(metrics: &ScalingMetrics, uid: &str, fault: &GcsFault) {
@@ -56,7 +56,7 @@ pub fn decided(metrics: &ScalingMetrics, uid: &str, round: &Round) {
     }
     let pending = round.report.demands.iter().map(|demand| demand.count).sum();
     let unmet = round.report.demands.iter().map(|demand| demand.unmet).sum();
-    metrics.demand(uid, DemandCount { pending, unmet });
+    metrics.demand(uid, pending, unmet);
 }
 
 /// A short name for the fault of a call; `None` if nothing was called.

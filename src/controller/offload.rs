@@ -7,8 +7,8 @@ use crate::fair_semaphore::FairSemaphore;
 use crate::gcs::aside;
 use crate::snapshot::gcs::ClusterResourceState;
 
-/// The number of slow pieces of work that run at the same time. Further ones wait for a
-/// permit; small pieces of work need none and wait for nothing.
+/// The number of slow pieces of work that run at the same time.
+// Further ones wait for a permit; small pieces of work need none and wait for nothing.
 static PERMITS: LazyLock<FairSemaphore> = LazyLock::new(|| FairSemaphore::new(2));
 
 /// The number of nodes, requests and parts of requests of a state.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, SemaphorePermit};
 
 use crate::controller::act::perform::{Performer, PermissionState};
 use crate::controller::act::writer::Writer;
@@ -13,18 +13,19 @@ use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
 use crate::controller::eligibility::EligibilityCheck;
 use crate::controller::events::{About, Announcer};
-use crate::controller::head::address::{Head, NoHead};
+use crate::controller::head::address::Head;
 use crate::controller::head::credentials::{Credentials, Refusals};
 use crate::controller::head::extras::Extras;
 use crate::controller::head::memory_watch::MemoryWatch;
 use crate::controller::observe::ClusterTexts;
 use crate::controller::tuning::{Basis, Tuning};
+use crate::fair_semaphore::FairPermit;
 use crate::gcs;
 use crate::reconcile::look::{LookEnd, LookState, Looked, look, remember};
 use crate::reconcile::observed::users::LastUsers;
-use crate::reconcile::{Chain, Done, HeadPod, UnchangedCheck};
+use crate::reconcile::{Blind, Chain, Done, HeadPod, UnchangedCheck};
 use crate::snapshot::pod::PodRole;
-use crate::snapshot::{HeadSight, OwnPods};
+use crate::snapshot::{HeadSight, OwnPods, Snapshot};
 use crate::telemetry::controller::ScalingMetrics;
 
 /// The wait where a time cannot be expressed.
@@ -64,9 +65,11 @@ pub struct ReconcilerState {
     /// The objects that were judged last, as JSON texts, because the parsed trees of a thousand clusters that wait
     /// for an answer were most of the process's memory.
     pub(super) texts: ClusterTexts,
+    /// The same objects parsed, from their judgement to the decision, if there is a permit for them.
+    pub(super) scene: Option<(Snapshot, SemaphorePermit<'static>)>,
     /// The sources of the settings.
     pub(super) basis: Basis,
-    pub(super) head: Option<Result<(Head, HeadPod), NoHead>>,
+    pub(super) head: Option<Result<(Head, HeadPod), Blind>>,
     /// The head pod that is asked.
     pub(super) sight: Option<HeadSight>,
     /// The head pod whose GCS was the last to say that it is passive, as it was seen then. A sidecar
@@ -76,20 +79,20 @@ pub struct ReconcilerState {
     pub(super) extras: Extras,
     pub(super) gcs: Option<(Head, gcs::Client)>,
     /// The permit for a large answer, until the answer has been used up.
-    pub(super) answer_place: Option<gcs::ClientPlace>,
+    pub(super) answer_permit: Option<FairPermit>,
     pub(super) refusals: Refusals,
     pub(super) users: LastUsers,
     /// The memory in use in its pods.
     pub(super) memory_watch: MemoryWatch,
     pub(super) unchanged: Option<UnchangedCheck>,
-    /// Whether deciding takes so long that other tasks must not wait for it.
+    /// Deciding takes so long that other tasks must not wait for it.
     pub(super) is_slow: bool,
     /// The time from which settings may be written for the sidecar again, by the steady clock.
     pub(super) tell_again: f64,
     /// The last logged reason why the cluster is not scaled.
     logged_reason: String,
     /// The time at which the last look asked the GCS.
-    pub(super) asked: Option<Instant>,
+    pub(super) asked_at: Option<Instant>,
     /// The time for which the last look has computed, without its waits.
     pub(super) worked: Duration,
 }
@@ -98,7 +101,7 @@ impl Reconciler {
     /// Looks at the cluster once, and acts on what it finds. Returns after how long to look again if nothing changes
     /// before, and for how long the look has computed, without its waits.
     pub async fn look(&mut self, state: &mut LookState) -> (Option<Duration>, Duration) {
-        (self.state.worked, self.state.asked) = (Duration::ZERO, None);
+        (self.state.worked, self.state.asked_at) = (Duration::ZERO, None);
         let end = match look(state, self).await {
             Looked::Rest(end) => end,
             Looked::Effects(mut round, snapshot) => {
@@ -107,8 +110,8 @@ impl Reconciler {
                 remember(state, self, *round, &done, None).await
             }
         };
-        self.state.answer_place = None;
-        if let Some(asked) = self.state.asked {
+        (self.state.answer_permit, self.state.scene) = (None, None);
+        if let Some(asked) = self.state.asked_at {
             self.metrics.round(asked.elapsed());
         }
         // A time that cannot be expressed is a negative one, or is not a number.
@@ -128,7 +131,7 @@ impl Reconciler {
     async fn perform(&mut self, chains: Vec<Chain>, mut pods: OwnPods) -> Vec<Done> {
         // The answer has been used up, and effects may wait long at the gate: the permit for a large answer goes
         // to the next cluster.
-        self.state.answer_place = None;
+        self.state.answer_permit = None;
         // The judgement on who may scale the cluster needs its heads alone, so ten thousand workers need not be
         // kept until the last effect is done.
         pods.retain(|pod| pod.role == PodRole::Head);

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 use super::lease::{Fence, keeper, stored};
-use super::observe::pod_events::PodEvents;
-use super::observe::{Observed, WatchScope};
+use super::observe::{Observed, WatchScope, pod_events};
 use super::tuning::{InForce, Tuning};
 use crate::apiserver::{ApiServer, Gate, Informers};
 use crate::controller::act::writer::Requests;
@@ -53,11 +52,11 @@ pub async fn run(
     supervisor: Supervisor,
     stop: watch::Receiver<bool>,
 ) {
-    let client = api.client();
+    let client = api.client;
     let (tell, changes) = mpsc::unbounded_channel();
     let observed = Observed::new(tell);
     let fence = Fence::default();
-    let gate = Gate::new(options.rate, options.burst, api.patience());
+    let gate = Gate::new(options.rate, options.burst, api.patience);
     let requests = Requests::new(client.clone(), gate.clone());
     let (announcer, publishing) = Announcer::publishing(
         requests.clone(),
@@ -75,7 +74,7 @@ pub async fn run(
         installation: options.lease_namespace.clone(),
         tuning: tuning.clone(),
         announcer,
-        clock: Clock::of_server(api.time()),
+        clock: Clock::of_server(api.time),
         metrics: metrics.clone(),
         busy_count: BusyCount::default(),
     };
@@ -87,13 +86,8 @@ pub async fn run(
     };
     let _publishing = supervisor.spawn("Events", publishing);
     let watching = observed.clone().watch(informers.clone(), options.reach);
-    let pod_events = PodEvents {
-        observed: observed.clone(),
-        client: client.clone(),
-        gate: gate.clone(),
-        fence: fence.clone(),
-    };
-    let _reading = supervisor.spawn("Events about pods", pod_events.follow());
+    let pod_events = pod_events::follow(observed, client, gate, fence.clone());
+    let _reading = supervisor.spawn("Events about pods", pod_events);
     let _watching = supervisor.spawn("watches of RayClusters, pods and nodes", watching);
     let (release, released) = watch::channel(false);
     let keeping = keeper::keep(lease, informers, fence, metrics, released);

@@ -1,4 +1,4 @@
-//! The source of clusters' settings: the same for all clusters, or by RayPolicies.
+//! The source of clusters' settings: RayPolicies, or what is written on the cluster.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,8 +16,6 @@ use crate::reconcile::RoundSettings;
 /// The source of clusters' settings.
 #[derive(Clone)]
 pub enum Tuning {
-    /// The same settings for all clusters.
-    Fixed(Box<RoundSettings>),
     /// The settings that the central Rayfit has written on the RayCluster, which are all that a
     /// sidecar can read.
     Written,
@@ -30,7 +28,7 @@ pub enum Tuning {
 pub struct InForce {
     /// The policies, and the labels of namespaces by which they match.
     pub policy: Arc<ArcSwap<EffectivePolicy>>,
-    /// Whether the policies are known, or it is known that they cannot be read.
+    /// True once the policies are known, or it is known that they cannot be read.
     pub known: Arc<AtomicBool>,
 }
 
@@ -42,10 +40,10 @@ pub struct Basis {
 }
 
 impl Tuning {
-    /// Whether settings can be given yet.
+    /// Returns whether settings can be given yet.
     pub fn is_known(&self) -> bool {
         match self {
-            Self::Fixed(_) | Self::Written => true,
+            Self::Written => true,
             Self::Policies(in_force) => in_force.known.load(Ordering::Acquire),
         }
     }
@@ -53,7 +51,6 @@ impl Tuning {
     /// The settings of a RayCluster.
     pub fn of(&self, cluster: &Value) -> RoundSettings {
         match self {
-            Self::Fixed(settings) => RoundSettings::clone(settings),
             Self::Written => written(cluster),
             Self::Policies(in_force) => {
                 let policy = in_force.policy.load();
@@ -89,7 +86,7 @@ impl Tuning {
         }
     }
 
-    /// Whether settings may differ from those that were made from `basis`; if so, `basis` is
+    /// Returns whether settings may differ from those that were made from `basis`; if so, `basis` is
     /// updated.
     pub fn has_changed(&self, basis: &mut Basis) -> bool {
         let Self::Policies(in_force) = self else {

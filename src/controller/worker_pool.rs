@@ -31,8 +31,8 @@ use crate::telemetry::controller::ScalingMetrics;
 /// The interval at which clusters are counted.
 const COUNT: Duration = Duration::from_secs(10);
 
-/// The interval at which policies are checked for changes. Clusters that have been quiet for long
-/// would notice a change only at their next look.
+/// The interval at which policies are checked for changes.
+// Clusters that have been quiet for long would notice a change only at their next look.
 const TUNE: Duration = Duration::from_millis(500);
 
 /// The parts that the reconcilers of all clusters share.
@@ -42,7 +42,7 @@ pub struct WorkerPool {
     pub observed: Observed,
     /// Requests to the API server.
     pub requests: Requests,
-    /// Whether this replica leads, and until when it may write.
+    /// The time until which this replica leads, and may write.
     pub fence: Fence,
     /// The credentials for GCSs.
     pub credentials: Credentials,
@@ -68,7 +68,7 @@ struct Worker {
     changed: Arc<Notify>,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
-    /// Whether the task was told to stop. It is kept until it has, so that no other one writes about the
+    /// The task is to stop. It is kept until it has, so that no other one writes about the
     /// cluster meanwhile.
     is_stopping: bool,
 }
@@ -85,7 +85,7 @@ impl WorkerPool {
                 _ = count.tick() => {
                     // The RayClusters by mode, for the metrics.
                     let mut counts = ReconcileMode::ALL.map(|mode| (mode, 0));
-                    for (_, entry) in self.observed.read().clusters() {
+                    for entry in self.observed.read().clusters.values() {
                         let mut counts = counts.iter_mut();
                         if let Some((_, count)) = counts.find(|(mode, _)| *mode == entry.mode) {
                             *count += 1;
@@ -109,7 +109,7 @@ impl WorkerPool {
                 _ = leads.changed() => {
                     // Clusters that are gone may still have workers.
                     let mut keys: BTreeSet<Key> = workers.keys().cloned().collect();
-                    keys.extend(self.observed.read().clusters().map(|(key, _)| key.clone()));
+                    keys.extend(self.observed.read().clusters.keys().cloned());
                     for key in &keys {
                         self.consider(&mut workers, key);
                     }
@@ -141,7 +141,7 @@ impl WorkerPool {
 
     /// Starts, wakes or stops the task of a cluster.
     fn consider(&self, workers: &mut HashMap<Key, Worker>, key: &Key) {
-        let entry = self.observed.read().cluster(key).cloned();
+        let entry = self.observed.read().clusters.get(key).cloned();
         let wanted =
             entry.filter(|entry| is_cared_for(entry, &self.installation) && self.fence.is_leader());
         let is_at_work = |worker: &&Worker| !worker.is_stopping && !worker.task.is_finished();
@@ -253,7 +253,7 @@ pub async fn reconcile_until_stopped(
     reconciler.metrics.forget(&reconciler.about.uid);
 }
 
-/// Whether the central controller has to scale this cluster, hand it over, or tell its sidecar by which
+/// Returns whether the central controller has to scale this cluster, hand it over, or tell its sidecar by which
 /// settings to scale it.
 fn is_cared_for(entry: &ClusterEntry, installation: &str) -> bool {
     let central = ScalerRole::central(installation).recorded();
@@ -317,7 +317,7 @@ mod tests {
             credentials: Credentials::Environment(|_| None),
             installation: "rayfit-system".to_owned(),
             is_ours: images("rayfit"),
-            tuning: Tuning::Fixed(Box::default()),
+            tuning: Tuning::Written,
             announcer: Announcer::silent(),
             clock: Clock::default(),
             metrics,
@@ -377,7 +377,8 @@ mod tests {
                 "annotations": { "rayfit.dev/reconcile": mode, "rayfit.dev/scaled-by": record } } }));
             let entry = observed
                 .read()
-                .cluster(&Key::new("ray", "demo").unwrap())
+                .clusters
+                .get(&Key::new("ray", "demo").unwrap())
                 .cloned();
             is_cared_for(&entry.unwrap(), "rayfit-system")
         };

@@ -35,7 +35,7 @@ pub const LONGEST_WAIT: Duration = Duration::from_secs(10);
 pub struct RequestFlows<W> {
     waiting: FairQueue<Flow, (u64, W)>,
     under_way: HashMap<Flow, usize>,
-    /// Whether a request is at the front.
+    /// A request is at the front.
     is_taken: bool,
     numbers: u64,
     rate: RequestRate,
@@ -123,7 +123,7 @@ impl<W> RequestFlows<W> {
         self.is_taken = false;
     }
 
-    /// Whether the request at the front, of this flow, may be sent now.
+    /// Decides whether the request at the front, of this flow, may be sent now.
     pub fn admit(&mut self, flow: &Flow, now: Duration, patience: &PatienceUntil) -> SendDecision {
         if self.under_way() >= AT_ONCE {
             return SendDecision::WhenOneEnds;

@@ -24,7 +24,8 @@ use super::wire::ray::rpc::{
     GetTaskEventsRequest, InternalKvDelRequest, InternalKvGetRequest, InternalKvPutRequest,
 };
 use super::wire::users;
-use super::{Call, CallError, Client, ClientPlace, GcsFault, validate};
+use super::{Call, CallError, Client, GcsFault, validate};
+use crate::fair_semaphore::FairPermit;
 use crate::simulate::trace::{RayGroup, RayHistory, RayRun};
 use crate::snapshot::NodeId;
 use crate::snapshot::autoscaling_state::AutoscalingState;
@@ -50,16 +51,16 @@ impl Client {
         Ok(self.whole_state().await?.0)
     }
 
-    /// The same, with the permit of an answer that is larger than usual, which has to be kept as
+    /// The state with the permit of an answer that is larger than usual, which has to be kept as
     /// long as the state.
     pub async fn whole_state(
         &self,
-    ) -> Result<(ClusterResourceState, Option<ClientPlace>), CallError> {
-        let mut place = None;
+    ) -> Result<(ClusterResourceState, Option<FairPermit>), CallError> {
+        let mut permit = None;
         if self.is_large.load(Ordering::Relaxed) {
-            place = Some(self.place().await);
+            permit = Some(self.permit().await);
         }
-        let (limit, largest) = (self.limit(place.as_ref()), self.limits.answer);
+        let (limit, largest) = (self.limit(permit.as_ref()), self.limits.answer);
         match self.state_within(limit).await {
             // gRPC announces the size of a message, so little of the refused answer has been
             // received.
@@ -68,10 +69,10 @@ impl Client {
                 ..
             }) if limit < largest => {
                 self.is_large.store(true, Ordering::Relaxed);
-                let place = self.place().await;
-                Ok((self.state_within(largest).await?, Some(place)))
+                let permit = self.permit().await;
+                Ok((self.state_within(largest).await?, Some(permit)))
             }
-            result => Ok((result?, place)),
+            result => Ok((result?, permit)),
         }
     }
 
@@ -290,17 +291,17 @@ impl Client {
         })
     }
 
-    /// The users of the cluster: its drivers, and detached actors. `place` is the permit that is kept for the
+    /// The users of the cluster: its drivers, and detached actors. `permit` is the one that is kept for the
     /// cluster's state, if there is one.
-    pub async fn users(&self, place: Option<&ClientPlace>) -> Result<RayUsers, CallError> {
-        let (limit, largest) = (self.limit(place), self.limits.answer);
+    pub async fn users(&self, permit: Option<&FairPermit>) -> Result<RayUsers, CallError> {
+        let (limit, largest) = (self.limit(permit), self.limits.answer);
         match self.users_within(limit).await {
             Err(CallError {
                 fault: GcsFault::TooLarge(_),
                 ..
             }) if limit < largest => {
                 // The answers are counted and dropped here, so the permit is not needed for longer.
-                let _place = self.place().await;
+                let _permit = self.permit().await;
                 self.users_within(largest).await
             }
             result => result,

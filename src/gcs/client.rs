@@ -22,19 +22,13 @@ pub struct GcsLimits {
     pub answer: usize,
 }
 
-/// Answers up to this size, in bytes, are received from all clusters at once. The state of a
-/// thousand nodes is not larger.
+/// Answers up to this size, in bytes, are received from all clusters at once.
+// The state of a thousand nodes is not larger.
 const USUAL_ANSWER: usize = 1 << 20;
 
-/// The number of larger answers that are held at once, so that their memory is bounded however many
-/// clusters there are.
+/// The number of larger answers that are held at once.
+// Their memory is thus bounded however many clusters there are.
 static LARGE_ANSWERS: LazyLock<FairSemaphore> = LazyLock::new(|| FairSemaphore::new(3));
-
-/// The permit for a large answer. As long as it is kept, no other cluster has it.
-#[derive(Debug)]
-pub struct ClientPlace(
-    #[expect(dead_code, reason = "it is free again when it is dropped")] FairPermit,
-);
 
 impl Default for GcsLimits {
     fn default() -> Self {
@@ -57,7 +51,7 @@ pub struct Client {
     pub(super) limits: GcsLimits,
     /// The namespace in whose turn it waits for a permit.
     namespace: Arc<str>,
-    /// Whether the last answer was larger than usual.
+    /// The last answer was larger than usual.
     pub(super) is_large: Arc<AtomicBool>,
 }
 
@@ -74,7 +68,7 @@ impl Client {
         }
     }
 
-    /// The same for a cluster of this namespace: its large answers come in that namespace's turn.
+    /// The client for a cluster of this namespace: its large answers come in that namespace's turn.
     #[must_use]
     pub fn of_namespace(self, namespace: &Arc<str>) -> Self {
         Self {
@@ -83,7 +77,7 @@ impl Client {
         }
     }
 
-    /// The same connection with another deadline.
+    /// Another client of this connection, with another deadline.
     #[must_use]
     pub fn with_deadline(&self, deadline: Duration) -> Self {
         let mut other = self.clone();
@@ -98,13 +92,13 @@ impl Client {
 
     /// The permit for one answer that is larger than usual. Waits until one is free, so nobody may wait for
     /// it who has one.
-    pub(super) async fn place(&self) -> ClientPlace {
-        ClientPlace(LARGE_ANSWERS.acquire(&self.namespace).await)
+    pub(super) async fn permit(&self) -> FairPermit {
+        LARGE_ANSWERS.acquire(&self.namespace).await
     }
 
     /// The most bytes of an answer for which there may be a permit.
-    pub(super) fn limit(&self, place: Option<&ClientPlace>) -> usize {
-        place.map_or_else(|| self.usual_answer(), |_| self.limits.answer)
+    pub(super) fn limit(&self, permit: Option<&FairPermit>) -> usize {
+        permit.map_or_else(|| self.usual_answer(), |_| self.limits.answer)
     }
 
     /// An error of `call`.

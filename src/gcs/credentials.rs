@@ -16,9 +16,10 @@ use tonic::metadata::{Ascii, MetadataValue};
 use crate::tls::provider;
 
 /// The largest token, certificate bundle or key, in bytes.
+// Kubernetes takes no Secret above 1 MiB.
 const LARGEST: u64 = 1 << 20;
 
-/// A secret or certificate: the content itself, or a file that is read again at each use, because
+/// A secret, token or certificate: the content itself, or a file that is read again at each use, because
 /// mounted Secrets and projected tokens are replaced. `Debug` never shows the content.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Material {
@@ -125,25 +126,20 @@ fn not_pem(what: &str, material: &Material, reason: &dyn fmt::Display) -> String
     format!("there is no PEM {what} in {material:?}: {reason}")
 }
 
-/// The source of the token. A file is read again for each call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TokenSource(pub Material);
-
-impl TokenSource {
-    /// The value of the header `authorization` with the token as it is now, or why there is none. Its
+impl Material {
+    /// The value of the header `authorization` with this token as it is now, or why there is none. Its
     /// `Debug` never shows it.
     pub(super) fn header(&self) -> Result<MetadataValue<Ascii>, String> {
-        let source = &self.0;
         let unprintable =
-            || format!("the token in {source:?} has characters that no HTTP header can have");
-        let content = source.read()?;
+            || format!("the token in {self:?} has characters that no HTTP header can have");
+        let content = self.read()?;
         let text = std::str::from_utf8(&content).map_err(|_| unprintable())?;
         // As Ray reads it: the first line, without blanks around it. Ray compares the word `Bearer`
         // by case.
         let line = text.lines().next().unwrap_or_default().trim();
         if line.is_empty() {
             return Err(format!(
-                "the token in {source:?} is empty: put the cluster's token there"
+                "the token in {self:?} is empty: put the cluster's token there"
             ));
         }
         let mut value =
@@ -158,8 +154,8 @@ impl TokenSource {
 mod tests {
     use super::*;
 
-    fn source(text: &str) -> TokenSource {
-        TokenSource(text.as_bytes().to_vec().into())
+    fn source(text: &str) -> Material {
+        text.as_bytes().to_vec().into()
     }
 
     #[test]
@@ -179,7 +175,7 @@ mod tests {
     fn a_file_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
-        let source = TokenSource(path.clone().into());
+        let source = Material::from(path.clone());
         assert!(source.header().unwrap_err().contains("cannot read"));
         for text in ["one", "two"] {
             std::fs::write(&path, text).unwrap();

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::credentials::{Material, Tls, TokenSource};
+use super::credentials::{Material, Tls};
 
 /// The port of a GCS unless `rayStartParams.port` says otherwise.
 pub const DEFAULT_PORT: u16 = 6379;
@@ -77,7 +77,7 @@ pub struct Endpoint {
     /// The address at which it listens.
     pub address: Address,
     /// The token, if it requires one (`RAY_AUTH_MODE=token`).
-    pub token: Option<TokenSource>,
+    pub token: Option<Material>,
     /// The material for mutual TLS, if it uses that (`RAY_USE_TLS=1`); otherwise connections are
     /// plain text.
     pub tls: Option<Tls>,
@@ -119,7 +119,7 @@ impl Endpoint {
         let mut endpoint = Self::plain(address);
         let mode = variable("RAY_AUTH_MODE");
         if mode.is_some_and(|mode| mode.eq_ignore_ascii_case("token")) {
-            let material = if let Some(token) = variable("RAY_AUTH_TOKEN") {
+            endpoint.token = Some(if let Some(token) = variable("RAY_AUTH_TOKEN") {
                 Material::from(token.into_bytes())
             } else if let Some(path) = variable("RAY_AUTH_TOKEN_PATH") {
                 Material::File(path.into())
@@ -128,8 +128,7 @@ impl Endpoint {
             } else {
                 let home = variable("HOME").unwrap_or_else(|| ".".to_owned());
                 Material::File(PathBuf::from(home).join(".ray/auth_token"))
-            };
-            endpoint.token = Some(TokenSource(material));
+            });
         }
         if is_on("RAY_USE_TLS") {
             let file = |name: &'static str| {
@@ -189,7 +188,7 @@ mod tests {
     }
 
     fn token(variables: &[(&str, &str)]) -> Option<Material> {
-        endpoint(variables).unwrap().token.map(|source| source.0)
+        endpoint(variables).unwrap().token
     }
 
     #[test]

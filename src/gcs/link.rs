@@ -18,9 +18,13 @@ use tonic::transport::{Channel, Endpoint as Transport};
 use tower::Service;
 
 use super::Endpoint;
+use crate::seconds::Retry;
 
-/// The longest wait between two attempts.
-const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+/// The waits between attempts.
+const RETRY: Retry = Retry {
+    first_s: 1.0,
+    longest_s: 15.0,
+};
 
 /// A channel, and how often in a row it failed.
 pub(super) struct Link {
@@ -79,12 +83,10 @@ impl Link {
         // gRPC servers disconnect clients that ping them.
         self.channel = None;
         self.generation += 1;
-        let pause = match self.failures {
-            // The first failure may be a connection that a restart of the GCS has cut.
-            0 => Duration::ZERO,
-            earlier => Duration::from_secs(1 << (earlier - 1).min(5)).min(LONGEST_PAUSE),
-        };
-        self.not_before = Some(now + pause);
+        // The first failure may be a connection that a restart of the GCS has cut.
+        let is_first = self.failures == 0;
+        let pause = RETRY.wait(self.failures, 1.0);
+        self.not_before = (!is_first).then(|| now + pause);
         self.failures = self.failures.saturating_add(1);
     }
 }

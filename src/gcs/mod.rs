@@ -24,9 +24,9 @@ mod validate;
 mod wire;
 
 pub use calls::DrainCall;
-pub use client::{Client, ClientPlace, GcsLimits};
+pub use client::{Client, GcsLimits};
 pub(crate) use codec::aside;
-pub use credentials::{Material, Tls, TokenSource};
+pub use credentials::{Material, Tls};
 pub use endpoint::{Address, DEFAULT_PORT, Endpoint, MissingTlsFile, NotAnAddress};
 pub use error::{Call, CallError, GcsFault};
 pub use pubsub::{MemoryReport, Subscription};

@@ -49,8 +49,8 @@ struct Stats {
     mem: (f64, f64, f64, f64),
 }
 
-/// The report in a message, if it is one that can be read. Anybody who runs code in a Ray cluster
-/// can publish anything.
+/// The report in a message, if it is one that can be read.
+// Anybody who runs code in a Ray cluster can publish anything.
 fn report(message: &PubMessage) -> Option<MemoryReport> {
     let key = std::str::from_utf8(&message.key_id).ok()?;
     let node = key.strip_prefix(KEY)?.parse().ok()?;

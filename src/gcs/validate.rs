@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::text::{ForeignText, is_obeyed};
 
-/// The memory that an answer may take, by a generous estimate. 10,000 nodes with ten resources and
-/// six labels each take 60 MiB.
+/// The memory that an answer may take, by a generous estimate.
+// 10,000 nodes with ten resources and six labels each take 60 MiB.
 pub(super) const MEMORY: usize = 96 << 20;
 
-/// The same of an answer with tasks, of which a GCS keeps a hundred thousand. Only a person's command
+/// The memory that an answer with tasks may take, of which a GCS keeps a hundred thousand. Only a person's command
 /// asks for these.
 pub(super) const RECORDED_MEMORY: usize = 768 << 20;
 
 /// The longest name, label or text.
 pub(super) const TEXT: usize = 4_096;
 
-/// The most resources or labels of one node or request. (A placement group adds about six to each
-/// node that it is on.)
+/// The most resources or labels of one node or request.
+// A placement group adds about six to each node that it is on.
 pub(super) const ENTRIES: usize = 10_000;
 
 /// The reason not to decode an answer.

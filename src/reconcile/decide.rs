@@ -10,7 +10,7 @@ use crate::plan::{self, Plan, PlanWait};
 use crate::reconcile::effects::chain::Chain;
 use crate::reconcile::effects::effect::{DrainKind, Effect, EffectClass, EffectTarget};
 use crate::reconcile::effects::replicas::ReplicaChange;
-use crate::reconcile::effects::resize::{Planned, PodSteps};
+use crate::reconcile::effects::resize::Planned;
 use crate::reconcile::effects::size::PodSize;
 use crate::reconcile::effects::{drain, end, hold, replicas};
 use crate::reconcile::memory::backoff::Waits;
@@ -42,7 +42,7 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &RoundSettings
         skipped: Vec::new(),
     };
     let barred = made.barred();
-    let stabilisation = memory.stabilisation.after(snapshot, now);
+    let stabilisation = memory.stabilisation.next(snapshot, now);
     // Beside the end of the cluster, what else there is to do would be undone, and could fail the patch.
     if !made.end() {
         made.replicas(&barred, memory.split_until > now, stabilisation);
@@ -52,7 +52,7 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &RoundSettings
     }
     made.say(memory);
     let (chains, skipped) = (made.chains, made.skipped);
-    let outage = Outage::seen(memory.outage.as_ref(), now);
+    let outage = Outage::recovery(memory.outage.as_ref(), now);
     let over = memory.outage.as_ref().filter(|_| outage.is_none());
     let mut conditions = conditions::conditions(snapshot, &plan);
     conditions.extend(over.and_then(Outage::over));
@@ -160,7 +160,7 @@ impl Making<'_> {
         });
     }
 
-    /// Whether a class of work on a target is backed off; if so, the round says that it was
+    /// Checks whether a class of work on a target is backed off; if so, the round says that it was
     /// skipped.
     fn waits(&mut self, about: &EffectTarget, task: EffectClass) -> bool {
         let Some(wait) = self.waits.of(about, task, self.now) else {
@@ -270,7 +270,7 @@ impl Making<'_> {
             let node = live.get(name).filter(|node| node.is_running());
             planned.node_id = node.and_then(|node| node.node_id.parse().ok());
             let size = planned.raylet_size();
-            if size.is_some_and(|size| self.unobserved.is_told(&size, self.now)) {
+            if size.is_some_and(|size| self.unobserved.has_size(&size, self.now)) {
                 // The GCS shows a new size only after its next round through the raylets.
                 planned.sync = None;
             }
@@ -287,8 +287,9 @@ impl Making<'_> {
                 parts.push("note what was learnt about resizing it".to_owned());
             }
             let why = parts.join("; ");
-            if let Some(steps) = pod.and_then(|pod| PodSteps::of(pod, planned)) {
-                self.chains.push(Chain::pod(about, why, steps));
+            let steps = pod.map(|pod| planned.steps(pod)).unwrap_or_default();
+            if !steps.is_empty() {
+                self.chains.push(Chain { about, why, steps });
             }
         }
     }

@@ -27,15 +27,15 @@ use crate::reconcile::settings::RoundSettings;
 use crate::seconds::Retry;
 use crate::snapshot::Snapshot;
 
-/// The wait, in seconds, while the first list of pods is incomplete, since a pod that is not known
-/// yet is not missing; and while policies are not known, since they may say how the cluster is scaled.
+/// The wait, in seconds, while the first list of pods is incomplete, or policies are not known.
+// A pod that is not known yet is not missing, and policies may say how the cluster is scaled.
 const LISTING_S: f64 = 0.1;
 
 /// The wait after a failed write of the hand-over record, in seconds.
 const RECORD_RETRY_S: f64 = 1.0;
 
-/// The waits after the hand-over record was refused, by a webhook or for lack of a permission: that stays as it is
-/// until somebody changes it.
+/// The waits after the hand-over record was refused.
+// A webhook refuses it, or a permission is missing: that stays as it is until somebody changes it.
 const RECORD_REFUSED: Retry = Retry {
     first_s: RECORD_RETRY_S,
     longest_s: 60.0,
@@ -54,9 +54,9 @@ pub struct LookState {
     /// If the hand-over record was refused the last time: the number of refusals in a row, and the time until
     /// which it is not tried again, by a clock that only goes forward.
     refused: Option<(u32, f64)>,
-    /// Whether this process owns it, by the objects that were seen last.
+    /// Ownership of the cluster by this process, by the objects that were seen last.
     is_owned: bool,
-    /// Whether the last look found nothing to do, and no object has changed since.
+    /// The last look found nothing to do, and no object has changed since.
     pub(crate) is_idle: bool,
 }
 
@@ -78,7 +78,7 @@ pub(crate) enum Freshness {
     NotListed,
     /// There is no RayCluster.
     Gone,
-    /// The same as at the last look, under the same policies.
+    /// The objects of the last look, under the same policies.
     Same,
     /// Others.
     Changed,
@@ -95,7 +95,7 @@ pub(crate) enum LookEnd {
     UntilChanged,
     /// As [`LookState::interval_s`] says for a cluster that is busy or not.
     Paced {
-        /// Whether something is pending or on its way.
+        /// Something is pending or on its way.
         busy: bool,
     },
 }
@@ -188,7 +188,8 @@ pub(crate) async fn look<H: LookHost>(state: &mut LookState, host: &mut H) -> Lo
         // The quiet time of the cluster is not known after a start.
         state.memory.changed_at = host.wall();
     }
-    // Decide, unless that would come to nothing as it did the last time.
+    // Decide, unless that would come to nothing as it did the last time. With a round at each look, a thousand
+    // clusters of ten pods took 0.6 cores at rest, and 0.3 without: their objects need not be read, nor planned for.
     if state.is_idle
         && let Some(busy) = host.unchanged(state, &answer).await
     {
@@ -250,7 +251,9 @@ pub(crate) async fn remember<H: LookHost>(
     done: &[Done],
     idle: Option<Box<Snapshot>>,
 ) -> LookEnd {
-    if done.iter().any(Done::is_stale) {
+    // Another write came first, or the observed objects were stale: the watch may show so much later.
+    let is_stale = |failure: &Failure| failure.meaning() == Meaning::Stale;
+    if (done.iter()).any(|done| done.result.as_ref().is_err_and(is_stale)) {
         host.read_cluster().await;
     }
     let (now, busy) = (host.wall(), round.busy);

@@ -45,6 +45,6 @@ pub struct Skipped {
     pub why: String,
     /// The time at which it is tried again, in seconds since 1970, if time is all that it waits for.
     pub until: Option<f64>,
-    /// Whether users should know of it, because it is more than a race or a first failure.
+    /// Reports it to users, because it is more than a race or a first failure.
     pub lasting: bool,
 }

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use crate::plan;
 use crate::policy::resource::{BackOff, ScaleUpSpec};
 use crate::policy::settings::ReconcileSettings;
+use crate::seconds::Retry;
 
 /// The settings by which a cluster is scaled.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RoundSettings {
     /// The planner's settings: the strategy and its switches.
     pub plan: plan::PlanSettings,
     /// The intervals between looks.
     pub pace: Pace,
     /// The back-off after failures.
-    pub backoff: BackoffSettings,
+    pub backoff: Retry,
 }
 
 /// Intervals between two looks at a cluster, in seconds.
@@ -33,14 +34,11 @@ pub struct Pace {
     pub long_s: f64,
 }
 
-/// Back-offs after failures, in seconds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct BackoffSettings {
-    /// The back-off after the first failure; it doubles with each further one.
-    pub first_s: f64,
-    /// The longest back-off.
-    pub longest_s: f64,
-}
+/// The back-off after failures where policies say nothing.
+const USUAL_BACKOFF: Retry = Retry {
+    first_s: 0.5,
+    longest_s: 120.0,
+};
 
 impl RoundSettings {
     /// The settings that follow from the policies. What the policies do not mention, and a number beyond
@@ -79,29 +77,19 @@ impl RoundSettings {
                 schedules: Arc::clone(&policy.schedules),
             },
             pace: usual.pace,
-            backoff: written
-                .back_off
-                .as_ref()
-                .map_or(usual.backoff, BackoffSettings::of),
+            backoff: written.back_off.as_ref().map_or(usual.backoff, backoff),
         }
     }
 }
 
-impl BackoffSettings {
-    fn of(written: &BackOff) -> Self {
-        let usual = Self::default();
-        let first_s = some_seconds(written.initial_seconds).unwrap_or(usual.first_s);
-        match some_seconds(written.max_seconds) {
-            // A policy that only sets the initial back-off does not shorten the others.
-            None => Self {
-                first_s,
-                longest_s: usual.longest_s.max(first_s),
-            },
-            Some(longest_s) => Self {
-                first_s: first_s.min(longest_s),
-                longest_s,
-            },
-        }
+fn backoff(written: &BackOff) -> Retry {
+    let first_s = some_seconds(written.initial_seconds).unwrap_or(USUAL_BACKOFF.first_s);
+    let longest_s = some_seconds(written.max_seconds);
+    // A policy that only sets the initial back-off does not shorten the others.
+    let longest_s = longest_s.unwrap_or(USUAL_BACKOFF.longest_s.max(first_s));
+    Retry {
+        first_s: first_s.min(longest_s),
+        longest_s,
     }
 }
 
@@ -146,11 +134,12 @@ impl Default for Pace {
     }
 }
 
-impl Default for BackoffSettings {
+impl Default for RoundSettings {
     fn default() -> Self {
         Self {
-            first_s: 0.5,
-            longest_s: 120.0,
+            plan: plan::PlanSettings::default(),
+            pace: Pace::default(),
+            backoff: USUAL_BACKOFF,
         }
     }
 }

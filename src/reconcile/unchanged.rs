@@ -19,8 +19,8 @@ use crate::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
 /// The most seconds for which no round is made while looks show the same state.
 pub const REST_S: f64 = 10.0;
 
-/// Memory in use that differs by less than these bytes is the same: it is never at rest where
-/// anything runs, and no pod is so small that it matters.
+/// Memory in use that differs by less than these bytes is the same.
+// It is never at rest where anything runs, and no pod is so small that it matters.
 const IN_USE_STEP: i64 = 16 << 20;
 
 /// The state of a Ray cluster in which there is nothing to do.
@@ -31,7 +31,7 @@ pub struct UnchangedCheck {
     from: f64,
     /// The time until which it holds, in seconds since 1970.
     pub until: f64,
-    /// Whether something is pending or on its way in that state, as [`Round::busy`] says.
+    /// [`Round::busy`] in that state.
     pub is_busy: bool,
 }
 
@@ -95,19 +95,19 @@ impl UnchangedCheck {
         Err(Box::new(snapshot))
     }
 
-    /// Whether the state is the same, and the check not too old. `now` is in seconds since 1970.
+    /// Returns whether the state is the same, and the check not too old. `now` is in seconds since 1970.
     pub fn holds(&self, state: &ClusterResourceState, now: f64) -> bool {
         self.is_fresh(now) && self.sum == sum(state)
     }
 
-    /// Whether the check is not too old: for callers that know in another way that the state is the
+    /// Returns whether the check is not too old: for callers that know in another way that the state is the
     /// same.
     pub fn is_fresh(&self, now: f64) -> bool {
         (self.from..self.until).contains(&now)
     }
 }
 
-/// Whether two states are the same, but for how long Ray nodes have been idle.
+/// Compares two states, but for how long Ray nodes have been idle.
 pub fn is_same(one: &ClusterResourceState, other: &ClusterResourceState) -> bool {
     sum(one) == sum(other)
 }

@@ -72,7 +72,7 @@ impl Server {
         let handshake = tokio::time::timeout(self.times.handshake, acceptor.accept(stream));
         let handshake = tokio::select! {
             handshake = handshake => handshake,
-            () = progress.place.asked() => return gave_way(),
+            () = progress.place.recall() => return gave_way(),
         };
         match handshake {
             Ok(Ok(stream)) => self.serve_http(stream, source, progress).await,
@@ -110,7 +110,7 @@ impl Server {
                 progress.request_ended();
                 // Asked last, because the process may have begun to stop while the request was
                 // being answered.
-                if shutdown.phase() >= Phase::Shedding || progress.place.is_asked() {
+                if shutdown.phase() >= Phase::Shedding || progress.place.is_recalled() {
                     let close = HeaderValue::from_static("close");
                     answer.headers_mut().insert(header::CONNECTION, close);
                 }
@@ -132,7 +132,7 @@ impl Server {
             // way.
             biased;
             ended = connection.as_mut() => ended,
-            () = progress.place.asked() => {
+            () = progress.place.recall() => {
                 if progress.place.is_waiting() {
                     return gave_way();
                 }

@@ -32,7 +32,7 @@ impl HomeCluster {
     /// A cluster that is reached already, as tests use it.
     pub fn of(api: ApiServer) -> Self {
         let watches = Watches::default();
-        let informers = Informers::new(api.client(), watches.clone());
+        let informers = Informers::new(api.client.clone(), watches.clone());
         Self {
             kubeconfig: None,
             watches,
@@ -50,7 +50,7 @@ impl HomeCluster {
         let reach = async || loop {
             match ApiServer::connect(self.kubeconfig.as_deref()).await {
                 Ok(api) => {
-                    let informers = Informers::new(api.client(), self.watches.clone());
+                    let informers = Informers::new(api.client.clone(), self.watches.clone());
                     return (api, informers);
                 }
                 Err(error) => {

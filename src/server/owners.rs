@@ -12,7 +12,6 @@ use serde::Deserialize;
 
 use super::home_cluster::HomeCluster;
 use crate::admission::new_pods::{OwnerName, OwnerReader, OwnerUnread};
-use crate::apiserver::ApiServer;
 use crate::apiserver::pages::{self, PageFault};
 use crate::apiserver::patience::RequestFlow;
 use crate::initial_size::OwnerCluster;
@@ -31,7 +30,7 @@ impl OwnerReader for Owners {
         &self,
         owner: OwnerName,
     ) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>> {
-        let client = self.0.api().map(ApiServer::client);
+        let client = self.0.api().map(|api| api.client.clone());
         async move {
             let client = client.ok_or(OwnerUnread::NoApiServer)?;
             match ask(client, owner).await {
@@ -44,7 +43,7 @@ impl OwnerReader for Owners {
     }
 
     fn now(&self) -> f64 {
-        let time = self.0.api().map(ApiServer::time);
+        let time = self.0.api().map(|api| api.time.clone());
         time.unwrap_or_default().now()
     }
 }

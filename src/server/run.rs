@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
+use kube::config::InClusterError;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch as flag;
 
@@ -21,7 +22,6 @@ use super::{ConnectionTimeouts, facts, probes};
 use crate::admission::new_pods::{OwnerReadLimits, OwnerReads};
 use crate::admission::{Admission, AdmissionLimits};
 use crate::apiserver::ApiServer;
-use crate::apiserver::client::is_no_pod;
 use crate::controller;
 use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::InForce;
@@ -277,7 +277,7 @@ async fn learn(
         return watch::policies_only(informers, policy, known).await;
     }
     if let Err(error) = ApiServer::connect(options.kubeconfig.as_deref()).await
-        && is_no_pod(&error)
+        && let Some(InClusterError::ReadEnvironmentVariable(_)) = error.downcast_ref()
     {
         tracing::info!(%error, "no facts about the cluster: this process does not run in a pod, \
                                 and there is no --kubeconfig");

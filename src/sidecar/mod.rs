@@ -14,7 +14,7 @@ pub mod work;
 pub use command::{CommandError, parse};
 pub use start::{options, run, start};
 
-/// Whether a program that was started as `name` (its zeroth argument) is to act as the shell of
+/// Returns whether a program that was started as `name` (its zeroth argument) is to act as the shell of
 /// Rayfit's image. The name of a login shell begins with a dash.
 pub fn is_shell(name: &std::ffi::OsStr) -> bool {
     let file = std::path::Path::new(name).file_name();

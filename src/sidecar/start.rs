@@ -49,7 +49,7 @@ pub fn options(key: Key, kubeconfig: Option<PathBuf>) -> SidecarOptions {
     }
 }
 
-/// Runs until told to stop, and never ends by itself.
+/// Runs until SIGTERM or SIGINT, and never ends by itself.
 pub fn start(options: SidecarOptions, format: LogFormat, filter: &str) -> anyhow::Result<()> {
     logs::start(format, filter)?;
     // The container has 50m of CPU and 64Mi of memory (DF06), so that more threads would only cost.

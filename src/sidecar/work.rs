@@ -37,8 +37,8 @@ use crate::reconcile::effects::failure::Failure;
 use crate::reconcile::ownership::eligibility::SIGN_ANNOTATION;
 use crate::reconcile::ownership::handover::RECORD;
 
-/// The interval at which the RayCluster is read: while something goes on in it, and otherwise, when
-/// five seconds are enough for Ray's autoscaler too.
+/// The interval at which the RayCluster is read: while something goes on in it, and otherwise.
+// Five seconds are enough for Ray's autoscaler too.
 const READ: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
 
 /// The pause after an error.
@@ -85,7 +85,6 @@ pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
 struct Sidecar {
     options: SidecarOptions,
     informers: Informers,
-    key: Key,
     role: ScalerRole,
     writer: Writer,
     clock: Clock,
@@ -94,22 +93,20 @@ struct Sidecar {
 impl Sidecar {
     /// Waits for the API server, and marks the pod as one in which Rayfit runs.
     async fn prepare(options: SidecarOptions) -> Self {
-        let key = options.key.clone();
         let mut logged = String::new();
         loop {
             match ready(&options).await {
                 Ok((api, head_uid)) => {
-                    let client = api.client();
-                    let gate = Gate::new(RATE.0, RATE.1, api.patience());
+                    let client = api.client;
+                    let gate = Gate::new(RATE.0, RATE.1, api.patience);
                     let requests = Requests::new(client.clone(), gate);
-                    let writer = Writer::new(requests, key.clone(), None);
+                    let writer = Writer::new(requests, options.key.clone(), None);
                     return Self {
                         options,
                         informers: Informers::new(client, Watches::default()),
-                        key,
                         role: ScalerRole::Sidecar { head_uid },
                         writer,
-                        clock: Clock::of_server(api.time()),
+                        clock: Clock::of_server(api.time),
                     };
                 }
                 Err(error) => {
@@ -162,21 +159,21 @@ impl Sidecar {
             self.begin(&cluster)
         });
         scaling.observed.learn(&cluster);
-        if scaling.busy_count.is_empty() {
-            READ.1
-        } else {
-            READ.0
+        // A change of the RayCluster itself is noticed by reading alone: while something goes on, more often.
+        match scaling.busy_count.number() {
+            0 => READ.1,
+            _ => READ.0,
         }
     }
 
     fn begin(&self, cluster: &Value) -> ScalingTasks {
         let (tell, mut changes) = mpsc::unbounded_channel();
         let observed = Observed::new(tell);
-        let clock = self.clock.clone();
+        let (clock, key) = (self.clock.clone(), &self.options.key);
         let busy_count = BusyCount::default();
         let reconciler = Reconciler {
             judge: EligibilityCheck {
-                key: self.key.clone(),
+                key: key.clone(),
                 role: self.role.clone(),
                 is_ours: eligibility::images(""),
                 observed: observed.clone(),
@@ -185,7 +182,7 @@ impl Sidecar {
             credentials: Credentials::Environment(self.options.variable),
             tuning: Tuning::Written,
             about: About {
-                key: self.key.clone(),
+                key: key.clone(),
                 uid: cluster["metadata"]["uid"]
                     .as_str()
                     .unwrap_or_default()
@@ -214,7 +211,7 @@ impl Sidecar {
         let (stop, stopped) = watch::channel(false);
         let watching = observed
             .clone()
-            .watch(self.informers.clone(), WatchScope::PodsOf(self.key.clone()));
+            .watch(self.informers.clone(), WatchScope::PodsOf(key.clone()));
         ScalingTasks {
             observed,
             busy_count,
@@ -253,7 +250,7 @@ async fn ready(options: &SidecarOptions) -> anyhow::Result<(ApiServer, String)> 
     let name = options.head_pod.as_ref();
     let name = name
         .ok_or_else(|| anyhow::anyhow!("neither RAY_HEAD_POD_NAME nor HOSTNAME names this pod"))?;
-    let pods: Api<Pod> = Api::namespaced(api.client(), &options.key.namespace);
+    let pods: Api<Pod> = Api::namespaced(api.client.clone(), &options.key.namespace);
     let pod = pods.get(name).await?;
     let sign = env!("CARGO_PKG_VERSION");
     if pod.annotations().get(SIGN_ANNOTATION).map(String::as_str) != Some(sign) {

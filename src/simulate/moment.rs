@@ -86,7 +86,7 @@ impl ScalerClock {
     pub fn hear(&mut self, now: Moment) {
         let own = now.epoch_seconds() + self.ahead_s;
         // The header `Date` has whole seconds.
-        self.skew.heard(now.epoch_seconds().floor(), own, own);
+        self.skew.note_answer(now.epoch_seconds().floor(), own, own);
         self.answered = Some(now);
     }
 

@@ -27,7 +27,8 @@ const CAPACITY: [f64; 12] = [
     0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0,
 ];
 
-/// A GCS that has not answered for this long is not one whose head is being replaced.
+/// The silence after which a GCS counts as unreachable.
+// A head that is being replaced is silent for less: Ray's images are large, and take minutes to be pulled.
 const UNREACHABLE_AFTER: Duration = Duration::from_mins(5);
 
 /// The metrics.
@@ -51,21 +52,18 @@ pub struct ScalingMetrics {
 }
 
 /// The demand of a cluster.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct DemandCount {
-    /// Units of demand that Ray reports.
-    pub pending: u64,
-    /// The units of demand that cannot be met.
-    pub unmet: u64,
-}
-
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Want {
-    demand: DemandCount,
+    /// The units of demand that Ray reports.
+    pending: u64,
+    /// The units of demand that cannot be met.
+    unmet: u64,
+    /// The time since which there has been demand that can be met.
     since: Option<Instant>,
 }
 
-/// Series that alerts use begin at 0, because Prometheus sees no increase in a new series.
+/// The values of labels whose series begin at 0.
+// Alerts use them, and Prometheus sees no increase in a new series.
 const OUTCOMES: [&str; 4] = ["done", "failed", "forbidden", "refused"];
 const EVENTS: [&str; 3] = ["published", "failed", "left-out"];
 const GCS_ERRORS: [&str; 5] = ["unreachable", "deadline", "credentials", "passive", "other"];
@@ -227,17 +225,14 @@ impl ScalingMetrics {
         self.launches.inc_by(count);
     }
 
-    /// Records the current demand of a cluster.
-    pub fn demand(&self, cluster: &str, demand: DemandCount) {
+    /// Records the units of demand that Ray reports of a cluster, and those among them that cannot be met.
+    pub fn demand(&self, cluster: &str, pending: u64, unmet: u64) {
         let mut wants = lock(&self.wants);
-        let want = wants.entry(cluster.to_owned()).or_insert(Want {
-            demand: DemandCount::default(),
-            since: None,
-        });
-        want.demand = demand;
+        let want = wants.entry(cluster.to_owned()).or_default();
+        (want.pending, want.unmet) = (pending, unmet);
         match want.since {
-            None if demand.pending > demand.unmet => want.since = Some(Instant::now()),
-            Some(since) if demand.pending <= demand.unmet => {
+            None if pending > unmet => want.since = Some(Instant::now()),
+            Some(since) if pending <= unmet => {
                 self.capacity.observe(since.elapsed().as_secs_f64());
                 want.since = None;
             }
@@ -273,14 +268,14 @@ impl ScalingMetrics {
     }
 
     fn sum(&self, wants: &HashMap<String, Want>) {
-        let total = |part: fn(&DemandCount) -> u64| {
-            let each = wants.values().map(|want| part(&want.demand));
+        let total = |part: fn(&Want) -> u64| {
+            let each = wants.values().map(part);
             // Numbers that GCSs report must not end a sum over all clusters in a panic.
             let total = each.fold(0, u64::saturating_add);
             i64::try_from(total).unwrap_or(i64::MAX)
         };
-        self.pending.set(total(|demand| demand.pending));
-        self.unmet.set(total(|demand| demand.unmet));
+        self.pending.set(total(|want| want.pending));
+        self.unmet.set(total(|want| want.unmet));
     }
 }
 
@@ -309,8 +304,7 @@ mod tests {
     fn what_one_cluster_is_said_to_want_ends_no_sum_over_all() {
         let metrics = ScalingMetrics::default();
         for (cluster, pending) in [("liar", u64::MAX), ("neighbour", 3)] {
-            let unmet = 0;
-            metrics.demand(cluster, DemandCount { pending, unmet });
+            metrics.demand(cluster, pending, 0);
         }
         assert_eq!(metrics.pending.get(), i64::MAX);
         metrics.forget("liar");

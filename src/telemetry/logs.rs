@@ -63,10 +63,10 @@ where
 }
 
 /// Libraries that write the bodies of answers, headers with tokens, or errors that quote both.
-/// Anything important in them is also returned as an error.
+// Anything important in them is also returned as an error.
 const QUOTING: &[&str] = &["kube_client", "kube_runtime"];
 
-/// Whether a line may be written at all.
+/// Decides whether a line may be written at all.
 fn is_shown(line: &Metadata<'_>) -> bool {
     let of = |name: &str| {
         let rest = line.target().strip_prefix(name);

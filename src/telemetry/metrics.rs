@@ -19,7 +19,6 @@ use super::audit::AuditMetrics;
 use super::controller::ScalingMetrics;
 use super::labels::SeriesLabels;
 use super::reviews::{ReviewCount, ReviewOutcome};
-use super::watches::WatchCounts;
 use crate::apiserver::Watches;
 use crate::ray::Kind;
 use crate::tls::CertificateStore;
@@ -61,11 +60,6 @@ impl GaugeLevel {
         self.0.inc();
         CountedGauge(self.0.clone())
     }
-
-    /// The current number.
-    pub fn get(&self) -> i64 {
-        self.0.get()
-    }
 }
 
 impl Drop for CountedGauge {
@@ -74,7 +68,8 @@ impl Drop for CountedGauge {
     }
 }
 
-/// Upper bounds of the duration histogram, in seconds. A review takes about 100 us.
+/// Upper bounds of the duration histogram, in seconds.
+// A review takes about 100 us.
 const BUCKETS: [f64; 14] = [
     0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0,
 ];
@@ -143,7 +138,7 @@ impl Metrics {
         // Read when somebody asks, so that the store of certificates need not know of metrics.
         let certificate = Certificate(store);
         metrics.registry.register_collector(Box::new(certificate));
-        let watches = WatchCounts(metrics.watches.clone());
+        let watches = metrics.watches.clone();
         metrics.registry.register_collector(Box::new(watches));
         metrics
     }

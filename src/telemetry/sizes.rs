@@ -9,7 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::labels::SeriesLabels;
-use crate::plan::{CpuAndMemory, GroupSizes};
+use crate::plan::GroupSizes;
 
 /// The sums over all clusters: one series of each metric for CPU and one for memory, however many
 /// clusters there are.
@@ -57,6 +57,7 @@ impl WorkerSizes {
         self.sum(&clusters);
     }
 
+    #[expect(clippy::cast_precision_loss, reason = "a gauge for people")]
     fn sum(&self, clusters: &HashMap<String, GroupSizes>) {
         let sum = clusters.values().copied();
         let sum = sum.fold(GroupSizes::default(), GroupSizes::plus);
@@ -65,19 +66,14 @@ impl WorkerSizes {
             (&self.in_use, sum.in_use),
             (&self.up_to, sum.up_to),
         ] {
-            set(family, amounts);
+            let (cpus, bytes) = (
+                amounts.cpu_milli as f64 / 1000.0,
+                amounts.memory_bytes as f64,
+            );
+            for (resource, amount) in [("cpu", cpus), ("memory", bytes)] {
+                family.get_or_create(&[("resource", resource)]).set(amount);
+            }
         }
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a gauge for people")]
-fn set(family: &Family<SeriesLabels<1>, Amount>, amounts: CpuAndMemory) {
-    let (cpus, bytes) = (
-        amounts.cpu_milli as f64 / 1000.0,
-        amounts.memory_bytes as f64,
-    );
-    for (resource, amount) in [("cpu", cpus), ("memory", bytes)] {
-        family.get_or_create(&[("resource", resource)]).set(amount);
     }
 }
 
@@ -86,6 +82,7 @@ mod tests {
     use prometheus_client::encoding::text::encode;
 
     use super::*;
+    use crate::plan::CpuAndMemory;
 
     #[test]
     fn the_sums_are_those_of_the_clusters_that_are_scaled_now() {

@@ -12,12 +12,9 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use crate::apiserver::Watches;
 use crate::apiserver::health::WatchCount;
 
-#[derive(Debug)]
-pub(super) struct WatchCounts(pub(super) Watches);
-
-impl Collector for WatchCounts {
+impl Collector for Watches {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
-        let counts = self.0.counts();
+        let counts = self.counts();
         gauge(
             &mut encoder,
             &counts,

@@ -44,7 +44,7 @@ pub enum DirectoryError {
 
 /// The two files as they were read together.
 #[derive(Clone, PartialEq, Eq)]
-struct Content {
+struct PemFiles {
     chain: Vec<u8>,
     key: Vec<u8>,
 }
@@ -53,7 +53,7 @@ struct Content {
 pub struct Poller {
     directory: CertificateDirectory,
     store: Arc<CertificateStore>,
-    seen: Option<Content>,
+    last: Option<PemFiles>,
 }
 
 impl Poller {
@@ -62,7 +62,7 @@ impl Poller {
         Self {
             directory,
             store,
-            seen: None,
+            last: None,
         }
     }
 
@@ -70,12 +70,12 @@ impl Poller {
     /// they were good or not.
     pub fn poll(&mut self) -> Result<Option<Installed>, DirectoryError> {
         let content = self.directory.read()?;
-        if self.seen.as_ref() == Some(&content) {
+        if self.last.as_ref() == Some(&content) {
             return Ok(None);
         }
         let installed = self.store.install(&content.chain, &content.key);
         // A broken pair too, so that it is reported once and not every ten seconds.
-        self.seen = Some(content);
+        self.last = Some(content);
         installed
             .map(Some)
             .map_err(|source| DirectoryError::Refused {
@@ -118,12 +118,12 @@ impl Poller {
 
 impl CertificateDirectory {
     /// Both files of one update.
-    fn read(&self) -> Result<Content, DirectoryError> {
+    fn read(&self) -> Result<PemFiles, DirectoryError> {
         let (certificate, key) = (self.path.join(&self.certificate), self.path.join(&self.key));
         let read = || {
             let chain = read_file(&certificate)?;
             let key = read_file(&key)?;
-            Ok(Content { chain, key })
+            Ok(PemFiles { chain, key })
         };
         // The symlink may be swapped, and the old files removed, between two reads.
         for _ in 0..3 {

@@ -7,12 +7,12 @@ use arc_swap::ArcSwap;
 use serde::Serialize;
 
 use super::change::change;
-use super::follow::{Known, ListKind, follow};
+use super::follow::{Known, follow};
 use super::kinds::{
-    self, ChangedPart, GATHERED, Nothing, WatchedNodeSpec, WatchedNodeStatus, WatchedPodSpec,
-    WatchedPodStatus, Whole, fields,
+    ChangedPart, GATHERED, Nothing, WatchedNodeSpec, WatchedNodeStatus, WatchedPodSpec,
+    WatchedPodStatus, fields,
 };
-use crate::apiserver::Informers;
+use crate::apiserver::{Informers, Selection};
 use crate::facts::pods::CLUSTER;
 use crate::facts::{LimitRange, Node, Nodes, RayPod, ResourceQuota};
 use crate::policy::EffectivePolicy;
@@ -23,7 +23,8 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
     tokio::join!(
         follow(
             informers,
-            kinds::all("nodes", ("", "v1", "Node"), "nodes", GATHERED),
+            Selection::all("nodes", "/api/v1/nodes"),
+            GATHERED,
             |object: ChangedPart<WatchedNodeSpec, WatchedNodeStatus>| Some(Node::read(&fields(
                 &object
             ))),
@@ -36,13 +37,9 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
         ),
         follow(
             informers,
-            kinds::all(
-                "LimitRanges",
-                ("", "v1", "LimitRange"),
-                "limitranges",
-                GATHERED,
-            ),
-            |object: ChangedPart<Whole, Nothing>| of_namespace(&object, LimitRange::read),
+            Selection::all("LimitRanges", "/api/v1/limitranges"),
+            GATHERED,
+            |object: ChangedPart<Fields, Nothing>| of_namespace(&object, LimitRange::read),
             |ranges| {
                 let ranges = Arc::new(grouped(all(&ranges)));
                 change(policy, |next| next.facts.limit_ranges = ranges.clone());
@@ -50,13 +47,9 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
         ),
         follow(
             informers,
-            kinds::all(
-                "ResourceQuotas",
-                ("", "v1", "ResourceQuota"),
-                "resourcequotas",
-                GATHERED,
-            ),
-            |object: ChangedPart<Whole, Nothing>| of_namespace(&object, ResourceQuota::read),
+            Selection::all("ResourceQuotas", "/api/v1/resourcequotas"),
+            GATHERED,
+            |object: ChangedPart<Fields, Nothing>| of_namespace(&object, ResourceQuota::read),
             |quotas| {
                 let quotas = Arc::new(grouped(all(&quotas)));
                 change(policy, |next| next.facts.resource_quotas = quotas.clone());
@@ -64,10 +57,11 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
         ),
         follow(
             informers,
-            ListKind {
-                labels: Some(CLUSTER),
-                ..kinds::all("pods of Ray clusters", ("", "v1", "Pod"), "pods", GATHERED)
+            Selection {
+                labels: Some(CLUSTER.to_owned()),
+                ..Selection::all("pods of Ray clusters", "/api/v1/pods")
             },
+            GATHERED,
             |object: ChangedPart<WatchedPodSpec, WatchedPodStatus>| RayPod::read(&fields(&object)),
             |pods| {
                 let pods = Arc::new(all(&pods).into_iter().collect());

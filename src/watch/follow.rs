@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kube::Resource as _;
-use kube::api::{ApiResource, DynamicObject};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -13,20 +11,6 @@ use crate::apiserver::{Beacon, Informers, ObjectName, Selection, WatchEvent};
 
 /// The time without an answer after which what is known no longer counts as true.
 const STALE: Duration = Duration::from_mins(5);
-
-/// The list to follow of the objects of one kind.
-pub(crate) struct ListKind {
-    /// The title in the log.
-    pub(crate) title: &'static str,
-    /// The resource.
-    pub(crate) resource: ApiResource,
-    /// The label selector.
-    pub(crate) labels: Option<&'static str>,
-    /// Whether only the objects' metadata is needed.
-    pub(crate) metadata_only: bool,
-    /// The time for which changes are collected before they are published.
-    pub(crate) pace: Duration,
-}
 
 /// The known objects of a kind.
 pub(crate) enum Known<'a, T> {
@@ -49,21 +33,18 @@ impl<'a, T> Known<'a, T> {
     }
 }
 
-/// Follows all objects of a kind for ever, read as `K`. `keep` returns the part of an object that
-/// is kept, if any; `publish` gets what is known whenever that has changed.
+/// Follows all objects of a selection for ever, read as `K`. `keep` returns the part of an object that
+/// is kept, if any; `publish` gets what is known whenever that has changed. Changes are collected for `pace` before they
+/// are published.
 pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq + Send + 'static>(
     informers: &Informers,
-    kind: ListKind,
+    selection: Selection,
+    pace: Duration,
     keep: impl Fn(K) -> Option<T> + Send + 'static,
     mut publish: impl FnMut(Known<'_, T>),
 ) {
-    let selection = Selection {
-        labels: kind.labels.map(str::to_owned),
-        metadata_only: kind.metadata_only,
-        ..Selection::all(kind.title, DynamicObject::url_path(&kind.resource, None))
-    };
     // Nothing here may hold up the watch, which others read too, so the channel has no bound.
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (tell, mut events) = mpsc::unbounded_channel();
     let reading = informers.read(selection, keep, move |event| {
         // Nobody receives it any more while this future is being dropped.
         let _ = tell.send(event);
@@ -73,7 +54,7 @@ pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq + Send + 'static>(
         let mut due: Option<Instant> = None;
         loop {
             let event = tokio::select! {
-                event = told.recv() => event,
+                event = events.recv() => event,
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                     due = None;
                     publish(Known::All(&seen.objects));
@@ -96,7 +77,7 @@ pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq + Send + 'static>(
                     if seen.take(event) {
                         // The pace counts from the first change: counted from the last, changes
                         // without a pause would never be published.
-                        due.get_or_insert_with(|| Instant::now() + kind.pace);
+                        due.get_or_insert_with(|| Instant::now() + pace);
                     }
                 }
                 None => return,
@@ -114,7 +95,7 @@ struct SeenObjects<T> {
     objects: BTreeMap<ObjectName, T>,
     /// The objects of a list that is not complete yet.
     listed: BTreeMap<ObjectName, T>,
-    /// Whether all objects are known, and the knowledge is not too old.
+    /// All objects are known, and the knowledge is not too old.
     is_complete: bool,
     was_complete: bool,
 }

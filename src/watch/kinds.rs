@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use kube::api::{ApiResource, ObjectMeta};
-use kube::core::GroupVersionKind;
+use kube::api::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::follow::ListKind;
+use crate::apiserver::Selection;
 use crate::ray::{Fields, Kind};
 
 /// The time until a change of policies takes effect.
@@ -16,38 +15,15 @@ pub(crate) const SOON: Duration = Duration::from_millis(20);
 /// The time until a change of facts is known. Pods come and go in bursts, which are collected.
 pub(crate) const GATHERED: Duration = Duration::from_millis(500);
 
-/// All objects of a kind, with everything that they have.
-pub(crate) fn all(
-    title: &'static str,
-    kind: (&str, &str, &str),
-    plural: &str,
-    pace: Duration,
-) -> ListKind {
-    let (group, version, kind) = kind;
-    let kind = GroupVersionKind::gvk(group, version, kind);
-    ListKind {
-        title,
-        resource: ApiResource::from_gvk_with_plural(&kind, plural),
-        labels: None,
-        metadata_only: false,
-        pace,
-    }
-}
-
-pub(crate) fn policies() -> ListKind {
-    let kind = ("rayfit.dev", "v1alpha1", "RayPolicy");
-    all("RayPolicies", kind, "raypolicies", SOON)
-}
-
-pub(crate) fn ray_objects(kind: Kind) -> ListKind {
+/// All Ray objects of a kind.
+pub(crate) fn ray_objects(kind: Kind) -> Selection {
     let title = match kind {
         Kind::RayCluster => "RayClusters",
         Kind::RayJob => "RayJobs",
         Kind::RayService => "RayServices",
         Kind::RayCronJob => "RayCronJobs",
     };
-    let names = ("ray.io", "v1", kind.name());
-    all(title, names, kind.plural(), GATHERED)
+    Selection::all(title, format!("/apis/ray.io/v1/{}", kind.plural()))
 }
 
 /// An object of which only some parts are read. Missing parts are empty, so that an object without
@@ -66,11 +42,6 @@ pub(crate) struct ChangedPart<P, U> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<U>,
 }
-
-/// A part that is read completely.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
-#[serde(transparent)]
-pub(crate) struct Whole(Fields);
 
 /// A part of which nothing is read.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]

@@ -6,9 +6,9 @@ use arc_swap::ArcSwap;
 use kube::api::ObjectMeta;
 
 use super::change::change;
-use super::follow::{ListKind, follow};
+use super::follow::follow;
 use super::kinds::{ChangedPart, Nothing, SOON, ray_objects};
-use crate::apiserver::Informers;
+use crate::apiserver::{Informers, Selection};
 use crate::facts::StoredObject;
 use crate::policy::EffectivePolicy;
 use crate::ray::Kind;
@@ -16,14 +16,14 @@ use crate::ray::Kind;
 /// Keeps the names and labels up to date. The API server sends only the objects' metadata.
 pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy>) {
     let keep_kind = |kind| {
-        let names = ListKind {
-            pace: SOON,
+        let names = Selection {
             metadata_only: true,
             ..ray_objects(kind)
         };
         follow(
             informers,
             names,
+            SOON,
             |object: ChangedPart<Nothing, Nothing>| stored(object.metadata).map(Arc::new),
             move |objects| {
                 let objects: Vec<_> = objects.objects().cloned().collect();
@@ -37,8 +37,8 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
     tokio::join!(a, b, c, d);
 }
 
-/// The most bytes of labels that are kept of an object. One with more counts as having none: it could fill the memory,
-/// and labels only decide whether a new policy is said to match nothing.
+/// The most bytes of labels that are kept of an object. One with more counts as having none.
+// It could fill the memory, and labels only decide whether a new policy is said to match nothing.
 const MOST_LABELS: usize = 4 << 10;
 
 fn stored(metadata: ObjectMeta) -> Option<StoredObject> {

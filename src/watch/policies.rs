@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::change::change;
 use super::follow::{Known, follow};
-use super::kinds::{self, ChangedPart, Nothing, SOON, fields};
-use crate::apiserver::Informers;
+use super::kinds::{ChangedPart, Nothing, SOON, fields};
+use crate::apiserver::{Informers, Selection};
 use crate::policy;
 use crate::policy::{EffectivePolicy, Policies};
 use crate::raypolicy::{PolicyFault, compile};
@@ -31,7 +31,8 @@ pub(super) async fn keep(
     tokio::join!(
         follow(
             informers,
-            kinds::policies(),
+            Selection::all("RayPolicies", "/apis/rayfit.dev/v1alpha1/raypolicies"),
+            SOON,
             |object: ChangedPart<Value, Nothing>| Some(read(&object)),
             |policies| {
                 match policies {
@@ -50,7 +51,8 @@ pub(super) async fn keep(
         ),
         follow(
             informers,
-            kinds::all("namespaces", ("", "v1", "Namespace"), "namespaces", SOON),
+            Selection::all("namespaces", "/api/v1/namespaces"),
+            SOON,
             |object: ChangedPart<Nothing, Nothing>| {
                 Some((
                     object.metadata.name?,

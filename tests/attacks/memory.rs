@@ -77,7 +77,7 @@ fn of_what_nobody_asked_to_scale_only_identity_and_mode_are_kept() {
         let mut store = Store::default();
         let (kept, _) = taken(&mut store, &object);
         assert!(kept < 2 << 10, "{kept} bytes");
-        let cluster = store.cluster(&demo()).unwrap();
+        let cluster = store.clusters.get(&demo()).unwrap();
         assert!(cluster.mode != ReconcileMode::Central && store.texts(&demo()).is_none());
     }
 }

@@ -4,12 +4,12 @@
 
 use std::io::Read as _;
 
-use rayfit::controller::head::address::{NoHead, head};
+use rayfit::controller::head::address::head;
 use rayfit::controller::observe::Key;
 use rayfit::controller::observe::kept::{KeptObject, StoredKind};
 use rayfit::plan::check::{Violation, check};
 use rayfit::plan::{PlanSettings, Strategy, decide};
-use rayfit::reconcile::{Ineligible, ScalerRole, eligibility};
+use rayfit::reconcile::{Blind, Ineligible, ScalerRole, eligibility};
 use rayfit::snapshot::pod_object::PodObject;
 use rayfit::snapshot::{ClusterId, OwnPods, Snapshot};
 use serde_json::{Value, json};
@@ -173,7 +173,7 @@ fn no_token_goes_to_an_address_that_is_not_an_own_head_pods() {
     let containers = json!([{"name": "ray-head"}]);
     for (namespace, uid) in [("other", UID), ("victim", "before"), ("other", "before")] {
         let pods = seen(&[head_pod(namespace, uid, &containers)]);
-        assert_eq!(head(&key, &cluster(), &pods), Err(NoHead::Absent));
+        assert_eq!(head(&key, &cluster(), &pods), Err(Blind::NoHead));
     }
     let pods = seen(&[head_pod("victim", UID, &containers)]);
     assert!(head(&key, &cluster(), &pods).unwrap().token.is_some());

@@ -111,7 +111,7 @@ impl Listening {
 
 impl PlayedApi {
     pub fn client(&self) -> kube::Client {
-        self.server().client()
+        self.server().client
     }
 
     /// As the process reaches an API server, but in memory.

@@ -10,7 +10,7 @@ use rayfit::controller::clock::Clock;
 use rayfit::controller::head::memory_watch::fill_once;
 use rayfit::gcs::{
     Address, Call, CallError, Client, DrainCall, Endpoint, GcsFault, GcsLimits, Material,
-    Subscription, TokenSource,
+    Subscription,
 };
 use rayfit::snapshot::NodeId;
 use rayfit::snapshot::autoscaling_state::{AutoscalingState, PendingRequest};
@@ -417,7 +417,7 @@ async fn a_token_is_shown_where_it_is_asked_for() {
 
     let with = Client::new(
         Endpoint {
-            token: Some(TokenSource(Material::File(file.clone()))),
+            token: Some(Material::File(file.clone())),
             ..Endpoint::plain(gcs.address())
         },
         PATIENT,

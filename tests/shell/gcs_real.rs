@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::process_support::PATIENCE;
 use crate::real_ray::{HEAD, Ray, TURN, client_with};
-use rayfit::gcs::{Client, DrainCall, Endpoint, GcsFault, Subscription, TokenSource};
+use rayfit::gcs::{Client, DrainCall, Endpoint, GcsFault, Material, Subscription};
 use rayfit::snapshot::NodeId;
 use rayfit::snapshot::autoscaling_state::{
     AutoscalingState, FailedRequest, PendingInstance, PendingRequest,
@@ -246,7 +246,7 @@ async fn a_token_is_needed_where_ray_has_one() {
         !state.node_states.is_empty()
     })
     .await;
-    let wrong = TokenSource(b"0123456789".to_vec().into());
+    let wrong = Material::from(b"0123456789".to_vec());
     for token in [None, Some(wrong)] {
         let endpoint = Endpoint {
             token,

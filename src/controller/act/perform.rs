@@ -25,6 +25,7 @@ use crate::snapshot::OwnPods;
 const AT_ONCE: usize = 16;
 
 /// A write permission with less time left than this is renewed before it is used.
+// A request that is sent with hardly any time left is cut off, and loads the API server for nothing.
 const WORTHWHILE: Duration = Duration::from_secs(2);
 
 /// The write permission that is remembered, and the ownership behind it.
@@ -38,7 +39,7 @@ pub struct PermissionState {
 
 impl PermissionState {
     /// The longest time for an effect that is sent now, if the last read permits any.
-    fn left(&self) -> Option<Duration> {
+    fn remaining(&self) -> Option<Duration> {
         self.until?.checked_duration_since(Instant::now())
     }
 }
@@ -104,11 +105,11 @@ impl Performer<'_> {
         match effect {
             Effect::PatchCluster(patch) => {
                 let turn = self.writer.turn().await?;
-                let asked = Instant::now();
+                let sent_at = Instant::now();
                 // The patch tests the version of the RayCluster itself, so it needs no write
                 // permission.
                 let cluster = turn.patch_cluster(&patch.operations).await?;
-                self.learn(&mut *self.permission.lock().await, &cluster, asked);
+                self.learn(&mut *self.permission.lock().await, &cluster, sent_at);
                 Ok(Reply::Ok)
             }
             Effect::DeleteCluster {
@@ -169,8 +170,8 @@ impl Performer<'_> {
     /// The longest time for a call of the GCS. It waits at the API server's gate only if the write
     /// permission has to be renewed.
     async fn gcs_permission(&self) -> Result<Duration, Failure> {
-        let known = self.permission.lock().await.left();
-        let longest = if let Some(longest) = known.filter(|left| *left >= WORTHWHILE) {
+        let known = self.permission.lock().await.remaining();
+        let longest = if let Some(longest) = known.filter(|remaining| *remaining >= WORTHWHILE) {
             longest
         } else {
             let turn = self.writer.turn().await?;
@@ -187,25 +188,28 @@ impl Performer<'_> {
         // Held while the read is under way: of a round's effects, which begin together, one reads
         // for all.
         let mut state = self.permission.lock().await;
-        if let Some(left) = state.left().filter(|left| *left >= WORTHWHILE) {
-            return Ok(left);
+        if let Some(remaining) = state
+            .remaining()
+            .filter(|remaining| *remaining >= WORTHWHILE)
+        {
+            return Ok(remaining);
         }
-        let asked = Instant::now();
+        let sent_at = Instant::now();
         let cluster = turn.get_cluster().await?;
-        self.learn(&mut state, &cluster, asked);
+        self.learn(&mut state, &cluster, sent_at);
         let lost = || Failure::NotSent("this process no longer owns the cluster".to_owned());
-        state.left().ok_or_else(lost)
+        state.remaining().ok_or_else(lost)
     }
 
     /// Takes in the RayCluster as it was read, or left by our own patch, at the request of `asked`.
-    fn learn(&self, state: &mut PermissionState, cluster: &Value, asked: Instant) {
+    fn learn(&self, state: &mut PermissionState, cluster: &Value, sent_at: Instant) {
         let eligibility = self.judge.eligibility(cluster, self.pods);
         let (role, now) = (&self.judge.role, self.clock.steady());
         let step = state.handover.step(cluster, eligibility.is_ok(), role, now);
         // Counted from when the read was sent, because it may have been answered long after it was
         // true.
         state.until = matches!(step, HandoverStep::Act)
-            .then(|| asked + Duration::from_secs_f64(PERMISSION_S));
+            .then(|| sent_at + Duration::from_secs_f64(PERMISSION_S));
         self.judge.observed.learn(cluster);
     }
 

@@ -28,6 +28,7 @@ pub const MANAGER: &str = "rayfit";
 pub const LONGEST: Duration = LONGEST_WRITE;
 
 /// The pause before a request is sent again after an internal error of the API server.
+// The API server answers so while etcd elects a leader.
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// The most attempts for one write.
@@ -143,10 +144,8 @@ impl Writer {
     /// Begins a write that takes at most `longest`, to the API server or the GCS. It is refused if
     /// the Lease could end before it.
     pub fn begin(&self, longest: Duration) -> Result<Option<Writing>, Failure> {
-        let begun = self.fence.as_ref().map(|fence| fence.begin(longest));
-        begun
-            .transpose()
-            .map_err(|fenced| Failure::NotSent(fenced.to_string()))
+        let fence = self.fence.as_ref();
+        fence.map(|fence| fence.begin(longest)).transpose()
     }
 
     /// Reads the RayCluster, after waiting at the gate.

@@ -15,13 +15,13 @@ use crate::controller::observe::Key;
 use crate::fair_queue::FairQueue;
 use crate::reconcile::events::event::{ClusterEvent, EventType};
 
-/// The burst of one cluster's warnings, and the time until the next one after it. (The burst is
-/// that of Kubernetes' own event recorder.)
+/// The burst of one cluster's warnings, and the time until the next one after it.
+// The burst is that of Kubernetes' own event recorder.
 pub(crate) const WARNINGS: (u32, Duration) = (25, Duration::from_secs(30));
 
-/// The same of one cluster's other Events. They have a budget apart from the warnings: when both
-/// shared one of 25 Events, resizes and drains used it up, and the warning about a deferred resize
-/// was left out.
+/// The burst of one cluster's other Events, likewise.
+// They have a budget apart from the warnings: when both shared one of 25 Events, resizes and drains used it up, and
+// the warning about a deferred resize was left out.
 const NORMAL: (u32, Duration) = (100, Duration::from_secs(5));
 
 /// The most Events of one namespace that wait.
@@ -52,8 +52,8 @@ pub(crate) struct Outbox {
     warnings: Budgets,
     /// Events that were left out and not yet summed up.
     owed: BTreeMap<(Key, EventType), LeftOut>,
-    /// The Events that wait, by namespace.
-    waiting: FairQueue<Arc<str>, QueuedEvent>,
+    /// The Events that wait, by namespace; the namespaces take turns.
+    pub(super) waiting: FairQueue<Arc<str>, QueuedEvent>,
     left_out: u64,
 }
 
@@ -103,11 +103,6 @@ impl Outbox {
         false
     }
 
-    /// The next Event to publish; the namespaces take turns.
-    pub(crate) fn take(&mut self) -> Option<QueuedEvent> {
-        self.waiting.pop()
-    }
-
     /// Sums up left-out Events where the budgets now allow it, and forgets budgets that are full
     /// again.
     pub(crate) fn tick(&mut self) {
@@ -130,7 +125,7 @@ impl Outbox {
         self.normal.len() + self.warnings.len()
     }
 
-    /// Whether the budget allows one more Event, which is then taken from it.
+    /// Takes one Event from the budget, if it allows one more.
     fn may(&self, (key, kind): &(Key, EventType)) -> bool {
         let budgets = match kind {
             EventType::Normal => &self.normal,

@@ -105,7 +105,7 @@ impl Publisher {
                 self.ticked = Instant::now();
                 self.desk.outbox().tick();
             }
-            let next = self.desk.outbox().take();
+            let next = self.desk.outbox().waiting.pop();
             if let Some(next) = next {
                 return next;
             }

@@ -30,7 +30,7 @@ fn announcement(namespace: &str, name: &str, reason: &'static str, message: &str
 }
 
 fn taken(outbox: &mut Outbox) -> Vec<QueuedEvent> {
-    std::iter::from_fn(|| outbox.take()).collect()
+    std::iter::from_fn(|| outbox.waiting.pop()).collect()
 }
 
 #[tokio::test(start_paused = true)]

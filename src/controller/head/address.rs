@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::controller::observe::Key;
 use crate::dns_name::{DnsName, NotADnsName};
 use crate::gcs::{Address, DEFAULT_PORT};
+use crate::reconcile::{Blind, HeadPod};
 use crate::snapshot::pod::Pod;
 use crate::snapshot::{OwnPods, leading_head};
 
@@ -24,48 +25,39 @@ pub struct Head {
     pub tls: Option<DnsName>,
 }
 
-/// The reason why there is no GCS to ask.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoHead {
-    /// There is no head pod.
-    #[error("it has no head pod yet")]
-    Absent,
-    /// The pod has no address.
-    #[error("its head pod {0} has no address yet")]
-    NoAddress(String),
-    /// The pod has ended.
-    #[error("its head pod {0} has ended")]
-    Ended(String),
-    /// The Secret that its clients need cannot have the name that the RayCluster says.
-    #[error(
-        "the Secret that clients of its GCS need cannot be asked for: {fault}, in spec.authOptions.secretName"
-    )]
-    NoSecret {
-        /// The head pod.
-        pod: String,
-        /// The fault of the name.
-        fault: NotADnsName,
-    },
-}
-
 /// The head of a cluster. It is always one of the cluster's own pods, so that a token or
 /// certificate is never sent anywhere else. Of several head pods it is [the one that
 /// leads](leading_head).
-pub fn head(key: &Key, cluster: &Value, pods: &OwnPods) -> Result<Head, NoHead> {
+///
+/// # Errors
+///
+/// There is no GCS to ask.
+pub fn head(key: &Key, cluster: &Value, pods: &OwnPods) -> Result<Head, Blind> {
     head_in(key, cluster, leading_head(pods, None).as_ref())
 }
 
 /// The head of a cluster in this one of its own pods, if there is one.
-pub fn head_in(key: &Key, cluster: &Value, pod: Option<&Pod<'_>>) -> Result<Head, NoHead> {
-    let pod = pod.ok_or(NoHead::Absent)?;
+///
+/// # Errors
+///
+/// There is no GCS to ask.
+pub fn head_in(key: &Key, cluster: &Value, pod: Option<&Pod<'_>>) -> Result<Head, Blind> {
+    let pod = pod.ok_or(Blind::NoHead)?;
+    let name = pod.name.to_owned();
     if pod.ended {
-        return Err(NoHead::Ended(pod.name.to_owned()));
+        return Err(Blind::Ended { pod: name });
     }
-    let ip = pod.address();
-    let ip = ip.ok_or_else(|| NoHead::NoAddress(pod.name.to_owned()))?;
-    let no_secret = |fault| NoHead::NoSecret {
-        pod: pod.name.to_owned(),
-        fault,
+    let Some(ip) = pod.address() else {
+        return Err(Blind::NoAddress { pod: name });
+    };
+    let no_secret = |fault: NotADnsName| Blind::Credentials {
+        head: HeadPod {
+            name: pod.name.to_owned(),
+            ready: false,
+        },
+        reason: format!(
+            "the Secret that clients of its GCS need cannot be asked for: {fault}, in spec.authOptions.secretName"
+        ),
     };
     // KubeRay names the Secret with the token like the cluster. With `enableK8sTokenAuth` the token is that of a
     // service account, and no Secret holds it.
@@ -77,7 +69,7 @@ pub fn head_in(key: &Key, cluster: &Value, pod: Option<&Pod<'_>>) -> Result<Head
         Ok((DnsName::parse(&name)?, "auth_token"))
     });
     Ok(Head {
-        pod: pod.name.to_owned(),
+        pod: name,
         uid: pod.uid().to_owned(),
         address: Address::new(ip, port(cluster)),
         token: token.transpose().map_err(no_secret)?,
@@ -125,7 +117,7 @@ mod tests {
         pod
     }
 
-    fn found(cluster: &Value, pods: &[Value]) -> Result<Head, NoHead> {
+    fn found(cluster: &Value, pods: &[Value]) -> Result<Head, Blind> {
         let mut cluster = cluster.clone();
         json_patch::merge(
             &mut cluster,
@@ -149,7 +141,7 @@ mod tests {
         );
         assert_eq!(
             found(&json!({}), std::slice::from_ref(&foreign)),
-            Err(NoHead::Absent)
+            Err(Blind::NoHead)
         );
         let pods = [foreign, pod("own", "10.0.0.1", &json!({}))];
         assert_eq!(
@@ -189,18 +181,20 @@ mod tests {
 
     #[test]
     fn without_a_head_it_says_why() {
-        assert_eq!(found(&json!({}), &[]), Err(NoHead::Absent));
+        assert_eq!(found(&json!({}), &[]), Err(Blind::NoHead));
+        let named = || "h".to_owned();
         let pods = [pod("h", "", &json!({}))];
         assert_eq!(
             found(&json!({}), &pods),
-            Err(NoHead::NoAddress("h".to_owned()))
+            Err(Blind::NoAddress { pod: named() })
         );
         let pods = [pod(
             "h",
             "10.0.0.1",
             &json!({ "status": { "phase": "Failed" } }),
         )];
-        assert_eq!(found(&json!({}), &pods), Err(NoHead::Ended("h".to_owned())));
+        let ended = Blind::Ended { pod: named() };
+        assert_eq!(found(&json!({}), &pods), Err(ended));
     }
 
     #[test]

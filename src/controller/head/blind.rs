@@ -2,7 +2,7 @@
 //! understands. Pure.
 
 use crate::controller::act::perform::gcs_failure;
-use crate::controller::head::address::{Head, NoHead};
+use crate::controller::head::address::Head;
 use crate::gcs::{CallError, GcsFault};
 use crate::reconcile::effects::failure::{Failure, GcsKind};
 use crate::reconcile::{Blind, HeadPod};
@@ -16,22 +16,6 @@ pub fn head_pod(head: &Head, pods: &OwnPods) -> HeadPod {
     HeadPod {
         name: head.pod.clone(),
         ready: ready.is_some_and(PodCondition::is_true),
-    }
-}
-
-/// The reason where there is no head to ask.
-pub fn no_head(why: &NoHead) -> Blind {
-    match why {
-        NoHead::Absent => Blind::NoHead,
-        NoHead::NoAddress(pod) => Blind::NoAddress { pod: pod.clone() },
-        NoHead::Ended(pod) => Blind::Ended { pod: pod.clone() },
-        NoHead::NoSecret { pod, .. } => Blind::Credentials {
-            head: HeadPod {
-                name: pod.clone(),
-                ready: false,
-            },
-            reason: why.to_string(),
-        },
     }
 }
 

@@ -9,20 +9,26 @@ use kube::api::{GetParams, Request, ResourceExt as _};
 use kube::{Client, Resource as _};
 use tokio::time::{Instant, timeout};
 
-use crate::apiserver::backoff::Backoff;
 use crate::apiserver::patience::RequestFlow;
 use crate::apiserver::{Gate, error_chain};
 use crate::controller::head::address::Head;
 use crate::controller::observe::Key;
 use crate::dns_name::DnsName;
 use crate::flow_control::Flow;
-use crate::gcs::{self, Endpoint, GcsLimits, Material, Tls, TokenSource};
+use crate::gcs::{self, Endpoint, GcsLimits, Material, Tls};
+use crate::seconds::Retry;
 
 /// The longest time that reading a Secret may take.
 const LONGEST: Duration = Duration::from_secs(4);
 
-/// The first and the longest wait after a cluster's Secrets could not be read.
-const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+/// The waits after a cluster's Secrets could not be read.
+const RETRY: Retry = Retry {
+    first_s: 1.0,
+    longest_s: 60.0,
+};
+
+/// A cluster that is not asked for again so long after its last wait is gone.
+const FORGOTTEN: Duration = Duration::from_mins(10);
 
 /// The source of the credentials.
 #[derive(Clone)]
@@ -95,29 +101,21 @@ pub struct SecretReader {
 
 /// The times at which credentials that a GCS refuses are read again: they may have been replaced,
 /// and if they have not, each read is a request to the API server for nothing.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Refusals {
-    backoff: Backoff,
+    number: u32,
     next: Option<Instant>,
 }
 
-impl Default for Refusals {
-    fn default() -> Self {
-        Self {
-            backoff: Backoff::new(RETRY.0, RETRY.1),
-            next: None,
-        }
-    }
-}
-
 impl Refusals {
-    /// Whether they are to be read again, now that they were refused.
+    /// Decides whether they are read again, now that they were refused.
     pub fn read_again(&mut self) -> bool {
         let now = Instant::now();
         if self.next.is_some_and(|next| now < next) {
             return false;
         }
-        self.next = Some(now + self.backoff.wait(None));
+        self.number = self.number.saturating_add(1);
+        self.next = Some(now + RETRY.wait(self.number, fastrand::f64()));
         true
     }
 }
@@ -125,7 +123,8 @@ impl Refusals {
 struct Failed {
     /// The head for which it failed: another head, or another Secret, is another matter.
     head: Head,
-    backoff: Backoff,
+    /// The number of failures in a row.
+    failures: u32,
     until: Instant,
     error: CredentialsError,
 }
@@ -146,15 +145,14 @@ impl SecretReader {
         let result = self.endpoint(key, head).await;
         let mut failed = self.failed();
         // Clusters that are gone are never asked for again, so their entries are dropped with age.
-        failed.retain(|_, failed| failed.until.elapsed() < RETRY.1 * 10);
+        failed.retain(|_, failed| failed.until.elapsed() < FORGOTTEN);
         let before = failed.remove(key).filter(|before| before.head == *head);
         if let Err(error) = &result {
-            let first = || Backoff::new(RETRY.0, RETRY.1);
-            let mut backoff = before.map_or_else(first, |before| before.backoff);
+            let failures = before.map_or(0, |before| before.failures).saturating_add(1);
             let failure = Failed {
                 head: head.clone(),
-                until: Instant::now() + backoff.wait(None),
-                backoff,
+                until: Instant::now() + RETRY.wait(failures, fastrand::f64()),
+                failures,
                 error: error.clone(),
             };
             failed.insert(key.clone(), failure);
@@ -167,7 +165,7 @@ impl SecretReader {
         let mut endpoint = Endpoint::plain(head.address.clone());
         if let Some((name, content)) = &head.token {
             let secret = self.read(key, name).await?;
-            endpoint.token = Some(TokenSource(part(&secret, content)?));
+            endpoint.token = Some(part(&secret, content)?);
         }
         if let Some(name) = &head.tls {
             let secret = self.read(key, name).await?;

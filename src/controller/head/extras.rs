@@ -9,7 +9,7 @@ use crate::snapshot::ClusterObject;
 /// Optional GCS queries, for settings of the cluster that need them.
 #[derive(Debug, Default)]
 pub struct Extras {
-    /// Whether to ask who uses the cluster, which ends when nobody does.
+    /// The users of the cluster are asked for, because it ends when nobody uses it.
     pub ends_unused: bool,
     /// The groups for whose pods to ask how much memory is in use.
     pub follows: BTreeSet<String>,

@@ -17,25 +17,28 @@ use tokio::time::{sleep, timeout};
 use crate::controller::clock::Clock;
 use crate::gcs::{CallError, Client, MemoryReport, Subscription};
 use crate::reconcile::observed::memory_report::KnownMemory;
+use crate::seconds::Retry;
 use crate::snapshot::NodeId;
 use crate::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
 
 /// The most nodes of a cluster that are heard of at a time.
 const OF_A_CLUSTER: usize = 128;
 
-/// The most nodes that a process hears of at a time, as long as each cluster has one: a report is
-/// thirty kilobytes and comes every five seconds.
+/// The most nodes that a process hears of at a time, as long as each cluster has one.
+// A report is thirty kilobytes and comes every five seconds.
 const OF_A_PROCESS: usize = 2_000;
 
-/// Seconds after which it is the turn of other nodes, if there are too many: a pod that has been
-/// heard of once is known for half a minute.
+/// Seconds after which it is the turn of other nodes, if there are too many.
+// A pod that has been heard of once is known for half a minute.
 const TURN_S: f64 = 20.0;
 
-/// The time for which idle nodes are still heard of, in milliseconds, because their pods may shrink.
+/// The time for which idle nodes are still heard of, in milliseconds.
+// Their pods may shrink.
 const IDLE_MS: i64 = 60_000;
 
-/// The longest wait for a report. Agents report every five seconds; where none does, the GCS may have
-/// been restarted, and is told anew which reports are wanted.
+/// The longest wait for a report.
+// Agents report every five seconds; where none does, the GCS may have been restarted, and is told anew which reports
+// are wanted.
 const SILENCE: Duration = Duration::from_secs(20);
 
 /// The longest wait of somebody who looks only once for reports, which come every five seconds.
@@ -44,8 +47,11 @@ const ONCE: Duration = Duration::from_secs(6);
 /// The pause after each answer.
 const BETWEEN: Duration = Duration::from_millis(250);
 
-/// The first and the longest pause after a failed call.
-const RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(5));
+/// The pauses after failed calls.
+const RETRY: Retry = Retry {
+    first_s: 2.0,
+    longest_s: 300.0,
+};
 
 /// The number of clusters of this process that hear of memory now.
 static HEARING: AtomicUsize = AtomicUsize::new(0);
@@ -189,7 +195,7 @@ async fn hear(
     heard: Arc<Heard>,
     clock: Clock,
 ) {
-    let mut pause = RETRY.0;
+    let mut silences = 0_u32;
     loop {
         let mut has_heard = false;
         // Returns when nothing was heard for long.
@@ -212,14 +218,15 @@ async fn hear(
             }
         };
         let ended = subscribed.await;
-        if has_heard {
-            pause = RETRY.0;
-        }
+        silences = if has_heard {
+            1
+        } else {
+            silences.saturating_add(1)
+        };
         if let Err(error) = ended {
             tracing::debug!(%error, "not told how much memory is in use");
         }
-        sleep(pause).await;
-        pause = (pause * 2).min(RETRY.1);
+        sleep(RETRY.wait(silences, 1.0)).await;
     }
 }
 
@@ -229,7 +236,7 @@ impl Heard {
         let known = self.reports();
         for node in &mut state.node_states {
             let id: Option<NodeId> = node.node_id.parse().ok();
-            node.memory_in_use = id.and_then(|id| Some(known.get(&id)?.told));
+            node.memory_in_use = id.and_then(|id| Some(known.get(&id)?.in_use));
         }
     }
 
@@ -323,13 +330,13 @@ mod tests {
         assert_eq!(heard.reports().len(), 1);
         heard.take(&[report(1, 600, 15.0)], &nodes, 105.0);
         assert!(is_asked().await.is_ok(), "800 in ten seconds");
-        let told = heard.reports()[&id(1)].told;
-        assert_eq!((told.bytes, told.rise_per_s), (600, 20));
+        let in_use = heard.reports()[&id(1)].in_use;
+        assert_eq!((in_use.bytes, in_use.rise_per_s), (600, 20));
         for (number, node_time) in [(550, 20.0), (5_000, 20.0), (9_000, 9e9), (1, f64::MIN)] {
             heard.take(&[report(1, number, node_time)], &nodes, 110.0);
-            let told = heard.reports()[&id(1)].told;
+            let in_use = heard.reports()[&id(1)].in_use;
             assert_eq!(
-                (told.bytes, told.rise_per_s),
+                (in_use.bytes, in_use.rise_per_s),
                 (number, 0),
                 "no pace to believe"
             );

@@ -1,26 +1,20 @@
 //! The fence: every write asks it first, so that writes are sent only while the Lease is held.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use crate::reconcile::ownership::lease::trust::{self, Fenced};
+use crate::reconcile::effects::failure::Failure;
+use crate::reconcile::ownership::lease::trust;
 
-/// Knows whether this process may write, and until when.
+/// Knows until when this process may write.
 #[derive(Debug, Clone, Default)]
-pub struct Fence {
-    inner: Arc<Inner>,
-}
+pub struct Fence(Arc<watch::Sender<FenceState>>);
 
+/// The trust in the Lease, and the writes that rely on it.
 #[derive(Debug, Default)]
-struct Inner {
-    state: Mutex<FenceState>,
-    leads: watch::Sender<bool>,
-}
-
-#[derive(Debug, Default)]
-struct FenceState {
+pub struct FenceState {
     /// The time until which the Lease is trusted.
     until: Option<Instant>,
     /// The number of writes that are under way.
@@ -29,29 +23,26 @@ struct FenceState {
 
 /// A write that is under way; it ends when this is dropped.
 #[derive(Debug)]
-pub struct Writing {
-    inner: Arc<Inner>,
-}
+pub struct Writing(Fence);
 
 impl Fence {
-    /// Sets until when the Lease is trusted. Without it the fence closes at once.
+    /// Sets the time until which the Lease is trusted. Without one the fence closes at once.
     pub fn set(&self, until: Option<Instant>) {
-        self.inner.lock().until = until;
         // Each renewal comes here; it changes only the time, of which nobody has to hear.
-        self.inner.leads.send_if_modified(|leads| {
-            let leads_now = until.is_some();
-            std::mem::replace(leads, leads_now) != leads_now
+        self.0.send_if_modified(|state| {
+            let before = std::mem::replace(&mut state.until, until);
+            before.is_some() != until.is_some()
         });
     }
 
-    /// Whether this process leads, as a channel that reports changes.
-    pub fn leads(&self) -> watch::Receiver<bool> {
-        self.inner.leads.subscribe()
+    /// A channel that reports when this process begins or ceases to lead.
+    pub fn leads(&self) -> watch::Receiver<FenceState> {
+        self.0.subscribe()
     }
 
-    /// Whether this process leads now.
+    /// Returns whether this process leads now.
     pub fn is_leader(&self) -> bool {
-        *self.inner.leads.borrow()
+        self.0.borrow().until.is_some()
     }
 
     /// Begins a write that takes at most `longest`.
@@ -59,35 +50,31 @@ impl Fence {
     /// # Errors
     ///
     /// The Lease may end before the write.
-    pub fn begin(&self, longest: Duration) -> Result<Writing, Fenced> {
-        let mut state = self.inner.lock();
-        let left = state
-            .until
-            .map(|until| until.saturating_duration_since(Instant::now()));
-        trust::may_begin(left, longest)?;
-        state.writing += 1;
-        drop(state);
-        Ok(Writing {
-            inner: self.inner.clone(),
-        })
+    pub fn begin(&self, longest: Duration) -> Result<Writing, Failure> {
+        let mut permitted = Ok(());
+        // The check and the count are one step: a Lease is not given back between them.
+        self.0.send_if_modified(|state| {
+            let until = state.until;
+            let remaining = until.map(|until| until.saturating_duration_since(Instant::now()));
+            permitted = trust::may_begin(remaining, longest);
+            state.writing += u32::from(permitted.is_ok());
+            false
+        });
+        permitted.map(|()| Writing(self.clone()))
     }
 
-    /// Whether a write is under way.
+    /// Returns whether a write is under way.
     pub fn is_writing(&self) -> bool {
-        self.inner.lock().writing > 0
-    }
-}
-
-impl Inner {
-    fn lock(&self) -> MutexGuard<'_, FenceState> {
-        // A panic elsewhere leaves the state consistent, because every change of it is a single step.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.borrow().writing > 0
     }
 }
 
 impl Drop for Writing {
     fn drop(&mut self) {
-        self.inner.lock().writing -= 1;
+        self.0.0.send_if_modified(|state| {
+            state.writing -= 1;
+            false
+        });
     }
 }
 
@@ -97,16 +84,32 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
+    fn refusal(fence: &Fence, longest: Duration) -> String {
+        fence.begin(longest).unwrap_err().to_string()
+    }
+
     #[test]
     fn nothing_is_written_without_a_lease_or_when_it_may_end_first() {
         let fence = Fence::default();
-        assert_eq!(fence.begin(SECOND).unwrap_err(), Fenced::NotHeld);
+        assert!(refusal(&fence, SECOND).contains("another replica holds the Lease"));
         fence.set(Some(Instant::now() + SECOND * 100));
         assert!(fence.begin(SECOND).is_ok());
-        let late = fence.begin(SECOND * 200);
-        assert!(matches!(late, Err(Fenced::TooLate { .. })));
+        assert!(refusal(&fence, SECOND * 200).contains("before the request could be done"));
         fence.set(None);
-        assert_eq!(fence.begin(SECOND).unwrap_err(), Fenced::NotHeld);
+        assert!(refusal(&fence, SECOND).contains("another replica holds the Lease"));
+    }
+
+    #[test]
+    fn only_a_change_of_the_leader_is_reported() {
+        let fence = Fence::default();
+        let leads = fence.leads();
+        for (seconds, is_reported) in [(Some(100), true), (Some(200), false), (None, true)] {
+            let mut leads = leads.clone();
+            leads.mark_unchanged();
+            fence.set(seconds.map(|seconds| Instant::now() + SECOND * seconds));
+            drop(fence.begin(SECOND));
+            assert_eq!(leads.has_changed().unwrap(), is_reported, "{seconds:?}");
+        }
     }
 
     #[test]

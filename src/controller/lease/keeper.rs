@@ -33,7 +33,7 @@ pub async fn keep(
         times: WatchDurations::lively(options.terms.renew),
         ..Selection::all("Leases", Lease::url_path(&(), Some(&options.namespace)))
     };
-    let mut keeper = Keeper {
+    let mut keeper = LeaseKeeper {
         api: Api::namespaced(informers.client(), &options.namespace),
         leadership: Leadership::new(options.replica.clone(), options.terms),
         options,
@@ -75,7 +75,7 @@ pub async fn keep(
     }
 }
 
-struct Keeper {
+struct LeaseKeeper {
     api: Api<Lease>,
     options: LeaseOptions,
     start: Instant,
@@ -85,7 +85,7 @@ struct Keeper {
     is_fault_logged: bool,
 }
 
-impl Keeper {
+impl LeaseKeeper {
     fn note(&mut self, event: WatchEvent<Lease>) {
         let now = self.start.elapsed();
         match event {

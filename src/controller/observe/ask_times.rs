@@ -14,8 +14,8 @@ const SOONEST_S: f64 = 2.0;
 /// The longest.
 const RARELY_S: f64 = 30.0;
 
-/// The pause after a reading, as a multiple of the time that it took: a namespace with very many
-/// Events costs the API server a tenth of its time at most.
+/// The pause after a reading, as a multiple of the time that it took.
+// A namespace with very many Events costs the API server a tenth of its time at most.
 const REST: f64 = 10.0;
 
 /// Seconds after which it is tried again if the right is missing.
@@ -65,7 +65,7 @@ impl AskTimes {
     }
 
     /// Takes in that a namespace was read, which took so long, or that it may not be read.
-    pub(super) fn asked(&mut self, namespace: &str, took_s: Option<f64>, now: f64) {
+    pub(super) fn note_reading(&mut self, namespace: &str, took_s: Option<f64>, now: f64) {
         if let Some(times) = self.0.get_mut(namespace) {
             let rest = took_s.map_or(REFUSED_S, |took_s| (took_s * REST).max(SOONEST_S));
             times.not_before = now + rest;
@@ -101,7 +101,7 @@ mod tests {
             let now = f64::from(half) / 2.0;
             for namespace in times.due(&awaiting(now), now) {
                 read.push(now);
-                times.asked(&namespace, Some(took_s), now);
+                times.note_reading(&namespace, Some(took_s), now);
             }
         }
         read
@@ -155,7 +155,7 @@ mod tests {
             let now = f64::from(second);
             let name = format!("{second}");
             for namespace in times.due(&pods(&[("ray", &name)]), now) {
-                times.asked(&namespace, None, now);
+                times.note_reading(&namespace, None, now);
                 tried += 1;
             }
         }

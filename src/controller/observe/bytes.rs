@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use crate::dns_name::DnsName;
 
-/// The most that is kept of all RayClusters of one namespace, in bytes: an eighth of the controller's memory, and sixty
-/// times what a hundred RayClusters of ten groups take. Without it, a namespace with many large RayClusters ends the
-/// controller, for everybody and again after each restart.
+/// The most that is kept of all RayClusters of one namespace, in bytes.
+// An eighth of the controller's memory, and sixty times what a hundred RayClusters of ten groups take. Without it, a
+// namespace with many large RayClusters ends the controller, for everybody and again after each restart.
 const SHARE: usize = 64 << 20;
 
-/// The bytes of all RayClusters from which on a namespace gets no more than its equal part of them. Whoever has many
-/// namespaces takes at most this much with them, beside as much that others had before: together half of the
-/// controller's memory. A namespace of a few usual RayClusters is within its part beside a thousand others.
+/// The bytes of all RayClusters from which on a namespace gets no more than its equal part of them.
+// Whoever has many namespaces takes at most this much with them, beside as much that others had before: together half
+// of the controller's memory. A namespace of a few usual RayClusters is within its part beside a thousand others.
 const ALL: usize = 128 << 20;
 
 /// Counts the bytes, by namespace.

@@ -22,13 +22,15 @@ pub enum StoredKind {
     Nodes,
 }
 
-/// The most that is kept of a RayCluster, in bytes: its parsed form takes twenty times as much, and two are worked on
-/// at a time. A RayCluster of a hundred worker groups has a tenth of that; ten thousand workers that leave at once have
-/// 400 KiB of names in `workersToDelete`, which nobody would shorten if the RayCluster were no longer scaled.
+/// The most that is kept of a RayCluster, in bytes.
+// Its parsed form takes twenty times as much, and two are worked on at a time. A RayCluster of a hundred worker groups
+// has a tenth of that; ten thousand workers that leave at once have 400 KiB of names in `workersToDelete`, which nobody
+// would shorten if the RayCluster were no longer scaled.
 const MOST: usize = 512 << 10;
 
-/// The most that its labels, and its annotations that Rayfit reads, may have. All labels are kept: those by which policies
-/// select change with each policy, and then all RayClusters would have to be read again.
+/// The most that its labels, and its annotations that Rayfit reads, may have.
+// All labels are kept: those by which policies select change with each policy, and then all RayClusters would have to
+// be read again.
 const MOST_WORDS: usize = 64 << 10;
 
 /// The text that is kept of a RayCluster; none of one that Rayfit is not to scale, or that is too large.

@@ -17,5 +17,5 @@ mod tombstones;
 pub mod watch;
 
 pub use key::Key;
-pub use texts::{ClusterTexts, ClusterView, MANY};
+pub use texts::{ClusterTexts, MANY};
 pub use watch::{Observed, WatchScope};

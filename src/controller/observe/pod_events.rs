@@ -98,82 +98,60 @@ async fn page(
     pages::body_of(pages::accepted(answer).await?, size).await
 }
 
-/// Reads, for all clusters that this process scales, what is said about their pods.
-pub struct PodEvents {
-    /// The store that has the pods, and that takes in what is read.
-    pub observed: Observed,
-    /// The client of the API server.
-    pub client: Client,
-    /// The gate that the requests pass.
-    pub gate: Gate,
-    /// Whether this process scales clusters.
-    pub fence: Fence,
-}
-
-impl PodEvents {
-    /// Reads for ever, until the process stops. What cannot be read is not known, so that the
-    /// scheduler's word counts alone.
-    pub async fn follow(self) {
-        let gate = self.gate.clone();
-        let reading = async {
-            let start = Instant::now();
-            let mut tick = interval(TICK);
-            // A reading may take many ticks, and none of them is to be made up for.
-            tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            let (mut times, mut failing) = (AskTimes::default(), BTreeSet::new());
-            loop {
-                tick.tick().await;
-                let awaiting = if self.fence.is_leader() {
-                    self.observed.read().awaiting()
-                } else {
-                    AwaitingPods::new()
-                };
-                let due = times.due(&awaiting, start.elapsed().as_secs_f64());
-                failing.retain(|namespace| awaiting.contains_key(namespace));
-                let readings = due
-                    .into_iter()
-                    .map(|namespace| self.read(namespace, &awaiting));
-                let mut readings = stream::iter(readings).buffer_unordered(AT_ONCE);
-                while let Some((namespace, took, result)) = readings.next().await {
-                    let now = start.elapsed().as_secs_f64();
-                    let is_refused = matches!(result, Err(PageFault::Refused { code: 403, .. }));
-                    let took_s = (!is_refused).then_some(took.as_secs_f64());
-                    times.asked(&namespace, took_s, now);
-                    note(&mut failing, namespace, result.err());
-                }
-            }
-        };
-        tokio::select! {
-            biased;
-            () = gate.closed() => std::future::pending().await,
-            () = reading => {}
-        }
-    }
-
-    /// Reads a namespace, and takes in what is said there. Returns how long that took.
-    async fn read(
-        &self,
-        namespace: String,
-        awaiting: &AwaitingPods,
-    ) -> (String, Duration, Result<(), PageFault>) {
+/// Reads, for all clusters that this process scales, what is said about their pods, until the process stops. What
+/// cannot be read is not known, so that the scheduler's word counts alone.
+pub async fn follow(observed: Observed, client: Client, gate: Gate, fence: Fence) {
+    // Reads a namespace, and takes in what is said there; also returns how long that took.
+    let read = async |namespace: String, awaiting: &AwaitingPods| {
         let began = Instant::now();
-        let pods = awaiting.get(&namespace).cloned().unwrap_or_default();
+        let mut pods = awaiting.get(&namespace).cloned().unwrap_or_default();
         let mut reader = ProspectReader::new(&namespace, pods.clone());
-        let reading = read_events(&self.client, &self.gate, &namespace, &mut reader);
+        let reading = read_events(&client, &gate, &namespace, &mut reader);
         let result = timeout(LONGEST, reading).await;
         let result = result.unwrap_or(Err(PageFault::TooSlow(LONGEST)));
         let result = result.map(|is_whole| {
-            let said = reader.prospects();
-            let mut pods = pods;
+            let prospects = reader.prospects();
+            // What a list does not reach may say something of the other pods.
             if !is_whole {
-                pods.retain(|name, _| said.contains_key(name));
+                pods.retain(|name, _| prospects.contains_key(name));
             }
-            for (pod, prospects) in &said {
+            for (pod, prospects) in &prospects {
                 tracing::trace!(namespace, pod, ?prospects, "what node autoscalers say");
             }
-            self.observed.put_prospects(&namespace, &pods, said);
+            observed.put_prospects(&namespace, &pods, prospects);
         });
         (namespace, began.elapsed(), result)
+    };
+    let reading = async {
+        let start = Instant::now();
+        let mut tick = interval(TICK);
+        // A reading may take many ticks, and none of them is to be made up for.
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut times, mut failing) = (AskTimes::default(), BTreeSet::new());
+        loop {
+            tick.tick().await;
+            let awaiting = if fence.is_leader() {
+                observed.read().awaiting()
+            } else {
+                AwaitingPods::new()
+            };
+            let due = times.due(&awaiting, start.elapsed().as_secs_f64());
+            failing.retain(|namespace| awaiting.contains_key(namespace));
+            let readings = due.into_iter().map(|namespace| read(namespace, &awaiting));
+            let mut readings = stream::iter(readings).buffer_unordered(AT_ONCE);
+            while let Some((namespace, took, result)) = readings.next().await {
+                let now = start.elapsed().as_secs_f64();
+                let is_refused = matches!(result, Err(PageFault::Refused { code: 403, .. }));
+                let took_s = (!is_refused).then_some(took.as_secs_f64());
+                times.note_reading(&namespace, took_s, now);
+                note(&mut failing, namespace, result.err());
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        () = gate.closed() => std::future::pending().await,
+        () = reading => {}
     }
 }
 

@@ -37,12 +37,12 @@ impl Store {
     pub(super) fn put_prospects(
         &mut self,
         namespace: &str,
-        asked: &HashMap<String, AwaitingPod>,
-        mut said: HashMap<String, Vec<NodeProspect>>,
+        pods: &HashMap<String, AwaitingPod>,
+        mut by_pod: HashMap<String, Vec<NodeProspect>>,
     ) -> BTreeSet<Key> {
         let mut changed = BTreeSet::new();
-        for (name, pod) in asked {
-            let prospects = said.remove(name).unwrap_or_default();
+        for (name, pod) in pods {
+            let prospects = by_pod.remove(name).unwrap_or_default();
             let key = Key::new(namespace, name).ok();
             let Some(entry) = key.and_then(|key| self.pods.get_mut(&key)) else {
                 continue;
@@ -105,11 +105,11 @@ mod tests {
         store
     }
 
-    fn asked(store: &Store) -> HashMap<String, AwaitingPod> {
+    fn waiting_pods(store: &Store) -> HashMap<String, AwaitingPod> {
         store.awaiting().remove("ray").unwrap_or_default()
     }
 
-    fn said(name: &str) -> HashMap<String, Vec<NodeProspect>> {
+    fn prospects_of(name: &str) -> HashMap<String, Vec<NodeProspect>> {
         let prospect = NodeProspect {
             by: NodeAutoscaler::Karpenter,
             node: NodeOutlook::None,
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn only_pods_without_a_node_of_clusters_that_are_scaled_here_are_asked_about() {
-        let names: Vec<String> = asked(&store()).into_keys().collect();
+        let names: Vec<String> = waiting_pods(&store()).into_keys().collect();
         assert_eq!(names, ["a"]);
     }
 
@@ -139,9 +139,9 @@ mod tests {
     fn what_is_said_becomes_a_part_of_the_pod_until_it_has_a_node() {
         let mut store = store();
         let demo = BTreeSet::from([Key::new("ray", "demo").unwrap()]);
-        let pods = asked(&store);
+        let pods = waiting_pods(&store);
         let before = store.texts(&Key::new("ray", "demo").unwrap()).unwrap();
-        assert_eq!(store.put_prospects("ray", &pods, said("a")), demo);
+        assert_eq!(store.put_prospects("ray", &pods, prospects_of("a")), demo);
         assert!(
             !store
                 .texts(&Key::new("ray", "demo").unwrap())
@@ -149,7 +149,7 @@ mod tests {
                 .are(&before)
         );
         assert_eq!(
-            store.put_prospects("ray", &pods, said("a")),
+            store.put_prospects("ray", &pods, prospects_of("a")),
             BTreeSet::new(),
             "the same again"
         );
@@ -162,14 +162,14 @@ mod tests {
             &pod("a", "demo", Some("n")),
         ));
         assert_eq!(known(&store)[0].1, 0);
-        assert_eq!(asked(&store).len(), 0);
+        assert_eq!(waiting_pods(&store).len(), 0);
     }
 
     #[test]
     fn what_is_said_no_more_is_taken_back() {
         let mut store = store();
-        let pods = asked(&store);
-        store.put_prospects("ray", &pods, said("a"));
+        let pods = waiting_pods(&store);
+        store.put_prospects("ray", &pods, prospects_of("a"));
         assert_eq!(store.put_prospects("ray", &pods, HashMap::new()).len(), 1);
         assert_eq!(known(&store)[0].1, 0);
     }
@@ -177,23 +177,23 @@ mod tests {
     #[test]
     fn another_pod_of_the_name_is_not_meant() {
         let mut store = store();
-        let pods = asked(&store);
-        store.put_prospects("ray", &pods, said("a"));
+        let pods = waiting_pods(&store);
+        store.put_prospects("ray", &pods, prospects_of("a"));
         let mut another = pod("a", "demo", None);
         another["metadata"]["uid"] = json!("a2");
         store.put_pod(KeptObject::of(StoredKind::Pods, &another));
         assert_eq!(known(&store)[0].1, 0);
         assert_eq!(
-            store.put_prospects("ray", &pods, said("a")),
+            store.put_prospects("ray", &pods, prospects_of("a")),
             BTreeSet::new(),
             "of the one before"
         );
         store.remove_pod(&Key::new("ray", "a").unwrap());
         assert_eq!(
-            store.put_prospects("ray", &pods, said("a")),
+            store.put_prospects("ray", &pods, prospects_of("a")),
             BTreeSet::new(),
             "of one that is gone"
         );
-        assert_eq!(asked(&store).len(), 0);
+        assert_eq!(waiting_pods(&store).len(), 0);
     }
 }

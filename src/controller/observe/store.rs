@@ -31,7 +31,7 @@ pub struct ClusterEntry {
     pub mode: ReconcileMode,
     /// The annotation `rayfit.dev/scaled-by`, the hand-over record.
     pub scaled_by: Option<Arc<str>>,
-    /// Whether it has the annotation `ray.io/ippr`, which allows in-place resizes.
+    /// The annotation `ray.io/ippr`, which allows in-place resizes, is there.
     pub grows: bool,
     version: String,
     json: Arc<[u8]>,
@@ -51,7 +51,7 @@ pub(super) struct PodEntry {
 }
 
 impl PodEntry {
-    /// Whether this is a pod of the existing RayCluster, by its owner and not only by its label,
+    /// Checks that this is a pod of the existing RayCluster, by its owner and not only by its label,
     /// which anybody can write.
     pub(super) fn is_of(&self, key: &Key, cluster: &ClusterEntry) -> bool {
         self.cluster.as_ref() == Some(key) && self.controller.as_deref() == Some(&*cluster.uid)
@@ -61,7 +61,8 @@ impl PodEntry {
 /// All objects that were seen.
 #[derive(Default)]
 pub struct Store {
-    pub(super) clusters: HashMap<Key, ClusterEntry>,
+    /// The known RayClusters.
+    pub clusters: HashMap<Key, ClusterEntry>,
     pub(super) pods: HashMap<Key, PodEntry>,
     /// The bytes of the texts in `clusters`.
     cluster_bytes: ClusterBytes,
@@ -74,7 +75,7 @@ pub struct Store {
     pub(super) unscheduled: BTreeSet<Key>,
     /// The kinds, each with a namespace or `None` for all, of which a first list is complete.
     listed: BTreeSet<(StoredKind, Option<String>)>,
-    gone: Tombstones,
+    tombstones: Tombstones,
 }
 
 impl Store {
@@ -83,7 +84,7 @@ impl Store {
         self.listed.insert((kind, namespace.map(str::to_owned)));
     }
 
-    /// Whether the pods of a namespace are known, so that a pod that is not known does not exist.
+    /// Returns whether the pods of a namespace are known, so that a pod that is not known does not exist.
     pub fn knows_pods(&self, namespace: &str) -> bool {
         let mut parts = [None, Some(namespace.to_owned())].into_iter();
         parts.any(|part| self.listed.contains(&(StoredKind::Pods, part)))
@@ -121,7 +122,7 @@ impl Store {
     }
 
     /// The known objects of a kind, of one namespace or of all.
-    pub fn known(&self, kind: StoredKind, namespace: Option<&str>) -> BTreeSet<ObjectName> {
+    pub fn names(&self, kind: StoredKind, namespace: Option<&str>) -> BTreeSet<ObjectName> {
         let named = |namespace: Option<&str>, name: &str| ObjectName {
             namespace: namespace.map(str::to_owned),
             name: name.to_owned(),
@@ -178,7 +179,7 @@ impl Store {
         if self.clusters.get(&key).is_some_and(is_as_new) {
             return None;
         }
-        if self.gone.hold(&entry.uid, &entry.version) {
+        if self.tombstones.hold(&entry.uid, &entry.version) {
             return None;
         }
         let bytes = (replaced, entry.json.len());
@@ -203,7 +204,7 @@ impl Store {
         let bytes = (entry.json.len(), 0);
         self.cluster_bytes.replace(&key.namespace, bytes);
         if let Some(version) = version {
-            self.gone.put(entry.uid, version);
+            self.tombstones.put(entry.uid, version);
         }
         Some(key.clone())
     }
@@ -295,19 +296,9 @@ impl Store {
         if node.is_open() && !was_closed {
             return BTreeSet::new();
         }
-        let there = self.by_node.get(&name).into_iter().flatten();
-        let there = there.filter_map(|pod| self.pods.get(pod));
-        there.filter_map(|pod| pod.cluster.clone()).collect()
-    }
-
-    /// A RayCluster, if it is known.
-    pub fn cluster(&self, key: &Key) -> Option<&ClusterEntry> {
-        self.clusters.get(key)
-    }
-
-    /// All known RayClusters.
-    pub fn clusters(&self) -> impl Iterator<Item = (&Key, &ClusterEntry)> {
-        self.clusters.iter()
+        let pods = self.by_node.get(&name).into_iter().flatten();
+        let pods = pods.filter_map(|pod| self.pods.get(pod));
+        pods.filter_map(|pod| pod.cluster.clone()).collect()
     }
 
     /// The JSON texts that a decision about a cluster needs; nothing of a cluster that is not scaled. This is cheap, so that it can be done
@@ -333,12 +324,12 @@ impl Store {
             || -> BTreeSet<&Arc<str>> { own.iter().filter_map(|pod| pod.node.as_ref()).collect() };
         if cluster.grows && self.listed.contains(&(StoredKind::Nodes, None)) {
             let hosts = hosts();
-            let there = hosts.iter().filter_map(|host| self.nodes.get(*host));
-            nodes = Some(there.cloned().collect());
+            let known = hosts.iter().filter_map(|host| self.nodes.get(*host));
+            nodes = Some(known.cloned().collect());
             for host in hosts {
-                let beside = self.by_node.get(host).into_iter().flatten();
-                let beside = beside.filter_map(|pod| self.pods.get(pod));
-                for pod in beside.filter(|pod| !pod.is_of(key, cluster)) {
+                let pods = self.by_node.get(host).into_iter().flatten();
+                let pods = pods.filter_map(|pod| self.pods.get(pod));
+                for pod in pods.filter(|pod| !pod.is_of(key, cluster)) {
                     add_load(&mut loads, host, pod.load);
                 }
             }
@@ -378,7 +369,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::controller::observe::ClusterView;
+    use crate::snapshot::Snapshot;
 
     fn cluster(version: &str, mode: &str) -> KeptObject {
         KeptObject::of(
@@ -408,11 +399,11 @@ mod tests {
         })
     }
 
-    fn own(scene: &ClusterView) -> Vec<&str> {
+    fn own(scene: &Snapshot) -> Vec<&str> {
         scene.pods.iter().map(|pod| pod.name).collect()
     }
 
-    fn hosts(scene: &ClusterView) -> Vec<&str> {
+    fn hosts(scene: &Snapshot) -> Vec<&str> {
         let nodes = scene.nodes.iter().flatten();
         nodes.map(|node| node.metadata.name.as_str()).collect()
     }
@@ -532,7 +523,10 @@ mod tests {
         let (mut store, key) = store();
         store.put_cluster(&cluster("12", "sidecar"));
         assert_eq!(store.put_cluster(&cluster("11", "central")), None);
-        assert_eq!(store.cluster(&key).unwrap().mode, ReconcileMode::Sidecar);
+        assert_eq!(
+            store.clusters.get(&key).unwrap().mode,
+            ReconcileMode::Sidecar
+        );
     }
 
     #[test]
@@ -543,7 +537,7 @@ mod tests {
         assert_eq!(store.remove_cluster(&key, Some("13")), Some(key.clone()));
         assert_eq!(store.put_cluster(&cluster("12", "central")), None);
         assert_eq!(store.put_cluster(&cluster("13", "central")), None);
-        assert!(store.cluster(&key).is_none());
+        assert!(store.clusters.get(&key).is_none());
         let mut another = cluster("9", "central");
         another.meta.uid = Some("v".to_owned());
         assert_eq!(store.put_cluster(&another), Some(key), "a namesake");

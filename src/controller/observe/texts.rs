@@ -5,38 +5,30 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::pod_object::PodObject;
-use crate::snapshot::{ClusterId, ClusterObject, KubeNode, NodeLoads, OwnPods};
+use crate::snapshot::{
+    API_VERSION, ClusterId, History, KIND, KubeNode, NodeLoads, OwnPods, Snapshot,
+};
 
 /// From this number of pods, Ray nodes, requests and so on, a decision may take so long that other
 /// tasks must not wait for it.
 pub const MANY: usize = 100;
-
-/// A RayCluster with the objects that decisions about it need.
-#[derive(Debug, Clone)]
-pub struct ClusterView {
-    /// The RayCluster.
-    pub cluster: ClusterObject,
-    /// The cluster's own pods.
-    pub pods: OwnPods,
-    /// The Kubernetes nodes of pods that may be resized; of other clusters those that are about to
-    /// leave.
-    pub nodes: Option<Vec<KubeNode>>,
-    /// The requests of other pods of RayClusters on these nodes.
-    pub loads: NodeLoads,
-}
 
 /// The objects of a cluster as JSON texts, which are shared with the store.
 #[derive(Debug, Clone, Default)]
 pub struct ClusterTexts {
     pub(super) cluster: Arc<[u8]>,
     pub(super) pods: Vec<Arc<[u8]>>,
+    /// The Kubernetes nodes of pods that may be resized; of other clusters those that are about to
+    /// leave.
     pub(super) nodes: Option<Vec<Arc<[u8]>>>,
+    /// The requests of other pods of RayClusters on these nodes.
     pub(super) loads: NodeLoads,
 }
 
 impl ClusterTexts {
-    /// Whether both are the same texts, so that none of the objects was stored anew.
+    /// Returns whether both are the same texts, so that none of the objects was stored anew.
     pub fn are(&self, other: &Self) -> bool {
         let same = |one: &[Arc<[u8]>], other: &[Arc<[u8]>]| {
             one.len() == other.len()
@@ -56,14 +48,14 @@ impl ClusterTexts {
             && self.loads == other.loads
     }
 
-    /// Whether [reading](Self::read) takes so long that other tasks must not wait for it: there are many pods, or
+    /// Returns whether [reading](Self::read) takes so long that other tasks must not wait for it: there are many pods, or
     /// the RayCluster's text is so long that it may have very many worker groups.
     pub fn is_slow(&self) -> bool {
         self.pods.len() >= MANY || self.cluster.len() >= 1 << 16
     }
 
-    /// Parses the texts.
-    pub fn read(&self) -> ClusterView {
+    /// Parses the texts into a snapshot without a time, an answer of the GCS and a history.
+    pub fn read(&self) -> Snapshot {
         // This process has written the texts, so all of them can be read.
         let cluster: Value = serde_json::from_slice(&self.cluster).unwrap_or_default();
         let pods = self.pods.iter();
@@ -75,11 +67,16 @@ impl ClusterTexts {
                 .filter_map(|text| serde_json::from_slice::<KubeNode>(text).ok())
                 .collect()
         });
-        ClusterView {
-            cluster: cluster.into(),
+        Snapshot {
+            api_version: API_VERSION.to_owned(),
+            kind: KIND.to_owned(),
+            time: String::new(),
+            ray_cluster: cluster.into(),
             pods,
             nodes,
             loads: self.loads.clone(),
+            gcs: ClusterResourceState::default(),
+            history: History::default(),
         }
     }
 }

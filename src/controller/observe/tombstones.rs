@@ -4,7 +4,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// The most tombstones that are kept; fewer clusters are deleted while a request is under way.
+/// The most tombstones that are kept.
+// Fewer clusters are deleted while a request is under way.
 const MOST: usize = 1024;
 
 /// By UID, the resource version as of which the object is gone.
@@ -27,7 +28,7 @@ impl Tombstones {
         }
     }
 
-    /// Whether this version of an object is older than its deletion, so that it has to be ignored.
+    /// Returns whether this version of an object is older than its deletion, so that it has to be ignored.
     pub(super) fn hold(&self, uid: &str, version: &str) -> bool {
         let gone = self.versions.get(uid);
         let version = version.parse::<u64>();

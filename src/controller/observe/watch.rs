@@ -68,10 +68,10 @@ impl Observed {
     pub(super) fn put_prospects(
         &self,
         namespace: &str,
-        asked: &HashMap<String, AwaitingPod>,
-        said: HashMap<String, Vec<NodeProspect>>,
+        pods: &HashMap<String, AwaitingPod>,
+        by_pod: HashMap<String, Vec<NodeProspect>>,
     ) {
-        let changed = self.write().put_prospects(namespace, asked, said);
+        let changed = self.write().put_prospects(namespace, pods, by_pod);
         self.tell(changed);
     }
 
@@ -145,7 +145,7 @@ impl Observed {
             }
             WatchEvent::Complete(version) => {
                 // Known objects that are missing from a complete list are gone.
-                let known = self.read().known(kind, namespace.as_deref());
+                let known = self.read().names(kind, namespace.as_deref());
                 for name in known.difference(&listed) {
                     let changed = self.write().remove(kind, name, version.as_deref());
                     self.tell(changed);

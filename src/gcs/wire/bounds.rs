@@ -16,10 +16,10 @@ use crate::snapshot::gcs;
 pub(in crate::gcs) struct MessageShape {
     size: usize,
     counted: Option<Counted>,
-    fields: &'static [(u64, Field)],
+    fields: &'static [(u64, FieldShape)],
 }
 
-enum Field {
+enum FieldShape {
     Message(&'static MessageShape),
     /// An entry of a map, with the size of a key and its value.
     Entry(usize),
@@ -37,7 +37,7 @@ pub(in crate::gcs) trait GcsAnswer {
 }
 
 /// A message of which there is one, with no size of its own.
-const fn single(fields: &'static [(u64, Field)]) -> MessageShape {
+const fn single(fields: &'static [(u64, FieldShape)]) -> MessageShape {
     MessageShape {
         size: 0,
         counted: None,
@@ -46,7 +46,11 @@ const fn single(fields: &'static [(u64, Field)]) -> MessageShape {
 }
 
 /// Messages in lists, which have capacity for twice as many in the worst case.
-const fn listed(size: usize, counted: Counted, fields: &'static [(u64, Field)]) -> MessageShape {
+const fn listed(
+    size: usize,
+    counted: Counted,
+    fields: &'static [(u64, FieldShape)],
+) -> MessageShape {
     let counted = Some(counted);
     MessageShape {
         size: 2 * size,
@@ -55,29 +59,32 @@ const fn listed(size: usize, counted: Counted, fields: &'static [(u64, Field)]) 
     }
 }
 
-const AMOUNT: Field = Field::Entry(size_of::<(String, f64)>());
-const LABEL: Field = Field::Entry(size_of::<(String, String)>());
+const AMOUNT: FieldShape = FieldShape::Entry(size_of::<(String, f64)>());
+const LABEL: FieldShape = FieldShape::Entry(size_of::<(String, String)>());
 
-const NAMED: MessageShape = single(&[(1, Field::Text), (2, Field::Text)]);
+const NAMED: MessageShape = single(&[(1, FieldShape::Text), (2, FieldShape::Text)]);
 const CONDITION: MessageShape = listed(
     size_of::<gcs::LabelConstraint>(),
     Counted::Parts,
-    &[(1, Field::Text), (3, Field::Texts)],
+    &[(1, FieldShape::Text), (3, FieldShape::Texts)],
 );
 const SELECTOR: MessageShape = listed(
     size_of::<gcs::LabelSelector>(),
     Counted::Parts,
-    &[(1, Field::Message(&CONDITION))],
+    &[(1, FieldShape::Message(&CONDITION))],
 );
 const PLACEMENT: MessageShape = listed(
     size_of::<gcs::PlacementConstraint>(),
     Counted::Parts,
-    &[(1, Field::Message(&NAMED)), (2, Field::Message(&NAMED))],
+    &[
+        (1, FieldShape::Message(&NAMED)),
+        (2, FieldShape::Message(&NAMED)),
+    ],
 );
-const REQUEST_FIELDS: &[(u64, Field)] = &[
+const REQUEST_FIELDS: &[(u64, FieldShape)] = &[
     (1, AMOUNT),
-    (2, Field::Message(&PLACEMENT)),
-    (3, Field::Message(&SELECTOR)),
+    (2, FieldShape::Message(&PLACEMENT)),
+    (3, FieldShape::Message(&SELECTOR)),
 ];
 const BUNDLE: MessageShape = listed(
     size_of::<gcs::ResourceRequest>(),
@@ -88,34 +95,34 @@ const REQUEST: MessageShape = single(REQUEST_FIELDS);
 const BY_COUNT: MessageShape = listed(
     size_of::<gcs::ResourceRequestByCount>(),
     Counted::Requests,
-    &[(1, Field::Message(&REQUEST))],
+    &[(1, FieldShape::Message(&REQUEST))],
 );
 const WAY: MessageShape = listed(
     size_of::<gcs::BundleSelector>(),
     Counted::Parts,
-    &[(1, Field::Message(&BUNDLE))],
+    &[(1, FieldShape::Message(&BUNDLE))],
 );
 const GANG: MessageShape = listed(
     size_of::<gcs::GangResourceRequest>(),
     Counted::Gangs,
     &[
-        (1, Field::Message(&BUNDLE)),
-        (2, Field::Text),
-        (3, Field::Message(&WAY)),
+        (1, FieldShape::Message(&BUNDLE)),
+        (2, FieldShape::Text),
+        (3, FieldShape::Message(&WAY)),
     ],
 );
 const CONSTRAINT: MessageShape = listed(
     size_of::<gcs::ClusterResourceConstraint>(),
     Counted::Gangs,
-    &[(1, Field::Message(&BY_COUNT))],
+    &[(1, FieldShape::Message(&BY_COUNT))],
 );
 const NODE: MessageShape = listed(
     size_of::<wire::NodeState>(),
     Counted::Nodes,
     &[
-        (1, Field::Text),
-        (2, Field::Text),
-        (3, Field::Text),
+        (1, FieldShape::Text),
+        (2, FieldShape::Text),
+        (3, FieldShape::Text),
         (4, AMOUNT),
         (5, AMOUNT),
         (6, LABEL),
@@ -123,83 +130,86 @@ const NODE: MessageShape = listed(
     ],
 );
 const STATE: MessageShape = single(&[
-    (3, Field::Message(&NODE)),
-    (4, Field::Message(&BY_COUNT)),
-    (5, Field::Message(&GANG)),
-    (6, Field::Message(&CONSTRAINT)),
+    (3, FieldShape::Message(&NODE)),
+    (4, FieldShape::Message(&BY_COUNT)),
+    (5, FieldShape::Message(&GANG)),
+    (6, FieldShape::Message(&CONSTRAINT)),
 ]);
 
 impl GcsAnswer for wire::GetClusterResourceStateReply {
-    const SHAPE: &'static MessageShape = &single(&[(1, Field::Message(&STATE))]);
+    const SHAPE: &'static MessageShape = &single(&[(1, FieldShape::Message(&STATE))]);
 }
 
 const TASK_INFO: MessageShape = single(&[
-    (2, Field::Text),
-    (4, Field::Text),
-    (8, Field::Text),
+    (2, FieldShape::Text),
+    (4, FieldShape::Text),
+    (8, FieldShape::Text),
     (13, AMOUNT),
-    (25, Field::Text),
-    (26, Field::Text),
+    (25, FieldShape::Text),
+    (26, FieldShape::Text),
 ]);
-const TASK_STATES: MessageShape = single(&[(14, Field::Entry(size_of::<(i32, i64)>()))]);
+const TASK_STATES: MessageShape = single(&[(14, FieldShape::Entry(size_of::<(i32, i64)>()))]);
 const TASK: MessageShape = listed(
     size_of::<rpc::TaskEvents>(),
     Counted::Tasks,
     &[
-        (1, Field::Text),
-        (3, Field::Message(&TASK_INFO)),
-        (4, Field::Message(&TASK_STATES)),
+        (1, FieldShape::Text),
+        (3, FieldShape::Message(&TASK_INFO)),
+        (4, FieldShape::Message(&TASK_STATES)),
     ],
 );
 const ACTOR: MessageShape = listed(
     size_of::<rpc::ActorTableData>(),
     Counted::Tasks,
-    &[(1, Field::Text), (19, Field::Text)],
+    &[(1, FieldShape::Text), (19, FieldShape::Text)],
 );
 const JOB_CONFIG: MessageShape = MessageShape {
     size: size_of::<rpc::JobConfig>(),
     counted: None,
-    fields: &[(5, Field::Text)],
+    fields: &[(5, FieldShape::Text)],
 };
 const JOB: MessageShape = listed(
     size_of::<rpc::JobTableData>(),
     Counted::Tasks,
-    &[(1, Field::Text), (6, Field::Message(&JOB_CONFIG))],
+    &[(1, FieldShape::Text), (6, FieldShape::Message(&JOB_CONFIG))],
 );
 const GROUP_BUNDLE: MessageShape = listed(size_of::<rpc::Bundle>(), Counted::Parts, &[(2, AMOUNT)]);
 const GROUP: MessageShape = listed(
     size_of::<rpc::PlacementGroupTableData>(),
     Counted::Gangs,
-    &[(1, Field::Text), (3, Field::Message(&GROUP_BUNDLE))],
+    &[
+        (1, FieldShape::Text),
+        (3, FieldShape::Message(&GROUP_BUNDLE)),
+    ],
 );
 
 impl GcsAnswer for rpc::GetTaskEventsReply {
-    const SHAPE: &'static MessageShape = &single(&[(2, Field::Message(&TASK))]);
+    const SHAPE: &'static MessageShape = &single(&[(2, FieldShape::Message(&TASK))]);
     const MEMORY: usize = RECORDED_MEMORY;
 }
 
 impl GcsAnswer for rpc::GetAllActorInfoReply {
-    const SHAPE: &'static MessageShape = &single(&[(2, Field::Message(&ACTOR))]);
+    const SHAPE: &'static MessageShape = &single(&[(2, FieldShape::Message(&ACTOR))]);
 }
 
 impl GcsAnswer for rpc::GetAllJobInfoReply {
-    const SHAPE: &'static MessageShape = &single(&[(2, Field::Message(&JOB))]);
+    const SHAPE: &'static MessageShape = &single(&[(2, FieldShape::Message(&JOB))]);
 }
 
 impl GcsAnswer for rpc::GetAllPlacementGroupReply {
-    const SHAPE: &'static MessageShape = &single(&[(2, Field::Message(&GROUP))]);
+    const SHAPE: &'static MessageShape = &single(&[(2, FieldShape::Message(&GROUP))]);
 }
 
 /// The text of a report takes no more memory than its bytes, which are bounded.
 const PUBLISHED: MessageShape = listed(
     size_of::<rpc::PubMessage>(),
     Counted::Tasks,
-    &[(2, Field::Text)],
+    &[(2, FieldShape::Text)],
 );
 
 impl GcsAnswer for rpc::GcsSubscriberPollReply {
     const SHAPE: &'static MessageShape =
-        &single(&[(1, Field::Message(&PUBLISHED)), (2, Field::Text)]);
+        &single(&[(1, FieldShape::Message(&PUBLISHED)), (2, FieldShape::Text)]);
 }
 
 impl GcsAnswer for wire::ResizeRayletResourceInstancesReply {
@@ -215,11 +225,11 @@ impl GcsAnswer for rpc::InternalKvDelReply {}
 impl GcsAnswer for rpc::GcsSubscriberCommandBatchReply {}
 impl GcsAnswer for rpc::GcsPublishReply {}
 
-/// Whether an answer of this kind may be decoded.
+/// Checks that an answer of this kind may be decoded.
 pub(in crate::gcs) fn check<A: GcsAnswer>(bytes: &[u8]) -> Result<(), Excess> {
     let mut scan = Scan {
         memory: A::MEMORY,
-        left: Counted::ALL.map(|counted| counted.most().0),
+        remaining: Counted::ALL.map(|counted| counted.most().0),
     };
     scan.message(bytes, A::SHAPE)
 }
@@ -227,7 +237,7 @@ pub(in crate::gcs) fn check<A: GcsAnswer>(bytes: &[u8]) -> Result<(), Excess> {
 struct Scan {
     memory: usize,
     /// The number of each kind that may still come, by [`Counted`].
-    left: [usize; Counted::ALL.len()],
+    remaining: [usize; Counted::ALL.len()],
 }
 
 impl Scan {
@@ -265,14 +275,14 @@ impl Scan {
             match known {
                 // The decoder drops fields that it does not know.
                 None => {}
-                Some((_, Field::Text)) => self.text(content)?,
-                Some((_, Field::Texts)) => {
+                Some((_, FieldShape::Text)) => self.text(content)?,
+                Some((_, FieldShape::Texts)) => {
                     self.count(Counted::Parts)?;
                     self.take(2 * size_of::<String>())?;
                     self.text(content)?;
                 }
-                Some((_, Field::Message(inner))) => self.message(content, inner)?,
-                Some((_, Field::Entry(size))) => {
+                Some((_, FieldShape::Message(inner))) => self.message(content, inner)?,
+                Some((_, FieldShape::Entry(size))) => {
                     entries += 1;
                     if entries > ENTRIES || content.len() > 2 * TEXT {
                         return Err(Excess::Long);
@@ -288,8 +298,8 @@ impl Scan {
     }
 
     fn count(&mut self, counted: Counted) -> Result<(), Excess> {
-        if let Some(left) = self.left.get_mut(counted as usize) {
-            *left = left.checked_sub(1).ok_or(Excess::Many(counted))?;
+        if let Some(remaining) = self.remaining.get_mut(counted as usize) {
+            *remaining = remaining.checked_sub(1).ok_or(Excess::Many(counted))?;
         }
         Ok(())
     }

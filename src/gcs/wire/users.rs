@@ -7,8 +7,9 @@ use crate::snapshot::gcs::RayUsers;
 const INTERNAL: &str = "_ray_internal_";
 
 /// The namespaces, besides those that begin with `_`, of detached actors that Ray's libraries leave
-/// behind: they do not count as use of the cluster. (Ray Data's `autoscaling_requester.py` and
-/// `default_autoscaling_coordinator.py`, the job manager's `common.py`, and others.)
+/// behind: they do not count as use of the cluster.
+// (Ray Data's `autoscaling_requester.py` and `default_autoscaling_coordinator.py`, the job manager's `common.py`, and
+// others.)
 const HELPERS: [&str; 7] = [
     "AutoscalingRequester",
     "AutoscalingCoordinator",

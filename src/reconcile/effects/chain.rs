@@ -15,9 +15,14 @@
 //! restart: a note that is followed by no resize only causes the raylet to be told its size once
 //! more.
 
-use crate::reconcile::effects::effect::{Effect, EffectTarget, Reply};
+use std::collections::VecDeque;
+
+use crate::plan::ResizeNote;
+use crate::ray::resource::CpuAndMemory;
+use crate::reconcile::effects::effect::{Effect, EffectTarget, PodPatch, RayletResize, Reply};
 use crate::reconcile::effects::failure::{Failure, Meaning};
-use crate::reconcile::effects::resize::PodSteps;
+use crate::reconcile::effects::size::PodSize;
+use crate::seconds::second_of;
 
 /// Effects on one target, performed one after the other.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,46 +31,100 @@ pub struct Chain {
     pub about: EffectTarget,
     /// The reason for them, in one line for people, with sizes and counts.
     pub why: String,
-    steps: Steps,
+    /// The steps that are left to perform.
+    pub(crate) steps: VecDeque<ChainStep>,
 }
 
-/// The steps of a chain that are left to perform.
+/// One step of a chain.
 #[derive(Debug, Clone, PartialEq)]
-enum Steps {
-    /// A single call; `None` once it has been answered.
-    One(Option<Box<Effect>>),
-    /// The steps that resize a pod.
-    Pod(Box<PodSteps>),
+pub(crate) enum ChainStep {
+    /// A call that depends on no answer.
+    Call(Box<Effect>),
+    /// A request to the raylet to give up what the pod is to lose. What the raylet keeps, the pod keeps
+    /// too.
+    Shrink(RayletResize),
+    /// The resize of a pod.
+    Resize {
+        /// The pod.
+        pod: Box<PodSize>,
+        /// The new size of its ray container.
+        wanted: CpuAndMemory,
+        /// The note about its resizes.
+        note: ResizeNote,
+        /// The plan only gives something up.
+        only_shrinks: bool,
+    },
 }
 
 impl Chain {
     /// A chain of a single effect.
     pub(crate) fn one(about: EffectTarget, why: String, effect: Effect) -> Self {
-        let steps = Steps::One(Some(Box::new(effect)));
-        Self { about, why, steps }
-    }
-
-    /// A chain that resizes a pod.
-    pub(crate) fn pod(about: EffectTarget, why: String, steps: PodSteps) -> Self {
-        let steps = Steps::Pod(Box::new(steps));
+        let steps = [ChainStep::Call(Box::new(effect))].into();
         Self { about, why, steps }
     }
 
     /// The next effect to perform; `None` when the chain is done.
     pub fn next(&self) -> Option<Effect> {
-        match &self.steps {
-            Steps::One(effect) => effect.as_deref().cloned(),
-            Steps::Pod(steps) => steps.effect(),
-        }
+        Some(match self.steps.front()? {
+            ChainStep::Call(effect) => Effect::clone(effect),
+            ChainStep::Shrink(raylet) => Effect::ResizeRaylet(raylet.clone()),
+            ChainStep::Resize { pod, wanted, .. } => Effect::ResizePod(PodPatch {
+                pod: pod.name.clone(),
+                body: pod.patch(*wanted),
+            }),
+        })
     }
 
     /// Takes in the answer to the effect that [`Chain::next`] gave. A failed step may lead to a
     /// further effect: a resize that was refused is noted on the pod.
     pub fn answered(&mut self, answer: Result<&Reply, &Failure>, now: f64) {
-        match &mut self.steps {
-            Steps::One(effect) => *effect = None,
-            Steps::Pod(steps) => steps.answered(answer, now),
+        let Some(step) = self.steps.pop_front() else {
+            return;
+        };
+        let failure = match (&step, answer) {
+            // The pod must not shrink below what the raylet kept, and need not be resized if no change is left.
+            (ChainStep::Shrink(_), Ok(Reply::RayletTotals { cpu, memory })) => {
+                let mut is_idle = false;
+                for step in &mut self.steps {
+                    if let ChainStep::Resize { pod, wanted, .. } = step {
+                        *wanted = pod.at_least(*wanted, *cpu, *memory);
+                        is_idle = !pod.differs(*wanted);
+                    }
+                }
+                if is_idle {
+                    self.steps.clear();
+                }
+                return;
+            }
+            (_, Ok(_)) => return,
+            (_, Err(failure)) => failure,
+        };
+        self.steps.clear();
+        let ChainStep::Resize {
+            pod,
+            mut note,
+            only_shrinks,
+            ..
+        } = step
+        else {
+            return;
+        };
+        // The note says why the pod was not resized.
+        let is_limit_known = match failure.meaning() {
+            Meaning::TooLarge(allocatable) => pod.learn(&mut note, allocatable),
+            Meaning::Refused | Meaning::Forbidden => false,
+            // This failure may not happen again. The entry that a resize was requested ends by
+            // itself, when the raylet is told the size that the pod has.
+            _ => return,
+        };
+        note.resizing_at = None;
+        // A pod that could not be made smaller has its size, and may still grow.
+        if !is_limit_known && !only_shrinks {
+            note.last_failed_at = Some(second_of(now));
+            note.last_failed_reason = Some(failure.to_string());
         }
+        let noted = ChainStep::Call(Box::new(pod.noted(&note)));
+        self.steps.push_back(noted);
     }
 }
 
@@ -78,11 +137,4 @@ pub struct Done {
     pub effect: Effect,
     /// The answer, or the failure.
     pub result: Result<Reply, Failure>,
-}
-
-impl Done {
-    /// Whether another write came first, or the observed objects were stale.
-    pub fn is_stale(&self) -> bool {
-        matches!(&self.result, Err(failure) if failure.meaning() == Meaning::Stale)
-    }
 }

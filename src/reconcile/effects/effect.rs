@@ -230,7 +230,7 @@ impl Effect {
         }
     }
 
-    /// Whether the effect is a call to the API server; the others are calls to the GCS.
+    /// Tells calls to the API server from calls to the GCS.
     pub const fn is_kubernetes(&self) -> bool {
         matches!(
             self,

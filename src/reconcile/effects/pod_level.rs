@@ -130,7 +130,7 @@ pub(crate) fn written(resources: Resources, names: &[&str]) -> Value {
     Value::Object(parts.collect::<Map<_, _>>())
 }
 
-/// Whether a pod of these resources has the quality-of-service class Guaranteed. (Kubernetes, `qos.go`,
+/// Checks whether a pod of these resources has the quality-of-service class Guaranteed. (Kubernetes, `qos.go`,
 /// `requirementsQOS`.)
 fn is_guaranteed(pod: Resources) -> bool {
     NAMES.into_iter().all(|name| {

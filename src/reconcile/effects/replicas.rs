@@ -23,7 +23,7 @@ pub(crate) struct ReplicaChange<'a> {
     /// The group's position in `workerGroupSpecs`.
     index: usize,
     pub(crate) group: &'a GroupPlan,
-    /// Whether the group has a `scaleStrategy`, into which `workersToDelete` can be written.
+    /// The group has a `scaleStrategy`, into which `workersToDelete` can be written.
     has_strategy: bool,
     /// The present `replicas`, or the value that KubeRay assumes where it is absent.
     now: i64,
@@ -107,7 +107,7 @@ pub(crate) fn within<'a>(
     changes: Vec<ReplicaChange<'a>>,
     alone: bool,
 ) -> (Vec<ReplicaChange<'a>>, Vec<ReplicaChange<'a>>) {
-    // Whether the cluster would have too many workers if these changes were made and no others.
+    // Counted as if these changes were made and no others: what is held back waits for another round.
     let is_above = |changes: &[ReplicaChange<'_>]| {
         let then = |group: &GroupPlan| {
             let is_made = changes.iter().any(|one| one.group.name == group.name);
@@ -177,13 +177,13 @@ pub(crate) fn annotate(object: &Value, key: &'static str, value: &str) -> Option
 }
 
 impl ReplicaChange<'_> {
-    /// Whether this change only asks for new nodes, so that it may be delayed. A change that also
+    /// Returns whether this change only asks for new nodes, so that it may be delayed. A change that also
     /// deletes pods must not wait.
     pub(crate) fn launches(&self) -> bool {
         self.grows() && self.group.deletions().next().is_none()
     }
 
-    /// Whether this change asks for new nodes, whatever else it does.
+    /// Returns whether this change asks for new nodes, whatever else it does.
     pub(crate) fn grows(&self) -> bool {
         self.group.launch_now > 0 && self.group.replicas > self.now
     }

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::plan::ResizeNote;
+use crate::plan::{ResizeNote, STATUS_ANNOTATION};
 use crate::quantity::Quantity;
 use crate::ray::resource::{Amounts, CpuAndMemory};
+use crate::reconcile::effects::effect::{Effect, PodPatch};
 use crate::reconcile::effects::pod_level::{PodLevel, written};
 use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::Resources;
@@ -13,7 +14,7 @@ use crate::snapshot::pod_object::Resources;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PodSize {
     pub(crate) name: String,
-    pub(crate) uid: String,
+    uid: String,
     container: String,
     cpu: AppliedAmount,
     memory: AppliedAmount,
@@ -114,7 +115,17 @@ impl PodSize {
         body
     }
 
-    /// Whether the pod's spec differs from the wanted size: the limit, or the request where there is no limit.
+    /// The write of a note about the pod's resizes.
+    pub(crate) fn noted(&self, note: &ResizeNote) -> Effect {
+        Effect::NotePod(PodPatch {
+            pod: self.name.clone(),
+            body: json!({ "metadata": {
+                "uid": self.uid, "annotations": { STATUS_ANNOTATION: note.text() }
+            } }),
+        })
+    }
+
+    /// Returns whether the pod's spec differs from the wanted size: the limit, or the request where there is no limit.
     pub(crate) fn differs(&self, wanted: CpuAndMemory) -> bool {
         self.sizes(wanted)
             .into_iter()

@@ -17,7 +17,7 @@ use crate::reconcile::effects::chain::Done;
 use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget, Reply};
 use crate::reconcile::effects::failure::{Failure, Meaning};
 use crate::reconcile::events::event::Announcements;
-use crate::reconcile::memory::backoff::{FailedTry, SKEW_S, Waits};
+use crate::reconcile::memory::backoff::{SKEW_S, Waits};
 use crate::reconcile::memory::reported::ReportedState;
 use crate::reconcile::memory::unobserved::Unobserved;
 use crate::reconcile::observed::outage::Outage;
@@ -30,15 +30,16 @@ use crate::snapshot::{History, Snapshot};
 /// patch of several.
 const SPLIT_S: f64 = 300.0;
 
-/// Seconds for which a Ray node that refused a drain is not asked again; by then the GCS reports
-/// that it has work.
+/// Seconds for which a Ray node that refused a drain is not asked again.
+// By then the GCS reports that it has work, so that it is not planned to go.
 const REFUSED_DRAIN_S: f64 = 3.0;
 
 /// The number of resizes in a row that have to fail until their pod is passed over for a while.
 const TRIES: u32 = 3;
 
-/// The most seconds that count as passed from one look to the next. A clock that leaps ahead, or an
-/// API server whose clock is ahead of another one's, ends no work before its time is over.
+/// The most seconds that count as passed from one look to the next.
+// A clock that leaps ahead, or an API server whose clock is ahead of another one's, ends no work before its time is
+// over.
 const LONGEST_GAP_S: f64 = 60.0;
 
 /// Memory of one cluster.
@@ -89,7 +90,7 @@ impl RoundMemory {
         self.stabilisation = round.stabilisation.unwrap_or(self.stabilisation);
         self.outage.clone_from(&round.outage);
         self.forget_what_was_not_asked(round, done, settings.plan.strategy);
-        self.waits.forget_old(now, &settings.backoff);
+        self.waits.forget_old(now, settings.backoff.longest_s);
         self.unobserved.note(done, now);
         let chain = |done: &'_ Done| (done.about.clone(), done.effect.class());
         let failed = done.iter().filter(|done| done.result.is_err());
@@ -115,7 +116,7 @@ impl RoundMemory {
         self.reported = ReportedState::default();
         self.stabilisation = Stabilisation::default();
         // Another GCS may never have heard of the sizes that raylets were told.
-        self.unobserved.told.clear();
+        self.unobserved.sizes.clear();
         self.waits.forget_gcs();
     }
 
@@ -244,11 +245,10 @@ impl RoundMemory {
         now: f64,
         jitter: f64,
     ) {
-        let meaning = failure.meaning();
         // One of several worker groups is the cause when their patch is refused.
         let concerned = match &done.effect {
             Effect::PatchCluster(patch)
-                if meaning == Meaning::Refused && !patch.changes.is_empty() =>
+                if failure.meaning() == Meaning::Refused && !patch.changes.is_empty() =>
             {
                 // The next patches change one group each, until the cause is found.
                 self.split_until = now + SPLIT_S;
@@ -261,19 +261,8 @@ impl RoundMemory {
             _ => done.about.clone(),
         };
         let key = (concerned, done.effect.class());
-        let failed = FailedTry {
-            meaning: match meaning {
-                // The GCS has just reported the node that it does not know now: its report is old, or
-                // a lie, and may be repeated for long.
-                Meaning::Gone if !done.effect.is_kubernetes() => Meaning::Transient,
-                meaning => meaning,
-            },
-            kind: std::mem::discriminant(&done.effect),
-            why: failure.explain(&done.effect),
-            now,
-            jitter,
-        };
-        self.waits.failed(key, &failed, &settings.backoff);
+        let (effect, retry) = (&done.effect, settings.backoff);
+        self.waits.failed(key, effect, failure, retry, now, jitter);
     }
 
     /// Passes over a pod that cannot be resized for a while, so that its demand gets another pod. A

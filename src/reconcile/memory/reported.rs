@@ -3,8 +3,8 @@
 use crate::seconds::is_recent;
 use crate::snapshot::autoscaling_state::AutoscalingState;
 
-/// Seconds for which an unchanged report is not sent again. After that it is, because a GCS that
-/// was restarted has forgotten it.
+/// Seconds for which an unchanged report is not sent again.
+// After that it is, because a GCS that was restarted has forgotten it.
 const AGAIN_S: f64 = 30.0;
 
 /// The last report to Ray.
@@ -15,22 +15,23 @@ pub struct ReportedState {
 }
 
 impl ReportedState {
-    /// Whether the autoscaling state has to be reported: it is new, or was reported too long ago.
+    /// Returns whether the autoscaling state has to be reported: it is new, or was reported too long ago.
     pub(crate) fn wants_state(&self, state: &AutoscalingState, now: f64) -> bool {
         let unversioned = without_version(state);
         let Some((reported, at)) = &self.state else {
             return true;
         };
         // A GCS that was restarted has an empty state by itself, so that one is not sent again.
-        *reported != unversioned || (unversioned != AutoscalingState::default() && is_old(*at, now))
+        *reported != unversioned
+            || (unversioned != AutoscalingState::default() && !is_recent(*at, AGAIN_S, now))
     }
 
-    /// Whether the error text has to be stored: it is new, or was stored too long ago.
+    /// Returns whether the error text has to be stored: it is new, or was stored too long ago.
     pub(crate) fn wants_error(&self, text: &str, now: f64) -> bool {
         let Some((reported, at)) = &self.error else {
             return true;
         };
-        reported != text || (!text.is_empty() && is_old(*at, now))
+        reported != text || (!text.is_empty() && !is_recent(*at, AGAIN_S, now))
     }
 
     pub(crate) fn note_state(&mut self, state: &AutoscalingState, now: f64) {
@@ -40,11 +41,6 @@ impl ReportedState {
     pub(crate) fn note_error(&mut self, text: &str, now: f64) {
         self.error = Some((text.to_owned(), now));
     }
-}
-
-/// Whether it was reported long ago, or by a clock that has been set back since.
-fn is_old(at: f64, now: f64) -> bool {
-    !is_recent(at, AGAIN_S, now)
 }
 
 fn without_version(state: &AutoscalingState) -> AutoscalingState {

@@ -19,13 +19,13 @@ use crate::seconds::WATCH_LAG_S;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::PodContainer;
 
-/// Seconds for which a patch that is not observed holds up further ones: as long as the watch may
-/// not show it. A raylet would be told a size that its pod no longer has.
+/// Seconds for which a patch that is not observed holds up further ones.
+// As long as the watch may not show it, a raylet would be told a size that its pod no longer has.
 const LONGEST_S: f64 = WATCH_LAG_S;
 
-/// Seconds for which a raylet that has taken a size is not told the same again: the GCS hears of
-/// it within one of its rounds through all nodes. Each time that it is told the same it is twice as long: who
-/// goes on saying something else is wrong about it.
+/// Seconds for which a raylet that has taken a size is not told the same again; twice as long each time that it is.
+// The GCS hears of it within one of its rounds through all nodes. One that goes on saying something else is wrong
+// about it.
 const TOLD_S: f64 = 5.0;
 
 /// The most seconds for which it is not told the same again.
@@ -35,12 +35,12 @@ const TOLD_LONGEST_S: f64 = 80.0;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Unobserved {
     patched: BTreeMap<String, Accepted>,
-    pub(super) told: BTreeMap<String, Told>,
+    pub(super) sizes: BTreeMap<String, RayletSize>,
 }
 
 /// The size that a raylet was told last.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Told {
+pub(super) struct RayletSize {
     size: RayletResize,
     /// The time, in seconds since 1970.
     at: f64,
@@ -55,7 +55,7 @@ struct Accepted {
     at: f64,
     /// The note about resizes.
     note: Option<String>,
-    /// Whether it was marked for node autoscalers, if that was changed.
+    /// The marks for node autoscalers: written or taken back, if that was asked.
     holds: Option<bool>,
     /// The containers, with the resources that were asked for.
     containers: Vec<PodContainer>,
@@ -87,10 +87,10 @@ impl Unobserved {
         (!is_shown).then_some(accepted.at + LONGEST_S)
     }
 
-    /// Whether the raylet has just taken this size.
-    pub(crate) fn is_told(&self, size: &RayletResize, now: f64) -> bool {
-        let told = self.told.get(&size.pod);
-        told.is_some_and(|told| told.size == *size && is_young(told.at, told.rest_s, now))
+    /// Returns whether the raylet has just taken this size.
+    pub(crate) fn has_size(&self, size: &RayletResize, now: f64) -> bool {
+        let raylet = self.sizes.get(&size.pod);
+        raylet.is_some_and(|raylet| raylet.size == *size && is_young(raylet.at, raylet.rest_s, now))
     }
 
     /// Takes in what came of a round.
@@ -99,8 +99,8 @@ impl Unobserved {
             .retain(|_, accepted| is_young(accepted.at, LONGEST_S, now));
         // For longer than it holds: a raylet that says something else again is told less and less
         // often.
-        self.told
-            .retain(|_, told| is_young(told.at, 2.0 * told.rest_s, now));
+        self.sizes
+            .retain(|_, raylet| is_young(raylet.at, 2.0 * raylet.rest_s, now));
         for done in done {
             match &done.effect {
                 // A patch that was not answered may have been accepted all the same, and then the
@@ -125,14 +125,17 @@ impl Unobserved {
                     self.of(patch, now).containers = containers;
                 }
                 Effect::ResizeRaylet(size) if done.result.is_ok() => {
-                    let before = self.told.get(&size.pod).filter(|told| told.size == *size);
-                    let told = Told {
+                    let before = self
+                        .sizes
+                        .get(&size.pod)
+                        .filter(|raylet| raylet.size == *size);
+                    let raylet = RayletSize {
                         size: size.clone(),
                         at: now,
                         rest_s: before
-                            .map_or(TOLD_S, |told| (2.0 * told.rest_s).min(TOLD_LONGEST_S)),
+                            .map_or(TOLD_S, |raylet| (2.0 * raylet.rest_s).min(TOLD_LONGEST_S)),
                     };
-                    self.told.insert(size.pod.clone(), told);
+                    self.sizes.insert(size.pod.clone(), raylet);
                 }
                 _ => {}
             }
@@ -146,7 +149,7 @@ impl Unobserved {
     }
 }
 
-/// Whether something is young enough.
+/// Checks that less than `longest` seconds have passed since `at`.
 fn is_young(at: f64, longest: f64, now: f64) -> bool {
     // A time later than now comes from a clock that has been set back since.
     at <= now + SKEW_S && now < at + longest
@@ -215,23 +218,23 @@ mod tests {
             cpu_milli: Some(cpu_milli),
             memory_bytes: None,
         };
-        let told = |result| Done {
+        let tell = |result| Done {
             about: EffectTarget::Pod("w".to_owned()),
             effect: Effect::ResizeRaylet(size(2000)),
             result,
         };
         let mut unobserved = Unobserved::default();
-        let failed = told(Err(Failure::NoAnswer(String::new())));
+        let failed = tell(Err(Failure::NoAnswer(String::new())));
         unobserved.note(&[failed], 100.0);
-        assert!(!unobserved.is_told(&size(2000), 100.0));
-        unobserved.note(&[told(Ok(Reply::Ok))], 100.0);
-        assert!(unobserved.is_told(&size(2000), 101.0));
-        assert!(!unobserved.is_told(&size(3000), 101.0), "another size");
-        assert!(!unobserved.is_told(&size(2000), 105.0), "it did not last");
-        assert!(!unobserved.is_told(&size(2000), 90.0), "set back");
-        unobserved.note(&[told(Ok(Reply::Ok))], 105.0);
-        assert!(unobserved.is_told(&size(2000), 114.0), "told twice");
-        assert!(!unobserved.is_told(&size(2000), 115.0));
+        assert!(!unobserved.has_size(&size(2000), 100.0));
+        unobserved.note(&[tell(Ok(Reply::Ok))], 100.0);
+        assert!(unobserved.has_size(&size(2000), 101.0));
+        assert!(!unobserved.has_size(&size(3000), 101.0), "another size");
+        assert!(!unobserved.has_size(&size(2000), 105.0), "it did not last");
+        assert!(!unobserved.has_size(&size(2000), 90.0), "set back");
+        unobserved.note(&[tell(Ok(Reply::Ok))], 105.0);
+        assert!(unobserved.has_size(&size(2000), 114.0), "told twice");
+        assert!(!unobserved.has_size(&size(2000), 115.0));
         unobserved.note(&[], 125.0);
         assert_eq!(unobserved, Unobserved::default(), "forgotten");
     }

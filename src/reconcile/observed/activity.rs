@@ -9,7 +9,7 @@ use crate::snapshot::gcs::{NodeState, NodeStatus};
 use crate::snapshot::history::InstanceStatus;
 use crate::snapshot::pod::{Pod, PodRole};
 
-/// Whether an action is planned or under way, or demand waits that can still be met.
+/// Detects an action that is planned or under way, and waiting demand that can still be met.
 pub(crate) fn is_busy(snapshot: &Snapshot, plan: &Plan) -> bool {
     // A plan that was given up because it cost too many steps would be given up again: counting the
     // cluster as busy would only repeat it at once.
@@ -22,7 +22,7 @@ pub(crate) fn is_busy(snapshot: &Snapshot, plan: &Plan) -> bool {
     goes_on && plan.waiting != Some(PlanWait::GivenUp)
 }
 
-/// Whether pods are being created or deleted, or a resize is under way.
+/// Detects pods that are being created or deleted, and resizes under way.
 fn is_moving(snapshot: &Snapshot, plan: &Plan) -> bool {
     let nodes = &snapshot.gcs.node_states;
     let alive: HashSet<&str> = nodes

@@ -61,7 +61,7 @@ pub enum Blind {
 pub struct HeadPod {
     /// The pod's name.
     pub name: String,
-    /// Whether Kubernetes calls the pod ready, so that its GCS should answer.
+    /// Readiness of the pod, as Kubernetes reports it; its GCS should answer then.
     pub ready: bool,
 }
 
@@ -75,7 +75,7 @@ impl Blind {
         })
     }
 
-    /// Whether this is what a head looks like while it starts or is being replaced. Users need to
+    /// Recognises a head that starts or is being replaced. Users need to
     /// do nothing about that unless it lasts.
     pub(crate) fn is_starting(&self) -> bool {
         match self {
@@ -98,7 +98,7 @@ impl Blind {
         }
     }
 
-    /// The same reason, completed with the failure that is known from `before` where the GCS was
+    /// Completes the reason with the failure that is known from `before` where the GCS was
     /// not asked again.
     pub(crate) fn completed(&self, before: Option<&Self>) -> Self {
         let Self::NotAsked { head } = self else {
@@ -179,6 +179,8 @@ impl fmt::Display for Blind {
         }
     }
 }
+
+impl std::error::Error for Blind {}
 
 impl fmt::Display for HeadPod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,8 +6,8 @@
 //! when it was given, in whole seconds (RFC 9110, 6.6.1), so that the difference is known as well as
 //! the answer was quick.
 
-/// An answer that differs by no more seconds from what is known changes nothing, so that time passes
-/// without jumps, and clocks that are kept in step do not differ.
+/// An answer that differs by no more seconds from what is known changes nothing.
+// Time then passes without jumps, and clocks that are kept in step do not differ.
 const TOLERATED_S: f64 = 2.0;
 
 /// The time by which a clock is ahead of the API server's.
@@ -20,7 +20,7 @@ impl ClockSkew {
     /// Takes in an answer that the API server dates to `date`, while by the own clock it was asked for
     /// at `asked` and came at `came`; all in seconds since 1970. What is known changes by no more than
     /// the answer proves.
-    pub fn heard(&mut self, date: f64, asked: f64, came: f64) {
+    pub fn note_answer(&mut self, date: f64, asked: f64, came: f64) {
         let (least, most) = (asked - (date + 1.0), came - date);
         let tolerated = least - TOLERATED_S..=most + TOLERATED_S;
         // The own clock was set back meanwhile if `most` is less: the next answer says more.
@@ -44,7 +44,7 @@ mod tests {
     fn after(all: &[(f64, f64, f64)]) -> f64 {
         let mut skew = ClockSkew::default();
         for (date, asked, came) in all {
-            skew.heard(NOW + date, NOW + asked, NOW + came);
+            skew.note_answer(NOW + date, NOW + asked, NOW + came);
         }
         skew.ahead_s()
     }

@@ -18,7 +18,7 @@ const PACE_S: RangeInclusive<f64> = 1.0..=60.0;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KnownMemory {
     /// The memory in use, as snapshots have it.
-    pub told: MemoryInUse,
+    pub in_use: MemoryInUse,
     /// The time of the report, by the node's own clock, in seconds.
     pub node_time: f64,
 }
@@ -29,13 +29,13 @@ impl KnownMemory {
     #[expect(clippy::cast_possible_truncation, reason = "saturates")]
     #[expect(clippy::cast_precision_loss, reason = "a pace need not be exact")]
     pub fn of(bytes: i64, node_time: f64, before: Option<&Self>, now: f64) -> Self {
-        let since = before.map(|before| (before.told.bytes, node_time - before.node_time));
+        let since = before.map(|before| (before.in_use.bytes, node_time - before.node_time));
         let since = since.filter(|(_, seconds)| PACE_S.contains(seconds));
         let pace = since.map_or(0.0, |(then, seconds)| {
             bytes.saturating_sub(then) as f64 / seconds
         });
         Self {
-            told: MemoryInUse {
+            in_use: MemoryInUse {
                 bytes,
                 rise_per_s: pace.max(0.0) as i64,
                 at: now,
@@ -44,10 +44,10 @@ impl KnownMemory {
         }
     }
 
-    /// Whether a node with so much memory is nearly full, or soon will be.
+    /// Detects a node with so much memory that is nearly full, or soon will be.
     pub fn is_worth_a_look(&self, total: i64) -> bool {
-        let rise = self.told.rise_per_s.saturating_mul(SOON_S);
-        let soon = rise.saturating_add(self.told.bytes);
+        let rise = self.in_use.rise_per_s.saturating_mul(SOON_S);
+        let soon = rise.saturating_add(self.in_use.bytes);
         soon.saturating_mul(100) >= total.saturating_mul(WORTH_A_LOOK)
     }
 }

@@ -36,7 +36,7 @@ pub struct Outage {
     seen_since: Option<f64>,
     /// The reason why the cluster cannot be observed.
     pub(crate) why: Blind,
-    /// Whether the outage has lasted long enough to be worth a warning.
+    /// The outage has lasted long enough to be worth a warning.
     lasts: bool,
 }
 
@@ -71,7 +71,7 @@ impl Outage {
     }
 
     /// The outage after a look that observed the cluster; `None` once the outage is over.
-    pub(crate) fn seen(before: Option<&Self>, now: f64) -> Option<Self> {
+    pub(crate) fn recovery(before: Option<&Self>, now: f64) -> Option<Self> {
         let before = before?;
         let seen_since = before.seen_since.unwrap_or(now);
         (now - seen_since < OVER_S).then(|| Self {
@@ -133,7 +133,7 @@ mod tests {
             let round = match what(second) {
                 Some(why) => crate::reconcile::blind(&memory, &why, now),
                 None => round::Round {
-                    outage: Outage::seen(memory.outage.as_ref(), now),
+                    outage: Outage::recovery(memory.outage.as_ref(), now),
                     conditions: over(&memory, now),
                     ..round::Round::default()
                 },
@@ -150,7 +150,7 @@ mod tests {
     }
 
     fn over(memory: &RoundMemory, now: f64) -> Vec<TrackedCondition> {
-        let outage = Outage::seen(memory.outage.as_ref(), now);
+        let outage = Outage::recovery(memory.outage.as_ref(), now);
         let before = memory.outage.as_ref().filter(|_| outage.is_none());
         before.and_then(Outage::over).into_iter().collect()
     }

@@ -9,6 +9,7 @@
 use crate::snapshot::Snapshot;
 
 /// The greatest age of the GCS's data about a raylet, in seconds.
+// It polls the raylets one by one, about once a second.
 const STALE_S: f64 = 1.5;
 
 /// The most seconds in a row for which launches wait.
@@ -17,7 +18,7 @@ const LONGEST_S: f64 = 15.0;
 /// The last round's sighting, and the wait that it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Stabilisation {
-    seen: Option<Sighting>,
+    sighting: Option<Sighting>,
     /// The time since which launches wait, in seconds since 1970.
     since: f64,
     /// The beginning of the first of the waits that followed directly on each other, in seconds
@@ -41,11 +42,11 @@ struct Sighting {
 impl Stabilisation {
     /// The stabilisation after another look.
     #[must_use]
-    pub(crate) fn after(self, snapshot: &Snapshot, now: f64) -> Self {
+    pub(crate) fn next(self, snapshot: &Snapshot, now: f64) -> Self {
         let gcs = &snapshot.gcs;
         let tasks = gcs.pending_resource_requests.iter();
         let gangs = i64::try_from(gcs.pending_gang_resource_requests.len()).unwrap_or(i64::MAX);
-        let mut seen = Sighting {
+        let mut sighting = Sighting {
             // A GCS may say any count.
             demand: tasks
                 .map(|request| request.count)
@@ -58,36 +59,38 @@ impl Stabilisation {
                 let total = node.total_resources.get(name).copied().unwrap_or(0.0);
                 if total > 0.0 { free / total } else { 0.0 }
             };
-            seen.nodes += 1;
-            seen.free += node.available_resources.iter().map(share).sum::<f64>();
+            sighting.nodes += 1;
+            sighting.free += node.available_resources.iter().map(share).sum::<f64>();
         }
-        let Some(before) = self.seen else {
+        let Some(before) = self.sighting else {
             return Self {
-                seen: Some(seen),
+                sighting: Some(sighting),
                 ..self
             };
         };
         // The GCS reports nodes in any order, and a sum of shares depends on it in its last digits.
-        let joined = seen.nodes > before.nodes;
-        let took = joined || seen.free < before.free - 1e-6;
+        let joined = sighting.nodes > before.nodes;
+        let took = joined || sighting.free < before.free - 1e-6;
         let rested = now - self.since >= 2.0 * STALE_S;
         if took && (rested || joined && now - self.began < LONGEST_S) {
             return Self {
-                seen: Some(seen),
+                sighting: Some(sighting),
                 since: now,
                 began: if rested { now } else { self.began },
                 demand: before.demand,
             };
         }
         Self {
-            seen: Some(seen),
+            sighting: Some(sighting),
             ..self
         }
     }
 
-    /// Whether the demand that is seen now may be outdated, so that launches wait.
+    /// Returns whether the demand that is seen now may be outdated, so that launches wait.
     pub(crate) fn is_unsettled(self, now: f64) -> bool {
-        let known = self.seen.is_some_and(|seen| seen.demand <= self.demand);
+        let known = self
+            .sighting
+            .is_some_and(|sighting| sighting.demand <= self.demand);
         known && self.demand > 0 && now - self.since < STALE_S
     }
 }
@@ -113,14 +116,14 @@ mod tests {
 
     #[test]
     fn demand_that_a_node_just_took_is_not_launched_for_again() {
-        let stabilisation = Stabilisation::default().after(&snapshot(2, &[]), 100.0);
+        let stabilisation = Stabilisation::default().next(&snapshot(2, &[]), 100.0);
         assert!(
             !stabilisation.is_unsettled(100.0),
             "new demand is served at once"
         );
-        let joined = stabilisation.after(&snapshot(2, &[0.0]), 101.0);
+        let joined = stabilisation.next(&snapshot(2, &[0.0]), 101.0);
         assert!(joined.is_unsettled(101.0), "its task may be among the two");
-        let more = joined.after(&snapshot(3, &[0.0]), 101.2);
+        let more = joined.next(&snapshot(3, &[0.0]), 101.2);
         assert!(!more.is_unsettled(101.2), "there is new demand");
         assert!(!joined.is_unsettled(102.6), "by now it is known");
     }
@@ -130,19 +133,19 @@ mod tests {
         let mut much = snapshot(i64::MAX, &[]);
         let again = much.gcs.pending_resource_requests.clone();
         much.gcs.pending_resource_requests.extend(again);
-        let stabilisation = Stabilisation::default().after(&much, 100.0);
+        let stabilisation = Stabilisation::default().next(&much, 100.0);
         assert!(!stabilisation.is_unsettled(100.0));
     }
 
     #[test]
     fn launches_wait_again_where_nodes_join_one_after_the_other() {
         let mut nodes = vec![0.0];
-        let mut stabilisation = Stabilisation::default().after(&snapshot(90, &nodes), 100.0);
+        let mut stabilisation = Stabilisation::default().next(&snapshot(90, &nodes), 100.0);
         let mut waits = Vec::new();
         for round in 1..=20 {
             let now = 100.0 + f64::from(round);
             nodes.push(0.0);
-            stabilisation = stabilisation.after(&snapshot(90, &nodes), now);
+            stabilisation = stabilisation.next(&snapshot(90, &nodes), now);
             waits.push(stabilisation.is_unsettled(now));
         }
         assert!(waits[..15].iter().all(|waits| *waits), "{waits:?}");
@@ -151,12 +154,11 @@ mod tests {
 
     #[test]
     fn launches_do_not_wait_twice_in_a_row() {
-        let mut stabilisation = Stabilisation::default().after(&snapshot(5, &[0.9]), 100.0);
+        let mut stabilisation = Stabilisation::default().next(&snapshot(5, &[0.9]), 100.0);
         let mut waits = Vec::new();
         for round in 1..=24 {
             let now = 100.0 + 0.25 * f64::from(round);
-            stabilisation =
-                stabilisation.after(&snapshot(5, &[0.9 - 0.01 * f64::from(round)]), now);
+            stabilisation = stabilisation.next(&snapshot(5, &[0.9 - 0.01 * f64::from(round)]), now);
             waits.push(stabilisation.is_unsettled(now));
         }
         let served = waits.iter().filter(|waits| !**waits).count();

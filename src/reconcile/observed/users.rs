@@ -2,7 +2,8 @@
 
 use crate::snapshot::gcs::RayUsers;
 
-/// Seconds for which an answer serves by which the cluster is used. Ray's autoscaler asks as often.
+/// Seconds for which an answer serves by which the cluster is used.
+// Ray's autoscaler asks as often.
 const SERVES_S: f64 = 5.0;
 
 /// The last answer to the question who uses a cluster.

@@ -71,7 +71,7 @@ pub enum Ineligible {
     StandsBy(String),
 }
 
-/// Whether `role` may scale `cluster`, if it also [owns](crate::reconcile::ownership::handover) it. `pods` are the
+/// Decides whether `role` may scale `cluster`, if it also [owns](crate::reconcile::ownership::handover) it. `pods` are the
 /// cluster's pods as they were observed; `is_ours` tells Rayfit's images from others.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
-//! Whether this process scales a cluster: whether it may do so at all ([`eligibility`]), whether it
-//! owns the cluster now ([`handover`], by what its [`record`] says), which replica of the controller is the leader ([`lease`]), and by which settings a sidecar scales it
-//! ([`sidecar_settings`]). At most one autoscaler acts on a cluster,
-//! whichever process is killed or delayed.
+//! Ownership of clusters: whether this process may scale one at all ([`eligibility`]), whether it owns it now
+//! ([`handover`], by what its [`record`] says), which replica of the controller is the leader ([`lease`]), and by which
+//! settings a sidecar scales it ([`sidecar_settings`]). At most one autoscaler acts on a cluster, whichever process is
+//! killed or delayed.
 //!
 //! In: the RayCluster, its pods, and Leases. Out: whether this process may write. Invariant: where that is not known, it
 //! may not.

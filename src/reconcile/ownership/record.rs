@@ -72,7 +72,7 @@ impl ScalerRole {
         }
     }
 
-    /// Whether the mode annotation, taken alone, names this role.
+    /// Returns whether the mode annotation, taken alone, names this role.
     pub(super) fn is_of_mode(&self, mode: ReconcileMode) -> bool {
         match self {
             Self::Central { .. } => mode == ReconcileMode::Central,

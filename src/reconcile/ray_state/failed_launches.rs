@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use crate::plan::{Plan, is_overdue};
 use crate::reconcile::effects::effect::{EffectClass, EffectTarget};
 use crate::reconcile::memory::backoff::Waits;
+use crate::seconds::second_of;
 use crate::snapshot::Snapshot;
 use crate::snapshot::autoscaling_state::FailedRequest;
 use crate::snapshot::history::{Instance, InstanceStatus};
@@ -55,8 +56,8 @@ pub(crate) fn requests(snapshot: &Snapshot, plan: &Plan, waits: &Waits) -> Vec<F
             group: group.clone(),
             count: i32::try_from(count).unwrap_or(i32::MAX),
             reason,
-            started: whole(since.reduce(f64::min).unwrap_or(*at)),
-            failed: whole(*at),
+            started: second_of(since.reduce(f64::min).unwrap_or(*at)),
+            failed: second_of(*at),
         })
     };
     plan.remember
@@ -89,11 +90,6 @@ pub(crate) fn waits_for(pod: &Pod<'_>) -> String {
         Some(reason) => format!("its container waits: {reason}"),
         None => "waits for Ray to start in it".to_owned(),
     }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
-pub(crate) fn whole(seconds: f64) -> i64 {
-    seconds as i64
 }
 
 #[cfg(test)]

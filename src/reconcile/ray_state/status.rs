@@ -6,15 +6,17 @@ use std::collections::BTreeMap;
 use crate::plan::{DemandKind, Plan, Problem};
 use crate::reconcile::memory::backoff::Waits;
 use crate::reconcile::ray_state::failed_launches;
-use crate::reconcile::ray_state::failed_launches::{pending_pods, waits_for, whole};
+use crate::reconcile::ray_state::failed_launches::{pending_pods, waits_for};
 use crate::reconcile::round::Skipped;
+use crate::seconds::second_of;
 use crate::snapshot::Snapshot;
 use crate::snapshot::autoscaling_state::{AutoscalingState, PendingInstance, PendingRequest};
 use crate::snapshot::gcs::ResourceRequest;
 use crate::snapshot::history::InstanceStatus;
 use crate::snapshot::pod::Pod;
 
-/// The most units of one demand that are reported as infeasible; Ray only shows their number.
+/// The most units of one demand that are reported as infeasible.
+// Ray's message has an entry for each unit, and Ray only shows their number.
 const UNITS: u64 = 100;
 
 /// The most lines of the error text.
@@ -28,7 +30,6 @@ pub fn state(snapshot: &Snapshot, plan: &Plan, waits: &Waits, version: i64) -> A
     for unmet in unmet(DemandKind::Tasks) {
         if let Some(request) = gcs.pending_resource_requests.get(unmet.index) {
             let units = usize::try_from(unmet.count.min(UNITS)).unwrap_or(0);
-            // Ray's message has no count: one entry stands for one unit.
             infeasible.extend(std::iter::repeat_n(request.request.clone(), units));
         }
     }
@@ -38,7 +39,7 @@ pub fn state(snapshot: &Snapshot, plan: &Plan, waits: &Waits, version: i64) -> A
         let status = launch.status;
         let waits = matches!(status, InstanceStatus::Requested | InstanceStatus::Queued);
         if launch.pod.is_none() && waits {
-            let since = whole(launch.since.unwrap_or_default());
+            let since = second_of(launch.since.unwrap_or_default());
             let count = pending.entry((&launch.group, since)).or_default();
             *count = count.saturating_add(i32::try_from(launch.count).unwrap_or(i32::MAX));
         }

@@ -12,8 +12,8 @@ use crate::snapshot::pod::Pod;
 /// The most reasons that are given for one unmet demand.
 const REASONS: usize = 4;
 
-/// A node that still drains after so many seconds has work: a Ray node without any has ended after
-/// two.
+/// A node that still drains after so many seconds has work.
+// A Ray node without any has ended after two.
 const WORKS_S: f64 = 5.0;
 
 /// The most bytes of a demand that are kept as they are.

@@ -26,14 +26,15 @@ use crate::reconcile::round::Round;
 /// The most Events of one round; further ones are merged into them.
 const MOST: usize = 12;
 
-/// The most bytes of a message: the API server takes 1024.
+/// The most bytes of a message.
+// The API server takes 1024.
 const LONGEST: usize = 1000;
 
 /// Seconds for which a condition has to be gone until it is announced again.
 const AGAIN_S: f64 = 600.0;
 
-/// The most conditions that are remembered as announced: one for each pod of the largest clusters. A
-/// further one is announced once there is room for it.
+/// The most conditions that are remembered as announced. A further one is announced once there is room for it.
+// One for each pod of the largest clusters.
 const KEPT: usize = 16_384;
 
 /// Remembers what was announced.

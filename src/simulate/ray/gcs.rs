@@ -38,7 +38,7 @@ impl Ray {
         let alive = self.living().map(|(number, node)| NodeState {
             // Not as of the last pull: agents publish it by themselves. A node that has joined
             // since then is known by what it registered with.
-            memory_in_use: node.memory.map(|known| known.told),
+            memory_in_use: node.memory.map(|known| known.in_use),
             ..self.node_state(self.reported.get(&number).unwrap_or(node), now)
         });
         ClusterResourceState {

@@ -63,7 +63,7 @@ fn auditing(api: &PlayedApi) -> JoinHandle<()> {
     };
     let metrics = Arc::new(Metrics::new(Arc::default()));
     let policy = Arc::new(ArcSwap::from_pointee(policy));
-    let informers = Informers::new(api.server().client(), metrics.watches.clone());
+    let informers = Informers::new(api.server().client, metrics.watches.clone());
     let known = Arc::new(AtomicBool::new(true));
     tokio::spawn(audit::run(informers, options(), policy, known, metrics))
 }
@@ -80,7 +80,7 @@ fn starting(api: &PlayedApi) -> JoinHandle<()> {
     let metrics = Arc::new(Metrics::new(Arc::default()));
     let policy: Arc<ArcSwap<EffectivePolicy>> = Arc::default();
     let known = Arc::new(AtomicBool::new(false));
-    let informers = Informers::new(api.server().client(), metrics.watches.clone());
+    let informers = Informers::new(api.server().client, metrics.watches.clone());
     let watching = watch::run(informers.clone(), policy.clone(), known.clone());
     let auditing = audit::run(informers, options(), policy, known, metrics);
     tokio::spawn(async move { tokio::join!(watching, auditing).0 })

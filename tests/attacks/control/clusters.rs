@@ -72,7 +72,7 @@ impl Controller {
             known: Arc::new(AtomicBool::new(true)),
             ..InForce::default()
         };
-        let informers = Informers::new(server.client(), metrics.watches.clone());
+        let informers = Informers::new(server.client.clone(), metrics.watches.clone());
         let options = ControllerOptions {
             reach: WatchScope::Everything,
             lease_namespace: "rayfit-system".to_owned(),

@@ -95,7 +95,7 @@ async fn a_panic_over_one_cluster_costs_no_other() {
     let api = PlayedApi::default();
     let evil = Cluster::new(&api, "team-a").await;
     let neighbour = Cluster::new(&api, "team-b").await;
-    let real = api.server().client();
+    let real = api.server().client;
     let service = tower::service_fn(move |request: hyper::Request<Body>| {
         let real = real.clone();
         async move {
@@ -134,7 +134,7 @@ async fn a_panic_where_leases_are_kept_ends_the_process_and_the_next_one_serves_
 async fn a_replica_that_is_cut_off_is_succeeded() {
     let api = PlayedApi::default();
     let first = Cluster::new(&api, "team-a").await;
-    let real = api.server().client();
+    let real = api.server().client;
     let cut = Arc::new(AtomicBool::new(false));
     let is_cut = cut.clone();
     let service = tower::service_fn(move |request: hyper::Request<Body>| {

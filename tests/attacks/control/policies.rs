@@ -67,7 +67,7 @@ async fn a_first_list_of_policies_that_fails_keeps_the_replica_unready() {
         Arc::default(),
     );
     let health = health(&metrics, &known, true);
-    let informers = Informers::new(api.server().client(), metrics.watches.clone());
+    let informers = Informers::new(api.server().client, metrics.watches.clone());
     let keeping = tokio::spawn(watch::policies_only(
         informers,
         policy.clone(),
@@ -104,7 +104,7 @@ async fn where_policies_are_not_installed_there_are_none() {
         Arc::new(ArcSwap::from_pointee(EffectivePolicy::default())),
         Arc::default(),
     );
-    let informers = Informers::new(api.server().client(), metrics.watches.clone());
+    let informers = Informers::new(api.server().client, metrics.watches.clone());
     let known_to: Arc<AtomicBool> = Arc::clone(&known);
     let keeping = tokio::spawn(watch::policies_only(informers, policy, known_to));
     soon("that is known", || known.load(Ordering::Acquire)).await;

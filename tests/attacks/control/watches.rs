@@ -188,7 +188,7 @@ async fn a_watch_that_hangs_silently_is_begun_anew_and_is_no_failure() {
     let failures = Arc::new(AtomicU32::new(0));
     let failed = failures.clone();
     let pods = Selection::all("pods", "/api/v1/pods".to_owned());
-    let informers = Informers::new(api.client(), watches.clone());
+    let informers = Informers::new(api.client.clone(), watches.clone());
     let reading = informers.read(pods, Some::<Value>, move |event| {
         counted.fetch_add(u32::from(matches!(event, WatchEvent::Complete(_))), Relaxed);
         failed.fetch_add(u32::from(matches!(event, WatchEvent::Failed(_))), Relaxed);

@@ -14,7 +14,7 @@ pub(super) fn told_memory(world: &World, pod: &str) -> Option<MemoryInUse> {
     let is_here = |number: usize| world.machines.pods[number].name() == pod;
     let mut living = world.ray.living();
     let (_, node) = living.find(|(_, node)| is_here(node.pod))?;
-    node.memory.map(|known| known.told)
+    node.memory.map(|known| known.in_use)
 }
 
 /// Whether the Kubernetes node of a pod has so many bytes of memory left.
@@ -39,8 +39,8 @@ pub(super) fn reported_memory(world: &World, pod: &str) -> i64 {
     let node = world.ray.living().find(|(_, node)| is_here(node.pod));
     let known = node.and_then(|(_, node)| node.memory);
     known.map_or(0, |known| {
-        let rise = known.told.rise_per_s.saturating_mul(REPORT_S);
-        known.told.bytes.saturating_sub(rise)
+        let rise = known.in_use.rise_per_s.saturating_mul(REPORT_S);
+        known.in_use.bytes.saturating_sub(rise)
     })
 }
 

@@ -9,7 +9,8 @@ use rayfit::plan;
 use rayfit::quantity::Quantity;
 use rayfit::ray::resource::Amounts;
 use rayfit::reconcile::RoundSettings;
-use rayfit::reconcile::settings::{BackoffSettings, Pace};
+use rayfit::reconcile::settings::Pace;
+use rayfit::seconds::Retry;
 use rayfit::simulate::settings::{LIVENESS_S, NodePool, WorldSettings};
 use rayfit::simulate::trace::{Job, JobDemand, JobShape, MemoryUse, PlacementStrategy, Trace};
 use rayfit::snapshot::pod_object::{OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus};
@@ -156,9 +157,9 @@ impl Scene {
                 calm_s: 4.0,
                 ..Pace::default()
             },
-            backoff: BackoffSettings {
+            backoff: Retry {
                 longest_s: 30.0,
-                ..BackoffSettings::default()
+                ..RoundSettings::default().backoff
             },
             ..RoundSettings::default()
         };

@@ -88,7 +88,7 @@ impl Handover {
         let record = HandoverRecord::of(&object);
         // Both are brought up to date at every step, whichever decides: their times count from when a
         // record was first seen.
-        let seen = self.seen(&record, role, now);
+        let entry_since = self.entry_since(&record, role, now);
         self.held_since = match &record {
             HandoverRecord::Held(by) if by == role => Some(self.held_since.unwrap_or(now)),
             _ => None,
@@ -97,10 +97,16 @@ impl Handover {
         let write = |text: &str| annotate(cluster, RECORD, text);
         let mode = object.reconcile_mode();
         if !role.is_of_mode(mode) {
-            return match held {
-                Some(since) if !object.is_deleting() => release(since, now, write(NOBODY)),
-                _ => HandoverStep::Rest,
+            let Some(since) = held.filter(|_| !object.is_deleting()) else {
+                return HandoverStep::Rest;
             };
+            let until = since + PERMISSION_S;
+            if now < until {
+                let why =
+                    format!("effects of a process that was killed have {PERMISSION_S} s to end");
+                return HandoverStep::Wait { until, why };
+            }
+            return write(NOBODY).map_or(HandoverStep::Rest, HandoverStep::Release);
         }
         if !is_eligible {
             return HandoverStep::Rest;
@@ -110,11 +116,11 @@ impl Handover {
             .pointer("/status/head/podIP")
             .and_then(Value::as_str);
         let has_head = address.is_some_and(|address| !address.is_empty());
-        let claim = match (&record, seen) {
+        let claim = match (&record, entry_since) {
             _ if held.is_some() => return HandoverStep::Act,
-            (_, Some(seen)) if now < seen + GRACE_S => {
+            (_, Some(entry_since)) if now < entry_since + GRACE_S => {
                 return HandoverStep::Wait {
-                    until: seen + GRACE_S,
+                    until: entry_since + GRACE_S,
                     why: format!(
                         "an autoscaler that may have scaled this cluster before has {GRACE_S} s to end its requests"
                     ),
@@ -134,7 +140,7 @@ impl Handover {
     }
 
     /// The time at which the entry of this process was first seen, if it is taking over.
-    fn seen(&mut self, record: &HandoverRecord, role: &ScalerRole, now: f64) -> Option<f64> {
+    fn entry_since(&mut self, record: &HandoverRecord, role: &ScalerRole, now: f64) -> Option<f64> {
         let version = match record {
             HandoverRecord::Taking { role: by, version } if by == role => version,
             _ => {
@@ -148,15 +154,6 @@ impl Handover {
         self.taking = Some(entry);
         Some(since)
     }
-}
-
-fn release(held_since: f64, now: f64, patch: Option<Patch>) -> HandoverStep {
-    let until = held_since + PERMISSION_S;
-    if now < until {
-        let why = format!("effects of a process that was killed have {PERMISSION_S} s to end");
-        return HandoverStep::Wait { until, why };
-    }
-    patch.map_or(HandoverStep::Rest, HandoverStep::Release)
 }
 
 #[cfg(test)]

@@ -126,9 +126,8 @@ impl World {
                 (next.now <= LONGEST).then_some(next)
             }
             Move::Look(who) => {
-                next.replicas[who]
-                    .leadership
-                    .note(self.lease.stored.clone(), now);
+                let stored = self.lease.stored.clone();
+                next.replicas[who].leadership.note(stored, now);
                 Some(next)
             }
             Move::Ask(who) => {
@@ -187,7 +186,7 @@ impl World {
                 let creates = |call: &Call| call.request == LeaseRequest::Create;
                 let knows = |replica: &Replica| {
                     let mut calls = replica.call.iter().chain(&replica.late);
-                    replica.leadership.knows_lease() && !calls.any(creates)
+                    replica.leadership.lease.is_some() && !calls.any(creates)
                 };
                 self.replicas.iter().all(knows).then_some(next)
             }
@@ -204,7 +203,7 @@ impl World {
         Some(call)
     }
 
-    /// Whether the Lease was deleted lately.
+    /// The Lease was deleted lately.
     fn is_deleted(&self) -> bool {
         self.deleted.is_some_and(|at| self.now < at + 10)
     }

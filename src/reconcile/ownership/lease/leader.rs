@@ -50,10 +50,10 @@ impl LeaseRequest {
 pub struct Leadership {
     replica: String,
     terms: Terms,
-    /// Whether it is known if there is a Lease.
+    /// The Lease, or that there is none, is known.
     is_known: bool,
     /// The Lease as it was seen, and since when it has been unchanged; `None` if there is none.
-    seen: Option<(LeaseRecord, Duration)>,
+    pub(super) lease: Option<(LeaseRecord, Duration)>,
     /// The time from which on the Lease may be made anew: somebody may have deleted it under its
     /// holder.
     free_from: Duration,
@@ -63,8 +63,8 @@ pub struct Leadership {
     /// The time at which this replica sent the first renewal that has not been answered since.
     unanswered: Option<Duration>,
     /// The time of this replica's last request.
-    asked: Option<Duration>,
-    /// Whether the Lease is being given back.
+    last_request: Option<Duration>,
+    /// The Lease is being given back.
     pub is_stopping: bool,
 }
 
@@ -75,11 +75,11 @@ impl Leadership {
             replica,
             terms,
             is_known: false,
-            seen: None,
+            lease: None,
             free_from: Duration::ZERO,
             renewed: None,
             unanswered: None,
-            asked: None,
+            last_request: None,
             is_stopping: false,
         }
     }
@@ -89,13 +89,13 @@ impl Leadership {
         self.is_known = true;
         let Some(record) = record else {
             let is_leader = self.leads_until().is_some_and(|until| now < until);
-            if self.seen.take().is_some() && !is_leader {
+            if self.lease.take().is_some() && !is_leader {
                 self.free_from = now + self.terms.duration;
             }
             return self.fall();
         };
         if self
-            .seen
+            .lease
             .as_ref()
             .is_some_and(|(seen, _)| !record.is_newer_than(seen))
         {
@@ -110,7 +110,7 @@ impl Leadership {
         } else {
             self.fall();
         }
-        self.seen = Some((record, now));
+        self.lease = Some((record, now));
     }
 
     /// Takes in that a request is being sent.
@@ -118,7 +118,7 @@ impl Leadership {
         if matches!(request, LeaseRequest::Hold(_)) {
             self.unanswered.get_or_insert(now);
         }
-        self.asked = Some(now);
+        self.last_request = Some(now);
     }
 
     /// Takes in the Lease as a request that was sent at `sent` has written it.
@@ -126,7 +126,7 @@ impl Leadership {
         self.unanswered = None;
         self.renewed = self.is_ours(&record).then_some(sent);
         self.is_known = true;
-        self.seen = Some((record, sent));
+        self.lease = Some((record, sent));
     }
 
     /// The time until which writes may last, while this replica leads. It may be over.
@@ -135,7 +135,7 @@ impl Leadership {
         Some(self.renewed.filter(|_| !self.is_stopping)? + trusted)
     }
 
-    /// Whether this replica holds the Lease, as far as it knows.
+    /// Returns whether this replica holds the Lease, as far as it knows.
     pub fn is_holder(&self) -> bool {
         self.renewed.is_some()
     }
@@ -143,14 +143,14 @@ impl Leadership {
     /// The request that is due now. `is_writing` is whether a write under the Lease is still under way.
     pub fn request(&self, now: Duration, is_writing: bool) -> Option<LeaseRequest> {
         // At most five times in one renewal interval.
-        let again = |asked: Duration| now >= asked + self.terms.renew / 5;
-        if !self.asked.is_none_or(again) {
+        let again = |last_request: Duration| now >= last_request + self.terms.renew / 5;
+        if !self.last_request.is_none_or(again) {
             return None;
         }
         if !self.is_known {
             return Some(LeaseRequest::Read);
         }
-        let Some((seen, since)) = &self.seen else {
+        let Some((seen, since)) = &self.lease else {
             let is_due = now >= self.free_from && !self.is_stopping;
             return is_due.then_some(LeaseRequest::Create);
         };
@@ -180,11 +180,6 @@ impl Leadership {
 
     fn is_ours(&self, record: &LeaseRecord) -> bool {
         record.holder.as_ref() == Some(&self.replica)
-    }
-
-    #[cfg(test)]
-    pub(super) fn knows_lease(&self) -> bool {
-        self.seen.is_some()
     }
 
     fn fall(&mut self) {

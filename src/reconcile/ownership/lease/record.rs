@@ -41,7 +41,7 @@ pub struct LeaseRecord {
 }
 
 impl LeaseRecord {
-    /// Whether this was stored after another record of the Lease. A watch reports our own writes after
+    /// Returns whether this was stored after another record of the Lease. A watch reports our own writes after
     /// their replies arrived, and older states too.
     pub fn is_newer_than(&self, other: &Self) -> bool {
         // Resource versions are numbers that grow.

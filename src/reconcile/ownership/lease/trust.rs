@@ -1,36 +1,26 @@
-//! Whether a write may begin: only if it will end while the Lease is trusted.
+//! Permission to write: a write may begin only if it will end while the Lease is trusted.
 
 use std::time::Duration;
+
+use crate::reconcile::effects::failure::Failure;
 
 /// The longest time that a write may take; less than the time for which a renewed Lease is trusted.
 pub const LONGEST_WRITE: Duration = Duration::from_secs(4);
 
-/// The reason why a write is not sent.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fenced {
-    /// Another replica leads, or none.
-    #[error("another replica holds the Lease, and scales the clusters")]
-    NotHeld,
-    /// The Lease may end before the request does.
-    #[error(
-        "the Lease ends in {left:?}, before the request could be done: is the API server slow?"
-    )]
-    TooLate {
-        /// The time for which the Lease is still trusted.
-        left: Duration,
-    },
-}
-
-/// Whether a write that takes at most `longest` may begin. `left` is for how long the Lease is still trusted, if it
+/// Permits a write that takes at most `longest`. `remaining` is the time for which the Lease is still trusted, if it
 /// is held at all.
 ///
 /// # Errors
 ///
-/// The write may not begin.
-pub fn may_begin(left: Option<Duration>, longest: Duration) -> Result<(), Fenced> {
-    match left {
-        None => Err(Fenced::NotHeld),
-        Some(left) if left < longest => Err(Fenced::TooLate { left }),
-        Some(_) => Ok(()),
-    }
+/// The write may not begin, so that it is [not sent](Failure::NotSent).
+pub fn may_begin(remaining: Option<Duration>, longest: Duration) -> Result<(), Failure> {
+    let why = match remaining {
+        // Another replica leads, or none.
+        None => "another replica holds the Lease, and scales the clusters".to_owned(),
+        Some(remaining) if remaining < longest => format!(
+            "the Lease ends in {remaining:?}, before the request could be done: is the API server slow?"
+        ),
+        Some(_) => return Ok(()),
+    };
+    Err(Failure::NotSent(why))
 }

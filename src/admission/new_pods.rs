@@ -98,30 +98,18 @@ pub fn new_pod(
     }))
 }
 
-/// The limits of the reads.
-#[derive(Debug, Clone, Copy)]
-pub struct OwnerReadLimits {
-    /// The most reads under way. Each holds an answer of the API server, and a connection to it.
-    pub under_way: usize,
-    /// The most pods that wait for a read or for its answer.
-    pub waiting: usize,
-    /// The most of them that are of one namespace. KubeRay makes the pods of a cluster one after the other, so that a
-    /// namespace has about as many as it has clusters that grow at the moment.
-    pub waiting_each: usize,
-    /// The longest wait of a pod.
-    pub time: Duration,
-}
+/// The most reads under way. Each holds an answer of the API server, and a connection to it.
+const UNDER_WAY: usize = 8;
 
-impl Default for OwnerReadLimits {
-    fn default() -> Self {
-        Self {
-            under_way: 8,
-            waiting: 256,
-            waiting_each: 32,
-            time: Duration::from_secs(1),
-        }
-    }
-}
+/// The most pods that wait for a read or for its answer.
+const WAITING: usize = 256;
+
+/// The most of them that are of one namespace. KubeRay makes the pods of a cluster one after the other, so that a
+/// namespace has about as many as it has clusters that grow at the moment.
+const WAITING_EACH: usize = 32;
+
+/// The longest wait of a pod.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// The time after a failure in which no further ones are logged.
 const SILENCE: Duration = Duration::from_mins(5);
@@ -130,7 +118,6 @@ const SILENCE: Duration = Duration::from_mins(5);
 #[derive(Debug)]
 pub struct OwnerReads {
     reader: Arc<dyn OwnerReader>,
-    limits: OwnerReadLimits,
     turns: FairSemaphore,
     /// Of each namespace, the value that each of its waiting pods holds a clone of, so that the clones are their number.
     waiting: Mutex<HashMap<Arc<str>, Weak<()>>>,
@@ -139,11 +126,10 @@ pub struct OwnerReads {
 
 impl OwnerReads {
     /// Reads by `reader`.
-    pub fn new(reader: Arc<dyn OwnerReader>, limits: OwnerReadLimits) -> Self {
+    pub fn new(reader: Arc<dyn OwnerReader>) -> Self {
         Self {
             reader,
-            limits,
-            turns: FairSemaphore::new(limits.under_way),
+            turns: FairSemaphore::new(UNDER_WAY),
             waiting: Mutex::default(),
             warned: Mutex::default(),
         }
@@ -156,7 +142,7 @@ impl OwnerReads {
         deadline: Instant,
     ) -> Result<Option<OwnerCluster>, OwnerUnread> {
         let start = Instant::now();
-        let until = deadline.min(start + self.limits.time);
+        let until = deadline.min(start + LONGEST_WAIT);
         let read = match self.place(&owner.namespace) {
             None => Err(OwnerUnread::TooMany),
             Some(_place) => {
@@ -181,7 +167,7 @@ impl OwnerReads {
         self.reader.now()
     }
 
-    /// Whether to warn of a failure: once in a while, and not for each pod.
+    /// Allows one warning of failures in a while, and not one for each pod.
     fn is_to_warn(&self) -> bool {
         let now = Instant::now();
         let mut warned = lock(&self.warned);
@@ -200,7 +186,7 @@ impl OwnerReads {
         let place = waiting.get(namespace).and_then(Weak::upgrade);
         let place = place.unwrap_or_default();
         // The place itself counts already.
-        if all >= self.limits.waiting || Arc::strong_count(&place) > self.limits.waiting_each {
+        if all >= WAITING || Arc::strong_count(&place) > WAITING_EACH {
             return None;
         }
         waiting.insert(namespace.clone(), Arc::downgrade(&place));
@@ -239,7 +225,7 @@ mod tests {
 
     fn reads(takes_ms: u64) -> OwnerReads {
         let reader = Slow(Duration::from_millis(takes_ms));
-        OwnerReads::new(Arc::new(reader), OwnerReadLimits::default())
+        OwnerReads::new(Arc::new(reader))
     }
 
     fn owner(namespace: &str) -> OwnerName {

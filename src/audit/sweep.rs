@@ -16,7 +16,7 @@ use super::{AuditOptions, fail_closed, reports, status};
 use crate::apiserver::Informers;
 use crate::apiserver::backoff::Backoff;
 use crate::object_audit;
-use crate::object_audit::Judged;
+use crate::object_audit::AuditedObject;
 use crate::policy::EffectivePolicy;
 use crate::ray::{Kind, RayObject};
 use crate::telemetry::Metrics;
@@ -93,7 +93,7 @@ fn judge(
     kind: Kind,
     mut object: ChangedPart<Value, Nothing>,
     current: &EffectivePolicy,
-) -> Option<Arc<Judged>> {
+) -> Option<Arc<AuditedObject>> {
     // Items of a list may lack `kind` and `apiVersion`, because the list has them for all its
     // items.
     object.kind.get_or_insert_with(|| kind.name().to_owned());
@@ -134,7 +134,7 @@ async fn outdated(
     }
 }
 
-/// Whether objects may be judged differently by `next`. Namespaces that others make and delete all the time count
+/// Finds a reason to judge objects differently by `next`. Namespaces that others make and delete all the time count
 /// only where a sweep has come to rest.
 fn is_outdated(current: &EffectivePolicy, next: &EffectivePolicy, is_calm: bool) -> bool {
     // Facts become known that were unknown when the sweep began, as after the start of the process.

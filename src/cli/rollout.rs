@@ -14,7 +14,7 @@ use super::shared::policies::PolicyArgs;
 use super::shared::settings::SettingsArgs;
 use crate::apiserver::error_chain::text;
 use crate::facts::Facts;
-use crate::object_audit::{Judged, examine, page, table};
+use crate::object_audit::{AuditedObject, examine, page, table};
 use crate::objects;
 use crate::policy::Policies;
 use crate::ray::{Kind, RayObject};
@@ -79,7 +79,7 @@ impl RolloutCommand {
             (written(&self.inputs)?, facts.unwrap_or_default(), given)
         };
         let settings = self.settings.settings();
-        let mut judged: Vec<Judged> = values
+        let mut judged: Vec<AuditedObject> = values
             .iter()
             .filter_map(RayObject::parse)
             // Nobody has to mend what goes away; the background audit leaves it out too.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::draft::settle;
-use super::{DefaultId, DefaultRule, Draft, Origin};
+use super::{DefaultId, DefaultRule, DefaultsDraft, Origin};
 use crate::quantity::Quantity;
 use crate::ray::{Fields, object_at};
 use crate::rule_page::RulePage;
@@ -19,7 +19,7 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     apply,
 };
 
-fn apply(draft: &mut Draft<'_>) {
+fn apply(draft: &mut DefaultsDraft<'_>) {
     let containers = draft.growing();
     let places = containers.flat_map(|(group, container)| {
         ["cpu", "memory"].map(|resource| (group, container, resource))

@@ -1,8 +1,8 @@
 //! DF02: `resizePolicy` of the ray container of a group that grows in place.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{DefaultId, DefaultRule, Draft, DraftEntry, Origin};
+use super::{DefaultId, DefaultRule, DefaultsDraft, Origin};
 use crate::ray::Container;
 use crate::rule_page::RulePage;
 
@@ -17,7 +17,7 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     apply,
 };
 
-fn apply(draft: &mut Draft<'_>) {
+fn apply(draft: &mut DefaultsDraft<'_>) {
     for (group, container) in draft.growing() {
         let before = draft.growing_before(group);
         let has_entry = |container: Container<'_>, resource: &str| {
@@ -33,13 +33,10 @@ fn apply(draft: &mut Draft<'_>) {
                 None => Origin::Fresh,
                 Some(old) => has_entry(old, resource).then_some(Origin::CarriedOver)?,
             };
-            Some(DraftEntry {
-                name: resource,
-                value: json!("NotRequired"),
-                item: json!({"resourceName": resource, "restartPolicy": "NotRequired"}),
-                origin,
-            })
+            Some((resource, json!("NotRequired"), origin))
         });
-        draft.extend(DEFAULT.id, group, "resizePolicy", entries.collect());
+        let item =
+            |name: &str, value: &Value| json!({"resourceName": name, "restartPolicy": value});
+        draft.extend(DEFAULT.id, group, "resizePolicy", entries.collect(), item);
     }
 }

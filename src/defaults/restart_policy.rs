@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::autoscaler_version::wants_v2;
 use super::draft::{autoscaled, settle};
-use super::{DefaultId, DefaultRule, Draft};
+use super::{DefaultId, DefaultRule, DefaultsDraft};
 use crate::policy::Settings;
 use crate::ray::{AutoscalerVersion, Cluster, RayObject};
 use crate::rule_page::RulePage;
@@ -24,7 +24,7 @@ pub static DEFAULT: DefaultRule = DefaultRule {
 
 const KEY: &str = "restartPolicy";
 
-fn apply(draft: &mut Draft<'_>) {
+fn apply(draft: &mut DefaultsDraft<'_>) {
     let Some(cluster) = restarting(draft.object, draft.settings) else {
         return;
     };

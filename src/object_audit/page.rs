@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use crate::object_audit::table::shown;
-use crate::object_audit::{AuditTally, Judged};
+use crate::object_audit::{AuditTally, AuditedObject};
 use crate::report::html::{document, escaped};
 use crate::rules;
 
 /// The page. `title` says which objects were audited, and when.
-pub fn html(judged: &[Judged], title: &str) -> String {
+pub fn html(judged: &[AuditedObject], title: &str) -> String {
     let tally = AuditTally::of(judged);
     let mut out = format!(
         "<p>{} Ray objects: <b>{}</b> would be denied if they were created now, <b>{}</b> more if \

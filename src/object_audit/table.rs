@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::object_audit::{AuditTally, Judged};
+use crate::object_audit::{AuditTally, AuditedObject};
 use crate::policy::Mode;
 use crate::report::json::pretty;
 use crate::rules;
 
 /// The table: for each rule, how many objects are denied, and how many would be if it were
 /// enforced.
-pub fn text(judged: &[Judged]) -> String {
+pub fn text(judged: &[AuditedObject]) -> String {
     let tally = AuditTally::of(judged);
     let mut out = String::new();
     let _ = writeln!(
@@ -45,14 +45,14 @@ pub fn text(judged: &[Judged]) -> String {
 }
 
 /// All results as JSON, for programs.
-pub fn json(judged: &[Judged]) -> String {
+pub fn json(judged: &[AuditedObject]) -> String {
     let tally = AuditTally::of(judged);
     let rules: Vec<Value> = tally
         .rules
         .iter()
         .map(|(rule, counts)| {
             let of_rule =
-                |judged: &&Judged| judged.findings.iter().any(|found| found.rule == *rule);
+                |judged: &&AuditedObject| judged.findings.iter().any(|found| found.rule == *rule);
             let objects: Vec<String> = judged
                 .iter()
                 .filter(of_rule)
@@ -100,8 +100,8 @@ pub fn json(judged: &[Judged]) -> String {
     }))
 }
 
-/// Whether any object is denied, or would be if everything were enforced.
-pub fn denies_anybody(judged: &[Judged]) -> bool {
+/// Finds an object that is denied, or would be if everything were enforced.
+pub fn denies_anybody(judged: &[AuditedObject]) -> bool {
     judged
         .iter()
         .any(|judged| judged.is_denied() || judged.would_be_denied())
@@ -120,14 +120,14 @@ pub(crate) fn shown(mode: Mode) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::object_audit::Found;
+    use crate::object_audit::AuditFinding;
     use crate::objects::Identity;
     use crate::ray::Kind;
     use crate::rule_id::RuleId;
 
     #[test]
     fn names_of_files_cannot_control_the_terminal() {
-        let found = Found {
+        let found = AuditFinding {
             rule: RuleId(105),
             mode: Mode::Enforce,
             enforced: Mode::Enforce,
@@ -135,7 +135,7 @@ mod tests {
             policy: None,
             message: String::new(),
         };
-        let table = text(&[Judged {
+        let table = text(&[AuditedObject {
             object: Identity {
                 kind: Kind::RayCluster,
                 namespace: Some("a\nb".to_owned()),

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::object_audit::Judged;
+use crate::object_audit::AuditedObject;
 use crate::objects::Identity;
 use crate::policy::Mode;
 use crate::policy::resource::RuleCount;
@@ -42,7 +42,7 @@ pub struct OffendingObject {
 
 impl AuditTally {
     /// Adds up the results of objects.
-    pub fn of<'a>(objects: impl IntoIterator<Item = &'a Judged>) -> Self {
+    pub fn of<'a>(objects: impl IntoIterator<Item = &'a AuditedObject>) -> Self {
         let mut tally = Self::default();
         for judged in objects {
             tally.add(judged);
@@ -51,7 +51,7 @@ impl AuditTally {
     }
 
     /// Adds the results of one object.
-    pub fn add(&mut self, judged: &Judged) {
+    pub fn add(&mut self, judged: &AuditedObject) {
         self.objects += 1;
         self.denied += i64::from(judged.is_denied());
         self.would_deny += i64::from(judged.would_be_denied());
@@ -109,12 +109,12 @@ impl AuditTally {
 
 #[cfg(test)]
 mod tests {
-    use crate::object_audit::Found;
+    use crate::object_audit::AuditFinding;
     use crate::object_audit::tally::*;
     use crate::ray::Kind;
 
-    fn judged(name: &str, findings: &[(u16, Mode, Mode, bool)]) -> Judged {
-        Judged {
+    fn judged(name: &str, findings: &[(u16, Mode, Mode, bool)]) -> AuditedObject {
+        AuditedObject {
             object: Identity {
                 kind: Kind::RayCluster,
                 namespace: Some("n".to_owned()),
@@ -124,7 +124,7 @@ mod tests {
             policies: Vec::new(),
             findings: findings
                 .iter()
-                .map(|&(rule, mode, enforced, exempt)| Found {
+                .map(|&(rule, mode, enforced, exempt)| AuditFinding {
                     rule: RuleId(rule),
                     mode,
                     enforced,
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn only_the_worst_are_named() {
-        let many: Vec<Judged> = (0..100)
+        let many: Vec<AuditedObject> = (0..100)
             .map(|index| {
                 let count = usize::from(index == 77) + 1;
                 judged(

@@ -6,7 +6,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use crate::facts::Facts;
-use crate::policy::{Policies, Policy, Scope};
+use crate::policy::resource::Match;
+use crate::policy::selector::is_any;
+use crate::policy::{Policies, Policy};
 use crate::quantity::Quantity;
 use crate::ray::Kind;
 use crate::raypolicy::PolicyFault;
@@ -89,26 +91,19 @@ fn unlimited(limit: &str, policy: &Policy, others: &[&Policy], facts: &Facts) ->
         .collect()
 }
 
-/// Whether `base` matches all objects of its kinds in the namespaces of `policy`.
+/// Checks that `base` matches all objects of its kinds in the namespaces of `policy`.
 fn is_base(base: &Policy, policy: &Policy, facts: &Facts) -> bool {
     chosen(&base.scope).is_none() && policy.scope.is_within_namespaces_of(&base.scope, facts)
 }
 
 /// The condition of a scope that authors of objects control, if there is one. They do not control
 /// the namespace.
-fn chosen(scope: &Scope) -> Option<&'static str> {
-    if scope
-        .object
-        .as_ref()
-        .is_some_and(|labels| !labels.is_empty())
-    {
+fn chosen(scope: &Match) -> Option<&'static str> {
+    let selector = scope.object_selector.as_ref();
+    if selector.is_some_and(|selector| !selector.is_empty()) {
         return Some("objectSelector");
     }
-    let any = scope.names.is_empty()
-        || scope
-            .names
-            .iter()
-            .any(crate::policy::selector::Pattern::is_any);
+    let any = scope.names.is_empty() || scope.names.iter().any(|pattern| is_any(pattern));
     (!any).then_some("names")
 }
 

@@ -18,7 +18,7 @@ pub(super) enum SchemaType {
     Text(Vec<&'static str>),
     Integer {
         least: Option<i64>,
-        /// Whether KubeRay reads it into 32 bits.
+        /// KubeRay reads it into 32 bits.
         is_short: bool,
     },
     Number,

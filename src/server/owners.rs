@@ -1,7 +1,5 @@
 //! Reading the RayCluster that owns a new pod.
 
-use std::sync::Arc;
-
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use kube::Client;
@@ -20,18 +18,15 @@ use crate::initial_size::OwnerCluster;
 /// The largest answer: annotations have 256 KiB at the most, and fields that say who manages what seldom as much.
 const LARGEST: usize = 1 << 20;
 
-/// Reads from the API server itself, and not from what the process watches: the sizes are written milliseconds before
-/// the pod is made. Nor through the gate, at which what scales clusters waits its turn: a pod waits for this, and
-/// [`OwnerReads`](crate::admission::new_pods::OwnerReads) bounds how many are read at a time.
-#[derive(Debug)]
-pub struct Owners(pub Arc<HomeCluster>);
-
-impl OwnerReader for Owners {
+// Reads from the API server itself, and not from what the process watches: the sizes are written milliseconds before
+// the pod is made. Nor through the gate, at which what scales clusters waits its turn: a pod waits for this, and
+// `OwnerReads` bounds how many are read at a time.
+impl OwnerReader for HomeCluster {
     fn read(
         &self,
         owner: OwnerName,
     ) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>> {
-        let client = self.0.api().map(ApiServer::client);
+        let client = self.api().map(ApiServer::client);
         async move {
             let client = client.ok_or(OwnerUnread::NoApiServer)?;
             match ask(client, owner).await {
@@ -44,7 +39,7 @@ impl OwnerReader for Owners {
     }
 
     fn now(&self) -> f64 {
-        let time = self.0.api().map(ApiServer::time);
+        let time = self.api().map(ApiServer::time);
         time.unwrap_or_default().now()
     }
 }
@@ -52,7 +47,7 @@ impl OwnerReader for Owners {
 /// Asks the API server.
 async fn ask(client: Client, owner: OwnerName) -> Result<OwnerCluster, PageFault> {
     #[derive(Deserialize)]
-    struct Object {
+    struct StoredCluster {
         metadata: OwnerCluster,
     }
     let OwnerName { namespace, name } = &owner;
@@ -67,7 +62,7 @@ async fn ask(client: Client, owner: OwnerName) -> Result<OwnerCluster, PageFault
     let answer = client.send(request).await;
     let answer = answer.map_err(|error| pages::no_answer(&error))?;
     let body = pages::whole(pages::accepted(answer).await?, LARGEST).await?;
-    let object: Object =
+    let stored: StoredCluster =
         serde_json::from_slice(&body).map_err(|_| PageFault::Malformed("RayCluster"))?;
-    Ok(object.metadata)
+    Ok(stored.metadata)
 }

@@ -26,8 +26,8 @@ pub use write::write;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use indented::Indented;
-use tree::{MAX_NODES, Reader, Tree};
+use indented::IndentedCopy;
+use tree::{DocumentReader, MAX_NODES, Tree};
 
 /// One document of a manifest.
 #[derive(Debug)]
@@ -56,16 +56,19 @@ pub fn read(text: &str) -> Vec<Result<Document, YamlFault>> {
     let start = Position::default();
     if let Some(parts) = json_parts(text) {
         for (start, part) in parts {
-            let reader = Reader::new(start, part, MAX_NODES).lenient();
+            let reader = DocumentReader::new(start, part, MAX_NODES, true);
             read_part(reader, &mut documents);
         }
     } else {
-        read_part(Reader::new(start, text, MAX_NODES), &mut documents);
+        read_part(
+            DocumentReader::new(start, text, MAX_NODES, false),
+            &mut documents,
+        );
         if documents.last().is_some_and(Result::is_err)
-            && let Some(indented) = Indented::of(text)
+            && let Some(indented) = IndentedCopy::of(text)
         {
             documents.clear();
-            let reader = Reader::new(start, &indented.text, MAX_NODES);
+            let reader = DocumentReader::new(start, &indented.text, MAX_NODES, false);
             read_part(reader, &mut documents);
             for document in &mut documents {
                 match document {
@@ -110,7 +113,7 @@ pub fn template_hint(text: &str) -> Option<&'static str> {
     }
 }
 
-fn read_part(reader: Reader<'_>, documents: &mut Vec<Result<Document, YamlFault>>) {
+fn read_part(reader: DocumentReader<'_>, documents: &mut Vec<Result<Document, YamlFault>>) {
     for tree in reader {
         documents.push(tree.and_then(|tree| {
             let (value, overwritten) = value::of(&tree)?;

@@ -1,7 +1,7 @@
 //! The place of a value in a text.
 
 use super::position::Span;
-use super::tree::{Content, Tree, TreeNode, TreeNodeId};
+use super::tree::{NodeContent, Tree, TreeNode, TreeNodeId};
 
 /// The place to underline for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,13 +32,13 @@ pub(super) fn find(tree: &Tree, pointer: &str) -> YamlPlace {
 /// A scalar is shown itself; of a list or mapping the key that leads to it, or its beginning.
 fn shown(tree: &Tree, node: &TreeNode, key: Option<&TreeNode>) -> Span {
     let first_key = || match &node.content {
-        Content::Mapping(entries) => tree.get(entries.first()?.0),
+        NodeContent::Mapping(entries) => tree.get(entries.first()?.0),
         _ => None,
     };
     match (&node.content, key.or_else(first_key)) {
-        (Content::Scalar(_), _) if node.span.start != node.span.end => node.span,
+        (NodeContent::Scalar(_), _) if node.span.start != node.span.end => node.span,
         (_, Some(key)) => key.span,
-        (Content::Scalar(_), None) => node.span,
+        (NodeContent::Scalar(_), None) => node.span,
         (_, None) => Span {
             start: node.span.start,
             end: node.span.start,
@@ -49,11 +49,11 @@ fn shown(tree: &Tree, node: &TreeNode, key: Option<&TreeNode>) -> Span {
 /// The key (in a mapping) and the value one step down.
 fn child(tree: &Tree, node: &TreeNode, step: &str) -> Option<(Option<TreeNodeId>, TreeNodeId)> {
     match &tree.resolved(node)?.content {
-        Content::Sequence(items) => Some((None, *items.get(step.parse::<usize>().ok()?)?)),
-        Content::Mapping(entries) => {
+        NodeContent::Sequence(items) => Some((None, *items.get(step.parse::<usize>().ok()?)?)),
+        NodeContent::Mapping(entries) => {
             entry(tree, entries, step).map(|(key, value)| (Some(key), value))
         }
-        Content::Scalar(_) | Content::Alias(_) => None,
+        NodeContent::Scalar(_) | NodeContent::Alias(_) => None,
     }
 }
 
@@ -64,7 +64,7 @@ fn entry(
     step: &str,
 ) -> Option<(TreeNodeId, TreeNodeId)> {
     entries.iter().rev().find_map(|(key, value)| {
-        let Content::Scalar(scalar) = &tree.resolved(tree.get(*key)?)?.content else {
+        let NodeContent::Scalar(scalar) = &tree.resolved(tree.get(*key)?)?.content else {
             return None;
         };
         if scalar.is_merge() {
@@ -77,10 +77,10 @@ fn entry(
 /// The entry that a `<<` brings; of several mappings the first that has it.
 fn merged(tree: &Tree, source: &TreeNode, step: &str) -> Option<(TreeNodeId, TreeNodeId)> {
     match &tree.resolved(source)?.content {
-        Content::Mapping(entries) => entry(tree, entries, step),
-        Content::Sequence(items) => items
+        NodeContent::Mapping(entries) => entry(tree, entries, step),
+        NodeContent::Sequence(items) => items
             .iter()
             .find_map(|item| merged(tree, tree.get(*item)?, step)),
-        Content::Scalar(_) | Content::Alias(_) => None,
+        NodeContent::Scalar(_) | NodeContent::Alias(_) => None,
     }
 }

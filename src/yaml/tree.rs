@@ -10,13 +10,12 @@ use super::position::{Position, Span};
 use super::scalar::{Scalar, TagType, resolve};
 use super::strict;
 
-/// A node's number in its [`Tree`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TreeNodeId(u32);
+/// A node's number in its [`Tree`]; of 32 bits, because a document may have two million nodes.
+pub(super) type TreeNodeId = u32;
 
 /// The content of a node.
 #[derive(Debug)]
-pub(super) enum Content {
+pub(super) enum NodeContent {
     Scalar(Scalar),
     Sequence(Vec<TreeNodeId>),
     Mapping(Vec<(TreeNodeId, TreeNodeId)>),
@@ -27,7 +26,7 @@ pub(super) enum Content {
 #[derive(Debug)]
 pub(super) struct TreeNode {
     pub(super) span: Span,
-    pub(super) content: Content,
+    pub(super) content: NodeContent,
 }
 
 /// A document as written.
@@ -43,7 +42,7 @@ impl Tree {
     }
 
     pub(super) fn get(&self, id: TreeNodeId) -> Option<&TreeNode> {
-        self.nodes.get(id.0 as usize)
+        self.nodes.get(id as usize)
     }
 
     /// Moves every node to another place.
@@ -56,7 +55,7 @@ impl Tree {
     /// The target of an alias, else the node itself.
     pub(super) fn resolved<'a>(&'a self, node: &'a TreeNode) -> Option<&'a TreeNode> {
         match node.content {
-            Content::Alias(target) => self.get(target),
+            NodeContent::Alias(target) => self.get(target),
             _ => Some(node),
         }
     }
@@ -67,38 +66,33 @@ impl Tree {
 pub(super) const MAX_NODES: usize = 2_000_000;
 
 /// Reads one document after the other.
-pub(super) struct Reader<'a> {
+pub(super) struct DocumentReader<'a> {
     parser: Parser<'a, StrInput<'a>>,
     text: &'a str,
     start: Position,
     /// The number of nodes that may still come.
-    left: usize,
+    remaining: usize,
     /// The end of the document before this, in the text.
-    ended: usize,
+    previous_end: usize,
     /// The text is JSON, of which kubectl's YAML reader sees nothing.
     lenient: bool,
     done: bool,
 }
 
-impl<'a> Reader<'a> {
-    /// `start` is where `text` begins in the file; `limit` bounds the nodes of all its documents.
-    pub(super) fn new(start: Position, text: &'a str, limit: usize) -> Self {
+impl<'a> DocumentReader<'a> {
+    /// `start` is where `text` begins in the file; `limit` bounds the nodes of all its documents. A `lenient` one
+    /// accepts what YAML allows, even if kubectl does not.
+    pub(super) fn new(start: Position, text: &'a str, limit: usize, lenient: bool) -> Self {
         let options = granit_parser::options! { emit_comments: false, emit_anchor_events: true };
         Self {
             parser: Parser::new_from_str_with_options(text, options),
             text,
             start,
-            left: limit,
-            ended: 0,
-            lenient: false,
+            remaining: limit,
+            previous_end: 0,
+            lenient,
             done: false,
         }
-    }
-
-    /// Accepts what YAML allows, even if kubectl does not.
-    pub(super) fn lenient(mut self) -> Self {
-        self.lenient = true;
-        self
     }
 
     /// The offset in the text of a point of the file.
@@ -109,7 +103,7 @@ impl<'a> Reader<'a> {
     /// The fault of a document's beginning, which is at `span`.
     fn beginning(&self, span: Span) -> Option<YamlFault> {
         let at = self.offset(span.start);
-        strict::between(self.start, self.text, self.ended..at)
+        strict::between(self.start, self.text, self.previous_end..at)
             .or_else(|| strict::separator(self.start, self.text, at))
             .filter(|_| !self.lenient)
     }
@@ -147,25 +141,25 @@ impl<'a> Reader<'a> {
         let mut builder = Builder::default();
         while let Some((event, span)) = self.event()? {
             if matches!(event, Event::DocumentEnd) {
-                let part = self.ended..self.offset(span.end);
-                self.ended = part.end;
+                let part = self.previous_end..self.offset(span.end);
+                self.previous_end = part.end;
                 match strict::tab(self.start, self.text, part, &builder.covered) {
                     Some(fault) if !self.lenient => return Err(fault),
                     _ => break,
                 }
             }
             builder.take(event, span)?;
-            if builder.tree.nodes.len() > self.left {
+            if builder.tree.nodes.len() > self.remaining {
                 let reason = "there are more values than any manifest has";
                 return Err(YamlFault::new(span.start, reason, "split the file"));
             }
         }
-        self.left -= builder.tree.nodes.len();
+        self.remaining -= builder.tree.nodes.len();
         Ok(builder.tree)
     }
 }
 
-impl Iterator for Reader<'_> {
+impl Iterator for DocumentReader<'_> {
     type Item = Result<Tree, YamlFault>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -209,13 +203,13 @@ impl Builder {
                 if span.start.line != span.end.line {
                     self.covered.push(span.start.offset..span.end.offset);
                 }
-                self.add(Content::Scalar(scalar), span, anchor);
+                self.add(NodeContent::Scalar(scalar), span, anchor);
             }
             Event::SequenceStart(style, anchor, _) => {
-                self.open(Content::Sequence(Vec::new()), (span, style), anchor);
+                self.open(NodeContent::Sequence(Vec::new()), (span, style), anchor);
             }
             Event::MappingStart(style, anchor, _) => {
-                self.open(Content::Mapping(Vec::new()), (span, style), anchor);
+                self.open(NodeContent::Mapping(Vec::new()), (span, style), anchor);
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
             Event::Anchor(_, name) => {
@@ -227,14 +221,14 @@ impl Builder {
                 let Some(target) = self.anchors.get(&anchor) else {
                     return Err(YamlFault::syntax(span.start, "an alias without its anchor"));
                 };
-                self.add(Content::Alias(*target), span, 0);
+                self.add(NodeContent::Alias(*target), span, 0);
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn open(&mut self, content: Content, (span, style): (Span, StructureStyle), anchor: usize) {
+    fn open(&mut self, content: NodeContent, (span, style): (Span, StructureStyle), anchor: usize) {
         let id = self.add(content, span, anchor);
         self.open.push((id, None));
         match &mut self.flow {
@@ -257,9 +251,9 @@ impl Builder {
         *depth = depth.saturating_sub(1);
     }
 
-    fn add(&mut self, content: Content, span: Span, anchor: usize) -> TreeNodeId {
+    fn add(&mut self, content: NodeContent, span: Span, anchor: usize) -> TreeNodeId {
         // MAX_NODES is far below u32::MAX.
-        let id = TreeNodeId(u32::try_from(self.tree.nodes.len()).unwrap_or(u32::MAX));
+        let id = TreeNodeId::try_from(self.tree.nodes.len()).unwrap_or(TreeNodeId::MAX);
         self.tree.nodes.push(TreeNode { span, content });
         if anchor != 0 {
             self.anchors.insert(anchor, id);
@@ -275,11 +269,11 @@ impl Builder {
         match self
             .tree
             .nodes
-            .get_mut(parent.0 as usize)
+            .get_mut(*parent as usize)
             .map(|node| &mut node.content)
         {
-            Some(Content::Sequence(items)) => items.push(id),
-            Some(Content::Mapping(entries)) => match key.take() {
+            Some(NodeContent::Sequence(items)) => items.push(id),
+            Some(NodeContent::Mapping(entries)) => match key.take() {
                 Some(key) => entries.push((key, id)),
                 None => *key = Some(id),
             },
@@ -296,12 +290,12 @@ fn scalar(
     tag: Option<&Tag>,
     span: Span,
 ) -> Result<Scalar, YamlFault> {
-    let wanted = match tag {
-        Some(tag) => wanted(tag),
+    let expected = match tag {
+        Some(tag) => type_of(tag),
         None if style == ScalarStyle::Plain => TagType::Any,
         None => TagType::Text,
     };
-    resolve(text, wanted).ok_or_else(|| {
+    resolve(text, expected).ok_or_else(|| {
         let tag = tag.map(Tag::original).unwrap_or_default();
         let shown = crate::text::shown_text(text);
         let remedy = "remove the tag or write a value of its type";
@@ -313,7 +307,7 @@ fn scalar(
     })
 }
 
-fn wanted(tag: &Tag) -> TagType {
+fn type_of(tag: &Tag) -> TagType {
     let namespaced = tag.suffix_in_namespace("tag:yaml.org,2002:");
     match namespaced.as_deref() {
         Some("bool") => TagType::Bool,

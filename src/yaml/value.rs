@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::fault::{MAX_BYTES, YamlFault};
-use super::tree::{Content, Tree, TreeNode, TreeNodeId};
+use super::tree::{NodeContent, Tree, TreeNode, TreeNodeId};
 
 /// Deepest nesting, aliases followed; the API server itself stops at less than that.
 const MAX_DEPTH: usize = 512;
@@ -46,7 +46,7 @@ impl Expander<'_> {
     fn value(&mut self, node: &TreeNode) -> Result<Value, YamlFault> {
         self.enter(node)?;
         let value = match &node.content {
-            Content::Scalar(scalar) => scalar.value().ok_or_else(|| {
+            NodeContent::Scalar(scalar) => scalar.value().ok_or_else(|| {
                 let reason = "JSON has no infinite and no undefined numbers";
                 YamlFault::new(
                     node.span.start,
@@ -54,9 +54,9 @@ impl Expander<'_> {
                     "write a finite number or a text in quotes",
                 )
             }),
-            Content::Sequence(items) => items.iter().map(|item| self.item(*item)).collect(),
-            Content::Mapping(entries) => self.mapping(entries).map(Value::Object),
-            Content::Alias(target) => self.alias(node, *target, Self::value),
+            NodeContent::Sequence(items) => items.iter().map(|item| self.item(*item)).collect(),
+            NodeContent::Mapping(entries) => self.mapping(entries).map(Value::Object),
+            NodeContent::Alias(target) => self.alias(node, *target, Self::value),
         };
         self.depth -= 1;
         value
@@ -74,7 +74,7 @@ impl Expander<'_> {
             return Ok(());
         }
         self.aliased += 1;
-        if let Content::Scalar(super::scalar::Scalar::Text(text)) = &node.content {
+        if let NodeContent::Scalar(super::scalar::Scalar::Text(text)) = &node.content {
             self.copied += text.len();
         }
         if self.aliased > MAX_ALIASED || self.copied > MAX_BYTES {
@@ -153,7 +153,7 @@ impl Expander<'_> {
 
     /// The key as text; `None` for `<<`.
     fn key(&mut self, node: &TreeNode) -> Result<Option<String>, YamlFault> {
-        let Some(Content::Scalar(scalar)) = self.tree.resolved(node).map(|node| &node.content)
+        let Some(NodeContent::Scalar(scalar)) = self.tree.resolved(node).map(|node| &node.content)
         else {
             let reason = "a key cannot be a list or a mapping";
             return Err(YamlFault::new(
@@ -162,7 +162,7 @@ impl Expander<'_> {
                 "write a text, in quotes if need be",
             ));
         };
-        if scalar.is_merge() && matches!(node.content, Content::Scalar(_)) {
+        if scalar.is_merge() && matches!(node.content, NodeContent::Scalar(_)) {
             return Ok(None);
         }
         scalar
@@ -184,7 +184,7 @@ impl Expander<'_> {
             return Ok(());
         };
         let sources = match &node.content {
-            Content::Sequence(items) => items.as_slice(),
+            NodeContent::Sequence(items) => items.as_slice(),
             _ => std::slice::from_ref(&source),
         };
         // Of several mappings the first that has a key wins.
@@ -195,7 +195,7 @@ impl Expander<'_> {
         {
             let target = self.tree.resolved(source);
             let is_mapping =
-                target.is_some_and(|target| matches!(target.content, Content::Mapping(_)));
+                target.is_some_and(|target| matches!(target.content, NodeContent::Mapping(_)));
             let merged = is_mapping.then(|| self.value(source)).transpose()?;
             let Some(Value::Object(merged)) = merged else {
                 let reason = "<< takes a mapping or a list of mappings";

@@ -17,9 +17,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::BoxFuture;
 use http_body_util::BodyExt as _;
-use rayfit::admission::new_pods::{
-    OwnerName, OwnerReadLimits, OwnerReader, OwnerReads, OwnerUnread,
-};
+use rayfit::admission::new_pods::{OwnerName, OwnerReader, OwnerReads, OwnerUnread};
 use rayfit::admission::{Admission, AdmissionLimits, router};
 use rayfit::initial_size::OwnerCluster;
 use rayfit::policy::EffectivePolicy;
@@ -160,7 +158,7 @@ pub fn serving(
 ) -> Server {
     let metrics = Arc::new(Metrics::new(Arc::default()));
     let policy = Arc::new(ArcSwap::from_pointee(policy));
-    let owners = OwnerReads::new(reader, OwnerReadLimits::default());
+    let owners = OwnerReads::new(reader);
     let admission = Admission::new(policy, metrics.clone(), limits, owners);
     Server {
         router: router(Arc::new(admission)),

@@ -65,8 +65,9 @@ impl SettingsArgs {
         if !self.allowed_modes.is_empty() {
             settings.allowed_modes = self.allowed_modes;
         }
-        settings.defaults.image = self.image;
-        settings.defaults.head_takes_no_work = self.head_takes_no_work;
+        let container = settings.defaults.rayfit_container.get_or_insert_default();
+        container.image = Some(self.image);
+        settings.defaults.head_takes_no_work = Some(self.head_takes_no_work);
         settings
     }
 }
@@ -120,8 +121,8 @@ mod tests {
         assert_eq!(settings.operators, ["me"]);
         assert_eq!(settings.kuberay, RayVersion::new(1, 8, 0));
         assert!(settings.has_gate(&MUTUAL_TLS) && !settings.has_gate(&NETWORK_POLICY));
-        assert_eq!(settings.defaults.image, "x:1");
-        assert!(settings.defaults.head_takes_no_work);
+        assert_eq!(settings.image(), "x:1");
+        assert_eq!(settings.defaults.head_takes_no_work, Some(true));
     }
 
     #[test]

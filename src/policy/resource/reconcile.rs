@@ -1,5 +1,4 @@
-//! `reconcile`: the table of settings by which clusters are scaled. Each line has the name of a setting, its
-//! type, its range and what `kubectl explain` says of it; how policies combine follows from it.
+//! `reconcile`: the table of settings by which clusters are scaled.
 //! [`RoundSettings::of`](crate::reconcile::RoundSettings::of) gives what is left out its value.
 
 use kube::KubeSchema;
@@ -7,35 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::headroom::{HeadroomSpec, Schedule};
+use super::table::settings;
 use crate::plan::Strategy;
 use crate::ray::ReconcileMode;
-
-/// Declares settings that may all be left out. A setting behind `in` is a group of others.
-macro_rules! settings {
-    ($(#[$of:meta])* pub struct $name:ident {
-        $($(#[$about:meta])* pub $field:ident: $(in $group:ident)? $($kind:ty)?,)*
-    }) => {
-        $(#[$of])*
-        #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
-        #[serde(rename_all = "camelCase")]
-        pub struct $name {
-            $($(#[$about])*
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub $field: Option<$($kind)? $($group)?>,)*
-        }
-
-        impl $name {
-            /// Writes what is set here over what is set there.
-            pub(crate) fn write_over(&self, there: &mut Self) {
-                $(if let Some(here) = &self.$field {
-                    settings!(@write here, there.$field $(, $group)?);
-                })*
-            }
-        }
-    };
-    (@write $here:ident, $there:expr) => { $there = Some($here.clone()) };
-    (@write $here:ident, $there:expr, $group:ident) => { $here.write_over($there.get_or_insert_default()) };
-}
 
 settings! {
     /// Mode and settings by which clusters are scaled.

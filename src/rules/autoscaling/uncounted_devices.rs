@@ -1,5 +1,7 @@
 //! RF236: accelerators of a group that Ray's autoscaler does not count.
 
+use serde_json::Value;
+
 use crate::ray::{Container, Group, ReconcileMode};
 use crate::rules::shared::has_claims;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
@@ -49,15 +51,9 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                 .in_mode(Mode::Warn)
                 .valued(count.to_string())
         };
-        // RF205 reports a text that cannot be read.
-        let params = group.start_param("resources");
-        let names_neuron_cores = params
-            .and_then(|value| value.as_str())
-            .is_some_and(|text| text.contains("neuron_cores"))
-            || group
-                .resources()
-                .is_some_and(|map| map.contains_key("neuron_cores"));
-        if let (Some((kind, resource, count)), false) = (neuron.first(), names_neuron_cores) {
+        if let Some((kind, resource, count)) = neuron.first()
+            && !names_neuron_cores(group)
+        {
             let (cores, note) = match kind {
                 DeviceKind::NeuronCore => (*count, ""),
                 _ => (
@@ -86,7 +82,11 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         };
         if let Some((_, resource, count)) = gpus.first() {
             findings.push(finding(resource, *count, "GPUs", write_gpus(*count)));
-        } else if devices.is_empty() && has_claims(&container) && !has_map && params.is_none() {
+        } else if devices.is_empty()
+            && has_claims(&container)
+            && !has_map
+            && group.start_param("resources").is_none()
+        {
             // The claims may be for the resources of other kinds that an author names.
             let path = group.ray_container_path().key("resources").key("claims");
             let fix = format!(
@@ -129,7 +129,16 @@ impl DeviceKind {
     }
 }
 
-/// Whether a group has GPUs that Ray's autoscaler counts.
+/// Names the cores of Neuron devices in `resources`, of the group or of its start parameters.
+fn names_neuron_cores(group: &Group<'_>) -> bool {
+    // RF205 reports a text that cannot be read.
+    let params = group.start_param("resources").and_then(Value::as_str);
+    let resources = group.resources();
+    params.is_some_and(|text| text.contains("neuron_cores"))
+        || resources.is_some_and(|map| map.contains_key("neuron_cores"))
+}
+
+/// Has GPUs that Ray's autoscaler counts.
 fn counts_gpus(group: &Group<'_>, container: &Container<'_>) -> bool {
     let is_whole = |resource: &String| {
         let count = container.limit(resource);

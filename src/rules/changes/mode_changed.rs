@@ -54,7 +54,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         .new
         .autoscaler_option("image")
         .and_then(|v| v.as_str());
-    let is_ours = image == Some(&subject.settings.defaults.image);
+    let is_ours = image == Some(subject.settings.image());
     let first = match change.new.autoscaler_option("resources") {
         _ if after != ReconcileMode::Ray || !is_ours => "",
         // The resources that DF06 fills in beside the image are too small for Ray's autoscaler.

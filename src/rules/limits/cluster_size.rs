@@ -24,8 +24,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     };
     let limits = &subject.settings.limits;
     for (resource, limit) in [
-        (Resource::Cpu, &limits.cpu_per_cluster),
-        (Resource::Memory, &limits.memory_per_cluster),
+        (Resource::Cpu, &limits.max_cpu_per_cluster),
+        (Resource::Memory, &limits.max_memory_per_cluster),
     ] {
         let Some(limit) = limit else {
             continue;

@@ -21,7 +21,7 @@ pub static RULE: Rule = Rule {
 const KEY: &str = "idleTimeoutSeconds";
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let limit = subject.settings.limits.idle_timeout_seconds.as_ref();
+    let limit = subject.settings.limits.max_idle_timeout_seconds.as_ref();
     let (Some(limit), Some(cluster)) = (limit, subject.autoscaled()) else {
         return;
     };

@@ -24,8 +24,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     };
     let limits = &subject.settings.limits;
     let limits = [
-        (Resource::Cpu, &limits.cpu_per_pod),
-        (Resource::Memory, &limits.memory_per_pod),
+        (Resource::Cpu, &limits.max_cpu_per_pod),
+        (Resource::Memory, &limits.max_memory_per_pod),
     ];
     let pairs = cluster
         .groups()

@@ -38,7 +38,7 @@ impl DnsName {
     }
 }
 
-/// Whether `text` is a part of a name, between dots: lower-case letters, digits and inner dashes.
+/// Recognizes a part of a name, between dots: lower-case letters, digits and inner dashes.
 pub(crate) fn is_part(text: &str) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = text.as_bytes();

@@ -162,14 +162,15 @@ fn conditions(faults: &[PolicyFault], policy: Option<&Policy>, now: Timestamp) -
         texts.push("the whole policy is in force".to_owned());
     }
     let mut conditions = vec![condition("Ready", status, reason, &texts)];
-    let ended = policy.into_iter().flat_map(|policy| policy.ended(now));
-    let texts = ended.map(|exemption| {
+    let exemptions = policy.into_iter().flat_map(|policy| &policy.exemptions);
+    let expired = exemptions.filter(|exemption| !exemption.is_in_force(now));
+    let texts = expired.map(|exemption| {
         let Exemption {
             index,
             ticket,
             expires,
             ..
-        } = exemption;
+        } = exemption.as_ref();
         let ticket = ticket.as_deref().unwrap_or("no ticket");
         format!("spec.exemptions[{index}] ({ticket}) ended at {expires}: renew or remove it")
     });

@@ -118,7 +118,12 @@ async fn outdated(
     (board, began): (&Board, Instant),
 ) {
     // Exemptions end by the wall clock, which may be set meanwhile.
-    let end = current.policies.next_end(now());
+    let exemptions = current
+        .policies
+        .iter()
+        .flat_map(|policy| &policy.exemptions);
+    let ends = exemptions.map(|exemption| exemption.expires);
+    let end = ends.filter(|end| *end > now()).min();
     let latest = Instant::now() + SLOW;
     // An ArcSwap tells nobody that it has changed.
     let mut look = interval(LOOK);

@@ -98,7 +98,8 @@ impl RolloutCommand {
             }
         };
         anstream::stdout().write_all(text.as_bytes())?;
-        Ok(if table::denies_anybody(&judged) {
+        let is_denied = |object: &AuditedObject| object.is_denied() || object.would_be_denied();
+        Ok(if judged.iter().any(is_denied) {
             Outcome::Denied
         } else {
             Outcome::Clean

@@ -124,6 +124,16 @@ impl Default for ManifestOptions {
     }
 }
 
+impl FailurePolicy {
+    /// The name in webhook configurations and policies.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "Ignore",
+            Self::Closed => "Fail",
+        }
+    }
+}
+
 impl ManifestOptions {
     /// This installation with a change.
     #[must_use]

@@ -100,13 +100,6 @@ pub fn json(judged: &[AuditedObject]) -> String {
     }))
 }
 
-/// Finds an object that is denied, or would be if everything were enforced.
-pub fn denies_anybody(judged: &[AuditedObject]) -> bool {
-    judged
-        .iter()
-        .any(|judged| judged.is_denied() || judged.would_be_denied())
-}
-
 /// The mode in which a finding is shown, for people.
 pub(crate) fn shown(mode: Mode) -> &'static str {
     match mode {

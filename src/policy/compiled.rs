@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::jiff::Timestamp;
-
 use super::resource::{Defaults, Limits, Match, Reconcile};
 use super::settings::ReconcileSettings;
 use super::{Exemption, Mode};
@@ -35,12 +33,4 @@ pub struct Policy {
     pub exemptions: Vec<Arc<Exemption>>,
     /// Refuse Ray objects while no webhook answers.
     pub fail_closed: Option<bool>,
-}
-
-impl Policy {
-    /// The exemptions that have ended at `now`.
-    pub fn ended(&self, now: Timestamp) -> impl Iterator<Item = &Exemption> {
-        let exemptions = self.exemptions.iter().map(Arc::as_ref);
-        exemptions.filter(move |exemption| !exemption.is_in_force(now))
-    }
 }

@@ -48,11 +48,4 @@ impl Exemption {
                 && fits(&objects.name, name_of(object))
         })
     }
-
-    /// Covers findings of `rule`.
-    pub fn is_about(&self, rule: RuleId) -> bool {
-        self.rules
-            .as_ref()
-            .is_none_or(|rules| rules.contains(&rule))
-    }
 }

@@ -22,6 +22,7 @@ pub struct Policies(Arc<[Policy]>);
 impl Policies {
     /// Puts policies into their order.
     pub fn new(mut policies: Vec<Policy>) -> Self {
+        // Names are unique, so the order does not depend on how the policies were read.
         policies.sort_by(|left, right| {
             (Reverse(left.priority), &left.name).cmp(&(Reverse(right.priority), &right.name))
         });
@@ -95,9 +96,9 @@ impl Policies {
             }
             settings.limits.take(&policy.limits, false);
             let exemptions = policy.exemptions.iter();
-            for exemption in exemptions.filter(|e| e.is_in_force(now) && e.covers(object)) {
-                settings.modes.exempt(rank, &policy.name, exemption);
-            }
+            let exemptions = exemptions.filter(|e| e.is_in_force(now) && e.covers(object));
+            let exemptions = exemptions.map(|e| (rank, policy.name.clone(), e.clone()));
+            settings.modes.exemptions.extend(exemptions);
         }
         for policy in possible {
             for rule in policy.limits.rules().map(RuleId) {
@@ -158,15 +159,6 @@ impl Policies {
     /// Shares its memory with `other`, which is a cheaper test than equality.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
-    }
-
-    /// The time after `now` at which the next exemption ends.
-    pub fn next_end(&self, now: Timestamp) -> Option<Timestamp> {
-        self.iter()
-            .flat_map(|policy| &policy.exemptions)
-            .map(|exemption| exemption.expires)
-            .filter(|end| *end > now)
-            .min()
     }
 
     /// The first policy that sets `failClosed`, which decides for all, and its value.

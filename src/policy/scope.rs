@@ -34,6 +34,7 @@ impl Match {
         object: &RayObject<'_>,
         facts: &Facts,
     ) -> bool {
+        // The cheapest condition first: each review asks this of every policy.
         self.has_kind(kind)
             && self.has_name(name)
             && self.has_labels(|key| object.label(key))

@@ -50,6 +50,7 @@ pub fn avoidable(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<Polic
             )
         });
     }
+    // Authors do not control the namespace, so only another kind avoids such a policy.
     let Some(place) = place else {
         return faults;
     };

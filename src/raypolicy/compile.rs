@@ -61,6 +61,7 @@ pub fn compile(policy: &RayPolicy) -> (Option<Policy>, Vec<PolicyFault>) {
             .enumerate()
             .filter_map(|(index, written)| exempt(written, index, &mut faults).map(Arc::new))
             .collect(),
+        // The failure policy of a webhook holds for all namespaces, so no part of them can be left out.
         fail_closed: if spec.fail_closed == Some(true) && spec.scope.is_some() {
             let problem = "applies to the whole cluster: set it in a policy without match";
             faults.add(Weight::Part, "spec.failClosed", problem);
@@ -120,6 +121,7 @@ fn limits(
     let Some(written) = written else {
         return Limits::default();
     };
+    // The schema refuses negative numbers, but a file is read without an API server.
     let count = |most: Option<i64>| {
         let policy = policy.clone();
         (most.filter(|most| *most >= 0)).map(|most| Limit { most, policy })
@@ -183,6 +185,7 @@ fn exempt(
     faults: &mut Faults,
 ) -> Option<Exemption> {
     let place = format!("spec.exemptions[{index}]");
+    // An exemption whose end cannot be read would never end, so it exempts nothing.
     let expires = written.expires.parse().map_err(|_| {
         format!(
             "{:?} is not a time: write one like 2027-01-31T00:00:00Z",

@@ -115,6 +115,7 @@ fn examine(policy: &RayPolicy, now: Timestamp) -> (Option<Policy>, Vec<PolicyFau
 /// Another policy of the same priority that disagrees about some of the same objects. Then the
 /// names of the policies decide, which is rarely intended.
 fn conflicts(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<PolicyFault> {
+    // Of unequal priorities the higher one decides, as its author meant.
     let equals = others
         .iter()
         .filter(|other| other.name != policy.name && other.priority == policy.priority);

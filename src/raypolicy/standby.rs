@@ -68,6 +68,7 @@ pub(crate) fn without_effect(written: &Reconcile, place: &str, faults: &mut Faul
     if written.strategy == Some(Strategy::Ray) {
         let problem = "has no effect, because this policy sets strategy: ray, which decides exactly \
                        as Ray does: remove one of the two";
+        // Another policy may set the strategy for some of the clusters, so it is kept.
         faults.add(Weight::Doubt, place, problem);
     }
 }

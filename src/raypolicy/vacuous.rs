@@ -25,6 +25,7 @@ pub(crate) fn vacuous(policy: &Policy, facts: &Facts) -> Vec<PolicyFault> {
         .map(AsRef::as_ref)
         .filter(|object| scope.has_namespace(&object.namespace, facts))
         .collect();
+    // Before any such object is known, a name that nothing matches says nothing.
     if objects.is_empty() {
         return Vec::new();
     }

@@ -152,6 +152,7 @@ impl SchemaWalk<'_> {
     fn remedy(&self, key: &str, value: &Value) -> Option<String> {
         let (path, here) = self.around.last()?;
         let names = || here.fields().iter().map(|field| field.name);
+        // The surest guess first: all fields inside exist here, as with a `spec` inside of a `spec`.
         let inside = value.as_object().filter(|inside| !inside.is_empty());
         if inside.is_some_and(|inside| inside.keys().all(|key| here.field(key).is_some())) {
             return Some("Move the fields in it one level up, and remove it.".to_owned());

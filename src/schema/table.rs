@@ -49,6 +49,7 @@ pub(super) struct FieldTable {
 /// A version of KubeRay with its table, which is read on first use.
 pub(super) type KubeRayRelease = (RayVersion, LazyLock<FieldTable>);
 
+// Read on first use, because most processes check no manifest, and then mostly for one version.
 static RELEASES: [KubeRayRelease; 4] = [
     (
         RayVersion::new(1, 4, 0),

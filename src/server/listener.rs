@@ -33,12 +33,6 @@ pub struct Listener {
     all_ended: mpsc::Receiver<Infallible>,
 }
 
-/// The error of a port that cannot be listened on.
-fn no_port(address: SocketAddr, error: &io::Error) -> io::Error {
-    let problem = format!("cannot listen on {address}: {error}; choose another address or port");
-    io::Error::new(error.kind(), problem)
-}
-
 /// The pause after the system refused a connection, for example because of too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -53,7 +47,11 @@ impl Listener {
             let v4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port());
             bound = TcpListener::bind(v4).await.or(bound);
         }
-        let socket = bound.map_err(|error| no_port(address, &error))?;
+        let socket = bound.map_err(|error| {
+            let problem =
+                format!("cannot listen on {address}: {error}; choose another address or port");
+            io::Error::new(error.kind(), problem)
+        })?;
         let most = most as usize;
         let (open_end, all_ended) = mpsc::channel(1);
         Ok(Self {

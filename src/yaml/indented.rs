@@ -3,7 +3,7 @@
 
 use granit_parser::{ErrorKind, Parser, ScanError};
 
-use super::position::{Position, Span};
+use super::position::Position;
 
 /// Most bytes that are parsed in search of such lines: each line needs one more look at the text.
 const MAX_PARSED: usize = 16 << 20;
@@ -48,14 +48,6 @@ impl IndentedCopy {
             copy.added.push((line, offset + count, sum));
         }
         (!copy.added.is_empty()).then_some(copy)
-    }
-
-    /// The place in the text itself of a stretch of the copy.
-    pub(super) fn original(&self, span: Span) -> Span {
-        Span {
-            start: self.position(span.start),
-            end: self.position(span.end),
-        }
     }
 
     /// The place in the text itself of a point of the copy.

@@ -64,6 +64,7 @@ pub fn read(text: &str) -> Vec<Result<Document, YamlFault>> {
             DocumentReader::new(start, text, MAX_NODES, false),
             &mut documents,
         );
+        // Indenting takes further passes over the text, so it is only tried after a fault.
         if documents.last().is_some_and(Result::is_err)
             && let Some(indented) = IndentedCopy::of(text)
         {
@@ -73,7 +74,10 @@ pub fn read(text: &str) -> Vec<Result<Document, YamlFault>> {
             for document in &mut documents {
                 match document {
                     Ok(document) => {
-                        document.tree.relocate(|span| indented.original(span));
+                        for node in &mut document.tree.nodes {
+                            node.span.start = indented.position(node.span.start);
+                            node.span.end = indented.position(node.span.end);
+                        }
                         for fault in &mut document.overwritten {
                             fault.at = indented.position(fault.at);
                         }

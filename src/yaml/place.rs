@@ -1,6 +1,7 @@
 //! The place of a value in a text.
 
 use super::position::Span;
+use super::scalar::Scalar;
 use super::tree::{NodeContent, Tree, TreeNode, TreeNodeId};
 
 /// The place to underline for a value.
@@ -67,7 +68,7 @@ fn entry(
         let NodeContent::Scalar(scalar) = &tree.resolved(tree.get(*key)?)?.content else {
             return None;
         };
-        if scalar.is_merge() {
+        if *scalar == Scalar::Merge {
             return merged(tree, tree.get(*value)?, step);
         }
         (scalar.key().as_deref() == Some(step)).then_some((*key, *value))

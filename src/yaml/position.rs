@@ -34,19 +34,6 @@ impl Position {
             column: column + last.chars().count(),
         }
     }
-
-    /// The point that is this one when counted from `start`.
-    pub(super) fn counted_from(self, start: Self) -> Self {
-        Self {
-            offset: start.offset + self.offset,
-            line: start.line + self.line - 1,
-            column: if self.line == 1 {
-                start.column + self.column - 1
-            } else {
-                self.column
-            },
-        }
-    }
 }
 
 /// A stretch of a text, the end not included.

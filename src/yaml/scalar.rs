@@ -19,10 +19,6 @@ pub(super) enum Scalar {
 }
 
 impl Scalar {
-    pub(super) fn is_merge(&self) -> bool {
-        *self == Self::Merge
-    }
-
     /// The key of a mapping; `None` for null, which JSON has no key for.
     pub(super) fn key(&self) -> Option<Cow<'_, str>> {
         Some(match self {

@@ -32,7 +32,7 @@ pub(super) struct TreeNode {
 /// A document as written.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    nodes: Vec<TreeNode>,
+    pub(super) nodes: Vec<TreeNode>,
 }
 
 impl Tree {
@@ -43,13 +43,6 @@ impl Tree {
 
     pub(super) fn get(&self, id: TreeNodeId) -> Option<&TreeNode> {
         self.nodes.get(id as usize)
-    }
-
-    /// Moves every node to another place.
-    pub(super) fn relocate(&mut self, place: impl Fn(Span) -> Span) {
-        for node in &mut self.nodes {
-            node.span = place(node.span);
-        }
     }
 
     /// The target of an alias, else the node itself.
@@ -100,27 +93,15 @@ impl<'a> DocumentReader<'a> {
         at.offset.saturating_sub(self.start.offset)
     }
 
-    /// The fault of a document's beginning, which is at `span`.
-    fn beginning(&self, span: Span) -> Option<YamlFault> {
-        let at = self.offset(span.start);
-        strict::between(self.start, self.text, self.previous_end..at)
-            .or_else(|| strict::separator(self.start, self.text, at))
-            .filter(|_| !self.lenient)
-    }
-
+    /// The point of the file at which the parser stands at `marker` of the text.
     fn locate(&self, marker: Marker) -> Position {
+        let (start, line) = (self.start, marker.line().max(1));
+        // The text may begin in the middle of a line, whose columns then count from there.
+        let first_column = if line == 1 { start.column } else { 1 };
         Position {
-            offset: marker.byte_offset().unwrap_or_default(),
-            line: marker.line().max(1),
-            column: marker.col() + 1,
-        }
-        .counted_from(self.start)
-    }
-
-    fn span(&self, span: granit_parser::Span) -> Span {
-        Span {
-            start: self.locate(span.start),
-            end: self.locate(span.end),
+            offset: start.offset + marker.byte_offset().unwrap_or_default(),
+            line: start.line + line - 1,
+            column: first_column + marker.col(),
         }
     }
 
@@ -128,7 +109,10 @@ impl<'a> DocumentReader<'a> {
     fn event(&mut self) -> Result<Option<(Event<'a>, Span)>, YamlFault> {
         match self.parser.next_event() {
             None => Ok(None),
-            Some(Ok((event, span))) => Ok(Some((event, self.span(span)))),
+            Some(Ok((event, span))) => {
+                let (start, end) = (self.locate(span.start), self.locate(span.end));
+                Ok(Some((event, Span { start, end })))
+            }
             Some(Err(error)) => Err(YamlFault::syntax(
                 self.locate(*error.marker()),
                 error.info(),
@@ -149,6 +133,7 @@ impl<'a> DocumentReader<'a> {
                 }
             }
             builder.take(event, span)?;
+            // Counted while the text is read, because a tree takes many times the memory of its text.
             if builder.tree.nodes.len() > self.remaining {
                 let reason = "there are more values than any manifest has";
                 return Err(YamlFault::new(span.start, reason, "split the file"));
@@ -165,10 +150,15 @@ impl Iterator for DocumentReader<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         while !self.done {
             let document = match self.event() {
-                Ok(Some((Event::DocumentStart(..), span))) => match self.beginning(span) {
-                    Some(fault) => Err(fault),
-                    None => self.document(),
-                },
+                Ok(Some((Event::DocumentStart(..), span))) => {
+                    let (start, at) = (self.start, self.offset(span.start));
+                    let fault = strict::between(start, self.text, self.previous_end..at)
+                        .or_else(|| strict::separator(start, self.text, at));
+                    match fault {
+                        Some(fault) if !self.lenient => Err(fault),
+                        _ => self.document(),
+                    }
+                }
                 Ok(Some(_)) => continue,
                 Ok(None) => break,
                 Err(fault) => Err(fault),
@@ -211,7 +201,14 @@ impl Builder {
             Event::MappingStart(style, anchor, _) => {
                 self.open(NodeContent::Mapping(Vec::new()), (span, style), anchor);
             }
-            Event::SequenceEnd | Event::MappingEnd => self.close(span),
+            Event::SequenceEnd | Event::MappingEnd => {
+                self.open.pop();
+                let (depth, began) = &mut self.flow;
+                if *depth == 1 {
+                    self.covered.push(*began..span.end.offset);
+                }
+                *depth = depth.saturating_sub(1);
+            }
             Event::Anchor(_, name) => {
                 if let Some(fault) = strict::anchor(span.start, &name) {
                     return Err(fault);
@@ -242,43 +239,28 @@ impl Builder {
         }
     }
 
-    fn close(&mut self, span: Span) {
-        self.open.pop();
-        let (depth, began) = &mut self.flow;
-        if *depth == 1 {
-            self.covered.push(*began..span.end.offset);
-        }
-        *depth = depth.saturating_sub(1);
-    }
-
     fn add(&mut self, content: NodeContent, span: Span, anchor: usize) -> TreeNodeId {
         // MAX_NODES is far below u32::MAX.
         let id = TreeNodeId::try_from(self.tree.nodes.len()).unwrap_or(TreeNodeId::MAX);
         self.tree.nodes.push(TreeNode { span, content });
+        // The parser numbers anchors from 1.
         if anchor != 0 {
             self.anchors.insert(anchor, id);
         }
-        self.attach(id);
-        id
-    }
-
-    fn attach(&mut self, id: TreeNodeId) {
-        let Some((parent, key)) = self.open.last_mut() else {
-            return;
-        };
-        match self
-            .tree
-            .nodes
-            .get_mut(*parent as usize)
-            .map(|node| &mut node.content)
+        let nodes = &mut self.tree.nodes;
+        if let Some((parent, key)) = self.open.last_mut()
+            && let Some(parent) = nodes.get_mut(*parent as usize)
         {
-            Some(NodeContent::Sequence(items)) => items.push(id),
-            Some(NodeContent::Mapping(entries)) => match key.take() {
-                Some(key) => entries.push((key, id)),
-                None => *key = Some(id),
-            },
-            _ => {}
+            match &mut parent.content {
+                NodeContent::Sequence(items) => items.push(id),
+                NodeContent::Mapping(entries) => match key.take() {
+                    Some(key) => entries.push((key, id)),
+                    None => *key = Some(id),
+                },
+                _ => {}
+            }
         }
+        id
     }
 }
 
@@ -290,10 +272,16 @@ fn scalar(
     tag: Option<&Tag>,
     span: Span,
 ) -> Result<Scalar, YamlFault> {
-    let expected = match tag {
-        Some(tag) => type_of(tag),
-        None if style == ScalarStyle::Plain => TagType::Any,
-        None => TagType::Text,
+    let name = tag.and_then(|tag| tag.suffix_in_namespace("tag:yaml.org,2002:"));
+    let expected = match name.as_deref() {
+        Some("bool") => TagType::Bool,
+        Some("int") => TagType::Int,
+        Some("float") => TagType::Float,
+        Some("null") => TagType::Null,
+        Some("timestamp") => TagType::Timestamp,
+        None if tag.is_none() && style == ScalarStyle::Plain => TagType::Any,
+        // A custom tag is kept as text.
+        _ => TagType::Text,
     };
     resolve(text, expected).ok_or_else(|| {
         let tag = tag.map(Tag::original).unwrap_or_default();
@@ -305,17 +293,4 @@ fn scalar(
             remedy,
         )
     })
-}
-
-fn type_of(tag: &Tag) -> TagType {
-    let namespaced = tag.suffix_in_namespace("tag:yaml.org,2002:");
-    match namespaced.as_deref() {
-        Some("bool") => TagType::Bool,
-        Some("int") => TagType::Int,
-        Some("float") => TagType::Float,
-        Some("null") => TagType::Null,
-        Some("timestamp") => TagType::Timestamp,
-        // A custom tag is kept as text.
-        _ => TagType::Text,
-    }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::fault::{MAX_BYTES, YamlFault};
+use super::scalar::Scalar;
 use super::tree::{NodeContent, Tree, TreeNode, TreeNodeId};
 
 /// Deepest nesting, aliases followed; the API server itself stops at less than that.
@@ -74,7 +75,7 @@ impl Expander<'_> {
             return Ok(());
         }
         self.aliased += 1;
-        if let NodeContent::Scalar(super::scalar::Scalar::Text(text)) = &node.content {
+        if let NodeContent::Scalar(Scalar::Text(text)) = &node.content {
             self.copied += text.len();
         }
         if self.aliased > MAX_ALIASED || self.copied > MAX_BYTES {
@@ -144,6 +145,7 @@ impl Expander<'_> {
                         let fault = YamlFault::new(key.span.start, reason, remedy);
                         self.overwritten.push(fault);
                     }
+                    // As in kubectl, the last value stays.
                     map.insert(name, value);
                 }
             }
@@ -162,7 +164,7 @@ impl Expander<'_> {
                 "write a text, in quotes if need be",
             ));
         };
-        if scalar.is_merge() && matches!(node.content, NodeContent::Scalar(_)) {
+        if *scalar == Scalar::Merge && matches!(node.content, NodeContent::Scalar(_)) {
             return Ok(None);
         }
         scalar

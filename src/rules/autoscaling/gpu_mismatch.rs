@@ -51,6 +51,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         else {
             continue;
         };
+        // `num-gpus` takes precedence over the limits in Ray's autoscaler (`_get_num_gpus`) and in the start command
+        // (KubeRay, `addWellKnownAcceleratorResources`); neither compares the two.
         if i128::from(declared) == count {
             continue;
         }

@@ -23,10 +23,13 @@ pub static RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let by_ray = subject.object.reconcile_mode() == ReconcileMode::Ray;
-    for group in subject.autoscaled_workers() {
+    let cluster = subject.autoscaled().into_iter();
+    for group in cluster.flat_map(|cluster| &cluster.workers) {
         let Some(container) = group.ray_container() else {
             continue;
         };
+        // Ray's autoscaler derives CPU, GPU, TPU and memory, and takes all else from the author
+        // (`_get_ray_resources_from_group_spec`).
         let limits = container.limits().into_iter().flatten();
         let devices: Vec<(DeviceKind, &str, i128)> = limits
             .filter_map(|(resource, _)| {

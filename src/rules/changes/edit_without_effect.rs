@@ -27,6 +27,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(before) = &old.cluster else {
         return;
     };
+    // KubeRay compares hashes of the spec that leave out counts of replicas (`isClusterSpecHashEqual`), so a
+    // RayService gets these with another change only, and a RayJob never (`getOrCreateRayClusterInstance`).
     let is_heard = match subject.object.kind {
         Kind::RayService => !restarts_pods::differences(before, new).is_empty(),
         Kind::RayJob => false,

@@ -41,6 +41,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             let Some(largest) = of_group.max_by_key(|pod| size(pod)) else {
                 continue;
             };
+            // Ray takes the new resize limit as the maximum of the pod, and plans with less than the pod has.
             let Some(has) = size(largest).filter(|has| limit < was && limit < *has) else {
                 continue;
             };

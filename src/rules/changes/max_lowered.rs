@@ -34,6 +34,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let hosts = hosts(group);
         let running = pods(subject).filter(|pod| pod.group == name).count();
         let running = i64::try_from(running).unwrap_or(i64::MAX);
+        // Ray stops the raylets above the maximum without waiting for their work (`_enforce_max_workers_per_type`). A
+        // replica has as many pods as hosts.
         let excess = running.saturating_sub(max.saturating_mul(hosts));
         if !is_lowered || excess <= 0 {
             continue;

@@ -43,6 +43,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let path = subject.annotation_path(ANNOTATION);
     let problem = format!("changes who scales the running cluster, from {before} to {after}");
     let value = format!("{before} -> {after}");
+    // KubeRay adds the container when it makes the head pod and does not compare it later (`DefaultHeadPodTemplate`);
+    // in both of these modes it is Rayfit, which reads the annotation itself.
     if before.is_ours() && after.is_ours() {
         let fix = "Nothing else is needed; no pod restarts.";
         let finding = RULE.finding(path, problem, fix).valued(value);

@@ -42,6 +42,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(LiveChange { old, new }) = LiveChange::of(subject) else {
         return;
     };
+    // With this strategy alone KubeRay compares the hash that it wrote on the head pod (from 1.6 on,
+    // `shouldRecreatePodsForUpgrade`).
     if new.upgrade_strategy() != Some("Recreate") {
         return;
     }

@@ -76,6 +76,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                 "; set minReplicas and maxReplicas to control the scaler",
             );
         }
+        // KubeRay acts on the list at once (`reconcilePods`), so workers of an old list are deleted again, and those
+        // that it lacks are lost.
         let workers_to_delete = |group: &Group<'_>| {
             object_at(group.spec, "scaleStrategy")?
                 .get("workersToDelete")
@@ -95,7 +97,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether `user` is the service account under which the cluster's own head pod runs.
+/// Recognizes the service account under which the cluster's own head pod runs.
 fn is_autoscaler(user: &str, cluster: &RayObject<'_>, namespace: Option<&str>) -> bool {
     let account = user
         .strip_prefix("system:serviceaccount:")

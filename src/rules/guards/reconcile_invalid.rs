@@ -47,6 +47,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         if !key.starts_with(PREFIX) {
             continue;
         }
+        // KubeRay copies the annotations of a RayJob and a RayService to the RayCluster that it creates, and gives
+        // the RayJobs of a RayCronJob only its own (`constructRayJob`).
         let path = FieldPath::of(&["metadata", "annotations"]).key(key.to_owned());
         let finding = if subject.object.kind == Kind::RayCronJob {
             RULE.finding(

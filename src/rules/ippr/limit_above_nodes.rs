@@ -38,6 +38,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let comparisons = demands.comparisons().saturating_mul(nodes.len());
+        // Counted before any comparison is made. A group that would exceed the budget is left out, and smaller ones
+        // behind it are not.
         let Some(rest) = budget.checked_sub(comparisons) else {
             continue;
         };
@@ -61,6 +63,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         else {
             continue;
         };
+        // Where one limit is too large by itself, that is the better thing to say: both together cannot fit then
+        // either.
         let alone = [(cpu, most_cpu), (memory, most_memory)].into_iter();
         let alone = alone.filter_map(|(demand, node)| demand?.finding(resize_limits, node));
         let count = findings.len();

@@ -38,6 +38,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let (name, beside) = (resource.name(), BesideRay::of(cluster, group, resource));
+        // Kubernetes checks a resize as it does a new pod (admission plugins LimitRanger and ResourceQuota), and Ray
+        // does not catch the refusal.
         let (none, gap) = (Quantity::ZERO, container.gap(resource));
         // Each limit with its object, its subject as part of a sentence, the part of it that the pod's other
         // containers take, and the room between limit and request of the ray container, which a resize keeps.

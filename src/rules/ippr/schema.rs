@@ -51,6 +51,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let why = "The API server refuses annotations that are not strings.";
         findings.push(finding.because(why).valued(shown(value)));
     }
+    // Ray checks the annotation in every round, and an error ends the round, so each of these stops all scaling
+    // (`validate_and_set_ippr_specs`).
     let ippr = &subject.object.ippr;
     let problems = ippr.problems.iter();
     findings.extend(problems.map(|problem| finding(problem, ippr, annotation)));

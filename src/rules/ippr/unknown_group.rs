@@ -44,6 +44,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let names: Vec<&str> = cluster.groups().filter_map(|group| group.name).collect();
+    // Ray finds the head group by this name, although no field of the RayCluster has it.
     let known: HashSet<&str> = names.iter().copied().chain([HEAD_NAME]).collect();
     let unknown = listed
         .iter()

@@ -36,6 +36,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             true => &["groups"],
             false => &GROUP_KEYS,
         };
+        // Ray's schema allows further keys at every level, so a misspelt one is accepted like any other
+        // (`IPPRSpecsSchema`).
         let fix = match nearest(&place.key, known.iter().copied()) {
             Some(meant) => format!("Write {meant:?} if you mean that, or remove it."),
             None => format!(

@@ -40,6 +40,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let fix = format!(
             "Remove it; or switch the gate on, and tell Rayfit: --kuberay-feature-gates={name}=true."
         );
+        // Without the option it is only a guess that the operator runs with the defaults of its version.
         let mode = known.map_or(Mode::Warn, |_| Mode::Enforce);
         findings.push(RULE.finding(path, problem, fix).in_mode(mode));
     };

@@ -30,6 +30,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let mut report = |path: FieldPath, problem: &str, fix: &str| {
         findings.push(RULE.finding(path, problem, fix));
     };
+    // KubeRay sets a RayJob to failed for each of these (`validateDeletionConfiguration`), and makes none of a
+    // RayCronJob.
     let shuts_down = is_true(job, "shutdownAfterJobFinishes");
     let ttl = job.get("ttlSecondsAfterFinished").and_then(Value::as_i64);
     let ttl_path = path.clone().key("ttlSecondsAfterFinished");

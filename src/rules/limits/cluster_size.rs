@@ -30,6 +30,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let Some(limit) = limit else {
             continue;
         };
+        // A ResourceQuota counts what runs in a namespace; this is what the cluster can come to.
         // The sum with all pods of all groups; `None` if it is unlimited.
         let mut total = Some(Quantity::ZERO);
         for group in cluster.groups() {

@@ -41,6 +41,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         }
         let resize_limits = subject.resize_limits(group);
+        // A LimitRange would be checked only once the pod is made, and again at each resize.
         let path = match resize_limits.filter(|limits| limits.amount(resource).is_some()) {
             Some(resize_limits) => resize_limits.key_path(resource.limit_key()),
             None => group.ray_container_path().key("resources"),

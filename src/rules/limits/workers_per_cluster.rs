@@ -22,6 +22,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let mut workers = cluster.workers.iter();
+    // One group without a maximum makes the whole cluster unlimited.
     let count = workers.try_fold(0_i64, |sum, group| {
         Some(sum.saturating_add(most_pods(cluster, group)?))
     });

@@ -97,15 +97,15 @@ fn status(
     }
     for condition in &mut conditions {
         condition.observed_generation = generation;
-        let before = stored
+        let earlier = stored
             .conditions
             .iter()
             .find(|c| c.type_ == condition.type_);
         // By the conventions of Kubernetes' API, the time changes with the status and not with the
         // message.
-        condition.last_transition_time = match before {
-            Some(before) if before.status == condition.status => {
-                before.last_transition_time.clone()
+        condition.last_transition_time = match earlier {
+            Some(earlier) if earlier.status == condition.status => {
+                earlier.last_transition_time.clone()
             }
             _ => now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         };

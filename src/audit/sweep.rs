@@ -143,19 +143,19 @@ async fn outdated(
 /// only where a sweep has come to rest.
 fn is_outdated(current: &EffectivePolicy, next: &EffectivePolicy, is_calm: bool) -> bool {
     // Facts become known that were unknown when the sweep began, as after the start of the process.
-    fn learned<T: Default + PartialEq>(before: &T, now: &T) -> bool {
-        *before == T::default() && *now != T::default()
+    fn learned<T: Default + PartialEq>(earlier: &T, later: &T) -> bool {
+        *earlier == T::default() && *later != T::default()
     }
-    let (before, now) = (&current.facts, &next.facts);
+    let (earlier, later) = (&current.facts, &next.facts);
     !next.policies.is_same(&current.policies)
-        || now.kubernetes != before.kubernetes
-        || is_calm && !Arc::ptr_eq(&now.namespaces, &before.namespaces)
-        || learned(&before.namespaces, &now.namespaces)
+        || later.kubernetes != earlier.kubernetes
+        || is_calm && !Arc::ptr_eq(&later.namespaces, &earlier.namespaces)
+        || learned(&earlier.namespaces, &later.namespaces)
         // Changes of nodes that are known wait for the next sweep, because they may occur every
         // minute.
-        || learned(&before.nodes, &now.nodes)
-        || learned(&before.limit_ranges, &now.limit_ranges)
-        || learned(&before.resource_quotas, &now.resource_quotas)
+        || learned(&earlier.nodes, &later.nodes)
+        || learned(&earlier.limit_ranges, &later.limit_ranges)
+        || learned(&earlier.resource_quotas, &later.resource_quotas)
 }
 
 /// The pause before a failed write is tried again: at first, and at the most.

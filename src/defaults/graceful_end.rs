@@ -35,7 +35,7 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
         return;
     };
     for group in &cluster.workers {
-        let before = draft.old.and_then(draining).and_then(|old| {
+        let stored_group = draft.old.and_then(draining).and_then(|old| {
             // By the index of the groups: there can be ten thousands of them.
             old.group(group.name?).filter(|old| !old.is_head())
         });
@@ -43,19 +43,19 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
             continue;
         };
         if let Some(grace) = grace {
-            let stored = before.and_then(|group| group.pod_spec()?.get(drain::GRACE));
-            if let Some((value, origin)) = settle(before.is_some(), stored, json!(grace)) {
+            let stored = stored_group.and_then(|group| group.pod_spec()?.get(drain::GRACE));
+            if let Some((value, origin)) = settle(stored_group.is_some(), stored, json!(grace)) {
                 let path = group.pod_spec_path().key(drain::GRACE);
                 draft.add(DEFAULT.id, path, value, origin);
             }
         }
         if let Some(drain) = drain {
-            let stored = before.and_then(|group| DrainVariable::of(group.ray_container()?));
+            let stored = stored_group.and_then(|group| DrainVariable::of(group.ray_container()?));
             let stored = stored.map(|variable| Value::from(variable.value));
             // An empty value comes from elsewhere (`valueFrom`), and nothing here knows from where.
             let stored = stored.as_ref().filter(|value| *value != "");
             let fresh = drain.to_string().into();
-            if let Some((value, origin)) = settle(before.is_some(), stored, fresh) {
+            if let Some((value, origin)) = settle(stored_group.is_some(), stored, fresh) {
                 let item = |name: &str, value: &Value| json!({"name": name, "value": value});
                 let entries = vec![(drain::VARIABLE, value, origin)];
                 draft.extend(DEFAULT.id, group, "env", entries, item);

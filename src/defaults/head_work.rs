@@ -36,9 +36,9 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
     if !params.is_none_or(is_open) {
         return;
     }
-    let before = draft.old.and_then(wanting_head);
-    let stored = before.and_then(|head| head.start_param("num-cpus"));
-    let Some((value, origin)) = settle(before.is_some(), stored, json!("0")) else {
+    let stored_head = draft.old.and_then(wanting_head);
+    let stored = stored_head.and_then(|head| head.start_param("num-cpus"));
+    let Some((value, origin)) = settle(stored_head.is_some(), stored, json!("0")) else {
         return;
     };
     if params.is_none() {

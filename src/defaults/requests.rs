@@ -38,13 +38,13 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
         if !requests.is_none_or(is_open) || Quantity::from_json(&limit).is_err() {
             continue;
         }
-        let before = draft.growing_before(group);
-        let stored = before.and_then(|old| amount(old.requests()));
-        let settled = settle(before.is_some(), stored.as_ref(), limit.clone());
+        let stored_container = draft.growing_before(group);
+        let stored = stored_container.and_then(|old| amount(old.requests()));
+        let settled = settle(stored_container.is_some(), stored.as_ref(), limit.clone());
         let Some((mut value, mut origin)) = settled else {
             continue;
         };
-        if let Some(old) = before {
+        if let Some(old) = stored_container {
             // A request that equalled its limit follows it when the update changes the limit, and none may end
             // up above it: the API server refuses such pods.
             let (old_limit, old_request) = (old.limit(resource), old.request(resource));

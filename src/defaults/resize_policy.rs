@@ -19,7 +19,7 @@ pub static DEFAULT: DefaultRule = DefaultRule {
 
 fn apply(draft: &mut DefaultsDraft<'_>) {
     for (group, container) in draft.growing() {
-        let before = draft.growing_before(group);
+        let stored_container = draft.growing_before(group);
         let has_entry = |container: Container<'_>, resource: &str| {
             let mut entries = container.resize_policy();
             entries.any(|(_, entry)| entry.resource == resource)
@@ -29,7 +29,7 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
         let entries = missing.filter_map(|resource| {
             // An entry does not depend on the stored one, because no other lets the group grow; there is none
             // where the stored group has none.
-            let origin = match before {
+            let origin = match stored_container {
                 None => Origin::Fresh,
                 Some(old) => has_entry(old, resource).then_some(Origin::CarriedOver)?,
             };

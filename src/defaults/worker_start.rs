@@ -41,7 +41,7 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
             continue;
         };
         let has = |name: &str| container.env_index(name).is_some();
-        let before = draft.growing_before(group);
+        let stored_container = draft.growing_before(group);
         let settings = [
             (AT_A_TIME, most.ceil_units().to_string()),
             (FIRST_DELAY, "10".to_owned()),
@@ -51,7 +51,7 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
             !is_needless && !has(name)
         });
         let entries = settings.filter_map(|(name, fresh)| {
-            let (value, origin) = match before {
+            let (value, origin) = match stored_container {
                 None => (fresh, Origin::Fresh),
                 Some(old) => {
                     // An empty value comes from elsewhere (`valueFrom`), and nothing here knows from where.

@@ -219,7 +219,7 @@ fn annotations() -> Vec<Value> {
 
 /// Allows changes of only these annotations in the metadata, and of finalizers as that expression says.
 fn metadata(of: &str, ours: &[&str], finalizers: &str) -> Value {
-    let kept = ["labels", "ownerReferences"]
+    let unchanged = ["labels", "ownerReferences"]
         .map(|field| format!("object.metadata.?{field} == oldObject.metadata.?{field}"));
     let ours = ours.iter().map(|name| format!("k == '{name}'"));
     let ours = ours.collect::<Vec<_>>().join(" || ");
@@ -228,7 +228,7 @@ fn metadata(of: &str, ours: &[&str], finalizers: &str) -> Value {
             "{} && {finalizers} && variables.annotations.all(k, {ours} || k in variables.oldAnnotations \
              && variables.annotations[k] == variables.oldAnnotations[k]) \
              && variables.oldAnnotations.all(k, {ours} || k in variables.annotations)",
-            kept.join(" && ")
+            unchanged.join(" && ")
         ),
         "message": format!(
             "Rayfit writes annotations of its own on {of}, and no labels, owners, finalizers of others or other annotations"

@@ -47,7 +47,7 @@ impl AuditedObject {
     pub fn is_denied(&self) -> bool {
         self.findings
             .iter()
-            .any(|found| found.mode == Mode::Enforce)
+            .any(|finding| finding.mode == Mode::Enforce)
     }
 
     /// Would be denied only if every policy's `mode` were Enforce.

@@ -38,28 +38,35 @@ pub fn name(judged: &AuditedObject) -> String {
 /// The report of an object; `None` if it has no findings.
 pub fn report(judged: &AuditedObject) -> Option<Value> {
     let findings = judged.findings.iter();
-    let shown: Vec<&AuditFinding> = findings.filter(|found| found.mode > Mode::Off).collect();
+    let shown: Vec<&AuditFinding> = findings
+        .filter(|finding| finding.mode > Mode::Off)
+        .collect();
     // Kubernetes refuses an owner without a UID, and without an owner nobody would delete the
     // report.
     if shown.is_empty() || judged.uid.is_empty() {
         return None;
     }
-    let result = |found: &AuditFinding| match found.mode {
-        _ if found.exempt => "skip",
+    let result = |finding: &AuditFinding| match finding.mode {
+        _ if finding.exempt => "skip",
         Mode::Enforce => "fail",
         _ => "warn",
     };
-    let count = |which| shown.iter().filter(|found| result(found) == which).count();
-    let results = shown.iter().take(RESULTS).map(|found| {
+    let count = |which| {
+        shown
+            .iter()
+            .filter(|finding| result(finding) == which)
+            .count()
+    };
+    let results = shown.iter().take(RESULTS).map(|finding| {
         json!({
             "source": "rayfit",
-            "policy": found.policy.as_deref().unwrap_or("rayfit"),
-            "rule": found.rule.to_string(),
+            "policy": finding.policy.as_deref().unwrap_or("rayfit"),
+            "rule": finding.rule.to_string(),
             "category": "Ray",
-            "result": result(found),
+            "result": result(finding),
             "scored": true,
-            "message": found.message,
-            "properties": { "mode": found.mode.name() },
+            "message": finding.message,
+            "properties": { "mode": finding.mode.name() },
         })
     });
     let owner = json!({

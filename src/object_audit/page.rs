@@ -45,19 +45,19 @@ pub fn html(judged: &[AuditedObject], title: &str) -> String {
         );
         for judged in judged {
             let findings = judged.findings.iter();
-            let mut of_rule = findings.filter(|found| found.rule == *rule).peekable();
+            let mut of_rule = findings.filter(|finding| finding.rule == *rule).peekable();
             if of_rule.peek().is_none() {
                 continue;
             }
             let object = escaped(&judged.object.to_string());
             let _ = write!(out, "<details><summary>{object}</summary><ul>");
-            for found in of_rule {
-                let mode = if found.exempt {
+            for finding in of_rule {
+                let mode = if finding.exempt {
                     "exempt"
                 } else {
-                    shown(found.mode)
+                    shown(finding.mode)
                 };
-                let message = escaped(&found.message);
+                let message = escaped(&finding.message);
                 let _ = write!(out, "<li>{mode}: <code>{message}</code></li>");
             }
             out.push_str("</ul></details>\n");

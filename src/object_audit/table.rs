@@ -51,8 +51,9 @@ pub fn json(judged: &[AuditedObject]) -> String {
         .rules
         .iter()
         .map(|(rule, counts)| {
-            let of_rule =
-                |judged: &&AuditedObject| judged.findings.iter().any(|found| found.rule == *rule);
+            let of_rule = |judged: &&AuditedObject| {
+                judged.findings.iter().any(|finding| finding.rule == *rule)
+            };
             let objects: Vec<String> = judged
                 .iter()
                 .filter(of_rule)
@@ -72,14 +73,14 @@ pub fn json(judged: &[AuditedObject]) -> String {
         .collect();
     let objects = judged.iter().filter(|judged| !judged.findings.is_empty());
     let objects = objects.map(|judged| {
-        let findings = judged.findings.iter().map(|found| {
+        let findings = judged.findings.iter().map(|finding| {
             json!({
-                "rule": found.rule.to_string(),
-                "mode": found.mode.name(),
-                "wouldDeny": found.would_deny(),
-                "exempt": found.exempt,
-                "policy": found.policy.as_deref(),
-                "message": found.message,
+                "rule": finding.rule.to_string(),
+                "mode": finding.mode.name(),
+                "wouldDeny": finding.would_deny(),
+                "exempt": finding.exempt,
+                "policy": finding.policy.as_deref(),
+                "message": finding.message,
             })
         });
         json!({
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn names_of_files_cannot_control_the_terminal() {
-        let found = AuditFinding {
+        let finding = AuditFinding {
             rule: RuleId(105),
             mode: Mode::Enforce,
             enforced: Mode::Enforce,
@@ -136,7 +137,7 @@ mod tests {
             },
             uid: String::new(),
             policies: Vec::new(),
-            findings: vec![found],
+            findings: vec![finding],
         }]);
         let line = "RayCluster a\u{fffd}b/c\u{fffd}[2Jd: RF105";
         assert!(table.lines().any(|shown| shown == line), "{table:?}");

@@ -55,29 +55,40 @@ impl AuditTally {
         self.objects += 1;
         self.denied += i64::from(judged.is_denied());
         self.would_deny += i64::from(judged.would_be_denied());
-        let rules: BTreeSet<RuleId> = judged.findings.iter().map(|found| found.rule).collect();
+        let rules: BTreeSet<RuleId> = judged.findings.iter().map(|finding| finding.rule).collect();
         for rule in &rules {
             let counts = self.rules.entry(*rule).or_insert_with(|| RuleCount {
                 rule: rule.to_string(),
                 ..RuleCount::default()
             });
-            let of_rule = || judged.findings.iter().filter(|found| found.rule == *rule);
-            let worst = of_rule().map(|found| found.mode).max();
+            let of_rule = || {
+                judged
+                    .findings
+                    .iter()
+                    .filter(|finding| finding.rule == *rule)
+            };
+            let worst = of_rule().map(|finding| finding.mode).max();
             match worst {
                 Some(Mode::Enforce) => counts.denied += 1,
                 Some(Mode::Warn) => counts.warned += 1,
                 Some(Mode::Audit) => counts.audited += 1,
                 _ => {}
             }
-            let is_exempt = of_rule().all(|found| found.exempt);
+            let is_exempt = of_rule().all(|finding| finding.exempt);
             counts.exempt += i64::from(is_exempt);
             counts.would_deny += i64::from(!is_exempt && worst != Some(Mode::Enforce));
         }
         let count = |items: usize| i64::try_from(items).unwrap_or(i64::MAX);
         let findings = judged.findings.iter();
-        let denials = findings.filter(|found| found.mode == Mode::Enforce || found.would_deny());
+        let denials =
+            findings.filter(|finding| finding.mode == Mode::Enforce || finding.would_deny());
         let denials = denials.count();
-        if denials == 0 && judged.findings.iter().all(|found| found.mode == Mode::Off) {
+        if denials == 0
+            && judged
+                .findings
+                .iter()
+                .all(|finding| finding.mode == Mode::Off)
+        {
             return;
         }
         let offender = OffendingObject {

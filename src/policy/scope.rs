@@ -72,11 +72,11 @@ impl Match {
     /// Has no namespace that `other` lacks. Where no namespaces are known, that is only certain if the
     /// selectors are equal or `other` has none.
     pub(crate) fn is_within_namespaces_of(&self, other: &Self, facts: &Facts) -> bool {
-        let mut known = facts.namespaces.keys().peekable();
+        let mut namespaces = facts.namespaces.keys().peekable();
         other.namespace_selector.is_none()
             || other.namespace_selector == self.namespace_selector
-            || known.peek().is_some()
-                && known.all(|name| {
+            || namespaces.peek().is_some()
+                && namespaces.all(|name| {
                     !self.has_namespace(name, facts) || other.has_namespace(name, facts)
                 })
     }

@@ -122,8 +122,8 @@ mod tests {
             (DoesNotExist, &[], false, false, true),
         ] {
             let selector = expression("team", operator, values);
-            let found = [Some("a"), Some("b"), None].map(|label| holds(&selector, label));
-            assert_eq!(found, [a, b, absent], "{operator:?}");
+            let matches_of = [Some("a"), Some("b"), None].map(|label| holds(&selector, label));
+            assert_eq!(matches_of, [a, b, absent], "{operator:?}");
         }
         assert!(holds(&ScopeSelector::default(), None));
     }

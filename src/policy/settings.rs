@@ -80,7 +80,7 @@ pub const IMAGE: &str = concat!("rayfit:", env!("CARGO_PKG_VERSION"));
 pub fn is_rayfit(user: &str) -> bool {
     let account = user.strip_prefix("system:serviceaccount:");
     let name = account.and_then(|account| account.split_once(':'));
-    let ours = |known: &str| known.rsplit(':').next() == name.map(|(_, name)| name);
+    let ours = |account: &str| account.rsplit(':').next() == name.map(|(_, name)| name);
     RAYFIT_ACCOUNTS.into_iter().any(ours)
 }
 
@@ -93,15 +93,15 @@ impl Settings {
     }
 
     /// The state of a feature gate of KubeRay's operator, if `--kuberay-feature-gates` names it.
-    pub fn known_gate(&self, gate: &FeatureGate) -> Option<bool> {
-        let known = self.feature_gates.iter().find(|(known, _)| *known == gate);
-        known.map(|(_, is_on)| *is_on)
+    pub fn stated_gate(&self, gate: &FeatureGate) -> Option<bool> {
+        let setting = self.feature_gates.iter().find(|(name, _)| *name == gate);
+        setting.map(|(_, is_on)| *is_on)
     }
 
     /// Finds a feature gate of KubeRay's operator on: by the option, or else by KubeRay's version.
     pub fn has_gate(&self, gate: &FeatureGate) -> bool {
         let by_default = self.kuberay >= gate.on_since;
-        self.known_gate(gate).unwrap_or(by_default)
+        self.stated_gate(gate).unwrap_or(by_default)
     }
 
     /// Recognizes KubeRay's operator.

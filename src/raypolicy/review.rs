@@ -247,9 +247,9 @@ mod tests {
         let spec = json!({"rules": {"RF999": "Warn"}, "limits": {"maxCpuPerPod": "x"},
             "exemptions": [{"rules": ["RF998"], "objects": [{"name": "a"}], "reason": "r",
                 "expires": "2027-02-01T00:00:00Z"}]});
-        let found = reviewed(&spec, None, &[]);
+        let review = reviewed(&spec, None, &[]);
         assert_eq!(
-            places(&found.refused),
+            places(&review.refused),
             [
                 "spec.rules.RF999",
                 "spec.limits.maxCpuPerPod",
@@ -302,8 +302,8 @@ mod tests {
             "reconcile": {"mode": "central", "allowedModes": ["central"]},
             "failClosed": true});
         let warnings = |other: Value| {
-            let found = reviewed(&mine, None, &[("other", other)]).warnings;
-            let texts = found.iter().map(ToString::to_string);
+            let review = reviewed(&mine, None, &[("other", other)]).warnings;
+            let texts = review.iter().map(ToString::to_string);
             texts.filter(|text| text.contains("another ")).count()
         };
         for (other, disagrees) in [
@@ -344,8 +344,8 @@ mod tests {
         );
         let stored = json!({"exemptions": [first, second]});
         let refused = |entries: Value| {
-            let found = reviewed(&json!({ "exemptions": entries }), Some(&stored), &[]);
-            places(&found.refused).join(" ")
+            let review = reviewed(&json!({ "exemptions": entries }), Some(&stored), &[]);
+            places(&review.refused).join(" ")
         };
         assert_eq!(refused(json!([second])), "");
         let fresh = entry("c", "2027-02-01T00:00:00Z");

@@ -79,11 +79,11 @@ mod tests {
         let (policies, facts) = (policies(reconciles), Facts::default());
         let object = json!({"metadata": {"name": "a", "namespace": "b"}});
         let cluster = RayObject::of_kind(Kind::RayCluster, object.as_object().unwrap());
-        let told = read(&write(&policies.for_sidecar(&cluster, &facts)).unwrap()).unwrap();
+        let sidecar = read(&write(&policies.for_sidecar(&cluster, &facts)).unwrap()).unwrap();
         let base = ReconcileSettings::default();
         let mut central = policies.reconcile_for(&base, &cluster, &facts);
         central.written = central.written.for_sidecar();
-        (told, central)
+        (sidecar, central)
     }
 
     fn reconcile() -> impl Strategy<Value = Value> {
@@ -125,8 +125,8 @@ mod tests {
         fn a_sidecar_goes_by_what_the_central_rayfit_would(
             written in prop::collection::vec(reconcile(), 0..4)
         ) {
-            let (told, central) = both(&written);
-            prop_assert_eq!(told, central);
+            let (sidecar, central) = both(&written);
+            prop_assert_eq!(sidecar, central);
         }
     }
 

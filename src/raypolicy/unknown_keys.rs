@@ -13,9 +13,9 @@ use crate::text::nearest;
 /// The keys of `spec` in `object` that were not read into `policy`.
 pub fn unknown(object: &Value, policy: &RayPolicy) -> Vec<PolicyFault> {
     let mut faults = Vec::new();
-    let known = serde_json::to_value(&policy.spec).unwrap_or_default();
+    let recognized = serde_json::to_value(&policy.spec).unwrap_or_default();
     if let Some(spec) = object.get("spec") {
-        compare("spec", spec, &known, &mut faults);
+        compare("spec", spec, &recognized, &mut faults);
     }
     faults
 }

@@ -157,14 +157,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for GuardedStream<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<Result<()>> {
-        let before = buffer.filled().len();
+        let length = buffer.filled().len();
         match Pin::new(&mut self.stream).poll_read(context, buffer) {
             Poll::Pending => match self.check_head(context) {
                 Ok(()) => Poll::Pending,
                 Err(error) => Poll::Ready(Err(error)),
             },
             ready @ Poll::Ready(_) => {
-                if buffer.filled().len() > before {
+                if buffer.filled().len() > length {
                     // If no request was in progress, one begins. The guard and the service are polled by the
                     // connection's one task, so nothing changes the state between a load and its store.
                     let progress = &self.progress;

@@ -240,8 +240,8 @@ fn certify(
             let poller = Poller::new(directory.clone(), store.clone());
             supervisor.spawn(NAME, poller.run(*interval))
         }
-        CertificateSource::Own(own) => {
-            let (own, store) = (own.clone(), store.clone());
+        CertificateSource::Own(issuing) => {
+            let (issuing, store) = (issuing.clone(), store.clone());
             supervisor.spawn(NAME, async move {
                 let (_, informers) = cluster.at_last().await.clone();
                 #[expect(
@@ -250,7 +250,7 @@ fn certify(
                 )]
                 let clock = Arc::new(std::time::SystemTime::now);
                 // To the end, because the process serves while it stops.
-                if let Err(error) = certs::run(own, informers, store, clock, pending()).await {
+                if let Err(error) = certs::run(issuing, informers, store, clock, pending()).await {
                     tracing::error!(%error, "certificates are not managed");
                 }
             })

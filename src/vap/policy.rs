@@ -8,10 +8,15 @@ use crate::manifests::webhooks::NOT_ENDED;
 use crate::policy::Mode;
 use crate::rules::{Check, Each, OwnMode, Rule};
 
-/// The policy and its binding. `own` is the mode of the expressions, `mode` the one under the
+/// The policy and its binding. `check_mode` is the mode of the expressions, `mode` the one under the
 /// settings.
-pub(super) fn objects(rule: &Rule, own: Mode, mode: Mode, options: &VapOptions) -> [Value; 2] {
-    let name = name(rule, own);
+pub(super) fn objects(
+    rule: &Rule,
+    check_mode: Mode,
+    mode: Mode,
+    options: &VapOptions,
+) -> [Value; 2] {
+    let name = name(rule, check_mode);
     let policy = json!({
         "failurePolicy": options.failure_policy.name(),
         "matchConstraints": constraints(options),
@@ -19,12 +24,12 @@ pub(super) fn objects(rule: &Rule, own: Mode, mode: Mode, options: &VapOptions) 
         "matchConditions": matching::conditions(options, "not-ended-by-it", NOT_ENDED),
         "variables": [
             { "name": "subjects", "expression": variables::SUBJECTS },
-            { "name": "faults", "expression": faults(rule, own) },
+            { "name": "faults", "expression": faults(rule, check_mode) },
             { "name": "reported", "expression": reported(mode) }
         ],
         "validations": [{
             "expression": "variables.reported.size() == 0",
-            "messageExpression": message_expression(rule, own),
+            "messageExpression": message_expression(rule, check_mode),
             // The API server shows this instead of a longer message than it allows.
             "message": format!("{} {}: {}", rule.id, rule.name, rule.summary.replace('`', "")),
             "reason": "Invalid"
@@ -43,17 +48,21 @@ pub(super) fn objects(rule: &Rule, own: Mode, mode: Mode, options: &VapOptions) 
 }
 
 /// `rf105-ippr-start-params.rayfit.dev`; with the mode, if it depends on the case.
-fn name(rule: &Rule, own: Mode) -> String {
+fn name(rule: &Rule, check_mode: Mode) -> String {
     let id = rule.id.to_string().to_lowercase();
     match rule.mode {
         OwnMode::Always(_) => format!("{id}-{}.rayfit.dev", rule.name),
-        OwnMode::ByCase(_) => format!("{id}-{}-{own}.rayfit.dev", rule.name),
+        OwnMode::ByCase(_) => format!("{id}-{}-{check_mode}.rayfit.dev", rule.name),
     }
 }
 
 /// The texts of faults of the object and of the stored object.
-fn faults(rule: &Rule, own: Mode) -> String {
-    let checks = rule.cel.checks().iter().filter(|check| check.mode == own);
+fn faults(rule: &Rule, check_mode: Mode) -> String {
+    let checks = rule
+        .cel
+        .checks()
+        .iter()
+        .filter(|check| check.mode == check_mode);
     let lists: Vec<String> = checks.map(of_check).collect();
     format!(
         "variables.subjects.map(s, [\n{}\n].join('\\n').split('\\n').filter(f, f != ''))",
@@ -100,9 +109,14 @@ const fn reported(mode: Mode) -> &'static str {
 }
 
 /// The expression of the message.
-fn message_expression(rule: &Rule, own: Mode) -> String {
+fn message_expression(rule: &Rule, check_mode: Mode) -> String {
     let mut fixes: Vec<&str> = Vec::new();
-    for check in rule.cel.checks().iter().filter(|check| check.mode == own) {
+    for check in rule
+        .cel
+        .checks()
+        .iter()
+        .filter(|check| check.mode == check_mode)
+    {
         if !fixes.contains(&check.fix) {
             fixes.push(check.fix);
         }

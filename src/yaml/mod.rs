@@ -144,7 +144,7 @@ fn json_parts(text: &str) -> Option<Vec<(Position, &str)>> {
         object.ok()?;
         let part = text.get(start.offset..stream.byte_offset())?;
         parts.push((start, part));
-        start = start.after(part);
+        start = start.end_of(part);
     }
     Some(parts)
 }

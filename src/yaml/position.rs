@@ -24,7 +24,7 @@ impl Default for Position {
 
 impl Position {
     /// The point behind `text` that begins here.
-    pub(crate) fn after(self, text: &str) -> Self {
+    pub(crate) fn end_of(self, text: &str) -> Self {
         let breaks = text.bytes().filter(|byte| *byte == b'\n').count();
         let last = text.rsplit('\n').next().unwrap_or_default();
         let column = if breaks == 0 { self.column } else { 1 };

@@ -52,7 +52,7 @@ pub fn roles(options: &ManifestOptions) -> Vec<Value> {
 
 /// The permissions for serving webhooks, managing their certificates, and auditing.
 fn of_admission(options: &ManifestOptions) -> Vec<Value> {
-    let own = Some(options.namespace.as_str());
+    let namespace = Some(options.namespace.as_str());
     let granted = |purpose: &str, within: Option<&str>, rights: &[Access]| {
         granted(options, Component::Admission, purpose, within, rights)
     };
@@ -62,12 +62,16 @@ fn of_admission(options: &ManifestOptions) -> Vec<Value> {
     roles.extend(granted("audit", None, &audited(AccessScope::Cluster)));
     roles.extend(granted(
         "audit-lease",
-        own,
+        namespace,
         &audited(AccessScope::Namespace),
     ));
     if options.certificates == Some(Certificates::SelfManaged) {
         let of = |scope| scoped(certificates::NEEDED, scope);
-        roles.extend(granted("certificates", own, &of(AccessScope::Namespace)));
+        roles.extend(granted(
+            "certificates",
+            namespace,
+            &of(AccessScope::Namespace),
+        ));
         roles.extend(granted("ca-bundles", None, &of(AccessScope::Cluster)));
     }
     // An account that scales clusters has this permission already.
@@ -83,7 +87,7 @@ fn of_admission(options: &ManifestOptions) -> Vec<Value> {
 /// The permissions for scaling clusters. In one process with the webhooks, the permission to read
 /// policies is already among those of the webhooks.
 fn of_scaling(options: &ManifestOptions, component: Component) -> Vec<Value> {
-    let own = Some(options.namespace.as_str());
+    let namespace = Some(options.namespace.as_str());
     let granted = |purpose: &str, within: Option<&str>, rights: &[Access]| {
         granted(options, component, purpose, within, rights)
     };
@@ -91,7 +95,7 @@ fn of_scaling(options: &ManifestOptions, component: Component) -> Vec<Value> {
     if component == Component::Controller {
         roles.extend(granted("policies", None, watch::POLICIES));
     }
-    roles.extend(granted("leader", own, scaling::LEASE));
+    roles.extend(granted("leader", namespace, scaling::LEASE));
     if options.only_namespaces.is_empty() {
         roles.extend(granted("nodes", None, scaling::NODES));
     }

@@ -54,15 +54,15 @@ fn wrong_hosts(group: &Group<'_>) -> Option<Finding> {
     let per_pod = i64::try_from(per_pod).ok().filter(|count| *count > 0)?;
     // A replica of another number of hosts than its slice waits for the others when it starts to compute.
     let hosts = group.integer("numOfHosts").unwrap_or(1);
-    let wanted = (chips / per_pod).max(1);
+    let expected = (chips / per_pod).max(1);
     let may_share = hosts == 1 && chips <= largest_host;
-    if hosts < 1 || hosts == wanted || may_share {
+    if hosts < 1 || hosts == expected || may_share {
         return None;
     }
     let finding = RULE.finding(
         group.path().key("numOfHosts"),
         format!("{per_pod} TPUs on each of {hosts} are not the {chips} chips of the topology"),
-        format!("Write numOfHosts: {wanted}, or another topology."),
+        format!("Write numOfHosts: {expected}, or another topology."),
     );
     let why =
         "A slice with missing hosts never starts to compute, and hosts too many get no node in it.";

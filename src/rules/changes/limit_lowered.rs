@@ -27,12 +27,12 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     for (group, resize_limits) in subject.resized_groups() {
-        let Some(before) = group.name.and_then(|name| old.ippr.resize_limits(name)) else {
+        let Some(old_limits) = group.name.and_then(|name| old.ippr.resize_limits(name)) else {
             continue;
         };
         for resource in Resource::ALL {
             let (Some(limit), Some(was)) =
-                (resize_limits.amount(resource), before.amount(resource))
+                (resize_limits.amount(resource), old_limits.amount(resource))
             else {
                 continue;
             };

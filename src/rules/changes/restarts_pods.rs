@@ -56,8 +56,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         );
         // Defaults may have completed the template of a group that this update lists in `ray.io/ippr`.
         let is_newly_listed = |name: &&str| {
-            let before = subject.old.map(|old| old.ippr.resize_limits(name));
-            subject.object.ippr.resize_limits(name).is_some() && before == Some(None)
+            let old_limits = subject.old.map(|old| old.ippr.resize_limits(name));
+            subject.object.ippr.resize_limits(name).is_some() && old_limits == Some(None)
         };
         findings.push(match place.group.filter(is_newly_listed) {
             Some(name) => finding.because(format!(
@@ -85,13 +85,13 @@ pub(super) fn differences<'a>(old: &Cluster<'a>, new: &Cluster<'a>) -> Vec<Templ
     let mut places = Vec::new();
     let specs = (Some(old.spec), Some(new.spec));
     compare(specs, OF_SPEC, &new.path(), &mut places);
-    if let (Some(before), Some(after)) = (&old.head, &new.head) {
-        compare_groups(before, after, OF_HEAD, &mut places);
+    if let (Some(old), Some(new)) = (&old.head, &new.head) {
+        compare_groups(old, new, OF_HEAD, &mut places);
     }
     let workers = || old.workers.iter().zip(&new.workers);
     if old.workers.len() == new.workers.len() && workers().all(|(old, new)| old.name == new.name) {
-        for (before, after) in workers() {
-            compare_groups(before, after, OF_GROUP, &mut places);
+        for (old, new) in workers() {
+            compare_groups(old, new, OF_GROUP, &mut places);
         }
     } else {
         places.push(TemplatePlace {

@@ -92,13 +92,13 @@ fn finding(problem: &IpprProblem, ippr: &Ippr, annotation: Option<&Value>) -> Fi
             RULE.finding(root, problem, fix).because(why).valued(whole)
         }
         IpprProblem::NotAnObjectAt { place, found } => {
-            let wanted = if place.parents.is_empty() {
+            let expected = if place.parents.is_empty() {
                 "an object of group names"
             } else {
                 "an object with max-cpu, max-memory and resize-timeout"
             };
-            let problem = format!("is {found}, not {wanted}");
-            let fix = format!("Write {wanted}: {EXAMPLE}.");
+            let problem = format!("is {found}, not {expected}");
+            let fix = format!("Write {expected}: {EXAMPLE}.");
             RULE.finding(place.path(), problem, fix).valued(found)
         }
         IpprProblem::Missing { group, key } => {

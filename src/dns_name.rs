@@ -61,6 +61,35 @@ impl fmt::Display for DnsName {
     }
 }
 
+/// The namespace and name of an object.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Its namespace.
+    pub namespace: DnsName,
+    /// Its name.
+    pub name: DnsName,
+}
+
+impl Key {
+    /// The key of a namespace and a name.
+    ///
+    /// # Errors
+    ///
+    /// No object can have one of them.
+    pub fn new(namespace: &str, name: &str) -> Result<Self, NotADnsName> {
+        Ok(Self {
+            namespace: DnsName::parse(namespace)?,
+            name: DnsName::parse(name)?,
+        })
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 use super::review::ReviewError;
 use crate::fair_semaphore::{FairPermit, FairSemaphore};
@@ -64,7 +64,8 @@ const SLOW: Duration = Duration::from_secs(1);
 pub struct AdmissionCapacity {
     /// The limits.
     pub limits: AdmissionLimits,
-    reviews: Arc<Semaphore>,
+    /// One permit for each review that may be in progress.
+    pub(super) reviews: Arc<Semaphore>,
     bodies: Shares,
     large: FairSemaphore<ReviewFlow>,
 }
@@ -94,12 +95,6 @@ impl AdmissionCapacity {
             }),
             large: FairSemaphore::new(1),
         }
-    }
-
-    /// Counts as a review in progress until dropped.
-    pub fn enter(&self) -> Result<OwnedSemaphorePermit, ReviewError> {
-        let place = self.reviews.clone().try_acquire_owned();
-        place.map_err(|_| ReviewError::Busy)
     }
 
     /// If the body is large, the turn of the one large body that is processed at a time.

@@ -18,34 +18,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::review::{Review, ReviewError, fields};
 use super::tree::{self, Detail, TreeBudget};
-use crate::dns_name::DnsName;
+use crate::dns_name::Key;
 use crate::fair_semaphore::FairSemaphore;
 use crate::initial_size::{LeftAsMade, NewPod, OwnerCluster};
-
-/// The namespace and name of a RayCluster.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnerName {
-    /// The namespace, which is that of the pod too.
-    pub namespace: DnsName,
-    /// The name.
-    pub name: DnsName,
-}
-
-impl OwnerName {
-    /// `None` if no object can have that name: anybody can write an owner reference into a pod.
-    pub fn new(namespace: &str, name: &str) -> Option<Self> {
-        Some(Self {
-            namespace: DnsName::parse(namespace).ok()?,
-            name: DnsName::parse(name).ok()?,
-        })
-    }
-}
-
-impl fmt::Display for OwnerName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
 
 /// The reason for which a RayCluster was not read. The pod is then made as its template says.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -67,10 +42,7 @@ pub enum OwnerUnread {
 /// Reads RayClusters.
 pub trait OwnerReader: fmt::Debug + Send + Sync {
     /// The RayCluster as it is stored now; `None` if there is none. Dropping the future ends the request.
-    fn read(
-        &self,
-        owner: OwnerName,
-    ) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>>;
+    fn read(&self, owner: Key) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>>;
 
     /// The time in seconds since 1970, by the clock by which sizes are written.
     fn now(&self) -> f64;
@@ -83,15 +55,16 @@ const LONGEST_UID: usize = 128;
 pub fn new_pod(
     review: &Review<'_>,
     budget: &TreeBudget,
-) -> Result<Result<(NewPod, OwnerName), LeftAsMade>, ReviewError> {
+) -> Result<Result<(NewPod, Key), LeftAsMade>, ReviewError> {
     let (object, _) = review.objects()?;
     let pod = fields(
         tree::read(object, "object", Detail::Whole, budget)?,
         "object",
     )?;
     Ok(NewPod::read(&pod).and_then(|pod| {
-        // The namespace is the request's: a pod is in that one whatever it says itself.
-        let owner = OwnerName::new(&review.namespace, &pod.cluster);
+        // The namespace is the request's: a pod is in that one whatever it says itself. Anybody can write an owner
+        // reference into a pod, with a name that no object can have.
+        let owner = Key::new(&review.namespace, &pod.cluster).ok();
         // The UID is held while the RayCluster is read, as the names are.
         let owner = owner.filter(|_| review.uid.len() <= LONGEST_UID);
         Ok((pod, owner.ok_or(LeftAsMade::NoWorker)?))
@@ -138,7 +111,7 @@ impl OwnerReads {
     /// The RayCluster, if it is read before `deadline`.
     pub async fn read(
         &self,
-        owner: OwnerName,
+        owner: Key,
         deadline: Instant,
     ) -> Result<Option<OwnerCluster>, OwnerUnread> {
         let start = Instant::now();
@@ -211,10 +184,7 @@ mod tests {
     struct Slow(Duration);
 
     impl OwnerReader for Slow {
-        fn read(
-            &self,
-            _: OwnerName,
-        ) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>> {
+        fn read(&self, _: Key) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>> {
             tokio::time::sleep(self.0).map(|()| Ok(None)).boxed()
         }
 
@@ -228,8 +198,8 @@ mod tests {
         OwnerReads::new(Arc::new(reader))
     }
 
-    fn owner(namespace: &str) -> OwnerName {
-        OwnerName::new(namespace, "demo").unwrap()
+    fn owner(namespace: &str) -> Key {
+        Key::new(namespace, "demo").unwrap()
     }
 
     fn far() -> Instant {

@@ -229,14 +229,6 @@ impl<'a> Review<'a> {
         Ok(review)
     }
 
-    /// A pod is created.
-    pub fn is_new_pod(&self) -> bool {
-        self.kind.group.is_empty()
-            && self.kind.kind == "Pod"
-            && self.sub_resource.is_empty()
-            && self.operation == "CREATE"
-    }
-
     /// The object and, for an update, the stored one; both raw.
     pub fn objects(&self) -> Result<(&'a RawValue, Option<&'a RawValue>), ReviewError> {
         let is_update = self.operation == "UPDATE";

@@ -16,11 +16,12 @@ use tokio::time::{Duration, Instant};
 
 use super::decide::{ReviewDecision, decide};
 use super::limits::{AdmissionCapacity, AdmissionLimits};
-use super::new_pods::{OwnerName, OwnerReads, new_pod};
+use super::new_pods::{OwnerReads, new_pod};
 use super::review::{Review, ReviewError};
 use super::tree::TreeBudget;
 use super::{Webhook, deadline, response};
 use crate::admission::record::ReviewRecord;
+use crate::dns_name::Key;
 use crate::initial_size::{LeftAsMade, NewPod, enlarged};
 use crate::policy::EffectivePolicy;
 use crate::shares::ConnectionSource;
@@ -132,7 +133,8 @@ async fn answer(
     let capacity = &admission.capacity;
     let body = capacity.read(body, &parts.headers, source).await?;
     // Reserved only now, so that slow senders do not keep out requests that have arrived.
-    let place = capacity.enter()?;
+    let place = capacity.reviews.clone().try_acquire_owned();
+    let place = place.map_err(|_| ReviewError::Busy)?;
     let reviewed = match capacity.large(&body, source).await? {
         None => {
             let reviewed = admission.review(webhook, &body.bytes);
@@ -171,7 +173,7 @@ impl Admission {
         &self,
         webhook: Webhook,
         body: &[u8],
-    ) -> ControlFlow<Answer, (NewPod, OwnerName, Box<ReviewRecord>)> {
+    ) -> ControlFlow<Answer, (NewPod, Key, Box<ReviewRecord>)> {
         let mut record = ReviewRecord::new(webhook);
         let review = match Review::parse(body) {
             Ok(review) => review,
@@ -179,7 +181,10 @@ impl Admission {
         };
         record.identify(&review);
         let budget = TreeBudget::of(self.capacity.limits.trees);
-        if webhook == Webhook::Mutate && review.is_new_pod() {
+        let (group, kind) = (&*review.kind.group, &*review.kind.kind);
+        let is_new_pod =
+            (group, kind, &*review.sub_resource) == ("", "Pod", "") && review.operation == "CREATE";
+        if webhook == Webhook::Mutate && is_new_pod {
             match caught(|| new_pod(&review, &budget)) {
                 // As little is kept as the answer needs, because many pods may wait for their RayClusters.
                 Ok(Ok((pod, owner))) => {
@@ -212,7 +217,7 @@ impl Admission {
     async fn enlarge(
         &self,
         pod: &NewPod,
-        owner: OwnerName,
+        owner: Key,
         record: ReviewRecord,
         deadline: Instant,
     ) -> Answer {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use json_patch::jsonptr::PointerBuf;
-use json_patch::{AddOperation, Patch, PatchOperation};
+use json_patch::{AddOperation, PatchOperation};
 use serde_json::{Map, Value};
 
 use super::applied::{AppliedValue, DefaultId, DefaultPatch, Origin};
@@ -20,8 +20,8 @@ pub struct DefaultsDraft<'a> {
     pub old: Option<&'a RayObject<'a>>,
     /// The settings of defaults.
     pub settings: &'a Settings,
-    operations: Vec<PatchOperation>,
-    applied: Vec<AppliedValue>,
+    /// The patch so far.
+    pub patch: DefaultPatch,
     /// Parents that the patch itself adds, so that each is added once.
     made: HashSet<String>,
 }
@@ -54,17 +54,8 @@ impl<'a> DefaultsDraft<'a> {
             object,
             old,
             settings,
-            operations: Vec::new(),
-            applied: Vec::new(),
+            patch: DefaultPatch::default(),
             made: HashSet::new(),
-        }
-    }
-
-    /// The patch.
-    pub fn finish(self) -> DefaultPatch {
-        DefaultPatch {
-            operations: Patch(self.operations),
-            applied: self.applied,
         }
     }
 
@@ -123,7 +114,7 @@ impl<'a> DefaultsDraft<'a> {
                 value,
                 origin,
             });
-        self.applied.extend(applied);
+        self.patch.applied.extend(applied);
     }
 
     /// Fills in `autoscalerOptions.<key>` where it is absent and `reason` holds.
@@ -165,7 +156,7 @@ impl<'a> DefaultsDraft<'a> {
     /// Adds a value at a place whose parent is there.
     pub fn add(&mut self, id: DefaultId, path: FieldPath, value: Value, origin: Origin) {
         self.push(&path.pointer(), value.clone());
-        self.applied.push(AppliedValue {
+        self.patch.applied.push(AppliedValue {
             id,
             path,
             value,
@@ -178,7 +169,9 @@ impl<'a> DefaultsDraft<'a> {
         // Every pointer here comes from `FieldPath::pointer`, which escapes; one that did not
         // parse would be left out rather than break the request.
         if let Ok(path) = PointerBuf::parse(pointer) {
-            self.operations
+            self.patch
+                .operations
+                .0
                 .push(PatchOperation::Add(AddOperation { path, value }));
         }
     }

@@ -58,7 +58,7 @@ pub fn patch(
     }
     let mut draft = DefaultsDraft::new(object, old, settings);
     (reconcile_mode::DEFAULT.apply)(&mut draft);
-    let mut patch = draft.finish();
+    let mut patch = draft.patch;
     // The other defaults go by the object with its mode.
     let mut root = (!patch.applied.is_empty()).then(|| Value::Object(object.root.clone()));
     let root = root.as_mut().and_then(|root| {
@@ -75,7 +75,7 @@ pub fn patch(
     let DefaultPatch {
         operations,
         applied,
-    } = draft.finish();
+    } = draft.patch;
     patch.operations.0.extend(operations.0);
     patch.applied.extend(applied);
     patch

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Modes;
-use super::resource::{Defaults, Limits, Reconcile};
+use super::resource::{Defaults, Limits, RayfitContainer, Reconcile};
 use crate::plan::{Headroom, ScheduledStandby};
 use crate::ray::feature_gate::{FeatureGate, GateSetting};
 use crate::ray::{RayVersion, ReconcileMode};
@@ -82,6 +82,20 @@ pub fn is_rayfit(user: &str) -> bool {
     let name = account.and_then(|account| account.split_once(':'));
     let ours = |account: &str| account.rsplit(':').next() == name.map(|(_, name)| name);
     RAYFIT_ACCOUNTS.into_iter().any(ours)
+}
+
+impl Defaults {
+    /// The values of flags. Those that are the usual ones set nothing.
+    pub fn of_flags(image: String, head_takes_no_work: bool) -> Self {
+        Self {
+            rayfit_container: (image != IMAGE).then(|| RayfitContainer {
+                image: Some(image),
+                ..RayfitContainer::default()
+            }),
+            head_takes_no_work: head_takes_no_work.then_some(true),
+            ..Self::default()
+        }
+    }
 }
 
 impl Settings {

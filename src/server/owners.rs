@@ -9,10 +9,11 @@ use kube::core::Request;
 use serde::Deserialize;
 
 use super::home_cluster::HomeCluster;
-use crate::admission::new_pods::{OwnerName, OwnerReader, OwnerUnread};
+use crate::admission::new_pods::{OwnerReader, OwnerUnread};
 use crate::apiserver::ApiServer;
 use crate::apiserver::pages::{self, PageFault};
 use crate::apiserver::patience::RequestFlow;
+use crate::dns_name::Key;
 use crate::initial_size::OwnerCluster;
 
 /// The largest answer: annotations have 256 KiB at the most, and fields that say who manages what seldom as much.
@@ -22,10 +23,7 @@ const LARGEST: usize = 1 << 20;
 // the pod is made. Nor through the gate, at which what scales clusters waits its turn: a pod waits for this, and
 // `OwnerReads` bounds how many are read at a time.
 impl OwnerReader for HomeCluster {
-    fn read(
-        &self,
-        owner: OwnerName,
-    ) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>> {
+    fn read(&self, owner: Key) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>> {
         let client = self.api().map(ApiServer::client);
         async move {
             let client = client.ok_or(OwnerUnread::NoApiServer)?;
@@ -45,12 +43,12 @@ impl OwnerReader for HomeCluster {
 }
 
 /// Asks the API server.
-async fn ask(client: Client, owner: OwnerName) -> Result<OwnerCluster, PageFault> {
+async fn ask(client: Client, owner: Key) -> Result<OwnerCluster, PageFault> {
     #[derive(Deserialize)]
     struct StoredCluster {
         metadata: OwnerCluster,
     }
-    let OwnerName { namespace, name } = &owner;
+    let Key { namespace, name } = &owner;
     let path = format!("/apis/ray.io/v1/namespaces/{namespace}/rayclusters");
     // Without a resource version the answer is what is stored now.
     let request = Request::new(path).get_metadata(name, &GetParams::default());

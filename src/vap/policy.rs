@@ -16,7 +16,20 @@ pub(super) fn objects(
     mode: Mode,
     options: &VapOptions,
 ) -> [Value; 2] {
-    let name = name(rule, check_mode);
+    let id = rule.id.to_string().to_lowercase();
+    // A rule whose mode depends on the case has a policy for each of its modes.
+    let name = match rule.mode {
+        OwnMode::Always(_) => format!("{id}-{}.rayfit.dev", rule.name),
+        OwnMode::ByCase(_) => format!("{id}-{}-{check_mode}.rayfit.dev", rule.name),
+    };
+    // A fault that an object had before an update never denies the update; warnings and records include all
+    // faults of the new object.
+    let reported = match mode {
+        Mode::Enforce => {
+            "variables.faults[0].filter(f, variables.faults.size() < 2 || !(f in variables.faults[1]))"
+        }
+        _ => "variables.faults[0]",
+    };
     let policy = json!({
         "failurePolicy": options.failure_policy.name(),
         "matchConstraints": constraints(options),
@@ -25,7 +38,7 @@ pub(super) fn objects(
         "variables": [
             { "name": "subjects", "expression": variables::SUBJECTS },
             { "name": "faults", "expression": faults(rule, check_mode) },
-            { "name": "reported", "expression": reported(mode) }
+            { "name": "reported", "expression": reported }
         ],
         "validations": [{
             "expression": "variables.reported.size() == 0",
@@ -45,15 +58,6 @@ pub(super) fn objects(
         matching::object("ValidatingAdmissionPolicy", &name, &policy),
         matching::object("ValidatingAdmissionPolicyBinding", &name, &binding),
     ]
-}
-
-/// `rf105-ippr-start-params.rayfit.dev`; with the mode, if it depends on the case.
-fn name(rule: &Rule, check_mode: Mode) -> String {
-    let id = rule.id.to_string().to_lowercase();
-    match rule.mode {
-        OwnMode::Always(_) => format!("{id}-{}.rayfit.dev", rule.name),
-        OwnMode::ByCase(_) => format!("{id}-{}-{check_mode}.rayfit.dev", rule.name),
-    }
 }
 
 /// The texts of faults of the object and of the stored object.
@@ -95,17 +99,6 @@ fn of_check(check: &Check) -> String {
 /// The faults of the group `g`, in lines, each with the group's path before it.
 fn placed(faults: &str) -> String {
     format!("({faults}).join('\\n').split('\\n').filter(f, f != '').map(f, g.path + f).join('\\n')")
-}
-
-/// The faults that are reported. A fault that an object had before an update never denies the
-/// update; warnings and records include all faults of the new object.
-const fn reported(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Enforce => {
-            "variables.faults[0].filter(f, variables.faults.size() < 2 || !(f in variables.faults[1]))"
-        }
-        _ => "variables.faults[0]",
-    }
 }
 
 /// The expression of the message.

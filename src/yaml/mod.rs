@@ -74,7 +74,7 @@ pub fn read(text: &str) -> Vec<Result<Document, YamlFault>> {
             for document in &mut documents {
                 match document {
                     Ok(document) => {
-                        for node in &mut document.tree.nodes {
+                        for node in &mut document.tree {
                             node.span.start = indented.position(node.span.start);
                             node.span.end = indented.position(node.span.end);
                         }

@@ -2,7 +2,7 @@
 
 use super::position::Span;
 use super::scalar::Scalar;
-use super::tree::{NodeContent, Tree, TreeNode, TreeNodeId};
+use super::tree::{self, NodeContent, Tree, TreeNode, TreeNodeId};
 
 /// The place to underline for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,7 +15,7 @@ pub struct YamlPlace {
 
 /// The place of the value at `pointer`, or of the nearest ancestor that is written.
 pub(super) fn find(tree: &Tree, pointer: &str) -> YamlPlace {
-    let mut at = tree.root();
+    let mut at = tree.first();
     let mut span = at.map(|root| shown(tree, root, None)).unwrap_or_default();
     for step in pointer.split('/').skip(1) {
         // In the order of RFC 6901, so that "~01" becomes "~1" and not "/".
@@ -23,8 +23,8 @@ pub(super) fn find(tree: &Tree, pointer: &str) -> YamlPlace {
         let Some((leading, value)) = at.and_then(|node| child(tree, node, &key)) else {
             return YamlPlace { span, exact: false };
         };
-        at = tree.get(value);
-        let leading = leading.and_then(|key| tree.get(key));
+        at = tree::node(tree, value);
+        let leading = leading.and_then(|key| tree::node(tree, key));
         span = at.map_or(span, |node| shown(tree, node, leading));
     }
     YamlPlace { span, exact: true }
@@ -33,7 +33,7 @@ pub(super) fn find(tree: &Tree, pointer: &str) -> YamlPlace {
 /// A scalar is shown itself; of a list or mapping the key that leads to it, or its beginning.
 fn shown(tree: &Tree, node: &TreeNode, key: Option<&TreeNode>) -> Span {
     let first_key = || match &node.content {
-        NodeContent::Mapping(entries) => tree.get(entries.first()?.0),
+        NodeContent::Mapping(entries) => tree::node(tree, entries.first()?.0),
         _ => None,
     };
     match (&node.content, key.or_else(first_key)) {
@@ -49,7 +49,7 @@ fn shown(tree: &Tree, node: &TreeNode, key: Option<&TreeNode>) -> Span {
 
 /// The key (in a mapping) and the value one step down.
 fn child(tree: &Tree, node: &TreeNode, step: &str) -> Option<(Option<TreeNodeId>, TreeNodeId)> {
-    match &tree.resolved(node)?.content {
+    match &tree::resolved(tree, node)?.content {
         NodeContent::Sequence(items) => Some((None, *items.get(step.parse::<usize>().ok()?)?)),
         NodeContent::Mapping(entries) => {
             entry(tree, entries, step).map(|(key, value)| (Some(key), value))
@@ -65,11 +65,12 @@ fn entry(
     step: &str,
 ) -> Option<(TreeNodeId, TreeNodeId)> {
     entries.iter().rev().find_map(|(key, value)| {
-        let NodeContent::Scalar(scalar) = &tree.resolved(tree.get(*key)?)?.content else {
+        let NodeContent::Scalar(scalar) = &tree::resolved(tree, tree::node(tree, *key)?)?.content
+        else {
             return None;
         };
         if *scalar == Scalar::Merge {
-            return merged(tree, tree.get(*value)?, step);
+            return merged(tree, tree::node(tree, *value)?, step);
         }
         (scalar.key().as_deref() == Some(step)).then_some((*key, *value))
     })
@@ -77,11 +78,11 @@ fn entry(
 
 /// The entry that a `<<` brings; of several mappings the first that has it.
 fn merged(tree: &Tree, source: &TreeNode, step: &str) -> Option<(TreeNodeId, TreeNodeId)> {
-    match &tree.resolved(source)?.content {
+    match &tree::resolved(tree, source)?.content {
         NodeContent::Mapping(entries) => entry(tree, entries, step),
         NodeContent::Sequence(items) => items
             .iter()
-            .find_map(|item| merged(tree, tree.get(*item)?, step)),
+            .find_map(|item| merged(tree, tree::node(tree, *item)?, step)),
         NodeContent::Scalar(_) | NodeContent::Alias(_) => None,
     }
 }

@@ -149,7 +149,21 @@ fn integer(word: &str) -> Option<Scalar> {
         b'+' => ("", word.get(1..)?),
         _ => ("", word),
     };
-    let (base, digits) = base(digits);
+    // A leading zero alone means octal, as in YAML 1.1.
+    let prefixes = [
+        ("0x", 16),
+        ("0X", 16),
+        ("0o", 8),
+        ("0O", 8),
+        ("0b", 2),
+        ("0B", 2),
+        ("0", 8),
+    ];
+    let mut with_prefix = prefixes.into_iter().filter_map(|(prefix, base)| {
+        let rest = digits.strip_prefix(prefix)?;
+        (!rest.is_empty()).then_some((base, rest))
+    });
+    let (base, digits) = with_prefix.next().unwrap_or((10, digits));
     if !digits.starts_with(|first: char| first.is_digit(base)) {
         return None; // from_str_radix takes a second sign
     }
@@ -160,26 +174,6 @@ fn integer(word: &str) -> Option<Scalar> {
     let signed = word.starts_with(['-', '+']);
     let value = u64::from_str_radix(digits, base).ok().filter(|_| !signed)?;
     Some(Scalar::Uint(value))
-}
-
-/// The base that a prefix gives; a leading zero alone means octal.
-fn base(digits: &str) -> (u32, &str) {
-    let prefixes = [
-        ("0x", 16),
-        ("0X", 16),
-        ("0o", 8),
-        ("0O", 8),
-        ("0b", 2),
-        ("0B", 2),
-        ("0", 8),
-    ];
-    prefixes
-        .into_iter()
-        .find_map(|(prefix, base)| {
-            let rest = digits.strip_prefix(prefix)?;
-            (!rest.is_empty()).then_some((base, rest))
-        })
-        .unwrap_or((10, digits))
 }
 
 /// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`, finite; `word` is as written.

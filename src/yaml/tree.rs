@@ -29,28 +29,19 @@ pub(super) struct TreeNode {
     pub(super) content: NodeContent,
 }
 
-/// A document as written.
-#[derive(Debug, Default)]
-pub(super) struct Tree {
-    pub(super) nodes: Vec<TreeNode>,
+/// A document as written: its nodes, the first of which is its root; none for a document without any.
+pub(super) type Tree = Vec<TreeNode>;
+
+/// The node of that number.
+pub(super) fn node(tree: &Tree, id: TreeNodeId) -> Option<&TreeNode> {
+    tree.get(id as usize)
 }
 
-impl Tree {
-    /// The first node; `None` for a document without any.
-    pub(super) fn root(&self) -> Option<&TreeNode> {
-        self.nodes.first()
-    }
-
-    pub(super) fn get(&self, id: TreeNodeId) -> Option<&TreeNode> {
-        self.nodes.get(id as usize)
-    }
-
-    /// The target of an alias, else the node itself.
-    pub(super) fn resolved<'a>(&'a self, node: &'a TreeNode) -> Option<&'a TreeNode> {
-        match node.content {
-            NodeContent::Alias(target) => self.get(target),
-            _ => Some(node),
-        }
+/// The target of an alias, else the node itself.
+pub(super) fn resolved<'a>(tree: &'a Tree, of: &'a TreeNode) -> Option<&'a TreeNode> {
+    match of.content {
+        NodeContent::Alias(target) => node(tree, target),
+        _ => Some(of),
     }
 }
 
@@ -134,12 +125,12 @@ impl<'a> DocumentReader<'a> {
             }
             builder.take(event, span)?;
             // Counted while the text is read, because a tree takes many times the memory of its text.
-            if builder.tree.nodes.len() > self.remaining {
+            if builder.tree.len() > self.remaining {
                 let reason = "there are more values than any manifest has";
                 return Err(YamlFault::new(span.start, reason, "split the file"));
             }
         }
-        self.remaining -= builder.tree.nodes.len();
+        self.remaining -= builder.tree.len();
         Ok(builder.tree)
     }
 }
@@ -241,15 +232,14 @@ impl Builder {
 
     fn add(&mut self, content: NodeContent, span: Span, anchor: usize) -> TreeNodeId {
         // MAX_NODES is far below u32::MAX.
-        let id = TreeNodeId::try_from(self.tree.nodes.len()).unwrap_or(TreeNodeId::MAX);
-        self.tree.nodes.push(TreeNode { span, content });
+        let id = TreeNodeId::try_from(self.tree.len()).unwrap_or(TreeNodeId::MAX);
+        self.tree.push(TreeNode { span, content });
         // The parser numbers anchors from 1.
         if anchor != 0 {
             self.anchors.insert(anchor, id);
         }
-        let nodes = &mut self.tree.nodes;
         if let Some((parent, key)) = self.open.last_mut()
-            && let Some(parent) = nodes.get_mut(*parent as usize)
+            && let Some(parent) = self.tree.get_mut(*parent as usize)
         {
             match &mut parent.content {
                 NodeContent::Sequence(items) => items.push(id),

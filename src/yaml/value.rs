@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::fault::{MAX_BYTES, YamlFault};
 use super::scalar::Scalar;
-use super::tree::{NodeContent, Tree, TreeNode, TreeNodeId};
+use super::tree::{self, NodeContent, Tree, TreeNode, TreeNodeId};
 
 /// Deepest nesting, aliases followed; the API server itself stops at less than that.
 const MAX_DEPTH: usize = 512;
@@ -24,7 +24,7 @@ pub(super) fn of(tree: &Tree) -> Result<(Value, Vec<YamlFault>), YamlFault> {
         copied: 0,
         overwritten: Vec::new(),
     };
-    let value = match tree.root() {
+    let value = match tree.first() {
         Some(root) => expander.value(root)?,
         None => Value::Null,
     };
@@ -90,7 +90,7 @@ impl Expander<'_> {
     }
 
     fn item(&mut self, id: TreeNodeId) -> Result<Value, YamlFault> {
-        match self.tree.get(id) {
+        match tree::node(self.tree, id) {
             Some(node) => self.value(node),
             None => Ok(Value::Null),
         }
@@ -104,7 +104,8 @@ impl Expander<'_> {
         then: impl FnOnce(&mut Self, &TreeNode) -> Result<T, YamlFault>,
     ) -> Result<T, YamlFault> {
         let tree = self.tree;
-        let Some(anchored) = tree.get(target).filter(|_| !self.inside.contains(&target)) else {
+        let Some(anchored) = tree::node(tree, target).filter(|_| !self.inside.contains(&target))
+        else {
             let reason = "the alias (*) stands inside of what it stands for";
             return Err(YamlFault::new(
                 node.span.start,
@@ -125,7 +126,7 @@ impl Expander<'_> {
         let mut map = Map::with_capacity(entries.len());
         let mut written: HashMap<String, usize> = HashMap::new();
         for (key, value) in entries {
-            let Some(key) = self.tree.get(*key) else {
+            let Some(key) = tree::node(self.tree, *key) else {
                 continue;
             };
             match self.key(key)? {
@@ -155,7 +156,8 @@ impl Expander<'_> {
 
     /// The key as text; `None` for `<<`.
     fn key(&mut self, node: &TreeNode) -> Result<Option<String>, YamlFault> {
-        let Some(NodeContent::Scalar(scalar)) = self.tree.resolved(node).map(|node| &node.content)
+        let Some(NodeContent::Scalar(scalar)) =
+            tree::resolved(self.tree, node).map(|node| &node.content)
         else {
             let reason = "a key cannot be a list or a mapping";
             return Err(YamlFault::new(
@@ -182,7 +184,7 @@ impl Expander<'_> {
 
     /// Brings the entries of what `<<` names; like kubectl, over those written before it.
     fn merge(&mut self, source: TreeNodeId, map: &mut Map<String, Value>) -> Result<(), YamlFault> {
-        let Some(node) = self.tree.get(source) else {
+        let Some(node) = tree::node(self.tree, source) else {
             return Ok(());
         };
         let sources = match &node.content {
@@ -193,9 +195,9 @@ impl Expander<'_> {
         for source in sources
             .iter()
             .rev()
-            .filter_map(|source| self.tree.get(*source))
+            .filter_map(|source| tree::node(self.tree, *source))
         {
-            let target = self.tree.resolved(source);
+            let target = tree::resolved(self.tree, source);
             let is_mapping =
                 target.is_some_and(|target| matches!(target.content, NodeContent::Mapping(_)));
             let merged = is_mapping.then(|| self.value(source)).transpose()?;

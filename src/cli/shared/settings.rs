@@ -1,5 +1,6 @@
 //! The settings with which objects are checked and defaulted, as flags that several commands share.
 
+use crate::policy::resource::Defaults;
 use crate::policy::settings::{IMAGE, KUBERAY, KUBERAY_OPERATOR};
 use crate::policy::{Mode, Settings};
 use crate::ray::feature_gate::{GateSetting, gate_setting};
@@ -57,6 +58,7 @@ impl SettingsArgs {
             operators: self.operators,
             kuberay: self.kuberay,
             feature_gates: self.kuberay_feature_gates,
+            defaults: Defaults::of_flags(self.image, self.head_takes_no_work),
             ..Settings::default()
         };
         for (rule, mode) in self.rules {
@@ -65,9 +67,6 @@ impl SettingsArgs {
         if !self.allowed_modes.is_empty() {
             settings.allowed_modes = self.allowed_modes;
         }
-        let container = settings.defaults.rayfit_container.get_or_insert_default();
-        container.image = Some(self.image);
-        settings.defaults.head_takes_no_work = Some(self.head_takes_no_work);
         settings
     }
 }

@@ -29,7 +29,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(cluster) = subject.cluster().filter(|cluster| !cluster.uses_v2()) else {
         return;
     };
-    // That newer Ray versions choose v2 by themselves does not help, because KubeRay checks the spec
+    // Newer Ray versions choose v2 by themselves, which does not help, because KubeRay checks the spec
     // (`validateWorkerGroupIdleTimeout`).
     for group in &cluster.workers {
         let idle = group.spec.get("idleTimeoutSeconds");

@@ -160,7 +160,7 @@ fn is_same(old: Option<&Value>, new: Option<&Value>, amounts: bool) -> bool {
         (None, None) => true,
         (None, Some(value)) | (Some(value), None) => value.as_array().is_some_and(Vec::is_empty),
         (Some(Value::Object(old)), Some(Value::Object(new))) => entries(Some(old), Some(new))
-            .all(|(key, old, new)| is_same(old, new, amounts || holds_amounts(key))),
+            .all(|(key, old, new)| is_same(old, new, amounts || AMOUNTS.contains(&key.as_str()))),
         (Some(Value::Array(old)), Some(Value::Array(new))) => {
             let mut pairs = old.iter().zip(new);
             old.len() == new.len() && pairs.all(|(old, new)| is_same(Some(old), Some(new), amounts))
@@ -172,10 +172,8 @@ fn is_same(old: Option<&Value>, new: Option<&Value>, amounts: bool) -> bool {
     }
 }
 
-/// The values below that key are amounts, in a container's `resources`.
-fn holds_amounts(key: &str) -> bool {
-    matches!(key, "limits" | "requests")
-}
+/// The keys in a container's `resources` below which values are amounts.
+const AMOUNTS: [&str; 2] = ["limits", "requests"];
 
 /// The deepest place that holds the whole difference.
 fn narrow<'a>(
@@ -192,7 +190,7 @@ fn narrow<'a>(
             let only = parts.next().filter(|_| parts.next().is_none());
             only.map(|(key, old, new)| {
                 let path = path.clone().key(key.to_owned());
-                (old, new, amounts || holds_amounts(key), path)
+                (old, new, amounts || AMOUNTS.contains(&key.as_str()), path)
             })
         }
         (Some(Value::Array(old)), Some(Value::Array(new))) if old.len() == new.len() => {

@@ -63,8 +63,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         else {
             continue;
         };
-        // Where one limit is too large by itself, that is the better thing to say: both together cannot fit then
-        // either.
+        // A limit that is too large by itself is the better thing to say: both together cannot fit then either.
         let alone = [(cpu, most_cpu), (memory, most_memory)].into_iter();
         let alone = alone.filter_map(|(demand, node)| demand?.finding(resize_limits, node));
         let count = findings.len();

@@ -38,7 +38,7 @@ impl DnsName {
     }
 }
 
-/// Whether `text` is a part of a name, between dots: lower-case letters, digits and inner dashes.
+/// Recognizes a part of a name, between dots: lower-case letters, digits and inner dashes.
 pub(crate) fn is_part(text: &str) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = text.as_bytes();
@@ -58,6 +58,35 @@ impl Deref for DnsName {
 impl fmt::Display for DnsName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// The namespace and name of an object.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Its namespace.
+    pub namespace: DnsName,
+    /// Its name.
+    pub name: DnsName,
+}
+
+impl Key {
+    /// The key of a namespace and a name.
+    ///
+    /// # Errors
+    ///
+    /// No object can have one of them.
+    pub fn new(namespace: &str, name: &str) -> Result<Self, NotADnsName> {
+        Ok(Self {
+            namespace: DnsName::parse(namespace)?,
+            name: DnsName::parse(name)?,
+        })
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::defaults::{self, Applied};
+use crate::defaults::{self, AppliedValue};
 use crate::policy::Settings;
 use crate::ray::{Kind, RayObject};
 
@@ -189,7 +189,7 @@ pub fn admitted(
 pub fn defaulted(
     object: &Value,
     settings: &Settings,
-) -> Result<(Value, Vec<Applied>), json_patch::PatchError> {
+) -> Result<(Value, Vec<AppliedValue>), json_patch::PatchError> {
     // The API server drops nulls, so there a default adds a value where null is written.
     filled_in(object.clone(), &received(object), None, settings)
 }
@@ -199,7 +199,7 @@ fn filled_in(
     received: &Value,
     old: Option<&RayObject<'_>>,
     settings: &Settings,
-) -> Result<(Value, Vec<Applied>), json_patch::PatchError> {
+) -> Result<(Value, Vec<AppliedValue>), json_patch::PatchError> {
     let Some(parsed) = RayObject::parse(received) else {
         return Ok((object, Vec::new()));
     };

@@ -175,6 +175,12 @@ impl Quantity {
     }
 }
 
+impl From<i64> for Quantity {
+    fn from(units: i64) -> Self {
+        Self::from_units(units)
+    }
+}
+
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = self.0 / NANOS;

@@ -5,10 +5,10 @@ use serde_json::value::RawValue;
 
 use super::new_pods::OwnerUnread;
 use super::review::{Review, ReviewError, fields};
-use super::skip::{Skip, skip_update};
+use super::skip::skip_update;
 use super::tree::{self, Detail, TreeBudget};
 use super::{Webhook, resize};
-use crate::defaults::{self, Defaulted};
+use crate::defaults::{self, DefaultPatch};
 use crate::initial_size::{Enlarged, LeftAsMade};
 use crate::judge::{self, Verdict};
 use crate::policy::EffectivePolicy;
@@ -16,18 +16,19 @@ use crate::ray::{Kind, RayObject};
 use crate::raypolicy;
 use crate::raypolicy::compile;
 use crate::raypolicy::review::PolicyReview;
+use crate::telemetry::reviews::ReviewOutcome;
 
 /// The decision about a request.
 #[derive(Debug)]
-pub enum Decision {
-    /// Allowed without reading the object.
-    Skipped(Skip),
+pub enum ReviewDecision {
+    /// Allowed without reading the object, with this outcome.
+    Skipped(ReviewOutcome),
     /// Denied unread, because its tree would be too large (validating webhook).
     TooMuch(ReviewError),
     /// Checked (validating webhook).
     Judged(Verdict),
     /// Filled in (mutating webhook).
-    Defaulted(Defaulted),
+    Defaulted(DefaultPatch),
     /// A RayPolicy, which was itself validated.
     Policy(PolicyReview),
     /// A new pod, which gets the initial size that its RayCluster says.
@@ -45,25 +46,25 @@ pub fn decide(
     policy: &EffectivePolicy,
     now: Timestamp,
     budget: &TreeBudget,
-) -> Result<Decision, ReviewError> {
+) -> Result<ReviewDecision, ReviewError> {
     let is_stored = matches!(&*review.operation, "CREATE" | "UPDATE");
     let (group, kind) = (&*review.kind.group, &*review.kind.kind);
     let kind = match (webhook, group, kind, &*review.sub_resource) {
         (Webhook::Validate, "rayfit.dev", "RayPolicy", "") if is_stored => {
-            return review_policy(review, policy, now, budget).map(Decision::Policy);
+            return review_policy(review, policy, now, budget).map(ReviewDecision::Policy);
         }
         (Webhook::Validate, "", "Pod", "resize") if review.operation == "UPDATE" => {
-            return resize::judge(review, policy, now, budget).map(Decision::Judged);
+            return resize::judge(review, policy, now, budget).map(ReviewDecision::Judged);
         }
         (_, "ray.io", kind, "") if is_stored => Kind::from_name(kind),
         _ => None,
     };
     let Some(kind) = kind else {
-        return Ok(Decision::Skipped(Skip::NotOurs));
+        return Ok(ReviewDecision::Skipped(ReviewOutcome::NotJudged));
     };
     let (object, old) = review.objects()?;
-    if let Some(skip) = old.and_then(|old| skip_update(webhook, object, old)) {
-        return Ok(Decision::Skipped(skip));
+    if let Some(outcome) = old.and_then(|old| skip_update(webhook, object, old)) {
+        return Ok(ReviewDecision::Skipped(outcome));
     }
     let read = |raw: &RawValue, field| {
         tree::read(raw, field, Detail::Judged, budget).and_then(|tree| fields(tree, field))
@@ -76,7 +77,7 @@ pub fn decide(
         // A failed call would have it stored unchecked where the webhooks fail open, and its author can add to it
         // until it fails.
         Err(error @ ReviewError::TooMuch(_)) if webhook == Webhook::Validate => {
-            return Ok(Decision::TooMuch(error));
+            return Ok(ReviewDecision::TooMuch(error));
         }
         trees => trees?,
     };
@@ -84,8 +85,10 @@ pub fn decide(
     let old = old.as_ref().map(|old| RayObject::of_kind(kind, old));
     let settings = policy.settings_for(&object, now);
     Ok(match webhook {
-        Webhook::Mutate => Decision::Defaulted(defaults::patch(&object, old.as_ref(), &settings)),
-        Webhook::Validate => Decision::Judged(judge::judge(
+        Webhook::Mutate => {
+            ReviewDecision::Defaulted(defaults::patch(&object, old.as_ref(), &settings))
+        }
+        Webhook::Validate => ReviewDecision::Judged(judge::judge(
             &object,
             old.as_ref(),
             Some(&review.user_info.username),

@@ -10,38 +10,11 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
+use super::review::ReviewError;
 use crate::fair_semaphore::{FairPermit, FairSemaphore};
 use crate::shares::{ConnectionSource, Share, ShareBounds, Shares};
-
-/// The reason to refuse a request before it is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// Not JSON.
-    #[error("send an AdmissionReview with content type application/json")]
-    ContentType,
-    /// Longer than [`AdmissionLimits::body`].
-    #[error("the body is longer than {:.1} MiB, more than an API server sends", mebibytes(*.0))]
-    TooLong(usize),
-    /// The body did not arrive in time.
-    #[error("the body did not arrive in time")]
-    Slow,
-    /// The client went away.
-    #[error("the body ended early")]
-    Broken,
-    /// Too many requests are in progress.
-    #[error("rayfit is busy with other reviews: try again, or run more replicas")]
-    Busy,
-    /// The API server's timeout would pass before an answer.
-    #[error("rayfit could not answer within the webhook's timeout: raise it, or run more replicas")]
-    Deadline,
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for people, with one digit")]
-fn mebibytes(bytes: usize) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
-}
 
 /// The flow of reviews that a source sends about objects of a namespace. Sources take turns, so that one with many
 /// reviews does not delay one with few; and of a source its namespaces, since an API server sends the reviews of all
@@ -91,7 +64,8 @@ const SLOW: Duration = Duration::from_secs(1);
 pub struct AdmissionCapacity {
     /// The limits.
     pub limits: AdmissionLimits,
-    reviews: Arc<Semaphore>,
+    /// One permit for each review that may be in progress.
+    pub(super) reviews: Arc<Semaphore>,
     bodies: Shares,
     large: FairSemaphore<ReviewFlow>,
 }
@@ -101,7 +75,7 @@ const PIECE: usize = 64 << 10;
 
 /// A body with the memory that is reserved for it.
 #[derive(Debug)]
-pub struct Held {
+pub struct ReservedBody {
     /// The body.
     pub bytes: Bytes,
     memory: Option<Share>,
@@ -123,29 +97,23 @@ impl AdmissionCapacity {
         }
     }
 
-    /// Counts as a review in progress until dropped.
-    pub fn enter(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        let place = self.reviews.clone().try_acquire_owned();
-        place.map_err(|_| Refusal::Busy)
-    }
-
     /// If the body is large, the turn of the one large body that is processed at a time.
     pub async fn large(
         &self,
-        held: &Held,
+        body: &ReservedBody,
         source: ConnectionSource,
-    ) -> Result<Option<FairPermit<ReviewFlow>>, Refusal> {
-        if held.bytes.len() <= self.limits.inline {
+    ) -> Result<Option<FairPermit<ReviewFlow>>, ReviewError> {
+        if body.bytes.len() <= self.limits.inline {
             return Ok(None);
         }
-        let flow = (source, namespace_of(&held.bytes).into());
+        let flow = (source, namespace_of(&body.bytes).into());
         // However many reviews wait for a turn, small ones can still be processed.
         let each = (self.limits.reviews / 32).max(1);
         // While a body waits for its turn, its memory can be taken back for others.
         let turn = self.large.acquire_within(&flow, each);
-        let turn = or_give_way(held.memory.as_ref(), turn).await?;
-        let turn = turn.ok_or(Refusal::Busy)?;
-        if let Some(memory) = &held.memory {
+        let turn = or_give_way(body.memory.as_ref(), turn).await?;
+        let turn = turn.ok_or(ReviewError::Busy)?;
+        if let Some(memory) = &body.memory {
             memory.works();
         }
         Ok(Some(turn))
@@ -157,61 +125,65 @@ impl AdmissionCapacity {
         body: Body,
         headers: &HeaderMap,
         source: ConnectionSource,
-    ) -> Result<Held, Refusal> {
+    ) -> Result<ReservedBody, ReviewError> {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let media_type = text(header::CONTENT_TYPE).and_then(|value| value.split(';').next());
         if !media_type.is_some_and(|name| name.trim().eq_ignore_ascii_case("application/json")) {
-            return Err(Refusal::ContentType);
+            return Err(ReviewError::ContentType);
         }
         let length = text(header::CONTENT_LENGTH).and_then(|value| value.parse().ok());
         if length.is_some_and(|length: usize| length > self.limits.body) {
-            return Err(Refusal::TooLong(self.limits.body));
+            return Err(ReviewError::TooLong(self.limits.body));
         }
         tokio::time::timeout(self.limits.body_read, self.collect(body, source))
             .await
-            .unwrap_or(Err(Refusal::Slow))
+            .unwrap_or(Err(ReviewError::Slow))
     }
 
     /// Reads the body's frames.
-    async fn collect(&self, mut body: Body, source: ConnectionSource) -> Result<Held, Refusal> {
+    async fn collect(
+        &self,
+        mut body: Body,
+        source: ConnectionSource,
+    ) -> Result<ReservedBody, ReviewError> {
         // Most bodies arrive in one frame and are never copied, others once, when all of them is there: a buffer that
         // grows takes up to three times what is counted.
         let mut frames: Vec<Bytes> = Vec::new();
         let mut length = 0;
         let mut memory: Option<Share> = None;
         while let Some(frame) = or_give_way(memory.as_ref(), body.frame()).await? {
-            let Ok(data) = frame.map_err(|_| Refusal::Broken)?.into_data() else {
+            let Ok(data) = frame.map_err(|_| ReviewError::Broken)?.into_data() else {
                 continue;
             };
-            let before = length;
+            let earlier = length;
             length += data.len();
             if length > self.limits.body {
-                return Err(Refusal::TooLong(self.limits.body));
+                return Err(ReviewError::TooLong(self.limits.body));
             }
             frames.push(data);
             // No memory is reserved for a small body that arrived at once, because it is processed
             // before anything else happens.
-            if before == 0 && length <= PIECE && body.is_end_stream() {
+            if earlier == 0 && length <= PIECE && body.is_end_stream() {
                 continue;
             }
             // Memory is reserved for what has arrived and not for what was announced, so that a
             // client which announces much and sends little holds little.
-            let (held, needed) = (before.div_ceil(PIECE), length.div_ceil(PIECE));
-            let reserved = match &memory {
+            let (reserved, needed) = (earlier.div_ceil(PIECE), length.div_ceil(PIECE));
+            let granted = match &memory {
                 None => self
                     .bodies
                     .take(source, needed)
                     .map(|share| memory = Some(share)),
-                Some(memory) if needed > held => memory.grow(needed - held),
+                Some(memory) if needed > reserved => memory.grow(needed - reserved),
                 Some(_) => Ok(()),
             };
-            reserved.map_err(|_| Refusal::Busy)?;
+            granted.map_err(|_| ReviewError::Busy)?;
         }
         let bytes = match frames.as_slice() {
             [] | [_] => frames.pop().unwrap_or_default(),
             frames => frames.concat().into(),
         };
-        Ok(Held { bytes, memory })
+        Ok(ReservedBody { bytes, memory })
     }
 }
 
@@ -234,13 +206,13 @@ fn namespace_of(body: &[u8]) -> &str {
 async fn or_give_way<T>(
     memory: Option<&Share>,
     work: impl Future<Output = T>,
-) -> Result<T, Refusal> {
+) -> Result<T, ReviewError> {
     let Some(memory) = memory else {
         return Ok(work.await);
     };
     tokio::select! {
         biased;
-        () = memory.recall() => Err(Refusal::Busy),
+        () = memory.recall() => Err(ReviewError::Busy),
         done = work => Ok(done),
     }
 }

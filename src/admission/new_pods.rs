@@ -18,34 +18,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::review::{Review, ReviewError, fields};
 use super::tree::{self, Detail, TreeBudget};
-use crate::dns_name::DnsName;
+use crate::dns_name::Key;
 use crate::fair_semaphore::FairSemaphore;
 use crate::initial_size::{LeftAsMade, NewPod, OwnerCluster};
-
-/// The namespace and name of a RayCluster.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnerName {
-    /// The namespace, which is that of the pod too.
-    pub namespace: DnsName,
-    /// The name.
-    pub name: DnsName,
-}
-
-impl OwnerName {
-    /// `None` if no object can have that name: anybody can write an owner reference into a pod.
-    pub fn new(namespace: &str, name: &str) -> Option<Self> {
-        Some(Self {
-            namespace: DnsName::parse(namespace).ok()?,
-            name: DnsName::parse(name).ok()?,
-        })
-    }
-}
-
-impl fmt::Display for OwnerName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
 
 /// The reason for which a RayCluster was not read. The pod is then made as its template says.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -67,10 +42,7 @@ pub enum OwnerUnread {
 /// Reads RayClusters.
 pub trait OwnerReader: fmt::Debug + Send + Sync {
     /// The RayCluster as it is stored now; `None` if there is none. Dropping the future ends the request.
-    fn read(
-        &self,
-        owner: OwnerName,
-    ) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>>;
+    fn read(&self, owner: Key) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>>;
 
     /// The time in seconds since 1970, by the clock by which sizes are written.
     fn now(&self) -> f64;
@@ -83,45 +55,34 @@ const LONGEST_UID: usize = 128;
 pub fn new_pod(
     review: &Review<'_>,
     budget: &TreeBudget,
-) -> Result<Result<(NewPod, OwnerName), LeftAsMade>, ReviewError> {
+) -> Result<Result<(NewPod, Key), LeftAsMade>, ReviewError> {
     let (object, _) = review.objects()?;
     let pod = fields(
         tree::read(object, "object", Detail::Whole, budget)?,
         "object",
     )?;
     Ok(NewPod::read(&pod).and_then(|pod| {
-        // The namespace is the request's: a pod is in that one whatever it says itself.
-        let owner = OwnerName::new(&review.namespace, &pod.cluster);
+        // The namespace is the request's: a pod is in that one whatever it says itself. Anybody can write an owner
+        // reference into a pod, with a name that no object can have.
+        let owner = Key::new(&review.namespace, &pod.cluster).ok();
         // The UID is held while the RayCluster is read, as the names are.
         let owner = owner.filter(|_| review.uid.len() <= LONGEST_UID);
         Ok((pod, owner.ok_or(LeftAsMade::NoWorker)?))
     }))
 }
 
-/// The limits of the reads.
-#[derive(Debug, Clone, Copy)]
-pub struct OwnerReadLimits {
-    /// The most reads under way. Each holds an answer of the API server, and a connection to it.
-    pub under_way: usize,
-    /// The most pods that wait for a read or for its answer.
-    pub waiting: usize,
-    /// The most of them that are of one namespace. KubeRay makes the pods of a cluster one after the other, so that a
-    /// namespace has about as many as it has clusters that grow at the moment.
-    pub waiting_each: usize,
-    /// The longest wait of a pod.
-    pub time: Duration,
-}
+/// The most reads under way. Each holds an answer of the API server, and a connection to it.
+const UNDER_WAY: usize = 8;
 
-impl Default for OwnerReadLimits {
-    fn default() -> Self {
-        Self {
-            under_way: 8,
-            waiting: 256,
-            waiting_each: 32,
-            time: Duration::from_secs(1),
-        }
-    }
-}
+/// The most pods that wait for a read or for its answer.
+const WAITING: usize = 256;
+
+/// The most of them that are of one namespace. KubeRay makes the pods of a cluster one after the other, so that a
+/// namespace has about as many as it has clusters that grow at the moment.
+const WAITING_EACH: usize = 32;
+
+/// The longest wait of a pod.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// The time after a failure in which no further ones are logged.
 const SILENCE: Duration = Duration::from_mins(5);
@@ -130,7 +91,6 @@ const SILENCE: Duration = Duration::from_mins(5);
 #[derive(Debug)]
 pub struct OwnerReads {
     reader: Arc<dyn OwnerReader>,
-    limits: OwnerReadLimits,
     turns: FairSemaphore,
     /// Of each namespace, the value that each of its waiting pods holds a clone of, so that the clones are their number.
     waiting: Mutex<HashMap<Arc<str>, Weak<()>>>,
@@ -139,11 +99,10 @@ pub struct OwnerReads {
 
 impl OwnerReads {
     /// Reads by `reader`.
-    pub fn new(reader: Arc<dyn OwnerReader>, limits: OwnerReadLimits) -> Self {
+    pub fn new(reader: Arc<dyn OwnerReader>) -> Self {
         Self {
             reader,
-            limits,
-            turns: FairSemaphore::new(limits.under_way),
+            turns: FairSemaphore::new(UNDER_WAY),
             waiting: Mutex::default(),
             warned: Mutex::default(),
         }
@@ -152,11 +111,11 @@ impl OwnerReads {
     /// The RayCluster, if it is read before `deadline`.
     pub async fn read(
         &self,
-        owner: OwnerName,
+        owner: Key,
         deadline: Instant,
     ) -> Result<Option<OwnerCluster>, OwnerUnread> {
         let start = Instant::now();
-        let until = deadline.min(start + self.limits.time);
+        let until = deadline.min(start + LONGEST_WAIT);
         let read = match self.place(&owner.namespace) {
             None => Err(OwnerUnread::TooMany),
             Some(_place) => {
@@ -181,7 +140,7 @@ impl OwnerReads {
         self.reader.now()
     }
 
-    /// Whether to warn of a failure: once in a while, and not for each pod.
+    /// Allows one warning of failures in a while, and not one for each pod.
     fn is_to_warn(&self) -> bool {
         let now = Instant::now();
         let mut warned = lock(&self.warned);
@@ -200,7 +159,7 @@ impl OwnerReads {
         let place = waiting.get(namespace).and_then(Weak::upgrade);
         let place = place.unwrap_or_default();
         // The place itself counts already.
-        if all >= self.limits.waiting || Arc::strong_count(&place) > self.limits.waiting_each {
+        if all >= WAITING || Arc::strong_count(&place) > WAITING_EACH {
             return None;
         }
         waiting.insert(namespace.clone(), Arc::downgrade(&place));
@@ -225,10 +184,7 @@ mod tests {
     struct Slow(Duration);
 
     impl OwnerReader for Slow {
-        fn read(
-            &self,
-            _: OwnerName,
-        ) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>> {
+        fn read(&self, _: Key) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>> {
             tokio::time::sleep(self.0).map(|()| Ok(None)).boxed()
         }
 
@@ -239,11 +195,11 @@ mod tests {
 
     fn reads(takes_ms: u64) -> OwnerReads {
         let reader = Slow(Duration::from_millis(takes_ms));
-        OwnerReads::new(Arc::new(reader), OwnerReadLimits::default())
+        OwnerReads::new(Arc::new(reader))
     }
 
-    fn owner(namespace: &str) -> OwnerName {
-        OwnerName::new(namespace, "demo").unwrap()
+    fn owner(namespace: &str) -> Key {
+        Key::new(namespace, "demo").unwrap()
     }
 
     fn far() -> Instant {

@@ -4,25 +4,25 @@ use std::time::Duration;
 
 use crate::admission::Webhook;
 use crate::admission::audit::{bounded, rules_of};
-use crate::admission::decide::Decision;
+use crate::admission::decide::ReviewDecision;
 use crate::admission::review::Review;
-use crate::admission::skip::Skip;
 use crate::ray::Kind;
 use crate::telemetry::reviews::{ReviewCount, ReviewOutcome};
 
 /// The data for the log line and metrics of one review.
 #[derive(Debug)]
-pub struct Record {
+pub struct ReviewRecord {
     /// The data for the metrics.
     pub count: ReviewCount,
     /// The reason why it has no decision, or one that is not obvious.
     pub problem: String,
-    uid: String,
+    /// The request's identity, once [`Self::name`] has recorded it.
+    pub uid: String,
     object: String,
     rules: String,
 }
 
-impl Record {
+impl ReviewRecord {
     /// A record before the request is read.
     pub fn new(webhook: Webhook) -> Self {
         Self {
@@ -67,38 +67,36 @@ impl Record {
     }
 
     /// Records the decision.
-    pub fn decided(&mut self, decision: &Decision) {
+    pub fn decided(&mut self, decision: &ReviewDecision) {
         self.count.outcome = match decision {
-            Decision::Skipped(Skip::NotOurs) => ReviewOutcome::NotJudged,
-            Decision::Skipped(Skip::Deleting) => ReviewOutcome::Deleting,
-            Decision::Skipped(Skip::Unchanged) => ReviewOutcome::Unchanged,
-            Decision::Defaulted(defaulted) if defaulted.applied.is_empty() => {
+            ReviewDecision::Skipped(outcome) => *outcome,
+            ReviewDecision::Defaulted(defaulted) if defaulted.applied.is_empty() => {
                 ReviewOutcome::Allowed
             }
-            Decision::Defaulted(_) | Decision::Enlarged(_) => ReviewOutcome::Patched,
-            Decision::TooMuch(_) => ReviewOutcome::Denied,
-            Decision::Policy(found) if !found.refused.is_empty() => ReviewOutcome::Denied,
-            Decision::Policy(found) if found.doubted.is_empty() => ReviewOutcome::Allowed,
-            Decision::Judged(verdict) if !verdict.is_allowed() => ReviewOutcome::Denied,
-            Decision::Judged(verdict) if verdict.warned.is_empty() => ReviewOutcome::Allowed,
-            Decision::Judged(_) | Decision::Policy(_) => ReviewOutcome::Warned,
-            Decision::LeftAsMade(_) => ReviewOutcome::Allowed,
-            Decision::OwnerUnread(_) => ReviewOutcome::OwnerUnread,
+            ReviewDecision::Defaulted(_) | ReviewDecision::Enlarged(_) => ReviewOutcome::Patched,
+            ReviewDecision::TooMuch(_) => ReviewOutcome::Denied,
+            ReviewDecision::Policy(review) if !review.refused.is_empty() => ReviewOutcome::Denied,
+            ReviewDecision::Policy(review) if review.warnings.is_empty() => ReviewOutcome::Allowed,
+            ReviewDecision::Judged(verdict) if !verdict.is_allowed() => ReviewOutcome::Denied,
+            ReviewDecision::Judged(verdict) if verdict.warned.is_empty() => ReviewOutcome::Allowed,
+            ReviewDecision::Judged(_) | ReviewDecision::Policy(_) => ReviewOutcome::Warned,
+            ReviewDecision::LeftAsMade(_) => ReviewOutcome::Allowed,
+            ReviewDecision::OwnerUnread(_) => ReviewOutcome::OwnerUnread,
         };
         match decision {
-            Decision::TooMuch(error) => self.problem = error.to_string(),
-            Decision::LeftAsMade(left) => self.problem = left.to_string(),
-            Decision::OwnerUnread(unread) => self.problem = unread.to_string(),
+            ReviewDecision::TooMuch(error) => self.problem = error.to_string(),
+            ReviewDecision::LeftAsMade(left) => self.problem = left.to_string(),
+            ReviewDecision::OwnerUnread(unread) => self.problem = unread.to_string(),
             _ => {}
         }
-        if let Decision::Judged(verdict) = decision {
+        if let ReviewDecision::Judged(verdict) = decision {
             let findings = verdict.findings();
             self.count.findings = findings.map(|(mode, found)| (found.rule, mode)).collect();
             self.rules = bounded(rules_of(&verdict.denied).iter(), ",");
         }
     }
 
-    /// Whether it leads to a line in the log.
+    /// Leads to a line in the log.
     pub fn is_logged(&self) -> bool {
         let is_quiet = matches!(
             self.count.outcome,

@@ -6,7 +6,7 @@ use json_patch::Patch;
 use serde_json::{Value, json};
 
 use super::audit;
-use super::decide::Decision;
+use super::decide::ReviewDecision;
 use super::review::Review;
 use crate::report::message;
 
@@ -14,15 +14,17 @@ use crate::report::message;
 const CAUSES: usize = 500;
 
 /// The AdmissionReview that answers `review`, as JSON.
-pub fn render(review: &Review<'_>, decision: &Decision) -> serde_json::Result<Vec<u8>> {
+pub fn render(review: &Review<'_>, decision: &ReviewDecision) -> serde_json::Result<Vec<u8>> {
     let mut response = json!({"uid": review.uid, "allowed": true});
     match decision {
-        Decision::Skipped(_) | Decision::LeftAsMade(_) | Decision::OwnerUnread(_) => {}
-        Decision::TooMuch(error) => {
+        ReviewDecision::Skipped(_)
+        | ReviewDecision::LeftAsMade(_)
+        | ReviewDecision::OwnerUnread(_) => {}
+        ReviewDecision::TooMuch(error) => {
             let message = format!("{error}; write fewer of them");
             deny(&mut response, review, 413, &message, &[]);
         }
-        Decision::Judged(verdict) => {
+        ReviewDecision::Judged(verdict) => {
             if !verdict.is_allowed() {
                 let causes = verdict.denied.iter().take(CAUSES);
                 let causes =
@@ -43,28 +45,28 @@ pub fn render(review: &Review<'_>, decision: &Decision) -> serde_json::Result<Ve
             warn(&mut response, message::warnings(&verdict.warned));
         }
         // API servers treat a patch type without a patch as a failure.
-        Decision::Defaulted(defaulted) if defaulted.operations.0.is_empty() => {}
-        Decision::Defaulted(defaulted) => {
+        ReviewDecision::Defaulted(defaulted) if defaulted.operations.0.is_empty() => {}
+        ReviewDecision::Defaulted(defaulted) => {
             patch(&mut response, &defaulted.operations)?;
             if !defaulted.applied.is_empty() {
                 let applied = audit::bounded(defaulted.applied.iter(), "; ");
                 response["auditAnnotations"] = json!({"defaulted": applied});
             }
         }
-        Decision::Enlarged(enlarged) => {
+        ReviewDecision::Enlarged(enlarged) => {
             patch(&mut response, &enlarged.patch)?;
             let size = enlarged.size.to_string();
             response["auditAnnotations"] = json!({"initial-size": size});
         }
-        Decision::Policy(found) => {
-            if !found.refused.is_empty() {
-                let texts: Vec<String> = found.refused.iter().map(ToString::to_string).collect();
-                let causes = found.refused.iter();
+        ReviewDecision::Policy(result) => {
+            if !result.refused.is_empty() {
+                let texts: Vec<String> = result.refused.iter().map(ToString::to_string).collect();
+                let causes = result.refused.iter();
                 let causes = causes.map(|fault| cause(&fault.problem, &fault.place));
                 let causes: Vec<Value> = causes.collect();
                 deny(&mut response, review, 422, &texts.join("; "), &causes);
             }
-            warn(&mut response, message::remarks(&found.doubted));
+            warn(&mut response, message::remarks(&result.warnings));
         }
     }
     serde_json::to_vec(&json!({

@@ -131,7 +131,7 @@ pub(super) struct MetadataParts<'a> {
     pub(super) finalizers: Option<Vec<&'a RawValue>>,
 }
 
-/// The error of a body that is no review. The messages quote nothing of the body, because they are
+/// The reason for which a review has no decision. The messages quote nothing of the body, because they are
 /// logged, and pod templates can contain secrets.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReviewError {
@@ -165,6 +165,35 @@ pub enum ReviewError {
     /// An object that is a list or a scalar.
     #[error("the AdmissionReview's {0} is not a JSON object")]
     NotAnObject(&'static str),
+    /// Not JSON.
+    #[error("send an AdmissionReview with content type application/json")]
+    ContentType,
+    /// Longer than [`AdmissionLimits::body`](super::AdmissionLimits::body).
+    #[error("the body is longer than {:.1} MiB, more than an API server sends", mebibytes(*.0))]
+    TooLong(usize),
+    /// The body did not arrive in time.
+    #[error("the body did not arrive in time")]
+    Slow,
+    /// The client went away.
+    #[error("the body ended early")]
+    Broken,
+    /// Too many requests are in progress.
+    #[error("rayfit is busy with other reviews: try again, or run more replicas")]
+    Busy,
+    /// The API server's timeout would pass before an answer.
+    #[error("rayfit could not answer within the webhook's timeout: raise it, or run more replicas")]
+    Deadline,
+    /// The answer is not JSON.
+    #[error("the answer could not be written as JSON: {0}; please report this as a bug of Rayfit")]
+    Render(String),
+    /// A bug in Rayfit.
+    #[error("rayfit failed on this object; its log says where. Please report this as a bug")]
+    Panic,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people, with one digit")]
+fn mebibytes(bytes: usize) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
 }
 
 /// The error in a JSON text, without quoting the text.
@@ -198,14 +227,6 @@ impl<'a> Review<'a> {
             return Err(ReviewError::NoUid);
         }
         Ok(review)
-    }
-
-    /// A pod is created.
-    pub fn is_new_pod(&self) -> bool {
-        self.kind.group.is_empty()
-            && self.kind.kind == "Pod"
-            && self.sub_resource.is_empty()
-            && self.operation == "CREATE"
     }
 
     /// The object and, for an update, the stored one; both raw.

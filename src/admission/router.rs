@@ -14,13 +14,14 @@ use axum::routing::post;
 use k8s_openapi::jiff::Timestamp;
 use tokio::time::{Duration, Instant};
 
-use super::decide::{Decision, decide};
-use super::limits::{AdmissionCapacity, AdmissionLimits, Refusal};
-use super::new_pods::{OwnerName, OwnerReads, new_pod};
+use super::decide::{ReviewDecision, decide};
+use super::limits::{AdmissionCapacity, AdmissionLimits};
+use super::new_pods::{OwnerReads, new_pod};
 use super::review::{Review, ReviewError};
 use super::tree::TreeBudget;
 use super::{Webhook, deadline, response};
-use crate::admission::record::Record;
+use crate::admission::record::ReviewRecord;
+use crate::dns_name::Key;
 use crate::initial_size::{LeftAsMade, NewPod, enlarged};
 use crate::policy::EffectivePolicy;
 use crate::shares::ConnectionSource;
@@ -73,15 +74,7 @@ pub fn router(admission: Arc<Admission>) -> Router {
 struct Answer {
     status: StatusCode,
     body: Bytes,
-    record: Record,
-}
-
-/// The review of a new pod, while its RayCluster is read: as little as is needed then, because many may wait.
-struct PodReview {
-    uid: String,
-    pod: NewPod,
-    owner: OwnerName,
-    record: Record,
+    record: ReviewRecord,
 }
 
 /// The time that is kept to answer after the RayCluster was read, or was not.
@@ -93,8 +86,8 @@ async fn serve(admission: Arc<Admission>, webhook: Webhook, request: Request) ->
     let limit = deadline::of_query(request.uri().query());
     let answer = tokio::time::timeout(limit, answer(&admission, webhook, request, start + limit))
         .await
-        .unwrap_or(Err(Refusal::Deadline))
-        .unwrap_or_else(|refusal| failed(Record::new(webhook), &refusal.into()));
+        .unwrap_or(Err(ReviewError::Deadline))
+        .unwrap_or_else(|error| failed(ReviewRecord::new(webhook), &error));
     drop(in_flight);
     let Answer {
         status,
@@ -133,70 +126,76 @@ async fn answer(
     webhook: Webhook,
     request: Request,
     deadline: Instant,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, ReviewError> {
     let (parts, body) = request.into_parts();
     let source = parts.extensions.get::<ConnectionSource>().copied();
     let source = source.unwrap_or_default();
     let capacity = &admission.capacity;
-    let held = capacity.read(body, &parts.headers, source).await?;
+    let body = capacity.read(body, &parts.headers, source).await?;
     // Reserved only now, so that slow senders do not keep out requests that have arrived.
-    let place = capacity.enter()?;
-    let reviewed = match capacity.large(&held, source).await? {
+    let place = capacity.reviews.clone().try_acquire_owned();
+    let place = place.map_err(|_| ReviewError::Busy)?;
+    let reviewed = match capacity.large(&body, source).await? {
         None => {
-            let reviewed = admission.review(webhook, &held.bytes);
+            let reviewed = admission.review(webhook, &body.bytes);
             // A pod waits for its RayCluster without the body, and without a place of others.
-            drop((place, held));
+            drop((place, body));
             reviewed
         }
         Some(turn) => {
             if Instant::now() >= deadline {
-                return Err(Refusal::Deadline);
+                return Err(ReviewError::Deadline);
             }
             let admission = admission.clone();
             let reviewed = tokio::task::spawn_blocking(move || {
                 // Held here rather than by the caller, who may give up before this is done.
                 let _held = (place, turn);
-                admission.review(webhook, &held.bytes)
+                admission.review(webhook, &body.bytes)
             });
-            reviewed
-                .await
-                .unwrap_or_else(|_| ControlFlow::Break(failed(Record::new(webhook), &Fault::Panic)))
+            reviewed.await.unwrap_or_else(|_| {
+                let record = ReviewRecord::new(webhook);
+                ControlFlow::Break(failed(record, &ReviewError::Panic))
+            })
         }
     };
     Ok(match reviewed {
         ControlFlow::Break(answer) => answer,
-        ControlFlow::Continue(pod) => admission.enlarge(*pod, deadline).await,
+        ControlFlow::Continue((pod, owner, record)) => {
+            admission.enlarge(&pod, owner, *record, deadline).await
+        }
     })
 }
 
 impl Admission {
     /// Reviews one body. It goes on for a new pod, whose RayCluster has to be read first. A failure affects only this
     /// request.
-    fn review(&self, webhook: Webhook, body: &[u8]) -> ControlFlow<Answer, Box<PodReview>> {
-        let mut record = Record::new(webhook);
+    fn review(
+        &self,
+        webhook: Webhook,
+        body: &[u8],
+    ) -> ControlFlow<Answer, (NewPod, Key, Box<ReviewRecord>)> {
+        let mut record = ReviewRecord::new(webhook);
         let review = match Review::parse(body) {
             Ok(review) => review,
-            Err(error) => return ControlFlow::Break(failed(record, &error.into())),
+            Err(error) => return ControlFlow::Break(failed(record, &error)),
         };
         record.identify(&review);
         let budget = TreeBudget::of(self.capacity.limits.trees);
-        if webhook == Webhook::Mutate && review.is_new_pod() {
-            match caught(|| Ok(new_pod(&review, &budget)?)) {
+        let (group, kind) = (&*review.kind.group, &*review.kind.kind);
+        let is_new_pod =
+            (group, kind, &*review.sub_resource) == ("", "Pod", "") && review.operation == "CREATE";
+        if webhook == Webhook::Mutate && is_new_pod {
+            match caught(|| new_pod(&review, &budget)) {
+                // As little is kept as the answer needs, because many pods may wait for their RayClusters.
                 Ok(Ok((pod, owner))) => {
                     record.name(&review);
-                    let uid = review.uid.into_owned();
-                    return ControlFlow::Continue(Box::new(PodReview {
-                        uid,
-                        pod,
-                        owner,
-                        record,
-                    }));
+                    return ControlFlow::Continue((pod, owner, Box::new(record)));
                 }
                 Ok(Err(unfit)) => {
-                    let decided = || Ok(Decision::LeftAsMade(unfit));
+                    let decided = || Ok(ReviewDecision::LeftAsMade(unfit));
                     return ControlFlow::Break(answered(record, &review, decided));
                 }
-                Err(fault) => return ControlFlow::Break(failed(record, &fault)),
+                Err(error) => return ControlFlow::Break(failed(record, &error)),
             }
         }
         let mut answer = answered(record, &review, || {
@@ -205,7 +204,7 @@ impl Admission {
                 reason = "exemptions end by the wall clock"
             )]
             let now = Timestamp::now();
-            Ok(decide(webhook, &review, &self.policy.load(), now, &budget)?)
+            decide(webhook, &review, &self.policy.load(), now, &budget)
         });
         // Most records are not logged, and reading the name costs time.
         if answer.record.is_logged() {
@@ -215,56 +214,45 @@ impl Admission {
     }
 
     /// Answers the review of a pod by what its RayCluster says. A pod is never refused.
-    async fn enlarge(&self, waiting: PodReview, deadline: Instant) -> Answer {
-        let PodReview {
-            uid,
-            pod,
-            owner,
-            record,
-        } = waiting;
+    async fn enlarge(
+        &self,
+        pod: &NewPod,
+        owner: Key,
+        record: ReviewRecord,
+        deadline: Instant,
+    ) -> Answer {
         let review = Review {
-            uid: uid.into(),
+            uid: record.uid.clone().into(),
             ..Review::default()
         };
         let until = deadline.checked_sub(TO_ANSWER).unwrap_or(deadline);
         let owner = self.owners.read(owner, until).await;
         answered(record, &review, || {
             let enlarged = match owner {
-                Ok(Some(owner)) => enlarged(&pod, &owner, self.owners.now()),
+                Ok(Some(owner)) => enlarged(pod, &owner, self.owners.now()),
                 Ok(None) => Err(LeftAsMade::AnotherOwner),
-                Err(unread) => return Ok(Decision::OwnerUnread(unread)),
+                Err(unread) => return Ok(ReviewDecision::OwnerUnread(unread)),
             };
-            Ok(enlarged.map_or_else(Decision::LeftAsMade, Decision::Enlarged))
+            Ok(enlarged.map_or_else(ReviewDecision::LeftAsMade, ReviewDecision::Enlarged))
         })
     }
 }
 
-/// The fault because of which a review has no decision.
-#[derive(Debug, thiserror::Error)]
-enum Fault {
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    #[error(transparent)]
-    Review(#[from] ReviewError),
-    #[error("the answer could not be written as JSON: {0}; please report this as a bug of Rayfit")]
-    Render(#[from] serde_json::Error),
-    #[error("rayfit failed on this object; its log says where. Please report this as a bug")]
-    Panic,
-}
-
-fn caught<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Fault::Panic))
+fn caught<T>(work: impl FnOnce() -> Result<T, ReviewError>) -> Result<T, ReviewError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(ReviewError::Panic))
 }
 
 /// Decides about a review, and writes the answer.
 fn answered(
-    mut record: Record,
+    mut record: ReviewRecord,
     review: &Review<'_>,
-    decide: impl FnOnce() -> Result<Decision, Fault>,
+    decide: impl FnOnce() -> Result<ReviewDecision, ReviewError>,
 ) -> Answer {
     let rendered = caught(|| {
         let decision = decide()?;
-        Ok((response::render(review, &decision)?, decision))
+        let body = response::render(review, &decision);
+        let body = body.map_err(|error| ReviewError::Render(error.to_string()))?;
+        Ok((body, decision))
     });
     match rendered {
         Ok((body, decision)) => {
@@ -275,27 +263,27 @@ fn answered(
                 record,
             }
         }
-        Err(fault) => failed(record, &fault),
+        Err(error) => failed(record, &error),
     }
 }
 
-fn failed(mut record: Record, fault: &Fault) -> Answer {
+fn failed(mut record: ReviewRecord, error: &ReviewError) -> Answer {
     use ReviewOutcome::{BadRequest, Deadline, Overload, Panic};
     // API servers treat every status except 200 as a failed call, and apply the webhook's failure
     // policy.
-    let (status, outcome) = match fault {
-        Fault::Refused(Refusal::ContentType) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, BadRequest),
-        Fault::Refused(Refusal::TooLong(_)) | Fault::Review(ReviewError::TooMuch(_)) => {
+    let (status, outcome) = match error {
+        ReviewError::ContentType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, BadRequest),
+        ReviewError::TooLong(_) | ReviewError::TooMuch(_) => {
             (StatusCode::PAYLOAD_TOO_LARGE, BadRequest)
         }
-        Fault::Refused(Refusal::Slow) => (StatusCode::REQUEST_TIMEOUT, BadRequest),
-        Fault::Refused(Refusal::Broken) | Fault::Review(_) => (StatusCode::BAD_REQUEST, BadRequest),
-        Fault::Refused(Refusal::Busy) => (StatusCode::TOO_MANY_REQUESTS, Overload),
-        Fault::Refused(Refusal::Deadline) => (StatusCode::GATEWAY_TIMEOUT, Deadline),
-        Fault::Render(_) | Fault::Panic => (StatusCode::INTERNAL_SERVER_ERROR, Panic),
+        ReviewError::Slow => (StatusCode::REQUEST_TIMEOUT, BadRequest),
+        ReviewError::Busy => (StatusCode::TOO_MANY_REQUESTS, Overload),
+        ReviewError::Deadline => (StatusCode::GATEWAY_TIMEOUT, Deadline),
+        ReviewError::Render(_) | ReviewError::Panic => (StatusCode::INTERNAL_SERVER_ERROR, Panic),
+        _ => (StatusCode::BAD_REQUEST, BadRequest),
     };
     record.count.outcome = outcome;
-    record.problem = fault.to_string();
+    record.problem = error.to_string();
     Answer {
         status,
         body: record.problem.clone().into(),
@@ -309,9 +297,11 @@ mod tests {
 
     #[test]
     fn a_panic_is_answered_and_quotes_nothing_of_the_object() {
-        let answer = answered(Record::new(Webhook::Validate), &Review::default(), || {
-            panic!("hunter2")
-        });
+        let answer = answered(
+            ReviewRecord::new(Webhook::Validate),
+            &Review::default(),
+            || panic!("hunter2"),
+        );
         assert_eq!(answer.status, StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(answer.record.count.outcome, ReviewOutcome::Panic);
         let body = String::from_utf8(answer.body.to_vec()).unwrap();

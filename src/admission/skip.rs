@@ -9,44 +9,35 @@ use serde_json::value::RawValue;
 
 use super::review::{ObjectParts, Webhook};
 use crate::ray::object::is_judged;
+use crate::telemetry::reviews::ReviewOutcome;
 
-/// The reason to allow a request without a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Skip {
-    /// Not a Ray object, a subresource, or neither created nor updated.
-    NotOurs,
-    /// The stored object is being deleted: defaults are not filled in, and the update that removes
-    /// its last finalizer is not checked.
-    Deleting,
-    /// Nothing that is checked or defaulted has changed.
-    Unchanged,
-}
-
-/// The reason to spare an update a check, or defaults, if the raw text shows one. API servers write equal
-/// values in equal words: the same value in others (order, white space) is checked.
-pub fn skip_update(webhook: Webhook, object: &RawValue, old: &RawValue) -> Option<Skip> {
+/// The outcome of an update that needs no check, or no defaults, if the raw text shows that: the stored object is
+/// being deleted, or nothing has changed that is checked or defaulted. API servers write equal values in equal
+/// words: the same value in others (order, white space) is checked.
+pub fn skip_update(webhook: Webhook, object: &RawValue, old: &RawValue) -> Option<ReviewOutcome> {
     let old: ObjectParts<'_> = serde_json::from_str(old.get()).ok()?;
     // The stored object alone shows it: API servers refuse an update that changes the time of
     // deletion.
     let deleting = old.metadata.deletion_timestamp.is_some();
     if deleting && webhook == Webhook::Mutate {
-        return Some(Skip::Deleting);
+        return Some(ReviewOutcome::Deleting);
     }
     let new: ObjectParts<'_> = serde_json::from_str(object.get()).ok()?;
+    // The update that removes the last finalizer ends the object, so nothing else in it takes effect.
     if deleting && new.metadata.finalizers.as_ref().is_none_or(Vec::is_empty) {
-        return Some(Skip::Deleting);
+        return Some(ReviewOutcome::Deleting);
     }
-    let (meta, before) = (&new.metadata, &old.metadata);
+    let (meta, stored) = (&new.metadata, &old.metadata);
     let same = |new: Option<&RawValue>, old: Option<&RawValue>| {
         new.map(RawValue::get) == old.map(RawValue::get)
     };
     let is_unchanged = same(new.spec, old.spec)
-        && meta.name == before.name
+        && meta.name == stored.name
         // RayPolicies select by labels, so other rules may hold now.
-        && same(meta.labels, before.labels)
-        && (same(meta.annotations, before.annotations)
-            || judged(meta.annotations)? == judged(before.annotations)?);
-    is_unchanged.then_some(Skip::Unchanged)
+        && same(meta.labels, stored.labels)
+        && (same(meta.annotations, stored.annotations)
+            || judged(meta.annotations)? == judged(stored.annotations)?);
+    is_unchanged.then_some(ReviewOutcome::Unchanged)
 }
 
 /// The annotations that rules read; `None` if they cannot be parsed.
@@ -63,7 +54,7 @@ fn judged(annotations: Option<&RawValue>) -> Option<BTreeMap<String, String>> {
 mod tests {
     use super::*;
 
-    fn skip(object: &str, old: &str) -> Option<Skip> {
+    fn skip(object: &str, old: &str) -> Option<ReviewOutcome> {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
         skip_update(Webhook::Validate, &raw(object), &raw(old))
     }
@@ -79,12 +70,12 @@ mod tests {
             r#"{"spec":1}"#,
             r#"{"metadata":{"finalizers":[]},"spec":1}"#,
         ] {
-            assert_eq!(skip(ended, old), Some(Skip::Deleting));
+            assert_eq!(skip(ended, old), Some(ReviewOutcome::Deleting));
         }
         assert_eq!(skip(held, old), None);
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
         let defaulted = skip_update(Webhook::Mutate, &raw(held), &raw(old));
-        assert_eq!(defaulted, Some(Skip::Deleting));
+        assert_eq!(defaulted, Some(ReviewOutcome::Deleting));
         assert_eq!(
             skip(
                 r#"{"spec":1}"#,
@@ -101,7 +92,7 @@ mod tests {
         let changed = OBJECT
             .replace(r#""y":"2""#, r#""y":"3""#)
             .replace(r#""spec""#, r#""status":{"state":"ready"},"spec""#);
-        assert_eq!(skip(&changed, OBJECT), Some(Skip::Unchanged));
+        assert_eq!(skip(&changed, OBJECT), Some(ReviewOutcome::Unchanged));
     }
 
     #[test]

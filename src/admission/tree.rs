@@ -20,7 +20,7 @@ use crate::hash;
 /// takes hundreds: `[[]],` is five bytes of text, but two lists.
 #[derive(Debug)]
 pub struct TreeBudget {
-    left: Cell<usize>,
+    remaining: Cell<usize>,
     is_exceeded: Cell<bool>,
 }
 
@@ -42,14 +42,14 @@ impl TreeBudget {
     /// A limit in bytes.
     pub fn of(all: usize) -> Self {
         Self {
-            left: Cell::new(all),
+            remaining: Cell::new(all),
             is_exceeded: Cell::new(false),
         }
     }
 
     fn take<E: de::Error>(&self, bytes: usize) -> Result<(), E> {
-        if let Some(left) = self.left.get().checked_sub(bytes) {
-            self.left.set(left);
+        if let Some(remaining) = self.remaining.get().checked_sub(bytes) {
+            self.remaining.set(remaining);
             return Ok(());
         }
         self.is_exceeded.set(true);
@@ -71,7 +71,7 @@ pub fn read(
     detail: Detail,
     budget: &TreeBudget,
 ) -> Result<Value, ReviewError> {
-    let reader = Reader { detail, budget };
+    let reader = TreeReader { detail, budget };
     reader
         .deserialize(&mut serde_json::Deserializer::from_str(raw.get()))
         .map_err(|error| {
@@ -89,19 +89,19 @@ pub enum Detail {
     /// All of it.
     Whole,
     /// The fields of an object that rules and defaults read. RF306, about clusters whose pods are replaced at every
-    /// change, reads of the rest whether it has changed.
+    /// change, only compares the rest.
     Judged,
-    /// The same of its metadata.
+    /// The part of its metadata that is read.
     Metadata,
-    /// The same of its annotations.
+    /// The part of its annotations that is read.
     Annotations,
-    /// The same of its spec, above the pod templates.
+    /// The part of its spec that is read, above the pod templates.
     Spec,
-    /// The same of a pod template.
+    /// The part of a pod template that is read.
     Template,
-    /// The same of the spec of a pod.
+    /// The part of a pod's spec that is read.
     PodSpec,
-    /// The same of a container.
+    /// The part of a container that is read.
     Container,
     /// Nothing.
     Unread,
@@ -167,12 +167,12 @@ const CONTAINER: &[&str] = &[
 /// Parses a value and counts its memory. serde's own `Value` is not used here,
 /// because it would not count.
 #[derive(Clone, Copy)]
-struct Reader<'r> {
+struct TreeReader<'r> {
     detail: Detail,
     budget: &'r TreeBudget,
 }
 
-impl<'de> DeserializeSeed<'de> for Reader<'_> {
+impl<'de> DeserializeSeed<'de> for TreeReader<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -193,7 +193,7 @@ impl<'de> DeserializeSeed<'de> for Reader<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Reader<'_> {
+impl<'de> Visitor<'de> for TreeReader<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -216,7 +216,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
                 self.budget.take(VALUE + ENTRY)?;
             }
             let detail = self.detail.below(&key);
-            let value = entries.next_value_seed(Reader { detail, ..self })?;
+            let value = entries.next_value_seed(TreeReader { detail, ..self })?;
             map.insert(key, value);
             match entries.next_key()? {
                 Some(next) => key = next,

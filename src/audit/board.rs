@@ -6,21 +6,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::object_audit::{AuditTally, Judged};
+use crate::object_audit::{AuditTally, AuditedObject};
 use crate::ray::Kind;
 
 /// The results for all objects.
 #[derive(Debug, Default)]
 pub(super) struct Board {
-    kinds: Mutex<BTreeMap<Kind, Vec<Arc<Judged>>>>,
+    kinds: Mutex<BTreeMap<Kind, Vec<Arc<AuditedObject>>>>,
     pub(super) changed: Notify,
-    /// Whether the results have been written once, as far as they could be.
+    /// The results have been written once, as far as they could be.
     pub(super) is_written: AtomicBool,
 }
 
 impl Board {
     /// Stores the results for all objects of a kind.
-    pub(super) fn post(&self, kind: Kind, judged: Vec<Arc<Judged>>) {
+    pub(super) fn post(&self, kind: Kind, judged: Vec<Arc<AuditedObject>>) {
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         kinds.insert(kind, judged);
         // Before the last kind is known, sums would be too small.
@@ -44,7 +44,7 @@ impl Board {
     }
 
     /// The results of all objects.
-    pub(super) fn all(&self) -> Vec<Arc<Judged>> {
+    pub(super) fn all(&self) -> Vec<Arc<AuditedObject>> {
         let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         kinds.values().flatten().cloned().collect()
     }

@@ -13,19 +13,6 @@ pub const ENOUGH: usize = 2;
 /// closed.
 pub const CLOSED_BY: &str = "rayfit.dev/fail-closed-by";
 
-/// The state that the policies ask for, and the present one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WebhookState<'a> {
-    /// The state that the policies ask for, with the name of the deciding policy.
-    pub asked: Option<(&'a str, bool)>,
-    /// The number of webhooks that are ready.
-    pub ready: usize,
-    /// Whether the webhooks fail closed now.
-    pub is_closed: bool,
-    /// Whether the audit made them fail closed.
-    pub by_us: bool,
-}
-
 /// The current or intended state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Closing {
@@ -38,19 +25,23 @@ pub enum Closing {
 }
 
 /// The action, and the state after it: `Some(true)` makes the webhooks fail closed, `Some(false)`
-/// makes them fail open, and `None` changes nothing.
-pub fn decide(state: WebhookState<'_>) -> (Option<bool>, Closing) {
-    match state.asked {
+/// makes them fail open, and `None` changes nothing. `request` is the deciding policy with the state that it asks
+/// for; so many webhooks are `ready`, they fail closed now or not, and the audit made them do so or not (`by_us`).
+pub fn decide(
+    request: Option<(&str, bool)>,
+    ready: usize,
+    is_closed: bool,
+    by_us: bool,
+) -> (Option<bool>, Closing) {
+    match request {
         // Also where no webhook is available any more: to refuse while none answers is what the
         // policy asked for.
-        Some((policy, true)) if state.is_closed => (None, Closing::Closed(policy.to_owned())),
-        Some((policy, true)) if state.ready >= ENOUGH => {
-            (Some(true), Closing::Closed(policy.to_owned()))
-        }
-        Some((_, true)) => (None, Closing::Waiting(state.ready)),
-        Some((_, false)) if state.is_closed => (Some(false), Closing::Open),
+        Some((policy, true)) if is_closed => (None, Closing::Closed(policy.to_owned())),
+        Some((policy, true)) if ready >= ENOUGH => (Some(true), Closing::Closed(policy.to_owned())),
+        Some((_, true)) => (None, Closing::Waiting(ready)),
+        Some((_, false)) if is_closed => (Some(false), Closing::Open),
         // A state that the install made fail closed ends only where a policy says `failClosed: false`.
-        None if state.is_closed && state.by_us => (Some(false), Closing::Open),
+        None if is_closed && by_us => (Some(false), Closing::Open),
         _ => (None, Closing::Open),
     }
 }
@@ -85,7 +76,7 @@ impl Closing {
     }
 }
 
-/// Whether a webhook may fail closed: only those for Ray objects may.
+/// Recognizes a webhook that may fail closed: only those for Ray objects may.
 fn can_close(webhook: &Value) -> bool {
     let name = webhook["name"].as_str().unwrap_or_default();
     crate::ray::Kind::ALL
@@ -93,7 +84,7 @@ fn can_close(webhook: &Value) -> bool {
         .any(|kind| name == format!("validate.{}.rayfit.dev", kind.name().to_lowercase()))
 }
 
-/// Whether a validating webhook configuration fails closed for Ray objects.
+/// Recognizes a validating webhook configuration that fails closed for Ray objects.
 pub fn is_closed(configuration: &Value) -> bool {
     let webhooks = configuration["webhooks"].as_array();
     webhooks
@@ -102,7 +93,7 @@ pub fn is_closed(configuration: &Value) -> bool {
         .any(|webhook| can_close(webhook) && webhook["failurePolicy"] == "Fail")
 }
 
-/// Whether the audit made the configuration fail closed.
+/// Recognizes a configuration that the audit made fail closed.
 pub fn is_by_us(configuration: &Value) -> bool {
     configuration["metadata"]["annotations"]
         .get(CLOSED_BY)
@@ -149,35 +140,27 @@ mod tests {
     use super::*;
     use crate::manifests::{ManifestOptions, webhooks};
 
-    fn state(
-        asked: Option<bool>,
-        ready: usize,
-        is_closed: bool,
-        by_us: bool,
-    ) -> WebhookState<'static> {
-        WebhookState {
-            asked: asked.map(|closed| ("a", closed)),
-            ready,
-            is_closed,
-            by_us,
-        }
-    }
-
     #[test]
     fn it_closes_only_once_enough_are_ready_and_stays_closed() {
-        let act = |state| decide(state).0;
-        assert_eq!(act(state(Some(true), 1, false, false)), None);
-        assert_eq!(act(state(Some(true), ENOUGH, false, false)), Some(true));
-        assert_eq!(act(state(Some(true), 0, true, true)), None);
+        let act = |request: Option<bool>, ready, is_closed, by_us| {
+            let request = request.map(|closed| ("a", closed));
+            decide(request, ready, is_closed, by_us).0
+        };
+        assert_eq!(act(Some(true), 1, false, false), None);
+        assert_eq!(act(Some(true), ENOUGH, false, false), Some(true));
+        assert_eq!(act(Some(true), 0, true, true), None);
     }
 
     #[test]
     fn one_field_opens_it_and_the_installs_own_choice_is_left_alone() {
-        let act = |state| decide(state).0;
-        assert_eq!(act(state(Some(false), 0, true, false)), Some(false));
-        assert_eq!(act(state(None, 3, true, true)), Some(false));
-        assert_eq!(act(state(None, 3, true, false)), None);
-        assert_eq!(act(state(None, 3, false, false)), None);
+        let act = |request: Option<bool>, ready, is_closed, by_us| {
+            let request = request.map(|closed| ("a", closed));
+            decide(request, ready, is_closed, by_us).0
+        };
+        assert_eq!(act(Some(false), 0, true, false), Some(false));
+        assert_eq!(act(None, 3, true, true), Some(false));
+        assert_eq!(act(None, 3, true, false), None);
+        assert_eq!(act(None, 3, false, false), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use kube::{Client, Error};
 use serde_json::Value;
 
 use super::AuditOptions;
-use super::closing::{Closing, WebhookState, decide, is_by_us, is_closed, patch};
+use super::closing::{Closing, decide, is_by_us, is_closed, patch};
 use crate::manifests::names::{Component, VALIDATING, cluster_name};
 use crate::policy::Policies;
 
@@ -46,26 +46,21 @@ async fn step(
 ) -> Result<Closing, Error> {
     let api = configurations(client);
     let name = cluster_name(VALIDATING, &options.namespace);
-    let seen = serde_json::to_value(api.get(&name).await?).unwrap_or_default();
-    let asked = policies.fail_closed();
-    let asked = asked.map(|(policy, closed)| (&*policy.name, closed));
-    let is_closed = is_closed(&seen);
-    let ready = match asked {
+    let stored = serde_json::to_value(api.get(&name).await?).unwrap_or_default();
+    let request = policies.fail_closed();
+    let request = request.map(|(policy, closed)| (&*policy.name, closed));
+    let is_closed = is_closed(&stored);
+    let ready = match request {
         Some((_, true)) if !is_closed => ready(client, &options.namespace).await?,
         _ => 0,
     };
-    let (action, holds) = decide(WebhookState {
-        asked,
-        ready,
-        is_closed,
-        by_us: is_by_us(&seen),
-    });
+    let (action, closing) = decide(request, ready, is_closed, is_by_us(&stored));
     match action {
-        Some(true) => write(&api, &name, &seen, asked.map(|(policy, _)| policy)).await?,
-        Some(false) => write(&api, &name, &seen, None).await?,
+        Some(true) => write(&api, &name, &stored, request.map(|(policy, _)| policy)).await?,
+        Some(false) => write(&api, &name, &stored, None).await?,
         None => {}
     }
-    Ok(holds)
+    Ok(closing)
 }
 
 fn configurations(client: &Client) -> Api<DynamicObject> {
@@ -81,10 +76,10 @@ fn configurations(client: &Client) -> Api<DynamicObject> {
 async fn write(
     api: &Api<DynamicObject>,
     name: &str,
-    seen: &Value,
+    stored: &Value,
     policy: Option<&str>,
 ) -> Result<(), Error> {
-    let change = serde_json::from_value(patch(seen, policy)).unwrap_or_default();
+    let change = serde_json::from_value(patch(stored, policy)).unwrap_or_default();
     api.patch(name, &PatchParams::default(), &Patch::Json::<()>(change))
         .await?;
     if let Some(policy) = policy {
@@ -100,11 +95,11 @@ async fn write(
 pub async fn release(client: &Client, namespace: &str) -> Result<bool, Error> {
     let api = configurations(client);
     let name = cluster_name(VALIDATING, namespace);
-    let seen = serde_json::to_value(api.get(&name).await?).unwrap_or_default();
-    if !is_closed(&seen) {
+    let stored = serde_json::to_value(api.get(&name).await?).unwrap_or_default();
+    if !is_closed(&stored) {
         return Ok(false);
     }
-    write(&api, &name, &seen, None).await.map(|()| true)
+    write(&api, &name, &stored, None).await.map(|()| true)
 }
 
 async fn ready(client: &Client, namespace: &str) -> Result<usize, Error> {

@@ -37,11 +37,11 @@ pub(super) async fn write(client: &Client, board: &Board, written: &mut Written)
         }
     }
     // The API is not installed. If it is later, the next sweep writes the reports.
-    let Some(known) = written else {
+    let Some(stored_prints) = written else {
         return true;
     };
     let mut is_done = true;
-    let mut wanted: BTreeSet<ReportPlace> = BTreeSet::new();
+    let mut current: BTreeSet<ReportPlace> = BTreeSet::new();
     // Reports are built one at a time, because all together would take too much memory.
     for judged in board.all() {
         let namespace = judged.object.namespace.clone().unwrap_or_default();
@@ -52,19 +52,21 @@ pub(super) async fn write(client: &Client, board: &Board, written: &mut Written)
         env!("CARGO_PKG_VERSION").hash(&mut hasher);
         judged.hash(&mut hasher);
         let print = format!("{:016x}", hasher.finish());
-        if known.get(&place) == Some(&print) {
-            wanted.insert(place);
+        if stored_prints.get(&place) == Some(&print) {
+            current.insert(place);
         } else if let Some(mut report) = report(&judged) {
             report["metadata"]["annotations"] = json!({ FINGERPRINT: print });
             if apply(client, &place, &report).await {
-                known.insert(place.clone(), print);
+                stored_prints.insert(place.clone(), print);
             } else {
                 is_done = false;
             }
-            wanted.insert(place);
+            current.insert(place);
         }
     }
-    let obsolete = known.keys().filter(|place| !wanted.contains(*place));
+    let obsolete = stored_prints
+        .keys()
+        .filter(|place| !current.contains(*place));
     for place in obsolete.cloned().collect::<Vec<_>>() {
         let (namespace, name) = &place;
         let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource());
@@ -74,7 +76,7 @@ pub(super) async fn write(client: &Client, board: &Board, written: &mut Written)
                 is_done = false;
             }
             _ => {
-                known.remove(&place);
+                stored_prints.remove(&place);
             }
         }
     }

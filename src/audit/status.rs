@@ -97,15 +97,15 @@ fn status(
     }
     for condition in &mut conditions {
         condition.observed_generation = generation;
-        let before = stored
+        let earlier = stored
             .conditions
             .iter()
             .find(|c| c.type_ == condition.type_);
         // By the conventions of Kubernetes' API, the time changes with the status and not with the
         // message.
-        condition.last_transition_time = match before {
-            Some(before) if before.status == condition.status => {
-                before.last_transition_time.clone()
+        condition.last_transition_time = match earlier {
+            Some(earlier) if earlier.status == condition.status => {
+                earlier.last_transition_time.clone()
             }
             _ => now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         };
@@ -162,14 +162,15 @@ fn conditions(faults: &[PolicyFault], policy: Option<&Policy>, now: Timestamp) -
         texts.push("the whole policy is in force".to_owned());
     }
     let mut conditions = vec![condition("Ready", status, reason, &texts)];
-    let ended = policy.into_iter().flat_map(|policy| policy.ended(now));
-    let texts = ended.map(|exemption| {
+    let exemptions = policy.into_iter().flat_map(|policy| &policy.exemptions);
+    let expired = exemptions.filter(|exemption| !exemption.is_in_force(now));
+    let texts = expired.map(|exemption| {
         let Exemption {
             index,
             ticket,
             expires,
             ..
-        } = exemption;
+        } = exemption.as_ref();
         let ticket = ticket.as_deref().unwrap_or("no ticket");
         format!("spec.exemptions[{index}] ({ticket}) ended at {expires}: renew or remove it")
     });

@@ -15,7 +15,7 @@ use super::closing::Closing;
 use super::{AuditOptions, fail_closed, reports, status};
 use crate::apiserver::Informers;
 use crate::object_audit;
-use crate::object_audit::Judged;
+use crate::object_audit::AuditedObject;
 use crate::policy::EffectivePolicy;
 use crate::ray::{Kind, RayObject};
 use crate::seconds::Retry;
@@ -94,7 +94,7 @@ fn judge(
     kind: Kind,
     mut object: ChangedPart<Value, Nothing>,
     current: &EffectivePolicy,
-) -> Option<Arc<Judged>> {
+) -> Option<Arc<AuditedObject>> {
     // Items of a list may lack `kind` and `apiVersion`, because the list has them for all its
     // items.
     object.kind.get_or_insert_with(|| kind.name().to_owned());
@@ -119,7 +119,12 @@ async fn outdated(
     (board, began): (&Board, Instant),
 ) {
     // Exemptions end by the wall clock, which may be set meanwhile.
-    let end = current.policies.next_end(now());
+    let exemptions = current
+        .policies
+        .iter()
+        .flat_map(|policy| &policy.exemptions);
+    let ends = exemptions.map(|exemption| exemption.expires);
+    let end = ends.filter(|end| *end > now()).min();
     let latest = Instant::now() + SLOW;
     // An ArcSwap tells nobody that it has changed.
     let mut look = interval(LOOK);
@@ -135,23 +140,23 @@ async fn outdated(
     }
 }
 
-/// Whether objects may be judged differently by `next`. Namespaces that others make and delete all the time count
+/// Finds a reason to judge objects differently by `next`. Namespaces that others make and delete all the time count
 /// only where a sweep has come to rest.
 fn is_outdated(current: &EffectivePolicy, next: &EffectivePolicy, is_calm: bool) -> bool {
     // Facts become known that were unknown when the sweep began, as after the start of the process.
-    fn learned<T: Default + PartialEq>(before: &T, now: &T) -> bool {
-        *before == T::default() && *now != T::default()
+    fn learned<T: Default + PartialEq>(earlier: &T, later: &T) -> bool {
+        *earlier == T::default() && *later != T::default()
     }
-    let (before, now) = (&current.facts, &next.facts);
+    let (earlier, later) = (&current.facts, &next.facts);
     !next.policies.is_same(&current.policies)
-        || now.kubernetes != before.kubernetes
-        || is_calm && !Arc::ptr_eq(&now.namespaces, &before.namespaces)
-        || learned(&before.namespaces, &now.namespaces)
+        || later.kubernetes != earlier.kubernetes
+        || is_calm && !Arc::ptr_eq(&later.namespaces, &earlier.namespaces)
+        || learned(&earlier.namespaces, &later.namespaces)
         // Changes of nodes that are known wait for the next sweep, because they may occur every
         // minute.
-        || learned(&before.nodes, &now.nodes)
-        || learned(&before.limit_ranges, &now.limit_ranges)
-        || learned(&before.resource_quotas, &now.resource_quotas)
+        || learned(&earlier.nodes, &later.nodes)
+        || learned(&earlier.limit_ranges, &later.limit_ranges)
+        || learned(&earlier.resource_quotas, &later.resource_quotas)
 }
 
 /// The pause before a failed write is tried again: at first, and at the most.

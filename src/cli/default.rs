@@ -11,7 +11,7 @@ use super::shared::outcome;
 use super::shared::policies::PolicyArgs;
 use super::shared::settings::SettingsArgs;
 use super::shared::source;
-use crate::defaults::Applied;
+use crate::defaults::AppliedValue;
 use crate::facts::Facts;
 use crate::objects::{self, Item};
 use crate::policy::Settings;
@@ -97,7 +97,7 @@ fn unread(file: &str, fault: yaml::YamlFault) -> anyhow::Error {
 fn defaulted(
     document: &Value,
     settings: &impl Fn(&RayObject<'_>) -> Settings,
-) -> anyhow::Result<(Value, Vec<Applied>)> {
+) -> anyhow::Result<(Value, Vec<AppliedValue>)> {
     let mut after = document.clone();
     let mut all = Vec::new();
     for Item { pointer, object } in objects::items(document) {

@@ -172,7 +172,7 @@ impl ManifestsCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let folder = self.write_to.clone();
         let options = self.options();
-        options.check()?;
+        options.check().map_err(anyhow::Error::msg)?;
         match folder {
             Some(folder) => {
                 // Files that only an earlier version wrote are not deleted, because they cannot be told from the

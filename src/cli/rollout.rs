@@ -15,7 +15,7 @@ use super::shared::policies::PolicyArgs;
 use super::shared::settings::SettingsArgs;
 use crate::apiserver::error_chain::text;
 use crate::facts::Facts;
-use crate::object_audit::{Judged, examine, page, table};
+use crate::object_audit::{AuditedObject, examine, page, table};
 use crate::policy::Policies;
 use crate::ray::{Kind, RayObject};
 
@@ -74,7 +74,7 @@ impl RolloutCommand {
             (values, facts.unwrap_or_default(), given)
         };
         let settings = self.settings.settings();
-        let mut judged: Vec<Judged> = values
+        let mut judged: Vec<AuditedObject> = values
             .iter()
             .filter_map(RayObject::parse)
             // Nobody has to mend what goes away; the background audit leaves it out too.
@@ -93,7 +93,8 @@ impl RolloutCommand {
             }
         };
         anstream::stdout().write_all(text.as_bytes())?;
-        Ok(if table::denies_anybody(&judged) {
+        let is_denied = |object: &AuditedObject| object.is_denied() || object.would_be_denied();
+        Ok(if judged.iter().any(is_denied) {
             Outcome::Denied
         } else {
             Outcome::Clean

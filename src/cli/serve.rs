@@ -153,8 +153,7 @@ impl ServeCommand {
         let health_ip = self.health_bind.unwrap_or(self.bind);
         let settings = self.settings.settings();
         let audit = (!self.no_audit).then(|| self.controller.audit());
-        let controller =
-            (!self.no_controller).then(|| self.controller.options(&settings.defaults.image));
+        let controller = (!self.no_controller).then(|| self.controller.options(settings.image()));
         let certificates = match self.own_certificates.options()? {
             Some(own) => CertificateSource::Own(own),
             None => CertificateSource::Directory {

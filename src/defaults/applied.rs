@@ -29,7 +29,7 @@ pub enum Origin {
 
 /// One value that was filled in.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Applied {
+pub struct AppliedValue {
     /// The default that did it.
     pub id: DefaultId,
     /// The JSON path of the value.
@@ -40,7 +40,7 @@ pub struct Applied {
     pub origin: Origin,
 }
 
-impl fmt::Display for Applied {
+impl fmt::Display for AppliedValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} = {}", self.id, self.path, self.value)?;
         match self.origin {
@@ -52,9 +52,9 @@ impl fmt::Display for Applied {
 
 /// The values that admission fills in for one object.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Defaulted {
+pub struct DefaultPatch {
     /// The patch; empty if there is nothing to fill in.
     pub operations: Patch,
-    /// The same for people, one entry per value.
-    pub applied: Vec<Applied>,
+    /// The values of the patch, for people.
+    pub applied: Vec<AppliedValue>,
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::draft::autoscaled;
-use super::{DefaultId, DefaultRule, Draft};
+use super::{DefaultId, DefaultRule, DefaultsDraft};
 use crate::policy::Settings;
 use crate::ray::{Container, Group, Kind, RayObject, text_at};
 use crate::rule_page::RulePage;
@@ -19,7 +19,7 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     apply,
 };
 
-fn apply(draft: &mut Draft<'_>) {
+fn apply(draft: &mut DefaultsDraft<'_>) {
     draft.option(DefaultId(3), "version", wants_v2, || json!("v2"));
 }
 

@@ -3,40 +3,27 @@
 use std::collections::HashSet;
 
 use json_patch::jsonptr::PointerBuf;
-use json_patch::{AddOperation, Patch, PatchOperation};
+use json_patch::{AddOperation, PatchOperation};
 use serde_json::{Map, Value};
 
-use super::applied::{Applied, DefaultId, Defaulted, Origin};
+use super::applied::{AppliedValue, DefaultId, DefaultPatch, Origin};
 use crate::path::FieldPath;
 use crate::policy::Settings;
 use crate::ray::{Cluster, Container, Group, Kind, RayObject};
 
 /// The patch while it is being drawn up.
 #[derive(Debug)]
-pub struct Draft<'a> {
+pub struct DefaultsDraft<'a> {
     /// The object as it came.
     pub object: &'a RayObject<'a>,
     /// The stored object, if this is an update.
     pub old: Option<&'a RayObject<'a>>,
     /// The settings of defaults.
     pub settings: &'a Settings,
-    operations: Vec<PatchOperation>,
-    applied: Vec<Applied>,
+    /// The patch so far.
+    pub patch: DefaultPatch,
     /// Parents that the patch itself adds, so that each is added once.
     made: HashSet<String>,
-}
-
-/// An entry of a list that is filled in.
-#[derive(Debug, Clone)]
-pub struct DraftEntry {
-    /// The key by which the list tells it from others.
-    pub name: &'static str,
-    /// The description for people.
-    pub value: Value,
-    /// The entry itself.
-    pub item: Value,
-    /// The default, or carried over from the stored object.
-    pub origin: Origin,
 }
 
 /// The value for a place where the object has nothing, or `None` to leave it so: an object that was there
@@ -56,7 +43,7 @@ pub fn autoscaled<'a>(object: &'a RayObject<'a>) -> Option<&'a Cluster<'a>> {
     cluster.filter(|cluster| cluster.autoscaling())
 }
 
-impl<'a> Draft<'a> {
+impl<'a> DefaultsDraft<'a> {
     /// An empty patch.
     pub fn new(
         object: &'a RayObject<'a>,
@@ -67,17 +54,8 @@ impl<'a> Draft<'a> {
             object,
             old,
             settings,
-            operations: Vec::new(),
-            applied: Vec::new(),
+            patch: DefaultPatch::default(),
             made: HashSet::new(),
-        }
-    }
-
-    /// The patch.
-    pub fn finish(self) -> Defaulted {
-        Defaulted {
-            operations: Patch(self.operations),
-            applied: self.applied,
         }
     }
 
@@ -103,13 +81,15 @@ impl<'a> Draft<'a> {
     }
 
     /// Puts entries at the end of a list of a group's ray container, which is made if it is
-    /// absent. Something else in its place is left alone.
+    /// absent. Something else in its place is left alone. Each entry has the key by which the list tells it from
+    /// others, its value and the origin of that; `item` makes an item of the list of key and value.
     pub fn extend(
         &mut self,
         id: DefaultId,
         group: &Group<'_>,
         list: &'static str,
-        entries: Vec<DraftEntry>,
+        entries: Vec<(&'static str, Value, Origin)>,
+        item: impl Fn(&str, &Value) -> Value,
     ) {
         let container = group.ray_container();
         let present = container.and_then(|container| container.spec.get(list));
@@ -117,24 +97,24 @@ impl<'a> Draft<'a> {
             return;
         }
         let path = group.ray_container_path().key(list);
+        let items = entries.iter().map(|(key, value, _)| item(key, value));
         // A JSON patch cannot append to a list that is absent, so the first default makes the list
         // and those after it append.
         if present.is_some() || !self.made.insert(path.pointer()) {
             let end = format!("{}/-", path.pointer());
-            for entry in &entries {
-                self.push(&end, entry.item.clone());
-            }
+            items.for_each(|item| self.push(&end, item));
         } else {
-            let items = entries.iter().map(|entry| entry.item.clone());
             self.push(&path.pointer(), items.collect());
         }
-        self.applied
-            .extend(entries.into_iter().map(|entry| Applied {
+        let applied = entries
+            .into_iter()
+            .map(|(key, value, origin)| AppliedValue {
                 id,
-                path: path.clone().key(entry.name),
-                value: entry.value,
-                origin: entry.origin,
-            }));
+                path: path.clone().key(key),
+                value,
+                origin,
+            });
+        self.patch.applied.extend(applied);
     }
 
     /// Fills in `autoscalerOptions.<key>` where it is absent and `reason` holds.
@@ -176,7 +156,7 @@ impl<'a> Draft<'a> {
     /// Adds a value at a place whose parent is there.
     pub fn add(&mut self, id: DefaultId, path: FieldPath, value: Value, origin: Origin) {
         self.push(&path.pointer(), value.clone());
-        self.applied.push(Applied {
+        self.patch.applied.push(AppliedValue {
             id,
             path,
             value,
@@ -189,14 +169,16 @@ impl<'a> Draft<'a> {
         // Every pointer here comes from `FieldPath::pointer`, which escapes; one that did not
         // parse would be left out rather than break the request.
         if let Ok(path) = PointerBuf::parse(pointer) {
-            self.operations
+            self.patch
+                .operations
+                .0
                 .push(PatchOperation::Add(AddOperation { path, value }));
         }
     }
 }
 
-/// Whether the annotation lists the group and reaches its pods.
+/// Finds the group in the annotation, if that reaches its pods.
 fn lists(object: &RayObject<'_>, group: &Group<'_>) -> bool {
-    // KubeRay does not hand the annotations of a RayCronJob down.
+    // KubeRay hands the annotations of a RayCronJob neither to its jobs nor to their clusters.
     object.kind != Kind::RayCronJob && group.name.is_some_and(|name| object.ippr.lists(name))
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::draft::{autoscaled, settle};
-use super::{DefaultId, DefaultRule, Draft, DraftEntry};
+use super::{DefaultId, DefaultRule, DefaultsDraft};
 use crate::ray::drain::{self, DrainTime, DrainVariable};
 use crate::ray::{Cluster, Group, RayObject, since};
 use crate::rule_page::RulePage;
@@ -24,7 +24,7 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     apply,
 };
 
-fn apply(draft: &mut Draft<'_>) {
+fn apply(draft: &mut DefaultsDraft<'_>) {
     // Workers of such a cluster drain when they are asked to end.
     fn draining<'a>(object: &'a RayObject<'a>) -> Option<&'a Cluster<'a>> {
         let cluster = autoscaled(object)?;
@@ -35,41 +35,37 @@ fn apply(draft: &mut Draft<'_>) {
         return;
     };
     for group in &cluster.workers {
-        let before = draft.old.and_then(draining).and_then(|old| {
+        let stored_group = draft.old.and_then(draining).and_then(|old| {
             // By the index of the groups: there can be ten thousands of them.
             old.group(group.name?).filter(|old| !old.is_head())
         });
-        let Some((grace, drain)) = wanted(group) else {
+        let Some((grace, drain)) = lacking(group) else {
             continue;
         };
         if let Some(grace) = grace {
-            let stored = before.and_then(|group| group.pod_spec()?.get(drain::GRACE));
-            if let Some((value, origin)) = settle(before.is_some(), stored, json!(grace)) {
+            let stored = stored_group.and_then(|group| group.pod_spec()?.get(drain::GRACE));
+            if let Some((value, origin)) = settle(stored_group.is_some(), stored, json!(grace)) {
                 let path = group.pod_spec_path().key(drain::GRACE);
                 draft.add(DEFAULT.id, path, value, origin);
             }
         }
         if let Some(drain) = drain {
-            let stored = before.and_then(|group| DrainVariable::of(group.ray_container()?));
+            let stored = stored_group.and_then(|group| DrainVariable::of(group.ray_container()?));
             let stored = stored.map(|variable| Value::from(variable.value));
             // An empty value comes from elsewhere (`valueFrom`), and nothing here knows from where.
             let stored = stored.as_ref().filter(|value| *value != "");
             let fresh = drain.to_string().into();
-            if let Some((value, origin)) = settle(before.is_some(), stored, fresh) {
-                let entry = DraftEntry {
-                    name: drain::VARIABLE,
-                    item: json!({"name": drain::VARIABLE, "value": value}),
-                    value,
-                    origin,
-                };
-                draft.extend(DEFAULT.id, group, "env", vec![entry]);
+            if let Some((value, origin)) = settle(stored_group.is_some(), stored, fresh) {
+                let item = |name: &str, value: &Value| json!({"name": name, "value": value});
+                let entries = vec![(drain::VARIABLE, value, origin)];
+                draft.extend(DEFAULT.id, group, "env", entries, item);
             }
         }
     }
 }
 
 /// The grace period and the time of the drain that a group lacks, in seconds.
-fn wanted(group: &Group<'_>) -> Option<(Option<i64>, Option<i64>)> {
+fn lacking(group: &Group<'_>) -> Option<(Option<i64>, Option<i64>)> {
     let spec = group.pod_spec()?;
     let container = group.ray_container()?;
     // Nothing is left to drain then (RF232).

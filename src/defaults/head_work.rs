@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::draft::{autoscaled, settle};
-use super::{DefaultId, DefaultRule, Draft};
+use super::{DefaultId, DefaultRule, DefaultsDraft};
 use crate::ray::group::HEAD_NAME;
 use crate::ray::{Group, RayObject};
 use crate::rule_page::RulePage;
@@ -18,14 +18,14 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     apply,
 };
 
-fn apply(draft: &mut Draft<'_>) {
+fn apply(draft: &mut DefaultsDraft<'_>) {
     // The head, if it can be configured to take no work.
     fn wanting_head<'a>(object: &'a RayObject<'a>) -> Option<&'a Group<'a>> {
         let head = autoscaled(object)?.head.as_ref()?;
         (head.resources().is_none() && !object.ippr.lists(HEAD_NAME)).then_some(head)
     }
-    let asked = draft.settings.defaults.head_takes_no_work;
-    let Some(head) = wanting_head(draft.object).filter(|_| asked) else {
+    let is_asked = draft.settings.defaults.head_takes_no_work == Some(true);
+    let Some(head) = wanting_head(draft.object).filter(|_| is_asked) else {
         return;
     };
     let params = head.spec.get("rayStartParams");
@@ -36,9 +36,9 @@ fn apply(draft: &mut Draft<'_>) {
     if !params.is_none_or(is_open) {
         return;
     }
-    let before = draft.old.and_then(wanting_head);
-    let stored = before.and_then(|head| head.start_param("num-cpus"));
-    let Some((value, origin)) = settle(before.is_some(), stored, json!("0")) else {
+    let stored_head = draft.old.and_then(wanting_head);
+    let stored = stored_head.and_then(|head| head.start_param("num-cpus"));
+    let Some((value, origin)) = settle(stored_head.is_some(), stored, json!("0")) else {
         return;
     };
     if params.is_none() {

@@ -24,8 +24,8 @@ pub mod worker_start;
 
 use serde_json::Value;
 
-pub use applied::{Applied, DefaultId, Defaulted, Origin};
-pub use draft::{Draft, DraftEntry};
+pub use applied::{AppliedValue, DefaultId, DefaultPatch, Origin};
+pub use draft::DefaultsDraft;
 pub use rule::DefaultRule;
 
 use crate::policy::Settings;
@@ -51,14 +51,14 @@ pub fn patch(
     object: &RayObject<'_>,
     old: Option<&RayObject<'_>>,
     settings: &Settings,
-) -> Defaulted {
+) -> DefaultPatch {
     // Nothing may keep an object that is being deleted from losing its finalizers.
     if object.is_deleting() || old.is_some_and(RayObject::is_deleting) {
-        return Defaulted::default();
+        return DefaultPatch::default();
     }
-    let mut draft = Draft::new(object, old, settings);
+    let mut draft = DefaultsDraft::new(object, old, settings);
     (reconcile_mode::DEFAULT.apply)(&mut draft);
-    let mut patch = draft.finish();
+    let mut patch = draft.patch;
     // The other defaults go by the object with its mode.
     let mut root = (!patch.applied.is_empty()).then(|| Value::Object(object.root.clone()));
     let root = root.as_mut().and_then(|root| {
@@ -66,16 +66,16 @@ pub fn patch(
         root.as_object()
     });
     let with_mode = root.map(|root| RayObject::of_kind(object.kind, root));
-    let mut draft = Draft::new(with_mode.as_ref().unwrap_or(object), old, settings);
+    let mut draft = DefaultsDraft::new(with_mode.as_ref().unwrap_or(object), old, settings);
     for default in DEFAULTS {
         if default.id != reconcile_mode::DEFAULT.id {
             (default.apply)(&mut draft);
         }
     }
-    let Defaulted {
+    let DefaultPatch {
         operations,
         applied,
-    } = draft.finish();
+    } = draft.patch;
     patch.operations.0.extend(operations.0);
     patch.applied.extend(applied);
     patch

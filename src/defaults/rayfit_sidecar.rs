@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::draft::autoscaled;
 use super::ray_sidecar::resources;
-use super::{DefaultId, DefaultRule, Draft};
+use super::{DefaultId, DefaultRule, DefaultsDraft};
 use crate::policy::Settings;
 use crate::ray::RayObject;
 use crate::rule_page::RulePage;
@@ -20,11 +20,15 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     apply,
 };
 
-fn apply(draft: &mut Draft<'_>) {
-    let values = &draft.settings.defaults;
-    draft.option(DefaultId(6), "image", is_ours, || json!(values.image));
+fn apply(draft: &mut DefaultsDraft<'_>) {
+    let image = draft.settings.image();
+    draft.option(DefaultId(6), "image", is_ours, || json!(image));
+    let size = draft.settings.defaults.rayfit_container.as_ref();
+    let amounts = size.map_or([None, None], |size| {
+        [size.cpu.as_ref(), size.memory.as_ref()]
+    });
     draft.option(DefaultId(6), "resources", is_ours, || {
-        resources(&values.rayfit_sidecar)
+        resources(amounts, ["50m", "64Mi"])
     });
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::draft::{autoscaled, settle};
-use super::{DefaultId, DefaultRule, Draft, Origin};
+use super::{DefaultId, DefaultRule, DefaultsDraft, Origin};
 use crate::path::FieldPath;
 use crate::ray::{Kind, RayObject, reconcile};
 use crate::rule_page::RulePage;
@@ -18,7 +18,7 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     apply,
 };
 
-fn apply(draft: &mut Draft<'_>) {
+fn apply(draft: &mut DefaultsDraft<'_>) {
     let Some(mode) = draft.settings.reconcile.written.mode else {
         return;
     };

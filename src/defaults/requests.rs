@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::draft::settle;
-use super::{DefaultId, DefaultRule, Draft, Origin};
+use super::{DefaultId, DefaultRule, DefaultsDraft, Origin};
 use crate::quantity::Quantity;
 use crate::ray::{Fields, object_at};
 use crate::rule_page::RulePage;
@@ -19,7 +19,7 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     apply,
 };
 
-fn apply(draft: &mut Draft<'_>) {
+fn apply(draft: &mut DefaultsDraft<'_>) {
     let containers = draft.growing();
     let places = containers.flat_map(|(group, container)| {
         ["cpu", "memory"].map(|resource| (group, container, resource))
@@ -38,13 +38,13 @@ fn apply(draft: &mut Draft<'_>) {
         if !requests.is_none_or(is_open) || Quantity::from_json(&limit).is_err() {
             continue;
         }
-        let before = draft.growing_before(group);
-        let stored = before.and_then(|old| amount(old.requests()));
-        let settled = settle(before.is_some(), stored.as_ref(), limit.clone());
+        let stored_container = draft.growing_before(group);
+        let stored = stored_container.and_then(|old| amount(old.requests()));
+        let settled = settle(stored_container.is_some(), stored.as_ref(), limit.clone());
         let Some((mut value, mut origin)) = settled else {
             continue;
         };
-        if let Some(old) = before {
+        if let Some(old) = stored_container {
             // A request that equalled its limit follows it when the update changes the limit, and none may end
             // up above it: the API server refuses such pods.
             let (old_limit, old_request) = (old.limit(resource), old.request(resource));

@@ -1,8 +1,8 @@
 //! DF02: `resizePolicy` of the ray container of a group that grows in place.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{DefaultId, DefaultRule, Draft, DraftEntry, Origin};
+use super::{DefaultId, DefaultRule, DefaultsDraft, Origin};
 use crate::ray::Container;
 use crate::rule_page::RulePage;
 
@@ -17,9 +17,9 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     apply,
 };
 
-fn apply(draft: &mut Draft<'_>) {
+fn apply(draft: &mut DefaultsDraft<'_>) {
     for (group, container) in draft.growing() {
-        let before = draft.growing_before(group);
+        let stored_container = draft.growing_before(group);
         let has_entry = |container: Container<'_>, resource: &str| {
             let mut entries = container.resize_policy();
             entries.any(|(_, entry)| entry.resource == resource)
@@ -29,17 +29,14 @@ fn apply(draft: &mut Draft<'_>) {
         let entries = missing.filter_map(|resource| {
             // An entry does not depend on the stored one, because no other lets the group grow; there is none
             // where the stored group has none.
-            let origin = match before {
+            let origin = match stored_container {
                 None => Origin::Fresh,
                 Some(old) => has_entry(old, resource).then_some(Origin::CarriedOver)?,
             };
-            Some(DraftEntry {
-                name: resource,
-                value: json!("NotRequired"),
-                item: json!({"resourceName": resource, "restartPolicy": "NotRequired"}),
-                origin,
-            })
+            Some((resource, json!("NotRequired"), origin))
         });
-        draft.extend(DEFAULT.id, group, "resizePolicy", entries.collect());
+        let item =
+            |name: &str, value: &Value| json!({"resourceName": name, "restartPolicy": value});
+        draft.extend(DEFAULT.id, group, "resizePolicy", entries.collect(), item);
     }
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::autoscaler_version::wants_v2;
 use super::draft::{autoscaled, settle};
-use super::{DefaultId, DefaultRule, Draft};
+use super::{DefaultId, DefaultRule, DefaultsDraft};
 use crate::policy::Settings;
 use crate::ray::{AutoscalerVersion, Cluster, RayObject};
 use crate::rule_page::RulePage;
@@ -24,7 +24,7 @@ pub static DEFAULT: DefaultRule = DefaultRule {
 
 const KEY: &str = "restartPolicy";
 
-fn apply(draft: &mut Draft<'_>) {
+fn apply(draft: &mut DefaultsDraft<'_>) {
     let Some(cluster) = restarting(draft.object, draft.settings) else {
         return;
     };
@@ -33,9 +33,9 @@ fn apply(draft: &mut Draft<'_>) {
         if group.pod_spec().is_none_or(|spec| spec.contains_key(KEY)) {
             continue;
         }
-        let before = old.and_then(|old| old.group(group.name?).filter(|old| !old.is_head()));
-        let stored = before.and_then(|group| group.pod_spec()?.get(KEY));
-        if let Some((value, origin)) = settle(before.is_some(), stored, json!("Never")) {
+        let stored_group = old.and_then(|old| old.group(group.name?).filter(|old| !old.is_head()));
+        let stored = stored_group.and_then(|group| group.pod_spec()?.get(KEY));
+        if let Some((value, origin)) = settle(stored_group.is_some(), stored, json!("Never")) {
             draft.add(DEFAULT.id, group.pod_spec_path().key(KEY), value, origin);
         }
     }

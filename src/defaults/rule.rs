@@ -1,7 +1,7 @@
 //! The description of a default.
 
 use super::applied::DefaultId;
-use super::draft::Draft;
+use super::draft::DefaultsDraft;
 use crate::rule_page::RulePage;
 
 /// A default: what it is, for people, and how it is applied.
@@ -19,5 +19,5 @@ pub struct DefaultRule {
     /// The reason for the default.
     pub why: &'static str,
     /// Drafts what it fills in.
-    pub apply: fn(&mut Draft<'_>),
+    pub apply: fn(&mut DefaultsDraft<'_>),
 }

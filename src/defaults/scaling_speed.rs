@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::draft::autoscaled;
-use super::{DefaultId, DefaultRule, Draft};
+use super::{DefaultId, DefaultRule, DefaultsDraft};
 use crate::policy::Settings;
 use crate::ray::RayObject;
 use crate::rule_page::RulePage;
@@ -18,17 +18,17 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     apply,
 };
 
-fn apply(draft: &mut Draft<'_>) {
+fn apply(draft: &mut DefaultsDraft<'_>) {
     let values = &draft.settings.defaults;
+    // The values that Ray assumes without them (its `autoscaling_config.py`), so that filling them in changes nothing.
+    let seconds = values.idle_timeout_seconds.unwrap_or(60);
+    let mode = values.upscaling_mode.as_deref().unwrap_or("Default");
     // RF505 would deny the object for a value that its author has not written.
-    let limit = draft.settings.limits.idle_timeout_seconds.as_ref();
-    let seconds = values.idle_timeout_seconds;
+    let limit = draft.settings.limits.max_idle_timeout_seconds.as_ref();
     let seconds = limit.map_or(seconds, |limit| seconds.min(limit.most));
     let scales = |object: &RayObject<'_>, _: &Settings| autoscaled(object).is_some();
     draft.option(DefaultId(5), "idleTimeoutSeconds", scales, || {
         json!(seconds)
     });
-    draft.option(DefaultId(5), "upscalingMode", scales, || {
-        json!(values.upscaling_mode)
-    });
+    draft.option(DefaultId(5), "upscalingMode", scales, || json!(mode));
 }

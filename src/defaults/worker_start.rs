@@ -1,8 +1,8 @@
 //! DF09: a raylet that uses the added CPUs of its pod at once.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{DefaultId, DefaultRule, Draft, DraftEntry, Origin};
+use super::{DefaultId, DefaultRule, DefaultsDraft, Origin};
 use crate::ray::Resource;
 use crate::rule_page::RulePage;
 
@@ -32,7 +32,7 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     apply,
 };
 
-fn apply(draft: &mut Draft<'_>) {
+fn apply(draft: &mut DefaultsDraft<'_>) {
     for (group, container) in draft.growing() {
         let limits = group
             .name
@@ -41,17 +41,17 @@ fn apply(draft: &mut Draft<'_>) {
             continue;
         };
         let has = |name: &str| container.env_index(name).is_some();
-        let before = draft.growing_before(group);
-        let wanted = [
+        let stored_container = draft.growing_before(group);
+        let settings = [
             (AT_A_TIME, most.ceil_units().to_string()),
             (FIRST_DELAY, "10".to_owned()),
         ];
-        let wanted = wanted.into_iter().filter(|(name, _)| {
+        let settings = settings.into_iter().filter(|(name, _)| {
             let is_needless = *name == FIRST_DELAY && has(DELAYS);
             !is_needless && !has(name)
         });
-        let entries = wanted.filter_map(|(name, fresh)| {
-            let (value, origin) = match before {
+        let entries = settings.filter_map(|(name, fresh)| {
+            let (value, origin) = match stored_container {
                 None => (fresh, Origin::Fresh),
                 Some(old) => {
                     // An empty value comes from elsewhere (`valueFrom`), and nothing here knows from where.
@@ -59,13 +59,9 @@ fn apply(draft: &mut Draft<'_>) {
                     (value.to_owned(), Origin::CarriedOver)
                 }
             };
-            Some(DraftEntry {
-                name,
-                item: json!({"name": name, "value": value}),
-                value: value.into(),
-                origin,
-            })
+            Some((name, value.into(), origin))
         });
-        draft.extend(DEFAULT.id, group, "env", entries.collect());
+        let item = |name: &str, value: &Value| json!({"name": name, "value": value});
+        draft.extend(DEFAULT.id, group, "env", entries.collect(), item);
     }
 }

@@ -39,7 +39,7 @@ pub fn judge(
         settings,
         user,
     });
-    let before = match old {
+    let old_findings = match old {
         Some(old) if !findings.is_empty() => rules::run(&Subject {
             object: old,
             // The stored object is checked by itself: whatever a rule finds in a change is new.
@@ -50,17 +50,19 @@ pub fn judge(
         }),
         _ => Vec::new(),
     };
-    let faults: HashSet<FaultIdentity<'_>> = before.iter().map(Finding::fault).collect();
+    let faults: HashSet<FaultIdentity<'_>> = old_findings.iter().map(Finding::fault).collect();
     // Too much of something is known by its rule, its place and the thing that there is too much of.
     let excess = |finding: &Finding| {
         let (of, amount) = finding.amount?;
         Some(((finding.rule, finding.path.to_string(), of), amount))
     };
-    let amounts: HashMap<_, _> = before.iter().filter_map(excess).collect();
+    let amounts: HashMap<_, _> = old_findings.iter().filter_map(excess).collect();
     let inherited = |finding: &Finding| {
         faults.contains(&finding.fault())
             || excess(finding).is_some_and(|(of, amount)| {
-                amounts.get(&of).is_some_and(|before| amount <= *before)
+                amounts
+                    .get(&of)
+                    .is_some_and(|old_amount| amount <= *old_amount)
             })
     };
     // A denial would block the operator where no user sees the message.

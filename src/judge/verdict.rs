@@ -15,7 +15,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether no finding denies the request.
+    /// Has no finding that denies the request.
     pub fn is_allowed(&self) -> bool {
         self.denied.is_empty()
     }

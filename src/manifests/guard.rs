@@ -39,7 +39,24 @@ pub fn policies(options: &ManifestOptions) -> Vec<Value> {
     let Some(scaler) = options.scaler() else {
         return Vec::new();
     };
-    let with_binding = |name: &str, policy: Value| with_binding(options, scaler, name, policy);
+    let with_binding = |name: &str, policy: Value| {
+        let object = |kind: &str, spec: Value| {
+            json!({
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": kind,
+                "metadata": scaler.cluster_metadata(name, &options.namespace),
+                "spec": spec
+            })
+        };
+        let binding = json!({
+            "policyName": cluster_name(name, &options.namespace),
+            "validationActions": ["Deny"]
+        });
+        [
+            object("ValidatingAdmissionPolicy", policy),
+            object("ValidatingAdmissionPolicyBinding", binding),
+        ]
+    };
     let mut policies = vec![
         with_binding("rayfit-pod-writes", of_pods(options, scaler)),
         with_binding("rayfit-cluster-writes", of_clusters(options, scaler)),
@@ -50,32 +67,6 @@ pub fn policies(options: &ManifestOptions) -> Vec<Value> {
         policies.push(with_binding("rayfit-lease-writes", policy));
     }
     policies.concat()
-}
-
-fn with_binding(
-    options: &ManifestOptions,
-    component: Component,
-    name: &str,
-    policy: Value,
-) -> Vec<Value> {
-    let object = |kind: &str, spec: Value| {
-        json!({
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": kind,
-            "metadata": component.cluster_metadata(name, &options.namespace),
-            "spec": spec
-        })
-    };
-    vec![
-        object("ValidatingAdmissionPolicy", policy),
-        object(
-            "ValidatingAdmissionPolicyBinding",
-            json!({
-                "policyName": cluster_name(name, &options.namespace),
-                "validationActions": ["Deny"]
-            }),
-        ),
-    ]
 }
 
 fn of_pods(options: &ManifestOptions, scaler: Component) -> Value {
@@ -219,7 +210,7 @@ fn annotations() -> Vec<Value> {
 
 /// Allows changes of only these annotations in the metadata, and of finalizers as that expression says.
 fn metadata(of: &str, ours: &[&str], finalizers: &str) -> Value {
-    let kept = ["labels", "ownerReferences"]
+    let unchanged = ["labels", "ownerReferences"]
         .map(|field| format!("object.metadata.?{field} == oldObject.metadata.?{field}"));
     let ours = ours.iter().map(|name| format!("k == '{name}'"));
     let ours = ours.collect::<Vec<_>>().join(" || ");
@@ -228,7 +219,7 @@ fn metadata(of: &str, ours: &[&str], finalizers: &str) -> Value {
             "{} && {finalizers} && variables.annotations.all(k, {ours} || k in variables.oldAnnotations \
              && variables.annotations[k] == variables.oldAnnotations[k]) \
              && variables.oldAnnotations.all(k, {ours} || k in variables.annotations)",
-            kept.join(" && ")
+            unchanged.join(" && ")
         ),
         "message": format!(
             "Rayfit writes annotations of its own on {of}, and no labels, owners, finalizers of others or other annotations"

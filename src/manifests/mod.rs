@@ -22,4 +22,4 @@ pub mod webhooks;
 pub mod workload;
 
 pub use objects::{objects, to_yaml};
-pub use options::{Certificates, FailurePolicy, ManifestOptions, ManifestOptionsError};
+pub use options::{Certificates, FailurePolicy, ManifestOptions};

@@ -2,8 +2,6 @@
 
 use core::net::IpAddr;
 
-use thiserror::Error;
-
 use super::names::{self, Component};
 use crate::policy::settings::IMAGE;
 use crate::ray::label::is_dns_label;
@@ -86,62 +84,6 @@ pub enum FailurePolicy {
     Closed,
 }
 
-/// The error of invalid options.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum ManifestOptionsError {
-    /// Not a DNS label.
-    #[error(
-        "{0:?} is not a namespace name: write at most 63 lower-case letters, digits and dashes, \
-         beginning and ending with a letter or digit"
-    )]
-    Namespace(String),
-    /// A namespace is both selected and excluded.
-    #[error(
-        "namespace {0:?} cannot be selected: kube-system, Rayfit's own namespace and excluded ones \
-         are never checked; name another one with --only-namespace"
-    )]
-    OnlySpared(String),
-    /// An empty image, or one with blanks.
-    #[error("{0:?} is not an image reference: write one like registry.example/rayfit:1.0.0")]
-    Image(String),
-    /// A port is below 1024, or used twice.
-    #[error(
-        "the webhooks cannot have port {port} while probes and metrics have port {health}: choose \
-         two different ports from 1024 to 65535, because the container runs without permission to \
-         use lower ones"
-    )]
-    Ports {
-        /// The webhooks' port.
-        port: u16,
-        /// The plain-HTTP port.
-        health: u16,
-    },
-    /// The kubelet's port in the node's network.
-    #[error(
-        "the kubelet uses port 10250 in the node's network: with --host-network choose another \
-         one, for example --port 9443, and open it from the control plane to the nodes"
-    )]
-    KubeletPort,
-    /// A value that the API server does not accept.
-    #[error("a webhook's timeout is 1 to 30 seconds, not {0}; 3 is a good choice")]
-    Timeout(u8),
-    /// No webhooks at all.
-    #[error("with 0 replicas nothing answers the webhooks: choose 1 or more (2 is the default)")]
-    NoReplicas,
-    /// No controller at all.
-    #[error(
-        "with 0 replicas of the controller nothing scales clusters: choose 1 or more (2 is the \
-         default), or install without it (--no-controller)"
-    )]
-    NoControllerReplicas,
-    /// Not an address and the length of its prefix.
-    #[error("{0:?} is not a range of addresses: write one like 10.0.0.0/28 or 2001:db8::/64")]
-    Cidr(String),
-    /// Not one label.
-    #[error("{0:?} is not a label: write KEY=VALUE, like kubernetes.io/metadata.name=monitoring")]
-    NamespaceLabel(String),
-}
-
 const KUBELET_PORT: u16 = 10250;
 
 /// The label of the namespace in which Prometheus usually runs.
@@ -182,8 +124,18 @@ impl Default for ManifestOptions {
     }
 }
 
+impl FailurePolicy {
+    /// The name in webhook configurations and policies.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "Ignore",
+            Self::Closed => "Fail",
+        }
+    }
+}
+
 impl ManifestOptions {
-    /// The same installation with a change.
+    /// This installation with a change.
     #[must_use]
     pub fn with(&self, change: impl FnOnce(&mut Self)) -> Self {
         let mut changed = self.clone();
@@ -231,64 +183,94 @@ impl ManifestOptions {
         names
     }
 
-    /// Whether the options describe a working installation.
-    pub fn check(&self) -> Result<(), ManifestOptionsError> {
-        if !is_dns_label(&self.namespace) {
-            return Err(ManifestOptionsError::Namespace(self.namespace.clone()));
-        }
-        let mut named = self.excluded_namespaces.iter().chain(&self.only_namespaces);
-        if let Some(bad) = named.find(|name| !is_dns_label(name)) {
-            return Err(ManifestOptionsError::Namespace(bad.clone()));
-        }
+    /// Checks that the options describe a working installation.
+    ///
+    /// # Errors
+    ///
+    /// The first fault, with its remedy.
+    pub fn check(&self) -> Result<(), String> {
+        let mut named = std::iter::once(&self.namespace)
+            .chain(&self.excluded_namespaces)
+            .chain(&self.only_namespaces);
+        let no_namespace = named.find(|name| !is_dns_label(name)).map(|name| {
+            format!(
+                "{name:?} is not a namespace name: write at most 63 lower-case letters, digits and dashes, \
+                 beginning and ending with a letter or digit"
+            )
+        });
         let spared = self.spared_namespaces();
-        if let Some(both) = self
-            .only_namespaces
-            .iter()
-            .find(|name| spared.contains(&name.as_str()))
-        {
-            return Err(ManifestOptionsError::OnlySpared(both.clone()));
-        }
-        if self.image.is_empty() || self.image.contains(char::is_whitespace) {
-            return Err(ManifestOptionsError::Image(self.image.clone()));
-        }
-        let (port, health) = (self.port, self.health_port);
-        if port < 1024 || health < 1024 || port == health {
-            return Err(ManifestOptionsError::Ports { port, health });
-        }
-        if self.host_network && port == KUBELET_PORT {
-            return Err(ManifestOptionsError::KubeletPort);
-        }
-        if !(1..=30).contains(&self.timeout_seconds) {
-            return Err(ManifestOptionsError::Timeout(self.timeout_seconds));
-        }
-        if self.replicas_of(Component::Admission) == 0 {
-            return Err(ManifestOptionsError::NoReplicas);
-        }
-        if self.controller && self.controller_replicas == 0 {
-            return Err(ManifestOptionsError::NoControllerReplicas);
-        }
+        let mut only = self.only_namespaces.iter();
+        let only_spared = only.find(|name| spared.contains(&name.as_str()));
+        let only_spared = only_spared.map(|name| {
+            format!(
+                "namespace {name:?} cannot be selected: kube-system, Rayfit's own namespace and excluded ones \
+                 are never checked; name another one with --only-namespace"
+            )
+        });
+        let (image, port, health) = (&self.image, self.port, self.health_port);
+        let no_image = image.is_empty() || image.contains(char::is_whitespace);
         let mut cidrs = self.api_server_cidrs.iter();
-        if let Some(bad) = cidrs.find(|cidr| !is_cidr(cidr)) {
-            return Err(ManifestOptionsError::Cidr(bad.clone()));
-        }
-        let in_syntax = |text: &str| {
-            let mut chars = text.chars();
-            !text.is_empty()
-                && chars.all(|char| char.is_ascii_alphanumeric() || "-_./".contains(char))
-        };
-        let is_label = |text: &str| {
-            let parts = text.split_once('=');
-            parts.is_some_and(|(key, value)| in_syntax(key) && in_syntax(value))
-        };
         let mut labels = self.monitoring_namespace_labels.iter();
-        match labels.find(|label| !is_label(label)) {
-            Some(bad) => Err(ManifestOptionsError::NamespaceLabel(bad.clone())),
-            None => Ok(()),
-        }
+        let faults = [
+            no_namespace,
+            only_spared,
+            no_image.then(|| {
+                format!(
+                    "{image:?} is not an image reference: write one like registry.example/rayfit:1.0.0"
+                )
+            }),
+            (port < 1024 || health < 1024 || port == health).then(|| {
+                format!(
+                    "the webhooks cannot have port {port} while probes and metrics have port {health}: choose \
+                     two different ports from 1024 to 65535, because the container runs without permission to \
+                     use lower ones"
+                )
+            }),
+            (self.host_network && port == KUBELET_PORT).then(|| {
+                format!(
+                    "the kubelet uses port {KUBELET_PORT} in the node's network: with --host-network choose \
+                     another one, for example --port 9443, and open it from the control plane to the nodes"
+                )
+            }),
+            (!(1..=30).contains(&self.timeout_seconds)).then(|| {
+                let timeout = self.timeout_seconds;
+                format!("a webhook's timeout is 1 to 30 seconds, not {timeout}; 3 is a good choice")
+            }),
+            (self.replicas_of(Component::Admission) == 0).then(|| {
+                "with 0 replicas nothing answers the webhooks: choose 1 or more (2 is the default)"
+                    .to_owned()
+            }),
+            (self.controller && self.controller_replicas == 0).then(|| {
+                "with 0 replicas of the controller nothing scales clusters: choose 1 or more (2 is the \
+                 default), or install without it (--no-controller)"
+                    .to_owned()
+            }),
+            cidrs.find(|cidr| !is_cidr(cidr)).map(|cidr| {
+                format!(
+                    "{cidr:?} is not a range of addresses: write one like 10.0.0.0/28 or 2001:db8::/64"
+                )
+            }),
+            labels.find(|label| !is_label(label)).map(|label| {
+                format!(
+                    "{label:?} is not a label: write KEY=VALUE, like kubernetes.io/metadata.name=monitoring"
+                )
+            }),
+        ];
+        faults.into_iter().flatten().next().map_or(Ok(()), Err)
     }
 }
 
-/// Whether the text is an address with a prefix length.
+/// Reads `KEY=VALUE` of a label.
+fn is_label(text: &str) -> bool {
+    let in_syntax = |text: &str| {
+        let mut chars = text.chars();
+        !text.is_empty() && chars.all(|char| char.is_ascii_alphanumeric() || "-_./".contains(char))
+    };
+    let parts = text.split_once('=');
+    parts.is_some_and(|(key, value)| in_syntax(key) && in_syntax(value))
+}
+
+/// Reads an address with a prefix length.
 fn is_cidr(text: &str) -> bool {
     let parts = text.split_once('/');
     let parsed = parts.and_then(|(address, length)| {
@@ -305,48 +287,33 @@ mod tests {
 
     #[test]
     fn refuses_what_cannot_work() {
-        let changed = |change: fn(&mut ManifestOptions)| {
-            let mut options = ManifestOptions::default();
-            change(&mut options);
-            options.check()
-        };
+        let changed =
+            |change: fn(&mut ManifestOptions)| ManifestOptions::default().with(change).check();
         assert_eq!(changed(|_| ()), Ok(()));
-        assert!(matches!(
-            changed(|o| o.namespace = "Ray".into()),
-            Err(ManifestOptionsError::Namespace(_))
-        ));
-        assert_eq!(
-            changed(|o| o.only_namespaces = vec!["team-a".into(), "kube-system".into()]),
-            Err(ManifestOptionsError::OnlySpared("kube-system".into()))
-        );
-        assert!(matches!(
-            changed(|o| o.image.clear()),
-            Err(ManifestOptionsError::Image(_))
-        ));
-        assert!(matches!(
-            changed(|o| o.port = 8080),
-            Err(ManifestOptionsError::Ports { .. })
-        ));
-        assert!(matches!(
-            changed(|o| o.port = 443),
-            Err(ManifestOptionsError::Ports { .. })
-        ));
-        assert_eq!(
-            changed(|o| o.host_network = true),
-            Err(ManifestOptionsError::KubeletPort)
-        );
-        assert_eq!(
-            changed(|o| o.timeout_seconds = 31),
-            Err(ManifestOptionsError::Timeout(31))
-        );
-        assert_eq!(
-            changed(|o| o.replicas = Some(0)),
-            Err(ManifestOptionsError::NoReplicas)
-        );
-        assert_eq!(
-            changed(|o| o.controller_replicas = 0),
-            Err(ManifestOptionsError::NoControllerReplicas)
-        );
+        let cases: [(fn(&mut ManifestOptions), &str); 9] = [
+            (
+                |o| o.namespace = "Ray".into(),
+                "\"Ray\" is not a namespace name",
+            ),
+            (
+                |o| o.only_namespaces = vec!["team-a".into(), "kube-system".into()],
+                "namespace \"kube-system\" cannot be selected",
+            ),
+            (|o| o.image.clear(), "\"\" is not an image reference"),
+            (
+                |o| o.port = 8080,
+                "cannot have port 8080 while probes and metrics have port 8080",
+            ),
+            (|o| o.port = 443, "cannot have port 443 while"),
+            (|o| o.host_network = true, "the kubelet uses port 10250"),
+            (|o| o.timeout_seconds = 31, "1 to 30 seconds, not 31"),
+            (|o| o.replicas = Some(0), "nothing answers the webhooks"),
+            (|o| o.controller_replicas = 0, "nothing scales clusters"),
+        ];
+        for (change, part) in cases {
+            let fault = changed(change).unwrap_err();
+            assert!(fault.contains(part), "{fault}");
+        }
         for wrong in [
             "10.0.0.0",
             "10.0.0.0/33",
@@ -359,16 +326,22 @@ mod tests {
                 api_server_cidrs: vec![wrong.to_owned()],
                 ..ManifestOptions::default()
             };
-            let refused = Err(ManifestOptionsError::Cidr(wrong.to_owned()));
-            assert_eq!(options.check(), refused);
+            let fault = options.check().unwrap_err();
+            assert!(
+                fault.starts_with(&format!("{wrong:?} is not a range")),
+                "{fault}"
+            );
         }
         for wrong in ["monitoring", "=monitoring", "team=", "team=a b"] {
             let options = ManifestOptions {
                 monitoring_namespace_labels: vec![wrong.to_owned()],
                 ..ManifestOptions::default()
             };
-            let refused = Err(ManifestOptionsError::NamespaceLabel(wrong.to_owned()));
-            assert_eq!(options.check(), refused);
+            let fault = options.check().unwrap_err();
+            assert!(
+                fault.starts_with(&format!("{wrong:?} is not a label")),
+                "{fault}"
+            );
         }
         assert_eq!(
             changed(|o| o.api_server_cidrs = vec!["10.0.0.0/28".into(), "2001:db8::/64".into()]),

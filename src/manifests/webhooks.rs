@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::certificates::AUTHORITY;
 use super::names::{APP, Component, MUTATING, VALIDATING};
-use super::{Certificates, FailurePolicy, ManifestOptions};
+use super::{Certificates, ManifestOptions};
 use crate::ray::Kind;
 
 /// The path of the mutating webhook.
@@ -68,16 +68,12 @@ pub fn mutating(options: &ManifestOptions) -> Value {
 
 /// The validating configuration.
 pub fn validating(options: &ManifestOptions) -> Value {
-    let policy = match options.failure_policy {
-        FailurePolicy::Open => "Ignore",
-        FailurePolicy::Closed => "Fail",
-    };
     let mut configuration = configuration(options, "ValidatingWebhookConfiguration", VALIDATING);
     configuration["webhooks"] = Kind::ALL
         .iter()
         .map(|kind| {
             let mut webhook = webhook(options, *kind, "validate", VALIDATE_PATH);
-            webhook["failurePolicy"] = json!(policy);
+            webhook["failurePolicy"] = json!(options.failure_policy.name());
             webhook["matchConditions"] = conditions("not-ended-by-it", NOT_ENDED);
             webhook
         })
@@ -126,7 +122,7 @@ fn of_resizes(options: &ManifestOptions) -> Value {
         }],
         "matchPolicy": "Equivalent",
         "matchConditions": [{ "name": "by-a-stranger", "expression": BY_A_STRANGER }],
-        "namespaceSelector": { "matchExpressions": namespaces(options) },
+        "namespaceSelector": { "matchExpressions": namespaces(&options.spared_namespaces(), &options.only_namespaces) },
         "objectSelector": {
             "matchExpressions": [{ "key": "ray.io/cluster", "operator": "Exists" }]
         },
@@ -151,7 +147,7 @@ fn of_new_pods(options: &ManifestOptions) -> Value {
         }],
         "matchPolicy": "Equivalent",
         "matchConditions": [{ "name": "of-a-raycluster", "expression": OF_A_RAY_CLUSTER }],
-        "namespaceSelector": { "matchExpressions": namespaces(options) },
+        "namespaceSelector": { "matchExpressions": namespaces(&options.spared_namespaces(), &options.only_namespaces) },
         "objectSelector": {
             "matchLabels": { "ray.io/node-type": "worker" },
             "matchExpressions": [{ "key": "ray.io/cluster", "operator": "Exists" }]
@@ -212,7 +208,7 @@ fn webhook(options: &ManifestOptions, kind: Kind, verb: &str, path: &str) -> Val
         // A request in another version of the API is converted and sent too, and not let through.
         "matchPolicy": "Equivalent",
         "matchConditions": [],
-        "namespaceSelector": { "matchExpressions": namespaces(options) },
+        "namespaceSelector": { "matchExpressions": namespaces(&options.spared_namespaces(), &options.only_namespaces) },
         "objectSelector": {},
         "sideEffects": "None",
         "timeoutSeconds": options.timeout_seconds,
@@ -228,15 +224,13 @@ fn conditions(name: &str, expression: &str) -> Value {
     ])
 }
 
-/// The namespaces whose objects are sent. Rayfit's own and kube-system are always excluded
-/// explicitly.
-fn namespaces(options: &ManifestOptions) -> Value {
-    let by_name = |operator: &str, names: Vec<&str>| json!({ "key": "kubernetes.io/metadata.name", "operator": operator, "values": names });
+/// The namespaces whose objects are sent: all but the excluded ones, or of these only some.
+pub fn namespaces(excluded: &[&str], only: &[String]) -> Value {
+    let by_name = |operator: &str, names: Value| json!({ "key": "kubernetes.io/metadata.name", "operator": operator, "values": names });
     // Without these a cluster can always start, and tools check for it.
-    let mut expressions = vec![by_name("NotIn", options.spared_namespaces())];
-    if !options.only_namespaces.is_empty() {
-        let only = options.only_namespaces.iter().map(String::as_str);
-        expressions.push(by_name("In", only.collect()));
+    let mut expressions = vec![by_name("NotIn", json!(excluded))];
+    if !only.is_empty() {
+        expressions.push(by_name("In", json!(only)));
     }
     json!(expressions)
 }

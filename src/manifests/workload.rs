@@ -46,23 +46,54 @@ pub fn critical_pods(options: &ManifestOptions) -> Option<Value> {
 /// A Deployment.
 pub fn deployment(options: &ManifestOptions, component: Component) -> Value {
     let labels = component.labels();
+    let rolling_update = if is_on_host_network(options, component) {
+        // There may be no node with free ports for a new pod until an old pod ends.
+        json!({ "maxUnavailable": 1, "maxSurge": 0 })
+    } else {
+        json!({ "maxUnavailable": 0, "maxSurge": 1 })
+    };
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": component.metadata(component.name(), &options.namespace),
+        "spec": {
+            "replicas": options.replicas_of(component),
+            "revisionHistoryLimit": 3,
+            "strategy": { "type": "RollingUpdate", "rollingUpdate": rolling_update },
+            "selector": { "matchLabels": labels },
+            "template": {
+                "metadata": {
+                    "labels": labels,
+                    "annotations": { "kubectl.kubernetes.io/default-container": APP }
+                },
+                "spec": pod(options, component)
+            }
+        }
+    })
+}
+
+/// API servers must reach the webhooks; nothing needs to reach the controller.
+fn is_on_host_network(options: &ManifestOptions, component: Component) -> bool {
+    component == Component::Admission && options.host_network
+}
+
+fn pod(options: &ManifestOptions, component: Component) -> Value {
+    let labels = component.labels();
     let serves = component == Component::Admission;
-    // API servers must reach the webhooks; nothing needs to reach the controller.
-    let on_host_network = serves && options.host_network;
-    let mount =
-        |name: &str, path: &str| json!({ "name": name, "mountPath": path, "readOnly": true });
-    let (mut volumes, mut mounts) = (Vec::new(), Vec::new());
+    let mut volumes = Vec::new();
     if serves && options.certificates == Some(Certificates::CertManager) {
         // Optional, so that the pods can start before cert-manager has filled it.
         let secret = json!({ "secretName": ISSUED_SECRET, "optional": true });
-        volumes.push(json!({ "name": "certs", "secret": secret }));
-        mounts.push(mount("certs", CERTIFICATE_FOLDER));
+        let volume = json!({ "name": "certs", "secret": secret });
+        volumes.push((volume, "certs", CERTIFICATE_FOLDER));
     }
-    let client_authority = options.client_ca_config_map.as_ref().filter(|_| serves);
-    if let Some(map) = client_authority {
-        volumes.push(json!({ "name": "clients", "configMap": { "name": map } }));
-        mounts.push(mount("clients", CLIENT_AUTHORITY_FOLDER));
+    if let Some(map) = options.client_ca_config_map.as_ref().filter(|_| serves) {
+        let volume = json!({ "name": "clients", "configMap": { "name": map } });
+        volumes.push((volume, "clients", CLIENT_AUTHORITY_FOLDER));
     }
+    let mounts = volumes.iter();
+    let mounts =
+        mounts.map(|(_, name, path)| json!({ "name": name, "mountPath": path, "readOnly": true }));
     let spread = |topology_key: &str| {
         json!({
             "maxSkew": 1,
@@ -97,80 +128,25 @@ pub fn deployment(options: &ManifestOptions, component: Component) -> Value {
             spread("topology.kubernetes.io/zone"),
             spread("kubernetes.io/hostname")
         ],
-        "containers": [container(options, component, client_authority.is_some(), mounts)]
+        "containers": [container(options, component, mounts.collect())]
     });
     if let Some(class) = &options.priority_class {
         pod["priorityClassName"] = json!(class);
     }
-    if on_host_network {
+    if is_on_host_network(options, component) {
         pod["hostNetwork"] = json!(true);
         // Otherwise such a pod asks the node's name servers, which do not know the names in the
         // cluster.
         pod["dnsPolicy"] = json!("ClusterFirstWithHostNet");
     }
     if !volumes.is_empty() {
-        pod["volumes"] = volumes.into();
+        pod["volumes"] = volumes.into_iter().map(|(volume, ..)| volume).collect();
     }
-    let rolling_update = if on_host_network {
-        // There may be no node with free ports for a new pod until an old pod ends.
-        json!({ "maxUnavailable": 1, "maxSurge": 0 })
-    } else {
-        json!({ "maxUnavailable": 0, "maxSurge": 1 })
-    };
-    json!({
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": component.metadata(component.name(), &options.namespace),
-        "spec": {
-            "replicas": options.replicas_of(component),
-            "revisionHistoryLimit": 3,
-            "strategy": { "type": "RollingUpdate", "rollingUpdate": rolling_update },
-            "selector": { "matchLabels": labels },
-            "template": {
-                "metadata": {
-                    "labels": labels,
-                    "annotations": { "kubectl.kubernetes.io/default-container": APP }
-                },
-                "spec": pod
-            }
-        }
-    })
+    pod
 }
 
-fn container(
-    options: &ManifestOptions,
-    component: Component,
-    checks_callers: bool,
-    mounts: Vec<Value>,
-) -> Value {
+fn container(options: &ManifestOptions, component: Component, mounts: Vec<Value>) -> Value {
     let serves = component == Component::Admission;
-    let mut arguments = vec!["serve".to_owned()];
-    arguments.push(if serves {
-        format!("--port={}", options.port)
-    } else {
-        "--no-webhooks".to_owned()
-    });
-    arguments.push(format!("--health-port={}", options.health_port));
-    arguments.push(format!("--image={}", options.image));
-    match options.certificates.filter(|_| serves) {
-        Some(Certificates::CertManager) => {
-            arguments.push(format!("--cert-dir={CERTIFICATE_FOLDER}"));
-        }
-        Some(Certificates::SelfManaged) => arguments.extend([
-            "--self-managed-certs".to_owned(),
-            format!("--cert-secret={}/{OWN_SECRET}", options.namespace),
-        ]),
-        None => {}
-    }
-    if checks_callers {
-        arguments.push(format!("--client-ca-file={CLIENT_AUTHORITY_FOLDER}/ca.crt"));
-    }
-    if options.scaler() != Some(component) {
-        arguments.push("--no-controller".to_owned());
-    } else if !options.only_namespaces.is_empty() {
-        let namespaces = options.only_namespaces.join(",");
-        arguments.push(format!("--namespaces={namespaces}"));
-    }
     let port =
         |name: &str, port: u16| json!({ "name": name, "containerPort": port, "protocol": "TCP" });
     let mut ports = Vec::new();
@@ -194,7 +170,7 @@ fn container(
         "name": APP,
         "image": options.image,
         "imagePullPolicy": "IfNotPresent",
-        "args": arguments,
+        "args": arguments(options, component),
         "ports": ports,
         "startupProbe": probe("/livez", 1, 60),
         "livenessProbe": probe("/livez", 10, 3),
@@ -223,4 +199,37 @@ fn container(
         field("POD_NAMESPACE", "metadata.namespace")
     ]);
     container
+}
+
+/// The command line of `rayfit serve`.
+fn arguments(options: &ManifestOptions, component: Component) -> Vec<String> {
+    let serves = component == Component::Admission;
+    let mut arguments = vec!["serve".to_owned()];
+    arguments.push(if serves {
+        format!("--port={}", options.port)
+    } else {
+        "--no-webhooks".to_owned()
+    });
+    arguments.push(format!("--health-port={}", options.health_port));
+    arguments.push(format!("--image={}", options.image));
+    match options.certificates.filter(|_| serves) {
+        Some(Certificates::CertManager) => {
+            arguments.push(format!("--cert-dir={CERTIFICATE_FOLDER}"));
+        }
+        Some(Certificates::SelfManaged) => arguments.extend([
+            "--self-managed-certs".to_owned(),
+            format!("--cert-secret={}/{OWN_SECRET}", options.namespace),
+        ]),
+        None => {}
+    }
+    if serves && options.client_ca_config_map.is_some() {
+        arguments.push(format!("--client-ca-file={CLIENT_AUTHORITY_FOLDER}/ca.crt"));
+    }
+    if options.scaler() != Some(component) {
+        arguments.push("--no-controller".to_owned());
+    } else if !options.only_namespaces.is_empty() {
+        let namespaces = options.only_namespaces.join(",");
+        arguments.push(format!("--namespaces={namespaces}"));
+    }
+    arguments
 }

@@ -14,7 +14,7 @@ use crate::rule_id::RuleId;
 
 /// The results for one stored object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Judged {
+pub struct AuditedObject {
     /// The object.
     pub object: Identity,
     /// The object's UID; empty if it has none.
@@ -22,19 +22,19 @@ pub struct Judged {
     /// The policies that match the object, in their order.
     pub policies: Vec<Arc<str>>,
     /// The findings in the object.
-    pub findings: Vec<Found>,
+    pub findings: Vec<AuditFinding>,
 }
 
 /// A finding in a stored object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Found {
+pub struct AuditFinding {
     /// The rule.
     pub rule: RuleId,
     /// The mode of the finding under the current policies.
     pub mode: Mode,
     /// The mode that the finding would have if every policy's `mode` were Enforce.
     pub enforced: Mode,
-    /// Whether an exemption holds the finding back from a stricter mode.
+    /// An exemption holds the finding back from a stricter mode.
     pub exempt: bool,
     /// The policy that decided on the mode.
     pub policy: Option<Arc<str>>,
@@ -42,22 +42,22 @@ pub struct Found {
     pub message: String,
 }
 
-impl Judged {
-    /// Whether the object would be denied if it were created now.
+impl AuditedObject {
+    /// Would be denied if it were created now.
     pub fn is_denied(&self) -> bool {
         self.findings
             .iter()
-            .any(|found| found.mode == Mode::Enforce)
+            .any(|finding| finding.mode == Mode::Enforce)
     }
 
-    /// Whether the object would be denied only if every policy's `mode` were Enforce.
+    /// Would be denied only if every policy's `mode` were Enforce.
     pub fn would_be_denied(&self) -> bool {
-        !self.is_denied() && self.findings.iter().any(Found::would_deny)
+        !self.is_denied() && self.findings.iter().any(AuditFinding::would_deny)
     }
 }
 
-impl Found {
-    /// Whether the finding would deny the object only if every policy's `mode` were Enforce.
+impl AuditFinding {
+    /// Would deny the object only if every policy's `mode` were Enforce.
     pub fn would_deny(&self) -> bool {
         self.enforced == Mode::Enforce && self.mode < Mode::Enforce && !self.exempt
     }
@@ -70,7 +70,7 @@ pub fn examine(
     policies: &Policies,
     base: &Settings,
     now: Timestamp,
-) -> Judged {
+) -> AuditedObject {
     let settings = policies.settings_for(base, object, facts, now);
     let curious = Settings {
         // Rules that are off run too, so that the results show the effect of turning them on.
@@ -85,7 +85,7 @@ pub fn examine(
             .decided
             .as_ref()
             .is_some_and(|by| by.exemption.is_some());
-        Found {
+        AuditFinding {
             rule: finding.rule,
             mode: ruling.mode.min(ceiling),
             enforced: ruling.unbounded.min(ceiling),
@@ -94,7 +94,7 @@ pub fn examine(
             message: message::line(finding),
         }
     });
-    Judged {
+    AuditedObject {
         object: Identity::of(object),
         uid: object.uid().unwrap_or_default().to_owned(),
         policies: policies

@@ -10,5 +10,5 @@ pub mod page;
 pub mod table;
 mod tally;
 
-pub use judged::{Found, Judged, examine};
+pub use judged::{AuditFinding, AuditedObject, examine};
 pub use tally::{AuditTally, OFFENDERS, OffendingObject};

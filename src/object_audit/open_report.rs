@@ -3,7 +3,7 @@
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
-use crate::object_audit::{Found, Judged};
+use crate::object_audit::{AuditFinding, AuditedObject};
 use crate::policy::Mode;
 
 /// The label by which Rayfit's reports are found.
@@ -19,7 +19,7 @@ const LONGEST: usize = 200;
 const KEPT: usize = LONGEST - 17;
 
 /// The name of the report of an object.
-pub fn name(judged: &Judged) -> String {
+pub fn name(judged: &AuditedObject) -> String {
     let kind = judged.object.kind.name().to_lowercase();
     let name = &judged.object.name;
     if name.len() <= LONGEST {
@@ -36,30 +36,37 @@ pub fn name(judged: &Judged) -> String {
 }
 
 /// The report of an object; `None` if it has no findings.
-pub fn report(judged: &Judged) -> Option<Value> {
+pub fn report(judged: &AuditedObject) -> Option<Value> {
     let findings = judged.findings.iter();
-    let shown: Vec<&Found> = findings.filter(|found| found.mode > Mode::Off).collect();
+    let shown: Vec<&AuditFinding> = findings
+        .filter(|finding| finding.mode > Mode::Off)
+        .collect();
     // Kubernetes refuses an owner without a UID, and without an owner nobody would delete the
     // report.
     if shown.is_empty() || judged.uid.is_empty() {
         return None;
     }
-    let result = |found: &Found| match found.mode {
-        _ if found.exempt => "skip",
+    let result = |finding: &AuditFinding| match finding.mode {
+        _ if finding.exempt => "skip",
         Mode::Enforce => "fail",
         _ => "warn",
     };
-    let count = |which| shown.iter().filter(|found| result(found) == which).count();
-    let results = shown.iter().take(RESULTS).map(|found| {
+    let count = |which| {
+        shown
+            .iter()
+            .filter(|finding| result(finding) == which)
+            .count()
+    };
+    let results = shown.iter().take(RESULTS).map(|finding| {
         json!({
             "source": "rayfit",
-            "policy": found.policy.as_deref().unwrap_or("rayfit"),
-            "rule": found.rule.to_string(),
+            "policy": finding.policy.as_deref().unwrap_or("rayfit"),
+            "rule": finding.rule.to_string(),
             "category": "Ray",
-            "result": result(found),
+            "result": result(finding),
             "scored": true,
-            "message": found.message,
-            "properties": { "mode": found.mode.name() },
+            "message": finding.message,
+            "properties": { "mode": finding.mode.name() },
         })
     });
     let owner = json!({
@@ -97,7 +104,7 @@ mod tests {
     use crate::ray::Kind;
 
     fn named(object: &str) -> String {
-        name(&Judged {
+        name(&AuditedObject {
             object: Identity {
                 kind: Kind::RayCluster,
                 namespace: Some("n".to_owned()),

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use crate::object_audit::table::shown;
-use crate::object_audit::{AuditTally, Judged};
+use crate::object_audit::{AuditTally, AuditedObject};
 use crate::report::html::{document, escaped};
 use crate::rules;
 
 /// The page. `title` says which objects were audited, and when.
-pub fn html(judged: &[Judged], title: &str) -> String {
+pub fn html(judged: &[AuditedObject], title: &str) -> String {
     let tally = AuditTally::of(judged);
     let mut out = format!(
         "<p>{} Ray objects: <b>{}</b> would be denied if they were created now, <b>{}</b> more if \
@@ -45,19 +45,19 @@ pub fn html(judged: &[Judged], title: &str) -> String {
         );
         for judged in judged {
             let findings = judged.findings.iter();
-            let mut of_rule = findings.filter(|found| found.rule == *rule).peekable();
+            let mut of_rule = findings.filter(|finding| finding.rule == *rule).peekable();
             if of_rule.peek().is_none() {
                 continue;
             }
             let object = escaped(&judged.object.to_string());
             let _ = write!(out, "<details><summary>{object}</summary><ul>");
-            for found in of_rule {
-                let mode = if found.exempt {
+            for finding in of_rule {
+                let mode = if finding.exempt {
                     "exempt"
                 } else {
-                    shown(found.mode)
+                    shown(finding.mode)
                 };
-                let message = escaped(&found.message);
+                let message = escaped(&finding.message);
                 let _ = write!(out, "<li>{mode}: <code>{message}</code></li>");
             }
             out.push_str("</ul></details>\n");

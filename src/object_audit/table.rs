@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::object_audit::{AuditTally, Judged};
+use crate::object_audit::{AuditTally, AuditedObject};
 use crate::policy::Mode;
 use crate::report::json::pretty;
 use crate::rules;
 
 /// The table: for each rule, how many objects are denied, and how many would be if it were
 /// enforced.
-pub fn text(judged: &[Judged]) -> String {
+pub fn text(judged: &[AuditedObject]) -> String {
     let tally = AuditTally::of(judged);
     let mut out = String::new();
     let _ = writeln!(
@@ -45,14 +45,15 @@ pub fn text(judged: &[Judged]) -> String {
 }
 
 /// All results as JSON, for programs.
-pub fn json(judged: &[Judged]) -> String {
+pub fn json(judged: &[AuditedObject]) -> String {
     let tally = AuditTally::of(judged);
     let rules: Vec<Value> = tally
         .rules
         .iter()
         .map(|(rule, counts)| {
-            let of_rule =
-                |judged: &&Judged| judged.findings.iter().any(|found| found.rule == *rule);
+            let of_rule = |judged: &&AuditedObject| {
+                judged.findings.iter().any(|finding| finding.rule == *rule)
+            };
             let objects: Vec<String> = judged
                 .iter()
                 .filter(of_rule)
@@ -72,14 +73,14 @@ pub fn json(judged: &[Judged]) -> String {
         .collect();
     let objects = judged.iter().filter(|judged| !judged.findings.is_empty());
     let objects = objects.map(|judged| {
-        let findings = judged.findings.iter().map(|found| {
+        let findings = judged.findings.iter().map(|finding| {
             json!({
-                "rule": found.rule.to_string(),
-                "mode": found.mode.name(),
-                "wouldDeny": found.would_deny(),
-                "exempt": found.exempt,
-                "policy": found.policy.as_deref(),
-                "message": found.message,
+                "rule": finding.rule.to_string(),
+                "mode": finding.mode.name(),
+                "wouldDeny": finding.would_deny(),
+                "exempt": finding.exempt,
+                "policy": finding.policy.as_deref(),
+                "message": finding.message,
             })
         });
         json!({
@@ -100,13 +101,6 @@ pub fn json(judged: &[Judged]) -> String {
     }))
 }
 
-/// Whether any object is denied, or would be if everything were enforced.
-pub fn denies_anybody(judged: &[Judged]) -> bool {
-    judged
-        .iter()
-        .any(|judged| judged.is_denied() || judged.would_be_denied())
-}
-
 /// The mode in which a finding is shown, for people.
 pub(crate) fn shown(mode: Mode) -> &'static str {
     match mode {
@@ -120,14 +114,14 @@ pub(crate) fn shown(mode: Mode) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::object_audit::Found;
+    use crate::object_audit::AuditFinding;
     use crate::objects::Identity;
     use crate::ray::Kind;
     use crate::rule_id::RuleId;
 
     #[test]
     fn names_of_files_cannot_control_the_terminal() {
-        let found = Found {
+        let finding = AuditFinding {
             rule: RuleId(105),
             mode: Mode::Enforce,
             enforced: Mode::Enforce,
@@ -135,7 +129,7 @@ mod tests {
             policy: None,
             message: String::new(),
         };
-        let table = text(&[Judged {
+        let table = text(&[AuditedObject {
             object: Identity {
                 kind: Kind::RayCluster,
                 namespace: Some("a\nb".to_owned()),
@@ -143,7 +137,7 @@ mod tests {
             },
             uid: String::new(),
             policies: Vec::new(),
-            findings: vec![found],
+            findings: vec![finding],
         }]);
         let line = "RayCluster a\u{fffd}b/c\u{fffd}[2Jd: RF105";
         assert!(table.lines().any(|shown| shown == line), "{table:?}");

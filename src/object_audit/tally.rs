@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::object_audit::Judged;
+use crate::object_audit::AuditedObject;
 use crate::objects::Identity;
 use crate::policy::Mode;
 use crate::policy::resource::RuleCount;
@@ -42,7 +42,7 @@ pub struct OffendingObject {
 
 impl AuditTally {
     /// Adds up the results of objects.
-    pub fn of<'a>(objects: impl IntoIterator<Item = &'a Judged>) -> Self {
+    pub fn of<'a>(objects: impl IntoIterator<Item = &'a AuditedObject>) -> Self {
         let mut tally = Self::default();
         for judged in objects {
             tally.add(judged);
@@ -51,33 +51,44 @@ impl AuditTally {
     }
 
     /// Adds the results of one object.
-    pub fn add(&mut self, judged: &Judged) {
+    pub fn add(&mut self, judged: &AuditedObject) {
         self.objects += 1;
         self.denied += i64::from(judged.is_denied());
         self.would_deny += i64::from(judged.would_be_denied());
-        let rules: BTreeSet<RuleId> = judged.findings.iter().map(|found| found.rule).collect();
+        let rules: BTreeSet<RuleId> = judged.findings.iter().map(|finding| finding.rule).collect();
         for rule in &rules {
             let counts = self.rules.entry(*rule).or_insert_with(|| RuleCount {
                 rule: rule.to_string(),
                 ..RuleCount::default()
             });
-            let of_rule = || judged.findings.iter().filter(|found| found.rule == *rule);
-            let worst = of_rule().map(|found| found.mode).max();
+            let of_rule = || {
+                judged
+                    .findings
+                    .iter()
+                    .filter(|finding| finding.rule == *rule)
+            };
+            let worst = of_rule().map(|finding| finding.mode).max();
             match worst {
                 Some(Mode::Enforce) => counts.denied += 1,
                 Some(Mode::Warn) => counts.warned += 1,
                 Some(Mode::Audit) => counts.audited += 1,
                 _ => {}
             }
-            let is_exempt = of_rule().all(|found| found.exempt);
+            let is_exempt = of_rule().all(|finding| finding.exempt);
             counts.exempt += i64::from(is_exempt);
             counts.would_deny += i64::from(!is_exempt && worst != Some(Mode::Enforce));
         }
         let count = |items: usize| i64::try_from(items).unwrap_or(i64::MAX);
         let findings = judged.findings.iter();
-        let denials = findings.filter(|found| found.mode == Mode::Enforce || found.would_deny());
+        let denials =
+            findings.filter(|finding| finding.mode == Mode::Enforce || finding.would_deny());
         let denials = denials.count();
-        if denials == 0 && judged.findings.iter().all(|found| found.mode == Mode::Off) {
+        if denials == 0
+            && judged
+                .findings
+                .iter()
+                .all(|finding| finding.mode == Mode::Off)
+        {
             return;
         }
         let offender = OffendingObject {
@@ -109,12 +120,12 @@ impl AuditTally {
 
 #[cfg(test)]
 mod tests {
-    use crate::object_audit::Found;
+    use crate::object_audit::AuditFinding;
     use crate::object_audit::tally::*;
     use crate::ray::Kind;
 
-    fn judged(name: &str, findings: &[(u16, Mode, Mode, bool)]) -> Judged {
-        Judged {
+    fn judged(name: &str, findings: &[(u16, Mode, Mode, bool)]) -> AuditedObject {
+        AuditedObject {
             object: Identity {
                 kind: Kind::RayCluster,
                 namespace: Some("n".to_owned()),
@@ -124,7 +135,7 @@ mod tests {
             policies: Vec::new(),
             findings: findings
                 .iter()
-                .map(|&(rule, mode, enforced, exempt)| Found {
+                .map(|&(rule, mode, enforced, exempt)| AuditFinding {
                     rule: RuleId(rule),
                     mode,
                     enforced,
@@ -166,7 +177,7 @@ mod tests {
 
     #[test]
     fn only_the_worst_are_named() {
-        let many: Vec<Judged> = (0..100)
+        let many: Vec<AuditedObject> = (0..100)
             .map(|index| {
                 let count = usize::from(index == 77) + 1;
                 judged(

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::jiff::Timestamp;
 
+use super::resource::ExemptObjects;
 use super::scope::name_of;
-use super::selector::Pattern;
+use super::selector::matches;
 use crate::facts::DEFAULT_NAMESPACE;
-use crate::ray::{Kind, RayObject};
+use crate::ray::RayObject;
 use crate::rule_id::RuleId;
 
 /// An exemption: findings of some rules in some objects that are only recorded until a given time.
@@ -17,8 +18,8 @@ pub struct Exemption {
     pub index: usize,
     /// The rules; `None` is all of them.
     pub rules: Option<BTreeSet<RuleId>>,
-    /// The objects.
-    pub objects: Vec<ExemptionScope>,
+    /// The objects, each of a kind that exists.
+    pub objects: Vec<ExemptObjects>,
     /// The reason for it.
     pub reason: String,
     /// The ticket under which the work on it is tracked.
@@ -27,48 +28,24 @@ pub struct Exemption {
     pub expires: Timestamp,
 }
 
-/// Some objects by name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExemptionScope {
-    /// Any kind, if `None`.
-    pub kind: Option<Kind>,
-    /// Any namespace, if `None`.
-    pub namespace: Option<Pattern>,
-    /// Any name, if `None`.
-    pub name: Option<Pattern>,
-}
-
 impl Exemption {
-    /// Whether it is valid at `now`.
+    /// Holds at `now`.
     pub fn is_in_force(&self, now: Timestamp) -> bool {
         now < self.expires
     }
 
-    /// Whether it covers `object`.
+    /// Covers `object`.
     pub fn covers(&self, object: &RayObject<'_>) -> bool {
         let namespace = object.namespace().unwrap_or(DEFAULT_NAMESPACE);
-        let fits = |pattern: &Option<Pattern>, text: &str| {
-            pattern.as_ref().is_none_or(|pattern| pattern.matches(text))
+        let fits = |pattern: &Option<String>, text: &str| {
+            pattern
+                .as_ref()
+                .is_none_or(|pattern| matches(pattern, text))
         };
         self.objects.iter().any(|objects| {
-            objects.kind.is_none_or(|kind| kind == object.kind)
+            (objects.kind.as_ref()).is_none_or(|kind| kind == object.kind.name())
                 && fits(&objects.namespace, namespace)
                 && fits(&objects.name, name_of(object))
         })
-    }
-
-    /// Whether it covers findings of `rule`.
-    pub fn is_about(&self, rule: RuleId) -> bool {
-        self.rules
-            .as_ref()
-            .is_none_or(|rules| rules.contains(&rule))
-    }
-}
-
-impl ExemptionScope {
-    /// Whether it covers every object.
-    pub fn is_everything(&self) -> bool {
-        let any = |pattern: &Option<Pattern>| pattern.as_ref().is_none_or(Pattern::is_any);
-        any(&self.namespace) && any(&self.name)
     }
 }

@@ -13,7 +13,8 @@ use crate::text::shown_text;
 pub struct Modes {
     rules: BTreeMap<RuleId, Setting>,
     ceiling: Option<Setting>,
-    exemptions: Vec<(usize, Arc<str>, Arc<Exemption>)>,
+    /// The exemptions in force, each with its policy and the position of that in the order.
+    pub(super) exemptions: Vec<(usize, Arc<str>, Arc<Exemption>)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +75,7 @@ impl Modes {
         self.rules.get(&rule).map(|setting| setting.mode)
     }
 
-    /// Whether the rule is off, so that its findings are not needed.
+    /// Turns the rule off, so that its findings are not needed.
     pub fn is_off(&self, rule: RuleId) -> bool {
         self.rules
             .get(&rule)
@@ -82,8 +83,8 @@ impl Modes {
             .is_some_and(|setting| setting.mode == Mode::Off)
     }
 
-    /// The same modes, but with every rule that is off set to audit, so that its findings are
-    /// known.
+    /// These modes, but with every rule that is off set to audit, so that its findings are
+    /// seen.
     #[must_use]
     pub fn awake(&self) -> Self {
         let wake = |setting: &Setting| Setting {
@@ -106,6 +107,7 @@ impl Modes {
         let set = self.rules.get(&rule);
         let unbounded = set.map_or(own, |setting| setting.mode);
         let by = set.or(self.ceiling.as_ref());
+        // The entry of a rule is exact, while `mode` is a ceiling, which makes no rule stricter than it is by itself.
         let bounded = match (set, &self.ceiling) {
             (None, Some(ceiling)) => own.min(ceiling.mode),
             _ => unbounded,
@@ -117,7 +119,10 @@ impl Modes {
             .iter()
             // A policy that takes precedence also takes precedence over exemptions of those behind
             // it.
-            .find(|(from, _, exemption)| *from <= rank && exemption.is_about(rule));
+            .find(|(from, _, exemption)| {
+                let rules = exemption.rules.as_ref();
+                *from <= rank && rules.is_none_or(|rules| rules.contains(&rule))
+            });
         if let Some((_, policy, exemption)) = exempt.filter(|_| bounded > Mode::Audit) {
             return Ruling {
                 mode: Mode::Audit,
@@ -169,12 +174,6 @@ impl Modes {
                 by: Some((rank, policy.clone())),
             });
         }
-    }
-
-    /// Adds an exemption of the policy at position `rank`.
-    pub(crate) fn exempt(&mut self, rank: usize, policy: &Arc<str>, exemption: &Arc<Exemption>) {
-        self.exemptions
-            .push((rank, policy.clone(), exemption.clone()));
     }
 
     /// Adds the modes that flags set, where no policy decided.

@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use k8s_openapi::jiff::Timestamp;
 
-use super::resource::Reconcile;
-use super::selector::Labels;
+use super::resource::{Limits, Reconcile, ScopeSelector};
 use super::settings::ReconcileSettings;
-use super::{Limits, Modes, Policy, Settings};
+use super::{Modes, Policy, Settings};
 use crate::facts::Facts;
 use crate::ray::RayObject;
 use crate::rule_id::RuleId;
@@ -23,6 +22,7 @@ pub struct Policies(Arc<[Policy]>);
 impl Policies {
     /// Puts policies into their order.
     pub fn new(mut policies: Vec<Policy>) -> Self {
+        // Names are unique, so the order does not depend on how the policies were read.
         policies.sort_by(|left, right| {
             (Reverse(left.priority), &left.name).cmp(&(Reverse(right.priority), &right.name))
         });
@@ -33,11 +33,11 @@ impl Policies {
     pub fn label_keys(&self) -> BTreeSet<&str> {
         let selectors = self
             .iter()
-            .filter_map(|policy| policy.scope.object.as_ref());
-        selectors.flat_map(Labels::keys).collect()
+            .filter_map(|policy| policy.scope.object_selector.as_ref());
+        selectors.flat_map(ScopeSelector::keys).collect()
     }
 
-    /// Whether there are no policies, so that `base` applies to every object.
+    /// Has no policies, so that `base` applies to every object.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -96,9 +96,9 @@ impl Policies {
             }
             settings.limits.take(&policy.limits, false);
             let exemptions = policy.exemptions.iter();
-            for exemption in exemptions.filter(|e| e.is_in_force(now) && e.covers(object)) {
-                settings.modes.exempt(rank, &policy.name, exemption);
-            }
+            let exemptions = exemptions.filter(|e| e.is_in_force(now) && e.covers(object));
+            let exemptions = exemptions.map(|e| (rank, policy.name.clone(), e.clone()));
+            settings.modes.exemptions.extend(exemptions);
         }
         for policy in possible {
             for rule in policy.limits.rules().map(RuleId) {
@@ -133,11 +133,11 @@ impl Policies {
     /// that [`reconcile_for`](Self::reconcile_for) combines, without what is for the central Rayfit
     /// only.
     pub fn for_sidecar(&self, cluster: &RayObject<'_>, facts: &Facts) -> Reconcile {
-        let mut told = Reconcile::default();
+        let mut settings = Reconcile::default();
         for policy in self.scaling(cluster, facts).rev() {
-            policy.reconcile.for_sidecar.write_over(&mut told);
+            policy.for_sidecar.write_over(&mut settings);
         }
-        told
+        settings
     }
 
     /// The policies by which a RayCluster is scaled: those that match it, or the object that it was made
@@ -156,22 +156,12 @@ impl Policies {
         })
     }
 
-    /// Whether both are the same value in memory, which is a cheaper test than equality.
+    /// Shares its memory with `other`, which is a cheaper test than equality.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The time after `now` at which the next exemption ends.
-    pub fn next_end(&self, now: Timestamp) -> Option<Timestamp> {
-        self.iter()
-            .flat_map(|policy| &policy.exemptions)
-            .map(|exemption| exemption.expires)
-            .filter(|end| *end > now)
-            .min()
-    }
-
-    /// Whether Ray objects are to be refused while no webhook answers, and which policy decides
-    /// that: the first that sets `failClosed`.
+    /// The first policy that sets `failClosed`, which decides for all, and its value.
     pub fn fail_closed(&self) -> Option<(&Policy, bool)> {
         self.iter()
             .find_map(|policy| Some((policy, policy.fail_closed?)))
@@ -184,6 +174,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::policy::resource::Amount;
     use crate::policy::{Mode, Ruling};
     use crate::raypolicy::compile;
 
@@ -295,7 +286,10 @@ mod tests {
             came_to(&alone, 501, Mode::Enforce),
             (Mode::Enforce, by("a"))
         );
-        assert_eq!(alone.limits.workers_per_cluster.as_ref().unwrap().most, 3);
+        assert_eq!(
+            alone.limits.max_workers_per_cluster.as_ref().unwrap().most,
+            3
+        );
         let own = settings(&[("a", json!({"limits": limit, "mode": "Warn"}))]);
         assert_eq!(came_to(&own, 501, Mode::Enforce), (Mode::Warn, by("a")));
         let before = settings(&[
@@ -361,9 +355,10 @@ mod tests {
             ),
         ]);
         let (defaults, reconcile) = (&settings.defaults, &settings.reconcile.written);
-        assert_eq!(defaults.idle_timeout_seconds, 30);
-        assert!(defaults.head_takes_no_work);
-        assert_eq!(defaults.ray_sidecar.cpu, "1");
+        assert_eq!(defaults.idle_timeout_seconds, Some(30));
+        assert_eq!(defaults.head_takes_no_work, Some(true));
+        let container = defaults.ray_container.clone().unwrap();
+        assert_eq!(container.cpu, Some(Amount(json!(1))));
         assert_eq!(reconcile.mode, Some(crate::ray::ReconcileMode::Central));
         assert_eq!(reconcile.strategy, Some(crate::plan::Strategy::Ray));
         let back_off = reconcile.back_off.clone().unwrap();
@@ -444,7 +439,7 @@ mod tests {
             };
             let settings = settings_at(&tiers, &facts, NOW);
             let (mode, _) = came_to(&settings, 501, Mode::Enforce);
-            let limit = settings.limits.workers_per_cluster;
+            let limit = settings.limits.max_workers_per_cluster;
             limit.map(|limit| (limit.most, limit.policy.to_string(), mode))
         };
         let tin = Some((5, by("tin"), Mode::Enforce));

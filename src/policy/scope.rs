@@ -1,34 +1,24 @@
-//! The compiled condition for the objects that a policy matches.
+//! The objects that a policy matches.
 
-use super::selector::{Labels, Pattern};
+use super::resource::{Match, ScopeSelector};
+use super::selector::matches;
 use crate::facts::{DEFAULT_NAMESPACE, Facts};
 use crate::ray::{Kind, RayObject};
 
 /// The label that every namespace has, with its name.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
-/// The objects that a policy matches; all conditions that are set must hold.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Scope {
-    pub(crate) namespace: Option<Labels>,
-    pub(crate) object: Option<Labels>,
-    pub(crate) names: Vec<Pattern>,
-    pub(crate) kinds: Vec<Kind>,
-}
-
-impl Scope {
-    /// Whether `object` is one of them. If its namespace is not known, only the name of the
-    /// namespace is compared.
+impl Match {
+    /// Contains `object`. Of a namespace that is not known only the name is compared.
     pub fn contains(&self, object: &RayObject<'_>, facts: &Facts) -> bool {
         self.contains_as(object.kind, name_of(object), object, facts)
     }
 
-    /// Whether `object` can be one of them for all that is known: a namespace of which the watch has not told yet may
-    /// have any labels.
+    /// May contain `object`: a namespace that the watch has not delivered yet may have any labels.
     pub fn may_contain(&self, object: &RayObject<'_>, facts: &Facts) -> bool {
         let namespace = object.namespace().unwrap_or(DEFAULT_NAMESPACE);
-        let selector = self.namespace.iter();
-        let mut keys = selector.flat_map(Labels::keys);
+        let selector = self.namespace_selector.iter();
+        let mut keys = selector.flat_map(ScopeSelector::keys);
         keys.any(|key| key != NAMESPACE_NAME)
             && facts.lacks_namespace(namespace)
             && self.has_kind(object.kind)
@@ -36,7 +26,7 @@ impl Scope {
             && self.has_labels(|key| object.label(key))
     }
 
-    /// Whether it contains `object`, if that had this kind and this name.
+    /// Contains `object`, if that had this kind and this name.
     pub(super) fn contains_as(
         &self,
         kind: Kind,
@@ -44,6 +34,7 @@ impl Scope {
         object: &RayObject<'_>,
         facts: &Facts,
     ) -> bool {
+        // The cheapest condition first: each review asks this of every policy.
         self.has_kind(kind)
             && self.has_name(name)
             && self.has_labels(|key| object.label(key))
@@ -51,19 +42,19 @@ impl Scope {
     }
 
     pub(crate) fn has_kind(&self, kind: Kind) -> bool {
-        self.kinds.is_empty() || self.kinds.contains(&kind)
+        self.kinds.is_empty() || self.kinds.iter().any(|name| name == kind.name())
     }
 
     pub(crate) fn has_name(&self, name: &str) -> bool {
-        self.names.is_empty() || self.names.iter().any(|pattern| pattern.matches(name))
+        self.names.is_empty() || self.names.iter().any(|pattern| matches(pattern, name))
     }
 
     pub(crate) fn has_labels<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
-        let selector = self.object.as_ref();
+        let selector = self.object_selector.as_ref();
         selector.is_none_or(|labels| labels.match_labels(label))
     }
 
-    /// Whether an object could be in both.
+    /// Has an object in common with `other`, for all that is known.
     pub fn may_overlap(&self, other: &Self, facts: &Facts) -> bool {
         let kinds = Kind::ALL
             .into_iter()
@@ -78,21 +69,21 @@ impl Scope {
         kinds && namespaces
     }
 
-    /// Whether `other` covers every namespace that this covers. Where no namespaces are known, that
-    /// is only certain if the selectors are equal or `other` has none.
+    /// Has no namespace that `other` lacks. Where no namespaces are known, that is only certain if the
+    /// selectors are equal or `other` has none.
     pub(crate) fn is_within_namespaces_of(&self, other: &Self, facts: &Facts) -> bool {
-        let mut known = facts.namespaces.keys().peekable();
-        other.namespace.is_none()
-            || other.namespace == self.namespace
-            || known.peek().is_some()
-                && known.all(|name| {
+        let mut namespaces = facts.namespaces.keys().peekable();
+        other.namespace_selector.is_none()
+            || other.namespace_selector == self.namespace_selector
+            || namespaces.peek().is_some()
+                && namespaces.all(|name| {
                     !self.has_namespace(name, facts) || other.has_namespace(name, facts)
                 })
     }
 
-    /// Whether objects of a namespace are among them.
+    /// Contains objects of a namespace.
     pub fn has_namespace(&self, name: &str, facts: &Facts) -> bool {
-        let selector = self.namespace.as_ref();
+        let selector = self.namespace_selector.as_ref();
         selector.is_none_or(|labels| {
             labels.match_labels(|key| match key {
                 NAMESPACE_NAME => Some(name),

@@ -1,112 +1,93 @@
-//! Compiled selectors: labels, compared as Kubernetes does, and names with `*`.
+//! Selectors of policies: labels, compared as Kubernetes does, and names with `*`.
 
 use super::resource::{LabelExpression, ScopeOperator, ScopeSelector};
 use crate::ray::label;
 
-/// Requirements on labels, all of which must hold.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Labels(Vec<LabelExpression>);
-
-impl Labels {
-    /// Compiles a selector.
+impl ScopeSelector {
+    /// Checks that the selector can select.
     ///
     /// # Errors
     ///
     /// A requirement has a key or a value that is not valid in a label, or values that its operator does not take.
-    pub fn compile(selector: &ScopeSelector) -> Result<Self, String> {
-        let plain = selector
-            .match_labels
-            .iter()
-            .map(|(key, value)| LabelExpression {
-                key: key.clone(),
-                operator: ScopeOperator::In,
-                values: vec![value.clone()],
-            });
-        let expressions: Vec<LabelExpression> = plain
-            .chain(selector.match_expressions.iter().cloned())
-            .collect();
-        for LabelExpression {
-            key,
-            operator,
-            values,
-        } in &expressions
-        {
+    pub fn check(&self) -> Result<(), String> {
+        let plain = self.match_labels.iter();
+        let plain = plain.map(|(key, value)| (key, std::slice::from_ref(value)));
+        let expressions = self.match_expressions.iter();
+        let expressions = expressions.map(|need| (&need.key, need.values.as_slice()));
+        for (key, values) in plain.chain(expressions) {
             if !label::is_key(key) {
                 return Err(format!("{key:?} is not a label key"));
             }
             if let Some(wrong) = values.iter().find(|value| !label::is_value(value)) {
                 return Err(format!("{wrong:?} is not a label value (key {key:?})"));
             }
-            let takes_values = matches!(operator, ScopeOperator::In | ScopeOperator::NotIn);
-            if takes_values == values.is_empty() {
-                return Err(format!(
-                    "{key:?}: In and NotIn need values, Exists and DoesNotExist take none"
-                ));
-            }
         }
-        Ok(Self(expressions))
+        let contradicts = |need: &&LabelExpression| {
+            let takes_values = matches!(need.operator, ScopeOperator::In | ScopeOperator::NotIn);
+            takes_values == need.values.is_empty()
+        };
+        match self.match_expressions.iter().find(contradicts) {
+            None => Ok(()),
+            Some(LabelExpression { key, .. }) => Err(format!(
+                "{key:?}: In and NotIn need values, Exists and DoesNotExist take none"
+            )),
+        }
     }
 
-    /// Whether there are no requirements, so that it matches everything.
+    /// Has no requirement, so that it matches everything.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.match_labels.is_empty() && self.match_expressions.is_empty()
     }
 
     /// The keys of the labels that are looked up.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|need| need.key.as_str())
+        let expressions = self.match_expressions.iter().map(|need| &need.key);
+        let keys = self.match_labels.keys().chain(expressions);
+        keys.map(String::as_str)
     }
 
-    /// Whether the labels that `label` looks up meet every requirement.
+    /// Matches an object whose labels `label` looks up.
     pub fn match_labels<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
-        self.0.iter().all(|need| {
-            let label = label(&need.key);
-            let is_listed =
-                || label.is_some_and(|label| need.values.iter().any(|value| value == label));
-            match need.operator {
-                ScopeOperator::In => is_listed(),
-                ScopeOperator::NotIn => !is_listed(),
-                ScopeOperator::Exists => label.is_some(),
-                ScopeOperator::DoesNotExist => label.is_none(),
-            }
-        })
+        let mut plain = self.match_labels.iter();
+        plain.all(|(key, value)| label(key) == Some(value))
+            && self.match_expressions.iter().all(|need| {
+                let label = label(&need.key);
+                let is_listed =
+                    || label.is_some_and(|label| need.values.iter().any(|value| value == label));
+                match need.operator {
+                    ScopeOperator::In => is_listed(),
+                    // As in Kubernetes, an object without the label meets NotIn.
+                    ScopeOperator::NotIn => !is_listed(),
+                    ScopeOperator::Exists => label.is_some(),
+                    ScopeOperator::DoesNotExist => label.is_none(),
+                }
+            })
     }
 }
 
-/// A name in which `*` stands for any text, the empty one included.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern(String);
+/// A pattern of names that every name matches.
+pub fn is_any(pattern: &str) -> bool {
+    pattern.bytes().all(|byte| byte == b'*')
+}
 
-impl Pattern {
-    /// A pattern.
-    pub fn new(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-
-    /// Matches every name.
-    pub fn is_any(&self) -> bool {
-        self.0.bytes().all(|byte| byte == b'*')
-    }
-
-    /// Whether `name` matches.
-    pub fn matches(&self, name: &str) -> bool {
-        let Some((head, rest)) = self.0.split_once('*') else {
-            return self.0 == name;
-        };
-        let Some(mut name) = name.strip_prefix(head) else {
-            return false;
-        };
-        let mut parts: Vec<&str> = rest.split('*').collect();
-        let tail = parts.pop().unwrap_or_default();
-        for part in parts {
-            // Taking the first match is correct, because a `*` may stand for any text.
-            match name.split_once(part) {
-                Some((_, after)) => name = after,
-                None => return false,
-            }
+/// Matches a name with a pattern, in which `*` stands for any text, the empty one included.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(mut name) = name.strip_prefix(head) else {
+        return false;
+    };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let tail = parts.pop().unwrap_or_default();
+    for part in parts {
+        // Taking the first match is correct, because a `*` may stand for any text.
+        match name.split_once(part) {
+            Some((_, after)) => name = after,
+            None => return false,
         }
-        name.ends_with(tail)
     }
+    name.ends_with(tail)
 }
 
 #[cfg(test)]
@@ -127,8 +108,8 @@ mod tests {
     }
 
     fn holds(selector: &ScopeSelector, label: Option<&'static str>) -> bool {
-        let labels = Labels::compile(selector).unwrap();
-        labels.match_labels(|key| label.filter(|_| key == "team"))
+        selector.check().unwrap();
+        selector.match_labels(|key| label.filter(|_| key == "team"))
     }
 
     #[test]
@@ -141,28 +122,26 @@ mod tests {
             (DoesNotExist, &[], false, false, true),
         ] {
             let selector = expression("team", operator, values);
-            let found = [Some("a"), Some("b"), None].map(|label| holds(&selector, label));
-            assert_eq!(found, [a, b, absent], "{operator:?}");
+            let matches_of = [Some("a"), Some("b"), None].map(|label| holds(&selector, label));
+            assert_eq!(matches_of, [a, b, absent], "{operator:?}");
         }
         assert!(holds(&ScopeSelector::default(), None));
     }
 
     #[test]
     fn selectors_that_cannot_select_are_refused() {
-        let compile = |key, operator, values: &[&str]| {
-            Labels::compile(&expression(key, operator, values)).map(|_| ())
-        };
+        let check = |key, operator, values: &[&str]| expression(key, operator, values).check();
         let refusal = "\"team\": In and NotIn need values, Exists and DoesNotExist take none";
         assert_eq!(
-            compile("team", ScopeOperator::In, &[]),
+            check("team", ScopeOperator::In, &[]),
             Err(refusal.to_owned())
         );
         assert_eq!(
-            compile("team", ScopeOperator::Exists, &["a"]),
+            check("team", ScopeOperator::Exists, &["a"]),
             Err(refusal.to_owned())
         );
-        assert!(compile("te am", ScopeOperator::Exists, &[]).is_err());
-        assert!(compile("team", ScopeOperator::In, &["a b"]).is_err());
+        assert!(check("te am", ScopeOperator::Exists, &[]).is_err());
+        assert!(check("team", ScopeOperator::In, &["a b"]).is_err());
     }
 
     #[test]
@@ -179,11 +158,7 @@ mod tests {
             ("*", "", true),
             ("**", "x", true),
         ] {
-            assert_eq!(
-                Pattern::new(pattern).matches(name),
-                expected,
-                "{pattern} {name}"
-            );
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
         }
     }
 
@@ -194,7 +169,7 @@ mod tests {
         ) {
             let name = format!("{head}{middle}{tail}");
             let pattern = format!("{head}*{tail}");
-            prop_assert!(Pattern::new(&pattern).matches(&name));
+            prop_assert!(matches(&pattern, &name));
         }
     }
 }

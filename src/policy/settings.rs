@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::resource::Reconcile;
-use super::{Limits, Modes};
+use super::Modes;
+use super::resource::{Defaults, Limits, RayfitContainer, Reconcile};
 use crate::plan::{Headroom, ScheduledStandby};
 use crate::ray::feature_gate::{FeatureGate, GateSetting};
 use crate::ray::{RayVersion, ReconcileMode};
@@ -22,57 +22,35 @@ pub struct Settings {
     pub operators: Vec<String>,
     /// The version of KubeRay's operator, by which rules go that differ between versions.
     pub kuberay: RayVersion,
-    /// The feature gates of KubeRay's operator of which it is known whether they are on.
+    /// The feature gates of KubeRay's operator whose state the options name.
     pub feature_gates: Vec<GateSetting>,
-    /// The values that defaults write.
-    pub defaults: DefaultValues,
+    /// The values that defaults write instead of their own.
+    pub defaults: Defaults,
     /// The scaler of clusters without the annotation, and how Rayfit scales clusters.
     pub reconcile: ReconcileSettings,
 }
 
-/// The scaler of clusters without the annotation, and how Rayfit scales clusters.
+/// The scaler of clusters without the annotation, and how Rayfit scales clusters, as one policy or
+/// several together have it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReconcileSettings {
-    /// The settings as policies write them, the value of the first policy that has one.
+    /// The settings as policies write them, but for the two below, which are compiled.
     pub written: Reconcile,
     /// Room to keep free for demand to come.
-    pub headroom: Arc<Headroom>,
+    pub headroom: Option<Arc<Headroom>>,
     /// The capacity that is kept ready at certain hours.
-    pub schedules: Arc<[ScheduledStandby]>,
+    pub schedules: Option<Arc<[ScheduledStandby]>>,
 }
 
-/// The values that defaults write.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DefaultValues {
-    /// Rayfit's image, for clusters that it scales (DF06).
-    pub image: String,
-    /// `idleTimeoutSeconds` (DF05), in seconds.
-    pub idle_timeout_seconds: i64,
-    /// `upscalingMode` (DF05).
-    pub upscaling_mode: String,
-    /// Requests and limits of Ray's autoscaler container (DF04).
-    pub ray_sidecar: SidecarSize,
-    /// Requests and limits of Rayfit's container (DF06).
-    pub rayfit_sidecar: SidecarSize,
-    /// Give the head `num-cpus: "0"` (DF08).
-    pub head_takes_no_work: bool,
-}
-
-/// Requests and limits of the autoscaler container.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SidecarSize {
-    /// A Kubernetes quantity.
-    pub cpu: String,
-    /// A Kubernetes quantity.
-    pub memory: String,
-}
-
-impl SidecarSize {
-    /// A size.
-    pub fn new(cpu: &str, memory: &str) -> Self {
-        Self {
-            cpu: cpu.to_owned(),
-            memory: memory.to_owned(),
+impl ReconcileSettings {
+    /// Writes what is set here over `target`.
+    pub(crate) fn write_over(&self, target: &mut Self) {
+        self.written.write_over(&mut target.written);
+        if self.headroom.is_some() {
+            target.headroom.clone_from(&self.headroom);
+        }
+        if self.schedules.is_some() {
+            target.schedules.clone_from(&self.schedules);
         }
     }
 }
@@ -97,29 +75,50 @@ pub const RAYFIT_ACCOUNTS: [&str; 2] = [
 /// The image that a release of this version is published as.
 pub const IMAGE: &str = concat!("rayfit:", env!("CARGO_PKG_VERSION"));
 
-/// Whether the request comes from a controller, which scales clusters in mode central. Each installation has one, in a
+/// Recognizes a controller, which scales clusters in mode central. Each installation has one, in a
 /// namespace of its own, so only the name of the account counts: it takes somebody off two warnings, and nothing else.
 pub fn is_rayfit(user: &str) -> bool {
     let account = user.strip_prefix("system:serviceaccount:");
     let name = account.and_then(|account| account.split_once(':'));
-    let ours = |known: &str| known.rsplit(':').next() == name.map(|(_, name)| name);
+    let ours = |account: &str| account.rsplit(':').next() == name.map(|(_, name)| name);
     RAYFIT_ACCOUNTS.into_iter().any(ours)
 }
 
+impl Defaults {
+    /// The values of flags. Those that are the usual ones set nothing.
+    pub fn of_flags(image: String, head_takes_no_work: bool) -> Self {
+        Self {
+            rayfit_container: (image != IMAGE).then(|| RayfitContainer {
+                image: Some(image),
+                ..RayfitContainer::default()
+            }),
+            head_takes_no_work: head_takes_no_work.then_some(true),
+            ..Self::default()
+        }
+    }
+}
+
 impl Settings {
-    /// Whether a feature gate of KubeRay's operator is on, if somebody has said so.
-    pub fn known_gate(&self, gate: &FeatureGate) -> Option<bool> {
-        let known = self.feature_gates.iter().find(|(known, _)| *known == gate);
-        known.map(|(_, is_on)| *is_on)
+    /// Rayfit's image, for the clusters that it scales (DF06).
+    pub fn image(&self) -> &str {
+        let container = self.defaults.rayfit_container.as_ref();
+        let image = container.and_then(|container| container.image.as_deref());
+        image.unwrap_or(IMAGE)
     }
 
-    /// Whether a feature gate of KubeRay's operator is on: as somebody has said, or as its version has it.
+    /// The state of a feature gate of KubeRay's operator, if `--kuberay-feature-gates` names it.
+    pub fn stated_gate(&self, gate: &FeatureGate) -> Option<bool> {
+        let setting = self.feature_gates.iter().find(|(name, _)| *name == gate);
+        setting.map(|(_, is_on)| *is_on)
+    }
+
+    /// Finds a feature gate of KubeRay's operator on: by the option, or else by KubeRay's version.
     pub fn has_gate(&self, gate: &FeatureGate) -> bool {
         let by_default = self.kuberay >= gate.on_since;
-        self.known_gate(gate).unwrap_or(by_default)
+        self.stated_gate(gate).unwrap_or(by_default)
     }
 
-    /// Whether `user` is KubeRay's operator.
+    /// Recognizes KubeRay's operator.
     pub fn is_operator(&self, user: &str) -> bool {
         self.operators.iter().any(|operator| operator == user)
     }
@@ -134,24 +133,8 @@ impl Default for Settings {
             operators: vec![KUBERAY_OPERATOR.to_owned()],
             kuberay: KUBERAY,
             feature_gates: Vec::new(),
-            defaults: DefaultValues::default(),
+            defaults: Defaults::default(),
             reconcile: ReconcileSettings::default(),
-        }
-    }
-}
-
-impl Default for DefaultValues {
-    fn default() -> Self {
-        Self {
-            image: IMAGE.to_owned(),
-            // These are what Ray assumes without them (its `autoscaling_config.py`), so that
-            // filling them in changes nothing.
-            idle_timeout_seconds: 60,
-            upscaling_mode: "Default".to_owned(),
-            // KubeRay gives the container the same (`BuildAutoscalerContainer`).
-            ray_sidecar: SidecarSize::new("500m", "512Mi"),
-            rayfit_sidecar: SidecarSize::new("50m", "64Mi"),
-            head_takes_no_work: false,
         }
     }
 }

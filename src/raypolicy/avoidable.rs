@@ -6,7 +6,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use crate::facts::Facts;
-use crate::policy::{Policies, Policy, Scope};
+use crate::policy::resource::Match;
+use crate::policy::selector::is_any;
+use crate::policy::{Policies, Policy};
 use crate::quantity::Quantity;
 use crate::ray::Kind;
 use crate::raypolicy::PolicyFault;
@@ -48,6 +50,7 @@ pub fn avoidable(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<Polic
             )
         });
     }
+    // Authors do not control the namespace, so only another kind avoids such a policy.
     let Some(place) = place else {
         return faults;
     };
@@ -76,12 +79,13 @@ pub fn avoidable(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<Polic
 /// The kinds of objects in the namespaces of `policy` to which no such limit applies.
 fn unlimited(limit: &str, policy: &Policy, others: &[&Policy], facts: &Facts) -> Vec<Kind> {
     let limited = |kind: Kind| {
-        let own = chosen(&policy.scope).is_none() && policy.scope.has_kind(kind);
-        own || others.iter().any(|other| {
-            is_base(other, policy, facts)
-                && other.scope.has_kind(kind)
-                && other.limits.named().any(|(name, _)| name == limit)
-        })
+        let is_limited = chosen(&policy.scope).is_none() && policy.scope.has_kind(kind);
+        is_limited
+            || others.iter().any(|other| {
+                is_base(other, policy, facts)
+                    && other.scope.has_kind(kind)
+                    && other.limits.named().any(|(name, _)| name == limit)
+            })
     };
     Kind::ALL
         .into_iter()
@@ -89,26 +93,19 @@ fn unlimited(limit: &str, policy: &Policy, others: &[&Policy], facts: &Facts) ->
         .collect()
 }
 
-/// Whether `base` matches all objects of its kinds in the namespaces of `policy`.
+/// Checks that `base` matches all objects of its kinds in the namespaces of `policy`.
 fn is_base(base: &Policy, policy: &Policy, facts: &Facts) -> bool {
     chosen(&base.scope).is_none() && policy.scope.is_within_namespaces_of(&base.scope, facts)
 }
 
 /// The condition of a scope that authors of objects control, if there is one. They do not control
 /// the namespace.
-fn chosen(scope: &Scope) -> Option<&'static str> {
-    if scope
-        .object
-        .as_ref()
-        .is_some_and(|labels| !labels.is_empty())
-    {
+fn chosen(scope: &Match) -> Option<&'static str> {
+    let selector = scope.object_selector.as_ref();
+    if selector.is_some_and(|selector| !selector.is_empty()) {
         return Some("objectSelector");
     }
-    let any = scope.names.is_empty()
-        || scope
-            .names
-            .iter()
-            .any(crate::policy::selector::Pattern::is_any);
+    let any = scope.names.is_empty() || scope.names.iter().any(|pattern| is_any(pattern));
     (!any).then_some("names")
 }
 
@@ -125,7 +122,7 @@ mod tests {
         compile(&written.unwrap()).0.unwrap()
     }
 
-    fn said(spec: &Value, others: &[(&str, Value)]) -> Vec<String> {
+    fn warnings(spec: &Value, others: &[(&str, Value)]) -> Vec<String> {
         let others = others.iter().map(|(name, spec)| policy(name, spec));
         let others = Policies::new(others.collect());
         let faults = avoidable(&policy("mine", spec), &others, &Facts::default());
@@ -151,44 +148,47 @@ mod tests {
             (&json!({"objectSelector": {}}), None),
             (&team, None),
         ] {
-            let said = said(&limited(scope), &[]);
+            let warnings = warnings(&limited(scope), &[]);
             match place {
-                None => assert!(said.is_empty(), "{scope}: {said:?}"),
+                None => assert!(warnings.is_empty(), "{scope}: {warnings:?}"),
                 Some(place) => {
-                    assert!(said.len() == 1 && said[0].starts_with(place), "{said:?}");
                     assert!(
-                        said[0].contains("maxCpuPerPod, maxGpusPerCluster"),
-                        "{said:?}"
+                        warnings.len() == 1 && warnings[0].starts_with(place),
+                        "{warnings:?}"
+                    );
+                    assert!(
+                        warnings[0].contains("maxCpuPerPod, maxGpusPerCluster"),
+                        "{warnings:?}"
                     );
                 }
             }
         }
         // Without a limit there is nothing to escape.
-        assert!(said(&json!({"match": label, "mode": "Warn"}), &[]).is_empty());
+        assert!(warnings(&json!({"match": label, "mode": "Warn"}), &[]).is_empty());
     }
 
     #[test]
     fn a_limit_for_the_rest_of_the_namespaces_closes_it() {
         let label = json!({"objectSelector": {"matchLabels": {"tier": "dev"}}});
         let rest = json!({"limits": {"maxGpusPerCluster": 9, "maxCpuPerPod": 9}});
-        assert!(said(&limited(&label), &[("rest", rest.clone())]).is_empty());
+        assert!(warnings(&limited(&label), &[("rest", rest.clone())]).is_empty());
         let mut one = rest.clone();
         one["limits"]
             .as_object_mut()
             .unwrap()
             .remove("maxCpuPerPod");
-        let said_of_one = said(&limited(&label), &[("rest", one)]);
+        let said_of_one = warnings(&limited(&label), &[("rest", one)]);
         assert!(
             said_of_one[0].contains("avoid maxCpuPerPod;"),
             "{said_of_one:?}"
         );
         let mut elsewhere = rest.clone();
         elsewhere["match"] = json!({"namespaceSelector": {"matchLabels": {"team": "a"}}});
-        assert_eq!(said(&limited(&label), &[("rest", elsewhere)]).len(), 1);
+        assert_eq!(warnings(&limited(&label), &[("rest", elsewhere)]).len(), 1);
         let jobs = json!({"match": {"kinds": ["RayJob", "RayService", "RayCronJob"]},
             "limits": rest["limits"]});
         let clusters = json!({"kinds": ["RayCluster"]});
-        assert!(said(&limited(&clusters), &[("jobs", jobs)]).is_empty());
+        assert!(warnings(&limited(&clusters), &[("jobs", jobs)]).is_empty());
     }
 
     #[test]
@@ -197,13 +197,13 @@ mod tests {
         let rest = json!({"limits": {"maxGpusPerCluster": 2, "maxCpuPerPod": 9}});
         let mut mine = limited(&label);
         let others = [("rest", rest)];
-        let said_first = said(&mine, &others);
+        let said_first = warnings(&mine, &others);
         assert_eq!(said_first.len(), 1);
         assert!(
             said_first[0].contains("policy rest allows (maxGpusPerCluster)"),
             "{said_first:?}"
         );
         mine["priority"] = json!(-1);
-        assert!(said(&mine, &others).is_empty());
+        assert!(warnings(&mine, &others).is_empty());
     }
 }

@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::policy::compiled::PartialReconcile;
-use crate::policy::exemption::ExemptionScope;
-use crate::policy::resource::{Amount, RayPolicy};
-use crate::policy::selector::{Labels, Pattern};
-use crate::policy::{Exemption, Limit, Limits, Policy, Scope, resource};
+use crate::policy::resource::{Amount, Match, RayPolicy, Reconcile, ScopeSelector};
+use crate::policy::settings::ReconcileSettings;
+use crate::policy::{Exemption, Limit, Limits, Policy, resource};
 use crate::ray::Kind;
 use crate::raypolicy::fault::{Faults, PolicyFault, Weight, amount};
 use crate::raypolicy::standby;
@@ -55,12 +53,15 @@ pub fn compile(policy: &RayPolicy) -> (Option<Policy>, Vec<PolicyFault>) {
         limits: limits(spec.limits.as_ref(), &name, &mut faults),
         defaults: defaults(spec.defaults.as_ref(), &mut faults),
         reconcile: reconcile(spec.reconcile.as_ref(), &mut faults),
+        for_sidecar: (spec.reconcile.as_ref())
+            .map_or_else(Default::default, Reconcile::for_sidecar),
         exemptions: spec
             .exemptions
             .iter()
             .enumerate()
             .filter_map(|(index, written)| exempt(written, index, &mut faults).map(Arc::new))
             .collect(),
+        // The failure policy of a webhook holds for all namespaces, so no part of them can be left out.
         fail_closed: if spec.fail_closed == Some(true) && spec.scope.is_some() {
             let problem = "applies to the whole cluster: set it in a policy without match";
             faults.add(Weight::Part, "spec.failClosed", problem);
@@ -73,43 +74,28 @@ pub fn compile(policy: &RayPolicy) -> (Option<Policy>, Vec<PolicyFault>) {
     (policy, faults.0)
 }
 
-/// Compiles the scope; with one that cannot be read, the whole policy is left out.
-fn scope(written: Option<&resource::Match>, faults: &mut Faults) -> Option<Scope> {
+/// Checks the scope. With one that cannot be read, it is unknown which objects the policy should match, so all of it
+/// is left out.
+fn scope(written: Option<&Match>, faults: &mut Faults) -> Option<Match> {
     let Some(written) = written else {
-        return Some(Scope::default());
+        return Some(Match::default());
     };
-    let mut labels = |selector: &Option<resource::ScopeSelector>, key: &str| {
-        let compiled = selector.as_ref().map(Labels::compile).transpose();
-        compiled
-            .map_err(|fault| faults.add(Weight::Whole, format!("spec.match.{key}"), fault))
-            .ok()
-    };
-    let namespace = labels(&written.namespace_selector, "namespaceSelector");
-    let object = labels(&written.object_selector, "objectSelector");
-    let mut kinds = Vec::new();
-    for (index, name) in written.kinds.iter().enumerate() {
-        match Kind::from_name(name) {
-            Some(kind) => kinds.push(kind),
-            None => faults.add(
-                Weight::Whole,
-                format!("spec.match.kinds[{index}]"),
-                no_kind(name),
-            ),
+    let count = faults.0.len();
+    for (key, selector) in [
+        ("namespaceSelector", &written.namespace_selector),
+        ("objectSelector", &written.object_selector),
+    ] {
+        if let Some(Err(fault)) = selector.as_ref().map(ScopeSelector::check) {
+            faults.add(Weight::Whole, format!("spec.match.{key}"), fault);
         }
     }
-    let all_kinds = kinds.len() == written.kinds.len();
-    Some(Scope {
-        namespace: namespace?,
-        object: object?,
-        names: written
-            .names
-            .iter()
-            .map(|name| Pattern::new(name))
-            .collect(),
-        kinds,
-    })
-    // It is unknown which objects the policy should match.
-    .filter(|_| all_kinds)
+    for (index, name) in written.kinds.iter().enumerate() {
+        if Kind::from_name(name).is_none() {
+            let place = format!("spec.match.kinds[{index}]");
+            faults.add(Weight::Whole, place, no_kind(name));
+        }
+    }
+    (faults.0.len() == count).then(|| written.clone())
 }
 
 fn no_kind(name: &str) -> String {
@@ -135,28 +121,25 @@ fn limits(
     let Some(written) = written else {
         return Limits::default();
     };
+    // The schema refuses negative numbers, but a file is read without an API server.
     let count = |most: Option<i64>| {
-        most.filter(|most| *most >= 0).map(|most| Limit {
-            most,
-            policy: policy.clone(),
-        })
+        let policy = policy.clone();
+        (most.filter(|most| *most >= 0)).map(|most| Limit { most, policy })
     };
     let mut amount = |written: &Option<Amount>, key: &str| {
-        let place = format!("spec.limits.{key}");
-        amount(written.as_ref(), &place, faults).map(|most| Limit {
-            most,
-            policy: policy.clone(),
-        })
+        let most = amount(written.as_ref(), &format!("spec.limits.{key}"), faults)?;
+        let policy = policy.clone();
+        Some(Limit { most, policy })
     };
     Limits {
-        workers_per_cluster: count(written.max_workers_per_cluster),
-        workers_per_group: count(written.max_workers_per_group),
-        cpu_per_pod: amount(&written.max_cpu_per_pod, "maxCpuPerPod"),
-        memory_per_pod: amount(&written.max_memory_per_pod, "maxMemoryPerPod"),
-        gpus_per_cluster: count(written.max_gpus_per_cluster),
-        idle_timeout_seconds: count(written.max_idle_timeout_seconds),
-        cpu_per_cluster: amount(&written.max_cpu_per_cluster, "maxCpuPerCluster"),
-        memory_per_cluster: amount(&written.max_memory_per_cluster, "maxMemoryPerCluster"),
+        max_workers_per_cluster: count(written.max_workers_per_cluster),
+        max_workers_per_group: count(written.max_workers_per_group),
+        max_cpu_per_pod: amount(&written.max_cpu_per_pod, "maxCpuPerPod"),
+        max_memory_per_pod: amount(&written.max_memory_per_pod, "maxMemoryPerPod"),
+        max_gpus_per_cluster: count(written.max_gpus_per_cluster),
+        max_idle_timeout_seconds: count(written.max_idle_timeout_seconds),
+        max_cpu_per_cluster: amount(&written.max_cpu_per_cluster, "maxCpuPerCluster"),
+        max_memory_per_cluster: amount(&written.max_memory_per_cluster, "maxMemoryPerCluster"),
     }
 }
 
@@ -180,21 +163,17 @@ fn defaults(written: Option<&resource::Defaults>, faults: &mut Faults) -> resour
     values
 }
 
-pub(super) fn reconcile(
-    written: Option<&resource::Reconcile>,
-    faults: &mut Faults,
-) -> PartialReconcile {
+pub(super) fn reconcile(written: Option<&Reconcile>, faults: &mut Faults) -> ReconcileSettings {
     let Some(written) = written else {
-        return PartialReconcile::default();
+        return ReconcileSettings::default();
     };
-    PartialReconcile {
+    ReconcileSettings {
         // No review clones the lists as they are written.
-        written: resource::Reconcile {
+        written: Reconcile {
             headroom: None,
             schedules: None,
             ..written.clone()
         },
-        for_sidecar: Arc::new(written.for_sidecar()),
         headroom: standby::headroom(written, faults),
         schedules: standby::schedules(written, faults),
     }
@@ -206,6 +185,7 @@ fn exempt(
     faults: &mut Faults,
 ) -> Option<Exemption> {
     let place = format!("spec.exemptions[{index}]");
+    // An exemption whose end cannot be read would never end, so it exempts nothing.
     let expires = written.expires.parse().map_err(|_| {
         format!(
             "{:?} is not a time: write one like 2027-01-31T00:00:00Z",
@@ -225,20 +205,16 @@ fn exempt(
                 .collect(),
         ),
     };
-    let pattern = |text: &Option<String>| text.as_deref().map(Pattern::new);
     let objects = written.objects.iter().enumerate();
-    let objects = objects
-        .filter_map(|(index, written)| {
-            let kind = written.kind.as_ref();
-            let kind = kind.map(|name| Kind::from_name(name).ok_or_else(|| no_kind(name)));
-            let kind = faults.part(&format!("{place}.objects[{index}]"), kind.transpose())?;
-            Some(ExemptionScope {
-                kind,
-                namespace: pattern(&written.namespace),
-                name: pattern(&written.name),
-            })
-        })
-        .collect();
+    let objects = objects.filter(|(index, written)| {
+        let unknown = (written.kind.as_ref()).filter(|name| Kind::from_name(name).is_none());
+        if let Some(name) = unknown {
+            let place = format!("{place}.objects[{index}]");
+            faults.add(Weight::Part, place, no_kind(name));
+        }
+        unknown.is_none()
+    });
+    let objects = objects.map(|(_, written)| written.clone()).collect();
     Some(Exemption {
         index,
         rules,

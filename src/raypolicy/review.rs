@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::facts::Facts;
-use crate::policy::exemption::ExemptionScope;
-use crate::policy::resource::RayPolicy;
+use crate::policy::resource::{Defaults, ExemptObjects, RayPolicy};
+use crate::policy::selector::is_any;
 use crate::policy::settings::ReconcileSettings;
-use crate::policy::{DefaultValues, Mode, Policies, Policy};
+use crate::policy::{Mode, Policies, Policy};
 use crate::raypolicy::vacuous::vacuous;
 use crate::raypolicy::{PolicyFault, Weight, avoidable, compile};
 use crate::rule_id::RuleId;
@@ -24,7 +24,7 @@ pub struct PolicyReview {
     /// The reasons for a refusal; empty if it is accepted.
     pub refused: Vec<PolicyFault>,
     /// The warnings for its author.
-    pub doubted: Vec<PolicyFault>,
+    pub warnings: Vec<PolicyFault>,
 }
 
 /// Validates `new`, which replaces `old`, together with the policies that are in force.
@@ -41,33 +41,32 @@ pub fn review(
         faults.extend(vacuous(policy, facts));
         faults.extend(avoidable(policy, others, facts));
     }
-    let mut before = old.map(|old| examine(old, now).1).unwrap_or_default();
-    let (refused, doubted) = faults
+    let mut stored = old.map(|old| examine(old, now).1).unwrap_or_default();
+    let (refused, warnings) = faults
         .into_iter()
-        .partition(|fault| fault.weight > Weight::Doubt && !is_old(fault, &mut before));
-    PolicyReview { refused, doubted }
+        .partition(|fault| fault.weight > Weight::Doubt && !is_old(fault, &mut stored));
+    PolicyReview { refused, warnings }
 }
 
 impl PolicyReview {
     /// The result for a RayPolicy that cannot be read; `stored` is why the stored one cannot be, either.
     pub fn of_unreadable(fault: PolicyFault, stored: Option<&PolicyFault>) -> Self {
-        let (mut refused, mut doubted) = (Vec::new(), Vec::new());
-        let known = stored == Some(&fault);
-        (if known { &mut doubted } else { &mut refused }).push(fault);
-        Self { refused, doubted }
+        let (mut refused, mut warnings) = (Vec::new(), Vec::new());
+        let is_old = stored == Some(&fault);
+        (if is_old { &mut warnings } else { &mut refused }).push(fault);
+        Self { refused, warnings }
     }
 }
 
-/// Whether the stored policy has the problem; removes it from `before`, so duplicates are matched
-/// one to one.
-fn is_old(fault: &PolicyFault, before: &mut Vec<PolicyFault>) -> bool {
+/// Finds the problem in the stored policy; removes it from `stored`, so duplicates are matched one to one.
+fn is_old(fault: &PolicyFault, stored: &mut Vec<PolicyFault>) -> bool {
     let is_same = |other: &PolicyFault| {
         other.problem == fault.problem
             // An entry that comes or goes moves those behind it in its list.
             && without_positions(&other.place) == without_positions(&fault.place)
     };
-    let found = before.iter().position(is_same);
-    found.map(|at| before.swap_remove(at)).is_some()
+    let position = stored.iter().position(is_same);
+    position.map(|at| stored.swap_remove(at)).is_some()
 }
 
 /// `spec.exemptions[1].rules[0]` as `spec.exemptions.rules`
@@ -100,8 +99,11 @@ fn examine(policy: &RayPolicy, now: Timestamp) -> (Option<Policy>, Vec<PolicyFau
             );
             report("expires", problem);
         }
-        let mut objects = exemption.objects.iter();
-        if exemption.rules.is_none() && objects.any(ExemptionScope::is_everything) {
+        let is_everything = |objects: &ExemptObjects| {
+            let mut patterns = [&objects.namespace, &objects.name].into_iter().flatten();
+            patterns.all(|pattern| is_any(pattern))
+        };
+        if exemption.rules.is_none() && exemption.objects.iter().any(is_everything) {
             let problem = "this exempts every object from every rule: set mode to Audit instead, or \
                            name some";
             report("objects", problem.to_owned());
@@ -113,6 +115,7 @@ fn examine(policy: &RayPolicy, now: Timestamp) -> (Option<Policy>, Vec<PolicyFau
 /// Another policy of the same priority that disagrees about some of the same objects. Then the
 /// names of the policies decide, which is rarely intended.
 fn conflicts(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<PolicyFault> {
+    // Of unequal priorities the higher one decides, as its author meant.
     let equals = others
         .iter()
         .filter(|other| other.name != policy.name && other.priority == policy.priority);
@@ -169,7 +172,7 @@ fn other_values(one: &Policy, other: &Policy) -> Option<String> {
     if let Some((name, _)) = limit {
         return Some(format!("limit {name}"));
     }
-    let defaults = |policy: &Policy, values: &mut DefaultValues| policy.defaults.write_over(values);
+    let defaults = |policy: &Policy, values: &mut Defaults| policy.defaults.write_over(values);
     let reconcile =
         |policy: &Policy, settings: &mut ReconcileSettings| policy.reconcile.write_over(settings);
     let modes = |policy: &Policy| policy.reconcile.written.allowed_modes.clone();
@@ -244,9 +247,9 @@ mod tests {
         let spec = json!({"rules": {"RF999": "Warn"}, "limits": {"maxCpuPerPod": "x"},
             "exemptions": [{"rules": ["RF998"], "objects": [{"name": "a"}], "reason": "r",
                 "expires": "2027-02-01T00:00:00Z"}]});
-        let found = reviewed(&spec, None, &[]);
+        let review = reviewed(&spec, None, &[]);
         assert_eq!(
-            places(&found.refused),
+            places(&review.refused),
             [
                 "spec.rules.RF999",
                 "spec.limits.maxCpuPerPod",
@@ -254,7 +257,7 @@ mod tests {
             ]
         );
         let again = reviewed(&spec, Some(&spec), &[]);
-        assert_eq!((again.refused.len(), again.doubted.len()), (0, 3));
+        assert_eq!((again.refused.len(), again.warnings.len()), (0, 3));
     }
 
     #[test]
@@ -290,17 +293,17 @@ mod tests {
     #[test]
     fn equal_priorities_that_disagree_are_pointed_out_where_they_can_meet() {
         let mine = json!({"mode": "Warn", "match": {"kinds": ["RayCluster"]}});
-        let doubted = |other: Value| reviewed(&mine, None, &[("other", other)]).doubted.len();
-        assert_eq!(doubted(json!({"mode": "Audit"})), 1);
-        assert_eq!(doubted(json!({"rules": {"RF105": "Enforce"}})), 1);
-        assert_eq!(doubted(json!({"mode": "Warn"})), 0);
-        assert_eq!(doubted(json!({"mode": "Audit", "priority": 1})), 0);
+        let warnings = |other: Value| reviewed(&mine, None, &[("other", other)]).warnings.len();
+        assert_eq!(warnings(json!({"mode": "Audit"})), 1);
+        assert_eq!(warnings(json!({"rules": {"RF105": "Enforce"}})), 1);
+        assert_eq!(warnings(json!({"mode": "Warn"})), 0);
+        assert_eq!(warnings(json!({"mode": "Audit", "priority": 1})), 0);
         let mine = json!({"limits": {"maxCpuPerPod": 8}, "defaults": {"idleTimeoutSeconds": 60},
             "reconcile": {"mode": "central", "allowedModes": ["central"]},
             "failClosed": true});
-        let doubted = |other: Value| {
-            let found = reviewed(&mine, None, &[("other", other)]).doubted;
-            let texts = found.iter().map(ToString::to_string);
+        let warnings = |other: Value| {
+            let review = reviewed(&mine, None, &[("other", other)]).warnings;
+            let texts = review.iter().map(ToString::to_string);
             texts.filter(|text| text.contains("another ")).count()
         };
         for (other, disagrees) in [
@@ -319,12 +322,12 @@ mod tests {
             (json!({"failClosed": false}), 1),
             (mine.clone(), 0),
         ] {
-            assert_eq!(doubted(other.clone()), disagrees, "{other}");
+            assert_eq!(warnings(other.clone()), disagrees, "{other}");
         }
         let mine = json!({"mode": "Warn", "match": {"kinds": ["RayCluster"]}});
-        let doubted = |other: Value| reviewed(&mine, None, &[("other", other)]).doubted.len();
+        let warnings = |other: Value| reviewed(&mine, None, &[("other", other)]).warnings.len();
         assert_eq!(
-            doubted(json!({"mode": "Audit", "match": {"kinds": ["RayJob"]}})),
+            warnings(json!({"mode": "Audit", "match": {"kinds": ["RayJob"]}})),
             0
         );
     }
@@ -341,8 +344,8 @@ mod tests {
         );
         let stored = json!({"exemptions": [first, second]});
         let refused = |entries: Value| {
-            let found = reviewed(&json!({ "exemptions": entries }), Some(&stored), &[]);
-            places(&found.refused).join(" ")
+            let review = reviewed(&json!({ "exemptions": entries }), Some(&stored), &[]);
+            places(&review.refused).join(" ")
         };
         assert_eq!(refused(json!([second])), "");
         let fresh = entry("c", "2027-02-01T00:00:00Z");

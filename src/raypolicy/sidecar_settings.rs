@@ -11,53 +11,47 @@ use crate::raypolicy::compile;
 use crate::raypolicy::fault::Faults;
 
 /// The longest text that is read, in bytes; some lists of twenty schedules for a hundred groups are longer, and
-/// then not told.
+/// are not written.
 const LONGEST: usize = 32 << 10;
 
-/// The text for an annotation that is there, where there is nothing to say.
+/// The text of the annotation where no policy sets anything.
 pub const NOTHING: &str = "{}";
-
-/// The error of a text that says nothing to a sidecar.
-#[derive(Debug, thiserror::Error)]
-pub enum SettingsFault {
-    /// It is too long.
-    #[error("it has {0} bytes, more than {LONGEST}")]
-    TooLong(usize),
-    /// It is not what a RayPolicy has in `spec.reconcile`.
-    #[error("it is not as spec.reconcile of a RayPolicy: {0}")]
-    Unreadable(#[from] serde_json::Error),
-}
 
 /// The text that says this to a sidecar.
 ///
 /// # Errors
 ///
-/// [`SettingsFault`] if it would be too long to be read.
-pub fn write(settings: &Reconcile) -> Result<String, SettingsFault> {
-    let text = serde_json::to_string(settings)?;
+/// It would be too long to be read.
+pub fn write(settings: &Reconcile) -> Result<String, String> {
+    let text = serde_json::to_string(settings).map_err(|error| unlike_a_policy(&error))?;
     bounded(&text)?;
     Ok(text)
 }
 
-/// The settings that a text says. What is wrong in it, or not for a sidecar, is left out.
+/// The settings that a text says. Wrong parts, and those that are not for a sidecar, are left out.
 ///
 /// # Errors
 ///
-/// [`SettingsFault`] if nothing can be read.
-pub fn read(text: &str) -> Result<ReconcileSettings, SettingsFault> {
+/// Nothing can be read; the reason.
+pub fn read(text: &str) -> Result<ReconcileSettings, String> {
+    // The text is anybody's who may change the RayCluster, so nothing is parsed before its length is known.
     bounded(text)?;
-    let written: Reconcile = serde_json::from_str(text)?;
-    let mut settings = ReconcileSettings::default();
-    let compiled = compile::reconcile(Some(&written.for_sidecar()), &mut Faults::default());
-    compiled.write_over(&mut settings);
-    Ok(settings)
+    let written: Reconcile = serde_json::from_str(text).map_err(|error| unlike_a_policy(&error))?;
+    Ok(compile::reconcile(
+        Some(&written.for_sidecar()),
+        &mut Faults::default(),
+    ))
 }
 
-fn bounded(text: &str) -> Result<(), SettingsFault> {
-    if text.len() > LONGEST {
-        return Err(SettingsFault::TooLong(text.len()));
+fn unlike_a_policy(error: &serde_json::Error) -> String {
+    format!("it is not as spec.reconcile of a RayPolicy: {error}")
+}
+
+fn bounded(text: &str) -> Result<(), String> {
+    match text.len() {
+        ..=LONGEST => Ok(()),
+        bytes => Err(format!("it has {bytes} bytes, more than {LONGEST}")),
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -85,11 +79,11 @@ mod tests {
         let (policies, facts) = (policies(reconciles), Facts::default());
         let object = json!({"metadata": {"name": "a", "namespace": "b"}});
         let cluster = RayObject::of_kind(Kind::RayCluster, object.as_object().unwrap());
-        let told = read(&write(&policies.for_sidecar(&cluster, &facts)).unwrap()).unwrap();
+        let sidecar = read(&write(&policies.for_sidecar(&cluster, &facts)).unwrap()).unwrap();
         let base = ReconcileSettings::default();
         let mut central = policies.reconcile_for(&base, &cluster, &facts);
         central.written = central.written.for_sidecar();
-        (told, central)
+        (sidecar, central)
     }
 
     fn reconcile() -> impl Strategy<Value = Value> {
@@ -131,18 +125,18 @@ mod tests {
         fn a_sidecar_goes_by_what_the_central_rayfit_would(
             written in prop::collection::vec(reconcile(), 0..4)
         ) {
-            let (told, central) = both(&written);
-            prop_assert_eq!(told, central);
+            let (sidecar, central) = both(&written);
+            prop_assert_eq!(sidecar, central);
         }
     }
 
     #[test]
     fn a_text_of_anybody_is_bounded_and_says_no_more_than_concerns_a_sidecar() {
         let long = format!("{{\"strategy\": \"ray\"{}}}", " ".repeat(LONGEST));
-        assert!(matches!(read(&long), Err(SettingsFault::TooLong(_))));
+        assert!(read(&long).unwrap_err().contains("bytes, more than"));
         let deep = "[".repeat(LONGEST);
         for text in ["", "1", "{\"strategy\": \"mine\"}", deep.as_str()] {
-            assert!(matches!(read(text), Err(SettingsFault::Unreadable(_))));
+            assert!(read(text).unwrap_err().starts_with("it is not as"));
         }
         let more = r#"{"mode": "ray", "allowedModes": ["ray"], "x": 1}"#;
         assert_eq!(read(more).unwrap(), ReconcileSettings::default());

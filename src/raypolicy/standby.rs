@@ -68,6 +68,7 @@ pub(crate) fn without_effect(written: &Reconcile, place: &str, faults: &mut Faul
     if written.strategy == Some(Strategy::Ray) {
         let problem = "has no effect, because this policy sets strategy: ray, which decides exactly \
                        as Ray does: remove one of the two";
+        // Another policy may set the strategy for some of the clusters, so it is kept.
         faults.add(Weight::Doubt, place, problem);
     }
 }
@@ -299,11 +300,11 @@ mod tests {
                 "strategy: ray",
             ),
         ] {
-            let found = problems(&reconcile);
+            let faults = problems(&reconcile);
             let starts = format!("spec.reconcile.{place}: ");
             assert!(
-                found.len() == 1 && found[0].starts_with(&starts) && found[0].contains(hint),
-                "{reconcile}: {found:?}"
+                faults.len() == 1 && faults[0].starts_with(&starts) && faults[0].contains(hint),
+                "{reconcile}: {faults:?}"
             );
         }
     }
@@ -314,7 +315,7 @@ mod tests {
         let many: Vec<Value> = (0..21).map(|number| one(number.to_string())).collect();
         assert_eq!(problems(&json!({ "schedules": many })).len(), 1);
         let twice = [one("a".to_owned()), one("a".to_owned())];
-        let found = problems(&json!({ "schedules": twice }));
-        assert!(found[0].contains("its own name"), "{found:?}");
+        let faults = problems(&json!({ "schedules": twice }));
+        assert!(faults[0].contains("its own name"), "{faults:?}");
     }
 }

@@ -13,15 +13,21 @@ use crate::text::nearest;
 /// The keys of `spec` in `object` that were not read into `policy`.
 pub fn unknown(object: &Value, policy: &RayPolicy) -> Vec<PolicyFault> {
     let mut faults = Vec::new();
-    let known = serde_json::to_value(&policy.spec).unwrap_or_default();
+    let recognized = serde_json::to_value(&policy.spec).unwrap_or_default();
     if let Some(spec) = object.get("spec") {
-        compare("spec", spec, &known, &mut faults);
+        compare("spec", spec, &recognized, &mut faults);
     }
     faults
 }
 
 /// A key that was read is in the serialized policy again; `null` and empty values read as absent.
 fn compare(place: &str, written: &Value, read: &Value, faults: &mut Vec<PolicyFault>) {
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    };
     match (written, read) {
         (Value::Object(written), Value::Object(read)) => {
             for (key, value) in written.iter().filter(|(_, value)| !is_empty(value)) {
@@ -47,15 +53,6 @@ fn compare(place: &str, written: &Value, read: &Value, faults: &mut Vec<PolicyFa
             }
         }
         _ => {}
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(map) => map.is_empty(),
-        _ => false,
     }
 }
 

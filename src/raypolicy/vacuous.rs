@@ -3,6 +3,7 @@
 
 use crate::facts::{Facts, StoredObject};
 use crate::policy::Policy;
+use crate::policy::selector::matches;
 use crate::raypolicy::PolicyFault;
 
 /// Selectors and names that nothing matches now. Names and labels are only reported where a Ray
@@ -24,6 +25,7 @@ pub(crate) fn vacuous(policy: &Policy, facts: &Facts) -> Vec<PolicyFault> {
         .map(AsRef::as_ref)
         .filter(|object| scope.has_namespace(&object.namespace, facts))
         .collect();
+    // Before any such object is known, a name that nothing matches says nothing.
     if objects.is_empty() {
         return Vec::new();
     }
@@ -31,7 +33,7 @@ pub(crate) fn vacuous(policy: &Policy, facts: &Facts) -> Vec<PolicyFault> {
     let is_selected = |object: &StoredObject| scope.has_labels(|key| object.label(key));
     let mut faults = Vec::new();
     for (index, pattern) in scope.names.iter().enumerate() {
-        if !objects.iter().any(|object| pattern.matches(&object.name)) {
+        if !objects.iter().any(|object| matches(pattern, &object.name)) {
             let problem = "no Ray object that the policy could match has such a name now";
             faults.push(PolicyFault::doubt(&format!("names[{index}]"), problem));
         }

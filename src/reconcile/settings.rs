@@ -1,7 +1,5 @@
 //! All settings of the reconciler, with their defaults.
 
-use std::sync::Arc;
-
 use crate::plan;
 use crate::policy::resource::{BackOff, ScaleUpSpec};
 use crate::policy::settings::ReconcileSettings;
@@ -73,8 +71,8 @@ impl RoundSettings {
                     && strategy.is_rayfit(),
                 make_room: in_place.make_room.unwrap_or(usual.plan.make_room),
                 initial_sizes: in_place.initial_sizes.unwrap_or(usual.plan.initial_sizes),
-                headroom: Arc::clone(&policy.headroom),
-                schedules: Arc::clone(&policy.schedules),
+                headroom: policy.headroom.clone().unwrap_or_default(),
+                schedules: policy.schedules.clone().unwrap_or_default(),
             },
             pace: usual.pace,
             backoff: written.back_off.as_ref().map_or(usual.backoff, backoff),
@@ -202,8 +200,8 @@ mod tests {
             follow_memory: false,
             make_room: false,
             initial_sizes: true,
-            headroom: Arc::default(),
-            schedules: Arc::default(),
+            headroom: std::sync::Arc::default(),
+            schedules: std::sync::Arc::default(),
         };
         assert_eq!(settings.plan, plan);
     }

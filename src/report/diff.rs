@@ -3,14 +3,14 @@
 use anstyle::{AnsiColor, Style};
 use similar::{ChangeTag, TextDiff};
 
-use crate::defaults::Applied;
+use crate::defaults::AppliedValue;
 
 const REMOVED: Style = AnsiColor::Red.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();
 const PLACE: Style = AnsiColor::Cyan.on_default();
 
 /// The differences between two texts, and which defaults made them; empty if there are none.
-pub fn render(file: &str, before: &str, after: &str, applied: &[Applied]) -> String {
+pub fn render(file: &str, before: &str, after: &str, applied: &[AppliedValue]) -> String {
     if before == after {
         return String::new();
     }

@@ -23,8 +23,8 @@ pub(super) fn narrowed(source: &str, span: Span, path: &FieldPath) -> Span {
             break;
         };
         let before = source.get(span.start.offset..from + at).unwrap_or_default();
-        let start = span.start.after(before);
-        let end = start.after(key);
+        let start = span.start.end_of(before);
+        let end = start.end_of(key);
         found = Span { start, end };
         from = end.offset;
     }
@@ -35,8 +35,8 @@ pub(super) fn narrowed(source: &str, span: Span, path: &FieldPath) -> Span {
 fn quoted(text: &str, key: &str) -> Option<usize> {
     text.match_indices(key).map(|(at, _)| at).find(|at| {
         let before = text.get(..*at).unwrap_or_default();
-        let after = text.get(at + key.len()..).unwrap_or_default();
-        before.ends_with('"') && after.trim_start_matches('\\').starts_with('"')
+        let end_of = text.get(at + key.len()..).unwrap_or_default();
+        before.ends_with('"') && end_of.trim_start_matches('\\').starts_with('"')
     })
 }
 

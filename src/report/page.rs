@@ -48,7 +48,7 @@ impl From<&Rule> for Page {
                 (WITHOUT, rule.page.text(WITHOUT)),
             ],
             examples: manifests(rule.page, ["Reported", "Corrected"]),
-            without_webhook: rule.cel.said(),
+            without_webhook: rule.cel.coverage(),
         }
     }
 }

@@ -27,7 +27,7 @@ impl Cel {
     }
 
     /// For people: `yes`, `in part` or `no`, and the sentence about what is missing.
-    pub const fn said(&self) -> (&'static str, Option<&'static str>) {
+    pub const fn coverage(&self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::Covered(_) => ("yes", None),
             Self::InPart(_, gap) => ("in part", Some(gap)),

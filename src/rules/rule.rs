@@ -12,7 +12,7 @@ use crate::rule_page::RulePage;
 /// The mode of a rule where no policy says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnMode {
-    /// The same for every finding.
+    /// One mode for every finding.
     Always(Mode),
     /// It depends; the text says on what. Each finding sets its mode itself.
     ByCase(&'static str),

@@ -24,7 +24,7 @@ pub(super) fn init_containers<'a>(
         })
 }
 
-/// Whether devices may come to a container by dynamic resource allocation.
+/// Claims devices for a container, by dynamic resource allocation.
 pub(super) fn has_claims(container: &Container<'_>) -> bool {
     object_at(container.spec, "resources").is_some_and(|map| !list_at(map, "claims").is_empty())
 }

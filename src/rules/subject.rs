@@ -43,12 +43,6 @@ impl<'a> Subject<'a> {
         cluster.flat_map(|cluster| &cluster.workers)
     }
 
-    /// The worker groups in order, if the cluster has autoscaling on; else none.
-    pub fn autoscaled_workers(&self) -> impl Iterator<Item = &'a Group<'a>> {
-        let cluster = self.autoscaled().into_iter();
-        cluster.flat_map(|cluster| &cluster.workers)
-    }
-
     /// Every group, like [`Self::groups`], if the cluster has autoscaling on; else none.
     pub fn autoscaled_groups(&self) -> impl Iterator<Item = &'a Group<'a>> {
         self.autoscaled().into_iter().flat_map(Cluster::groups)

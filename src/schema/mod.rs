@@ -14,20 +14,11 @@ use crate::text::nearest;
 use crate::yaml::template_hint;
 use table::{FieldTable, KubeRayRelease, SchemaField, SchemaType, later, release};
 
-/// A place at which an object is not as its CRD wants it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deviation {
-    /// The place.
-    pub path: FieldPath,
-    /// The fault there.
-    pub fault: SchemaFault,
-}
-
 /// The fault of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SchemaFault {
-    /// The CRD has no such field, so it is dropped.
-    Unknown(Option<Hint>),
+    /// The CRD has no such field, so it is dropped; the remedy, if what was meant can be guessed.
+    Unknown(Option<String>),
     /// A required field is absent.
     Missing,
     /// Another type is required.
@@ -45,22 +36,9 @@ pub enum SchemaFault {
     TooLarge,
 }
 
-/// The probable meaning of a field that does not exist.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Hint {
-    /// A field of another name at the same place.
-    Name(&'static str),
-    /// The same field at another place.
-    Place(FieldPath),
-    /// The fields inside belong to the object around it.
-    Unfold,
-    /// The field, from this version of KubeRay on.
-    Later(RayVersion),
-}
-
-/// Compares `object` with the CRD of its kind. An object of an API version that this KubeRay does not have has
-/// no deviations.
-pub fn deviations(object: &Fields, kuberay: RayVersion) -> Vec<Deviation> {
+/// Compares `object` with the CRD of its kind: the places that deviate, each with its fault. An object of an API
+/// version that this KubeRay does not have has no deviations.
+pub fn deviations(object: &Fields, kuberay: RayVersion) -> Vec<(FieldPath, SchemaFault)> {
     let (kind, version) = (text_at(object, "kind"), text_at(object, "apiVersion"));
     let (Some(kind), Some((_, version))) = (kind, version.and_then(|v| v.split_once('/'))) else {
         return Vec::new();
@@ -72,12 +50,12 @@ pub fn deviations(object: &Fields, kuberay: RayVersion) -> Vec<Deviation> {
         kuberay,
         kind: &kind,
         around: Vec::new(),
-        found: Vec::new(),
+        deviations: Vec::new(),
     };
     if let Some(root) = table.of_kind(&kind) {
         walk.object(root, object, &FieldPath::default());
     }
-    walk.found
+    walk.deviations
 }
 
 struct SchemaWalk<'a> {
@@ -86,7 +64,7 @@ struct SchemaWalk<'a> {
     kind: &'a str,
     /// The objects around the place, outermost first.
     around: Vec<(FieldPath, &'static SchemaType)>,
-    found: Vec<Deviation>,
+    deviations: Vec<(FieldPath, SchemaFault)>,
 }
 
 impl SchemaWalk<'_> {
@@ -145,8 +123,7 @@ impl SchemaWalk<'_> {
                 expected: expected.name(),
             }),
         };
-        self.found
-            .extend(wrong.map(|fault| Deviation { path, fault }));
+        self.deviations.extend(wrong.map(|fault| (path, fault)));
     }
 
     fn object(&mut self, expected: &'static SchemaType, fields: &Fields, path: &FieldPath) {
@@ -157,29 +134,28 @@ impl SchemaWalk<'_> {
                 Some(_) if value.is_null() => {}
                 Some(field) => self.value(self.table.get(field.value), value, place),
                 None => {
-                    let fault = SchemaFault::Unknown(self.hint(key, value));
-                    self.found.push(Deviation { path: place, fault });
+                    let fault = SchemaFault::Unknown(self.remedy(key, value));
+                    self.deviations.push((place, fault));
                 }
             }
         }
         let is_absent = |field: &&SchemaField| fields.get(field.name).is_none_or(Value::is_null);
         let required = expected.fields().iter().filter(|field| field.is_required);
         for field in required.filter(is_absent) {
-            self.found.push(Deviation {
-                path: path.clone().key(field.name),
-                fault: SchemaFault::Missing,
-            });
+            let place = path.clone().key(field.name);
+            self.deviations.push((place, SchemaFault::Missing));
         }
         self.around.pop();
     }
 
-    /// The probable meaning of the field `key` of the innermost object.
-    fn hint(&self, key: &str, value: &Value) -> Option<Hint> {
+    /// The remedy for the field `key` of the innermost object, by its probable meaning.
+    fn remedy(&self, key: &str, value: &Value) -> Option<String> {
         let (path, here) = self.around.last()?;
         let names = || here.fields().iter().map(|field| field.name);
+        // The surest guess first: all fields inside exist here, as with a `spec` inside of a `spec`.
         let inside = value.as_object().filter(|inside| !inside.is_empty());
         if inside.is_some_and(|inside| inside.keys().all(|key| here.field(key).is_some())) {
-            return Some(Hint::Unfold);
+            return Some("Move the fields in it one level up, and remove it.".to_owned());
         }
         // KubeRay's name of a field of Ray's cluster launcher.
         let name = match key {
@@ -188,32 +164,31 @@ impl SchemaWalk<'_> {
             "idleTimeoutMinutes" | "idle_timeout_minutes" => "idleTimeoutSeconds",
             _ => "",
         };
-        if !name.is_empty() && here.field(name).is_some() {
-            return Some(Hint::Name(name));
+        let name = Some(name).filter(|name| here.field(name).is_some());
+        if let Some(name) = name.or_else(|| nearest(key, names())) {
+            return Some(format!("Write {name}, if that is meant."));
         }
-        if let Some(name) = nearest(key, names()) {
-            return Some(Hint::Name(name));
+        // The first later version of KubeRay that has the field.
+        let has_it = |(_, table): &&'static KubeRayRelease| {
+            let place = table.at(self.kind, path);
+            place.is_some_and(|place| place.field(key).is_some())
+        };
+        if let Some((version, _)) = later(self.kuberay).find(has_it) {
+            return Some(format!(
+                "Use KubeRay {}.{} or later, or remove it.",
+                version.major, version.minor
+            ));
         }
-        if let Some(version) = self.since(path, key) {
-            return Some(Hint::Later(version));
-        }
+        let move_to = |place: FieldPath| format!("Move it to {place}, if that is meant.");
         let outer = self.around.iter().rev().skip(1);
         let mut outer = outer.filter(|(path, _)| !path.segments().is_empty());
         if let Some((path, _)) = outer.find(|(_, around)| around.field(key).is_some()) {
-            return Some(Hint::Place(path.clone().key(key.to_owned())));
+            return Some(move_to(path.clone().key(key.to_owned())));
         }
         let has_it = |field: &&SchemaField| self.table.get(field.value).field(key).is_some();
         let inner = here.fields().iter().find(has_it)?;
-        Some(Hint::Place(
-            path.clone().key(inner.name).key(key.to_owned()),
-        ))
-    }
-
-    /// The first later version of KubeRay that has the field `key` at `path`.
-    fn since(&self, path: &FieldPath, key: &str) -> Option<RayVersion> {
-        let has_it = |table: &&'static KubeRayRelease| table.1.at(self.kind, path)?.field(key);
-        let first = later(self.kuberay).find(|release| has_it(release).is_some());
-        first.map(|(version, _)| *version)
+        let place = path.clone().key(inner.name).key(key.to_owned());
+        Some(move_to(place))
     }
 }
 
@@ -245,12 +220,12 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// Whether the API server takes the number for an integer, as it does 2.0.
+/// Recognizes an integer as the API server does, which takes 2.0 for one.
 fn is_whole(number: &serde_json::Number) -> bool {
     number.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
 
-/// Whether a text is to be replaced before the manifest is applied: `${REPLICAS}`, `{{ .replicas }}`.
+/// Recognizes a text that is replaced before the manifest is applied: `${REPLICAS}`, `{{ .replicas }}`.
 fn is_placeholder(value: &Value) -> bool {
     let text = value.as_str().unwrap_or_default();
     template_hint(text).is_some() || text.contains("$(")

@@ -18,7 +18,7 @@ pub(super) enum SchemaType {
     Text(Vec<&'static str>),
     Integer {
         least: Option<i64>,
-        /// Whether KubeRay reads it into 32 bits.
+        /// KubeRay reads it into 32 bits.
         is_short: bool,
     },
     Number,
@@ -49,6 +49,7 @@ pub(super) struct FieldTable {
 /// A version of KubeRay with its table, which is read on first use.
 pub(super) type KubeRayRelease = (RayVersion, LazyLock<FieldTable>);
 
+// Read on first use, because most processes check no manifest, and then mostly for one version.
 static RELEASES: [KubeRayRelease; 4] = [
     (
         RayVersion::new(1, 4, 0),
@@ -72,8 +73,8 @@ static RELEASES: [KubeRayRelease; 4] = [
 /// first.
 pub(super) fn release(kuberay: RayVersion) -> &'static KubeRayRelease {
     let [first, ..] = &RELEASES;
-    let known = RELEASES.iter().rev();
-    known
+    let releases = RELEASES.iter().rev();
+    releases
         .into_iter()
         .find(|(version, _)| *version <= kuberay)
         .unwrap_or(first)
@@ -112,8 +113,8 @@ impl FieldTable {
 
     /// The type of objects of that kind and API version (`RayCluster/v1`).
     pub(super) fn of_kind(&self, kind: &str) -> Option<&SchemaType> {
-        let known = self.kinds.iter().find(|(name, _)| *name == kind);
-        known.map(|(_, number)| self.get(*number))
+        let kind_entry = self.kinds.iter().find(|(name, _)| *name == kind);
+        kind_entry.map(|(_, number)| self.get(*number))
     }
 
     /// The type at `path` in objects of that kind and API version.

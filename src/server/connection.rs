@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-use super::guard::{BODY, ExchangeProgress, Guarded};
+use super::guard::{BODY, ExchangeProgress, GuardedStream};
 use super::shutdown::{Phase, Shutdown};
 use crate::shares::{ConnectionSource, Share};
 
@@ -90,7 +90,8 @@ impl Server {
     ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let stream = Guarded::new(stream, progress.clone(), self.times.head, self.times.write);
+        let stream =
+            GuardedStream::new(stream, progress.clone(), self.times.head, self.times.write);
         let (router, shutdown) = (self.router.clone(), self.shutdown.clone());
         let requests = progress.clone();
         let service = service_fn(move |request: Request<Incoming>| {
@@ -101,7 +102,7 @@ impl Server {
                 if request.body().is_end_stream() {
                     progress.body_came();
                 }
-                let mut request = request.map(|body| Noticed {
+                let mut request = request.map(|body| TrackedBody {
                     body,
                     progress: progress.clone(),
                 });
@@ -158,12 +159,12 @@ fn gave_way() {
 }
 
 /// The body of a request, which reports when it is complete.
-struct Noticed {
+struct TrackedBody {
     body: Incoming,
     progress: Arc<ExchangeProgress>,
 }
 
-impl Body for Noticed {
+impl Body for TrackedBody {
     type Data = Bytes;
     type Error = hyper::Error;
 

@@ -67,7 +67,7 @@ impl ExchangeProgress {
 /// A connection that fails when a request's headers, or the client's reading of an answer, take too
 /// long.
 #[derive(Debug)]
-pub struct Guarded<S> {
+pub struct GuardedStream<S> {
     stream: S,
     progress: std::sync::Arc<ExchangeProgress>,
     head: Duration,
@@ -76,7 +76,7 @@ pub struct Guarded<S> {
     write_timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Guarded<S> {
+impl<S> GuardedStream<S> {
     /// Guards `stream`; `head` is the time limit of a request's headers, `write` that of each wait
     /// for the client to read.
     pub fn new(
@@ -151,20 +151,20 @@ fn fail_if_elapsed(
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for GuardedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<Result<()>> {
-        let before = buffer.filled().len();
+        let length = buffer.filled().len();
         match Pin::new(&mut self.stream).poll_read(context, buffer) {
             Poll::Pending => match self.check_head(context) {
                 Ok(()) => Poll::Pending,
                 Err(error) => Poll::Ready(Err(error)),
             },
             ready @ Poll::Ready(_) => {
-                if buffer.filled().len() > before {
+                if buffer.filled().len() > length {
                     // If no request was in progress, one begins. The guard and the service are polled by the
                     // connection's one task, so nothing changes the state between a load and its store.
                     let progress = &self.progress;
@@ -180,7 +180,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for GuardedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -228,7 +228,7 @@ mod tests {
 
     fn connection() -> (
         tokio::io::DuplexStream,
-        Guarded<tokio::io::DuplexStream>,
+        GuardedStream<tokio::io::DuplexStream>,
         Arc<ExchangeProgress>,
     ) {
         let (client, server) = tokio::io::duplex(64);
@@ -239,11 +239,11 @@ mod tests {
         });
         let place = shares.take(ConnectionSource::default(), 1).unwrap();
         let progress = Arc::new(ExchangeProgress::new(place));
-        let guarded = Guarded::new(server, progress.clone(), HEAD_TIME, WRITE_TIME);
+        let guarded = GuardedStream::new(server, progress.clone(), HEAD_TIME, WRITE_TIME);
         (client, guarded, progress)
     }
 
-    async fn outcome_of_read(guarded: &mut Guarded<tokio::io::DuplexStream>) -> ErrorKind {
+    async fn outcome_of_read(guarded: &mut GuardedStream<tokio::io::DuplexStream>) -> ErrorKind {
         let mut buffer = [0; 64];
         loop {
             match guarded.read(&mut buffer).await {

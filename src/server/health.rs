@@ -25,19 +25,19 @@ use crate::tls::CertificateStore;
 pub struct Health {
     /// The serving certificate.
     pub certificates: Arc<CertificateStore>,
-    /// Whether the process is stopping.
+    /// The phase of stopping.
     pub shutdown: Arc<Shutdown>,
     /// The metrics.
     pub metrics: Arc<Metrics>,
-    /// Whether the process serves webhooks.
+    /// The process serves webhooks.
     pub webhooks: bool,
-    /// Whether the webhook port accepts connections.
+    /// The webhook port accepts connections.
     pub listening: AtomicBool,
-    /// Whether the RayPolicies were read, as far as that is possible.
+    /// The RayPolicies were read, as far as that is possible.
     pub policies: Arc<AtomicBool>,
     /// The state of the watches.
     pub watches: Watches,
-    /// Whether the rest of the process still runs.
+    /// The signal that the rest of the process still runs.
     pub pulse: Arc<Pulse>,
 }
 
@@ -66,7 +66,7 @@ pub enum NotReady {
 }
 
 impl Health {
-    /// Whether API servers' calls would succeed at `now`.
+    /// Checks that API servers' calls would succeed at `now`.
     pub fn ready_at(&self, now: SystemTime) -> Result<(), NotReady> {
         if self.shutdown.phase() > Phase::Serving {
             return Err(NotReady::Stopping);
@@ -92,7 +92,7 @@ impl Health {
 
 /// The routes.
 pub fn router(health: Arc<Health>) -> Router {
-    let shown = Arc::new(Shown::default());
+    let last = Arc::new(Mutex::default());
     Router::new()
         .route(
             "/livez",
@@ -111,7 +111,7 @@ pub fn router(health: Arc<Health>) -> Router {
             "/metrics",
             get(async move |State(health): State<Arc<Health>>| {
                 let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-                match shown.text(health).await {
+                match rendered(health.metrics.clone(), &last).await {
                     Ok(text) => ([(header::CONTENT_TYPE, media_type)], text).into_response(),
                     Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error).into_response(),
                 }
@@ -135,31 +135,29 @@ async fn readyz(State(health): State<Arc<Health>>) -> Response {
     }
 }
 
-/// The last rendered metrics, and when rendering began. However many requests arrive, metrics are
-/// rendered at most a few times a second, outside the thread that answers probes. No request gets
-/// metrics from before it arrived: one that arrives too early waits for the next rendering.
-#[derive(Debug, Default)]
-struct Shown(Mutex<Option<(Instant, Bytes)>>);
-
 /// The shortest time between two renderings.
 const BETWEEN: Duration = Duration::from_millis(100);
 
-impl Shown {
-    async fn text(&self, health: Arc<Health>) -> Result<Bytes, String> {
-        let asked = Instant::now();
-        let mut last = self.0.lock().await;
-        if let Some((begun, text)) = &*last {
-            // A rendering that began after the request came is as new as one of its own.
-            if *begun >= asked {
-                return Ok(text.clone());
-            }
-            sleep_until((*begun + BETWEEN).into()).await;
+/// The metrics in text. `last` has the last rendering and the time of its beginning: however many requests arrive,
+/// metrics are rendered at most a few times a second, outside the thread that answers probes. No request gets
+/// metrics from before it arrived: one that arrives too early waits for the next rendering.
+async fn rendered(
+    metrics: Arc<Metrics>,
+    last: &Mutex<Option<(Instant, Bytes)>>,
+) -> Result<Bytes, String> {
+    let arrival = Instant::now();
+    let mut last = last.lock().await;
+    if let Some((begun, text)) = &*last {
+        // A rendering that began after the request came is as new as one of its own.
+        if *begun >= arrival {
+            return Ok(text.clone());
         }
-        let begun = Instant::now();
-        let written = tokio::task::spawn_blocking(move || health.metrics.text());
-        let text = written.await.map_err(|error| error.to_string())?;
-        let text = Bytes::from(text.map_err(|error| error.to_string())?);
-        *last = Some((begun, text.clone()));
-        Ok(text)
+        sleep_until((*begun + BETWEEN).into()).await;
     }
+    let begun = Instant::now();
+    let written = tokio::task::spawn_blocking(move || metrics.text());
+    let text = written.await.map_err(|error| error.to_string())?;
+    let text = Bytes::from(text.map_err(|error| error.to_string())?);
+    *last = Some((begun, text.clone()));
+    Ok(text)
 }

@@ -29,16 +29,8 @@ pub struct Listener {
     socket: TcpListener,
     places: Shares,
     /// Each connection has a clone; once all are dropped, the receiver is notified.
-    left: mpsc::Sender<Infallible>,
-    all_left: mpsc::Receiver<Infallible>,
-}
-
-/// A port that cannot be listened on.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address}: {source}; choose another address or port")]
-pub struct BindError {
-    pub(super) address: SocketAddr,
-    pub(super) source: io::Error,
+    open_end: mpsc::Sender<Infallible>,
+    all_ended: mpsc::Receiver<Infallible>,
 }
 
 /// The pause after the system refused a connection, for example because of too many open files.
@@ -48,16 +40,20 @@ impl Listener {
     /// Binds `address`, of which `::` takes both families, for at most `most` connections at once, half of them from one source. When
     /// there are more, the oldest that waits for its client gives way; if none does, new ones wait
     /// in the system's queue.
-    pub async fn bind(address: SocketAddr, most: u32) -> Result<Self, BindError> {
+    pub async fn bind(address: SocketAddr, most: u32) -> io::Result<Self> {
         let mut bound = TcpListener::bind(address).await;
         // Without IPv6 in the system, it stands for every IPv4 address.
         if bound.is_err() && address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) {
             let v4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port());
             bound = TcpListener::bind(v4).await.or(bound);
         }
-        let socket = bound.map_err(|source| BindError { address, source })?;
+        let socket = bound.map_err(|error| {
+            let problem =
+                format!("cannot listen on {address}: {error}; choose another address or port");
+            io::Error::new(error.kind(), problem)
+        })?;
         let most = most as usize;
-        let (left, all_left) = mpsc::channel(1);
+        let (open_end, all_ended) = mpsc::channel(1);
         Ok(Self {
             socket,
             tls: None,
@@ -68,8 +64,8 @@ impl Listener {
                 patience: Duration::ZERO,
             }),
             open: GaugeLevel::default(),
-            left,
-            all_left,
+            open_end,
+            all_ended,
         })
     }
 
@@ -118,13 +114,13 @@ impl Listener {
         }
         let Self {
             socket,
-            left,
-            mut all_left,
+            open_end,
+            mut all_ended,
             ..
         } = self;
         // Each connection has a sender of this channel too; with the last one gone, all have ended.
-        drop((socket, left));
-        let _none = all_left.recv().await;
+        drop((socket, open_end));
+        let _none = all_ended.recv().await;
     }
 
     /// Serves a connection as soon as there is a share for it. A source that holds all that one
@@ -146,10 +142,10 @@ impl Listener {
     fn spawn(&self, server: &Server, stream: TcpStream, source: ConnectionSource, place: Share) {
         let counted = self.open.start();
         let server = server.clone();
-        let left = self.left.clone();
+        let open_end = self.open_end.clone();
         tokio::spawn(async move {
             server.serve(stream, source, place).await;
-            drop((counted, left));
+            drop((counted, open_end));
         });
     }
 }

@@ -5,7 +5,7 @@
 //! endpoints for kubelets and Prometheus, [`probes`] serves these in a separate thread, and [`run`]
 //! assembles a process.
 //!
-//! [`home_cluster`] is the way to the API server that the parts of a process share, and [`owners`] reads there the
+//! [`home_cluster`] is the way to the API server that the parts of a process share, and by which `owners` reads the
 //! RayCluster that owns a new pod.
 //!
 //! A port accepts a bounded number of connections. When there are more, connections that wait for
@@ -21,7 +21,7 @@ pub mod guard;
 pub mod health;
 pub mod home_cluster;
 pub mod listener;
-pub mod owners;
+mod owners;
 pub mod probes;
 pub mod pulse;
 pub mod run;

@@ -1,7 +1,5 @@
 //! Reading the RayCluster that owns a new pod.
 
-use std::sync::Arc;
-
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use kube::Client;
@@ -11,26 +9,21 @@ use kube::core::Request;
 use serde::Deserialize;
 
 use super::home_cluster::HomeCluster;
-use crate::admission::new_pods::{OwnerName, OwnerReader, OwnerUnread};
+use crate::admission::new_pods::{OwnerReader, OwnerUnread};
 use crate::apiserver::pages::{self, PageFault};
 use crate::apiserver::patience::RequestFlow;
+use crate::dns_name::Key;
 use crate::initial_size::OwnerCluster;
 
 /// The largest answer: annotations have 256 KiB at the most, and fields that say who manages what seldom as much.
 const LARGEST: usize = 1 << 20;
 
-/// Reads from the API server itself, and not from what the process watches: the sizes are written milliseconds before
-/// the pod is made. Nor through the gate, at which what scales clusters waits its turn: a pod waits for this, and
-/// [`OwnerReads`](crate::admission::new_pods::OwnerReads) bounds how many are read at a time.
-#[derive(Debug)]
-pub struct Owners(pub Arc<HomeCluster>);
-
-impl OwnerReader for Owners {
-    fn read(
-        &self,
-        owner: OwnerName,
-    ) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>> {
-        let client = self.0.api().map(|api| api.client.clone());
+// Reads from the API server itself, and not from what the process watches: the sizes are written milliseconds before
+// the pod is made. Nor through the gate, at which what scales clusters waits its turn: a pod waits for this, and
+// `OwnerReads` bounds how many are read at a time.
+impl OwnerReader for HomeCluster {
+    fn read(&self, owner: Key) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>> {
+        let client = self.api().map(|api| api.client.clone());
         async move {
             let client = client.ok_or(OwnerUnread::NoApiServer)?;
             match ask(client, owner).await {
@@ -43,18 +36,18 @@ impl OwnerReader for Owners {
     }
 
     fn now(&self) -> f64 {
-        let time = self.0.api().map(|api| api.time.clone());
+        let time = self.api().map(|api| api.time.clone());
         time.unwrap_or_default().now()
     }
 }
 
 /// Asks the API server.
-async fn ask(client: Client, owner: OwnerName) -> Result<OwnerCluster, PageFault> {
+async fn ask(client: Client, owner: Key) -> Result<OwnerCluster, PageFault> {
     #[derive(Deserialize)]
-    struct Object {
+    struct StoredCluster {
         metadata: OwnerCluster,
     }
-    let OwnerName { namespace, name } = &owner;
+    let Key { namespace, name } = &owner;
     let path = format!("/apis/ray.io/v1/namespaces/{namespace}/rayclusters");
     // Without a resource version the answer is what is stored now.
     let request = Request::new(path).get_metadata(name, &GetParams::default());
@@ -66,7 +59,7 @@ async fn ask(client: Client, owner: OwnerName) -> Result<OwnerCluster, PageFault
     let answer = client.send(request).await;
     let answer = answer.map_err(|error| pages::no_answer(&error))?;
     let body = pages::whole(pages::accepted(answer).await?, LARGEST).await?;
-    let object: Object =
+    let stored: StoredCluster =
         serde_json::from_slice(&body).map_err(|_| PageFault::Malformed("RayCluster"))?;
-    Ok(object.metadata)
+    Ok(stored.metadata)
 }

@@ -4,6 +4,7 @@
 //! probes are answered whatever the rest of the process does, with a thread, connections and an
 //! accept loop of their own. A [`Pulse`](super::pulse::Pulse) shows that the rest still runs.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::health::{self, Health};
-use super::listener::{BindError, Listener};
+use super::listener::Listener;
 use super::{ConnectionTimeouts, Shutdown};
 use crate::supervisor::Supervisor;
 
@@ -53,15 +54,10 @@ pub(super) async fn serve(
 async fn answer(
     address: SocketAddr,
     health: Arc<Health>,
-    tell: oneshot::Sender<Result<SocketAddr, BindError>>,
+    tell: oneshot::Sender<io::Result<SocketAddr>>,
 ) {
-    let bound = match Listener::bind(address, CONNECTIONS).await {
-        Ok(listener) => listener
-            .address()
-            .map(|bound| (bound, listener))
-            .map_err(|source| BindError { address, source }),
-        Err(error) => Err(error),
-    };
+    let bound = Listener::bind(address, CONNECTIONS).await;
+    let bound = bound.and_then(|listener| Ok((listener.address()?, listener)));
     match bound {
         Ok((bound, mut listener)) => {
             let _ = tell.send(Ok(bound));

@@ -1,4 +1,4 @@
-//! Whether the process still runs its tasks.
+//! The pulse of the process: a signal that it still runs its tasks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

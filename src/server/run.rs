@@ -16,10 +16,9 @@ use tokio::sync::watch as flag;
 use super::health::Health;
 use super::home_cluster::HomeCluster;
 use super::listener::Listener;
-use super::owners::Owners;
 use super::shutdown::{Phase, Shutdown};
 use super::{ConnectionTimeouts, facts, probes};
-use crate::admission::new_pods::{OwnerReadLimits, OwnerReads};
+use crate::admission::new_pods::OwnerReads;
 use crate::admission::{Admission, AdmissionLimits};
 use crate::apiserver::ApiServer;
 use crate::controller;
@@ -138,17 +137,8 @@ async fn serve(
     let _learning = supervisor.spawn("policies, facts and audit", learning);
     let _certifying = certify(&options, &certificates, cluster.clone(), supervisor);
     let serving = if options.webhooks {
-        let owners = OwnerReads::new(Arc::new(Owners(cluster)), OwnerReadLimits::default());
-        let admission = Admission::new(
-            in_force.policy.clone(),
-            health.metrics.clone(),
-            options.limits,
-            owners,
-        );
-        let serving =
-            serve_webhooks(&options, certificates, admission, &health, supervisor).await?;
-        health.listening.store(true, Ordering::Release);
-        Some(serving)
+        let policy = in_force.policy.clone();
+        Some(serve_webhooks(&options, certificates, policy, cluster, &health, supervisor).await?)
     } else {
         None
     };
@@ -156,11 +146,16 @@ async fn serve(
     supervisor.let_end();
     stop_scaling.send_replace(true);
     let stopped = async {
+        let scaling_ends = async {
+            if let Some(mut scaling) = scaling {
+                scaling.ended().await;
+            }
+        };
         if let Some(serving) = serving {
-            tokio::join!(stop(&options, &shutdown, serving), ended(scaling));
+            tokio::join!(stop(&options, &shutdown, serving), scaling_ends);
         } else {
             shutdown.enter(Phase::Unready);
-            ended(scaling).await;
+            scaling_ends.await;
         }
     };
     tokio::select! {
@@ -175,7 +170,8 @@ async fn serve(
 async fn serve_webhooks(
     options: &ServeOptions,
     certificates: Arc<CertificateStore>,
-    admission: Admission,
+    policy: Arc<ArcSwap<EffectivePolicy>>,
+    cluster: Arc<HomeCluster>,
     health: &Health,
     supervisor: &Supervisor,
 ) -> anyhow::Result<Task> {
@@ -195,9 +191,14 @@ async fn serve_webhooks(
         webhooks = %listener.address()?,
         "serving"
     );
+    let owners = OwnerReads::new(cluster);
+    let metrics = health.metrics.clone();
+    let admission = Admission::new(policy, metrics, options.limits, owners);
     let router = admission::router(Arc::new(admission));
     let serving = listener.serve(router, health.shutdown.clone());
-    Ok(supervisor.spawn("webhooks", serving))
+    let serving = supervisor.spawn("webhooks", serving);
+    health.listening.store(true, Ordering::Release);
+    Ok(serving)
 }
 
 fn scale(
@@ -221,12 +222,6 @@ fn scale(
     }))
 }
 
-async fn ended(task: Option<Task>) {
-    if let Some(mut task) = task {
-        task.ended().await;
-    }
-}
-
 fn certify(
     options: &ServeOptions,
     store: &Arc<CertificateStore>,
@@ -245,8 +240,8 @@ fn certify(
             let poller = Poller::new(directory.clone(), store.clone());
             supervisor.spawn(NAME, poller.run(*interval))
         }
-        CertificateSource::Own(own) => {
-            let (own, store) = (own.clone(), store.clone());
+        CertificateSource::Own(issuing) => {
+            let (issuing, store) = (issuing.clone(), store.clone());
             supervisor.spawn(NAME, async move {
                 let (_, informers) = cluster.at_last().await.clone();
                 #[expect(
@@ -255,7 +250,7 @@ fn certify(
                 )]
                 let clock = Arc::new(std::time::SystemTime::now);
                 // To the end, because the process serves while it stops.
-                if let Err(error) = certs::run(own, informers, store, clock, pending()).await {
+                if let Err(error) = certs::run(issuing, informers, store, clock, pending()).await {
                     tracing::error!(%error, "certificates are not managed");
                 }
             })

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::matching::{self, constraints};
 use super::{VapOptions, variables};
 use crate::defaults::DefaultId;
+use crate::manifests::webhooks::NOT_DELETING;
 
 const POINTERS: &str = "s.object.kind == 'RayCluster' ? '/spec' : s.object.kind == 'RayJob' ? '/spec/rayClusterSpec' : '/spec/rayClusterConfig'";
 
@@ -54,7 +55,7 @@ const RESIZE_POLICY: &str = "variables.pairs
   : [JSONPatch{op: 'add', path: p.at + '/resizePolicy', value: p.missing.map(r, {'resourceName': dyn(r), 'restartPolicy': dyn('NotRequired')})}])
 .flatten()";
 
-/// Whether the default is one of them.
+/// Has a policy for the default.
 pub fn covers(default: DefaultId) -> bool {
     POLICIES.iter().any(|(id, ..)| *id == default)
 }
@@ -93,7 +94,8 @@ fn policy(patch: &str, options: &VapOptions) -> Value {
            string(s.groups.filter(w, !w.head).map(w, w.name).indexOf(l.g.name))))\n}}))",
         variables::LISTED
     );
-    let mut conditions = matching::defaulted(options);
+    // No object that is being deleted gets a default.
+    let mut conditions = matching::conditions(options, "not-being-deleted", NOT_DELETING);
     if let Some(conditions) = conditions.as_array_mut() {
         conditions.push(json!({ "name": "grows-in-place", "expression": GROWS }));
     }

@@ -30,10 +30,10 @@ pub fn objects(options: &VapOptions) -> Vec<Value> {
     for rule in RULES {
         // One policy for each mode of the rule's expressions, the strictest first, in the mode under the settings.
         let modes: BTreeSet<Mode> = rule.cel.checks().iter().map(|check| check.mode).collect();
-        for own in modes.into_iter().rev() {
-            let mode = options.settings.modes.get(rule.id).unwrap_or(own);
+        for check_mode in modes.into_iter().rev() {
+            let mode = options.settings.modes.get(rule.id).unwrap_or(check_mode);
             if mode != Mode::Off {
-                objects.extend(policy::objects(rule, own, mode, options));
+                objects.extend(policy::objects(rule, check_mode, mode, options));
             }
         }
     }

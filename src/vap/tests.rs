@@ -97,7 +97,7 @@ fn sentences_are_sentences() {
         for check in rule.cel.checks() {
             assert!(check.fix.ends_with('.'), "{}: {}", rule.id, check.fix);
         }
-        if let (_, Some(gap)) = rule.cel.said() {
+        if let (_, Some(gap)) = rule.cel.coverage() {
             assert!(gap.ends_with('.'), "{}: {gap}", rule.id);
         }
     }

@@ -46,7 +46,7 @@ pub(super) fn unreadable(text: &str) -> Option<YamlFault> {
         |byte: u8| (byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r')) || byte == 0x7f;
     let offset = text.bytes().position(control)?;
     Some(YamlFault::new(
-        Position::default().after(text.get(..offset)?),
+        Position::default().end_of(text.get(..offset)?),
         "control characters are not allowed",
         "remove it, or write it as an escape in double quotes",
     ))

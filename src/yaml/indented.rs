@@ -3,7 +3,7 @@
 
 use granit_parser::{ErrorKind, Parser, ScanError};
 
-use super::position::{Position, Span};
+use super::position::Position;
 
 /// Most bytes that are parsed in search of such lines: each line needs one more look at the text.
 const MAX_PARSED: usize = 16 << 20;
@@ -12,13 +12,13 @@ const MAX_PARSED: usize = 16 << 20;
 const MAX_ADDED: usize = 1024;
 
 /// A copy of a text in which such lines are indented. Blanks there are no part of the quoted text.
-pub(super) struct Indented {
+pub(super) struct IndentedCopy {
     pub(super) text: String,
     /// The line, the end of what was added to it, and how much was added up to there.
     added: Vec<(usize, usize, usize)>,
 }
 
-impl Indented {
+impl IndentedCopy {
     /// `None` if there is no such line.
     pub(super) fn of(text: &str) -> Option<Self> {
         let mut copy = Self {
@@ -40,22 +40,14 @@ impl Indented {
                 break;
             }
             // Whatever is above begins further right than the block, or holds the quote that does.
-            let before = copy.text.get(..offset).unwrap_or_default();
-            let above = before.trim_end().lines().next_back().unwrap_or_default();
+            let preceding = copy.text.get(..offset).unwrap_or_default();
+            let above = preceding.trim_end().lines().next_back().unwrap_or_default();
             let count = above.chars().count().min(MAX_ADDED);
             let sum = copy.added.last().map_or(0, |last| last.2) + count;
             copy.text.insert_str(offset, &" ".repeat(count));
             copy.added.push((line, offset + count, sum));
         }
         (!copy.added.is_empty()).then_some(copy)
-    }
-
-    /// The place in the text itself of a stretch of the copy.
-    pub(super) fn original(&self, span: Span) -> Span {
-        Span {
-            start: self.position(span.start),
-            end: self.position(span.end),
-        }
     }
 
     /// The place in the text itself of a point of the copy.
@@ -65,8 +57,8 @@ impl Indented {
         else {
             return at;
         };
-        let before = passed.checked_sub(2).and_then(|last| self.added.get(last));
-        let count = sum - before.map_or(0, |before| before.2);
+        let earlier = passed.checked_sub(2).and_then(|last| self.added.get(last));
+        let count = sum - earlier.map_or(0, |earlier| earlier.2);
         Position {
             offset: at.offset - sum,
             line: at.line,

@@ -26,8 +26,8 @@ pub use write::write;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use indented::Indented;
-use tree::{MAX_NODES, Reader, Tree};
+use indented::IndentedCopy;
+use tree::{DocumentReader, MAX_NODES, Tree};
 
 /// One document of a manifest.
 #[derive(Debug)]
@@ -56,21 +56,28 @@ pub fn read(text: &str) -> Vec<Result<Document, YamlFault>> {
     let start = Position::default();
     if let Some(parts) = json_parts(text) {
         for (start, part) in parts {
-            let reader = Reader::new(start, part, MAX_NODES).lenient();
+            let reader = DocumentReader::new(start, part, MAX_NODES, true);
             read_part(reader, &mut documents);
         }
     } else {
-        read_part(Reader::new(start, text, MAX_NODES), &mut documents);
+        read_part(
+            DocumentReader::new(start, text, MAX_NODES, false),
+            &mut documents,
+        );
+        // Indenting takes further passes over the text, so it is only tried after a fault.
         if documents.last().is_some_and(Result::is_err)
-            && let Some(indented) = Indented::of(text)
+            && let Some(indented) = IndentedCopy::of(text)
         {
             documents.clear();
-            let reader = Reader::new(start, &indented.text, MAX_NODES);
+            let reader = DocumentReader::new(start, &indented.text, MAX_NODES, false);
             read_part(reader, &mut documents);
             for document in &mut documents {
                 match document {
                     Ok(document) => {
-                        document.tree.relocate(|span| indented.original(span));
+                        for node in &mut document.tree {
+                            node.span.start = indented.position(node.span.start);
+                            node.span.end = indented.position(node.span.end);
+                        }
                         for fault in &mut document.overwritten {
                             fault.at = indented.position(fault.at);
                         }
@@ -110,7 +117,7 @@ pub fn template_hint(text: &str) -> Option<&'static str> {
     }
 }
 
-fn read_part(reader: Reader<'_>, documents: &mut Vec<Result<Document, YamlFault>>) {
+fn read_part(reader: DocumentReader<'_>, documents: &mut Vec<Result<Document, YamlFault>>) {
     for tree in reader {
         documents.push(tree.and_then(|tree| {
             let (value, overwritten) = value::of(&tree)?;
@@ -137,7 +144,7 @@ fn json_parts(text: &str) -> Option<Vec<(Position, &str)>> {
         object.ok()?;
         let part = text.get(start.offset..stream.byte_offset())?;
         parts.push((start, part));
-        start = start.after(part);
+        start = start.end_of(part);
     }
     Some(parts)
 }

@@ -1,7 +1,8 @@
 //! The place of a value in a text.
 
 use super::position::Span;
-use super::tree::{Content, Tree, TreeNode, TreeNodeId};
+use super::scalar::Scalar;
+use super::tree::{self, NodeContent, Tree, TreeNode, TreeNodeId};
 
 /// The place to underline for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -14,7 +15,7 @@ pub struct YamlPlace {
 
 /// The place of the value at `pointer`, or of the nearest ancestor that is written.
 pub(super) fn find(tree: &Tree, pointer: &str) -> YamlPlace {
-    let mut at = tree.root();
+    let mut at = tree.first();
     let mut span = at.map(|root| shown(tree, root, None)).unwrap_or_default();
     for step in pointer.split('/').skip(1) {
         // In the order of RFC 6901, so that "~01" becomes "~1" and not "/".
@@ -22,8 +23,8 @@ pub(super) fn find(tree: &Tree, pointer: &str) -> YamlPlace {
         let Some((leading, value)) = at.and_then(|node| child(tree, node, &key)) else {
             return YamlPlace { span, exact: false };
         };
-        at = tree.get(value);
-        let leading = leading.and_then(|key| tree.get(key));
+        at = tree::node(tree, value);
+        let leading = leading.and_then(|key| tree::node(tree, key));
         span = at.map_or(span, |node| shown(tree, node, leading));
     }
     YamlPlace { span, exact: true }
@@ -32,13 +33,13 @@ pub(super) fn find(tree: &Tree, pointer: &str) -> YamlPlace {
 /// A scalar is shown itself; of a list or mapping the key that leads to it, or its beginning.
 fn shown(tree: &Tree, node: &TreeNode, key: Option<&TreeNode>) -> Span {
     let first_key = || match &node.content {
-        Content::Mapping(entries) => tree.get(entries.first()?.0),
+        NodeContent::Mapping(entries) => tree::node(tree, entries.first()?.0),
         _ => None,
     };
     match (&node.content, key.or_else(first_key)) {
-        (Content::Scalar(_), _) if node.span.start != node.span.end => node.span,
+        (NodeContent::Scalar(_), _) if node.span.start != node.span.end => node.span,
         (_, Some(key)) => key.span,
-        (Content::Scalar(_), None) => node.span,
+        (NodeContent::Scalar(_), None) => node.span,
         (_, None) => Span {
             start: node.span.start,
             end: node.span.start,
@@ -48,12 +49,12 @@ fn shown(tree: &Tree, node: &TreeNode, key: Option<&TreeNode>) -> Span {
 
 /// The key (in a mapping) and the value one step down.
 fn child(tree: &Tree, node: &TreeNode, step: &str) -> Option<(Option<TreeNodeId>, TreeNodeId)> {
-    match &tree.resolved(node)?.content {
-        Content::Sequence(items) => Some((None, *items.get(step.parse::<usize>().ok()?)?)),
-        Content::Mapping(entries) => {
+    match &tree::resolved(tree, node)?.content {
+        NodeContent::Sequence(items) => Some((None, *items.get(step.parse::<usize>().ok()?)?)),
+        NodeContent::Mapping(entries) => {
             entry(tree, entries, step).map(|(key, value)| (Some(key), value))
         }
-        Content::Scalar(_) | Content::Alias(_) => None,
+        NodeContent::Scalar(_) | NodeContent::Alias(_) => None,
     }
 }
 
@@ -64,11 +65,12 @@ fn entry(
     step: &str,
 ) -> Option<(TreeNodeId, TreeNodeId)> {
     entries.iter().rev().find_map(|(key, value)| {
-        let Content::Scalar(scalar) = &tree.resolved(tree.get(*key)?)?.content else {
+        let NodeContent::Scalar(scalar) = &tree::resolved(tree, tree::node(tree, *key)?)?.content
+        else {
             return None;
         };
-        if scalar.is_merge() {
-            return merged(tree, tree.get(*value)?, step);
+        if *scalar == Scalar::Merge {
+            return merged(tree, tree::node(tree, *value)?, step);
         }
         (scalar.key().as_deref() == Some(step)).then_some((*key, *value))
     })
@@ -76,11 +78,11 @@ fn entry(
 
 /// The entry that a `<<` brings; of several mappings the first that has it.
 fn merged(tree: &Tree, source: &TreeNode, step: &str) -> Option<(TreeNodeId, TreeNodeId)> {
-    match &tree.resolved(source)?.content {
-        Content::Mapping(entries) => entry(tree, entries, step),
-        Content::Sequence(items) => items
+    match &tree::resolved(tree, source)?.content {
+        NodeContent::Mapping(entries) => entry(tree, entries, step),
+        NodeContent::Sequence(items) => items
             .iter()
-            .find_map(|item| merged(tree, tree.get(*item)?, step)),
-        Content::Scalar(_) | Content::Alias(_) => None,
+            .find_map(|item| merged(tree, tree::node(tree, *item)?, step)),
+        NodeContent::Scalar(_) | NodeContent::Alias(_) => None,
     }
 }

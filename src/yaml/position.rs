@@ -24,7 +24,7 @@ impl Default for Position {
 
 impl Position {
     /// The point behind `text` that begins here.
-    pub(crate) fn after(self, text: &str) -> Self {
+    pub(crate) fn end_of(self, text: &str) -> Self {
         let breaks = text.bytes().filter(|byte| *byte == b'\n').count();
         let last = text.rsplit('\n').next().unwrap_or_default();
         let column = if breaks == 0 { self.column } else { 1 };
@@ -32,19 +32,6 @@ impl Position {
             offset: self.offset + text.len(),
             line: self.line + breaks,
             column: column + last.chars().count(),
-        }
-    }
-
-    /// The point that is this one when counted from `start`.
-    pub(super) fn counted_from(self, start: Self) -> Self {
-        Self {
-            offset: start.offset + self.offset,
-            line: start.line + self.line - 1,
-            column: if self.line == 1 {
-                start.column + self.column - 1
-            } else {
-                self.column
-            },
         }
     }
 }

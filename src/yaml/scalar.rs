@@ -19,10 +19,6 @@ pub(super) enum Scalar {
 }
 
 impl Scalar {
-    pub(super) fn is_merge(&self) -> bool {
-        *self == Self::Merge
-    }
-
     /// The key of a mapping; `None` for null, which JSON has no key for.
     pub(super) fn key(&self) -> Option<Cow<'_, str>> {
         Some(match self {
@@ -91,20 +87,20 @@ pub(super) enum TagType {
     Timestamp,
 }
 
-/// Reads an unquoted (or tagged) word; `None` if it is not of the wanted type.
-pub(super) fn resolve(word: &str, wanted: TagType) -> Option<Scalar> {
+/// Reads an unquoted (or tagged) word; `None` if it is not of the expected type.
+pub(super) fn resolve(word: &str, expected: TagType) -> Option<Scalar> {
     let text = || Scalar::Text(word.to_owned());
-    if wanted == TagType::Text {
+    if expected == TagType::Text {
         return Some(text());
     }
-    let found = plain(word, wanted).unwrap_or_else(text);
-    match (wanted, found) {
-        (TagType::Any, found)
-        | (TagType::Bool, found @ Scalar::Bool(_))
-        | (TagType::Int, found @ (Scalar::Int(_) | Scalar::Uint(_)))
-        | (TagType::Float, found @ Scalar::Float(_))
-        | (TagType::Null, found @ Scalar::Null)
-        | (TagType::Timestamp, found @ Scalar::Text(_)) => Some(found),
+    let scalar = plain(word, expected).unwrap_or_else(text);
+    match (expected, scalar) {
+        (TagType::Any, scalar)
+        | (TagType::Bool, scalar @ Scalar::Bool(_))
+        | (TagType::Int, scalar @ (Scalar::Int(_) | Scalar::Uint(_)))
+        | (TagType::Float, scalar @ Scalar::Float(_))
+        | (TagType::Null, scalar @ Scalar::Null)
+        | (TagType::Timestamp, scalar @ Scalar::Text(_)) => Some(scalar),
         #[allow(clippy::cast_precision_loss)] // that is what the tag asks for
         (TagType::Float, Scalar::Int(value)) => Some(Scalar::Float(value as f64)),
         _ => None,
@@ -112,12 +108,12 @@ pub(super) fn resolve(word: &str, wanted: TagType) -> Option<Scalar> {
 }
 
 /// The value of `word` if it is not text.
-fn plain(word: &str, wanted: TagType) -> Option<Scalar> {
+fn plain(word: &str, expected: TagType) -> Option<Scalar> {
     if let Some(scalar) = named(word) {
         return Some(scalar);
     }
     // Four digits and a hyphen: nothing else than a date begins so, and dates stay text.
-    let is_date = matches!(wanted, TagType::Any | TagType::Timestamp)
+    let is_date = matches!(expected, TagType::Any | TagType::Timestamp)
         && word.as_bytes().get(4) == Some(&b'-')
         && word.bytes().take(4).all(|byte| byte.is_ascii_digit());
     let digits = word.replace('_', "");
@@ -153,7 +149,21 @@ fn integer(word: &str) -> Option<Scalar> {
         b'+' => ("", word.get(1..)?),
         _ => ("", word),
     };
-    let (base, digits) = base(digits);
+    // A leading zero alone means octal, as in YAML 1.1.
+    let prefixes = [
+        ("0x", 16),
+        ("0X", 16),
+        ("0o", 8),
+        ("0O", 8),
+        ("0b", 2),
+        ("0B", 2),
+        ("0", 8),
+    ];
+    let mut with_prefix = prefixes.into_iter().filter_map(|(prefix, base)| {
+        let rest = digits.strip_prefix(prefix)?;
+        (!rest.is_empty()).then_some((base, rest))
+    });
+    let (base, digits) = with_prefix.next().unwrap_or((10, digits));
     if !digits.starts_with(|first: char| first.is_digit(base)) {
         return None; // from_str_radix takes a second sign
     }
@@ -164,26 +174,6 @@ fn integer(word: &str) -> Option<Scalar> {
     let signed = word.starts_with(['-', '+']);
     let value = u64::from_str_radix(digits, base).ok().filter(|_| !signed)?;
     Some(Scalar::Uint(value))
-}
-
-/// The base that a prefix gives; a leading zero alone means octal.
-fn base(digits: &str) -> (u32, &str) {
-    let prefixes = [
-        ("0x", 16),
-        ("0X", 16),
-        ("0o", 8),
-        ("0O", 8),
-        ("0b", 2),
-        ("0B", 2),
-        ("0", 8),
-    ];
-    prefixes
-        .into_iter()
-        .find_map(|(prefix, base)| {
-            let rest = digits.strip_prefix(prefix)?;
-            (!rest.is_empty()).then_some((base, rest))
-        })
-        .unwrap_or((10, digits))
 }
 
 /// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`, finite; `word` is as written.
@@ -325,7 +315,7 @@ mod tests {
     #[test]
     fn words_mean_what_they_mean_to_kubectl() {
         for (word, value) in table() {
-            let scalar = resolve(word, TagType::Any).expect("any type is wanted");
+            let scalar = resolve(word, TagType::Any).expect("any type is expected");
             assert_eq!(scalar.value(), Some(value), "{word:?}");
         }
     }
@@ -342,7 +332,7 @@ mod tests {
             ("-0", "0"),
             ("2001-01-01", "2001-01-01"),
         ] {
-            let scalar = resolve(word, TagType::Any).expect("any type is wanted");
+            let scalar = resolve(word, TagType::Any).expect("any type is expected");
             assert_eq!(scalar.key().as_deref(), Some(key), "{word:?}");
         }
         assert_eq!(
@@ -354,7 +344,7 @@ mod tests {
     #[test]
     fn json_has_no_infinities() {
         for word in [".inf", "-.Inf", "+.INF", ".NaN"] {
-            let scalar = resolve(word, TagType::Any).expect("any type is wanted");
+            let scalar = resolve(word, TagType::Any).expect("any type is expected");
             assert_eq!(scalar.value(), None, "{word}");
         }
     }

@@ -15,7 +15,7 @@ pub(super) fn between(
 ) -> Option<YamlFault> {
     let mut offset = gap.start;
     for line in text.get(gap)?.split_inclusive('\n') {
-        let at = || begin.after(text.get(..offset).unwrap_or_default());
+        let at = || begin.end_of(text.get(..offset).unwrap_or_default());
         if line.starts_with('%') {
             let reason = "kubectl reads no YAML directives (%)";
             return Some(YamlFault::new(at(), reason, "remove the line"));
@@ -32,7 +32,7 @@ pub(super) fn separator(begin: Position, text: &str, offset: usize) -> Option<Ya
     if beside.is_empty() || beside.starts_with('#') {
         return None;
     }
-    let at = begin.after(text.get(..offset)?);
+    let at = begin.end_of(text.get(..offset)?);
     let reason = "kubectl takes nothing beside the separator --- but a comment";
     Some(YamlFault::new(
         at,
@@ -58,14 +58,14 @@ pub(super) fn tab(
     covered.sort_unstable_by_key(|range| range.start);
     let mut covered = covered.into_iter().peekable();
     let mut end = 0;
-    let found = first.into_iter().chain(later).find(|at| {
+    let offset = first.into_iter().chain(later).find(|at| {
         while let Some(range) = covered.next_if(|range| range.start <= *at) {
             end = end.max(range.end);
         }
         *at >= end
     })?;
     let reason = "kubectl takes no line that begins with a tab";
-    let at = begin.after(text.get(..found)?);
+    let at = begin.end_of(text.get(..offset)?);
     Some(YamlFault::new(at, reason, "indent with blanks"))
 }
 

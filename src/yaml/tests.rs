@@ -280,7 +280,8 @@ fn many_lines_with_tabs_and_many_faulty_documents_are_read_in_one_go() {
 
 #[test]
 fn the_number_of_values_is_bounded_over_all_documents() {
-    let trees = |limit| Reader::new(Position::default(), "[1, 2]\n---\n[3, 4]\n", limit);
+    let text = "[1, 2]\n---\n[3, 4]\n";
+    let trees = |limit| DocumentReader::new(Position::default(), text, limit, false);
     assert!(trees(6).all(|tree| tree.is_ok()));
     let read: Vec<bool> = trees(5).map(|tree| tree.is_ok()).collect();
     assert_eq!(read, [true, false]);

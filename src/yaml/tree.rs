@@ -10,13 +10,12 @@ use super::position::{Position, Span};
 use super::scalar::{Scalar, TagType, resolve};
 use super::strict;
 
-/// A node's number in its [`Tree`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TreeNodeId(u32);
+/// A node's number in its [`Tree`]; of 32 bits, because a document may have two million nodes.
+pub(super) type TreeNodeId = u32;
 
 /// The content of a node.
 #[derive(Debug)]
-pub(super) enum Content {
+pub(super) enum NodeContent {
     Scalar(Scalar),
     Sequence(Vec<TreeNodeId>),
     Mapping(Vec<(TreeNodeId, TreeNodeId)>),
@@ -27,38 +26,22 @@ pub(super) enum Content {
 #[derive(Debug)]
 pub(super) struct TreeNode {
     pub(super) span: Span,
-    pub(super) content: Content,
+    pub(super) content: NodeContent,
 }
 
-/// A document as written.
-#[derive(Debug, Default)]
-pub(super) struct Tree {
-    nodes: Vec<TreeNode>,
+/// A document as written: its nodes, the first of which is its root; none for a document without any.
+pub(super) type Tree = Vec<TreeNode>;
+
+/// The node of that number.
+pub(super) fn node(tree: &Tree, id: TreeNodeId) -> Option<&TreeNode> {
+    tree.get(id as usize)
 }
 
-impl Tree {
-    /// The first node; `None` for a document without any.
-    pub(super) fn root(&self) -> Option<&TreeNode> {
-        self.nodes.first()
-    }
-
-    pub(super) fn get(&self, id: TreeNodeId) -> Option<&TreeNode> {
-        self.nodes.get(id.0 as usize)
-    }
-
-    /// Moves every node to another place.
-    pub(super) fn relocate(&mut self, place: impl Fn(Span) -> Span) {
-        for node in &mut self.nodes {
-            node.span = place(node.span);
-        }
-    }
-
-    /// The target of an alias, else the node itself.
-    pub(super) fn resolved<'a>(&'a self, node: &'a TreeNode) -> Option<&'a TreeNode> {
-        match node.content {
-            Content::Alias(target) => self.get(target),
-            _ => Some(node),
-        }
+/// The target of an alias, else the node itself.
+pub(super) fn resolved<'a>(tree: &'a Tree, of: &'a TreeNode) -> Option<&'a TreeNode> {
+    match of.content {
+        NodeContent::Alias(target) => node(tree, target),
+        _ => Some(of),
     }
 }
 
@@ -67,38 +50,33 @@ impl Tree {
 pub(super) const MAX_NODES: usize = 2_000_000;
 
 /// Reads one document after the other.
-pub(super) struct Reader<'a> {
+pub(super) struct DocumentReader<'a> {
     parser: Parser<'a, StrInput<'a>>,
     text: &'a str,
     start: Position,
     /// The number of nodes that may still come.
-    left: usize,
+    remaining: usize,
     /// The end of the document before this, in the text.
-    ended: usize,
+    previous_end: usize,
     /// The text is JSON, of which kubectl's YAML reader sees nothing.
     lenient: bool,
     done: bool,
 }
 
-impl<'a> Reader<'a> {
-    /// `start` is where `text` begins in the file; `limit` bounds the nodes of all its documents.
-    pub(super) fn new(start: Position, text: &'a str, limit: usize) -> Self {
+impl<'a> DocumentReader<'a> {
+    /// `start` is where `text` begins in the file; `limit` bounds the nodes of all its documents. A `lenient` one
+    /// accepts what YAML allows, even if kubectl does not.
+    pub(super) fn new(start: Position, text: &'a str, limit: usize, lenient: bool) -> Self {
         let options = granit_parser::options! { emit_comments: false, emit_anchor_events: true };
         Self {
             parser: Parser::new_from_str_with_options(text, options),
             text,
             start,
-            left: limit,
-            ended: 0,
-            lenient: false,
+            remaining: limit,
+            previous_end: 0,
+            lenient,
             done: false,
         }
-    }
-
-    /// Accepts what YAML allows, even if kubectl does not.
-    pub(super) fn lenient(mut self) -> Self {
-        self.lenient = true;
-        self
     }
 
     /// The offset in the text of a point of the file.
@@ -106,27 +84,15 @@ impl<'a> Reader<'a> {
         at.offset.saturating_sub(self.start.offset)
     }
 
-    /// The fault of a document's beginning, which is at `span`.
-    fn beginning(&self, span: Span) -> Option<YamlFault> {
-        let at = self.offset(span.start);
-        strict::between(self.start, self.text, self.ended..at)
-            .or_else(|| strict::separator(self.start, self.text, at))
-            .filter(|_| !self.lenient)
-    }
-
+    /// The point of the file at which the parser stands at `marker` of the text.
     fn locate(&self, marker: Marker) -> Position {
+        let (start, line) = (self.start, marker.line().max(1));
+        // The text may begin in the middle of a line, whose columns then count from there.
+        let first_column = if line == 1 { start.column } else { 1 };
         Position {
-            offset: marker.byte_offset().unwrap_or_default(),
-            line: marker.line().max(1),
-            column: marker.col() + 1,
-        }
-        .counted_from(self.start)
-    }
-
-    fn span(&self, span: granit_parser::Span) -> Span {
-        Span {
-            start: self.locate(span.start),
-            end: self.locate(span.end),
+            offset: start.offset + marker.byte_offset().unwrap_or_default(),
+            line: start.line + line - 1,
+            column: first_column + marker.col(),
         }
     }
 
@@ -134,7 +100,10 @@ impl<'a> Reader<'a> {
     fn event(&mut self) -> Result<Option<(Event<'a>, Span)>, YamlFault> {
         match self.parser.next_event() {
             None => Ok(None),
-            Some(Ok((event, span))) => Ok(Some((event, self.span(span)))),
+            Some(Ok((event, span))) => {
+                let (start, end) = (self.locate(span.start), self.locate(span.end));
+                Ok(Some((event, Span { start, end })))
+            }
             Some(Err(error)) => Err(YamlFault::syntax(
                 self.locate(*error.marker()),
                 error.info(),
@@ -147,34 +116,40 @@ impl<'a> Reader<'a> {
         let mut builder = Builder::default();
         while let Some((event, span)) = self.event()? {
             if matches!(event, Event::DocumentEnd) {
-                let part = self.ended..self.offset(span.end);
-                self.ended = part.end;
+                let part = self.previous_end..self.offset(span.end);
+                self.previous_end = part.end;
                 match strict::tab(self.start, self.text, part, &builder.covered) {
                     Some(fault) if !self.lenient => return Err(fault),
                     _ => break,
                 }
             }
             builder.take(event, span)?;
-            if builder.tree.nodes.len() > self.left {
+            // Counted while the text is read, because a tree takes many times the memory of its text.
+            if builder.tree.len() > self.remaining {
                 let reason = "there are more values than any manifest has";
                 return Err(YamlFault::new(span.start, reason, "split the file"));
             }
         }
-        self.left -= builder.tree.nodes.len();
+        self.remaining -= builder.tree.len();
         Ok(builder.tree)
     }
 }
 
-impl Iterator for Reader<'_> {
+impl Iterator for DocumentReader<'_> {
     type Item = Result<Tree, YamlFault>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.done {
             let document = match self.event() {
-                Ok(Some((Event::DocumentStart(..), span))) => match self.beginning(span) {
-                    Some(fault) => Err(fault),
-                    None => self.document(),
-                },
+                Ok(Some((Event::DocumentStart(..), span))) => {
+                    let (start, at) = (self.start, self.offset(span.start));
+                    let fault = strict::between(start, self.text, self.previous_end..at)
+                        .or_else(|| strict::separator(start, self.text, at));
+                    match fault {
+                        Some(fault) if !self.lenient => Err(fault),
+                        _ => self.document(),
+                    }
+                }
                 Ok(Some(_)) => continue,
                 Ok(None) => break,
                 Err(fault) => Err(fault),
@@ -209,15 +184,22 @@ impl Builder {
                 if span.start.line != span.end.line {
                     self.covered.push(span.start.offset..span.end.offset);
                 }
-                self.add(Content::Scalar(scalar), span, anchor);
+                self.add(NodeContent::Scalar(scalar), span, anchor);
             }
             Event::SequenceStart(style, anchor, _) => {
-                self.open(Content::Sequence(Vec::new()), (span, style), anchor);
+                self.open(NodeContent::Sequence(Vec::new()), (span, style), anchor);
             }
             Event::MappingStart(style, anchor, _) => {
-                self.open(Content::Mapping(Vec::new()), (span, style), anchor);
+                self.open(NodeContent::Mapping(Vec::new()), (span, style), anchor);
             }
-            Event::SequenceEnd | Event::MappingEnd => self.close(span),
+            Event::SequenceEnd | Event::MappingEnd => {
+                self.open.pop();
+                let (depth, began) = &mut self.flow;
+                if *depth == 1 {
+                    self.covered.push(*began..span.end.offset);
+                }
+                *depth = depth.saturating_sub(1);
+            }
             Event::Anchor(_, name) => {
                 if let Some(fault) = strict::anchor(span.start, &name) {
                     return Err(fault);
@@ -227,14 +209,14 @@ impl Builder {
                 let Some(target) = self.anchors.get(&anchor) else {
                     return Err(YamlFault::syntax(span.start, "an alias without its anchor"));
                 };
-                self.add(Content::Alias(*target), span, 0);
+                self.add(NodeContent::Alias(*target), span, 0);
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn open(&mut self, content: Content, (span, style): (Span, StructureStyle), anchor: usize) {
+    fn open(&mut self, content: NodeContent, (span, style): (Span, StructureStyle), anchor: usize) {
         let id = self.add(content, span, anchor);
         self.open.push((id, None));
         match &mut self.flow {
@@ -248,43 +230,27 @@ impl Builder {
         }
     }
 
-    fn close(&mut self, span: Span) {
-        self.open.pop();
-        let (depth, began) = &mut self.flow;
-        if *depth == 1 {
-            self.covered.push(*began..span.end.offset);
-        }
-        *depth = depth.saturating_sub(1);
-    }
-
-    fn add(&mut self, content: Content, span: Span, anchor: usize) -> TreeNodeId {
+    fn add(&mut self, content: NodeContent, span: Span, anchor: usize) -> TreeNodeId {
         // MAX_NODES is far below u32::MAX.
-        let id = TreeNodeId(u32::try_from(self.tree.nodes.len()).unwrap_or(u32::MAX));
-        self.tree.nodes.push(TreeNode { span, content });
+        let id = TreeNodeId::try_from(self.tree.len()).unwrap_or(TreeNodeId::MAX);
+        self.tree.push(TreeNode { span, content });
+        // The parser numbers anchors from 1.
         if anchor != 0 {
             self.anchors.insert(anchor, id);
         }
-        self.attach(id);
-        id
-    }
-
-    fn attach(&mut self, id: TreeNodeId) {
-        let Some((parent, key)) = self.open.last_mut() else {
-            return;
-        };
-        match self
-            .tree
-            .nodes
-            .get_mut(parent.0 as usize)
-            .map(|node| &mut node.content)
+        if let Some((parent, key)) = self.open.last_mut()
+            && let Some(parent) = self.tree.get_mut(*parent as usize)
         {
-            Some(Content::Sequence(items)) => items.push(id),
-            Some(Content::Mapping(entries)) => match key.take() {
-                Some(key) => entries.push((key, id)),
-                None => *key = Some(id),
-            },
-            _ => {}
+            match &mut parent.content {
+                NodeContent::Sequence(items) => items.push(id),
+                NodeContent::Mapping(entries) => match key.take() {
+                    Some(key) => entries.push((key, id)),
+                    None => *key = Some(id),
+                },
+                _ => {}
+            }
         }
+        id
     }
 }
 
@@ -296,12 +262,18 @@ fn scalar(
     tag: Option<&Tag>,
     span: Span,
 ) -> Result<Scalar, YamlFault> {
-    let wanted = match tag {
-        Some(tag) => wanted(tag),
-        None if style == ScalarStyle::Plain => TagType::Any,
-        None => TagType::Text,
+    let name = tag.and_then(|tag| tag.suffix_in_namespace("tag:yaml.org,2002:"));
+    let expected = match name.as_deref() {
+        Some("bool") => TagType::Bool,
+        Some("int") => TagType::Int,
+        Some("float") => TagType::Float,
+        Some("null") => TagType::Null,
+        Some("timestamp") => TagType::Timestamp,
+        None if tag.is_none() && style == ScalarStyle::Plain => TagType::Any,
+        // A custom tag is kept as text.
+        _ => TagType::Text,
     };
-    resolve(text, wanted).ok_or_else(|| {
+    resolve(text, expected).ok_or_else(|| {
         let tag = tag.map(Tag::original).unwrap_or_default();
         let shown = crate::text::shown_text(text);
         let remedy = "remove the tag or write a value of its type";
@@ -311,17 +283,4 @@ fn scalar(
             remedy,
         )
     })
-}
-
-fn wanted(tag: &Tag) -> TagType {
-    let namespaced = tag.suffix_in_namespace("tag:yaml.org,2002:");
-    match namespaced.as_deref() {
-        Some("bool") => TagType::Bool,
-        Some("int") => TagType::Int,
-        Some("float") => TagType::Float,
-        Some("null") => TagType::Null,
-        Some("timestamp") => TagType::Timestamp,
-        // A custom tag is kept as text.
-        _ => TagType::Text,
-    }
 }

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::fault::{MAX_BYTES, YamlFault};
-use super::tree::{Content, Tree, TreeNode, TreeNodeId};
+use super::scalar::Scalar;
+use super::tree::{self, NodeContent, Tree, TreeNode, TreeNodeId};
 
 /// Deepest nesting, aliases followed; the API server itself stops at less than that.
 const MAX_DEPTH: usize = 512;
@@ -23,7 +24,7 @@ pub(super) fn of(tree: &Tree) -> Result<(Value, Vec<YamlFault>), YamlFault> {
         copied: 0,
         overwritten: Vec::new(),
     };
-    let value = match tree.root() {
+    let value = match tree.first() {
         Some(root) => expander.value(root)?,
         None => Value::Null,
     };
@@ -46,7 +47,7 @@ impl Expander<'_> {
     fn value(&mut self, node: &TreeNode) -> Result<Value, YamlFault> {
         self.enter(node)?;
         let value = match &node.content {
-            Content::Scalar(scalar) => scalar.value().ok_or_else(|| {
+            NodeContent::Scalar(scalar) => scalar.value().ok_or_else(|| {
                 let reason = "JSON has no infinite and no undefined numbers";
                 YamlFault::new(
                     node.span.start,
@@ -54,9 +55,9 @@ impl Expander<'_> {
                     "write a finite number or a text in quotes",
                 )
             }),
-            Content::Sequence(items) => items.iter().map(|item| self.item(*item)).collect(),
-            Content::Mapping(entries) => self.mapping(entries).map(Value::Object),
-            Content::Alias(target) => self.alias(node, *target, Self::value),
+            NodeContent::Sequence(items) => items.iter().map(|item| self.item(*item)).collect(),
+            NodeContent::Mapping(entries) => self.mapping(entries).map(Value::Object),
+            NodeContent::Alias(target) => self.alias(node, *target, Self::value),
         };
         self.depth -= 1;
         value
@@ -74,7 +75,7 @@ impl Expander<'_> {
             return Ok(());
         }
         self.aliased += 1;
-        if let Content::Scalar(super::scalar::Scalar::Text(text)) = &node.content {
+        if let NodeContent::Scalar(Scalar::Text(text)) = &node.content {
             self.copied += text.len();
         }
         if self.aliased > MAX_ALIASED || self.copied > MAX_BYTES {
@@ -89,7 +90,7 @@ impl Expander<'_> {
     }
 
     fn item(&mut self, id: TreeNodeId) -> Result<Value, YamlFault> {
-        match self.tree.get(id) {
+        match tree::node(self.tree, id) {
             Some(node) => self.value(node),
             None => Ok(Value::Null),
         }
@@ -103,7 +104,8 @@ impl Expander<'_> {
         then: impl FnOnce(&mut Self, &TreeNode) -> Result<T, YamlFault>,
     ) -> Result<T, YamlFault> {
         let tree = self.tree;
-        let Some(anchored) = tree.get(target).filter(|_| !self.inside.contains(&target)) else {
+        let Some(anchored) = tree::node(tree, target).filter(|_| !self.inside.contains(&target))
+        else {
             let reason = "the alias (*) stands inside of what it stands for";
             return Err(YamlFault::new(
                 node.span.start,
@@ -124,7 +126,7 @@ impl Expander<'_> {
         let mut map = Map::with_capacity(entries.len());
         let mut written: HashMap<String, usize> = HashMap::new();
         for (key, value) in entries {
-            let Some(key) = self.tree.get(*key) else {
+            let Some(key) = tree::node(self.tree, *key) else {
                 continue;
             };
             match self.key(key)? {
@@ -144,6 +146,7 @@ impl Expander<'_> {
                         let fault = YamlFault::new(key.span.start, reason, remedy);
                         self.overwritten.push(fault);
                     }
+                    // As in kubectl, the last value stays.
                     map.insert(name, value);
                 }
             }
@@ -153,7 +156,8 @@ impl Expander<'_> {
 
     /// The key as text; `None` for `<<`.
     fn key(&mut self, node: &TreeNode) -> Result<Option<String>, YamlFault> {
-        let Some(Content::Scalar(scalar)) = self.tree.resolved(node).map(|node| &node.content)
+        let Some(NodeContent::Scalar(scalar)) =
+            tree::resolved(self.tree, node).map(|node| &node.content)
         else {
             let reason = "a key cannot be a list or a mapping";
             return Err(YamlFault::new(
@@ -162,7 +166,7 @@ impl Expander<'_> {
                 "write a text, in quotes if need be",
             ));
         };
-        if scalar.is_merge() && matches!(node.content, Content::Scalar(_)) {
+        if *scalar == Scalar::Merge && matches!(node.content, NodeContent::Scalar(_)) {
             return Ok(None);
         }
         scalar
@@ -180,22 +184,22 @@ impl Expander<'_> {
 
     /// Brings the entries of what `<<` names; like kubectl, over those written before it.
     fn merge(&mut self, source: TreeNodeId, map: &mut Map<String, Value>) -> Result<(), YamlFault> {
-        let Some(node) = self.tree.get(source) else {
+        let Some(node) = tree::node(self.tree, source) else {
             return Ok(());
         };
         let sources = match &node.content {
-            Content::Sequence(items) => items.as_slice(),
+            NodeContent::Sequence(items) => items.as_slice(),
             _ => std::slice::from_ref(&source),
         };
         // Of several mappings the first that has a key wins.
         for source in sources
             .iter()
             .rev()
-            .filter_map(|source| self.tree.get(*source))
+            .filter_map(|source| tree::node(self.tree, *source))
         {
-            let target = self.tree.resolved(source);
+            let target = tree::resolved(self.tree, source);
             let is_mapping =
-                target.is_some_and(|target| matches!(target.content, Content::Mapping(_)));
+                target.is_some_and(|target| matches!(target.content, NodeContent::Mapping(_)));
             let merged = is_mapping.then(|| self.value(source)).transpose()?;
             let Some(Value::Object(merged)) = merged else {
                 let reason = "<< takes a mapping or a list of mappings";

@@ -126,6 +126,7 @@ fn word(text: &str) -> String {
         && !text.ends_with([' ', ':'])
         && !text.contains(": ")
         && !text.contains(" #");
+    // Readers of YAML 1.1 take yes, no, on and off for booleans and 010 for eight; such words need quotes.
     if is_bare && matches!(resolve(text, TagType::Any), Some(Scalar::Text(_))) {
         return text.to_owned();
     }

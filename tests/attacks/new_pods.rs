@@ -8,7 +8,6 @@ use axum::http::{Request, Response, StatusCode, header};
 use rayfit::admission::AdmissionLimits;
 use rayfit::apiserver::ApiServer;
 use rayfit::server::home_cluster::HomeCluster;
-use rayfit::server::owners::Owners;
 use rayfit::telemetry::logs::{self, LogFormat};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -29,7 +28,7 @@ fn now() -> f64 {
 }
 
 fn serving(api: ApiServer) -> Server {
-    let owners = Owners(Arc::new(HomeCluster::of(api)));
+    let owners = HomeCluster::of(api);
     with_owners(Arc::new(owners), AdmissionLimits::default())
 }
 

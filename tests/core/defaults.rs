@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use k8s_openapi::jiff::Timestamp;
 use proptest::prelude::*;
-use rayfit::defaults::{self, DEFAULTS, Defaulted};
+use rayfit::defaults::{self, DEFAULTS, DefaultPatch};
 use rayfit::facts::Facts;
 use rayfit::judge::judge;
 use rayfit::policy::{Limit, Policies, Settings};
@@ -18,11 +18,11 @@ use serde_json::{Value, json};
 
 fn settings() -> Settings {
     let mut settings = Settings::default();
-    settings.defaults.head_takes_no_work = true;
+    settings.defaults.head_takes_no_work = Some(true);
     settings
 }
 
-fn draft(object: &Value, old: Option<&Value>, settings: &Settings) -> Defaulted {
+fn draft(object: &Value, old: Option<&Value>, settings: &Settings) -> DefaultPatch {
     let old = old.map(|old| RayObject::parse(old).expect("a Ray object"));
     defaults::patch(
         &RayObject::parse(object).expect("a Ray object"),
@@ -56,7 +56,7 @@ fn ray_cluster(text: &str) -> Value {
 fn every_default_turns_its_example_into_what_it_says() {
     for default in DEFAULTS {
         let mut settings = Settings::default();
-        settings.defaults.head_takes_no_work = default.id.0 == 8;
+        settings.defaults.head_takes_no_work = Some(default.id.0 == 8);
         settings.reconcile.written.mode = (default.id.0 == 7).then_some(ReconcileMode::Central);
         let result = stored(
             &ray_cluster(default.page.manifest("Before")),
@@ -89,7 +89,7 @@ fn nothing_is_filled_in_that_another_policy_denies() {
     settings.reconcile.written.mode = Some(ReconcileMode::Central);
     settings.allowed_modes = vec![ReconcileMode::Ray];
     let (most, policy) = (30, "cheap".into());
-    settings.limits.idle_timeout_seconds = Some(Limit { most, policy });
+    settings.limits.max_idle_timeout_seconds = Some(Limit { most, policy });
     let cluster = ray_cluster("{metadata: {}, spec: {enableInTreeAutoscaling: true}}");
     let result = stored(&cluster, None, &settings);
     assert_eq!(result["metadata"], json!({}));

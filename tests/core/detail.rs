@@ -60,7 +60,7 @@ fn whole_answer(webhook: Webhook, body: &str, policy: &EffectivePolicy) -> Strin
         facts, settings, ..
     } = policy;
     let decision = match webhook {
-        Webhook::Validate => decide::Decision::Judged(judge::judge(
+        Webhook::Validate => decide::ReviewDecision::Judged(judge::judge(
             &object,
             old.as_ref(),
             Some("alice"),
@@ -68,7 +68,7 @@ fn whole_answer(webhook: Webhook, body: &str, policy: &EffectivePolicy) -> Strin
             settings,
         )),
         Webhook::Mutate => {
-            decide::Decision::Defaulted(defaults::patch(&object, old.as_ref(), settings))
+            decide::ReviewDecision::Defaulted(defaults::patch(&object, old.as_ref(), settings))
         }
     };
     String::from_utf8(response::render(&review, &decision).unwrap()).unwrap()
@@ -80,7 +80,7 @@ fn check(object: &Value, old: Option<&Value>, facts: Facts) {
         facts,
         ..EffectivePolicy::default()
     };
-    policy.settings.defaults.head_takes_no_work = true;
+    policy.settings.defaults.head_takes_no_work = Some(true);
     for webhook in [Webhook::Validate, Webhook::Mutate] {
         assert_eq!(
             answer(webhook, &body, &policy),

@@ -261,12 +261,12 @@ fn limited() -> Settings {
     }
     let mut settings = Settings {
         limits: Limits {
-            workers_per_cluster: Some(limit(2)),
-            workers_per_group: Some(limit(2)),
-            cpu_per_pod: Some(limit(Quantity::from_units(2))),
-            gpus_per_cluster: Some(limit(2)),
-            idle_timeout_seconds: Some(limit(60)),
-            cpu_per_cluster: Some(limit(Quantity::from_units(4))),
+            max_workers_per_cluster: Some(limit(2)),
+            max_workers_per_group: Some(limit(2)),
+            max_cpu_per_pod: Some(limit(Quantity::from_units(2))),
+            max_gpus_per_cluster: Some(limit(2)),
+            max_idle_timeout_seconds: Some(limit(60)),
+            max_cpu_per_cluster: Some(limit(Quantity::from_units(4))),
             ..Limits::default()
         },
         ..Settings::default()

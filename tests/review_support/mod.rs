@@ -17,10 +17,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::BoxFuture;
 use http_body_util::BodyExt as _;
-use rayfit::admission::new_pods::{
-    OwnerName, OwnerReadLimits, OwnerReader, OwnerReads, OwnerUnread,
-};
+use rayfit::admission::new_pods::{OwnerReader, OwnerReads, OwnerUnread};
 use rayfit::admission::{Admission, AdmissionLimits, router};
+use rayfit::dns_name::Key;
 use rayfit::initial_size::OwnerCluster;
 use rayfit::policy::EffectivePolicy;
 use rayfit::ray::initial_sizes::{ANNOTATION, InitialSizes};
@@ -160,7 +159,7 @@ pub fn serving(
 ) -> Server {
     let metrics = Arc::new(Metrics::new(Arc::default()));
     let policy = Arc::new(ArcSwap::from_pointee(policy));
-    let owners = OwnerReads::new(reader, OwnerReadLimits::default());
+    let owners = OwnerReads::new(reader);
     let admission = Admission::new(policy, metrics.clone(), limits, owners);
     Server {
         router: router(Arc::new(admission)),
@@ -178,7 +177,7 @@ pub fn with_owners(reader: Arc<dyn OwnerReader>, limits: AdmissionLimits) -> Ser
 pub struct Alone;
 
 impl OwnerReader for Alone {
-    fn read(&self, _: OwnerName) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>> {
+    fn read(&self, _: Key) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>> {
         Box::pin(std::future::ready(Err(OwnerUnread::NoApiServer)))
     }
 

@@ -8,7 +8,8 @@ use axum::http::StatusCode;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
 use rayfit::admission::AdmissionLimits;
-use rayfit::admission::new_pods::{OwnerName, OwnerReader, OwnerUnread};
+use rayfit::admission::new_pods::{OwnerReader, OwnerUnread};
+use rayfit::dns_name::Key;
 use rayfit::initial_size::OwnerCluster;
 use rayfit::ray::initial_sizes::HELD_S;
 use serde_json::{Value, json};
@@ -38,10 +39,7 @@ struct PlayedOwners {
 }
 
 impl OwnerReader for PlayedOwners {
-    fn read(
-        &self,
-        owner: OwnerName,
-    ) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>> {
+    fn read(&self, owner: Key) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>> {
         self.asked.lock().unwrap().push(owner.to_string());
         let (played, takes) = (self.played.clone(), self.takes);
         async move {

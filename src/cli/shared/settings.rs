@@ -1,5 +1,6 @@
 //! The settings with which objects are checked and defaulted, as flags that several commands share.
 
+use crate::policy::resource::Defaults;
 use crate::policy::settings::{IMAGE, KUBERAY, KUBERAY_OPERATOR};
 use crate::policy::{Mode, Settings};
 use crate::ray::feature_gate::{GateSetting, gate_setting};
@@ -57,6 +58,7 @@ impl SettingsArgs {
             operators: self.operators,
             kuberay: self.kuberay,
             feature_gates: self.kuberay_feature_gates,
+            defaults: Defaults::of_flags(self.image, self.head_takes_no_work),
             ..Settings::default()
         };
         for (rule, mode) in self.rules {
@@ -65,8 +67,6 @@ impl SettingsArgs {
         if !self.allowed_modes.is_empty() {
             settings.allowed_modes = self.allowed_modes;
         }
-        settings.defaults.image = self.image;
-        settings.defaults.head_takes_no_work = self.head_takes_no_work;
         settings
     }
 }
@@ -121,8 +121,8 @@ mod tests {
         assert_eq!(settings.operators, ["me"]);
         assert_eq!(settings.kuberay, RayVersion::new(1, 8, 0));
         assert!(settings.has_gate(&MUTUAL_TLS) && !settings.has_gate(&NETWORK_POLICY));
-        assert_eq!(settings.defaults.image, "x:1");
-        assert!(settings.defaults.head_takes_no_work);
+        assert_eq!(settings.image(), "x:1");
+        assert_eq!(settings.defaults.head_takes_no_work, Some(true));
     }
 
     #[test]

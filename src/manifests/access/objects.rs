@@ -52,31 +52,32 @@ pub fn roles(options: &ManifestOptions) -> Vec<Value> {
 
 /// The permissions for serving webhooks, managing their certificates, and auditing.
 fn of_admission(options: &ManifestOptions) -> Vec<Value> {
-    let own = Within::Namespace(&options.namespace);
-    let granted =
-        |purpose, within, rights| granted(options, Component::Admission, purpose, within, rights);
+    let namespace = Some(options.namespace.as_str());
+    let granted = |purpose: &str, within: Option<&str>, rights: &[Access]| {
+        granted(options, Component::Admission, purpose, within, rights)
+    };
     let mut roles = Vec::new();
-    roles.extend(granted("watch", Within::Cluster, all(watch::NEEDED)));
+    roles.extend(granted("watch", None, watch::NEEDED));
     let audited = |scope| scoped(audit::NEEDED, scope);
+    roles.extend(granted("audit", None, &audited(AccessScope::Cluster)));
     roles.extend(granted(
-        "audit",
-        Within::Cluster,
-        audited(AccessScope::Cluster),
+        "audit-lease",
+        namespace,
+        &audited(AccessScope::Namespace),
     ));
-    roles.extend(granted("audit-lease", own, audited(AccessScope::Namespace)));
     if options.certificates == Some(Certificates::SelfManaged) {
         let of = |scope| scoped(certificates::NEEDED, scope);
-        roles.extend(granted("certificates", own, of(AccessScope::Namespace)));
         roles.extend(granted(
-            "ca-bundles",
-            Within::Cluster,
-            of(AccessScope::Cluster),
+            "certificates",
+            namespace,
+            &of(AccessScope::Namespace),
         ));
+        roles.extend(granted("ca-bundles", None, &of(AccessScope::Cluster)));
     }
     // An account that scales clusters has this permission already.
     if options.initial_sizes && options.scaler() != Some(Component::Admission) {
         for within in scaled(options) {
-            let needed = all(initial_size::OWNERS);
+            let needed = initial_size::OWNERS;
             roles.extend(granted("initial-sizes", within, needed));
         }
     }
@@ -86,75 +87,61 @@ fn of_admission(options: &ManifestOptions) -> Vec<Value> {
 /// The permissions for scaling clusters. In one process with the webhooks, the permission to read
 /// policies is already among those of the webhooks.
 fn of_scaling(options: &ManifestOptions, component: Component) -> Vec<Value> {
-    let own = Within::Namespace(&options.namespace);
-    let granted = |purpose, within, rights| granted(options, component, purpose, within, rights);
+    let namespace = Some(options.namespace.as_str());
+    let granted = |purpose: &str, within: Option<&str>, rights: &[Access]| {
+        granted(options, component, purpose, within, rights)
+    };
     let mut roles = Vec::new();
     if component == Component::Controller {
-        roles.extend(granted("policies", Within::Cluster, all(watch::POLICIES)));
+        roles.extend(granted("policies", None, watch::POLICIES));
     }
-    roles.extend(granted("leader", own, all(scaling::LEASE)));
+    roles.extend(granted("leader", namespace, scaling::LEASE));
     if options.only_namespaces.is_empty() {
-        roles.extend(granted("nodes", Within::Cluster, all(scaling::NODES)));
+        roles.extend(granted("nodes", None, scaling::NODES));
     }
     for within in scaled(options) {
-        roles.extend(granted("scaling", within, all(scaling::CLUSTERS)));
+        roles.extend(granted("scaling", within, scaling::CLUSTERS));
         if options.ray_auth {
-            roles.extend(granted("ray-auth", within, all(scaling::RAY_AUTH)));
+            roles.extend(granted("ray-auth", within, scaling::RAY_AUTH));
         }
         if options.delete_idle_clusters {
-            roles.extend(granted(
-                "idle-clusters",
-                within,
-                all(scaling::IDLE_CLUSTERS),
-            ));
+            roles.extend(granted("idle-clusters", within, scaling::IDLE_CLUSTERS));
         }
     }
     roles
 }
 
-fn all(rights: &[Access]) -> Vec<&Access> {
-    rights.iter().collect()
+fn scoped(rights: &[Access], scope: AccessScope) -> Vec<Access> {
+    let of_scope = rights.iter().filter(|need| need.scope == scope);
+    of_scope.copied().collect()
 }
 
-fn scoped(rights: &[Access], scope: AccessScope) -> Vec<&Access> {
-    rights.iter().filter(|need| need.scope == scope).collect()
-}
-
-/// The namespaces whose clusters are scaled.
-fn scaled(options: &ManifestOptions) -> Vec<Within<'_>> {
+/// The namespaces whose clusters are scaled; `None` is all of them.
+fn scaled(options: &ManifestOptions) -> Vec<Option<&str>> {
     if options.only_namespaces.is_empty() {
-        return vec![Within::Cluster];
+        return vec![None];
     }
     let namespaces = options.only_namespaces.iter();
-    namespaces
-        .map(|namespace| Within::Namespace(namespace))
-        .collect()
+    namespaces.map(|name| Some(name.as_str())).collect()
 }
 
-/// The scope in which permissions are granted.
-#[derive(Debug, Clone, Copy)]
-enum Within<'a> {
-    Cluster,
-    Namespace(&'a str),
-}
-
-/// A role with the permissions, and its binding to the account of a Deployment.
+/// A role with the permissions, in one namespace or in all, and its binding to the account of a Deployment.
 fn granted(
     options: &ManifestOptions,
     component: Component,
     purpose: &str,
-    within: Within<'_>,
-    rights: Vec<&Access>,
+    within: Option<&str>,
+    rights: &[Access],
 ) -> [Value; 2] {
     let name = format!("{APP}-{purpose}");
     let (role, metadata) = match within {
-        Within::Cluster => (
+        None => (
             "ClusterRole",
             component.cluster_metadata(&name, &options.namespace),
         ),
-        Within::Namespace(namespace) => ("Role", component.metadata(&name, namespace)),
+        Some(namespace) => ("Role", component.metadata(&name, namespace)),
     };
-    let rules: Vec<Value> = rights.into_iter().map(|need| rule(options, need)).collect();
+    let rules: Vec<Value> = rights.iter().map(|need| rule(options, need)).collect();
     [
         json!({
             "apiVersion": format!("{RBAC}/v1"),

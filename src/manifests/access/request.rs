@@ -45,7 +45,7 @@ impl AccessScope {
 }
 
 impl Access {
-    /// The same requests, about one object only.
+    /// These requests, about one object only.
     pub(super) const fn named(self, name: &'static str) -> Self {
         Self {
             name: Some(name),

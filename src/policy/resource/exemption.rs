@@ -37,7 +37,7 @@ pub struct ExemptionSpec {
 }
 
 /// Some objects by name.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, KubeSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, KubeSchema)]
 #[x_kube(
     validation = Rule::new("has(self.namespace) || has(self.name)")
         .message("write a namespace, a name, or both")

@@ -1,6 +1,6 @@
 //! `RayPolicy` as Kubernetes stores it (`rayfit.dev/v1alpha1`). It is read once, by
-//! [`compile`](mod@crate::raypolicy::compile), into [`Policy`](super::Policy); nothing else uses
-//! these types.
+//! [`compile`](mod@crate::raypolicy::compile), into [`Policy`](super::Policy), which keeps those of these types that
+//! need no other form.
 //!
 //! The comments on fields are what `kubectl explain raypolicy` shows. Limits on lengths keep the
 //! cost of the CEL validations within what API servers allow.
@@ -13,9 +13,11 @@
 pub mod amount;
 pub mod exemption;
 pub mod headroom;
+pub mod limits;
 pub mod reconcile;
 pub mod scope;
 pub mod status;
+mod table;
 pub mod values;
 
 use std::collections::BTreeMap;
@@ -27,10 +29,11 @@ use serde_json::Value;
 pub use amount::Amount;
 pub use exemption::{ExemptObjects, ExemptionSpec};
 pub use headroom::{HeadroomRequestSpec, HeadroomSpec, Schedule};
+pub use limits::{Limit, Limits, LimitsSpec};
 pub use reconcile::{BackOff, InPlace, Reconcile, ScaleUpSpec};
 pub use scope::{LabelExpression, Match, ScopeOperator, ScopeSelector};
 pub use status::{Condition, Offender, RayPolicyStatus, RuleCount};
-pub use values::{ContainerSize, Defaults, LimitsSpec, RayfitContainer};
+pub use values::{ContainerSize, Defaults, RayfitContainer};
 
 use super::Mode;
 

@@ -1,5 +1,4 @@
-//! `reconcile`: the table of settings by which clusters are scaled. Each line has the name of a setting, its
-//! type, its range and what `kubectl explain` says of it; how policies combine follows from it.
+//! `reconcile`: the table of settings by which clusters are scaled.
 //! [`RoundSettings::of`](crate::reconcile::RoundSettings::of) gives what is left out its value.
 
 use kube::KubeSchema;
@@ -7,35 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::headroom::{HeadroomSpec, Schedule};
+use super::table::settings;
 use crate::plan::Strategy;
 use crate::ray::ReconcileMode;
-
-/// Declares settings that may all be left out. A setting behind `in` is a group of others.
-macro_rules! settings {
-    ($(#[$of:meta])* pub struct $name:ident {
-        $($(#[$about:meta])* pub $field:ident: $(in $group:ident)? $($kind:ty)?,)*
-    }) => {
-        $(#[$of])*
-        #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
-        #[serde(rename_all = "camelCase")]
-        pub struct $name {
-            $($(#[$about])*
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub $field: Option<$($kind)? $($group)?>,)*
-        }
-
-        impl $name {
-            /// Writes what is set here over what is set there.
-            pub(crate) fn write_over(&self, there: &mut Self) {
-                $(if let Some(here) = &self.$field {
-                    settings!(@write here, there.$field $(, $group)?);
-                })*
-            }
-        }
-    };
-    (@write $here:ident, $there:expr) => { $there = Some($here.clone()) };
-    (@write $here:ident, $there:expr, $group:ident) => { $here.write_over($there.get_or_insert_default()) };
-}
 
 settings! {
     /// Mode and settings by which clusters are scaled.
@@ -59,7 +32,7 @@ settings! {
         #[schemars(range(min = 1, max = 86_400))]
         pub pending_idle_timeout_seconds: i64,
 
-        /// Whether GPU nodes are kept for requests that ask for a GPU.
+        /// Keep GPU nodes for requests that ask for a GPU.
         pub conserve_gpus: bool,
 
         /// The number of workers above which no launch takes a cluster; 10000 if it is left out.
@@ -84,8 +57,8 @@ settings! {
         #[schemars(range(min = 0, max = 604_800))]
         pub drain_timeout_seconds: i64,
 
-        /// Whether workers with work are marked, so that Karpenter and cluster-autoscaler leave their
-        /// Kubernetes nodes alone (strategy rayfit).
+        /// Mark workers with work, so that Karpenter and cluster-autoscaler leave their Kubernetes nodes
+        /// alone (strategy rayfit).
         pub hold_busy_nodes: bool,
 
         /// Settings that keep pods small that can be resized in place (strategy rayfit).
@@ -134,20 +107,21 @@ settings! {
         /// scheduler may make room for it; 0 if it is left out, and 0 asks at once for what fits.
         #[schemars(range(min = 0, max = 86_400))]
         pub deferred_seconds: i64,
-        /// Whether the time for which an idle pod is kept is learnt from the gaps between the bursts of work
-        /// that its group has had, once some have been seen.
+
+        /// Learn the time for which an idle pod is kept from the gaps between the bursts of work that its
+        /// group has had, once some have been seen.
         pub learn_gaps: bool,
 
-        /// Whether a pod grows when the memory that is really in use comes near to what it has, before
-        /// Ray or the kernel kills its work; true if it is left out.
+        /// Let a pod grow when the memory that is really in use comes near to what it has, before Ray or
+        /// the kernel kills its work; true if it is left out.
         pub follow_memory: bool,
 
-        /// Whether an idle pod goes before its idle timeout where demand that waits could use its room;
-        /// true if it is left out.
+        /// Remove an idle pod before its idle timeout where demand that waits could use its room; true if
+        /// it is left out.
         pub make_room: bool,
 
-        /// Whether new pods are made larger than their template where a single request needs that; it
-        /// takes an install with `--initial-sizes`; false if it is left out.
+        /// Make new pods larger than their template where a single request needs that; it takes an install
+        /// with `--initial-sizes`; false if it is left out.
         pub initial_sizes: bool,
     }
 }

@@ -98,7 +98,7 @@ pub struct Offender {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// Which.
+    /// The type of the condition.
     #[serde(rename = "type")]
     pub type_: String,
 

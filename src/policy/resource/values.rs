@@ -1,106 +1,59 @@
-//! `limits` and `defaults`: the values that a policy sets.
+//! `defaults`: the table of values that defaults fill in. Each default's own file has the value that holds where
+//! no policy sets one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::amount::Amount;
+use super::table::settings;
 
-/// Limits on what Ray objects may request. Their rules have the mode that this policy sets for
-/// them, or Enforce if it sets none.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct LimitsSpec {
-    /// The most workers that the groups of a cluster may have together (RF501).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
-    pub max_workers_per_cluster: Option<i64>,
+settings! {
+    /// Values that defaults fill in instead of Rayfit's own.
+    #[derive(JsonSchema)]
+    pub struct Defaults {
+        /// Requests and limits of Ray's autoscaler container (DF04).
+        pub ray_container: in ContainerSize,
 
-    /// The most workers that one group may have (RF502).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
-    pub max_workers_per_group: Option<i64>,
+        /// autoscalerOptions.idleTimeoutSeconds (DF05).
+        #[schemars(range(min = 0, max = 2_147_483_647))]
+        pub idle_timeout_seconds: i64,
 
-    /// The most CPU of a pod, at its resize limit in ray.io/ippr if it has one (RF503).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_cpu_per_pod: Option<Amount>,
+        /// autoscalerOptions.upscalingMode (DF05).
+        #[schemars(regex(pattern = "^(Default|Aggressive|Conservative)$"))]
+        pub upscaling_mode: String,
 
-    /// The most memory of a pod, at its resize limit in ray.io/ippr if it has one (RF503).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_memory_per_pod: Option<Amount>,
+        /// Rayfit's container, for the clusters that it scales (DF06).
+        pub rayfit_container: in RayfitContainer,
 
-    /// The most GPUs of a cluster with all its workers (RF504).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
-    pub max_gpus_per_cluster: Option<i64>,
-
-    /// The longest time, in seconds, that an idle worker may be kept (RF505).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
-    pub max_idle_timeout_seconds: Option<i64>,
-
-    /// The most CPU of a cluster with all its workers, at their resize limits (RF506).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_cpu_per_cluster: Option<Amount>,
-
-    /// The most memory of a cluster with all its workers, at their resize limits (RF506).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_memory_per_cluster: Option<Amount>,
+        /// Set num-cpus of heads to "0" where it is absent, so that no tasks run there (DF08).
+        pub head_takes_no_work: bool,
+    }
 }
 
-/// Values that defaults fill in instead of Rayfit's own.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Defaults {
-    /// Requests and limits of Ray's autoscaler container (DF04).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ray_container: Option<ContainerSize>,
+settings! {
+    /// Requests and limits of a container, which are equal.
+    #[derive(JsonSchema)]
+    pub struct ContainerSize {
+        /// CPU.
+        pub cpu: Amount,
 
-    /// autoscalerOptions.idleTimeoutSeconds (DF05).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 2_147_483_647))]
-    pub idle_timeout_seconds: Option<i64>,
-
-    /// autoscalerOptions.upscalingMode (DF05).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = "^(Default|Aggressive|Conservative)$"))]
-    pub upscaling_mode: Option<String>,
-
-    /// Rayfit's container, for the clusters that it scales (DF06).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rayfit_container: Option<RayfitContainer>,
-
-    /// Set num-cpus of heads to "0" where it is absent, so that no tasks run there (DF08).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub head_takes_no_work: Option<bool>,
+        /// Memory.
+        pub memory: Amount,
+    }
 }
 
-/// Requests and limits of a container, which are equal.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ContainerSize {
-    /// CPU.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu: Option<Amount>,
+settings! {
+    /// Rayfit's container.
+    #[derive(JsonSchema)]
+    pub struct RayfitContainer {
+        /// Its image.
+        #[schemars(length(min = 1, max = 512))]
+        pub image: String,
 
-    /// Memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory: Option<Amount>,
-}
+        /// CPU, requests and limits.
+        pub cpu: Amount,
 
-/// Rayfit's container.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RayfitContainer {
-    /// Its image.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 512))]
-    pub image: Option<String>,
-
-    /// CPU, requests and limits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu: Option<Amount>,
-
-    /// Memory, requests and limits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory: Option<Amount>,
+        /// Memory, requests and limits.
+        pub memory: Amount,
+    }
 }

@@ -32,6 +32,8 @@ const LEAST: Quantity = Quantity::from_units(1 << 20);
 const HEAD: Quantity = Quantity::from_units(1 << 30);
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    // Kubernetes validates a template only when a pod is made of it, and KubeRay then makes no pods of the groups
+    // that follow either (`reconcilePods`).
     for group in subject.groups() {
         let containers = group.containers();
         let containers = containers.map(|container| (container, group.container_path(&container)));
@@ -133,6 +135,7 @@ fn check_ray_container(group: &Group<'_>, autoscaled: bool) -> Option<Finding> {
     if !autoscaled || is_stated || !ray.size("cpu").is_some_and(Quantity::is_zero) {
         return None;
     }
+    // A CPU limit of 0 is none for Kubernetes and KubeRay, and no CPU for Ray's autoscaler (`_get_num_cpus`).
     let list = ray.limit("cpu").map_or("requests", |_| "limits");
     let finding = RULE.finding(
         path.key(list).key("cpu"),

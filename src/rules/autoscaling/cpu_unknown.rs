@@ -44,6 +44,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             findings.push(finding.valued(amount));
             continue;
         }
+        // Ray raises ValueError while it reads the RayCluster, so nothing of the whole cluster scales
+        // (`_get_num_cpus`).
         let Some(container) = group.ray_container() else {
             continue;
         };

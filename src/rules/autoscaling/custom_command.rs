@@ -27,6 +27,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(cluster) = subject.autoscaled().filter(|_| mode.is_ours()) else {
         return;
     };
+    // KubeRay replaces its own command and its own args separately (KubeRay 1.7, `mergeAutoscalerOverrides`).
     for key in ["command", "args"] {
         let Some(value) = cluster.autoscaler_option(key) else {
             continue;

@@ -46,33 +46,36 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         // precedence.
         let declared = start_integer(value).filter(|count| *count >= 0);
         let overridden = group.resources().is_some_and(|r| r.contains_key("GPU"));
-        let (Some(declared), Some((count, kind)), false) =
+        let (Some(declared), Some((count, is_sliced)), false) =
             (declared, group.ray_container().and_then(gpus), overridden)
         else {
             continue;
         };
+        // `num-gpus` takes precedence over the limits in Ray's autoscaler (`_get_num_gpus`) and in the start command
+        // (KubeRay, `addWellKnownAcceleratorResources`); neither compares the two.
         if i128::from(declared) == count {
             continue;
         }
-        let (present, fix) = match (kind, count) {
-            (Gpus::None, _) => (
+        let (present, fix) = match (count, is_sliced) {
+            (0, _) => (
                 "no GPU".to_owned(),
                 "Remove num-gpus, or add the GPUs to the ray container's limits (nvidia.com/gpu, \
                  amd.com/gpu, ..)."
                     .to_owned(),
             ),
-            (Gpus::Whole, count) => (
+            (count, false) => (
                 format!("{count} GPU{}", if count == 1 { "" } else { "s" }),
                 format!(
                     "Remove num-gpus, and Ray takes the number from the limits; or write num-gpus: \
                      \"{count}\"."
                 ),
             ),
-            (Gpus::Slices, 1) => (
+            // Ray's autoscaler does not count slices by itself, so the number has to stay.
+            (1, true) => (
                 "1 slice of a GPU".to_owned(),
                 "Write num-gpus: \"1\".".to_owned(),
             ),
-            (Gpus::Slices, count) => (
+            (count, true) => (
                 format!("{count} slices of GPUs"),
                 format!("Write num-gpus: \"{count}\"."),
             ),
@@ -88,16 +91,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A kind of GPUs in limits.
-enum Gpus {
-    None,
-    Whole,
-    /// Ray's autoscaler does not count these by itself.
-    Slices,
-}
-
-/// The GPUs in the limits; `None` if the number is not certain.
-fn gpus(container: Container<'_>) -> Option<(i128, Gpus)> {
+/// The number of GPUs in the limits, and whether they are slices; `None` if the number is not certain.
+fn gpus(container: Container<'_>) -> Option<(i128, bool)> {
     let limits = container.limits();
     let amounts = |of: fn(&str) -> bool| {
         limits
@@ -109,14 +104,14 @@ fn gpus(container: Container<'_>) -> Option<(i128, Gpus)> {
     };
     // Ray counts only the first kind of GPU that it finds above zero.
     if let Some(whole) = amounts(|name| name.ends_with("gpu")).next() {
-        return Some((whole, Gpus::Whole));
+        return Some((whole, false));
     }
     let slices = amounts(|name| name.starts_with("nvidia.com/mig-")).sum();
     if slices > 0 {
-        return Some((slices, Gpus::Slices));
+        return Some((slices, true));
     }
     // `nvidia.com/gpu.shared`, `aliyun.com/gpu-mem` and `gpu.intel.com/i915` may be GPUs, and others may come by
     // dynamic resource allocation.
     let may_be_gpu = amounts(|name| name.contains("gpu")).next().is_some();
-    (!may_be_gpu && !has_claims(&container)).then_some((0, Gpus::None))
+    (!may_be_gpu && !has_claims(&container)).then_some((0, false))
 }

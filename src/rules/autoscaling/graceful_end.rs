@@ -43,6 +43,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 }
 
 fn finding(group: &Group<'_>) -> Option<Finding> {
+    // A `preStop` hook runs before SIGTERM. Older examples of KubeRay have this one (up to 1.2).
     let is_cut_short = |container| drain::is_cut_short(&container);
     if !group.is_head() && group.ray_container().is_some_and(is_cut_short) {
         let path = group.ray_container_path();
@@ -54,6 +55,8 @@ fn finding(group: &Group<'_>) -> Option<Finding> {
         let why = "Work that had the time to end is lost, although Ray would let it end.";
         return Some(finding.because(why));
     }
+    // `ray start --block` drains on SIGTERM and then ends its processes one by one (Ray,
+    // `_drain_node_before_shutdown`); the kubelet kills what still runs when the grace period is over.
     let grace = drain::grace(group);
     let variable = group.ray_container().and_then(DrainVariable::of);
     // DF10 gives both to new workers.

@@ -33,6 +33,8 @@ const SYNTAX: &str = "Use at most 63 letters, digits, dashes, dots and underscor
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for group in subject.groups() {
         for (key, value) in object_at(group.spec, "labels").into_iter().flatten() {
+            // KubeRay changes no pod until they are mended (from 1.5 on, `validateRayGroupLabels`), and Ray fails on
+            // the same labels (`validate_node_label_syntax`).
             let (problem, fix) = match value {
                 _ if !label::is_key(key) => (
                     format!("{} is not a label key", shown_text(key)),

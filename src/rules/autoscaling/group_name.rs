@@ -48,7 +48,9 @@ const GENERATED: usize = 5;
 const LONGEST_PREFIX: usize = 58;
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let mut seen = HashSet::new();
+    // KubeRay puts the name into the label `ray.io/group`, by which it counts pods, and into their names (`labelPod`,
+    // `PodName`); Ray keeps groups in a map by name.
+    let mut names = HashSet::new();
     for group in subject.workers() {
         let Some(name) = group.name else {
             continue;
@@ -84,7 +86,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                 "KubeRay names the group's pods after it, so the API server refuses all of them.",
             );
         }
-        if !seen.insert(name) {
+        if !names.insert(name) {
             report(
                 format!("{shown} is the name of an earlier group"),
                 "Give each worker group a unique name.".to_owned(),

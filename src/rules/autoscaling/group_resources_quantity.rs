@@ -35,6 +35,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             } else {
                 format!("{key}: \"4\"")
             };
+            // The schema takes any string. KubeRay skips what it cannot parse (`updateRayStartParamsResources`), and
+            // Ray fails on it (`parse_quantity`).
             let (problem, fix, why) = match (Quantity::from_json(value), value) {
                 // The API server drops nulls.
                 (_, Value::Null) => continue,

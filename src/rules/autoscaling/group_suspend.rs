@@ -22,7 +22,10 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    for group in subject.autoscaled_workers() {
+    let cluster = subject.autoscaled().into_iter();
+    for group in cluster.flat_map(|cluster| &cluster.workers) {
+        // The autoscaler knows nothing of suspended groups, so KubeRay refuses both together
+        // (`ValidateRayClusterSpec`).
         if is_true(group.spec, "suspend") {
             let finding = RULE.finding(
                 group.path().key("suspend"),

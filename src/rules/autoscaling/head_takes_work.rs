@@ -36,6 +36,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(head) = head.filter(|head| subject.resize_limits(head).is_none()) else {
         return;
     };
+    // KubeRay starts Ray on the head with as many CPUs as the container has (`generateRayStartCommand`), and Ray
+    // schedules on it as on any node.
     let param = head.start_param("num-cpus").filter(|v| !v.is_null());
     let (path, cpus, fix) = if let Some(resources) = head.resources() {
         let path = head.path().key("resources");

@@ -34,6 +34,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(cluster) = subject.cluster() else {
         return;
     };
+    // KubeRay refuses a negative one at either place (`ValidateRayClusterSpec`, `validateWorkerGroupIdleTimeout`).
     let general = cluster.autoscaler_option(KEY);
     let general = general.map(|value| (value, cluster.option_path(KEY)));
     let of_groups = cluster.workers.iter();

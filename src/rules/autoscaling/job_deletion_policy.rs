@@ -37,6 +37,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let path = path.key("deletionStrategy");
+    // KubeRay refuses it in the older fields and in the rules (`validateLegacyDeletionPolicies`,
+    // `validateDeletionRules`).
     let older = ["onSuccess", "onFailure"].into_iter();
     let older = older.filter_map(|key| Some((object_at(strategy, key)?, path.clone().key(key))));
     let rules = list_at(strategy, "deletionRules").iter().enumerate();

@@ -34,6 +34,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(queue) = object.label(QUEUE).filter(|queue| !queue.is_empty()) else {
         return;
     };
+    // Kueue's webhook refuses autoscaling in a job that it manages unless the job carries this
+    // (`raycluster_webhook.go`).
     if object.annotation(ELASTIC) == Some("true") {
         return;
     }

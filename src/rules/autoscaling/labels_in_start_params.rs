@@ -26,6 +26,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let Some(value) = group.start_param("labels").filter(|v| !v.is_null()) else {
             continue;
         };
+        // Ray ignores labels there with a warning in its log, so tasks with a label selector start no workers
+        // (`_get_labels_from_group_spec`).
         let pair = |text: &str| {
             let (key, value) = text.split_once('=')?;
             Some(format!("{}: {:?}", key.trim(), value.trim()))

@@ -25,7 +25,9 @@ pub static RULE: Rule = Rule {
 const UNBOUNDED: i64 = i32::MAX as i64;
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    for group in subject.autoscaled_workers() {
+    let cluster = subject.autoscaled().into_iter();
+    for group in cluster.flat_map(|cluster| &cluster.workers) {
+        // Ray takes what the API server fills in for the limit of the group (`_node_type_from_group_spec`).
         let problem = match group.spec.get("maxReplicas") {
             None | Some(Value::Null) => "is absent, so there is no limit",
             Some(max) if max.as_i64() == Some(UNBOUNDED) => {

@@ -40,6 +40,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             let amount = of?.get("memory").filter(|value| !value.is_null());
             amount.map(plain)
         };
+        // Ray's autoscaler falls back from the limit to the request (`_get_memory`), while KubeRay passes `--memory`
+        // from the limit only (`generateRayStartCommand`).
         let (Some(request), None) = (amount(container.requests()), amount(container.limits()))
         else {
             continue;

@@ -43,6 +43,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let path = FieldPath::of(&["metadata", key]);
         findings.push(RULE.finding(path, problem, fix).valued(value));
     };
+    // The API server takes names of 253 characters with dots. KubeRay then does nothing with the object, whose name
+    // can never be changed.
     if let Some(name) = object.name() {
         let length = name.len();
         if length > most {

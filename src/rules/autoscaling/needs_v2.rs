@@ -29,6 +29,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(cluster) = subject.cluster().filter(|cluster| !cluster.uses_v2()) else {
         return;
     };
+    // Newer Ray versions choose v2 by themselves, which does not help, because KubeRay checks the spec
+    // (`validateWorkerGroupIdleTimeout`).
     for group in &cluster.workers {
         let idle = group.spec.get("idleTimeoutSeconds");
         for (key, value) in [

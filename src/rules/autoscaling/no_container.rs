@@ -45,6 +45,8 @@ fn place(group: &Group<'_>) -> Option<FieldPath> {
         // The API server refuses a value of a wrong type.
         Some(spec) => spec.as_object()?,
     };
+    // The schema requires the list, and no container in it. Ray takes the first of each group
+    // (`_get_ray_resources_from_group_spec`).
     match spec.get("containers") {
         None | Some(Value::Null) => {}
         Some(containers) if containers.as_array()?.is_empty() => {}

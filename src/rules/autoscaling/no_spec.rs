@@ -24,6 +24,8 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    // The CRDs require fields inside of `spec` but not `spec` itself, so the API server stores such an object, and a
+    // client that requires the field fails on the whole list that has it.
     let problem = match subject.object.root.get("spec") {
         None => "is absent",
         Some(Value::Null) => "is null",

@@ -40,6 +40,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let is_cluster = cluster.kind == Kind::RayCluster;
+    // The CRD marks the key as optional, and Ray's autoscaler ends with KeyError without it
+    // (`_generate_available_node_types_from_ray_cr_spec`).
     let problem = match cluster.spec.get("workerGroupSpecs") {
         None => "is absent, while autoscaling is on",
         Some(Value::Null) => "is null, while autoscaling is on",

@@ -27,6 +27,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(cluster) = subject.cluster() else {
         return;
     };
+    // KubeRay goes by `rayVersion` alone, from 1.7 on (`validateWorkerGroupPriority`).
     let version = match (cluster.ray_version(), cluster.ray_version_text()) {
         (Some(version), _) if version >= FIRST => return,
         (Some(version), _) => format!("rayVersion is {version}"),

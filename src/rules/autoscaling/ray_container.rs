@@ -32,6 +32,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             || image.starts_with("rayproject/ray")
             || image.contains("/rayproject/ray")
     };
+    // KubeRay (`RayContainerIndex`) and Ray (`autoscaling_config.py`) both go by the position alone.
     for group in subject.groups() {
         let Some(first) = group.ray_container().filter(|first| !may_be_ray(first)) else {
             continue;

@@ -66,6 +66,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let Some(max) = count("maxReplicas") else {
             continue;
         };
+        // Ray fails an assertion on it in every round, for all groups (`NodeTypeConfig`).
         if let Some(min) = count("minReplicas").filter(|min| *min > max) {
             let finding = RULE.finding(
                 group.path().key("minReplicas"),

@@ -55,6 +55,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(resources) = resources.and_then(Value::as_object) else {
         return;
     };
+    // KubeRay copies the block to the container unchanged (`mergeAutoscalerOverrides`), and Kubernetes validates it
+    // only when the head pod is made.
     let path = cluster.option_path("resources");
     report_above_limits(&RULE, resources, &path, findings);
     let limit = object_at(resources, "limits").and_then(|limits| limits.get("memory"));

@@ -47,6 +47,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     ) else {
         return;
     };
+    // The autoscaler's start skips Ray's own check of versions (`run_autoscaler.py`), so nothing else notices it.
     let version = cluster.ray_version().unwrap_or(head);
     if sidecar == head || version < since::AUTOSCALER_IN_IMAGE {
         return;

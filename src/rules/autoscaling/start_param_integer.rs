@@ -65,6 +65,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         // KubeRay does not start Ray where the ray container does. (KubeRay, `BuildPod`.)
         let starts_itself = group.command().any(|word| word.contains("ray start"));
         let started = !starts_itself && !subject.object.overwrites_commands();
+        // The autoscaler converts these with Python's `int()` in every round, whatever becomes of them in a command
+        // (`_get_num_cpus`, `_get_num_gpus`, `_get_memory`).
         for (param, resource) in SIZES {
             let overridden = group.resources().is_some_and(|r| r.contains_key(resource));
             if !overridden && (autoscaled || started) {

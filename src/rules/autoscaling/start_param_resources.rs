@@ -57,6 +57,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let path = group.start_param_path(PARAM);
+        // Ray drops the first and the last character and all backslashes, as a shell takes quotes away, and asserts
+        // that every amount is an integer (`_get_custom_resources`).
         let amounts = match start_resources_object(text) {
             Ok(amounts) => amounts,
             Err(error) => {
@@ -150,7 +152,6 @@ fn text_fault(text: &str, error: &StartResourcesError) -> (String, String) {
 }
 
 fn is_object(text: &str) -> bool {
-    // Whether there is one is checked without parsing it into a tree, which can be many times as
-    // large.
+    // Nothing is parsed into a tree, which can be many times as large as the text.
     text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }

@@ -38,6 +38,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let Err(ResourceError::Topology(topology)) = NodeResources::of(group) else {
             continue;
         };
+        // Ray multiplies the numbers to name the resource of a slice's first host (`tpu_node_selectors_to_type`).
         let path = group.pod_spec_path().key("nodeSelector").key(tpu::TOPOLOGY);
         let shown = shown_text(&topology);
         let problem = format!("{shown} is not numbers joined by x");
@@ -51,16 +52,17 @@ fn wrong_hosts(group: &Group<'_>) -> Option<Finding> {
     let (chips, largest_host) = tpu::slice(group)?;
     let per_pod = group.ray_container()?.limit("google.com/tpu")?.ceil_units();
     let per_pod = i64::try_from(per_pod).ok().filter(|count| *count > 0)?;
+    // A replica of another number of hosts than its slice waits for the others when it starts to compute.
     let hosts = group.integer("numOfHosts").unwrap_or(1);
-    let wanted = (chips / per_pod).max(1);
+    let expected = (chips / per_pod).max(1);
     let may_share = hosts == 1 && chips <= largest_host;
-    if hosts < 1 || hosts == wanted || may_share {
+    if hosts < 1 || hosts == expected || may_share {
         return None;
     }
     let finding = RULE.finding(
         group.path().key("numOfHosts"),
         format!("{per_pod} TPUs on each of {hosts} are not the {chips} chips of the topology"),
-        format!("Write numOfHosts: {wanted}, or another topology."),
+        format!("Write numOfHosts: {expected}, or another topology."),
     );
     let why =
         "A slice with missing hosts never starts to compute, and hosts too many get no node in it.";

@@ -1,5 +1,7 @@
 //! RF236: accelerators of a group that Ray's autoscaler does not count.
 
+use serde_json::Value;
+
 use crate::ray::{Container, Group, ReconcileMode};
 use crate::rules::shared::has_claims;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
@@ -21,10 +23,13 @@ pub static RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let by_ray = subject.object.reconcile_mode() == ReconcileMode::Ray;
-    for group in subject.autoscaled_workers() {
+    let cluster = subject.autoscaled().into_iter();
+    for group in cluster.flat_map(|cluster| &cluster.workers) {
         let Some(container) = group.ray_container() else {
             continue;
         };
+        // Ray's autoscaler derives CPU, GPU, TPU and memory, and takes all else from the author
+        // (`_get_ray_resources_from_group_spec`).
         let limits = container.limits().into_iter().flatten();
         let devices: Vec<(DeviceKind, &str, i128)> = limits
             .filter_map(|(resource, _)| {
@@ -49,15 +54,9 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                 .in_mode(Mode::Warn)
                 .valued(count.to_string())
         };
-        // RF205 reports a text that cannot be read.
-        let params = group.start_param("resources");
-        let names_neuron_cores = params
-            .and_then(|value| value.as_str())
-            .is_some_and(|text| text.contains("neuron_cores"))
-            || group
-                .resources()
-                .is_some_and(|map| map.contains_key("neuron_cores"));
-        if let (Some((kind, resource, count)), false) = (neuron.first(), names_neuron_cores) {
+        if let Some((kind, resource, count)) = neuron.first()
+            && !names_neuron_cores(group)
+        {
             let (cores, note) = match kind {
                 DeviceKind::NeuronCore => (*count, ""),
                 _ => (
@@ -86,7 +85,11 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         };
         if let Some((_, resource, count)) = gpus.first() {
             findings.push(finding(resource, *count, "GPUs", write_gpus(*count)));
-        } else if devices.is_empty() && has_claims(&container) && !has_map && params.is_none() {
+        } else if devices.is_empty()
+            && has_claims(&container)
+            && !has_map
+            && group.start_param("resources").is_none()
+        {
             // The claims may be for the resources of other kinds that an author names.
             let path = group.ray_container_path().key("resources").key("claims");
             let fix = format!(
@@ -129,7 +132,16 @@ impl DeviceKind {
     }
 }
 
-/// Whether a group has GPUs that Ray's autoscaler counts.
+/// Names the cores of Neuron devices in `resources`, of the group or of its start parameters.
+fn names_neuron_cores(group: &Group<'_>) -> bool {
+    // RF205 reports a text that cannot be read.
+    let params = group.start_param("resources").and_then(Value::as_str);
+    let resources = group.resources();
+    params.is_some_and(|text| text.contains("neuron_cores"))
+        || resources.is_some_and(|map| map.contains_key("neuron_cores"))
+}
+
+/// Has GPUs that Ray's autoscaler counts.
 fn counts_gpus(group: &Group<'_>, container: &Container<'_>) -> bool {
     let is_whole = |resource: &String| {
         let count = container.limit(resource);

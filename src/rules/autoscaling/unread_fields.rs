@@ -47,6 +47,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let is_plain = group.start_param("num-cpus").is_some()
             || container.is_some_and(|ray| ray.limit("cpu").is_some());
         let is_elsewhere = is_plain || is_request && ray >= SIZE_FROM_REQUESTS;
+        // KubeRay starts Ray with them whatever its version is, so the workers have them, and only the autoscaler
+        // does not know (ray#57260, kuberay#2612).
         if ray < GROUP_RESOURCES_AND_LABELS {
             if let Some(resources) = group.resources() {
                 report(

@@ -56,6 +56,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(version) = version.filter(|version| !version.is_null()).map(shown) else {
         return;
     };
+    // KubeRay refuses both together, also where they agree (`ValidateRayClusterSpec`).
     let is_same =
         cluster.v2_by_env() && cluster.autoscaler_version() == Some(AutoscalerVersion::V2);
     let fix = if is_same {

@@ -24,11 +24,13 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let (Some(old), Some(new)) = (subject.old, subject.cluster()) else {
         return;
     };
-    let Some(before) = &old.cluster else {
+    let Some(cluster) = &old.cluster else {
         return;
     };
+    // KubeRay compares hashes of the spec that leave out counts of replicas (`isClusterSpecHashEqual`), so a
+    // RayService gets these with another change only, and a RayJob never (`getOrCreateRayClusterInstance`).
     let is_heard = match subject.object.kind {
-        Kind::RayService => !restarts_pods::differences(before, new).is_empty(),
+        Kind::RayService => !restarts_pods::differences(cluster, new).is_empty(),
         Kind::RayJob => false,
         Kind::RayCluster | Kind::RayCronJob => true,
     };
@@ -38,7 +40,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     for group in &new.workers {
-        let stored = group.name.and_then(|name| before.group(name));
+        let stored = group.name.and_then(|name| cluster.group(name));
         let Some(stored) = stored.filter(|stored| !stored.is_head()) else {
             continue;
         };

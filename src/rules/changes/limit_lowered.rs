@@ -27,12 +27,12 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     for (group, resize_limits) in subject.resized_groups() {
-        let Some(before) = group.name.and_then(|name| old.ippr.resize_limits(name)) else {
+        let Some(old_limits) = group.name.and_then(|name| old.ippr.resize_limits(name)) else {
             continue;
         };
         for resource in Resource::ALL {
             let (Some(limit), Some(was)) =
-                (resize_limits.amount(resource), before.amount(resource))
+                (resize_limits.amount(resource), old_limits.amount(resource))
             else {
                 continue;
             };
@@ -41,6 +41,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             let Some(largest) = of_group.max_by_key(|pod| size(pod)) else {
                 continue;
             };
+            // Ray takes the new resize limit as the maximum of the pod, and plans with less than the pod has.
             let Some(has) = size(largest).filter(|has| limit < was && limit < *has) else {
                 continue;
             };

@@ -29,11 +29,13 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let Some(max) = group.integer("maxReplicas").filter(|max| *max >= 0) else {
             continue;
         };
-        let before = change.old.group(name).map(|old| old.integer("maxReplicas"));
-        let is_lowered = before.is_some_and(|before| before.is_none_or(|before| max < before));
+        let old_max = change.old.group(name).map(|old| old.integer("maxReplicas"));
+        let is_lowered = old_max.is_some_and(|old| old.is_none_or(|old| max < old));
         let hosts = hosts(group);
         let running = pods(subject).filter(|pod| pod.group == name).count();
         let running = i64::try_from(running).unwrap_or(i64::MAX);
+        // Ray stops the raylets above the maximum without waiting for their work (`_enforce_max_workers_per_type`). A
+        // replica has as many pods as hosts.
         let excess = running.saturating_sub(max.saturating_mul(hosts));
         if !is_lowered || excess <= 0 {
             continue;

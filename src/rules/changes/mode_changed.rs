@@ -34,16 +34,18 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         None => Some(ReconcileMode::Ray),
         Some(value) => value.as_str()?.parse().ok(),
     };
-    let (Some(before), Some(after)) = (mode(old), mode(subject.object)) else {
+    let (Some(old_mode), Some(new_mode)) = (mode(old), mode(subject.object)) else {
         return;
     };
-    if before == after || !change.new.autoscaling() {
+    if old_mode == new_mode || !change.new.autoscaling() {
         return;
     }
     let path = subject.annotation_path(ANNOTATION);
-    let problem = format!("changes who scales the running cluster, from {before} to {after}");
-    let value = format!("{before} -> {after}");
-    if before.is_ours() && after.is_ours() {
+    let problem = format!("changes who scales the running cluster, from {old_mode} to {new_mode}");
+    let value = format!("{old_mode} -> {new_mode}");
+    // KubeRay adds the container when it makes the head pod and does not compare it later (`DefaultHeadPodTemplate`);
+    // in both of these modes it is Rayfit, which reads the annotation itself.
+    if old_mode.is_ours() && new_mode.is_ours() {
         let fix = "Nothing else is needed; no pod restarts.";
         let finding = RULE.finding(path, problem, fix).valued(value);
         let why = "It takes effect at once: the same container does both.";
@@ -54,9 +56,9 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         .new
         .autoscaler_option("image")
         .and_then(|v| v.as_str());
-    let is_ours = image == Some(&subject.settings.defaults.image);
+    let is_ours = image == Some(subject.settings.image());
     let first = match change.new.autoscaler_option("resources") {
-        _ if after != ReconcileMode::Ray || !is_ours => "",
+        _ if new_mode != ReconcileMode::Ray || !is_ours => "",
         // The resources that DF06 fills in beside the image are too small for Ray's autoscaler.
         Some(_) => {
             "First remove autoscalerOptions.image, which is Rayfit's, and autoscalerOptions.resources: with \

@@ -42,6 +42,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(LiveChange { old, new }) = LiveChange::of(subject) else {
         return;
     };
+    // With this strategy alone KubeRay compares the hash that it wrote on the head pod (from 1.6 on,
+    // `shouldRecreatePodsForUpgrade`).
     if new.upgrade_strategy() != Some("Recreate") {
         return;
     }
@@ -54,8 +56,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         );
         // Defaults may have completed the template of a group that this update lists in `ray.io/ippr`.
         let is_newly_listed = |name: &&str| {
-            let before = subject.old.map(|old| old.ippr.resize_limits(name));
-            subject.object.ippr.resize_limits(name).is_some() && before == Some(None)
+            let old_limits = subject.old.map(|old| old.ippr.resize_limits(name));
+            subject.object.ippr.resize_limits(name).is_some() && old_limits == Some(None)
         };
         findings.push(match place.group.filter(is_newly_listed) {
             Some(name) => finding.because(format!(
@@ -83,13 +85,13 @@ pub(super) fn differences<'a>(old: &Cluster<'a>, new: &Cluster<'a>) -> Vec<Templ
     let mut places = Vec::new();
     let specs = (Some(old.spec), Some(new.spec));
     compare(specs, OF_SPEC, &new.path(), &mut places);
-    if let (Some(before), Some(after)) = (&old.head, &new.head) {
-        compare_groups(before, after, OF_HEAD, &mut places);
+    if let (Some(old), Some(new)) = (&old.head, &new.head) {
+        compare_groups(old, new, OF_HEAD, &mut places);
     }
     let workers = || old.workers.iter().zip(&new.workers);
     if old.workers.len() == new.workers.len() && workers().all(|(old, new)| old.name == new.name) {
-        for (before, after) in workers() {
-            compare_groups(before, after, OF_GROUP, &mut places);
+        for (old, new) in workers() {
+            compare_groups(old, new, OF_GROUP, &mut places);
         }
     } else {
         places.push(TemplatePlace {
@@ -158,7 +160,7 @@ fn is_same(old: Option<&Value>, new: Option<&Value>, amounts: bool) -> bool {
         (None, None) => true,
         (None, Some(value)) | (Some(value), None) => value.as_array().is_some_and(Vec::is_empty),
         (Some(Value::Object(old)), Some(Value::Object(new))) => entries(Some(old), Some(new))
-            .all(|(key, old, new)| is_same(old, new, amounts || holds_amounts(key))),
+            .all(|(key, old, new)| is_same(old, new, amounts || AMOUNTS.contains(&key.as_str()))),
         (Some(Value::Array(old)), Some(Value::Array(new))) => {
             let mut pairs = old.iter().zip(new);
             old.len() == new.len() && pairs.all(|(old, new)| is_same(Some(old), Some(new), amounts))
@@ -170,10 +172,8 @@ fn is_same(old: Option<&Value>, new: Option<&Value>, amounts: bool) -> bool {
     }
 }
 
-/// The values below that key are amounts, in a container's `resources`.
-fn holds_amounts(key: &str) -> bool {
-    matches!(key, "limits" | "requests")
-}
+/// The keys in a container's `resources` below which values are amounts.
+const AMOUNTS: [&str; 2] = ["limits", "requests"];
 
 /// The deepest place that holds the whole difference.
 fn narrow<'a>(
@@ -190,7 +190,7 @@ fn narrow<'a>(
             let only = parts.next().filter(|_| parts.next().is_none());
             only.map(|(key, old, new)| {
                 let path = path.clone().key(key.to_owned());
-                (old, new, amounts || holds_amounts(key), path)
+                (old, new, amounts || AMOUNTS.contains(&key.as_str()), path)
             })
         }
         (Some(Value::Array(old)), Some(Value::Array(new))) if old.len() == new.len() => {

@@ -55,11 +55,11 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         findings.push(RULE.finding(path, problem, fix).valued(value));
     };
     let workers = change.old.workers.iter();
-    let before: HashMap<&str, &Group<'_>> = workers
+    let stored_groups: HashMap<&str, &Group<'_>> = workers
         .filter_map(|group| Some((group.name?, group)))
         .collect();
     for group in &change.new.workers {
-        let Some(earlier) = group.name.and_then(|name| before.get(name)) else {
+        let Some(earlier) = group.name.and_then(|name| stored_groups.get(name)) else {
             continue;
         };
         // Every way of applying replaces the list of groups as a whole, and the API server then stores
@@ -76,6 +76,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                 "; set minReplicas and maxReplicas to control the scaler",
             );
         }
+        // KubeRay acts on the list at once (`reconcilePods`), so workers of an old list are deleted again, and those
+        // that it lacks are lost.
         let workers_to_delete = |group: &Group<'_>| {
             object_at(group.spec, "scaleStrategy")?
                 .get("workersToDelete")
@@ -95,7 +97,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether `user` is the service account under which the cluster's own head pod runs.
+/// Recognizes the service account under which the cluster's own head pod runs.
 fn is_autoscaler(user: &str, cluster: &RayObject<'_>, namespace: Option<&str>) -> bool {
     let account = user
         .strip_prefix("system:serviceaccount:")
@@ -105,14 +107,16 @@ fn is_autoscaler(user: &str, cluster: &RayObject<'_>, namespace: Option<&str>) -
         .cluster
         .as_ref()
         .map(|cluster| cluster.head.as_ref());
-    let own = head.and_then(|head| {
+    let expected = head.and_then(|head| {
         head.and_then(|head| text_at(head.pod_spec()?, "serviceAccountName"))
             .filter(|name| !name.is_empty())
             .or_else(|| cluster.name())
     });
-    account.zip(own).is_some_and(|((space, account), own)| {
-        cluster.namespace().or(namespace) == Some(space) && *account == kuberay_name(own)
-    })
+    account
+        .zip(expected)
+        .is_some_and(|((space, account), expected)| {
+            cluster.namespace().or(namespace) == Some(space) && *account == kuberay_name(expected)
+        })
 }
 
 /// A name as KubeRay cuts it for the head pod: the last 50 characters, with `r` in place of a

@@ -47,6 +47,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         if !key.starts_with(PREFIX) {
             continue;
         }
+        // KubeRay copies the annotations of a RayJob and a RayService to the RayCluster that it creates, and gives
+        // the RayJobs of a RayCronJob only its own (`constructRayJob`).
         let path = FieldPath::of(&["metadata", "annotations"]).key(key.to_owned());
         let finding = if subject.object.kind == Kind::RayCronJob {
             RULE.finding(
@@ -83,7 +85,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         } else {
             let fix = match nearest(key, [ANNOTATION]) {
-                Some(known) => format!("Write {known}."),
+                Some(name) => format!("Write {name}."),
                 None => format!("Remove it; the annotation for users is {ANNOTATION}."),
             };
             RULE.finding(path, "is not an annotation that Rayfit knows", fix)
@@ -112,7 +114,7 @@ mod tests {
     use crate::policy::Settings;
     use crate::ray::RayObject;
 
-    fn found(mode: &str, allowed: &[ReconcileMode]) -> Vec<Finding> {
+    fn findings_of(mode: &str, allowed: &[ReconcileMode]) -> Vec<Finding> {
         let settings = Settings {
             allowed_modes: allowed.to_vec(),
             ..Settings::default()
@@ -144,8 +146,8 @@ mod tests {
     #[test]
     fn a_mode_that_is_not_allowed_is_denied_and_an_allowed_one_is_not() {
         let allowed = [ReconcileMode::Ray, ReconcileMode::Central];
-        assert!(found("central", &allowed).is_empty());
-        let findings = found("sidecar", &allowed);
+        assert!(findings_of("central", &allowed).is_empty());
+        let findings = findings_of("sidecar", &allowed);
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].mode, Mode::Enforce);
         assert_eq!(findings[0].fix, "Write ray or central.");
@@ -154,13 +156,13 @@ mod tests {
     #[test]
     fn a_typo_is_led_to_what_is_allowed() {
         assert_eq!(
-            found("Sidecar", &ReconcileMode::ALL)[0].fix,
+            findings_of("Sidecar", &ReconcileMode::ALL)[0].fix,
             "Write sidecar."
         );
         assert_eq!(
-            found("Sidecar", &[ReconcileMode::Ray])[0].fix,
+            findings_of("Sidecar", &[ReconcileMode::Ray])[0].fix,
             "Write ray, or remove the annotation."
         );
-        assert_eq!(found("sidecar", &[])[0].fix, "Remove the annotation.");
+        assert_eq!(findings_of("sidecar", &[])[0].fix, "Remove the annotation.");
     }
 }

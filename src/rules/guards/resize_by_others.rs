@@ -37,6 +37,7 @@ pub fn find(pod: &Fields, old: &Fields, user: &str) -> Option<Finding> {
     if is_rayfit(user) || user.starts_with("system:node:") || is_of_namespace {
         return None;
     }
+    // A request to the subresource carries the whole pod: without another size it resizes nothing.
     let sizes = |pod| {
         let spec = object_at(pod, "spec");
         let containers = spec.map_or(&[][..], |spec| list_at(spec, "containers"));
@@ -73,7 +74,7 @@ mod tests {
             "spec": {"containers": [{"resources": {"limits": {"cpu": cpu}}}]}})
     }
 
-    fn found(new: &Value, old: &Value, user: &str) -> bool {
+    fn is_reported(new: &Value, old: &Value, user: &str) -> bool {
         let (new, old) = (new.as_object().unwrap(), old.as_object().unwrap());
         find(new, old, user).is_some()
     }
@@ -96,16 +97,16 @@ mod tests {
             ("system:serviceaccount:rayfit-system:rayfit-audit", true),
             ("rayfit-controller", true),
         ] {
-            assert_eq!(found(&new, &old, user), expected, "{user}");
+            assert_eq!(is_reported(&new, &old, user), expected, "{user}");
         }
     }
 
     #[test]
     fn what_resizes_nothing_or_no_ray_pod_is_nobodys_business() {
         let old = pod("2");
-        assert!(!found(&old, &old, "alice"));
+        assert!(!is_reported(&old, &old, "alice"));
         let mut other = pod("2");
         other["metadata"]["labels"] = json!({});
-        assert!(!found(&pod("4"), &other, "alice"));
+        assert!(!is_reported(&pod("4"), &other, "alice"));
     }
 }

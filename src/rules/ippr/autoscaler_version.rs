@@ -38,6 +38,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     if subject.resized_groups().next().is_none() {
         return;
     }
+    // The autoscaler's container asks the head which version to run (Ray, `run_kuberay_autoscaler`), so either place
+    // can choose version 1.
     if cluster.autoscaler_version() == Some(AutoscalerVersion::V1) {
         let path = cluster.option_path("version");
         let problem = "\"v1\" cannot resize pods in place";

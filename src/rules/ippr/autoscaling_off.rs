@@ -37,6 +37,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     if cluster.autoscaling() || subject.object.kind == Kind::RayCronJob {
         return;
     }
+    // KubeRay itself does not read the annotation, and adds the autoscaler to the head pod only with this field
+    // (KubeRay, `DefaultHeadPodTemplate`).
     let value = cluster.spec.get(KEY).map_or("absent".to_owned(), shown);
     findings.push(
         RULE.finding(

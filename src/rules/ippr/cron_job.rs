@@ -28,6 +28,8 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    // KubeRay gives the RayJobs of a RayCronJob a time stamp as their only annotation, and its `jobTemplate` has no
+    // metadata to write one in.
     if subject.object.kind == Kind::RayCronJob && !subject.object.ippr.is_idle() {
         findings.push(RULE.finding(
             FieldPath::annotation(ANNOTATION),

@@ -39,6 +39,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for (_, resize_limits) in subject.listed_groups() {
         let limits = Resource::ALL.into_iter();
         findings.extend(limits.filter_map(|resource| check_limit(resize_limits, resource)));
+        // Ray counts a resize as failed once this time is over, and never resizes that pod again
+        // (`_handle_failed_or_timed_out_ippr`).
         if let Some(seconds) = resize_limits.resize_timeout.filter(|seconds| *seconds <= 0) {
             let finding = RULE.finding(
                 resize_limits.key_path("resize-timeout"),
@@ -58,6 +60,8 @@ fn check_limit(resize_limits: &GroupResizeLimits, resource: Resource) -> Option<
     let text = shown_text(&limit.text);
     let backwards = "Ray takes it as the size to go to, so that growing in the other dimension would take this one \
                      away; Kubernetes refuses that, and scaling stops.";
+    // Ray's schema of the annotation checks no ranges: `parse_quantity` fails on a text, does not come back from a
+    // large exponent, and every other amount is taken as a size to go to.
     let (problem, why) = match fault {
         ResizeLimitFault::Unreadable(error) => {
             (format!("{text} is not a quantity: {error}"), RULE.why)

@@ -30,6 +30,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let path = FieldPath::annotation(ANNOTATION);
+    // The API server answers 404 there, and Ray does not catch the error, so every round ends at the first resize
+    // (`do_ippr_requests`).
     if version < FIRST {
         findings.push(RULE.finding(
             path,

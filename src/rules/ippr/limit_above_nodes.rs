@@ -38,15 +38,21 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let comparisons = demands.comparisons().saturating_mul(nodes.len());
+        // Counted before any comparison is made. A group that would exceed the budget is left out, and smaller ones
+        // behind it are not.
         let Some(rest) = budget.checked_sub(comparisons) else {
             continue;
         };
         budget = rest;
         let may = |node: &Node| demands.admit(node);
-        let cpu = Need::of(cluster, group, resize_limits, Resource::Cpu);
-        let memory = Need::of(cluster, group, resize_limits, Resource::Memory);
-        let amount =
-            |need: &Option<Need>| need.as_ref().map(|need| need.requested).unwrap_or_default();
+        let cpu = ResizeDemand::of(cluster, group, resize_limits, Resource::Cpu);
+        let memory = ResizeDemand::of(cluster, group, resize_limits, Resource::Memory);
+        let amount = |demand: &Option<ResizeDemand>| {
+            demand
+                .as_ref()
+                .map(|demand| demand.requested)
+                .unwrap_or_default()
+        };
         if nodes.any_holds(amount(&cpu), amount(&memory), may) {
             continue;
         }
@@ -57,11 +63,12 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         else {
             continue;
         };
+        // A limit that is too large by itself is the better thing to say: both together cannot fit then either.
         let alone = [(cpu, most_cpu), (memory, most_memory)].into_iter();
-        let alone = alone.filter_map(|(need, node)| need?.finding(resize_limits, node));
-        let before = findings.len();
+        let alone = alone.filter_map(|(demand, node)| demand?.finding(resize_limits, node));
+        let count = findings.len();
         findings.extend(alone);
-        if findings.len() > before {
+        if findings.len() > count {
             continue;
         }
         let size = |node: &Node| {
@@ -88,7 +95,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// The demand of a pod on its node for one resource, at its resize limit.
-struct Need {
+struct ResizeDemand {
     resource: Resource,
     limit: Quantity,
     /// The amount by which the resize limit is above what is requested for it; negative if below.
@@ -96,7 +103,7 @@ struct Need {
     requested: Quantity,
 }
 
-impl Need {
+impl ResizeDemand {
     fn of(
         cluster: &Cluster<'_>,
         group: &Group<'_>,

@@ -47,6 +47,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             allows = format!("{allows}, of which its other containers take {beside}");
         }
         let is_nothing = bound.highest.is_negative() || bound.highest.is_zero();
+        // A resize of a container leaves the resources of its pod as they are, and Kubernetes checks it against them
+        // as it does a new pod (`validatePodResourceConsistency`).
         let fix = if bound.by == PodLevelAmount::FilledIn {
             let request = resource.name();
             format!("Write a template.spec.resources.requests.{request} that suffices for it.")

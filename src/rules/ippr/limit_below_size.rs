@@ -48,6 +48,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         for resource in Resource::ALL {
+            // Ray resizes a pod while one dimension is below its resize limit, and then asks for both resize limits,
+            // the lower one included (`IPPRStatus.can_resize_up`, `queue_resize_request`).
             let pair = resize_limits.amount(resource);
             let pair = pair.zip(container.size(resource.name()));
             let Some((limit, size)) = pair.filter(|(limit, size)| limit < size) else {

@@ -20,19 +20,6 @@ pub static RULE: Rule = Rule {
     check,
 };
 
-/// A limit of the namespace on one resource.
-struct NamespaceLimit<'a> {
-    /// The object that sets it.
-    object: (&'static str, &'a str),
-    /// The subject of the limit, as part of a sentence.
-    of: &'static str,
-    amount: Option<Quantity>,
-    /// The part of it that the pod's other containers take.
-    beside: Quantity,
-    /// The room between the limit and the request of the ray container, which a resize keeps.
-    gap: Quantity,
-}
-
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let namespace = subject.object.namespace().unwrap_or(DEFAULT_NAMESPACE);
     let ranges = subject.facts.limit_ranges_in(namespace);
@@ -41,72 +28,59 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(cluster) = subject.autoscaled().filter(|_| has_limits) else {
         return;
     };
-    let asked = subject.resized_groups().flat_map(|(group, limits)| {
-        Resource::ALL.map(|resource| (group, limits, resource, limits.amount(resource)))
-    });
-    for (group, resize_limits, resource, amount) in asked {
-        let (Some(container), Some(resize_limit)) = (group.ray_container(), amount) else {
+    let places = subject
+        .resized_groups()
+        .flat_map(|(group, limits)| Resource::ALL.map(|resource| (group, limits, resource)));
+    for (group, limits, resource) in places {
+        let (Some(container), Some(resize_limit)) =
+            (group.ray_container(), limits.amount(resource))
+        else {
             continue;
         };
-        let beside = BesideRay::of(cluster, group, resource);
-        let limit = |object, of, amount, beside, gap| NamespaceLimit {
-            object,
-            of,
-            amount,
-            beside,
-            gap,
-        };
-        let none = Quantity::ZERO;
+        let (name, beside) = (resource.name(), BesideRay::of(cluster, group, resource));
+        // Kubernetes checks a resize as it does a new pod (admission plugins LimitRanger and ResourceQuota), and Ray
+        // does not catch the refusal.
+        let (none, gap) = (Quantity::ZERO, container.gap(resource));
+        // Each limit with its object, its subject as part of a sentence, the part of it that the pod's other
+        // containers take, and the room between limit and request of the ray container, which a resize keeps.
         let of_ranges = ranges.iter().flat_map(|range| {
-            let object = ("LimitRange", range.name.as_str());
-            let (container, pod) = (
-                range.container_max.get(resource.name()),
-                range.pod_max.get(resource.name()),
-            );
+            let object = ("LimitRange", &range.name);
+            let (container, pod) = (range.container_max.get(name), range.pod_max.get(name));
             [
-                limit(object, "a container", container, none, none),
-                limit(object, "a pod", pod, beside.limits, none),
+                (object, "a container", container, none, none),
+                (object, "a pod", pod, beside.limits, none),
             ]
         });
         // A quota with scopes counts some pods only, and perhaps none of these.
         let of_quotas = quotas.iter().filter(|quota| !quota.is_scoped);
         let of_quotas = of_quotas.flat_map(|quota| {
-            let object = ("ResourceQuota", quota.name.as_str());
-            let (limits, requests) = (
-                quota.limits.get(resource.name()),
-                quota.requests.get(resource.name()),
+            let object = ("ResourceQuota", &quota.name);
+            let (limits, requests) = (quota.limits.get(name), quota.requests.get(name));
+            let (of_limits, of_requests) = (
+                "all pods together limits of",
+                "all pods together requests of",
             );
-            let gap = container.gap(resource);
             [
-                limit(
-                    object,
-                    "all pods together limits of",
-                    limits,
-                    beside.limits,
-                    none,
-                ),
-                limit(
-                    object,
-                    "all pods together requests of",
-                    requests,
-                    beside.requests,
-                    gap,
-                ),
+                (object, of_limits, limits, beside.limits, none),
+                (object, of_requests, requests, beside.requests, gap),
             ]
         });
         // The highest resize limit that each of them allows, of which the least holds.
-        let allowed = of_ranges.chain(of_quotas).filter_map(|limit| {
-            let most = limit.amount?.checked_sub(limit.beside)?;
-            Some((most.checked_add(limit.gap)?, limit.amount?, limit))
+        let allowed = of_ranges.chain(of_quotas);
+        let allowed = allowed.filter_map(|(object, of, amount, beside, gap)| {
+            let most = amount?.checked_sub(beside)?.checked_add(gap)?;
+            Some((most, object, of, amount?, beside))
         });
         let least = allowed.min_by_key(|(most, ..)| *most);
-        let Some((most, amount, limit)) = least.filter(|(most, ..)| *most < resize_limit) else {
+        let Some((most, (kind, name), of, amount, beside)) =
+            least.filter(|(most, ..)| *most < resize_limit)
+        else {
             continue;
         };
-        let (kind, name) = (limit.object.0, shown_text(limit.object.1));
-        let mut allows = format!("{kind} {name} allows {} {}", limit.of, resource.say(amount));
-        if !limit.beside.is_zero() {
-            let beside = resource.say(limit.beside);
+        let (name, amount) = (shown_text(name), resource.say(amount));
+        let mut allows = format!("{kind} {name} allows {of} {amount}");
+        if !beside.is_zero() {
+            let beside = resource.say(beside);
             allows = format!("{allows}, of which the pod's other containers take {beside}");
         }
         let fix = if most.is_negative() || most.is_zero() {
@@ -117,7 +91,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         };
         let resize_limit = resource.say(resize_limit);
         let problem = format!("{resize_limit} is more than this namespace allows: {allows}");
-        let finding = RULE.finding(resize_limits.key_path(resource.limit_key()), problem, fix);
+        let finding = RULE.finding(limits.key_path(resource.limit_key()), problem, fix);
         findings.push(finding.valued(resize_limit));
     }
 }

@@ -29,6 +29,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let most = resize_limits.amount(Resource::Memory);
+        // The raylet reads the limit of its memory monitor once, when it starts (Ray, `memory_monitor_utils.cc`).
         let pair = most.zip(container.limit(Resource::Memory.name()));
         let may_grow = pair.is_some_and(|(most, limit)| most > limit);
         // An empty value is one from elsewhere. Ray reads a whole number, and 0 switches the monitor off.

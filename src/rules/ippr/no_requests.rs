@@ -36,6 +36,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let requests = container.requests();
+        // Ray reads the template, in which the API server fills in nothing: only pods get their limits as requests.
         // The API server drops a null, so that Ray finds no key.
         let is_missing = |resource: &Resource| {
             let value = requests.and_then(|requests| requests.get(resource.name()));

@@ -38,6 +38,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     {
         return;
     }
+    // Earlier autoscalers have no IPPR provider and scale by whole pods only.
     let source = subject.autoscaled().and_then(RaySource::of);
     if let Some(source) = source.filter(|source| source.version < since::IPPR) {
         let (version, first) = (source.version, since::IPPR);

@@ -61,6 +61,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         if !is_listed && !by_kuberay && !by_template {
             continue;
         }
+        // The API server admits a template and refuses its pods later: with `restartPolicy: Never` a pod may have
+        // nothing but `NotRequired` (`validateResizePolicy`).
         // Only the first container is resized.
         let containers = group.containers().map(|container| {
             let is_resized = is_listed && container.index == 0;

@@ -51,6 +51,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let why = "The API server refuses annotations that are not strings.";
         findings.push(finding.because(why).valued(shown(value)));
     }
+    // Ray checks the annotation in every round, and an error ends the round, so each of these stops all scaling
+    // (`validate_and_set_ippr_specs`).
     let ippr = &subject.object.ippr;
     let problems = ippr.problems.iter();
     findings.extend(problems.map(|problem| finding(problem, ippr, annotation)));
@@ -90,13 +92,13 @@ fn finding(problem: &IpprProblem, ippr: &Ippr, annotation: Option<&Value>) -> Fi
             RULE.finding(root, problem, fix).because(why).valued(whole)
         }
         IpprProblem::NotAnObjectAt { place, found } => {
-            let wanted = if place.parents.is_empty() {
+            let expected = if place.parents.is_empty() {
                 "an object of group names"
             } else {
                 "an object with max-cpu, max-memory and resize-timeout"
             };
-            let problem = format!("is {found}, not {wanted}");
-            let fix = format!("Write {wanted}: {EXAMPLE}.");
+            let problem = format!("is {found}, not {expected}");
+            let fix = format!("Write {expected}: {EXAMPLE}.");
             RULE.finding(place.path(), problem, fix).valued(found)
         }
         IpprProblem::Missing { group, key } => {

@@ -28,6 +28,8 @@ pub static RULE: Rule = Rule {
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for (group, _) in subject.listed_groups() {
         for key in ["num-cpus", "memory"] {
+            // Ray raises ValueError for either while it reads the annotation, whatever the value
+            // (`validate_and_set_ippr_specs`).
             if let Some(value) = group.start_param(key) {
                 let path = group.start_param_path(key);
                 findings.push(fixed_size(&RULE, group, path, key, value));

@@ -31,16 +31,18 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     // Then RF101 has said that all of these keys do nothing.
     let rootless = ippr.problems.contains(&IpprProblem::NoGroups);
     for place in &ippr.unknown_keys {
-        let known: &[&str] = match place.parents.is_empty() {
+        let valid_keys: &[&str] = match place.parents.is_empty() {
             true if rootless => continue,
             true => &["groups"],
             false => &GROUP_KEYS,
         };
-        let fix = match nearest(&place.key, known.iter().copied()) {
+        // Ray's schema allows further keys at every level, so a misspelt one is accepted like any other
+        // (`IPPRSpecsSchema`).
+        let fix = match nearest(&place.key, valid_keys.iter().copied()) {
             Some(meant) => format!("Write {meant:?} if you mean that, or remove it."),
             None => format!(
                 "Remove it; the keys that Ray knows here: {}.",
-                known.join(", ")
+                valid_keys.join(", ")
             ),
         };
         let problem = format!("is not a key that Ray knows: {}", shown_text(&place.key));

@@ -28,6 +28,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     };
     let is_token = text_at(options, "mode") == Some("token");
     let by_kubernetes = is_true(options, "enableK8sTokenAuth");
+    // KubeRay goes by `rayVersion` and not by the image. A text that begins with a digit may be a version that only
+    // this code cannot read.
     let too_old = |least: RayVersion| match (cluster.ray_version_text(), cluster.ray_version()) {
         (None, _) => Some("is absent".to_owned()),
         (Some(_), Some(version)) => (version < least).then(|| format!("is {version}")),

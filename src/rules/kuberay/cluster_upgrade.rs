@@ -25,6 +25,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     };
     let path = cluster.path().key("upgradeStrategy").key("type");
     let origin = subject.object.label("ray.io/originated-from-crd");
+    // KubeRay labels the RayClusters that it makes of RayJobs and RayServices, and refuses the field in them for ever
+    // (`ValidateRayClusterUpgradeOptions`).
     let is_made = matches!(origin, Some("RayJob" | "RayService"));
     if !matches!(strategy, "Recreate" | "None") {
         let problem = format!("{} is neither Recreate nor None", shown_text(strategy));

@@ -59,13 +59,14 @@ const FIELDS: [(usize, usize, &[&str]); 5] = [
     (0, 6, DAYS),
 ];
 
-/// Whether KubeRay's library (`github.com/robfig/cron`, `ParseStandard`) reads the text.
+/// Reads a schedule as KubeRay's library does (`github.com/robfig/cron`, `ParseStandard`).
 fn is_schedule(text: &str) -> bool {
     let has_zone = text.starts_with("TZ=") || text.starts_with("CRON_TZ=");
     let text = match text.split_once(' ') {
         Some((_, rest)) if has_zone => rest.trim(),
         _ => text,
     };
+    // The duration behind `@every` is not looked at: a wrong one is left to KubeRay.
     if let Some(named) = text.strip_prefix('@') {
         let names = [
             "yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly",
@@ -80,7 +81,7 @@ fn is_schedule(text: &str) -> bool {
         })
 }
 
-/// Whether a text is a number, a range or all, with a step or without.
+/// Reads a number, a range or all, with a step or without.
 fn is_range(text: &str, (least, most, names): (usize, usize, &[&str])) -> bool {
     let (range, step) = match text.split_once('/') {
         Some((range, step)) => (range, Some(step)),

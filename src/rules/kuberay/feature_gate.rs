@@ -34,13 +34,14 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         if settings.has_gate(gate) || settings.kuberay < gate.since {
             return;
         }
-        let (name, known) = (gate.name, settings.known_gate(gate));
-        let off = known.map_or("off by default", |_| "off");
+        let (name, state) = (gate.name, settings.stated_gate(gate));
+        let off = state.map_or("off by default", |_| "off");
         let problem = format!("needs KubeRay's feature gate {name}, which is {off}");
         let fix = format!(
             "Remove it; or switch the gate on, and tell Rayfit: --kuberay-feature-gates={name}=true."
         );
-        let mode = known.map_or(Mode::Warn, |_| Mode::Enforce);
+        // Without the option it is only a guess that the operator runs with the defaults of its version.
+        let mode = state.map_or(Mode::Warn, |_| Mode::Enforce);
         findings.push(RULE.finding(path, problem, fix).in_mode(mode));
     };
     if let Some((job, path)) = subject.object.job()

@@ -68,6 +68,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             report(path, "is set without GCS fault tolerance", "redisAddress");
         }
     }
+    // Without the options KubeRay takes the password from these places, so they are wrong beside the options only.
     let password = [param("redis-password"), env("REDIS_PASSWORD")];
     for path in password.into_iter().flatten().filter(|_| has_options) {
         report(path, TWICE, "redisPassword");

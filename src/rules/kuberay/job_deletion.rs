@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::path::FieldPath;
-use crate::ray::{is_true, list_at, object_at, text_at};
+use crate::ray::{Fields, is_true, list_at, object_at, text_at};
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 /// RF705
@@ -30,6 +30,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let mut report = |path: FieldPath, problem: &str, fix: &str| {
         findings.push(RULE.finding(path, problem, fix));
     };
+    // KubeRay sets a RayJob to failed for each of these (`validateDeletionConfiguration`), and makes none of a
+    // RayCronJob.
     let shuts_down = is_true(job, "shutdownAfterJobFinishes");
     let ttl = job.get("ttlSecondsAfterFinished").and_then(Value::as_i64);
     let ttl_path = path.clone().key("ttlSecondsAfterFinished");
@@ -46,37 +48,34 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let path = path.key("deletionStrategy");
-    let selects = object_at(job, "clusterSelector").is_some_and(|labels| !labels.is_empty());
-    let older = ["onSuccess", "onFailure"]
+    let older: Vec<(&str, &Fields)> = ["onSuccess", "onFailure"]
         .into_iter()
         .filter_map(|key| Some((key, object_at(strategy, key)?)))
-        .collect::<Vec<_>>();
+        .collect();
     let rules = list_at(strategy, "deletionRules");
     let rules_path = path.clone().key("deletionRules");
-    match (older.len(), rules.is_empty()) {
-        (0, true) => report(
-            path.clone(),
-            "is empty",
-            "Write deletionRules, or remove it.",
-        ),
-        (1.., false) => report(
-            rules_path.clone(),
+    let fault = match (older.len(), rules.is_empty()) {
+        (0, true) => Some((&path, "is empty", "Write deletionRules, or remove it.")),
+        (1.., false) => Some((
+            &rules_path,
             "exclude onSuccess and onFailure",
             "Write deletionRules only.",
-        ),
-        (1, true) => report(
-            path.clone(),
+        )),
+        (1, true) => Some((
+            &path,
             "has only one of onSuccess and onFailure",
             "Write both, or deletionRules.",
-        ),
-        _ => {}
-    }
-    if shuts_down && !rules.is_empty() {
-        report(
-            rules_path.clone(),
-            "exclude shutdownAfterJobFinishes",
-            "Remove one of the two.",
-        );
+        )),
+        _ => None,
+    };
+    let excluded = (
+        &rules_path,
+        "exclude shutdownAfterJobFinishes",
+        "Remove one of the two.",
+    );
+    let excluded = (shuts_down && !rules.is_empty()).then_some(excluded);
+    for (place, problem, fix) in fault.into_iter().chain(excluded) {
+        report(place.clone(), problem, fix);
     }
     let older = older
         .into_iter()
@@ -85,28 +84,42 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let policy = rule.get("policy").and_then(Value::as_str);
         (rules_path.clone().index(index), policy)
     }));
+    let selects = object_at(job, "clusterSelector").is_some_and(|labels| !labels.is_empty());
     for (place, policy) in policies {
-        let place = place.key("policy");
-        match policy {
-            None => report(
-                place,
-                "is absent",
-                "Write DeleteCluster, DeleteWorkers, DeleteSelf or DeleteNone.",
-            ),
-            Some(name @ ("DeleteCluster" | "DeleteWorkers")) if selects => report(
-                place,
-                &format!("{name} is not possible with clusterSelector"),
-                "Write DeleteSelf or DeleteNone.",
-            ),
-            Some("DeleteNone") if shuts_down => report(
-                place,
-                "DeleteNone contradicts shutdownAfterJobFinishes",
-                "Remove one of the two.",
-            ),
-            Some(_) => {}
-        }
+        findings.extend(check_policy(
+            place.key("policy"),
+            policy,
+            selects,
+            shuts_down,
+        ));
     }
     check_conditions(rules, &rules_path, findings);
+}
+
+/// Checks one policy of a job that `selects` its cluster or not, and `shuts_down` when it ends or not.
+fn check_policy(
+    place: FieldPath,
+    policy: Option<&str>,
+    selects: bool,
+    shuts_down: bool,
+) -> Option<Finding> {
+    let (problem, fix) = match policy {
+        None => (
+            "is absent".to_owned(),
+            "Write DeleteCluster, DeleteWorkers, DeleteSelf or DeleteNone.",
+        ),
+        // KubeRay did not make a cluster that the job selects, so it does not delete it either.
+        Some(name @ ("DeleteCluster" | "DeleteWorkers")) if selects => (
+            format!("{name} is not possible with clusterSelector"),
+            "Write DeleteSelf or DeleteNone.",
+        ),
+        Some("DeleteNone") if shuts_down => (
+            "DeleteNone contradicts shutdownAfterJobFinishes".to_owned(),
+            "Remove one of the two.",
+        ),
+        Some(_) => return None,
+    };
+    Some(RULE.finding(place, problem, fix))
 }
 
 /// Checks each rule by itself, and those of one condition together.
@@ -148,9 +161,9 @@ fn check_conditions(rules: &[Value], path: &FieldPath, findings: &mut Vec<Findin
             );
             continue;
         }
-        let later = times.range(..rank).any(|(_, before)| *before > ttl);
-        let earlier = times.range(rank..).any(|(_, after)| *after < ttl);
-        if later || earlier {
+        let is_early = times.range(..rank).any(|(_, earlier)| *earlier > ttl);
+        let is_late = times.range(rank..).any(|(_, later)| *later < ttl);
+        if is_early || is_late {
             report(
                 "would delete workers after the cluster, or the cluster after the job",
                 "Write ttlSeconds that grow from DeleteWorkers to DeleteCluster to DeleteSelf.",

@@ -104,6 +104,7 @@ fn check_cluster_and_mode(job: &Fields, report: &mut dyn FnMut(&[&'static str], 
             report(&[key], "is not possible in SidecarMode", fix);
         }
     }
+    // In this mode KubeRay runs the submitter as a container of the head pod.
     let head = ["rayClusterSpec", "headGroupSpec", "template", "spec"];
     let policy = object_in(job, &head).and_then(|pod| text_at(pod, "restartPolicy"));
     if policy.is_some_and(|policy| !matches!(policy, "" | "Never")) {

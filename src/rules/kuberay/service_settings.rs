@@ -39,6 +39,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let path = FieldPath::annotation(INITIALIZING_TIMEOUT);
         report(path, &problem, "Write a time such as 30m, or seconds.");
     }
+    // KubeRay names the Services of a RayService itself, that of the head among them (`ValidateRayServiceSpec`).
     let head = subject.cluster().and_then(|cluster| cluster.head.as_ref());
     if let Some(head) = head
         && let Some(metadata) = object_in(head.spec, &["headService", "metadata"])
@@ -133,7 +134,7 @@ const UNITS: [(&str, f64); 8] = [
     ("ns", 1e-9),
 ];
 
-/// Whether a text is a time above zero as Go writes it, or so many whole seconds.
+/// Reads a time above zero as Go writes it, or as a number of whole seconds.
 fn is_positive_time(text: &str) -> bool {
     let text = text.strip_prefix('+').unwrap_or(text);
     match text.parse::<i64>() {

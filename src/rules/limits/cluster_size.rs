@@ -24,12 +24,13 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     };
     let limits = &subject.settings.limits;
     for (resource, limit) in [
-        (Resource::Cpu, &limits.cpu_per_cluster),
-        (Resource::Memory, &limits.memory_per_cluster),
+        (Resource::Cpu, &limits.max_cpu_per_cluster),
+        (Resource::Memory, &limits.max_memory_per_cluster),
     ] {
         let Some(limit) = limit else {
             continue;
         };
+        // A ResourceQuota counts what runs in a namespace; this is what the cluster can come to.
         // The sum with all pods of all groups; `None` if it is unlimited.
         let mut total = Some(Quantity::ZERO);
         for group in cluster.groups() {

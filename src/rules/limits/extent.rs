@@ -41,6 +41,7 @@ pub(super) fn most_of_pod(
     let namespace = subject.object.namespace().unwrap_or(DEFAULT_NAMESPACE);
     let ranges = subject.facts.limit_ranges_in(namespace).iter();
     let bounds = ContainerBounds {
+        // Of several LimitRanges it is not determined which default a container gets, so the largest counts.
         default: ranges
             .filter_map(|range| range.container_default.get(resource.name()))
             .max(),

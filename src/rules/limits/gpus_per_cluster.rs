@@ -19,7 +19,7 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let limit = subject.settings.limits.gpus_per_cluster.as_ref();
+    let limit = subject.settings.limits.max_gpus_per_cluster.as_ref();
     let (Some(limit), Some(cluster)) = (limit, subject.cluster()) else {
         return;
     };

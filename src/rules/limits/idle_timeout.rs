@@ -21,10 +21,11 @@ pub static RULE: Rule = Rule {
 const KEY: &str = "idleTimeoutSeconds";
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let limit = subject.settings.limits.idle_timeout_seconds.as_ref();
+    let limit = subject.settings.limits.max_idle_timeout_seconds.as_ref();
     let (Some(limit), Some(cluster)) = (limit, subject.autoscaled()) else {
         return;
     };
+    // A group's own timeout takes precedence over the general one, so each is compared by itself.
     let general = cluster.autoscaler_option(KEY).and_then(Value::as_i64);
     let general = general.map(|seconds| (seconds, cluster.option_path(KEY)));
     let groups = cluster.workers.iter();

@@ -24,8 +24,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     };
     let limits = &subject.settings.limits;
     let limits = [
-        (Resource::Cpu, &limits.cpu_per_pod),
-        (Resource::Memory, &limits.memory_per_pod),
+        (Resource::Cpu, &limits.max_cpu_per_pod),
+        (Resource::Memory, &limits.max_memory_per_pod),
     ];
     let pairs = cluster
         .groups()
@@ -41,6 +41,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         }
         let resize_limits = subject.resize_limits(group);
+        // A LimitRange would be checked only once the pod is made, and again at each resize.
         let path = match resize_limits.filter(|limits| limits.amount(resource).is_some()) {
             Some(resize_limits) => resize_limits.key_path(resource.limit_key()),
             None => group.ray_container_path().key("resources"),

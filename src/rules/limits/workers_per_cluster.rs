@@ -17,11 +17,12 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let limit = subject.settings.limits.workers_per_cluster.as_ref();
+    let limit = subject.settings.limits.max_workers_per_cluster.as_ref();
     let (Some(limit), Some(cluster)) = (limit, subject.cluster()) else {
         return;
     };
     let mut workers = cluster.workers.iter();
+    // One group without a maximum makes the whole cluster unlimited.
     let count = workers.try_fold(0_i64, |sum, group| {
         Some(sum.saturating_add(most_pods(cluster, group)?))
     });

@@ -18,7 +18,7 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let limit = subject.settings.limits.workers_per_group.as_ref();
+    let limit = subject.settings.limits.max_workers_per_group.as_ref();
     let (Some(limit), Some(cluster)) = (limit, subject.cluster()) else {
         return;
     };

@@ -14,9 +14,9 @@ use crate::schema::{SchemaFault, deviations};
 pub fn find(object: &Fields, kuberay: RayVersion) -> Vec<Finding> {
     let deviations = deviations(object, kuberay).into_iter();
     deviations
-        .map(|deviation| match deviation.fault {
-            SchemaFault::Unknown(hint) => unknown_field::finding(deviation.path, hint, kuberay),
-            fault => refused_value::finding(deviation.path, &fault),
+        .map(|(path, fault)| match fault {
+            SchemaFault::Unknown(remedy) => unknown_field::finding(path, remedy, kuberay),
+            fault => refused_value::finding(path, &fault),
         })
         .collect()
 }

@@ -3,7 +3,6 @@
 use crate::path::{FieldPath, Segment};
 use crate::ray::RayVersion;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
-use crate::schema::Hint;
 
 /// RF601
 pub static RULE: Rule = Rule {
@@ -21,27 +20,15 @@ pub static RULE: Rule = Rule {
 /// Objects at admission have no such field; see [`super::find`].
 fn check(_: &Subject<'_>, _: &mut Vec<Finding>) {}
 
-/// The finding about the field at `path`.
-pub(super) fn finding(path: FieldPath, hint: Option<Hint>, kuberay: RayVersion) -> Finding {
+/// The finding about the field at `path`, with the remedy if what was meant can be guessed.
+pub(super) fn finding(path: FieldPath, remedy: Option<String>, kuberay: RayVersion) -> Finding {
     let (major, minor) = (kuberay.major, kuberay.minor);
     let name = match path.segments().last() {
         Some(Segment::Key(name)) => name.clone().into_owned(),
         _ => String::new(),
     };
-    let fix = match hint {
-        Some(Hint::Name(name)) => format!("Write {name}, if that is meant."),
-        Some(Hint::Place(place)) => format!("Move it to {place}, if that is meant."),
-        Some(Hint::Unfold) => "Move the fields in it one level up, and remove it.".to_owned(),
-        Some(Hint::Later(version)) => format!(
-            "Use KubeRay {}.{} or later, or remove it.",
-            version.major, version.minor
-        ),
-        None => "Remove it, or look up its name in KubeRay's API reference.".to_owned(),
-    };
-    RULE.finding(
-        path,
-        format!("KubeRay {major}.{minor} has no such field here"),
-        fix,
-    )
-    .valued(name)
+    let problem = format!("KubeRay {major}.{minor} has no such field here");
+    let look_up = || "Remove it, or look up its name in KubeRay's API reference.".to_owned();
+    let finding = RULE.finding(path, problem, remedy.unwrap_or_else(look_up));
+    finding.valued(name)
 }

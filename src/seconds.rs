@@ -103,8 +103,8 @@ mod tests {
             longest_s: 10.0,
         };
         let waits = [(1, 0.0), (1, 1.0), (2, 0.5), (9, 0.0), (9, 7.0)];
-        let waits = waits.map(|(failures, random)| retry.wait(failures, random).as_secs_f64());
-        assert_eq!(waits, [1.0, 2.0, 3.0, 5.0, 10.0]);
+        let waits = waits.map(|(failures, random)| retry.wait(failures, random));
+        assert_eq!(waits, [1, 2, 3, 5, 10].map(Duration::from_secs));
     }
 
     #[test]

@@ -190,11 +190,11 @@ impl Ledger {
             let other = self.largest().filter(|largest| {
                 !too_much && *largest != source && self.used_by(*largest) >= own + units
             });
-            let found = match other {
+            let has_given = match other {
                 Some(other) => self.give_way(other, except, |_| true),
                 None => self.give_way(source, except, |since| now - since.min(now) >= patience),
             };
-            if !found {
+            if !has_given {
                 return Err(if too_much { Full::Source } else { Full::All });
             }
         }
@@ -245,8 +245,8 @@ impl Share {
         let mut ledger = self.shares.ledger();
         ledger.make_room(bounds, self.source, units, now, Some(self.id))?;
         let account = ledger.sources.get_mut(&self.source).ok_or(Full::All)?;
-        let (held, _) = account.holders.get_mut(&self.id).ok_or(Full::All)?;
-        *held += units;
+        let (count, _) = account.holders.get_mut(&self.id).ok_or(Full::All)?;
+        *count += units;
         account.used += units;
         ledger.used += units;
         Ok(())

@@ -24,7 +24,7 @@ pub fn text(error: &(dyn Error + 'static)) -> String {
             text.split(": ApiError").next().unwrap_or(&text).to_owned()
         };
         // Many errors repeat the message of their cause.
-        if !texts.iter().any(|before| before.contains(&message)) {
+        if !texts.iter().any(|earlier| earlier.contains(&message)) {
             texts.push(message);
         }
     }

@@ -92,8 +92,8 @@ impl Informers {
         let running = self.running(selection);
         let beacon = Arc::clone(&running.beacon);
         let take = Box::new(move |event: &WatchEvent<&RawValue>| {
-            let kept = event.keep(|name, object| keep(readable(&beacon, name, object)?));
-            if let Some(event) = kept {
+            let reduced = event.keep(|name, object| keep(readable(&beacon, name, object)?));
+            if let Some(event) = reduced {
                 on(event);
             }
         });

@@ -198,12 +198,12 @@ fn sent(object: &RawValue) -> SentObject<'_> {
     }
 }
 
-fn status(body: &[u8], code: u16, asked: Option<Duration>) -> PageFault {
+fn status(body: &[u8], code: u16, header_wait: Option<Duration>) -> PageFault {
     let Ok(status) = serde_json::from_slice::<Status>(body) else {
         return PageFault::Refused {
             code,
             message: "the answer is not a Status".to_owned(),
-            retry_after: asked,
+            retry_after: header_wait,
         };
     };
     let code = if status.code == 0 { code } else { status.code };
@@ -213,7 +213,7 @@ fn status(body: &[u8], code: u16, asked: Option<Duration>) -> PageFault {
     let seconds = status
         .details
         .map_or(0, |details| details.retry_after_seconds);
-    let said = (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)));
+    let body_wait = (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)));
     PageFault::Refused {
         code,
         message: if status.message.is_empty() {
@@ -221,7 +221,7 @@ fn status(body: &[u8], code: u16, asked: Option<Duration>) -> PageFault {
         } else {
             status.message
         },
-        retry_after: asked.or(said),
+        retry_after: header_wait.or(body_wait),
     }
 }
 
@@ -236,9 +236,13 @@ pub async fn accepted(answer: Response<Body>) -> Result<Body, PageFault> {
     if code.is_success() || code == StatusCode::SWITCHING_PROTOCOLS {
         return Ok(answer.into_body());
     }
-    let asked = retry_after(answer.headers());
+    let header_wait = retry_after(answer.headers());
     let body = whole(answer.into_body(), LARGEST_STATUS).await;
-    Err(status(&body.unwrap_or_default(), code.as_u16(), asked))
+    Err(status(
+        &body.unwrap_or_default(),
+        code.as_u16(),
+        header_wait,
+    ))
 }
 
 /// Reads the body of a page that may have up to `objects` objects.
@@ -287,9 +291,9 @@ impl Lines {
         loop {
             let rest = self.buffer.get(self.searched..).unwrap_or_default();
             if let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-                let after = self.buffer.split_off(self.searched + end + 1);
+                let tail = self.buffer.split_off(self.searched + end + 1);
                 self.searched = 0;
-                return Some(Ok(std::mem::replace(&mut self.buffer, after)));
+                return Some(Ok(std::mem::replace(&mut self.buffer, tail)));
             }
             self.searched = self.buffer.len();
             if self.searched > LARGEST_OBJECT {

@@ -129,14 +129,14 @@ where
                 patience.over(None).await;
             }
             // The time for which a request waits above must not count as the answer's.
-            let asked = own_now();
+            let sent_at = own_now();
             let answer = timeout(ANSWER, inner.oneshot(request)).await;
             let answer = answer.map_err(|_| {
                 let seconds = ANSWER.as_secs();
                 format!("the API server did not begin to answer within {seconds} seconds")
             })?;
             let answer = answer.map_err(Into::into)?;
-            time.hear(answer.headers(), asked);
+            time.hear(answer.headers(), sent_at);
             let (status, wait) = (answer.status(), retry_after(answer.headers()));
             if status == StatusCode::TOO_MANY_REQUESTS
                 || status == StatusCode::SERVICE_UNAVAILABLE && wait.is_some()

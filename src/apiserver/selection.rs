@@ -119,7 +119,7 @@ impl<K> WatchEvent<K> {
             Self::Listed(name, object) => WatchEvent::Listed(name.clone(), keep(name, object)?),
             Self::Complete(version) => WatchEvent::Complete(version.clone()),
             Self::Applied(name, object) => match keep(name, object) {
-                Some(kept) => WatchEvent::Applied(name.clone(), kept),
+                Some(part) => WatchEvent::Applied(name.clone(), part),
                 None => WatchEvent::Deleted(name.clone(), None),
             },
             Self::Deleted(name, version) => WatchEvent::Deleted(name.clone(), version.clone()),

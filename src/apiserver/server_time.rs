@@ -27,13 +27,13 @@ impl ServerTime {
     }
 
     /// Takes in the headers of an answer to a request that was sent at `asked`, by the own clock.
-    pub(super) fn hear(&self, headers: &HeaderMap, asked: f64) {
+    pub(super) fn hear(&self, headers: &HeaderMap, sent_at: f64) {
         let Some(date) = date(headers) else {
             return;
         };
         let mut guard = self.skew.lock().unwrap_or_else(PoisonError::into_inner);
         let (skew, logged_s) = &mut *guard;
-        skew.note_answer(date, asked, own_now());
+        skew.note_answer(date, sent_at, own_now());
         let ahead_s = skew.ahead_s();
         if (ahead_s - *logged_s).abs() >= LOGGED_S {
             *logged_s = ahead_s;
@@ -103,8 +103,8 @@ mod tests {
         let api = ApiServer::through(tower::service_fn(answer), "rayfit");
         let time = &api.time;
         assert!((time.now() - own_now()).abs() < 1.0);
-        let asked = Request::get("/version").body(Vec::new()).unwrap();
-        api.client.request_text(asked).await.unwrap();
+        let request = Request::get("/version").body(Vec::new()).unwrap();
+        api.client.request_text(request).await.unwrap();
         let now = time.now();
         assert!((1_768_391_990.0..1_768_392_010.0).contains(&now), "{now}");
     }

@@ -33,7 +33,7 @@ pub(super) fn read(configuration: &Value) -> Option<CaBundle> {
         bundle.uniform &= clean && bundle.everywhere == ids;
         bundle.everywhere.retain(|id| ids.contains(id));
         for anchor in anchors {
-            if bundle.anchors.iter().all(|known| known.id != anchor.id) {
+            if bundle.anchors.iter().all(|other| other.id != anchor.id) {
                 bundle.anchors.push(anchor);
             }
         }

@@ -93,9 +93,9 @@ impl ClusterClient {
         let mut configurations = BTreeMap::new();
         let mut bundles: BTreeMap<String, CaBundle> = BTreeMap::new();
         for (name, api) in &self.configurations {
-            let found = api.get_opt(name).await;
-            let found = found.map_err(failed("read a webhook configuration"))?;
-            let object = serde_json::to_value(found).unwrap_or_default();
+            let answer = api.get_opt(name).await;
+            let answer = answer.map_err(failed("read a webhook configuration"))?;
+            let object = serde_json::to_value(answer).unwrap_or_default();
             if let Some(bundle) = bundle::read(&object) {
                 bundles.insert(name.clone(), bundle);
                 configurations.insert(name.clone(), object);

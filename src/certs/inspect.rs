@@ -62,7 +62,12 @@ pub(super) fn authority(certificate: &[u8], key: &[u8]) -> Option<Authority> {
 }
 
 /// A serving certificate that fits its key, with the authority by which it is valid.
-pub(super) fn leaf(chain: &[u8], key: &[u8], known: &[&Anchor], hosts: &[String]) -> Option<Leaf> {
+pub(super) fn leaf(
+    chain: &[u8],
+    key: &[u8],
+    authorities: &[&Anchor],
+    hosts: &[String],
+) -> Option<Leaf> {
     let pair = ServingPair::from_pem(chain, key).ok()?;
     let certificate = pair.leaf()?;
     // By its signature and not by the name of its issuer: all authorities have one name.
@@ -70,7 +75,10 @@ pub(super) fn leaf(chain: &[u8], key: &[u8], known: &[&Anchor], hosts: &[String]
     let (not_before, _) = validity(certificate).ok()?;
     Some(Leaf {
         id: id(certificate),
-        issuer: known.iter().find(vouches).map(|anchor| anchor.id.clone()),
+        issuer: authorities
+            .iter()
+            .find(vouches)
+            .map(|anchor| anchor.id.clone()),
         issued: not_before + BACKDATED,
         not_after: pair.not_after(),
         chain: std::str::from_utf8(chain).ok()?.to_owned(),

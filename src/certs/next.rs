@@ -86,10 +86,10 @@ pub fn next(
     let former: Vec<&Anchor> = former.filter(|_| !is_taken_over).filter(lives).collect();
     // The authorities in bundles of which the Secret does not know.
     let authority = signer.iter().map(|authority| &authority.anchor);
-    let mut seen = ids(authority.chain(&contents.former));
+    let mut secret_ids = ids(authority.chain(&contents.former));
     let strangers = view.bundles.values().flat_map(|bundle| &bundle.anchors);
     let strangers: Vec<&Anchor> = (strangers.filter(lives))
-        .filter(|anchor| seen.insert(anchor.id.as_str()))
+        .filter(|anchor| secret_ids.insert(anchor.id.as_str()))
         .collect();
     // An authority has to outlive the leaves that it signs.
     let outlives = |anchor: &Anchor| is_within(anchor.not_after, options.leaf_lifetime * 2);
@@ -101,15 +101,15 @@ pub fn next(
         return CertificateStep::Introduce(all.cloned().collect());
     };
     // Before a leaf is signed, so that API servers know who signs it.
-    let wanted = std::iter::once(authority).chain(former.iter().copied());
-    let wanted: Vec<&Anchor> = wanted.chain(strangers.iter().copied()).collect();
+    let anchors = std::iter::once(authority).chain(former.iter().copied());
+    let anchors: Vec<&Anchor> = anchors.chain(strangers.iter().copied()).collect();
     let differs = |bundle: &CaBundle| {
-        !bundle.uniform || ids(bundle.anchors.iter()) != ids(wanted.iter().copied())
+        !bundle.uniform || ids(bundle.anchors.iter()) != ids(anchors.iter().copied())
     };
     if let Some((configuration, _)) = view.bundles.iter().find(|(_, bundle)| differs(bundle)) {
         return CertificateStep::Publish {
             configuration: configuration.clone(),
-            anchors: wanted.into_iter().cloned().collect(),
+            anchors: anchors.into_iter().cloned().collect(),
         };
     }
     // A quarter of its lifetime is left for failures of the API server until a leaf has to be renewed.

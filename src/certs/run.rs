@@ -88,10 +88,15 @@ impl Keeper {
 
     /// Looks once and takes at most one step; returns how long to wait until the next look.
     async fn round(&mut self) -> Result<Duration, CertificateError> {
-        let seen = self.cluster.look().await?;
+        let objects = self.cluster.look().await?;
         let now = (self.clock)();
-        let stored = seen.view.contents.clone();
-        let (contents, done) = match next(&seen.view, self.serving.as_deref(), &self.options, now) {
+        let stored = objects.view.contents.clone();
+        let (contents, done) = match next(
+            &objects.view,
+            self.serving.as_deref(),
+            &self.options,
+            now,
+        ) {
             CertificateStep::Wait => {
                 return Ok((self.options.propagation / 6).min(Duration::from_secs(10)));
             }
@@ -112,7 +117,7 @@ impl Keeper {
                 anchors,
             } => {
                 (self.cluster)
-                    .publish(&seen, &configuration, &anchors)
+                    .publish(&objects, &configuration, &anchors)
                     .await?;
                 tracing::info!(%configuration, authorities = anchors.len(), "certificates: wrote caBundle");
                 return Ok(Duration::ZERO);
@@ -140,7 +145,7 @@ impl Keeper {
                 (contents, "signed a new certificate")
             }
         };
-        self.cluster.store(&seen, &contents).await?;
+        self.cluster.store(&objects, &contents).await?;
         tracing::info!(step = done, "certificates");
         // The next step is decided on what the cluster has after this one: other replicas take steps too.
         Ok(Duration::ZERO)

@@ -18,11 +18,11 @@ pub(super) fn decode(data: &Data, hosts: &[String]) -> Contents {
     let part = |key: &str| data.get(key).map(Vec::as_slice).unwrap_or_default();
     let authority = inspect::authority(part(AUTHORITY[0]), part(AUTHORITY[1]));
     let (former, _) = inspect::anchors(part(FORMER));
-    let known: Vec<&Anchor> = (authority.iter().map(|authority| &authority.anchor))
+    let authorities: Vec<&Anchor> = (authority.iter().map(|authority| &authority.anchor))
         .chain(&former)
         .collect();
     Contents {
-        leaf: inspect::leaf(part(LEAF[0]), part(LEAF[1]), &known, hosts),
+        leaf: inspect::leaf(part(LEAF[0]), part(LEAF[1]), &authorities, hosts),
         authority,
         former,
     }

@@ -16,9 +16,9 @@ pub fn parts(state: &ClusterResourceState) -> usize {
     let gangs = state.pending_gang_resource_requests.iter();
     let bundles = gangs.map(|gang| 1 + gang.requests.len() + gang.bundle_selectors.len());
     let constraints = state.cluster_resource_constraints.iter();
-    let asked = constraints.map(|constraint| constraint.resource_requests.len());
+    let requests = constraints.map(|constraint| constraint.resource_requests.len());
     let sum = state.node_states.len() + state.pending_resource_requests.len();
-    sum + bundles.sum::<usize>() + asked.sum::<usize>()
+    sum + bundles.sum::<usize>() + requests.sum::<usize>()
 }
 
 /// Runs `work` about a cluster of a namespace, offloaded if it is slow, so that other tasks continue. Adds how

@@ -65,7 +65,7 @@ pub struct ReconcilerState {
     /// The objects that were judged last, as JSON texts, because the parsed trees of a thousand clusters that wait
     /// for an answer were most of the process's memory.
     pub(super) texts: ClusterTexts,
-    /// The same objects parsed, from their judgement to the decision, if there is a permit for them.
+    /// These objects, parsed, from their judgement to the decision, if there is a permit for them.
     pub(super) scene: Option<(Snapshot, SemaphorePermit<'static>)>,
     /// The sources of the settings.
     pub(super) basis: Basis,
@@ -111,18 +111,18 @@ impl Reconciler {
             }
         };
         (self.state.answer_permit, self.state.scene) = (None, None);
-        if let Some(asked) = self.state.asked_at {
-            self.metrics.round(asked.elapsed());
+        if let Some(asked_at) = self.state.asked_at {
+            self.metrics.round(asked_at.elapsed());
         }
         // A time that cannot be expressed is a negative one, or is not a number.
-        let after = |seconds| Duration::try_from_secs_f64(seconds).unwrap_or(OTHERWISE);
+        let delay = |seconds| Duration::try_from_secs_f64(seconds).unwrap_or(OTHERWISE);
         let requeue = match end {
             LookEnd::AtOnce => Some(Duration::ZERO),
-            LookEnd::After(seconds) => Some(after(seconds)),
+            LookEnd::After(seconds) => Some(delay(seconds)),
             LookEnd::UntilChanged => None,
             LookEnd::Paced { busy } => {
                 let busy = busy.then_some(self.place.note(busy));
-                Some(after(state.interval_s(busy, self.clock.wall())))
+                Some(delay(state.interval_s(busy, self.clock.wall())))
             }
         };
         (requeue, self.state.worked)

@@ -75,8 +75,8 @@ impl Tuning {
         };
         let policy = in_force.policy.load();
         let object = RayObject::of_kind(Kind::RayCluster, cluster.as_object()?);
-        let told = policy.policies.for_sidecar(&object, &policy.facts);
-        match sidecar_settings::write(&told) {
+        let settings = policy.policies.for_sidecar(&object, &policy.facts);
+        match sidecar_settings::write(&settings) {
             Ok(text) => Some(text),
             Err(fault) => {
                 let name = object.name();

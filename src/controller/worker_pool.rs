@@ -142,16 +142,17 @@ impl WorkerPool {
     /// Starts, wakes or stops the task of a cluster.
     fn consider(&self, workers: &mut HashMap<Key, Worker>, key: &Key) {
         let entry = self.observed.read().clusters.get(key).cloned();
-        let wanted =
+        let candidate =
             entry.filter(|entry| is_cared_for(entry, &self.installation) && self.fence.is_leader());
         let is_at_work = |worker: &&Worker| !worker.is_stopping && !worker.task.is_finished();
         let running = workers.get(key).filter(is_at_work);
-        match (wanted, running) {
+        match (candidate, running) {
             (Some(entry), Some(worker)) if worker.uid == entry.uid => worker.changed.notify_one(),
             (Some(entry), _) => {
                 self.end(workers, key);
-                let before = workers.remove(key).filter(|one| one.uid == entry.uid);
-                let worker = self.start(key, &entry, before.map(|before| before.task));
+                let predecessor = workers.remove(key).filter(|one| one.uid == entry.uid);
+                let worker =
+                    self.start(key, &entry, predecessor.map(|predecessor| predecessor.task));
                 workers.insert(key.clone(), worker);
             }
             (None, _) => self.end(workers, key),
@@ -168,7 +169,12 @@ impl WorkerPool {
     }
 
     /// Starts the task of a cluster, which begins once the one `before` has ended.
-    fn start(&self, key: &Key, entry: &ClusterEntry, before: Option<JoinHandle<()>>) -> Worker {
+    fn start(
+        &self,
+        key: &Key,
+        entry: &ClusterEntry,
+        predecessor: Option<JoinHandle<()>>,
+    ) -> Worker {
         let about = About {
             key: key.clone(),
             uid: entry.uid.to_string(),
@@ -197,8 +203,8 @@ impl WorkerPool {
         let task = tokio::spawn(async move {
             // A look of the former task may still have writes under way if the Lease is lost and
             // won again at once.
-            if let Some(before) = before {
-                let _ = before.await;
+            if let Some(predecessor) = predecessor {
+                let _ = predecessor.await;
             }
             reconcile_until_stopped(reconciler, wakes, stopped).await;
         });

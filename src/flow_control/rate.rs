@@ -55,8 +55,8 @@ impl GivenTime {
         let nanoseconds = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         // Callers read the clock before they take the lock, so a later call may bring an earlier
         // time.
-        let before = self.0.fetch_max(nanoseconds, Ordering::Relaxed);
-        Duration::from_nanos(before.max(nanoseconds))
+        let latest = self.0.fetch_max(nanoseconds, Ordering::Relaxed);
+        Duration::from_nanos(latest.max(nanoseconds))
     }
 }
 

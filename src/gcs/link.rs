@@ -137,9 +137,9 @@ impl Service<Uri> for Connector {
                 return Ok(TokioIo::new(Box::new(stream) as Box<dyn Stream>));
             };
             let connector = TlsConnector::from(tls.config().map_err(ConnectError::Material)?);
-            let wanted = tls.server_name.as_ref().unwrap_or(&address.host);
-            let name = ServerName::try_from(wanted.clone()).map_err(|_| {
-                let why = format!("{wanted:?} is not a name that a certificate could have");
+            let server_name = tls.server_name.as_ref().unwrap_or(&address.host);
+            let name = ServerName::try_from(server_name.clone()).map_err(|_| {
+                let why = format!("{server_name:?} is not a name that a certificate could have");
                 ConnectError::Material(why)
             })?;
             let secured = connector.connect(name, stream).await;

@@ -217,8 +217,8 @@ impl Making<'_> {
         // After the API server has refused a patch of several groups, each patch changes one group
         // only, so that it becomes clear which group is refused.
         let (most, snapshot, plan) = (self.max_workers, self.snapshot, self.plan);
-        let (allowed, held) = replicas::within(most, snapshot, plan, allowed, split);
-        for change in held {
+        let (allowed, delayed) = replicas::within(most, snapshot, plan, allowed, split);
+        for change in delayed {
             let about = EffectTarget::Group(change.group.name.clone());
             let why = "pods of another group are to be deleted before";
             self.skip(about, why.to_owned(), None, false);

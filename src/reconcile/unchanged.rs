@@ -153,7 +153,7 @@ fn sum(state: &ClusterResourceState) -> u64 {
             memory_in_use,
         } = node;
         let mut hasher = hash::comparing();
-        let in_use = memory_in_use.map(|told| told.bytes.div_euclid(IN_USE_STEP));
+        let in_use = memory_in_use.map(|memory| memory.bytes.div_euclid(IN_USE_STEP));
         in_use.hash(&mut hasher);
         (node_id, instance_id, ray_node_type_name).hash(&mut hasher);
         (dynamic_labels, labels, std::mem::discriminant(status)).hash(&mut hasher);

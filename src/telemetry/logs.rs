@@ -87,13 +87,13 @@ const QUOTATIONS: &[(&str, &str)] = &[
 /// A line without quotations.
 fn unquoted(line: &str) -> Cow<'_, str> {
     let mut line = Cow::Borrowed(line);
-    for (before, after) in QUOTATIONS {
-        let Some(begin) = line.find(before).map(|place| place + before.len()) else {
+    for (prefix, suffix) in QUOTATIONS {
+        let Some(begin) = line.find(prefix).map(|place| place + prefix.len()) else {
             continue;
         };
         // The last occurrence, because the quotation may contain anything. If there is none, only
         // the line's end is kept.
-        let expected = line.rfind(after).filter(|end| *end >= begin);
+        let expected = line.rfind(suffix).filter(|end| *end >= begin);
         let end = expected.unwrap_or_else(|| {
             let tail = ["\"}\n", "\n"].into_iter().find(|end| line.ends_with(end));
             line.len() - tail.unwrap_or_default().len()

@@ -53,12 +53,12 @@ impl SavedInPlace {
             )
         });
         let mut clusters = (self.clusters.lock()).unwrap_or_else(PoisonError::into_inner);
-        let before = if cores + bytes > 0.0 {
+        let previous = if cores + bytes > 0.0 {
             clusters.insert(cluster.to_owned(), (cores, bytes, now))
         } else {
             clusters.remove(cluster)
         };
-        if let Some((cores, bytes, since)) = before {
+        if let Some((cores, bytes, since)) = previous {
             let seconds = now.saturating_duration_since(since).as_secs_f64();
             self.cpu_seconds.inc_by(cores * seconds);
             self.memory_byte_seconds.inc_by(bytes * seconds);

@@ -72,8 +72,8 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
 }
 
 /// The known objects; none where they are unknown.
-fn all<T: Clone>(known: &Known<'_, T>) -> Vec<T> {
-    known.objects().cloned().collect()
+fn all<T: Clone>(objects: &Known<'_, T>) -> Vec<T> {
+    objects.objects().cloned().collect()
 }
 
 fn of_namespace<P: Serialize, U: Serialize, T>(

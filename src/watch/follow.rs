@@ -50,22 +50,22 @@ pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq + Send + 'static>(
         let _ = tell.send(event);
     });
     let gathering = async {
-        let mut seen = SeenObjects::default();
+        let mut cache = SeenObjects::default();
         let mut due: Option<Instant> = None;
         loop {
             let event = tokio::select! {
                 event = events.recv() => event,
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                     due = None;
-                    publish(Known::All(&seen.objects));
+                    publish(Known::All(&cache.objects));
                     continue;
                 }
             };
             match event {
                 Some(WatchEvent::Failed(fault)) => {
-                    if seen.has_become_unknown(reading.beacon()) {
+                    if cache.has_become_unknown(reading.beacon()) {
                         due = None;
-                        let is_absent = !seen.was_complete && fault.is_not_found();
+                        let is_absent = !cache.was_complete && fault.is_not_found();
                         publish(if is_absent {
                             Known::NotInstalled
                         } else {
@@ -74,7 +74,7 @@ pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq + Send + 'static>(
                     }
                 }
                 Some(event) => {
-                    if seen.take(event) {
+                    if cache.take(event) {
                         // The pace counts from the first change: counted from the last, changes
                         // without a pause would never be published.
                         due.get_or_insert_with(|| Instant::now() + pace);
@@ -121,8 +121,8 @@ impl<T: PartialEq> SeenObjects<T> {
                 self.listed = BTreeMap::new();
                 false
             }
-            WatchEvent::Listed(name, kept) => {
-                self.listed.insert(name, kept);
+            WatchEvent::Listed(name, part) => {
+                self.listed.insert(name, part);
                 false
             }
             WatchEvent::Complete(_) => {
@@ -130,9 +130,9 @@ impl<T: PartialEq> SeenObjects<T> {
                 (self.is_complete, self.was_complete) = (true, true);
                 true
             }
-            WatchEvent::Applied(name, kept) if self.objects.get(&name) == Some(&kept) => false,
-            WatchEvent::Applied(name, kept) => {
-                self.objects.insert(name, kept);
+            WatchEvent::Applied(name, part) if self.objects.get(&name) == Some(&part) => false,
+            WatchEvent::Applied(name, part) => {
+                self.objects.insert(name, part);
                 true
             }
             WatchEvent::Deleted(name, _) => self.objects.remove(&name).is_some(),

@@ -278,12 +278,12 @@ const BUDGETS: [(&str, usize); 9] = [
     ("plan", 11_273),
     ("simulate", 9_380),
     ("rules", 6_041),
-    ("reconcile", 4_060),
-    ("controller", 3_718),
+    ("reconcile", 3_985),
+    ("controller", 3_661),
     ("cli", 3_590),
     ("snapshot", 2_490),
     ("manifests", 1_513),
-    ("", 20_458),
+    ("", 20_276),
 ];
 
 #[test]

@@ -170,8 +170,9 @@ impl Performer<'_> {
     /// The longest time for a call of the GCS. It waits at the API server's gate only if the write
     /// permission has to be renewed.
     async fn gcs_permission(&self) -> Result<Duration, Failure> {
-        let known = self.permission.lock().await.remaining();
-        let longest = if let Some(longest) = known.filter(|remaining| *remaining >= WORTHWHILE) {
+        let remaining = self.permission.lock().await.remaining();
+        let longest = if let Some(longest) = remaining.filter(|remaining| *remaining >= WORTHWHILE)
+        {
             longest
         } else {
             let turn = self.writer.turn().await?;

@@ -78,8 +78,8 @@ impl Requests {
         let seconds = seconds.filter(|seconds| *seconds > 0);
         // The client's own layer has heard the header Retry-After; only the Status is read here.
         if status.code == 429 {
-            let asked = seconds.map(|seconds| Duration::from_secs(seconds.into()));
-            self.gate.ask_patience(flow, asked);
+            let wait = seconds.map(|seconds| Duration::from_secs(seconds.into()));
+            self.gate.ask_patience(flow, wait);
         }
         let causes = details.into_iter().flat_map(|details| &details.causes);
         Err(Failure::Api(ApiStatus {
@@ -238,12 +238,12 @@ impl WriteTurn<'_> {
         let deadline = Instant::now() + longest;
         let mut tries = 1;
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            match requests.send(&self.writer.flow, request.clone(), left).await {
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            match requests.send(&self.writer.flow, request.clone(), remaining).await {
                 // All our writes can be repeated: they set absolute values, or test a version.
                 Err(Failure::Api(status))
                     // With less time left, the answer to another attempt could not be waited for.
-                    if status.code >= 500 && tries < TRIES && left > AGAIN * 3 =>
+                    if status.code >= 500 && tries < TRIES && remaining > AGAIN * 3 =>
                 {
                     tries += 1;
                     let rest = async {

@@ -48,8 +48,8 @@ pub struct About {
 
 /// The waiting Events, and the counts of those that were left out.
 pub(crate) struct Outbox {
-    normal: Budgets,
-    warnings: Budgets,
+    pub(super) normal: Budgets,
+    pub(super) warnings: Budgets,
     /// Events that were left out and not yet summed up.
     owed: BTreeMap<(Key, EventType), LeftOut>,
     /// The Events that wait, by namespace; the namespaces take turns.
@@ -117,12 +117,6 @@ impl Outbox {
     /// The number of Events that were left out since the last call.
     pub(crate) fn count_left_out(&mut self) -> u64 {
         std::mem::take(&mut self.left_out)
-    }
-
-    /// The number of budgets that are remembered.
-    #[cfg(test)]
-    pub(crate) fn budgets(&self) -> usize {
-        self.normal.len() + self.warnings.len()
     }
 
     /// Takes one Event from the budget, if it allows one more.

@@ -93,11 +93,11 @@ pub fn port(cluster: &Value) -> u16 {
 /// KubeRay's `CheckName`: the last 50 characters at most, the first of which is made a letter.
 fn check_name(name: &str) -> String {
     let start = name.len().saturating_sub(50);
-    let mut kept = name.get(start..).unwrap_or(name).to_owned();
-    if kept.starts_with(|first: char| first.is_ascii_digit() || first.is_ascii_punctuation()) {
-        kept.replace_range(..1, "r");
+    let mut tail = name.get(start..).unwrap_or(name).to_owned();
+    if tail.starts_with(|first: char| first.is_ascii_digit() || first.is_ascii_punctuation()) {
+        tail.replace_range(..1, "r");
     }
-    kept
+    tail
 }
 
 #[cfg(test)]

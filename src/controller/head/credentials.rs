@@ -81,8 +81,8 @@ impl Credentials {
         let endpoint = match self {
             Self::Environment(variable) => {
                 // KubeRay's certificates of heads name this address, too.
-                let beside = gcs::Address::new("127.0.0.1", head.address.port);
-                gcs::Endpoint::from_environment(beside, variable)?
+                let local = gcs::Address::new("127.0.0.1", head.address.port);
+                gcs::Endpoint::from_environment(local, variable)?
             }
             Self::Secrets(secrets) => secrets.endpoint_unless_failed(key, head).await?,
         };
@@ -146,9 +146,11 @@ impl SecretReader {
         let mut failed = self.failed();
         // Clusters that are gone are never asked for again, so their entries are dropped with age.
         failed.retain(|_, failed| failed.until.elapsed() < FORGOTTEN);
-        let before = failed.remove(key).filter(|before| before.head == *head);
+        let previous = failed.remove(key).filter(|previous| previous.head == *head);
         if let Err(error) = &result {
-            let failures = before.map_or(0, |before| before.failures).saturating_add(1);
+            let failures = previous
+                .map_or(0, |previous| previous.failures)
+                .saturating_add(1);
             let failure = Failed {
                 head: head.clone(),
                 until: Instant::now() + RETRY.wait(failures, fastrand::f64()),

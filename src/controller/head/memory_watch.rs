@@ -72,7 +72,7 @@ struct Heard {
 /// The task, which ends when this is dropped.
 #[derive(Debug)]
 struct Hearing {
-    wanted: watch::Sender<BTreeSet<NodeId>>,
+    selection: watch::Sender<BTreeSet<NodeId>>,
     task: AbortHandle,
 }
 
@@ -93,14 +93,14 @@ impl MemoryWatch {
         state: &mut ClusterResourceState,
         clock: &Clock,
     ) {
-        let all = wanted(groups, &state.node_states);
+        let all = active_nodes(groups, &state.node_states);
         if all.is_empty() {
             self.task = None;
             return;
         }
         let task = self.task.get_or_insert_with(|| {
             HEARING.fetch_add(1, Ordering::Relaxed);
-            let (wanted, receiver) = watch::channel(BTreeSet::new());
+            let (selection, receiver) = watch::channel(BTreeSet::new());
             let task = hear(
                 client.clone(),
                 receiver,
@@ -108,14 +108,14 @@ impl MemoryWatch {
                 clock.clone(),
             );
             let task = tokio::spawn(task).abort_handle();
-            Hearing { wanted, task }
+            Hearing { selection, task }
         });
         let share = OF_A_PROCESS / HEARING.load(Ordering::Relaxed).max(1);
         let now = turn(&all, share.clamp(1, OF_A_CLUSTER), clock.wall());
         // Every look comes here; only a change of the nodes is to make the task subscribe anew.
-        task.wanted.send_if_modified(|before| {
-            let is_new = *before != now;
-            *before = now;
+        task.selection.send_if_modified(|previous| {
+            let is_new = *previous != now;
+            *previous = now;
             is_new
         });
         self.heard.reports().retain(|node, _| all.contains(node));
@@ -136,7 +136,7 @@ pub async fn fill_once(
     state: &mut ClusterResourceState,
     clock: &Clock,
 ) {
-    let all = wanted(groups, &state.node_states);
+    let all = active_nodes(groups, &state.node_states);
     let nodes = turn(&all, OF_A_CLUSTER, clock.wall());
     if nodes.is_empty() {
         return;
@@ -161,7 +161,7 @@ pub async fn fill_once(
 }
 
 /// The nodes of such groups that have work, or had it a moment ago.
-fn wanted(groups: &BTreeSet<String>, nodes: &[NodeState]) -> BTreeSet<NodeId> {
+fn active_nodes(groups: &BTreeSet<String>, nodes: &[NodeState]) -> BTreeSet<NodeId> {
     let has_work = |node: &&NodeState| match node.status {
         NodeStatus::Running => true,
         NodeStatus::Idle => node.idle_duration_ms < IDLE_MS,
@@ -191,7 +191,7 @@ fn turn(all: &BTreeSet<NodeId>, most: usize, now: f64) -> BTreeSet<NodeId> {
 /// Hears of the wanted nodes for as long as they are wanted.
 async fn hear(
     client: Client,
-    mut wanted: watch::Receiver<BTreeSet<NodeId>>,
+    mut selection: watch::Receiver<BTreeSet<NodeId>>,
     heard: Arc<Heard>,
     clock: Clock,
 ) {
@@ -202,11 +202,11 @@ async fn hear(
         let subscribed = async {
             let mut subscription = Subscription::new(|| fastrand::u8(..));
             loop {
-                let nodes = wanted.borrow_and_update().clone();
+                let nodes = selection.borrow_and_update().clone();
                 client.subscribe(&mut subscription, &nodes).await?;
                 let reports = tokio::select! {
                     reports = client.reports(&mut subscription, SILENCE) => reports?,
-                    _ = wanted.changed() => continue,
+                    _ = selection.changed() => continue,
                 };
                 // The GCS may have forgotten the subscription.
                 let Some(reports) = reports else {
@@ -233,10 +233,10 @@ async fn hear(
 impl Heard {
     /// Adds what is known to the state of a cluster.
     fn fill(&self, state: &mut ClusterResourceState) {
-        let known = self.reports();
+        let latest = self.reports();
         for node in &mut state.node_states {
             let id: Option<NodeId> = node.node_id.parse().ok();
-            node.memory_in_use = id.and_then(|id| Some(known.get(&id)?.in_use));
+            node.memory_in_use = id.and_then(|id| Some(latest.get(&id)?.in_use));
         }
     }
 
@@ -247,14 +247,14 @@ impl Heard {
 
     /// Keeps the reports about the nodes that were asked about.
     fn take(&self, reports: &[MemoryReport], nodes: &BTreeSet<NodeId>, now: f64) {
-        let mut known = self.reports();
+        let mut latest = self.reports();
         for report in reports.iter().filter(|report| nodes.contains(&report.node)) {
-            let before = known.get(&report.node);
-            let heard = KnownMemory::of(report.used, report.at, before, now);
+            let previous = latest.get(&report.node);
+            let heard = KnownMemory::of(report.used, report.at, previous, now);
             if heard.is_worth_a_look(report.total) {
                 self.nearly_full.notify_one();
             }
-            known.insert(report.node, heard);
+            latest.insert(report.node, heard);
         }
     }
 }
@@ -297,8 +297,8 @@ mod tests {
             node(6, "cpu", NodeStatus::Draining, 0),
         ];
         let groups = ["cpu".to_owned()].into();
-        assert_eq!(wanted(&groups, &nodes), [id(1), id(3)].into());
-        assert_eq!(wanted(&BTreeSet::new(), &nodes), BTreeSet::new());
+        assert_eq!(active_nodes(&groups, &nodes), [id(1), id(3)].into());
+        assert_eq!(active_nodes(&BTreeSet::new(), &nodes), BTreeSet::new());
     }
 
     #[test]

@@ -30,8 +30,8 @@ impl Fence {
     pub fn set(&self, until: Option<Instant>) {
         // Each renewal comes here; it changes only the time, of which nobody has to hear.
         self.0.send_if_modified(|state| {
-            let before = std::mem::replace(&mut state.until, until);
-            before.is_some() != until.is_some()
+            let previous = std::mem::replace(&mut state.until, until);
+            previous.is_some() != until.is_some()
         });
     }
 

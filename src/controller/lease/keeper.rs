@@ -121,10 +121,10 @@ impl LeaseKeeper {
             (Some(Ok(record)), request) => {
                 match &request {
                     LeaseRequest::Create => tracing::info!("Lease created: this replica leads"),
-                    LeaseRequest::Hold(before)
-                        if before.holder.as_ref() != Some(&self.options.replica) =>
+                    LeaseRequest::Hold(previous)
+                        if previous.holder.as_ref() != Some(&self.options.replica) =>
                     {
-                        tracing::info!(from = before.holder, "Lease taken: this replica leads");
+                        tracing::info!(from = previous.holder, "Lease taken: this replica leads");
                     }
                     LeaseRequest::Release(_) => tracing::info!("Lease given back"),
                     LeaseRequest::Hold(_) | LeaseRequest::Read => {}

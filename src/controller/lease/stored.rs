@@ -29,32 +29,32 @@ pub(super) async fn send(
     request: &LeaseRequest,
 ) -> Result<Option<LeaseRecord>, kube::Error> {
     let post = PostParams::default();
-    let Some((seen, holder)) = request.write(&options.replica) else {
-        let found = api.get_opt(LEADER_LEASE).await?;
-        return Ok(found.as_ref().map(record_of));
+    let Some((current, holder)) = request.write(&options.replica) else {
+        let answer = api.get_opt(LEADER_LEASE).await?;
+        return Ok(answer.as_ref().map(record_of));
     };
-    let lease = lease(options, seen, holder);
-    let written = match seen {
+    let lease = lease(options, current, holder);
+    let written = match current {
         None => api.create(&post, &lease).await,
         Some(_) => api.replace(LEADER_LEASE, &post, &lease).await,
     };
     written.map(|lease| Some(record_of(&lease)))
 }
 
-fn lease(options: &LeaseOptions, seen: Option<&LeaseRecord>, holder: Option<&str>) -> Lease {
+fn lease(options: &LeaseOptions, current: Option<&LeaseRecord>, holder: Option<&str>) -> Lease {
     let seconds = options.terms.duration.as_secs();
     let now = MicroTime(Clock::timestamp());
-    let renewed = seen.filter(|seen| seen.holder.as_deref() == holder);
+    let renewed = current.filter(|current| current.holder.as_deref() == holder);
     // A Lease is written whole, so what is left out of a renewal is lost.
     let acquired = match renewed {
-        Some(seen) => seen.acquired.map(MicroTime),
+        Some(current) => current.acquired.map(MicroTime),
         None => Some(now.clone()),
     };
     Lease {
         metadata: ObjectMeta {
             name: Some(LEADER_LEASE.to_owned()),
             namespace: Some(options.namespace.clone()),
-            resource_version: seen.map(|seen| seen.version.clone()),
+            resource_version: current.map(|current| current.version.clone()),
             ..ObjectMeta::default()
         },
         spec: Some(LeaseSpec {

@@ -28,9 +28,9 @@ impl ClusterBytes {
         namespace: &DnsName,
         (old, new): (usize, usize),
     ) -> Result<(), &'static str> {
-        let known = self.by_namespace.get(namespace).copied();
-        let namespaces = self.by_namespace.len() + usize::from(known.is_none());
-        let had = known.unwrap_or(0);
+        let entry = self.by_namespace.get(namespace).copied();
+        let namespaces = self.by_namespace.len() + usize::from(entry.is_none());
+        let had = entry.unwrap_or(0);
         let has = had - old + new;
         // A namespace keeps what it has: others who fill the memory end nobody's scaling.
         if self.all - old + new > ALL && has > had.max(ALL / namespaces) {

@@ -42,18 +42,18 @@ fn kept_cluster(object: &Value) -> Option<Vec<u8>> {
     if !is_asked && record.is_none_or(|record| record == NOBODY) {
         return None;
     }
-    let kept = RAY_CLUSTER.keep(object);
+    let fields = RAY_CLUSTER.keep(object);
     let size = |words: &Value| -> usize {
         let words = words.as_object().into_iter().flatten();
         words
             .map(|(key, value)| key.len() + value.as_str().map_or(0, str::len))
             .sum()
     };
-    let metadata = &kept["metadata"];
+    let metadata = &fields["metadata"];
     if size(&metadata["labels"]) > MOST_WORDS || size(&metadata["annotations"]) > MOST_WORDS {
         return None;
     }
-    Some(kept.to_string().into_bytes()).filter(|text| text.len() <= MOST)
+    Some(fields.to_string().into_bytes()).filter(|text| text.len() <= MOST)
 }
 
 /// The mode that an annotation asks for; a text that is none asks for nothing.
@@ -65,8 +65,8 @@ pub fn mode_of(annotation: Option<&str>) -> ReconcileMode {
 /// The fields of an object that a type has. An object that does not have the form of its kind,
 /// which the API server never stores, is kept as an empty one.
 fn typed<T: Default + for<'de> Deserialize<'de> + Serialize>(object: &Value) -> Vec<u8> {
-    let kept = T::deserialize(object).unwrap_or_default();
-    serde_json::to_vec(&kept).unwrap_or_default()
+    let fields = T::deserialize(object).unwrap_or_default();
+    serde_json::to_vec(&fields).unwrap_or_default()
 }
 
 /// A watched object, reduced to the parts that are kept.
@@ -90,18 +90,18 @@ impl KeptObject {
         let metadata = &object["metadata"];
         let keys = ["name", "namespace", "uid", "resourceVersion"];
         let given = |key: &str| Some((key.to_owned(), metadata.get(key)?.clone()));
-        let mut kept: Map<String, Value> = keys.into_iter().filter_map(given).collect();
+        let mut fields: Map<String, Value> = keys.into_iter().filter_map(given).collect();
         for key in ["labels", "annotations"] {
             let all = metadata[key].as_object().into_iter().flatten();
             let ours = all
                 .filter(|(name, _)| name.starts_with("ray.io/") || name.starts_with("rayfit.dev/"));
             let ours = ours.map(|(name, value)| (name.clone(), value.clone()));
-            kept.insert(key.to_owned(), Value::Object(ours.collect()));
+            fields.insert(key.to_owned(), Value::Object(ours.collect()));
         }
         Self {
             // Metadata from the API server always has this form; anything else is kept without a
             // name.
-            meta: serde_json::from_value(Value::Object(kept)).unwrap_or_default(),
+            meta: serde_json::from_value(Value::Object(fields)).unwrap_or_default(),
             json: json.into_boxed_slice(),
         }
     }

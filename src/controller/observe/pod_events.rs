@@ -111,7 +111,7 @@ pub async fn follow(observed: Observed, client: Client, gate: Gate, fence: Fence
         let result = result.unwrap_or(Err(PageFault::TooSlow(LONGEST)));
         let result = result.map(|is_whole| {
             let prospects = reader.prospects();
-            // What a list does not reach may say something of the other pods.
+            // The pages that were not read may say something of the other pods.
             if !is_whole {
                 pods.retain(|name, _| prospects.contains_key(name));
             }

@@ -13,7 +13,7 @@ use crate::snapshot::prospect_reader::AwaitingPod;
 impl Store {
     /// The pods of RayClusters in mode central that wait for a Kubernetes node.
     pub(super) fn awaiting(&self) -> AwaitingPods {
-        let mut found = AwaitingPods::new();
+        let mut pods_of = AwaitingPods::new();
         for key in &self.unscheduled {
             let Some(entry) = self.pods.get(key) else {
                 continue;
@@ -25,11 +25,11 @@ impl Store {
                 })
             });
             if let Some(awaiting) = entry.awaiting.as_ref().filter(|_| is_ours) {
-                let pods = found.entry(key.namespace.to_string()).or_default();
+                let pods = pods_of.entry(key.namespace.to_string()).or_default();
                 pods.insert(key.name.to_string(), awaiting.pod.clone());
             }
         }
-        found
+        pods_of
     }
 
     /// Takes in what is said of the pods of a namespace. Nothing is said any more of pods that are

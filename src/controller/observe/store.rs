@@ -137,14 +137,17 @@ impl Store {
     }
 
     /// Takes in a RayCluster that was created or changed; returns its key if it is new.
-    pub fn put_cluster(&mut self, kept: &KeptObject) -> Option<Key> {
-        let key = Key::of(&kept.meta)?;
-        let annotation = |name: &str| kept.meta.annotations.as_ref()?.get(name);
+    pub fn put_cluster(&mut self, object: &KeptObject) -> Option<Key> {
+        let key = Key::of(&object.meta)?;
+        let annotation = |name: &str| object.meta.annotations.as_ref()?.get(name);
         let mode = mode_of(annotation(reconcile::ANNOTATION).map(String::as_str));
-        let replaced = self.clusters.get(&key).map_or(0, |known| known.json.len());
-        let bytes = (replaced, kept.json.len());
+        let replaced = self
+            .clusters
+            .get(&key)
+            .map_or(0, |stored| stored.json.len());
+        let bytes = (replaced, object.json.len());
         let refusal = match self.cluster_bytes.check(&key.namespace, bytes) {
-            Ok(()) if kept.json.is_empty() => Some(
+            Ok(()) if object.json.is_empty() => Some(
                 "its labels and annotations have more than 64 KiB, or what Rayfit reads of it more than 512 KiB",
             ),
             Ok(()) => None,
@@ -155,14 +158,14 @@ impl Store {
             tracing::warn!(cluster = %key, "not scaled: {reason}");
         }
         let entry = ClusterEntry {
-            uid: kept.meta.uid.as_deref().unwrap_or_default().into(),
-            version: kept.meta.resource_version.clone().unwrap_or_default(),
+            uid: object.meta.uid.as_deref().unwrap_or_default().into(),
+            version: object.meta.resource_version.clone().unwrap_or_default(),
             mode: if is_kept { mode } else { ReconcileMode::Ray },
             scaled_by: annotation(handover::RECORD)
                 .filter(|_| is_kept)
                 .map(|record| record.as_str().into()),
             grows: annotation(ippr::ANNOTATION).is_some(),
-            json: kept
+            json: object
                 .json
                 .get(..)
                 .filter(|_| is_kept)
@@ -172,9 +175,9 @@ impl Store {
         // Our own writes are known from their replies before the watch reports them, and the watch
         // may still report older versions. A cluster that was read again and has not changed is not
         // new.
-        let is_as_new = |known: &ClusterEntry| {
-            let versions = (known.version.parse::<u64>(), entry.version.parse::<u64>());
-            known.uid == entry.uid && matches!(versions, (Ok(known), Ok(new)) if known >= new)
+        let is_as_new = |stored: &ClusterEntry| {
+            let versions = (stored.version.parse::<u64>(), entry.version.parse::<u64>());
+            stored.uid == entry.uid && matches!(versions, (Ok(stored), Ok(new)) if stored >= new)
         };
         if self.clusters.get(&key).is_some_and(is_as_new) {
             return None;
@@ -194,8 +197,8 @@ impl Store {
         let version = version.and_then(|version| version.parse().ok());
         // The cluster was written after the list was made, as the reply to our own patch has shown.
         let is_newer = |entry: &ClusterEntry| {
-            let known = entry.version.parse::<u64>();
-            matches!((known, version), (Ok(known), Some(version)) if known > version)
+            let stored = entry.version.parse::<u64>();
+            matches!((stored, version), (Ok(stored), Some(version)) if stored > version)
         };
         if self.clusters.get(key).is_some_and(is_newer) {
             return None;
@@ -210,9 +213,9 @@ impl Store {
     }
 
     /// Takes in a pod that was created or changed; returns the key of its cluster.
-    pub fn put_pod(&mut self, kept: KeptObject) -> Option<Key> {
-        let key = Key::of(&kept.meta)?;
-        let labelled = kept.meta.labels.as_ref()?.get(CLUSTER_LABEL)?;
+    pub fn put_pod(&mut self, object: KeptObject) -> Option<Key> {
+        let key = Key::of(&object.meta)?;
+        let labelled = object.meta.labels.as_ref()?.get(CLUSTER_LABEL)?;
         let cluster = DnsName::parse(labelled).ok().map(|name| Key {
             namespace: key.namespace.clone(),
             name,
@@ -220,13 +223,13 @@ impl Store {
         // It is indexed by its label and its node, both of which may have changed. No version is
         // compared, since only the watch tells of pods, in order; RayClusters come from our own
         // writes too.
-        let before = self.pods.get_mut(&key).and_then(|pod| pod.awaiting.take());
+        let previous = self.pods.get_mut(&key).and_then(|pod| pod.awaiting.take());
         self.remove_pod(&key);
-        let mut pod: PodObject = serde_json::from_slice(&kept.json).unwrap_or_default();
-        let mut json = kept.json;
+        let mut pod: PodObject = serde_json::from_slice(&object.json).unwrap_or_default();
+        let mut json = object.json;
         // The scheduler has found no room for it; what was said before of the same pod still holds.
         let awaiting = AwaitingPod::of(&Pod::of(&pod)).map(|pod| {
-            let same = before.filter(|before| before.pod.uid == pod.uid);
+            let same = previous.filter(|previous| previous.pod.uid == pod.uid);
             same.unwrap_or_else(|| {
                 let prospects = Vec::new();
                 Box::new(Awaiting { pod, prospects })
@@ -278,21 +281,21 @@ impl Store {
 
     /// Takes in a Kubernetes node that was created or changed; returns the keys of the clusters that
     /// have pods on it, if it is about to leave, or has been until now.
-    pub fn put_node(&mut self, kept: KeptObject) -> BTreeSet<Key> {
-        let Some(name) = kept.meta.name.as_deref().map(Arc::<str>::from) else {
+    pub fn put_node(&mut self, object: KeptObject) -> BTreeSet<Key> {
+        let Some(name) = object.meta.name.as_deref().map(Arc::<str>::from) else {
             return BTreeSet::new();
         };
         // The kubelet reports every few minutes that nothing has changed.
-        let is_same = |known: &Arc<[u8]>| **known == *kept.json;
+        let is_same = |stored: &Arc<[u8]>| **stored == *object.json;
         if self.nodes.get(&name).is_some_and(is_same) {
             return BTreeSet::new();
         }
-        let node: KubeNode = serde_json::from_slice(&kept.json).unwrap_or_default();
+        let node: KubeNode = serde_json::from_slice(&object.json).unwrap_or_default();
         let was_closed = self.closed.remove(&name);
         if !node.is_open() {
             self.closed.insert(Arc::clone(&name));
         }
-        self.nodes.insert(Arc::clone(&name), kept.json.into());
+        self.nodes.insert(Arc::clone(&name), object.json.into());
         if node.is_open() && !was_closed {
             return BTreeSet::new();
         }
@@ -324,8 +327,8 @@ impl Store {
             || -> BTreeSet<&Arc<str>> { own.iter().filter_map(|pod| pod.node.as_ref()).collect() };
         if cluster.grows && self.listed.contains(&(StoredKind::Nodes, None)) {
             let hosts = hosts();
-            let known = hosts.iter().filter_map(|host| self.nodes.get(*host));
-            nodes = Some(known.cloned().collect());
+            let stored = hosts.iter().filter_map(|host| self.nodes.get(*host));
+            nodes = Some(stored.cloned().collect());
             for host in hosts {
                 let pods = self.by_node.get(host).into_iter().flatten();
                 let pods = pods.filter_map(|pod| self.pods.get(pod));
@@ -537,7 +540,7 @@ mod tests {
         assert_eq!(store.remove_cluster(&key, Some("13")), Some(key.clone()));
         assert_eq!(store.put_cluster(&cluster("12", "central")), None);
         assert_eq!(store.put_cluster(&cluster("13", "central")), None);
-        assert!(store.clusters.get(&key).is_none());
+        assert!(!store.clusters.contains_key(&key));
         let mut another = cluster("9", "central");
         another.meta.uid = Some("v".to_owned());
         assert_eq!(store.put_cluster(&another), Some(key), "a namesake");

@@ -30,11 +30,11 @@ impl Tombstones {
 
     /// Returns whether this version of an object is older than its deletion, so that it has to be ignored.
     pub(super) fn hold(&self, uid: &str, version: &str) -> bool {
-        let gone = self.versions.get(uid);
+        let deleted_at = self.versions.get(uid);
         let version = version.parse::<u64>();
         // UIDs are never used again. A version newer than the list in which the object was missing
         // shows that the list was outdated.
-        gone.is_some_and(|gone| version.is_ok_and(|version| version <= *gone))
+        deleted_at.is_some_and(|deleted_at| version.is_ok_and(|version| version <= *deleted_at))
     }
 }
 
@@ -44,18 +44,21 @@ mod tests {
 
     #[test]
     fn what_was_before_the_end_is_distinguished_from_what_came_after() {
-        let mut gone = Tombstones::default();
-        gone.put("u".into(), 7);
-        assert!(gone.hold("u", "6") && gone.hold("u", "7"));
-        assert!(!gone.hold("u", "8") && !gone.hold("v", "6"));
+        let mut tombstones = Tombstones::default();
+        tombstones.put("u".into(), 7);
+        assert!(tombstones.hold("u", "6") && tombstones.hold("u", "7"));
+        assert!(!tombstones.hold("u", "8") && !tombstones.hold("v", "6"));
     }
 
     #[test]
     fn they_do_not_add_up() {
-        let mut gone = Tombstones::default();
+        let mut tombstones = Tombstones::default();
         for number in 0..MOST * 2 {
-            gone.put(number.to_string().into(), 1);
+            tombstones.put(number.to_string().into(), 1);
         }
-        assert_eq!((gone.versions.len(), gone.order.len()), (MOST, MOST));
+        assert_eq!(
+            (tombstones.versions.len(), tombstones.order.len()),
+            (MOST, MOST)
+        );
     }
 }

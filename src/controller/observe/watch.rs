@@ -145,8 +145,8 @@ impl Observed {
             }
             WatchEvent::Complete(version) => {
                 // Known objects that are missing from a complete list are gone.
-                let known = self.read().names(kind, namespace.as_deref());
-                for name in known.difference(&listed) {
+                let names = self.read().names(kind, namespace.as_deref());
+                for name in names.difference(&listed) {
                     let changed = self.write().remove(kind, name, version.as_deref());
                     self.tell(changed);
                 }

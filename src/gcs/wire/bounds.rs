@@ -271,8 +271,8 @@ impl Scan {
             if key & 7 != 2 {
                 continue;
             }
-            let known = shape.fields.iter().find(|(number, _)| *number == key >> 3);
-            match known {
+            let field = shape.fields.iter().find(|(number, _)| *number == key >> 3);
+            match field {
                 // The decoder drops fields that it does not know.
                 None => {}
                 Some((_, FieldShape::Text)) => self.text(content)?,

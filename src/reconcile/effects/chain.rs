@@ -48,7 +48,7 @@ pub(crate) enum ChainStep {
         /// The pod.
         pod: Box<PodSize>,
         /// The new size of its ray container.
-        wanted: CpuAndMemory,
+        target: CpuAndMemory,
         /// The note about its resizes.
         note: ResizeNote,
         /// The plan only gives something up.
@@ -68,9 +68,9 @@ impl Chain {
         Some(match self.steps.front()? {
             ChainStep::Call(effect) => Effect::clone(effect),
             ChainStep::Shrink(raylet) => Effect::ResizeRaylet(raylet.clone()),
-            ChainStep::Resize { pod, wanted, .. } => Effect::ResizePod(PodPatch {
+            ChainStep::Resize { pod, target, .. } => Effect::ResizePod(PodPatch {
                 pod: pod.name.clone(),
-                body: pod.patch(*wanted),
+                body: pod.patch(*target),
             }),
         })
     }
@@ -86,9 +86,9 @@ impl Chain {
             (ChainStep::Shrink(_), Ok(Reply::RayletTotals { cpu, memory })) => {
                 let mut is_idle = false;
                 for step in &mut self.steps {
-                    if let ChainStep::Resize { pod, wanted, .. } = step {
-                        *wanted = pod.at_least(*wanted, *cpu, *memory);
-                        is_idle = !pod.differs(*wanted);
+                    if let ChainStep::Resize { pod, target, .. } = step {
+                        *target = pod.at_least(*target, *cpu, *memory);
+                        is_idle = !pod.differs(*target);
                     }
                 }
                 if is_idle {

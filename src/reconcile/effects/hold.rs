@@ -19,14 +19,14 @@ pub(crate) const CLUSTER_AUTOSCALER: (&str, &str) =
 /// The patch that marks a pod, or takes the marks back. Marks of others stay as they are.
 pub(crate) fn patch(pod: &Pod<'_>, hold: &NodeHold) -> PodPatch {
     let annotations = &pod.object.metadata.annotations;
-    let there = [
+    let marks = [
         (KARPENTER, annotations.do_not_disrupt.as_ref()),
         (CLUSTER_AUTOSCALER, annotations.safe_to_evict.as_ref()),
     ];
     let ours = annotations.holds_node.as_deref().unwrap_or_default();
     let mut written = Map::new();
     if hold.holds {
-        let free = there.into_iter().filter(|(_, there)| there.is_none());
+        let free = marks.into_iter().filter(|(_, value)| value.is_none());
         let free: Vec<(&str, &str)> = free.map(|(mark, _)| mark).collect();
         let names: Vec<&str> = free.iter().map(|(name, _)| *name).collect();
         // The list is written even where it is empty, because all marks are the template's: by its
@@ -35,7 +35,7 @@ pub(crate) fn patch(pod: &Pod<'_>, hold: &NodeHold) -> PodPatch {
         written.extend((free.iter()).map(|(name, value)| ((*name).to_owned(), (*value).into())));
     } else {
         written.insert(HOLDS.to_owned(), Value::Null);
-        let names = there.into_iter().map(|((name, _), _)| name);
+        let names = marks.into_iter().map(|((name, _), _)| name);
         let names = names.filter(|name| ours.split(',').any(|one| one == *name));
         written.extend(names.map(|name| (name.to_owned(), Value::Null)));
     }

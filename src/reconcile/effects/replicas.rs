@@ -42,20 +42,20 @@ pub(crate) fn changes<'a>(
         let cluster = snapshot.ray_cluster.spec.as_ref()?;
         let (index, spec) = cluster.worker_group(&group.name)?;
         let now = group.replicas_now.or(spec.min_replicas).unwrap_or(0);
-        let before = spec.to_delete.as_deref().unwrap_or_default();
-        let before = before.iter().map(Option::as_deref);
+        let current = spec.to_delete.as_deref().unwrap_or_default();
+        let current = current.iter().map(Option::as_deref);
         // A pod leaves the list only when it is gone: KubeRay may not have read the list yet.
-        let kept = before
+        let remaining = current
             .clone()
             .flatten()
             .filter(|pod| existing.contains(pod));
-        let mut list: Vec<&str> = kept.collect();
+        let mut list: Vec<&str> = remaining.collect();
         for deletion in group.deletions() {
             if !list.contains(&deletion.pod.as_str()) {
                 list.push(&deletion.pod);
             }
         }
-        let is_same = before.eq(list.iter().copied().map(Some));
+        let is_same = current.eq(list.iter().copied().map(Some));
         (!is_same || group.replicas != now).then(|| ReplicaChange {
             index,
             group,
@@ -76,10 +76,10 @@ pub(crate) fn patch(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Optio
     operations.extend(changes.iter().flat_map(ReplicaChange::operations));
     // The sizes with which pods are made, if they have to be said. `ray.io/ippr` is always present then, so
     // `annotations` exists.
-    let before = snapshot.ray_cluster.initial_sizes.text();
-    let after = plan::initial_sizes(snapshot, changes.iter().map(|change| change.group)).text();
+    let current = snapshot.ray_cluster.initial_sizes.text();
+    let next = plan::initial_sizes(snapshot, changes.iter().map(|change| change.group)).text();
     let path = FieldPath::annotation(initial_sizes::ANNOTATION).pointer();
-    operations.extend((before != after).then(|| match after {
+    operations.extend((current != next).then(|| match next {
         Some(text) => json!({"op": "add", "path": path, "value": text}),
         None => json!({"op": "remove", "path": path}),
     }));
@@ -120,9 +120,9 @@ pub(crate) fn within<'a>(
         changes.iter().any(ReplicaChange::grows)
             && check::workers_above(snapshot, plan, max_workers, then).is_some()
     };
-    let (mut made, mut held) = (Vec::new(), Vec::new());
+    let (mut made, mut delayed) = (Vec::new(), Vec::new());
     if !alone && !is_above(&changes) {
-        return (changes, held);
+        return (changes, delayed);
     }
     // A change that deletes pods and asks for none makes room for the others.
     let (growing, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(ReplicaChange::grows);
@@ -132,10 +132,10 @@ pub(crate) fn within<'a>(
         }
         made.push(change);
         if is_above(&made) {
-            held.extend(made.pop());
+            delayed.extend(made.pop());
         }
     }
-    (made, held)
+    (made, delayed)
 }
 
 /// The operations that make a patch fail if its spec, or who scales it, has changed since it was read: the

@@ -54,7 +54,7 @@ impl Planned<'_> {
         if let Some(resize) = self.resize {
             steps.push_back(ChainStep::Resize {
                 pod: Box::new(pod),
-                wanted: CpuAndMemory {
+                target: CpuAndMemory {
                     cpu_milli: resize.cpu_milli,
                     memory_bytes: resize.memory_bytes,
                 },

@@ -76,7 +76,7 @@ impl PodSize {
 
     /// The strategic-merge patch of the subresource `resize`. Resources that already have the
     /// wanted size are left out.
-    pub(crate) fn patch(&self, wanted: CpuAndMemory) -> Value {
+    pub(crate) fn patch(&self, target: CpuAndMemory) -> Value {
         let (cpu, memory) = (&self.cpu, &self.memory);
         let mut ray = Resources {
             requests: Amounts {
@@ -89,7 +89,7 @@ impl PodSize {
             },
         };
         let mut changes = Vec::new();
-        for (name, amount, size) in self.sizes(wanted) {
+        for (name, amount, size) in self.sizes(target) {
             if amount.differs(size) {
                 changes.push(name);
                 // A resize may not add a limit where that changes the pod's quality-of-service class.
@@ -126,8 +126,8 @@ impl PodSize {
     }
 
     /// Returns whether the pod's spec differs from the wanted size: the limit, or the request where there is no limit.
-    pub(crate) fn differs(&self, wanted: CpuAndMemory) -> bool {
-        self.sizes(wanted)
+    pub(crate) fn differs(&self, target: CpuAndMemory) -> bool {
+        self.sizes(target)
             .into_iter()
             .any(|(_, amount, size)| amount.differs(size))
     }
@@ -135,18 +135,18 @@ impl PodSize {
     /// The wanted size, raised to what the raylet has kept in each resource that was to shrink.
     pub(crate) fn at_least(
         &self,
-        wanted: CpuAndMemory,
+        target: CpuAndMemory,
         cpu: Option<f64>,
         memory: Option<f64>,
     ) -> CpuAndMemory {
         #[expect(clippy::cast_possible_truncation, reason = "rounded, saturating")]
-        let raise = |wanted: i64, kept: Option<f64>, unit: f64, now: i64| match kept {
-            Some(kept) if wanted < now => wanted.max((kept * unit).ceil() as i64).min(now),
-            _ => wanted,
+        let raise = |target: i64, raylet: Option<f64>, unit: f64, now: i64| match raylet {
+            Some(raylet) if target < now => target.max((raylet * unit).ceil() as i64).min(now),
+            _ => target,
         };
         CpuAndMemory {
-            cpu_milli: raise(wanted.cpu_milli, cpu, 1000.0, milli(self.cpu.size())),
-            memory_bytes: raise(wanted.memory_bytes, memory, 1.0, units(self.memory.size())),
+            cpu_milli: raise(target.cpu_milli, cpu, 1000.0, milli(self.cpu.size())),
+            memory_bytes: raise(target.memory_bytes, memory, 1.0, units(self.memory.size())),
         }
     }
 
@@ -155,8 +155,8 @@ impl PodSize {
     pub(crate) fn learn(&self, note: &mut ResizeNote, allocatable: Amounts) -> bool {
         // The largest size with which the pod requests no more than that, and never less than its present size.
         let largest = |amount: &AppliedAmount, allocatable: Quantity| {
-            let left = allocatable.checked_sub(amount.others).unwrap_or_default();
-            let limit = left.checked_add(amount.gap).unwrap_or(left);
+            let room = allocatable.checked_sub(amount.others).unwrap_or_default();
+            let limit = room.checked_add(amount.gap).unwrap_or(room);
             limit.max(amount.size())
         };
         let cpu = allocatable.cpu.map(|amount| largest(&self.cpu, amount));
@@ -173,9 +173,9 @@ impl PodSize {
         cpu.is_some() || memory.is_some()
     }
 
-    fn sizes(&self, wanted: CpuAndMemory) -> [(&'static str, &AppliedAmount, Quantity); 2] {
-        let cpu = Quantity::from_milli(wanted.cpu_milli);
-        let memory = Quantity::from_units(wanted.memory_bytes);
+    fn sizes(&self, target: CpuAndMemory) -> [(&'static str, &AppliedAmount, Quantity); 2] {
+        let cpu = Quantity::from_milli(target.cpu_milli);
+        let memory = Quantity::from_units(target.memory_bytes);
         [("cpu", &self.cpu, cpu), ("memory", &self.memory, memory)]
     }
 }
@@ -220,13 +220,13 @@ mod tests {
                     {"name": "ray", "resources": {"limits": amounts, "requests": amounts}}]},
             }))
             .unwrap();
-            let wanted = CpuAndMemory {
+            let target = CpuAndMemory {
                 cpu_milli: 2000,
                 memory_bytes: 1 << 30,
             };
             let pod = Pod::of(&object);
             let size = PodSize::of(pod, Resources::default()).unwrap();
-            size.patch(wanted)
+            size.patch(target)
         };
         let resources = json!({"limits": {"cpu": "2"}, "requests": {"cpu": "2"}});
         let spec = json!({"containers": [{"name": "ray", "resources": resources}]});

@@ -146,7 +146,7 @@ impl RoundMemory {
     /// its plan was carried out.
     fn forget_what_was_not_asked(&mut self, round: &Round, done: &[Done], strategy: Strategy) {
         let done = || done.iter().filter(|done| done.result.is_ok());
-        let asked: BTreeSet<&str> = done()
+        let patched_groups: BTreeSet<&str> = done()
             .filter_map(|done| match &done.effect {
                 Effect::PatchCluster(patch) => Some(&patch.changes),
                 _ => None,
@@ -186,7 +186,7 @@ impl RoundMemory {
             let fresh = instance.since == Some(round.at);
             match (instance.status, &instance.pod) {
                 (InstanceStatus::Requested, None) if fresh => {
-                    !launching.contains(group) || asked.contains(group)
+                    !launching.contains(group) || patched_groups.contains(group)
                 }
                 // One that was asked before drains, and is only told again.
                 (InstanceStatus::StopRequested, Some(pod)) if fresh => {
@@ -306,11 +306,11 @@ impl RoundMemory {
             return;
         };
         // A permission that is missing is missing for all groups of the patch.
-        let known = meaning == Meaning::Forbidden
+        let is_cause = meaning == Meaning::Forbidden
             // Of several groups in a patch it is not known which one was the cause.
             || meaning == Meaning::Refused && patch.changes.len() == 1;
         let refused = patch.changes.iter().filter(|change| change.launches > 0);
-        for change in refused.filter(|_| known) {
+        for change in refused.filter(|_| is_cause) {
             self.history.unavailable.insert(change.group.clone(), now);
             // A part of the launches may be admitted if so many at once are refused.
             let limit = (change.launches / 2).max(1);

@@ -71,13 +71,13 @@ impl Unobserved {
         }
         let annotations = &pod.object.metadata.annotations;
         // The pod may have amounts that were not asked for.
-        let has_all = |known: Amounts, asked: Amounts| asked.or(known) == known;
-        let has = |asked: &PodContainer| {
+        let has_all = |current: Amounts, target: Amounts| target.or(current) == current;
+        let has = |target: &PodContainer| {
             let mut containers = pod.object.spec.containers.iter();
-            let container = containers.find(|known| known.name == asked.name);
-            container.is_some_and(|known| {
-                has_all(known.resources.requests, asked.resources.requests)
-                    && has_all(known.resources.limits, asked.resources.limits)
+            let container = containers.find(|current| current.name == target.name);
+            container.is_some_and(|current| {
+                has_all(current.resources.requests, target.resources.requests)
+                    && has_all(current.resources.limits, target.resources.limits)
             })
         };
         let is_held = annotations.holds_node.is_some();
@@ -125,14 +125,14 @@ impl Unobserved {
                     self.of(patch, now).containers = containers;
                 }
                 Effect::ResizeRaylet(size) if done.result.is_ok() => {
-                    let before = self
+                    let previous = self
                         .sizes
                         .get(&size.pod)
                         .filter(|raylet| raylet.size == *size);
                     let raylet = RayletSize {
                         size: size.clone(),
                         at: now,
-                        rest_s: before
+                        rest_s: previous
                             .map_or(TOLD_S, |raylet| (2.0 * raylet.rest_s).min(TOLD_LONGEST_S)),
                     };
                     self.sizes.insert(size.pod.clone(), raylet);

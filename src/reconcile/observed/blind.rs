@@ -100,16 +100,16 @@ impl Blind {
 
     /// Completes the reason with the failure that is known from `before` where the GCS was
     /// not asked again.
-    pub(crate) fn completed(&self, before: Option<&Self>) -> Self {
+    pub(crate) fn completed(&self, previous: Option<&Self>) -> Self {
         let Self::NotAsked { head } = self else {
             return self.clone();
         };
-        match before {
+        match previous {
             Some(Self::Gcs {
-                head: known,
+                head: previous_head,
                 kind,
                 reason,
-            }) if known.name == head.name => Self::Gcs {
+            }) if previous_head.name == head.name => Self::Gcs {
                 head: head.clone(),
                 kind: *kind,
                 reason: reason.clone(),

@@ -20,8 +20,8 @@ impl ClockSkew {
     /// Takes in an answer that the API server dates to `date`, while by the own clock it was asked for
     /// at `asked` and came at `came`; all in seconds since 1970. What is known changes by no more than
     /// the answer proves.
-    pub fn note_answer(&mut self, date: f64, asked: f64, came: f64) {
-        let (least, most) = (asked - (date + 1.0), came - date);
+    pub fn note_answer(&mut self, date: f64, sent_at: f64, arrived_at: f64) {
+        let (least, most) = (sent_at - (date + 1.0), arrived_at - date);
         let tolerated = least - TOLERATED_S..=most + TOLERATED_S;
         // The own clock was set back meanwhile if `most` is less: the next answer says more.
         if least <= most && !tolerated.contains(&self.ahead_s) {
@@ -43,8 +43,8 @@ mod tests {
 
     fn after(all: &[(f64, f64, f64)]) -> f64 {
         let mut skew = ClockSkew::default();
-        for (date, asked, came) in all {
-            skew.note_answer(NOW + date, NOW + asked, NOW + came);
+        for (date, sent_at, arrived_at) in all {
+            skew.note_answer(NOW + date, NOW + sent_at, NOW + arrived_at);
         }
         skew.ahead_s()
     }

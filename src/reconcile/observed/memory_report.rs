@@ -28,8 +28,9 @@ impl KnownMemory {
     /// pace since the report before. Clocks of nodes may say anything.
     #[expect(clippy::cast_possible_truncation, reason = "saturates")]
     #[expect(clippy::cast_precision_loss, reason = "a pace need not be exact")]
-    pub fn of(bytes: i64, node_time: f64, before: Option<&Self>, now: f64) -> Self {
-        let since = before.map(|before| (before.in_use.bytes, node_time - before.node_time));
+    pub fn of(bytes: i64, node_time: f64, previous: Option<&Self>, now: f64) -> Self {
+        let since =
+            previous.map(|previous| (previous.in_use.bytes, node_time - previous.node_time));
         let since = since.filter(|(_, seconds)| PACE_S.contains(seconds));
         let pace = since.map_or(0.0, |(then, seconds)| {
             bytes.saturating_sub(then) as f64 / seconds

@@ -42,12 +42,14 @@ pub struct Outage {
 
 impl Outage {
     /// The outage after a look that could not observe the cluster.
-    pub(crate) fn blind(before: Option<&Self>, why: &Blind, now: f64) -> Self {
-        let why = why.completed(before.map(|before| &before.why));
-        let since = before.map_or(now, |before| before.since);
+    pub(crate) fn blind(previous: Option<&Self>, why: &Blind, now: f64) -> Self {
+        let why = why.completed(previous.map(|previous| &previous.why));
+        let since = previous.map_or(now, |previous| previous.since);
         let firm_since = (!why.is_starting()).then(|| {
-            let before = before.filter(|before| before.seen_since.is_none());
-            before.and_then(|before| before.firm_since).unwrap_or(now)
+            let previous = previous.filter(|previous| previous.seen_since.is_none());
+            previous
+                .and_then(|previous| previous.firm_since)
+                .unwrap_or(now)
         });
         // Missing or wrong credentials and answers that cannot be used do not end by waiting.
         let patience_s = match &why {
@@ -58,7 +60,7 @@ impl Outage {
             } => REFUSED_S,
             _ => READY_S,
         };
-        let lasts = before.is_some_and(|before| before.lasts)
+        let lasts = previous.is_some_and(|previous| previous.lasts)
             || firm_since.is_some_and(|firm| now - firm >= patience_s)
             || now - since >= START_S;
         Self {
@@ -71,13 +73,13 @@ impl Outage {
     }
 
     /// The outage after a look that observed the cluster; `None` once the outage is over.
-    pub(crate) fn recovery(before: Option<&Self>, now: f64) -> Option<Self> {
-        let before = before?;
-        let seen_since = before.seen_since.unwrap_or(now);
+    pub(crate) fn recovery(previous: Option<&Self>, now: f64) -> Option<Self> {
+        let previous = previous?;
+        let seen_since = previous.seen_since.unwrap_or(now);
         (now - seen_since < OVER_S).then(|| Self {
             firm_since: None,
             seen_since: Some(seen_since),
-            ..before.clone()
+            ..previous.clone()
         })
     }
 

@@ -62,22 +62,22 @@ impl Stabilisation {
             sighting.nodes += 1;
             sighting.free += node.available_resources.iter().map(share).sum::<f64>();
         }
-        let Some(before) = self.sighting else {
+        let Some(previous) = self.sighting else {
             return Self {
                 sighting: Some(sighting),
                 ..self
             };
         };
         // The GCS reports nodes in any order, and a sum of shares depends on it in its last digits.
-        let joined = sighting.nodes > before.nodes;
-        let took = joined || sighting.free < before.free - 1e-6;
+        let joined = sighting.nodes > previous.nodes;
+        let took = joined || sighting.free < previous.free - 1e-6;
         let rested = now - self.since >= 2.0 * STALE_S;
         if took && (rested || joined && now - self.began < LONGEST_S) {
             return Self {
                 sighting: Some(sighting),
                 since: now,
                 began: if rested { now } else { self.began },
-                demand: before.demand,
+                demand: previous.demand,
             };
         }
         Self {
@@ -88,10 +88,10 @@ impl Stabilisation {
 
     /// Returns whether the demand that is seen now may be outdated, so that launches wait.
     pub(crate) fn is_unsettled(self, now: f64) -> bool {
-        let known = self
+        let is_covered = self
             .sighting
             .is_some_and(|sighting| sighting.demand <= self.demand);
-        known && self.demand > 0 && now - self.since < STALE_S
+        is_covered && self.demand > 0 && now - self.since < STALE_S
     }
 }
 

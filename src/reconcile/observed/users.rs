@@ -17,10 +17,10 @@ pub struct LastUsers(Option<(RayUsers, f64)>);
 impl LastUsers {
     /// The answer that still serves, by a clock in seconds that does not jump.
     pub fn serving(&self, now: f64) -> Option<RayUsers> {
-        let (users, asked) = self.0?;
+        let (users, asked_at) = self.0?;
         let is_used = users.drivers > 0 || users.detached_actors > 0;
         // An answer that nobody uses the cluster may end it, and is always asked for anew.
-        (is_used && now - asked < SERVES_S).then_some(users)
+        (is_used && now - asked_at < SERVES_S).then_some(users)
     }
 
     /// Takes in what the GCS answered; `None` if it did not.

@@ -112,11 +112,11 @@ pub fn eligibility(
         return Err(Ineligible::Kueue(queue.to_owned()));
     }
     let is_replaced = ClusterId::of(cluster) != *pods.cluster();
-    let left = other_installation(&object, role)
+    let reason = other_installation(&object, role)
         .or_else(|| is_replaced.then_some(Ineligible::Replaced))
         .or_else(|| not_the_head(pods, role))
         .or_else(|| other_scaler(pods, is_ours));
-    left.map_or(Ok(()), Err)
+    reason.map_or(Ok(()), Err)
 }
 
 pub(super) fn other_installation(object: &RayObject<'_>, role: &ScalerRole) -> Option<Ineligible> {

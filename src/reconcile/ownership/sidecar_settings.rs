@@ -8,23 +8,23 @@ use crate::ray::{Cluster, Kind, RayObject, ReconcileMode};
 use crate::raypolicy::sidecar_settings::NOTHING;
 use crate::reconcile::effects::replicas::annotate;
 
-/// The patch that writes what `told` returns, where something else is written there. Where there is nothing to
-/// say, and never was, nothing is written. `told` is asked only for a cluster that has a reader.
-pub fn patch(cluster: &Value, told: impl FnOnce() -> Option<String>) -> Option<Patch> {
+/// The patch that writes what `settings` returns, where something else is written there. Where there is nothing to
+/// say, and never was, nothing is written. `settings` is asked only for a cluster that has a reader.
+pub fn patch(cluster: &Value, settings: impl FnOnce() -> Option<String>) -> Option<Patch> {
     let object = RayObject::of_kind(Kind::RayCluster, cluster.as_object()?);
     let scales = object.cluster.as_ref().is_some_and(Cluster::autoscaling);
     let has_reader = object.reconcile_mode() == ReconcileMode::Sidecar;
     if !has_reader || !scales || object.is_deleting() {
         return None;
     }
-    let told = told()?;
-    let there = cluster
+    let settings = settings()?;
+    let written = cluster
         .get("metadata")
         .and_then(|metadata| metadata.get("annotations")?.get(SETTINGS)?.as_str());
-    if there.unwrap_or(NOTHING) == told {
+    if written.unwrap_or(NOTHING) == settings {
         return None;
     }
-    annotate(cluster, SETTINGS, &told)
+    annotate(cluster, SETTINGS, &settings)
 }
 
 #[cfg(test)]

@@ -70,9 +70,9 @@ pub(crate) fn requests(snapshot: &Snapshot, plan: &Plan, waits: &Waits) -> Vec<F
 /// Worker pods in which Ray does not run yet.
 pub(crate) fn pending_pods(snapshot: &Snapshot) -> impl Iterator<Item = Pod<'_>> {
     let nodes = &snapshot.gcs.node_states;
-    let known: HashSet<&str> = nodes.iter().map(|node| node.instance_id.as_str()).collect();
+    let ray_pods: HashSet<&str> = nodes.iter().map(|node| node.instance_id.as_str()).collect();
     let pending = move |pod: &Pod<'_>| {
-        pod.role == PodRole::Worker && !pod.deleting && !pod.ended && !known.contains(pod.name)
+        pod.role == PodRole::Worker && !pod.deleting && !pod.ended && !ray_pods.contains(pod.name)
     };
     snapshot.pods.iter().filter(pending)
 }

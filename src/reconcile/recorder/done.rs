@@ -51,8 +51,8 @@ pub(crate) fn announcements(
                 let Some(size) = syncs.find(|sync| sync.pod == *pod).map(RayletSync::size) else {
                     continue;
                 };
-                if let Some(before) = from.remove(pod).filter(|before| *before != size) {
-                    let message = format!("pod {pod} was resized in place: {before} -> {size}");
+                if let Some(old_size) = from.remove(pod).filter(|old_size| *old_size != size) {
+                    let message = format!("pod {pod} was resized in place: {old_size} -> {size}");
                     let event = ClusterEvent::normal("Resized", RESIZING, message);
                     announcements.events.push(event.on(pod));
                 }

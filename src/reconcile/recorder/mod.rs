@@ -59,14 +59,15 @@ impl EventRecorder {
             announcements.messages.extend(condition.message.clone());
         }
         if let Some(totals) = round.totals {
-            let before = self.totals.replace(totals);
-            let has_changed = before.is_some_and(|before| before != totals);
+            let previous = self.totals.replace(totals);
+            let has_changed = previous.is_some_and(|previous| previous != totals);
             let resized = has_changed.then(|| Message::resized(totals));
             announcements.messages.extend(resized);
         }
-        let seen = round.totals.is_some();
+        let is_observed = round.totals.is_some();
         // A round that could not observe the cluster does not know which pods are gone.
-        self.from.retain(|pod, _| !seen || round.pods.contains(pod));
+        self.from
+            .retain(|pod, _| !is_observed || round.pods.contains(pod));
         announcements.events = summed_up(std::mem::take(&mut announcements.events));
         announcements
     }
@@ -80,26 +81,26 @@ impl EventRecorder {
         let mut new = Vec::new();
         for condition in holding {
             match self.announced.get_mut(&condition.topic) {
-                Some(seen) => *seen = now,
+                Some(last_seen) => *last_seen = now,
                 None => new.push(condition),
             }
         }
         // A condition that is gone counts as gone from now on if the clock has been set back: it
         // would not be announced again until the clock is where it was.
-        self.announced.retain(|_, seen| {
-            *seen = seen.min(now);
-            now - *seen < AGAIN_S
+        self.announced.retain(|_, last_seen| {
+            *last_seen = last_seen.min(now);
+            now - *last_seen < AGAIN_S
         });
         // Conditions that have been gone for longest are forgotten to make room. A condition that holds is not, or it would be
         // announced again in each round.
         let excess = (self.announced.len().saturating_add(new.len())).saturating_sub(KEPT);
         if excess > 0 {
-            let mut gone: Vec<(f64, ConditionKey)> = (self.announced.iter())
-                .filter(|(_, seen)| seen.total_cmp(&now).is_ne())
-                .map(|(topic, seen)| (*seen, topic.clone()))
+            let mut stale: Vec<(f64, ConditionKey)> = (self.announced.iter())
+                .filter(|(_, last_seen)| last_seen.total_cmp(&now).is_ne())
+                .map(|(topic, last_seen)| (*last_seen, topic.clone()))
                 .collect();
-            gone.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-            for (_, topic) in gone.into_iter().take(excess) {
+            stale.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+            for (_, topic) in stale.into_iter().take(excess) {
                 self.announced.remove(&topic);
             }
         }

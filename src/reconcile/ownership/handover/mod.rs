@@ -93,11 +93,11 @@ impl Handover {
             HandoverRecord::Held(by) if by == role => Some(self.held_since.unwrap_or(now)),
             _ => None,
         };
-        let held = self.held_since;
+        let held_since = self.held_since;
         let write = |text: &str| annotate(cluster, RECORD, text);
         let mode = object.reconcile_mode();
         if !role.is_of_mode(mode) {
-            let Some(since) = held.filter(|_| !object.is_deleting()) else {
+            let Some(since) = held_since.filter(|_| !object.is_deleting()) else {
                 return HandoverStep::Rest;
             };
             let until = since + PERMISSION_S;
@@ -117,7 +117,7 @@ impl Handover {
             .and_then(Value::as_str);
         let has_head = address.is_some_and(|address| !address.is_empty());
         let claim = match (&record, entry_since) {
-            _ if held.is_some() => return HandoverStep::Act,
+            _ if held_since.is_some() => return HandoverStep::Act,
             (_, Some(entry_since)) if now < entry_since + GRACE_S => {
                 return HandoverStep::Wait {
                     until: entry_since + GRACE_S,
@@ -148,8 +148,8 @@ impl Handover {
                 return None;
             }
         };
-        let known = self.taking.take().filter(|(known, _)| known == version);
-        let entry = known.unwrap_or_else(|| (version.clone(), now));
+        let previous = self.taking.take().filter(|(earlier, _)| earlier == version);
+        let entry = previous.unwrap_or_else(|| (version.clone(), now));
         let since = entry.1;
         self.taking = Some(entry);
         Some(since)

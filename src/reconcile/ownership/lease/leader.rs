@@ -39,8 +39,8 @@ impl LeaseRequest {
         match self {
             Self::Read => None,
             Self::Create => Some((None, Some(replica))),
-            Self::Hold(seen) => Some((Some(seen), Some(replica))),
-            Self::Release(seen) => Some((Some(seen), None)),
+            Self::Hold(current) => Some((Some(current), Some(replica))),
+            Self::Release(current) => Some((Some(current), None)),
         }
     }
 }
@@ -97,7 +97,7 @@ impl Leadership {
         if self
             .lease
             .as_ref()
-            .is_some_and(|(seen, _)| !record.is_newer_than(seen))
+            .is_some_and(|(current, _)| !record.is_newer_than(current))
         {
             return;
         }
@@ -150,24 +150,24 @@ impl Leadership {
         if !self.is_known {
             return Some(LeaseRequest::Read);
         }
-        let Some((seen, since)) = &self.lease else {
+        let Some((current, since)) = &self.lease else {
             let is_due = now >= self.free_from && !self.is_stopping;
             return is_due.then_some(LeaseRequest::Create);
         };
         let is_due = match self.renewed {
             Some(_) if self.is_stopping && !is_writing => {
-                return Some(LeaseRequest::Release(seen.clone()));
+                return Some(LeaseRequest::Release(current.clone()));
             }
             Some(sent) => now >= sent + self.terms.renew,
             None if self.is_stopping => false,
             None => {
                 // A duration that somebody wrote into the Lease cannot keep others away for ever.
                 let longest = self.terms.duration * 6;
-                let duration = seen.duration.clamp(self.terms.duration, longest);
-                seen.holder.is_none() || now >= *since + duration
+                let duration = current.duration.clamp(self.terms.duration, longest);
+                current.holder.is_none() || now >= *since + duration
             }
         };
-        is_due.then(|| LeaseRequest::Hold(seen.clone()))
+        is_due.then(|| LeaseRequest::Hold(current.clone()))
     }
 
     /// The time at which to ask for the request again if the Lease does not change before.

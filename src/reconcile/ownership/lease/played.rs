@@ -29,7 +29,7 @@ impl PlayedLease {
         let version = |lease: &LeaseRecord| lease.version.clone();
         let stored = self.stored.as_ref().map(version);
         let write = request.write(replica);
-        let Some((_, holder)) = write.filter(|(seen, _)| seen.map(version) == stored) else {
+        let Some((_, holder)) = write.filter(|(current, _)| current.map(version) == stored) else {
             return Err(self.stored.clone());
         };
         self.version += 1;

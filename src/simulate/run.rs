@@ -11,7 +11,8 @@ use crate::simulate::trace::Trace;
 use crate::simulate::world::World;
 use crate::simulate::world::group::SimulatedGroupError;
 use crate::simulate::world::queue::WorldEvent;
-use crate::snapshot::cluster_object::DEFAULT_IDLE_TIMEOUT_S;
+use crate::snapshot::cluster_object::{ClusterSpec, DEFAULT_IDLE_TIMEOUT_S};
+use crate::snapshot::group_spec::GroupSpec;
 
 /// The longest rest between the start of the cluster and the first job, in seconds.
 const PHASE_S: f64 = 5.0;
@@ -73,8 +74,8 @@ pub fn run(
     // after its last job.
     let mut spec = run.world.cluster.spec.iter();
     let own = spec.clone().flat_map(|spec| &spec.groups);
-    let own = own.filter_map(|group| group.idle_timeout_s());
-    let common = spec.find_map(|spec| spec.idle_timeout_s());
+    let own = own.filter_map(GroupSpec::idle_timeout_s);
+    let common = spec.find_map(ClusterSpec::idle_timeout_s);
     let idle_s = own.fold(common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S), f64::max);
     run.pass((idle_s.clamp(0.0, 86_400.0) + TAIL_S).max(settings.tail_s));
     // Small pods may be kept for longer.

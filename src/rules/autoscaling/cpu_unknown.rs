@@ -44,7 +44,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             findings.push(finding.valued(amount));
             continue;
         }
-        let Some(container) = group.ray_container() else {
+        let Some(container) = group.ray_container else {
             continue;
         };
         // The limit's place, as far as it exists, and one step beyond.

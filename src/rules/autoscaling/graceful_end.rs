@@ -44,7 +44,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 fn finding(group: &Group<'_>) -> Option<Finding> {
     let is_cut_short = |container| drain::is_cut_short(&container);
-    if !group.is_head() && group.ray_container().is_some_and(is_cut_short) {
+    if !group.is_head() && group.ray_container.is_some_and(is_cut_short) {
         let path = group.ray_container_path();
         let finding = RULE.finding(
             drain::PRE_STOP.into_iter().fold(path, FieldPath::key),
@@ -55,7 +55,7 @@ fn finding(group: &Group<'_>) -> Option<Finding> {
         return Some(finding.because(why));
     }
     let grace = drain::grace(group);
-    let variable = group.ray_container().and_then(DrainVariable::of);
+    let variable = group.ray_container.and_then(DrainVariable::of);
     // DF10 gives both to new workers.
     if grace.is_none() && variable.is_none() {
         return None;

@@ -33,7 +33,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             || image.contains("/rayproject/ray")
     };
     for group in subject.groups() {
-        let Some(first) = group.ray_container().filter(|first| !may_be_ray(first)) else {
+        let Some(first) = group.ray_container.filter(|first| !may_be_ray(first)) else {
             continue;
         };
         let Some(ray) = group.containers().skip(1).find(is_ray) else {

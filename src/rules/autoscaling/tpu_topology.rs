@@ -49,7 +49,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 fn wrong_hosts(group: &Group<'_>) -> Option<Finding> {
     let (chips, largest_host) = tpu::slice(group)?;
-    let per_pod = group.ray_container()?.limit("google.com/tpu")?.ceil_units();
+    let per_pod = group.ray_container?.limit("google.com/tpu")?.ceil_units();
     let per_pod = i64::try_from(per_pod).ok().filter(|count| *count > 0)?;
     let hosts = group.integer("numOfHosts").unwrap_or(1);
     let wanted = (chips / per_pod).max(1);

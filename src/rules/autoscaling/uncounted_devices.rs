@@ -22,7 +22,7 @@ pub static RULE: Rule = Rule {
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let by_ray = subject.object.reconcile_mode() == ReconcileMode::Ray;
     for group in subject.autoscaled_workers() {
-        let Some(container) = group.ray_container() else {
+        let Some(container) = group.ray_container else {
             continue;
         };
         let limits = container.limits().into_iter().flatten();

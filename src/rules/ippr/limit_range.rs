@@ -45,7 +45,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         Resource::ALL.map(|resource| (group, limits, resource, limits.amount(resource)))
     });
     for (group, resize_limits, resource, amount) in asked {
-        let (Some(container), Some(resize_limit)) = (group.ray_container(), amount) else {
+        let (Some(container), Some(resize_limit)) = (group.ray_container, amount) else {
             continue;
         };
         let beside = BesideRay::of(cluster, group, resource);

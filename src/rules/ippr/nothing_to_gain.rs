@@ -31,7 +31,7 @@ pub static RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for (group, resize_limits) in subject.listed_groups() {
-        let container = group.ray_container();
+        let container = group.ray_container;
         let limit_that_is_the_size = |resource: Resource| {
             let size = container?.size(resource.name());
             let limit = resize_limits.amount(resource);

@@ -135,11 +135,7 @@ fn run<'a>(
     let remainder = serve(&mut state, &demands);
     pressure::grant(&mut state, &reliefs, now);
     let (standby, only_ready) =
-        if goals.is_empty() && history.standby.is_empty() || state.work.is_over() {
-            (Some(List::default()), HashSet::default())
-        } else {
-            ready::keep_ready(&mut state, goals, situation, &leftovers, &demands)
-        };
+        ready::keep_ready(&mut state, goals, situation, &leftovers, &demands);
     problems.extend(standby.is_none().then(ready::given_up));
     let waiting = servable(&state, &remainder);
     let waits = |pod: &Pod<'_>| pod.is_unschedulable() && !only_ready.contains(pod.name);

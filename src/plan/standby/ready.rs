@@ -58,6 +58,10 @@ pub(crate) fn keep_ready(
     leftovers: &Leftovers<'_>,
     demands: &List<DemandIndex, Demand<'_>>,
 ) -> (Option<List<StandbyIndex, StandbyDemand>>, HashSet<String>) {
+    // A decision out of steps is abandoned as a whole, so nothing more is worth finding.
+    if goals.is_empty() && situation.history().standby.is_empty() || state.work.is_over() {
+        return (Some(List::default()), HashSet::default());
+    }
     let (cores_short, begins) = claims(state, situation, leftovers);
     let launch = cores_short.is_none() && !begins;
     let standby_demands = place(state, goals, demands, launch);
